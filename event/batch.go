@@ -1,0 +1,42 @@
+package event
+
+// A Time is a number of milliseconds since the Unix epoch, UTC. Event times
+// and Kafka record times share the type; nothing in the core knows "now".
+type Time int64
+
+// A Record is one Kafka record as the decoder needs it. Value is a view into
+// a fetch buffer: it is valid until the Part it came from is released. A null
+// value (a tombstone) is a nil slice, an empty one is empty but not nil.
+type Record struct {
+	Offset int64
+	Time   Time // the record's own timestamp (CreateTime or LogAppendTime)
+	Value  []byte
+}
+
+// A Batch is what one Kafka record batch says about one partition: every
+// offset in [First, Next) is accounted for, and those without a Record are
+// gaps (control records, aborted transactions, compaction). Records are in
+// ascending offset order and lie in [First, Next). The slice is reused.
+type Batch struct {
+	Partition   int32
+	First, Next int64
+	Records     []Record
+}
+
+// A Part is one partition's share of one fetch response, still packed. It
+// travels from the fetcher to the worker that owns the partition, so that
+// checksums, decompression and the walk over the records cost that worker's
+// CPU and not the fetcher's.
+//
+// Unpack calls yield for every batch in offset order and stops at the first
+// error; the Batch and what it points to are valid during the call. Done must
+// be called exactly once when the Part is no longer needed; its buffer is
+// then reused.
+type Part struct {
+	Partition  int32
+	HighWater  int64 // end of the partition's log, as of this response
+	LastStable int64 // end of what read_committed may see; at most HighWater
+	LogStart   int64 // first offset still in the log
+	Unpack     func(yield func(*Batch) error) error
+	Done       func()
+}
