@@ -1,0 +1,73 @@
+package geo
+
+// The limits of a position Redis accepts: the Web Mercator square (EPSG:3857)
+// in degrees. The poles themselves are outside.
+const (
+	LonMin, LonMax = -180.0, 180.0
+	LatMin, LatMax = -85.05112878, 85.05112878
+)
+
+// step is the number of bits per axis of a stored position.
+const step = 26
+
+// cells is the number of cells along one axis.
+const cells = 1 << step
+
+// Encode returns the cell of a position as Redis stores it in a sorted set:
+// latitude in the even bits, longitude in the odd ones, 26 each. It reports
+// false for a position outside the limits, NaN included.
+//
+// The greatest latitude and longitude get the cell behind the last, a 27th
+// bit. For longitude 180 the score then exceeds 2^53, and the float64 that
+// carries it in Redis loses its lowest bit; so does the score returned here.
+func Encode(lon, lat float64) (score uint64, ok bool) {
+	if !(lon >= LonMin && lon <= LonMax && lat >= LatMin && lat <= LatMax) {
+		return 0, false
+	}
+	// The divisions are not multiplications by the inverse: those round
+	// differently, and a point on the edge of a cell would change sides.
+	x := (lon - LonMin) / (LonMax - LonMin) * cells
+	y := (lat - LatMin) / (LatMax - LatMin) * cells
+	score = spread(uint64(int64(y))) | spread(uint64(int64(x)))<<1
+	if score >= 1<<53 {
+		score = uint64(float64(score))
+	}
+	return score, true
+}
+
+// Decode returns the centre of a cell, clamped to the limits.
+func Decode(score uint64) (lon, lat float64) {
+	return centre(squash(score>>1), LonMin, LonMax), centre(squash(score), LatMin, LatMax)
+}
+
+// centre is the middle of the i-th of the cells between low and high. It is
+// the mean of the two edges and not (i+½)·width, because that is how Redis
+// rounds; the conversions keep the compiler from fusing a product with the
+// sum that follows it.
+func centre(i uint32, low, high float64) float64 {
+	width := high - low
+	from := low + float64(float64(i)/cells*width)
+	to := low + float64(float64(i+1)/cells*width)
+	return min(max((from+to)/2, low), high)
+}
+
+// spread moves bit i of the lower half of x to bit 2i (the "magic numbers"
+// interleaving of Sean Anderson's Bit Twiddling Hacks).
+func spread(x uint64) uint64 {
+	x = (x | x<<16) & 0x0000FFFF0000FFFF
+	x = (x | x<<8) & 0x00FF00FF00FF00FF
+	x = (x | x<<4) & 0x0F0F0F0F0F0F0F0F
+	x = (x | x<<2) & 0x3333333333333333
+	x = (x | x<<1) & 0x5555555555555555
+	return x
+}
+
+// squash is the inverse of spread: it gathers the even bits of x.
+func squash(x uint64) uint32 {
+	x &= 0x5555555555555555
+	x = (x | x>>1) & 0x3333333333333333
+	x = (x | x>>2) & 0x0F0F0F0F0F0F0F0F
+	x = (x | x>>4) & 0x00FF00FF00FF00FF
+	x = (x | x>>8) & 0x0000FFFF0000FFFF
+	return uint32(x | x>>16)
+}

@@ -1,0 +1,187 @@
+package geo
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+)
+
+// A Stamp says when a position was reported, so that of two positions of one
+// member the later wins wherever they meet. Event times repeat; the slot and
+// the offset of the record break the tie, so that no two records share a
+// stamp.
+type Stamp struct {
+	Time   int64  // event time, milliseconds
+	Slot   uint64 // the record's chunk of the log
+	Offset int64  // the record's place in its partition
+}
+
+// Compare orders stamps by time, then slot, then offset.
+func (s Stamp) Compare(o Stamp) int {
+	return cmp.Or(cmp.Compare(s.Time, o.Time), cmp.Compare(s.Slot, o.Slot), cmp.Compare(s.Offset, o.Offset))
+}
+
+// later reports whether position (s, score) replaces (o, old). Scores decide
+// between equal stamps, which only a forged input can bring: with them the
+// choice is a maximum in a total order, hence a join whatever comes.
+func later(s Stamp, score uint64, o Stamp, old uint64) bool {
+	switch c := s.Compare(o); {
+	case c != 0:
+		return c > 0
+	default:
+		return score > old
+	}
+}
+
+// Last holds the last position of every (window, member) pair, each a
+// join-semilattice: Put and Merge keep the position with the greater stamp,
+// so order and repetition of calls do not matter. It is what a flush has to
+// send, not something to search; see Positions for that.
+//
+// The zero value is empty and ready. A pair costs 56 bytes and the member's
+// own, and 11 to 21 bytes of index; Bytes counts all of it.
+type Last struct {
+	entries []lastEntry
+	arena   []byte   // the members' bytes, one behind the other
+	index   []uint64 // open addressing, linear probing: 32 bits of hash, 32 of entry number + 1
+	order   []lastKey
+}
+
+type lastEntry struct {
+	window int64
+	stamp  Stamp
+	score  uint64
+	at, n  int // the member is arena[at : at+n]
+}
+
+// lastKey sorts most entries by two integers, without a look at the arena.
+type lastKey struct {
+	window int64
+	prefix uint64 // the member's first eight bytes, big-endian
+	entry  uint32
+}
+
+// seed differs from process to process, which keeps crafted members from
+// colliding. It decides where a pair sits in the index and nothing else: Each
+// sorts, and Bytes depends on numbers only.
+var seed = maphash.MakeSeed()
+
+func hash(window int64, member []byte) uint64 {
+	h := maphash.Bytes(seed, member) ^ uint64(window)*0x9E3779B97F4A7C15
+	// The window must reach the upper and the lower bits alike.
+	h ^= h >> 32
+	return h * 0xD6E8FEB86659FD93
+}
+
+// Put records that member was at score at the time of st, unless the window
+// already has a later position of it. The member is copied.
+func (l *Last) Put(window int64, member []byte, st Stamp, score uint64) {
+	if 4*(len(l.entries)+1) > 3*len(l.index) {
+		l.grow()
+	}
+	h := hash(window, member)
+	mask := uint64(len(l.index) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		slot := l.index[i]
+		if slot == 0 {
+			l.entries = append(l.entries, lastEntry{window, st, score, len(l.arena), len(member)})
+			l.arena = append(l.arena, member...)
+			l.index[i] = h>>32<<32 | uint64(len(l.entries))
+			return
+		}
+		if slot>>32 != h>>32 {
+			continue
+		}
+		e := &l.entries[uint32(slot)-1]
+		if e.window == window && bytes.Equal(l.member(e), member) {
+			if later(st, score, e.stamp, e.score) {
+				e.stamp, e.score = st, score
+			}
+			return
+		}
+	}
+}
+
+// grow doubles the index, to at least 16 slots.
+func (l *Last) grow() {
+	l.index = make([]uint64, max(16, 2*len(l.index)))
+	mask := uint64(len(l.index) - 1)
+	for n := range l.entries {
+		e := &l.entries[n]
+		h := hash(e.window, l.member(e))
+		i := h & mask
+		for l.index[i] != 0 {
+			i = (i + 1) & mask
+		}
+		l.index[i] = h>>32<<32 | uint64(n+1)
+	}
+}
+
+func (l *Last) member(e *lastEntry) []byte { return l.arena[e.at : e.at+e.n : e.at+e.n] }
+
+// Merge puts every position of o.
+func (l *Last) Merge(o *Last) {
+	if l == o {
+		return
+	}
+	for i := range o.entries {
+		e := &o.entries[i]
+		l.Put(e.window, o.member(e), e.stamp, e.score)
+	}
+}
+
+// Len is the number of (window, member) pairs.
+func (l *Last) Len() int { return len(l.entries) }
+
+// Bytes is the memory held, unused capacity included.
+func (l *Last) Bytes() int {
+	return cap(l.entries)*lastEntryBytes + cap(l.arena) + 8*cap(l.index) + cap(l.order)*lastKeyBytes
+}
+
+const lastEntryBytes, lastKeyBytes = 56, 24
+
+// Reset removes everything and keeps the memory.
+func (l *Last) Reset() {
+	l.entries = l.entries[:0]
+	l.arena = l.arena[:0]
+	clear(l.index)
+}
+
+// Each calls yield with every position, ordered by window, then by the
+// member's bytes, until yield returns false. The member is valid during the
+// call only. yield must not change l.
+func (l *Last) Each(yield func(window int64, member []byte, st Stamp, score uint64) bool) {
+	l.order = l.order[:0]
+	for i := range l.entries {
+		e := &l.entries[i]
+		l.order = append(l.order, lastKey{e.window, prefix(l.member(e)), uint32(i)})
+	}
+	slices.SortFunc(l.order, func(a, b lastKey) int {
+		if a.window != b.window {
+			return cmp.Compare(a.window, b.window)
+		}
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(l.member(&l.entries[a.entry]), l.member(&l.entries[b.entry]))
+	})
+	for _, k := range l.order {
+		e := &l.entries[k.entry]
+		if !yield(e.window, l.member(e), e.stamp, e.score) {
+			return
+		}
+	}
+}
+
+// prefix packs the first eight bytes of a member so that integers compare as
+// the bytes do; shorter members are padded with zeros.
+func prefix(member []byte) uint64 {
+	if len(member) >= 8 {
+		return binary.BigEndian.Uint64(member)
+	}
+	var b [8]byte
+	copy(b[:], member)
+	return binary.BigEndian.Uint64(b[:])
+}
