@@ -1,0 +1,264 @@
+package event
+
+import (
+	"bytes"
+	"slices"
+)
+
+// The grammar of JSON, strictly. Functions take the index to begin at and
+// return the index after what they read, or -1 after noting the fault; s.doc
+// is the document.
+
+// A name is a key of an object, escapes resolved, and where it stands.
+type name struct {
+	key []byte
+	at  int
+}
+
+func (s *Scanner) document() bool {
+	i := space(s.doc, 0)
+	if i == len(s.doc) {
+		s.fail(i, ErrEmpty)
+		return false
+	}
+	switch c := s.doc[i]; {
+	case c == '{':
+	case c == '[', c == '"', c == '-', c-'0' < 10, c == 't', c == 'f', c == 'n':
+		s.fail(i, ErrNotObject)
+		return false
+	default:
+		s.fail(i, ErrSyntax)
+		return false
+	}
+	if i = s.object(i+1, 1, s.root, true); i < 0 {
+		return false
+	}
+	if i = space(s.doc, i); i != len(s.doc) {
+		s.fail(i, ErrTrailing)
+		return false
+	}
+	return true
+}
+
+// object reads an object from after its brace. Wanted values are stored if it
+// is the branch b; b is nil inside values nobody asked for. depth counts the
+// containers open, this one included.
+func (s *Scanner) object(i, depth int, b *branch, wanted bool) int {
+	if depth > MaxDepth {
+		return s.fail(i-1, ErrDepth)
+	}
+	doc, first := s.doc, len(s.names)
+	if i = space(doc, i); i < len(doc) && doc[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(doc) {
+			return s.fail(i, ErrTruncated)
+		}
+		if doc[i] != '"' {
+			return s.fail(i, ErrSyntax)
+		}
+		end, escaped := s.str(i + 1)
+		if end < 0 {
+			return -1
+		}
+		key := doc[i+1 : end]
+		if escaped {
+			key = s.unescape(key)
+		}
+		s.names = append(s.names, name{key, i})
+		i = space(doc, end+1)
+		if i >= len(doc) {
+			return s.fail(i, ErrTruncated)
+		}
+		if doc[i] != ':' {
+			return s.fail(i, ErrSyntax)
+		}
+		i = space(doc, i+1)
+		if wanted {
+			i = s.member(i, depth, b.find(key))
+		} else {
+			i, _, _ = s.value(i, depth)
+		}
+		if i < 0 {
+			return -1
+		}
+		i = space(doc, i)
+		if i >= len(doc) {
+			return s.fail(i, ErrTruncated)
+		}
+		if doc[i] == '}' {
+			break
+		}
+		if doc[i] != ',' {
+			return s.fail(i, ErrSyntax)
+		}
+		i = space(doc, i+1)
+	}
+	if at := repeated(s.names[first:]); at >= 0 {
+		return s.fail(at, ErrDuplicate)
+	}
+	s.names = s.names[:first]
+	return i + 1
+}
+
+// member reads the value of a key of a branch: f is its field, nil if the key
+// is not wanted.
+func (s *Scanner) member(i, depth int, f *field) int {
+	if f != nil && f.sub != nil && i < len(s.doc) && s.doc[i] == '{' {
+		return s.object(i+1, depth+1, f.sub, true)
+	}
+	slot := unwanted
+	switch {
+	case f == nil:
+	case f.sub != nil:
+		slot = blocked
+	default:
+		slot = f.slot
+	}
+	end, kind, escaped := s.value(i, depth)
+	if end < 0 {
+		return -1
+	}
+	s.known.mark(i, end, slot, depth)
+	if slot >= 0 {
+		s.store(slot, i, end, kind, escaped)
+	}
+	return end
+}
+
+// store sets a wanted value from its text in the document.
+func (s *Scanner) store(slot, i, end int, kind Kind, escaped bool) {
+	v := &s.vals[slot]
+	v.Kind = kind
+	switch {
+	case kind == Null:
+		v.Bytes = nil
+	case kind != String:
+		v.Bytes = s.doc[i:end]
+	case escaped:
+		v.Bytes = s.unescape(s.doc[i+1 : end-1])
+	default:
+		v.Bytes = s.doc[i+1 : end-1]
+	}
+}
+
+// value reads any value; depth counts the containers around it. escaped is
+// true for a string with a backslash in it.
+func (s *Scanner) value(i, depth int) (end int, kind Kind, escaped bool) {
+	if i >= len(s.doc) {
+		return s.fail(i, ErrTruncated), Missing, false
+	}
+	switch c := s.doc[i]; {
+	case c == '"':
+		if end, escaped = s.str(i + 1); end < 0 {
+			return -1, Missing, false
+		}
+		return end + 1, String, escaped
+	case c == '-', c-'0' < 10:
+		if end = number(s.doc, i); end < 0 {
+			s.fail(^end, numberFault(s.doc, ^end))
+			return -1, Missing, false
+		}
+		return end, Number, false
+	case c == '{':
+		return s.object(i+1, depth+1, nil, false), Composite, false
+	case c == '[':
+		return s.array(i+1, depth+1), Composite, false
+	case c == 't':
+		return s.word(i, "true"), Bool, false
+	case c == 'f':
+		return s.word(i, "false"), Bool, false
+	case c == 'n':
+		return s.word(i, "null"), Null, false
+	}
+	return s.fail(i, ErrSyntax), Missing, false
+}
+
+// array reads an array from after its bracket.
+func (s *Scanner) array(i, depth int) int {
+	if depth > MaxDepth {
+		return s.fail(i-1, ErrDepth)
+	}
+	doc := s.doc
+	if i = space(doc, i); i < len(doc) && doc[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i, _, _ = s.value(i, depth); i < 0 {
+			return -1
+		}
+		if i = space(doc, i); i >= len(doc) {
+			return s.fail(i, ErrTruncated)
+		}
+		if doc[i] == ']' {
+			return i + 1
+		}
+		if doc[i] != ',' {
+			return s.fail(i, ErrSyntax)
+		}
+		i = space(doc, i+1)
+	}
+}
+
+func (s *Scanner) word(i int, w string) int {
+	for k := range len(w) {
+		if i+k >= len(s.doc) {
+			return s.fail(i+k, ErrTruncated)
+		}
+		if s.doc[i+k] != w[k] {
+			return s.fail(i+k, ErrSyntax)
+		}
+	}
+	return i + len(w)
+}
+
+// space skips white space. Between the tokens of most documents there is
+// none, so the test for it must inline.
+func space(doc []byte, i int) int {
+	if i < len(doc) && doc[i] <= ' ' {
+		return spaces(doc, i)
+	}
+	return i
+}
+
+func spaces(doc []byte, i int) int {
+	for i < len(doc) && (doc[i] == ' ' || doc[i] == '\n' || doc[i] == '\t' || doc[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// repeated returns where the first name stands that is equal to an earlier
+// one, or -1. Few names are compared pair by pair; many are sorted, so that a
+// hostile object of a hundred thousand keys costs n log n. It may reorder.
+func repeated(names []name) int {
+	if len(names) > 16 {
+		return repeatedSorted(names)
+	}
+	for i := 1; i < len(names); i++ {
+		key := names[i].key
+		for j := range i {
+			if string(names[j].key) == string(key) {
+				return names[i].at
+			}
+		}
+	}
+	return -1
+}
+
+func repeatedSorted(names []name) int {
+	slices.SortFunc(names, func(a, b name) int {
+		if c := bytes.Compare(a.key, b.key); c != 0 {
+			return c
+		}
+		return a.at - b.at
+	})
+	at := -1
+	for i := 1; i < len(names); i++ {
+		if bytes.Equal(names[i-1].key, names[i].key) && (at < 0 || names[i].at < at) {
+			at = names[i].at
+		}
+	}
+	return at
+}

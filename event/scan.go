@@ -1,0 +1,228 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Limits of a Scanner.
+const (
+	MaxDepth = 64 // containers open at once, the document itself being the first
+	MaxPaths = 64 // paths per scanner
+)
+
+// Why a document was refused. The errors are values without detail, so that
+// refusing costs no allocation; ErrOffset says where.
+var (
+	ErrEmpty     = errors.New("event: empty document")
+	ErrNotObject = errors.New("event: document is not an object")
+	ErrSyntax    = errors.New("event: invalid JSON")
+	ErrTruncated = errors.New("event: document ends in the middle")
+	ErrTrailing  = errors.New("event: bytes after the document")
+	ErrNumber    = errors.New("event: invalid number")
+	ErrEscape    = errors.New("event: invalid escape in a string")
+	ErrControl   = errors.New("event: control character in a string")
+	ErrUTF8      = errors.New("event: invalid UTF-8")
+	ErrDuplicate = errors.New("event: key occurs twice in an object")
+	ErrDepth     = errors.New("event: nested too deeply")
+)
+
+// A Kind says what stands at a path of a document.
+type Kind uint8
+
+const (
+	Missing   Kind = iota // nothing: the key, or an object on the way to it, is not there
+	Null                  // null
+	Bool                  // true or false
+	Number                // a number; its range is not judged
+	String                // a string
+	Composite             // an object or an array
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Missing:
+		return "missing"
+	case Null:
+		return "null"
+	case Bool:
+		return "bool"
+	case Number:
+		return "number"
+	case String:
+		return "string"
+	case Composite:
+		return "composite"
+	}
+	return "unknown"
+}
+
+// A Value is what a Scanner found at one path. Bytes is a string's contents
+// with escapes resolved, or the text of a number, a bool or a composite as it
+// stands in the document; nil for Missing and Null.
+//
+// Bytes points into the document, or into the scanner's scratch if the string
+// had escapes: it is valid until the next Scan or until the document's buffer
+// is reused, whichever comes first.
+type Value struct {
+	Kind  Kind
+	Bytes []byte
+}
+
+// A Scanner finds the values at a fixed set of paths in JSON documents. It
+// keeps what it learned about the layout of earlier documents, so that the
+// next one of the same layout is mostly compared instead of parsed; what it
+// learned changes its speed and never an answer.
+//
+// A Scanner serves one goroutine. It does not allocate once its scratch has
+// grown to what the documents need.
+type Scanner struct {
+	root  *branch
+	paths int
+	doc   []byte // the document being scanned
+	vals  []Value
+	err   error
+	errAt int
+	names []name // keys of the objects being scanned, innermost last
+	text  []byte // strings with their escapes resolved
+	known layouts
+}
+
+// Scratch larger than this is given back before the next document, so that one hostile record does not decide the memory of a process.
+const (
+	keepText  = 64 << 10
+	keepNames = 1 << 10
+)
+
+// A branch is an object on the way to wanted values.
+type branch struct {
+	fields []field
+}
+
+// A field is a key of a branch: either a wanted value or a further branch.
+type field struct {
+	key  string
+	slot int // index of the value in vals; -1 for a branch
+	sub  *branch
+}
+
+func (b *branch) find(key []byte) *field {
+	if b == nil {
+		return nil
+	}
+	for i := range b.fields {
+		if b.fields[i].key == string(key) {
+			return &b.fields[i]
+		}
+	}
+	return nil
+}
+
+// NewScanner compiles paths: keys joined by dots, as in "geo.country". A key
+// that itself contains a dot, or is empty, cannot be named, and arrays are not
+// entered. Paths are compared byte by byte, so case matters. A repeated path,
+// or one that leads through another ("a" and "a.b"), is an error.
+func NewScanner(paths []string) (*Scanner, error) {
+	if len(paths) > MaxPaths {
+		return nil, fmt.Errorf("event: %d paths, at most %d", len(paths), MaxPaths)
+	}
+	root := &branch{}
+	for slot, path := range paths {
+		if err := root.insert(path, slot); err != nil {
+			return nil, err
+		}
+	}
+	s := &Scanner{root: root, paths: len(paths)}
+	s.known.clear()
+	return s, nil
+}
+
+func (b *branch) insert(path string, slot int) error {
+	keys := strings.Split(path, ".")
+	if len(keys) >= MaxDepth {
+		return fmt.Errorf("event: path %q has %d keys, at most %d", path, len(keys), MaxDepth-1)
+	}
+	for i, key := range keys {
+		if key == "" {
+			return fmt.Errorf("event: path %q has an empty key", path)
+		}
+		last := i == len(keys)-1
+		f := b.find([]byte(key))
+		switch {
+		case f == nil && last:
+			b.fields = append(b.fields, field{key: key, slot: slot})
+			return nil
+		case f == nil:
+			b.fields = append(b.fields, field{key: key, slot: -1, sub: &branch{}})
+			f = &b.fields[len(b.fields)-1]
+		case last && f.sub == nil:
+			return fmt.Errorf("event: path %q is given twice", path)
+		case last:
+			return fmt.Errorf("event: path %q is the beginning of another path", path)
+		case f.sub == nil:
+			return fmt.Errorf("event: path %q leads through %q, which is a path itself",
+				path, strings.Join(keys[:i+1], "."))
+		}
+		b = f.sub
+	}
+	return nil
+}
+
+// Scan reads the whole of doc, one JSON object, and sets vals[i] to what
+// stands at the i-th path. It panics unless len(vals) is the number of paths.
+//
+// A document is refused if it is not valid JSON (RFC 8259) in valid UTF-8
+// (RFC 3629), if a string escapes half of a surrogate pair, if any object,
+// wanted or not, has the same key twice (RFC 7493; keys are compared with
+// their escapes resolved), if it is not an object, or if it is nested deeper
+// than MaxDepth. Then the error is one of this package's, and all of vals are
+// Missing: there is no such thing as half an event.
+//
+// A document may have several faults; which one is named depends on the
+// document alone, but is otherwise not promised.
+func (s *Scanner) Scan(doc []byte, vals []Value) error {
+	if len(vals) != s.paths {
+		panic(fmt.Sprintf("event: Scan of %d values, the scanner has %d paths", len(vals), s.paths))
+	}
+	if cap(s.text) > keepText {
+		s.text = nil
+	}
+	s.text = s.text[:0]
+	if s.scanKnown(doc, vals) {
+		return nil
+	}
+	return s.scanNew(doc, vals)
+}
+
+// scanNew parses a document of a layout not seen lately, and learns it.
+func (s *Scanner) scanNew(doc []byte, vals []Value) error {
+	clear(vals)
+	s.doc, s.vals, s.err, s.errAt = doc, vals, nil, 0
+	s.text = s.text[:0]
+	s.names = s.names[:0]
+	s.known.begin()
+	ok := s.document()
+	if ok {
+		s.known.learn(doc, vals)
+	} else {
+		clear(vals)
+	}
+	s.doc, s.vals = nil, nil
+	if cap(s.names) > keepNames {
+		s.names = nil
+	}
+	return s.err
+}
+
+// ErrOffset returns the offset in the document of what the last failed Scan
+// objected to: at most the length of the document.
+func (s *Scanner) ErrOffset() int { return s.errAt }
+
+// fail notes the first fault found.
+func (s *Scanner) fail(at int, err error) int {
+	if s.err == nil {
+		s.err, s.errAt = err, min(at, len(s.doc))
+	}
+	return -1
+}

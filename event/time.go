@@ -1,0 +1,227 @@
+package event
+
+import "fmt"
+
+// A Unit says how a time is written in an event.
+type Unit uint8
+
+const (
+	Seconds Unit = iota // a number of seconds since the Unix epoch
+	Millis              // of milliseconds
+	Micros              // of microseconds
+	Nanos               // of nanoseconds
+	RFC3339             // a string as in RFC 3339
+)
+
+var unitNames = [...]string{"s", "ms", "us", "ns", "rfc3339"}
+
+// String returns the unit's name in a configuration.
+func (u Unit) String() string {
+	if int(u) < len(unitNames) {
+		return unitNames[u]
+	}
+	return "unknown"
+}
+
+// ParseUnit returns the unit of that name: s, ms, us, ns or rfc3339.
+func ParseUnit(name string) (Unit, error) {
+	for i, n := range unitNames {
+		if n == name {
+			return Unit(i), nil
+		}
+	}
+	return 0, fmt.Errorf("event: unknown time unit %q: want s, ms, us, ns or rfc3339", name)
+}
+
+// maxTime is the last millisecond of the year 9999. Times beyond it, or as
+// far on the other side of the epoch, are refused: nothing downstream could
+// write them.
+const maxTime Time = 253402300799999
+
+// scale is the power of ten from a unit to milliseconds.
+var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
+
+// Time returns the value as a time. For the numeric units it must be a
+// number: any JSON number, fraction and exponent included, is taken exactly
+// and rounded down to the millisecond, so that 1763600000.5 seconds and
+// 1.7636000005e9 are the same time, and -1 microseconds is millisecond -1.
+// For RFC3339 it must be a string. Times beyond the year 9999 in either
+// direction are refused.
+func (v Value) Time(u Unit) (Time, bool) {
+	if u == RFC3339 {
+		if v.Kind != String {
+			return 0, false
+		}
+		return parseRFC3339(v.Bytes)
+	}
+	if v.Kind != Number || int(u) >= len(scale) {
+		return 0, false
+	}
+	t, ok := plainInt(v.Bytes)
+	if !ok {
+		return decimalTime(v.Bytes, scale[u])
+	}
+	switch u {
+	case Seconds:
+		if t > int64(maxTime) || t < -int64(maxTime) {
+			return 0, false
+		}
+		t *= 1000
+	case Micros:
+		t = floorDiv(t, 1000)
+	case Nanos:
+		t = floorDiv(t, 1000000)
+	}
+	return Time(t), Time(t) <= maxTime && Time(t) >= -maxTime
+}
+
+func floorDiv(n, d int64) int64 {
+	q := n / d
+	if n%d < 0 {
+		q--
+	}
+	return q
+}
+
+// plainInt reads an integer of up to 18 digits; false means to look closer.
+func plainInt(b []byte) (int64, bool) {
+	neg := len(b) > 0 && b[0] == '-'
+	if neg {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range b {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+// decimalTime reads any number and shifts it by 10^shift to milliseconds.
+func decimalTime(b []byte, shift int) (Time, bool) {
+	d, ok := readDecimal(b)
+	if !ok || d.digits == 0 {
+		return 0, ok
+	}
+	// A time has at most 15 digits, so all of its digits are among the 18.
+	if d.point+shift > 15 {
+		return 0, false
+	}
+	t, exact := Time(d.digits), d.exact
+	e := d.exp + shift
+	for ; e > 0; e-- {
+		t *= 10
+	}
+	for ; e < 0 && t != 0; e++ {
+		exact = exact && t%10 == 0
+		t /= 10
+	}
+	if d.neg {
+		t = -t
+		if !exact {
+			t--
+		}
+	}
+	return t, t <= maxTime && t >= -maxTime
+}
+
+// parseRFC3339 reads a date-time of RFC 3339, section 5.6, such as
+// 2026-11-20T10:05:00.123+01:00. The letters may be small, the fraction may
+// have any number of digits, and is cut to milliseconds. A blank instead of
+// the T, and leap seconds (:60), are refused.
+func parseRFC3339(b []byte) (Time, bool) {
+	if len(b) < len("2006-01-02T15:04:05Z") ||
+		b[4] != '-' || b[7] != '-' || b[10]|0x20 != 't' || b[13] != ':' || b[16] != ':' {
+		return 0, false
+	}
+	year, ok := field2(b, 0, 99, true)
+	cent, ok := field2(b, 2, 99, ok)
+	year = year*100 + cent
+	month, ok := field2(b, 5, 12, ok)
+	day, ok := field2(b, 8, 31, ok)
+	hour, ok := field2(b, 11, 23, ok)
+	minute, ok := field2(b, 14, 59, ok)
+	second, ok := field2(b, 17, 59, ok)
+	if !ok || month == 0 || day == 0 || day > daysIn(year, month) {
+		return 0, false
+	}
+	ms, i := Time(0), 19
+	if b[i] == '.' {
+		end := digits(b, i+1)
+		if end == i+1 {
+			return 0, false
+		}
+		for k := range 3 {
+			ms *= 10
+			if i+1+k < end {
+				ms += Time(b[i+1+k] - '0')
+			}
+		}
+		i = end
+	}
+	offset, ok := zone(b[i:])
+	if !ok {
+		return 0, false
+	}
+	t := ((Time(daysSinceEpoch(year, month, day))*24+Time(hour))*60 + Time(minute-offset)) * 60
+	t = (t+Time(second))*1000 + ms
+	return t, t <= maxTime && t >= -maxTime
+}
+
+// zone reads the offset at the end of a date-time, in minutes.
+func zone(b []byte) (int, bool) {
+	if len(b) == 1 {
+		return 0, b[0]|0x20 == 'z'
+	}
+	if len(b) != 6 || b[0] != '+' && b[0] != '-' || b[3] != ':' {
+		return 0, false
+	}
+	hour, ok := field2(b, 1, 23, true)
+	minute, ok := field2(b, 4, 59, ok)
+	if b[0] == '-' {
+		return -(hour*60 + minute), ok
+	}
+	return hour*60 + minute, ok
+}
+
+// field2 reads the two digits at i; ok carries on whether all was well so far.
+func field2(b []byte, i, most int, ok bool) (int, bool) {
+	d, u := b[i]-'0', b[i+1]-'0'
+	n := int(d)*10 + int(u)
+	return n, ok && d < 10 && u < 10 && n <= most
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// daysSinceEpoch counts in the proleptic Gregorian calendar, years 0 to 9999.
+// The year is taken to begin in March, so that the leap day is its last and
+// the days before a month follow the line (153m+2)/5.
+func daysSinceEpoch(year, month, day int) int {
+	m := (month + 9) % 12
+	if month < 3 {
+		year--
+	}
+	year += 400 // no division of a negative number
+	days := year*365 + year/4 - year/100 + year/400 + (153*m+2)/5 + day - 1
+	const epoch = 719468 + 146097 // 1970-01-01, counted from 0000-03-01, and the 400 years
+	return days - epoch
+}

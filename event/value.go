@@ -1,0 +1,138 @@
+package event
+
+import (
+	"math"
+	"strconv"
+	"unsafe"
+)
+
+// ID returns the bytes a Redis client would send for the value: a string's
+// contents, a number's text as it stands (so 1 and 1.0 are two ids). Nothing
+// else is an id.
+func (v Value) ID() ([]byte, bool) {
+	return v.Bytes, v.Kind == String || v.Kind == Number
+}
+
+// Uint32 returns the value as an unsigned integer below 2^32. It must be
+// written as plain decimal digits without sign or leading zeros, as Redis
+// wants a bit offset; as there, it may be a number or a string.
+func (v Value) Uint32() (uint32, bool) {
+	b := v.Bytes
+	if v.Kind != Number && v.Kind != String || len(b) == 0 || len(b) > 10 || b[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return uint32(n), n <= math.MaxUint32
+}
+
+// tens are the powers of ten that a float64 holds exactly.
+var tens = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// Float returns a number as the nearest float64. Numbers beyond its range are
+// refused, as is every other kind; the result is finite.
+func (v Value) Float() (float64, bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	d, ok := readDecimal(v.Bytes)
+	if !ok {
+		return 0, false
+	}
+	// Both the digits and the power of ten exact, one rounding: Clinger's
+	// case, which coordinates and prices are.
+	if d.exact && d.digits < 1<<53 && -22 <= d.exp && d.exp <= 22 {
+		f := float64(d.digits)
+		if d.exp < 0 {
+			f /= tens[-d.exp]
+		} else {
+			f *= tens[d.exp]
+		}
+		if d.neg {
+			f = -f
+		}
+		return f, true
+	}
+	if d.point > 309 { // at least 1e309; ParseFloat would allocate an error
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(unsafe.String(&v.Bytes[0], len(v.Bytes)), 64)
+	return f, err == nil
+}
+
+// A decimal is a JSON number taken apart: digits × 10^exp, where digits are
+// the first 18 significant ones; exact says whether these are all, but for
+// zeros at the end. The value lies in [10^(point-1), 10^point), unless zero.
+type decimal struct {
+	digits uint64
+	exp    int
+	point  int
+	neg    bool
+	exact  bool
+}
+
+// Exponents are capped here; a document is shorter than this many digits, so
+// no number gets its sense changed by it.
+const maxExp = 1 << 40
+
+// readDecimal reads a number; false if it is none.
+func readDecimal(b []byte) (decimal, bool) {
+	d := decimal{exact: true}
+	if number(b, 0) != len(b) {
+		return d, false
+	}
+	i, n, dot := 0, 0, -1 // n: significant digits so far
+	if b[0] == '-' {
+		d.neg, i = true, 1
+	}
+	var dropped int // digits beyond the eighteenth
+	for ; i < len(b); i++ {
+		c := b[i]
+		if c == '.' {
+			dot = 0
+			continue
+		}
+		if c -= '0'; c > 9 {
+			break
+		}
+		if dot >= 0 {
+			dot++
+		}
+		switch {
+		case n == 0 && c == 0:
+		case n < 18:
+			d.digits = d.digits*10 + uint64(c)
+			n++
+		default:
+			dropped++
+			d.exact = d.exact && c == 0
+		}
+	}
+	d.exp = dropped - max(dot, 0)
+	if i < len(b) { // e
+		i++
+		neg := b[i] == '-'
+		if neg || b[i] == '+' {
+			i++
+		}
+		e := 0
+		for ; i < len(b); i++ {
+			e = min(e*10+int(b[i]-'0'), maxExp)
+		}
+		if neg {
+			e = -e
+		}
+		d.exp += e
+	}
+	d.point = d.exp + n
+	if d.digits == 0 {
+		d.exp, d.point = 0, 0
+	}
+	return d, true
+}
