@@ -1,0 +1,256 @@
+package window
+
+import (
+	"weir/event"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// decoder turns a record into what the lane and the sketches need of it. It
+// is one operator's: its results are overwritten by the next record.
+type decoder struct {
+	spec    *Spec
+	scanner *event.Scanner
+	vals    []event.Value
+
+	// Where each field of the spec stands in vals.
+	timeAt     int
+	by         []columnAt
+	measuresAt []columnAt
+	where      []int
+	dedupeAt   int
+	paths      []string
+	defaults   [][]byte // by column
+
+	// The decoded event.
+	offset   int64
+	time     event.Time
+	window   event.Time
+	group    []byte // a view into the record or into scratch
+	id       uint64 // hash of the id, for deduplication
+	measures []argument
+	scratch  []byte
+}
+
+// columnAt is where a column or a measure finds its fields; -1: not used.
+type columnAt struct{ path, lon, lat int }
+
+// An argument is what one measure gets of one event.
+type argument struct {
+	present bool
+	hash    uint64 // HLL, Bloom: hash of the id; Geo: the score
+	value   uint32 // Bitmap
+	member  []byte // Geo
+}
+
+func newDecoder(s *Spec) (*decoder, error) {
+	d := &decoder{spec: s, dedupeAt: -1, measures: make([]argument, len(s.Measures))}
+	var paths []string
+	at := map[string]int{}
+	field := func(path string) int {
+		if path == "" {
+			return -1
+		}
+		i, ok := at[path]
+		if !ok {
+			i = len(paths)
+			at[path] = i
+			paths = append(paths, path)
+		}
+		return i
+	}
+	d.timeAt = field(s.TimeField)
+	for _, c := range s.By {
+		d.by = append(d.by, columnAt{field(c.Path), field(c.Lon), field(c.Lat)})
+		d.defaults = append(d.defaults, []byte(c.Default))
+	}
+	for _, m := range s.Measures {
+		d.measuresAt = append(d.measuresAt, columnAt{field(m.Path), field(m.Lon), field(m.Lat)})
+	}
+	for _, c := range s.Where {
+		d.where = append(d.where, field(c.Path))
+	}
+	if s.Dedupe != nil {
+		d.dedupeAt = field(s.Dedupe.Path)
+	}
+	var err error
+	d.scanner, err = event.NewScanner(paths)
+	d.vals = make([]event.Value, len(paths))
+	d.paths = paths
+	return d, err
+}
+
+// maxTime is the end of ClickHouse's DateTime.
+const maxTime = event.Time(1<<32-1) * 1000
+
+// decode decides everything about a record that needs no memory of others:
+// the order of the tests is part of a job's meaning. On Counted, the
+// decoder's fields describe the event.
+func (d *decoder) decode(rec *event.Record) (Fate, string) {
+	s := d.spec
+	if len(rec.Value) == 0 {
+		return Malformed, "empty value"
+	}
+	if err := d.scanner.Scan(rec.Value, d.vals); err != nil {
+		return Malformed, err.Error()
+	}
+	for i, c := range s.Where {
+		if !oneOf(d.vals[d.where[i]], c.In) {
+			return Filtered, ""
+		}
+	}
+	t, ok := d.vals[d.timeAt].Time(s.TimeUnit)
+	if !ok || t < 0 || t > maxTime {
+		return Malformed, d.wrong(d.timeAt, "is not a time between 1970 and 2106")
+	}
+	d.offset = rec.Offset
+	d.time = t
+	d.window = t - t%s.Window
+	if reason := d.decodeGroup(); reason != "" {
+		return Malformed, reason
+	}
+	if reason := d.decodeMeasures(); reason != "" {
+		return Malformed, reason
+	}
+	if d.dedupeAt >= 0 {
+		id, ok := d.vals[d.dedupeAt].ID()
+		if !ok {
+			return Malformed, d.wrong(d.dedupeAt, "is neither text nor number")
+		}
+		d.id = bloom.Hash(id)
+	}
+	switch {
+	case t < rec.Time-s.Lateness:
+		return Late, "older than the record by more than lateness"
+	case t > rec.Time+s.Skew:
+		return Future, "newer than the record by more than skew"
+	}
+	return Counted, ""
+}
+
+func (d *decoder) decodeGroup() (reason string) {
+	s := d.spec
+	// The group of a single plain column is its text: no copy.
+	d.group, d.scratch = nil, d.scratch[:0]
+	for i := range s.By {
+		c, at := &s.By[i], d.by[i]
+		if at.path < 0 {
+			lon, lat, reason := d.position(at)
+			if reason != "" {
+				return reason
+			}
+			var cell [12]byte
+			d.scratch = appendDimension(d.scratch, geo.AppendHash(cell[:0], lon, lat, c.Precision), len(s.By))
+			continue
+		}
+		v := d.vals[at.path]
+		var text []byte
+		switch {
+		case c.HasDefault && (v.Kind == event.Missing || v.Kind == event.Null):
+			text = d.defaults[i]
+		case v.Kind == event.String || v.Kind == event.Number || v.Kind == event.Bool:
+			text = v.Bytes
+		default:
+			return d.wrong(at.path, "is not text, number or bool")
+		}
+		if len(text) > maxValue {
+			return d.wrong(at.path, "is longer than 1 KiB")
+		}
+		if len(s.By) == 1 {
+			d.group = text
+			return ""
+		}
+		d.scratch = appendDimension(d.scratch, text, len(s.By))
+	}
+	d.group = d.scratch
+	return ""
+}
+
+func (d *decoder) decodeMeasures() (reason string) {
+	for i := range d.spec.Measures {
+		m, at, a := &d.spec.Measures[i], d.measuresAt[i], &d.measures[i]
+		v := d.vals[at.path]
+		if a.present = v.Kind != event.Missing && v.Kind != event.Null; !a.present {
+			if m.Optional {
+				continue
+			}
+			return d.wrong(at.path, "")
+		}
+		if m.Kind == Bitmap {
+			if a.value, a.present = v.Uint32(); !a.present {
+				return d.wrong(at.path, "is not an unsigned integer below 2^32")
+			}
+			continue
+		}
+		id, ok := v.ID()
+		if !ok {
+			return d.wrong(at.path, "is neither text nor number")
+		}
+		switch m.Kind {
+		case HLL:
+			if key := d.spec.HashKey; key != nil {
+				a.hash = hll.KeyedHash(key, id)
+			} else {
+				a.hash = hll.Hash(id)
+			}
+		case Bloom:
+			a.hash = bloom.Hash(id)
+		case Geo:
+			if len(id) > maxValue {
+				return d.wrong(at.path, "is longer than 1 KiB")
+			}
+			lon, lat, reason := d.position(at)
+			if reason != "" {
+				return reason
+			}
+			a.hash, _ = geo.Encode(lon, lat)
+			a.member = id
+		}
+	}
+	return ""
+}
+
+// position is a longitude and a latitude on Redis's grid. Positions off it are
+// refused, never clamped.
+func (d *decoder) position(at columnAt) (lon, lat float64, reason string) {
+	lon, ok := d.vals[at.lon].Float()
+	if !ok {
+		return 0, 0, d.wrong(at.lon, "is not a number")
+	}
+	lat, ok = d.vals[at.lat].Float()
+	if !ok {
+		return 0, 0, d.wrong(at.lat, "is not a number")
+	}
+	if _, ok = geo.Encode(lon, lat); !ok {
+		return 0, 0, d.wrong(at.lat, "or "+d.paths[at.lon]+" is out of range: ±85.05112878 and ±180 degrees")
+	}
+	return lon, lat, ""
+}
+
+// stamp orders the positions of a member: by event time, then by where in
+// the log they stand.
+func (d *decoder) stamp(l *Lane) geo.Stamp {
+	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(l.epoch, l.partition, d.offset/l.spec.Chunk)), Offset: d.offset}
+}
+
+// wrong is the reason in words. It allocates, as a dead letter does anyway.
+func (d *decoder) wrong(at int, what string) string {
+	v := d.vals[at]
+	if v.Kind == event.Missing || v.Kind == event.Null {
+		return "field " + d.paths[at] + " is missing"
+	}
+	return "field " + d.paths[at] + " " + what
+}
+
+func oneOf(v event.Value, in []string) bool {
+	if v.Kind != event.String && v.Kind != event.Number && v.Kind != event.Bool {
+		return false
+	}
+	for _, s := range in {
+		if string(v.Bytes) == s {
+			return true
+		}
+	}
+	return false
+}

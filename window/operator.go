@@ -1,0 +1,324 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/event"
+)
+
+// blockSize is how many counted events are collected before the sketches see
+// them: enough to make the loop over each measure tight, little enough to
+// stay in the first-level cache.
+const blockSize = 512
+
+// An Operator is what one worker owns of a job: the lanes of its partitions
+// and the table they share. It is not safe for concurrent use, and needs not
+// be: others send its worker a closure between batches.
+type Operator struct {
+	spec    *Spec
+	decoder *decoder
+	lanes   map[int32]*Lane
+	other   []byte // the key of the group Other
+
+	table     *Table
+	spare     *Table // an acknowledged one, for reuse
+	gen       uint32 // of table: tells a lane's cells whose rows they hold
+	lines     []Line
+	dead      []DeadLetter
+	deadBytes int
+	fates     [Fates]uint64
+
+	block block
+}
+
+// block is a batch of counted events on their way to the sketches: per
+// measure, the rows and what to add.
+type block struct {
+	n    int
+	args []args
+}
+
+type args struct {
+	rows   []uint32
+	hashes []uint64 // HLL, Bloom
+	values []uint32 // Bitmap
+}
+
+// NewOperator makes an operator without partitions. The spec must be valid.
+func NewOperator(spec *Spec) (*Operator, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := newDecoder(spec)
+	if err != nil {
+		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
+	}
+	o := &Operator{spec: spec, decoder: d, lanes: map[int32]*Lane{}, table: NewTable(spec), gen: 1}
+	for range spec.By {
+		o.other = appendDimension(o.other, []byte(Other), len(spec.By))
+	}
+	o.block.args = make([]args, len(spec.Measures))
+	return o, nil
+}
+
+// Start takes a partition in hand. If retention took offsets that were owed,
+// they are written down as a gap first.
+func (o *Operator) Start(p Plan) {
+	l := newLane(o.spec, p)
+	o.lanes[p.Partition] = l
+	for from := p.Lost; from < p.Start; {
+		to := min((from/o.spec.Chunk+1)*o.spec.Chunk, p.Start)
+		line := Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: from / o.spec.Chunk, First: from, Next: to, TopicID: p.TopicID}
+		line.Fates[Gap] = uint64(to - from)
+		o.fates[Gap] += line.Fates[Gap]
+		o.lines = append(o.lines, line)
+		from = to
+	}
+}
+
+// Stop lets go of a partition. What was counted since the last Take is still
+// in the next one; Take first if it must be flushed.
+func (o *Operator) Stop(partition int32) {
+	if l := o.lanes[partition]; l != nil {
+		o.harvest(l)
+		delete(o.lanes, partition)
+	}
+}
+
+// Next is the next offset of a partition in hand.
+func (o *Operator) Next(partition int32) (int64, bool) {
+	l := o.lanes[partition]
+	if l == nil {
+		return 0, false
+	}
+	return l.next, true
+}
+
+// Watermarks yields, for each partition in hand, the greatest event time
+// counted since it was taken in hand (0: none yet).
+func (o *Operator) Watermarks(yield func(partition int32, t event.Time) bool) {
+	for p, l := range o.lanes {
+		if !yield(p, max(l.highest, l.watermark)) {
+			return
+		}
+	}
+}
+
+// Bytes is about what the operator holds in memory.
+func (o *Operator) Bytes() int {
+	n := o.table.Bytes() + o.deadBytes + len(o.lines)*160
+	if o.spare != nil {
+		n += o.spare.Bytes()
+	}
+	for _, l := range o.lanes {
+		n += l.Bytes()
+	}
+	return n
+}
+
+// Observe decides every offset of the batch. Offsets already decided are
+// passed over, so a fetch may overlap the one before. A batch of a partition
+// that is not in hand is an error of the caller's.
+func (o *Operator) Observe(b *event.Batch) error {
+	l := o.lanes[b.Partition]
+	if l == nil {
+		return fmt.Errorf("window: job %s: a batch of partition %d, which is not in hand", o.spec.Job, b.Partition)
+	}
+	if b.Next <= l.next {
+		return nil
+	}
+	l.moved = true
+	for i := range b.Records {
+		rec := &b.Records[i]
+		if rec.Offset < l.next {
+			continue
+		}
+		o.skip(l, rec.Offset)
+		if l.warming() {
+			o.warm(l, rec)
+		} else {
+			fate := o.decide(l, rec)
+			l.fates[fate]++
+			o.fates[fate]++
+		}
+		o.advance(l, rec.Offset+1)
+	}
+	o.skip(l, b.Next)
+	o.apply()
+	return nil
+}
+
+// skip moves the lane to an offset over others that have no record.
+func (o *Operator) skip(l *Lane, to int64) {
+	for l.next < to {
+		step := min(to, (l.chunk()+1)*o.spec.Chunk)
+		if !l.warming() { // Start is a chunk's beginning if anything is warmed
+			l.fates[Gap] += uint64(step - l.next)
+			o.fates[Gap] += uint64(step - l.next)
+		}
+		o.advance(l, step)
+	}
+}
+
+// advance moves the lane on by one or, over gaps, by many; at the end of a
+// chunk its counts and its ledger line are final.
+func (o *Operator) advance(l *Lane, to int64) {
+	warm := l.warming()
+	l.next = to
+	if to&(o.spec.Chunk-1) == 0 {
+		if !warm {
+			o.harvest(l)
+		}
+		l.turn()
+	}
+}
+
+// decide gives a record its fate and, if it counts, counts it.
+func (o *Operator) decide(l *Lane, rec *event.Record) Fate {
+	d := o.decoder
+	fate, reason := d.decode(rec)
+	if fate != Counted {
+		if fate != Filtered {
+			o.bury(l, rec, fate, reason)
+		}
+		return fate
+	}
+	if l.seen != nil && l.repeat(d.id) {
+		return Duplicate
+	}
+	l.watermark = max(l.watermark, d.time)
+	id := l.groups.id(d.group, groupHash(d.group), o.other)
+	g := &l.groups.groups[id]
+	c := l.cell(d.window, g, id)
+	if c.gen != o.gen {
+		c.gen = o.gen
+		c.row = o.table.row(d.window, l.groups.key(g), g.hash)
+		l.dirty = append(l.dirty, g.cell-1)
+	}
+	c.count++
+	o.collect(l, c.row)
+	return Counted
+}
+
+// warm lets a record of the chunk before pass the same decisions, for the
+// ids the filter must hold.
+func (o *Operator) warm(l *Lane, rec *event.Record) {
+	if l.seen == nil {
+		return
+	}
+	if fate, _ := o.decoder.decode(rec); fate == Counted {
+		l.repeat(o.decoder.id)
+	}
+}
+
+func (o *Operator) bury(l *Lane, rec *event.Record, fate Fate, reason string) {
+	d := dead(l, rec, fate, reason)
+	o.dead = append(o.dead, d)
+	o.deadBytes += 96 + len(d.Payload)
+}
+
+// collect puts the decoded event's arguments into the block.
+func (o *Operator) collect(l *Lane, row uint32) {
+	d := o.decoder
+	for m := range o.spec.Measures {
+		v := &d.measures[m]
+		if !v.present {
+			continue
+		}
+		a := &o.block.args[m]
+		switch o.spec.Measures[m].Kind {
+		case HLL, Bloom:
+			a.rows = append(a.rows, row)
+			a.hashes = append(a.hashes, v.hash)
+		case Bitmap:
+			a.rows = append(a.rows, row)
+			a.values = append(a.values, v.value)
+		case Geo:
+			o.table.columns[m].places.Put(int64(d.window), v.member, d.stamp(l), v.hash)
+		}
+	}
+	if o.block.n++; o.block.n >= blockSize {
+		o.apply()
+	}
+}
+
+// apply hands the block to the sketches, one measure after the other.
+func (o *Operator) apply() {
+	o.block.n = 0
+	for m := range o.block.args {
+		a := &o.block.args[m]
+		if len(a.rows) == 0 {
+			continue
+		}
+		switch c := &o.table.columns[m]; c.kind {
+		case HLL:
+			c.hll.AddBatch(a.rows, a.hashes)
+		case Bloom:
+			c.bloom.AddBatch(a.rows, a.hashes)
+		case Bitmap:
+			c.bitmap.AddBatch(a.rows, a.values)
+		}
+		a.rows, a.hashes, a.values = a.rows[:0], a.hashes[:0], a.values[:0]
+	}
+}
+
+// harvest moves the lane's new counts into the table and its ledger line to
+// the lines: at the end of a chunk, at a Take, and when the partition leaves.
+func (o *Operator) harvest(l *Lane) {
+	if l.warming() || l.next <= l.first {
+		return
+	}
+	slot := MakeSlot(l.epoch, l.partition, l.first/o.spec.Chunk)
+	for _, i := range l.dirty {
+		c := &l.cells[i]
+		o.table.hits = append(o.table.hits, hit{c.row, slot, uint64(c.count)})
+	}
+	l.dirty = l.dirty[:0]
+	o.lines = append(o.lines, l.line())
+}
+
+// Take hands out everything since the last Take and leaves the operator an
+// empty table. The Changes are the caller's; nothing in them is shared.
+func (o *Operator) Take() *Changes {
+	o.apply()
+	c := &Changes{Table: o.table, Fates: o.fates}
+	for _, p := range o.partitions() {
+		l := o.lanes[p]
+		if !l.moved {
+			continue
+		}
+		l.moved = false
+		o.harvest(l)
+		if l.next > l.owed {
+			c.Next = append(c.Next, Position{p, l.next})
+		}
+	}
+	c.Lines, c.Dead = o.lines, o.dead
+	o.lines, o.dead, o.deadBytes, o.fates = nil, nil, 0, [Fates]uint64{}
+	o.table, o.spare = o.spare, nil
+	if o.table == nil {
+		o.table = NewTable(o.spec)
+	}
+	o.gen++
+	return c
+}
+
+// Reuse gives an acknowledged table back.
+func (o *Operator) Reuse(t *Table) {
+	if o.spare == nil {
+		t.Reset()
+		o.spare = t
+	}
+}
+
+// partitions is what is in hand, in order: the order of a map must not be
+// able to reach a row.
+func (o *Operator) partitions() []int32 {
+	ps := make([]int32, 0, len(o.lanes))
+	for p := range o.lanes {
+		ps = append(ps, p)
+	}
+	slices.Sort(ps)
+	return ps
+}

@@ -1,0 +1,127 @@
+package window
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"weir/event"
+)
+
+// Known is what the ledger says of one partition: the epoch last written, the
+// topic it was written from, and how far it is durable.
+type Known struct {
+	Epoch   uint8
+	TopicID [16]byte
+	Next    int64
+}
+
+// A Policy is what the operator decided about losses beforehand.
+type Policy struct {
+	SkipLost bool // retention passed the position: record the gap and go on
+	NewEpoch bool // the topic was recreated: count it under a new epoch
+}
+
+// A Plan is where to read a partition from, and what to make of it.
+type Plan struct {
+	Partition int32
+	Epoch     uint8
+	TopicID   [16]byte
+
+	Warm    int64 // first offset to fetch; those below Start only warm the filters
+	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
+	Owed    int64 // what was durable before: commits never fall below it
+	Lost    int64 // offsets [Lost, Start) were taken by retention before they were read; Lost == Start: none
+	Replays int64 // offsets that are counted again, to the same numbers
+}
+
+// The three ways a position can be wrong. They stop the partition until the
+// operator decides; nothing is skipped silently.
+var (
+	// ErrRetention: the log no longer holds the offset that is owed.
+	ErrRetention = errors.New("retention passed the position")
+	// ErrBeyondEnd: the position lies behind the end of the log, so the log
+	// was truncated, or the topic deleted and made again.
+	ErrBeyondEnd = errors.New("the position is beyond the end of the log")
+	// ErrRecreated: the topic's id is not the one in the ledger; its offsets
+	// mean other records.
+	ErrRecreated = errors.New("the topic was deleted and made again")
+	// ErrEpochs: the eight bits of the epoch are used up.
+	ErrEpochs = errors.New("no epoch left: raise the job's version")
+	// ErrPartition: the sixteen bits of the partition are exceeded.
+	ErrPartition = errors.New("partition number above 65535")
+)
+
+// Resume decides where a partition is read from. known is nil if the ledger
+// has no line of the partition.
+//
+// Kafka's committed offset is advisory: the position is the lower of it and
+// of what the ledger says is durable, and reading starts at the beginning of
+// the chunk that contains it. What was counted before is counted again to the
+// same numbers and joins away.
+func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) {
+	plan := Plan{Partition: a.Partition, TopicID: a.TopicID}
+	fail := func(err error, format string, args ...any) (Plan, error) {
+		return Plan{}, fmt.Errorf("job %s, partition %d: %w: "+format, append([]any{s.Job, a.Partition, err}, args...)...)
+	}
+	if a.Partition > 1<<16-1 {
+		return fail(ErrPartition, "%d", a.Partition)
+	}
+	position := a.Committed
+	if known != nil {
+		plan.Epoch = known.Epoch
+		if position < 0 || position > known.Next {
+			position = known.Next // the group's offsets expire; the ledger does not
+		}
+		other := known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}
+		switch {
+		case other && !p.NewEpoch:
+			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
+		case other:
+			if plan.Epoch++; plan.Epoch == 0 {
+				return fail(ErrEpochs, "")
+			}
+			position = -1
+		}
+	} else if position >= 0 {
+		// The group is ahead of a ledger that knows nothing: the tables were
+		// dropped or restored. What is still in the log is counted again.
+		position = -1
+	}
+	if position < 0 {
+		position = a.LogStart
+	}
+	switch {
+	case position > a.LogEnd && p.NewEpoch:
+		if plan.Epoch++; plan.Epoch == 0 {
+			return fail(ErrEpochs, "")
+		}
+		position = a.LogStart
+	case position > a.LogEnd:
+		return fail(ErrBeyondEnd, "position %d, log ends at %d", position, a.LogEnd)
+	}
+	plan.Owed, plan.Lost = position, position
+	if position < a.LogStart {
+		if !p.SkipLost {
+			return fail(ErrRetention, "position %d, log starts at %d, %d records are gone", position, a.LogStart, a.LogStart-position)
+		}
+		plan.Start, plan.Warm = a.LogStart, a.LogStart
+		return plan, nil
+	}
+	chunk := position &^ (s.Chunk - 1)
+	plan.Start = max(chunk, a.LogStart)
+	plan.Lost = plan.Start
+	plan.Warm = plan.Start
+	if s.Dedupe != nil {
+		plan.Warm = max(chunk-s.Chunk, a.LogStart, 0)
+	}
+	plan.Replays = position - plan.Start
+	return plan, nil
+}
+
+// keyCheck tells two hash keys apart without telling the key.
+func keyCheck(key *[16]byte) uint64 {
+	sum := sha256.Sum256(append([]byte("weir hash key"), key[:]...))
+	return binary.LittleEndian.Uint64(sum[:])
+}

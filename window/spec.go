@@ -1,0 +1,227 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/event"
+)
+
+// A Kind says which sketch a measure keeps.
+type Kind uint8
+
+const (
+	HLL    Kind = iota // distinct count; ClickHouse uniqCombined64(14)
+	Bitmap             // set of unsigned integers below 2^32; ClickHouse groupBitmap
+	Bloom              // membership; bit positions as a ClickHouse groupBitmap
+	Geo                // last position per member; rows of their own
+)
+
+var kinds = [...]string{HLL: "hll", Bitmap: "bitmap", Bloom: "bloom", Geo: "geo"}
+
+func (k Kind) String() string { return kinds[k] }
+
+// ParseKind is the inverse of Kind.String.
+func ParseKind(s string) (Kind, bool) {
+	i := slices.Index(kinds[:], s)
+	return Kind(max(i, 0)), i >= 0
+}
+
+// A Spec is what a job means: everything that can reach a stored value, and
+// nothing else. Two processes with equal Specs store equal values.
+type Spec struct {
+	Job     string
+	Version int // starts new tables when raised; at least 1
+
+	TimeField string     // path of the event time
+	TimeUnit  event.Unit // its unit
+
+	Window   event.Time // size of the tumbling window, ms; whole seconds
+	Lateness event.Time // event time older than the record's by more: Late
+	Skew     event.Time // event time newer than the record's by more: Future
+
+	Chunk     int64 // offsets per chunk, a power of two
+	MaxGroups int   // distinct groups per chunk that keep their name
+
+	By       []Column
+	Measures []Measure
+	Where    []Condition // all must hold, else Filtered
+	Dedupe   *Dedupe     // nil: no deduplication
+
+	// HashKey, if set, keys the hash of the ids that HLL and Bloom measures
+	// see, so that nobody can craft ids that blind a sketch. The result is
+	// then no longer what PFADD of the raw id would give.
+	HashKey *[16]byte
+}
+
+// A Column is one dimension of a group: the text of a field, or the geohash
+// cell of two.
+type Column struct {
+	Name string // column name in the tables
+	Path string // field; empty for a geohash cell
+
+	Default    string // used when the field is missing or null and HasDefault
+	HasDefault bool
+
+	Lon, Lat  string // fields of a geohash cell
+	Precision int    // its length, 1–12; 0 for a plain column
+}
+
+// A Measure is one sketch per (window, group), under its own column.
+type Measure struct {
+	Name string
+	Kind Kind
+	Path string // field of the id (the member, for Geo)
+
+	// Optional lets an event without the field count in hits and in the
+	// other measures; otherwise such an event is malformed.
+	Optional bool
+
+	Capacity int     // Bloom: items per window and group it is sized for
+	Error    float64 // Bloom: share of false positives at that many items
+
+	Lon, Lat string // Geo: fields of the position
+}
+
+// A Condition keeps events whose field has one of the given texts.
+type Condition struct {
+	Path string
+	In   []string
+}
+
+// Dedupe counts an event id once per chunk and the chunk before it. Error is
+// the share of good events that may be taken for repeats.
+type Dedupe struct {
+	Path  string
+	Error float64
+}
+
+// Other is the group that takes the events of a chunk whose own group came
+// after MaxGroups others; every column carries it.
+const Other = "__other__"
+
+const (
+	// maxValue bounds one dimension's text. Longer ones are malformed: a
+	// group is a row key, and a row key of a megabyte is an attack.
+	maxValue = 1 << 10
+	// maxPayload bounds what a dead letter keeps of its record.
+	maxPayload = 16 << 10
+)
+
+// Validate reports every value the core cannot work with. It is the last
+// gate, not the user's: internal/config says the same with file and line.
+func (s *Spec) Validate() error {
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("window: job %s: "+format, append([]any{s.Job}, args...)...))
+		}
+	}
+	bad(s.Job != "", "no name")
+	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
+	bad(s.TimeField != "", "no time field")
+	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
+	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
+	bad(s.Chunk >= 1 && s.Chunk <= 1<<30 && s.Chunk&(s.Chunk-1) == 0, "chunk %d, want a power of two up to 2^30", s.Chunk)
+	bad(s.MaxGroups >= 1, "max_groups %d, want at least 1", s.MaxGroups)
+	names := map[string]bool{}
+	name := func(n string) {
+		bad(n != "" && !names[n], "column %q twice or empty", n)
+		names[n] = true
+	}
+	for _, c := range s.By {
+		name(c.Name)
+		if c.Path == "" {
+			bad(c.Precision >= 1 && c.Precision <= 12, "column %s: precision %d, want 1 to 12", c.Name, c.Precision)
+		}
+	}
+	for _, m := range s.Measures {
+		name(m.Name)
+		if m.Kind == Bloom {
+			bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)
+			bad(m.Error > 0 && m.Error < 1, "measure %s: error %v, want between 0 and 1", m.Name, m.Error)
+		}
+	}
+	if s.Dedupe != nil {
+		bad(s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
+	}
+	return errors.Join(errs...)
+}
+
+// Meaning is the canonical text of everything but the measures: the job's
+// fingerprint. A job whose stored meaning differs must raise its version.
+func (s *Spec) Meaning() string {
+	var b strings.Builder
+	f := func(key string, values ...string) {
+		b.WriteString(key)
+		for _, v := range values {
+			b.WriteByte(' ')
+			b.WriteString(strconv.Quote(v))
+		}
+		b.WriteByte('\n')
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	f("time", s.TimeField, s.TimeUnit.String())
+	f("window", n(int64(s.Window)))
+	f("lateness", n(int64(s.Lateness)))
+	f("skew", n(int64(s.Skew)))
+	f("chunk", n(s.Chunk))
+	f("max_groups", n(int64(s.MaxGroups)))
+	for _, c := range s.By {
+		f("by", c.Name, c.Path, c.Default, strconv.FormatBool(c.HasDefault), c.Lon, c.Lat, n(int64(c.Precision)))
+	}
+	for _, c := range s.Where {
+		f("where", append([]string{c.Path}, c.In...)...)
+	}
+	if s.Dedupe != nil {
+		f("dedupe", s.Dedupe.Path, strconv.FormatFloat(s.Dedupe.Error, 'g', -1, 64))
+	}
+	if s.HashKey != nil {
+		// The key itself is a secret: a digest of it would let ids be tried
+		// against it offline only by those who already know the key.
+		f("hash_key", n(int64(keyCheck(s.HashKey))))
+	}
+	return b.String()
+}
+
+// Meaning is the canonical text of one measure. Measures may be added to a
+// job (older windows simply lack them) but not changed.
+func (m *Measure) Meaning() string {
+	return fmt.Sprintf("%s %q optional=%t capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, m.Optional, m.Capacity, m.Error, m.Lon, m.Lat)
+}
+
+// A Slot names one chunk of one partition's log in one epoch of the topic: the
+// key of a G-counter. Bits: epoch 8, partition 16, chunk 40.
+type Slot uint64
+
+// MakeSlot packs a slot. The bounds are checked where the numbers come from:
+// partitions by Resume, chunks cannot exceed 2^40 with offsets below 2^53.
+func MakeSlot(epoch uint8, partition int32, chunk int64) Slot {
+	return Slot(epoch)<<56 | Slot(uint16(partition))<<40 | Slot(chunk&(1<<40-1))
+}
+
+// Epoch, Partition and Chunk unpack a slot.
+func (s Slot) Epoch() uint8     { return uint8(s >> 56) }
+func (s Slot) Partition() int32 { return int32(uint16(s >> 40)) }
+func (s Slot) Chunk() int64     { return int64(s & (1<<40 - 1)) }
+
+// A Fate is what became of one offset. Every offset has exactly one.
+type Fate uint8
+
+const (
+	Counted   Fate = iota
+	Late           // event time too far behind the record's; dead letter
+	Future         // event time too far ahead of the record's; dead letter
+	Malformed      // not the event the job asks for; dead letter
+	Duplicate      // its id was seen in this chunk or the one before
+	Filtered       // a where condition did not hold
+	Gap            // no record: control, aborted, compacted, expired
+	Fates          // how many there are
+)
+
+var fates = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Gap: "gap"}
+
+func (f Fate) String() string { return fates[f] }

@@ -1,0 +1,340 @@
+package window
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// A Table holds one worker's sketches and counts by (window, group) since the
+// last Take: a delta. Its rows know nothing of partitions; only the counts do,
+// by their slots. Rows are addressed by a dense index, so that a sketch store
+// is an array and a batch of events is three parallel slices.
+type Table struct {
+	spec *Spec
+
+	rows  []row
+	keys  []byte   // the rows' groups, one after another
+	index []uint32 // open addressing over (window, group): row + 1
+	hits  []hit    // as they came; sorted and joined by Seal
+
+	columns []column // one per measure
+	order   []uint32 // rows by (window, group), made by Seal
+	sealed  bool
+}
+
+type row struct {
+	window   event.Time // start
+	hash     uint64     // of window and group
+	key, len uint32     // the group in keys
+	hits     uint32     // Seal: first of this row's hits
+	nhits    uint32     // Seal: how many
+}
+
+// A hit is the count of one slot in one row. It is cumulative since the
+// beginning of the slot's chunk, so hits join by maximum.
+type hit struct {
+	row   uint32
+	slot  Slot
+	count uint64
+}
+
+// column is the sketch store of one measure; the one its kind names is used.
+type column struct {
+	kind   Kind
+	hll    *hll.Pool
+	bitmap *bitmap.Pool
+	bloom  *bloom.Pool
+	places *geo.Last
+}
+
+// NewTable makes an empty table for the spec's measures.
+func NewTable(spec *Spec) *Table {
+	t := &Table{spec: spec, columns: make([]column, len(spec.Measures))}
+	for i, m := range spec.Measures {
+		c := &t.columns[i]
+		c.kind = m.Kind
+		switch m.Kind {
+		case HLL:
+			c.hll = new(hll.Pool)
+		case Bitmap:
+			c.bitmap = new(bitmap.Pool)
+		case Bloom:
+			c.bloom = bloom.NewPool(m.Capacity, m.Error)
+		case Geo:
+			c.places = new(geo.Last)
+		}
+	}
+	return t
+}
+
+// Reset empties the table and keeps its memory for the next interval.
+func (t *Table) Reset() {
+	t.rows, t.keys, t.hits, t.order, t.sealed = t.rows[:0], t.keys[:0], t.hits[:0], t.order[:0], false
+	clear(t.index)
+	for i := range t.columns {
+		switch c := &t.columns[i]; c.kind {
+		case HLL:
+			c.hll.Reset()
+		case Bitmap:
+			c.bitmap.Reset()
+		case Bloom:
+			c.bloom.Reset()
+		case Geo:
+			c.places.Reset()
+		}
+	}
+}
+
+// Len is the number of (window, group) rows.
+func (t *Table) Len() int { return len(t.rows) }
+
+// places is the number of rows of the geo measures, which have their own keys.
+func (t *Table) places() int {
+	n := 0
+	for i := range t.columns {
+		if p := t.columns[i].places; p != nil {
+			n += p.Len()
+		}
+	}
+	return n
+}
+
+// Bytes is about what the table holds in memory, sketches included.
+func (t *Table) Bytes() int {
+	n := cap(t.rows)*32 + cap(t.keys) + cap(t.index)*4 + cap(t.hits)*24 + cap(t.order)*4
+	for i := range t.columns {
+		switch c := &t.columns[i]; c.kind {
+		case HLL:
+			n += c.hll.Bytes()
+		case Bitmap:
+			n += c.bitmap.Bytes()
+		case Bloom:
+			n += c.bloom.Bytes()
+		case Geo:
+			n += c.places.Bytes()
+		}
+	}
+	return n
+}
+
+// rowHash mixes a window into a group's hash.
+func rowHash(window event.Time, group uint64) uint64 {
+	h := (group ^ uint64(window)) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// row finds or makes the row of a window and a group, whose hash is given.
+func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
+	if 4*(len(t.rows)+1) > 3*len(t.index) {
+		t.grow()
+	}
+	h := rowHash(window, groupHash)
+	mask := uint64(len(t.index) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		r := t.index[i]
+		if r == 0 {
+			t.index[i] = uint32(len(t.rows)) + 1
+			t.rows = append(t.rows, row{window: window, hash: h, key: uint32(len(t.keys)), len: uint32(len(group))})
+			t.keys = append(t.keys, group...)
+			n := len(t.rows)
+			for c := range t.columns {
+				switch c := &t.columns[c]; c.kind {
+				case HLL:
+					c.hll.Grow(n)
+				case Bitmap:
+					c.bitmap.Grow(n)
+				case Bloom:
+					c.bloom.Grow(n)
+				}
+			}
+			return uint32(n) - 1
+		}
+		if w := &t.rows[r-1]; w.hash == h && w.window == window && bytes.Equal(t.key(w), group) {
+			return r - 1
+		}
+	}
+}
+
+func (t *Table) grow() {
+	t.index = make([]uint32, max(64, 2*len(t.index)))
+	mask := uint64(len(t.index) - 1)
+	for r := range t.rows {
+		i := t.rows[r].hash & mask
+		for t.index[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.index[i] = uint32(r) + 1
+	}
+}
+
+func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
+
+// Join takes o's rows into t: registers by maximum, bits by OR, positions by
+// the later stamp, counts by maximum per slot. o must not be used afterwards.
+func (t *Table) Join(o *Table) {
+	t.sealed = false
+	moved := make([]uint32, len(o.rows))
+	for i := range o.rows {
+		w := &o.rows[i]
+		// rowHash is not undone: the group's own hash is worked out again.
+		key := o.key(w)
+		to := t.row(w.window, key, groupHash(key))
+		moved[i] = to
+		for c := range t.columns {
+			switch into, from := &t.columns[c], &o.columns[c]; into.kind {
+			case HLL:
+				into.hll.Merge(to, from.hll, uint32(i))
+			case Bitmap:
+				into.bitmap.Merge(to, from.bitmap, uint32(i))
+			case Bloom:
+				into.bloom.Merge(to, from.bloom, uint32(i))
+			}
+		}
+	}
+	for _, h := range o.hits {
+		h.row = moved[h.row]
+		t.hits = append(t.hits, h)
+	}
+	for c := range t.columns {
+		if p := t.columns[c].places; p != nil {
+			p.Merge(o.columns[c].places)
+		}
+	}
+}
+
+// Seal sorts the rows and joins the hits of equal slots. The sink reads a
+// sealed table; adding to it unseals it.
+func (t *Table) Seal() {
+	if t.sealed {
+		return
+	}
+	t.sealed = true
+	t.order = t.order[:0]
+	for i := range t.rows {
+		t.order = append(t.order, uint32(i))
+		t.rows[i].hits, t.rows[i].nhits = 0, 0
+	}
+	slices.SortFunc(t.order, func(a, b uint32) int {
+		x, y := &t.rows[a], &t.rows[b]
+		return cmp.Or(cmp.Compare(x.window, y.window), bytes.Compare(t.key(x), t.key(y)))
+	})
+	t.hits = joinSorted(t.hits,
+		func(a, b *hit) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.slot, b.slot)) },
+		func(a, b *hit) { a.count = max(a.count, b.count) })
+	for i := range t.hits {
+		w := &t.rows[t.hits[i].row]
+		if w.nhits == 0 {
+			w.hits = uint32(i)
+		}
+		w.nhits++
+	}
+}
+
+// A Row is one (window, group) of a sealed table.
+type Row struct {
+	t *Table
+	i uint32
+}
+
+// Rows yields the rows of a sealed table in the order of (window, group).
+func (t *Table) Rows(yield func(Row) bool) {
+	for _, i := range t.order {
+		if !yield(Row{t, i}) {
+			return
+		}
+	}
+}
+
+// Window is the start of the row's window.
+func (r Row) Window() event.Time { return r.t.rows[r.i].window }
+
+// Group appends the texts of the row's dimensions, in the order of Spec.By.
+func (r Row) Group(dst [][]byte) [][]byte {
+	return splitGroup(dst, r.t.key(&r.t.rows[r.i]), len(r.t.spec.By))
+}
+
+// Hits yields the row's slots and their counts, slots ascending.
+func (r Row) Hits(yield func(Slot, uint64) bool) {
+	w := &r.t.rows[r.i]
+	for _, h := range r.t.hits[w.hits:][:w.nhits] {
+		if !yield(h.slot, h.count) {
+			return
+		}
+	}
+}
+
+// NumHits is the number of slots Hits yields.
+func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
+
+// AppendState appends the ClickHouse state of measure m (an index into
+// Spec.Measures, not a Geo one).
+func (r Row) AppendState(dst []byte, m int) []byte {
+	switch c := &r.t.columns[m]; c.kind {
+	case HLL:
+		return c.hll.AppendClickHouse(dst, r.i)
+	case Bitmap:
+		return c.bitmap.AppendClickHouse(dst, r.i)
+	case Bloom:
+		return c.bloom.AppendClickHouse(dst, r.i)
+	}
+	panic("window: a geo measure has no state column")
+}
+
+// Estimate is the number measure m stands for: the PFCOUNT of an HLL, the
+// cardinality of a bitmap, the number of bits set in a Bloom filter.
+func (r Row) Estimate(m int) uint64 {
+	switch c := &r.t.columns[m]; c.kind {
+	case HLL:
+		return c.hll.Count(r.i)
+	case Bitmap:
+		return c.bitmap.Count(r.i)
+	case Bloom:
+		return c.bloom.Count(r.i)
+	}
+	panic("window: a geo measure has no count")
+}
+
+// HLL, Bitmap and Bloom give measure m's store and the row's index in it, for
+// readers that merge (the live surface). The store is the table's: read only.
+func (r Row) HLL(m int) (*hll.Pool, uint32)       { return r.t.columns[m].hll, r.i }
+func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return r.t.columns[m].bitmap, r.i }
+func (r Row) Bloom(m int) (*bloom.Pool, uint32)   { return r.t.columns[m].bloom, r.i }
+
+// Places is the last position per (window, member) of geo measure m.
+func (t *Table) Places(m int) *geo.Last { return t.columns[m].places }
+
+// A group's key is the text of its only dimension, or, with several, each
+// text behind its length as a varint: equal keys mean equal dimensions.
+
+func appendDimension(dst, text []byte, of int) []byte {
+	if of > 1 {
+		dst = binary.AppendUvarint(dst, uint64(len(text)))
+	}
+	return append(dst, text...)
+}
+
+func splitGroup(dst [][]byte, key []byte, of int) [][]byte {
+	switch of {
+	case 0:
+		return dst
+	case 1:
+		return append(dst, key)
+	}
+	for range of {
+		n, k := binary.Uvarint(key)
+		dst = append(dst, key[k:][:n])
+		key = key[k+int(n):]
+	}
+	return dst
+}
+
+// groupHash spreads groups over the indexes. It reaches no row.
+func groupHash(key []byte) uint64 { return hll.Hash(key) }
