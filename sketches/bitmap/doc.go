@@ -1,0 +1,2 @@
+// Package bitmap holds bits by number.
+package bitmap

@@ -1,0 +1,264 @@
+package bitmap
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"weir/sketches/internal/groupbitmap"
+	"weir/sketches/internal/slab"
+)
+
+// A Pool holds many sets of 32-bit numbers, addressed by a dense index
+// 0..Len()-1: one activity bitmap per live (window, group), say. Most sets of
+// a real stream are tiny, so a set grows through three forms:
+//
+//	one value      inside the 8-byte entry
+//	2 … 32         an unordered run of 4, 8, 16 or 32 numbers
+//	33 …           a set of chunks by upper half, each a hash table of lower
+//	               halves or, when that is not larger, a bitmap of 8 KB
+//
+// The last form is Roaring's idea with one change: where Roaring keeps a
+// sorted array, and so moves half of it for each new value, it keeps a hash
+// table of at most twice the size. AppendClickHouse sorts, once per flush.
+//
+// The zero Pool is empty and ready. It is not safe for concurrent use.
+type Pool struct {
+	ents  []entry
+	small [len(smallRuns)]slab.Slab[uint32]
+	sets  []*set
+	spare []uint32 // names of sets not in use
+	box   boxes
+
+	chunks []groupbitmap.Chunk // scratch of AppendClickHouse
+	low    []uint16
+	batch  []uint32
+}
+
+// smallRuns are the lengths of the small form.
+var smallRuns = [...]int{4, 8, 16, groupbitmap.SmallMax}
+
+// An entry is one set. For n = 1 ref is the value; up to SmallMax it names a
+// run of small[form]; with form formSet it names a set, and n is not used.
+type entry struct {
+	ref  uint32
+	n    uint8
+	form uint8
+}
+
+const formSet = uint8(len(smallRuns))
+
+// Grow makes the indexes 0..n-1 valid; new sets are empty. It never shrinks.
+func (p *Pool) Grow(n int) {
+	if n > len(p.ents) {
+		p.ents = slices.Grow(p.ents, n-len(p.ents))[:n]
+	}
+}
+
+// Len is the number of sets.
+func (p *Pool) Len() int { return len(p.ents) }
+
+// Reset drops every set and keeps most of the memory for the next ones.
+func (p *Pool) Reset() {
+	clear(p.ents)
+	p.ents = p.ents[:0]
+	for i := range p.small {
+		p.small[i].Reset()
+	}
+	p.box.reset()
+	p.spare = p.spare[:0]
+	for i, s := range p.sets {
+		s.reset()
+		p.spare = append(p.spare, uint32(i))
+	}
+}
+
+// Bytes is the memory the pool holds.
+func (p *Pool) Bytes() int {
+	n := cap(p.ents)*int(unsafe.Sizeof(entry{})) + p.box.bytes() +
+		cap(p.sets)*8 + cap(p.spare)*4 + cap(p.low)*2 + cap(p.batch)*4 +
+		cap(p.chunks)*int(unsafe.Sizeof(groupbitmap.Chunk{}))
+	for i := range p.small {
+		n += p.small[i].Bytes()
+	}
+	for _, s := range p.sets {
+		n += s.bytes()
+	}
+	return n
+}
+
+// Add puts v into set i.
+func (p *Pool) Add(i, v uint32) {
+	e := &p.ents[i]
+	switch {
+	case e.form == formSet:
+		p.sets[e.ref].add(&p.box, v)
+	case e.n == 0:
+		e.ref, e.n = v, 1
+	case e.n == 1:
+		if e.ref != v {
+			p.spill(e, v)
+		}
+	default:
+		run := p.small[e.form].Run(e.ref)
+		for _, have := range run[:e.n] {
+			if have == v {
+				return
+			}
+		}
+		if int(e.n) == len(run) {
+			p.widen(e, v)
+			return
+		}
+		run[e.n] = v
+		e.n++
+	}
+}
+
+// AddBatch puts vals[k] into set idx[k], for every k. The slices have the
+// same length. It is faster than as many Adds when the sets are many.
+func (p *Pool) AddBatch(idx, vals []uint32) {
+	vals = vals[:len(idx)]
+	for k, i := range idx {
+		p.Add(i, vals[k])
+	}
+}
+
+// spill moves a single value and a second one into the first small run.
+func (p *Pool) spill(e *entry, v uint32) {
+	p.lazy()
+	ref := p.small[0].Alloc()
+	run := p.small[0].Run(ref)
+	run[0], run[1] = e.ref, v
+	*e = entry{ref: ref, n: 2, form: 0}
+}
+
+// lazy makes the slabs of a zero Pool on first use.
+func (p *Pool) lazy() {
+	if p.box.made {
+		return
+	}
+	for i, n := range smallRuns {
+		p.small[i] = slab.New[uint32](n)
+	}
+	p.box.init()
+}
+
+// widen moves a full run into the next form and adds v.
+func (p *Pool) widen(e *entry, v uint32) {
+	from := p.small[e.form].Run(e.ref)
+	old := *e
+	if e.form+1 == formSet {
+		*e = entry{ref: p.newSet(), form: formSet}
+		s := p.sets[e.ref]
+		for _, have := range from {
+			s.add(&p.box, have)
+		}
+		s.add(&p.box, v)
+	} else {
+		to := p.small[e.form+1].Alloc()
+		run := p.small[e.form+1].Run(to)
+		n := copy(run, from)
+		run[n] = v
+		*e = entry{ref: to, n: uint8(n + 1), form: e.form + 1}
+	}
+	p.small[old.form].Free(old.ref)
+}
+
+func (p *Pool) newSet() uint32 {
+	if n := len(p.spare); n > 0 {
+		r := p.spare[n-1]
+		p.spare = p.spare[:n-1]
+		return r
+	}
+	p.sets = append(p.sets, new(set))
+	return uint32(len(p.sets) - 1)
+}
+
+// few returns the values of a set that is not in the last form. The slice is
+// valid until the next change; single is room for one value.
+func (p *Pool) few(e *entry, single *[1]uint32) []uint32 {
+	switch e.n {
+	case 0:
+		return nil
+	case 1:
+		single[0] = e.ref
+		return single[:]
+	}
+	return p.small[e.form].Run(e.ref)[:e.n]
+}
+
+// Merge puts every member of q's set j into p's set i: the union. q may be p.
+func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
+	if p == q && i == j {
+		return
+	}
+	from := &q.ents[j]
+	if from.form != formSet {
+		// A copy, because adding to p may move q's runs when they are one pool.
+		var room [groupbitmap.SmallMax]uint32
+		var single [1]uint32
+		n := copy(room[:], q.few(from, &single))
+		for _, v := range room[:n] {
+			p.Add(i, v)
+		}
+		return
+	}
+	p.lazy()
+	to := &p.ents[i]
+	if to.form != formSet {
+		var room [groupbitmap.SmallMax]uint32
+		var single [1]uint32
+		n := copy(room[:], p.few(to, &single))
+		if n > 1 {
+			p.small[to.form].Free(to.ref)
+		}
+		*to = entry{ref: p.newSet(), form: formSet}
+		for _, v := range room[:n] {
+			p.sets[to.ref].add(&p.box, v)
+		}
+	}
+	p.sets[to.ref].merge(&p.box, q.sets[from.ref], &q.box)
+}
+
+// Count is the number of members of set i.
+func (p *Pool) Count(i uint32) uint64 {
+	e := &p.ents[i]
+	if e.form == formSet {
+		return uint64(p.sets[e.ref].n)
+	}
+	return uint64(e.n)
+}
+
+// Has reports whether v is a member of set i.
+func (p *Pool) Has(i, v uint32) bool {
+	e := &p.ents[i]
+	if e.form == formSet {
+		return p.sets[e.ref].has(&p.box, v)
+	}
+	var single [1]uint32
+	return slices.Contains(p.few(e, &single), v)
+}
+
+// AppendClickHouse appends set i as a state of AggregateFunction(groupBitmap,
+// UInt32) and returns the longer slice. The bytes are a function of the set
+// alone: neither the order of the adds nor merges nor the form in memory show.
+func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
+	e := &p.ents[i]
+	if e.form != formSet {
+		var room [groupbitmap.SmallMax]uint32
+		var single [1]uint32
+		n := copy(room[:], p.few(e, &single))
+		slices.Sort(room[:n])
+		return groupbitmap.AppendSmall(dst, room[:n])
+	}
+	p.chunks, p.low = p.sets[e.ref].chunks(&p.box, p.chunks[:0], p.low[:0])
+	return groupbitmap.Append(dst, p.chunks)
+}
+
+// hash16 spreads a number over 32 bits (Knuth's multiplicative hash); tables
+// take their index from the top.
+func hash16(v uint32) uint32 { return v * 2654435769 }
+
+// log2 of a power of two.
+func log2(n int) int { return bits.Len(uint(n)) - 1 }

@@ -1,0 +1,289 @@
+package bitmap
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"weir/sketches/internal/groupbitmap"
+	"weir/sketches/internal/slab"
+)
+
+// A set is the last form of a pool's set: chunks by the upper half of the
+// values, found through a small hash table.
+type set struct {
+	n    int
+	dir  []uint32 // open addressing by upper half: number of the chunk + 1, 0 = free
+	have []chunk
+}
+
+// A chunk holds the lower halves of the values with one upper half.
+//
+// Invariants: n counts the members, zero included; a table (form < words) has
+// at most 3/4 of its slots in use and keeps 0, which marks a free slot, in
+// the flag instead.
+type chunk struct {
+	key  uint16
+	form uint8 // table of 4 << form slots; chunkWords: a bitmap
+	zero bool
+	n    int32
+	ref  uint32
+}
+
+// chunkWords is the form after the largest table, of 2048 slots: with 4096
+// slots of 2 bytes a table would be as large as the bitmap.
+const (
+	chunkWords = 10
+	tableMin   = 4
+	wordsLen   = 1 << 16 / 64
+)
+
+// boxes is where the chunks of a pool's sets live.
+type boxes struct {
+	made   bool
+	tables [chunkWords]slab.Slab[uint16]
+	words  slab.Slab[uint64]
+}
+
+func (b *boxes) init() {
+	b.made = true
+	for i := range b.tables {
+		b.tables[i] = slab.New[uint16](tableMin << i)
+	}
+	b.words = slab.New[uint64](wordsLen)
+}
+
+func (b *boxes) reset() {
+	for i := range b.tables {
+		b.tables[i].Reset()
+	}
+	b.words.Reset()
+}
+
+func (b *boxes) bytes() int {
+	n := b.words.Bytes()
+	for i := range b.tables {
+		n += b.tables[i].Bytes()
+	}
+	return n
+}
+
+func (s *set) reset() {
+	clear(s.dir)
+	s.n, s.have = 0, s.have[:0]
+}
+
+func (s *set) bytes() int {
+	return int(unsafe.Sizeof(*s)) + 4*cap(s.dir) + cap(s.have)*int(unsafe.Sizeof(chunk{}))
+}
+
+// find returns the chunk of an upper half, or nil.
+func (s *set) find(key uint16) *chunk {
+	if len(s.dir) == 0 {
+		return nil
+	}
+	mask := uint32(len(s.dir) - 1)
+	for at := hash16(uint32(key)) >> (32 - log2(len(s.dir))); ; at = (at + 1) & mask {
+		c := s.dir[at]
+		if c == 0 {
+			return nil
+		}
+		if s.have[c-1].key == key {
+			return &s.have[c-1]
+		}
+	}
+}
+
+// need returns the chunk of an upper half, making an empty one if need be.
+func (s *set) need(b *boxes, key uint16) *chunk {
+	if c := s.find(key); c != nil {
+		return c
+	}
+	if 2*(len(s.have)+1) > len(s.dir) {
+		s.dir = make([]uint32, max(8, 2*len(s.dir)))
+		for i := range s.have {
+			s.point(s.have[i].key, uint32(i+1))
+		}
+	}
+	s.have = append(s.have, chunk{key: key, ref: b.tables[0].Alloc()})
+	s.point(key, uint32(len(s.have)))
+	return &s.have[len(s.have)-1]
+}
+
+// point enters a chunk into the directory, which has room.
+func (s *set) point(key uint16, c uint32) {
+	mask := uint32(len(s.dir) - 1)
+	at := hash16(uint32(key)) >> (32 - log2(len(s.dir)))
+	for s.dir[at] != 0 {
+		at = (at + 1) & mask
+	}
+	s.dir[at] = c
+}
+
+func (s *set) add(b *boxes, v uint32) {
+	if s.need(b, uint16(v>>16)).add(b, uint16(v)) {
+		s.n++
+	}
+}
+
+func (s *set) has(b *boxes, v uint32) bool {
+	c := s.find(uint16(v >> 16))
+	return c != nil && c.has(b, uint16(v))
+}
+
+// add puts a lower half into the chunk and reports whether it is new.
+func (c *chunk) add(b *boxes, v uint16) bool {
+	if c.form == chunkWords {
+		w := &b.words.Run(c.ref)[v>>6]
+		m := uint64(1) << (v & 63)
+		if *w&m != 0 {
+			return false
+		}
+		*w |= m
+		c.n++
+		return true
+	}
+	if v == 0 {
+		if c.zero {
+			return false
+		}
+		c.zero = true
+		c.n++
+		return true
+	}
+	t := b.tables[c.form].Run(c.ref)
+	at, found := probe(t, v)
+	if found {
+		return false
+	}
+	t[at] = v
+	c.n++
+	if int(c.n)*4 > len(t)*3 {
+		c.widen(b)
+	}
+	return true
+}
+
+// probe finds v in a table, or the free slot where it belongs.
+func probe(t []uint16, v uint16) (at uint32, found bool) {
+	mask := uint32(len(t) - 1)
+	at = hash16(uint32(v)) >> (32 - log2(len(t)))
+	for {
+		switch t[at&mask] {
+		case v:
+			return at & mask, true
+		case 0:
+			return at & mask, false
+		}
+		at++
+	}
+}
+
+func (c *chunk) has(b *boxes, v uint16) bool {
+	switch {
+	case c.form == chunkWords:
+		return b.words.Run(c.ref)[v>>6]>>(v&63)&1 != 0
+	case v == 0:
+		return c.zero
+	}
+	_, found := probe(b.tables[c.form].Run(c.ref), v)
+	return found
+}
+
+// widen moves the chunk's table into one of twice the size, or into a bitmap.
+func (c *chunk) widen(b *boxes) {
+	old, from := *c, b.tables[c.form].Run(c.ref)
+	c.form++
+	if c.form == chunkWords {
+		c.ref = b.words.Alloc()
+		w := b.words.Run(c.ref)
+		for _, v := range from {
+			w[v>>6] |= 1 << (v & 63)
+		}
+		if !c.zero { // the free slots set it
+			w[0] &^= 1
+		}
+	} else {
+		c.ref = b.tables[c.form].Alloc()
+		to := b.tables[c.form].Run(c.ref)
+		for _, v := range from {
+			if v != 0 {
+				at, _ := probe(to, v)
+				to[at] = v
+			}
+		}
+	}
+	b.tables[old.form].Free(old.ref)
+}
+
+// merge puts q's members into s. The boxes may be the same.
+func (s *set) merge(b *boxes, q *set, qb *boxes) {
+	for i := range q.have {
+		from := &q.have[i]
+		to := s.need(b, from.key)
+		before := to.n
+		to.merge(b, from, qb)
+		s.n += int(to.n - before)
+	}
+}
+
+func (c *chunk) merge(b *boxes, q *chunk, qb *boxes) {
+	// Reading a table gives its members in the order of their hashes. In a
+	// smaller table those would all fall beside each other, so make room first.
+	for c.form < q.form {
+		c.widen(b)
+	}
+	if q.form != chunkWords {
+		if q.zero {
+			c.add(b, 0)
+		}
+		for _, v := range qb.tables[q.form].Run(q.ref) {
+			if v != 0 {
+				c.add(b, v)
+			}
+		}
+		return
+	}
+	n := 0
+	dst, src := b.words.Run(c.ref), qb.words.Run(q.ref)
+	for i := range dst {
+		dst[i] |= src[i]
+		n += bits.OnesCount64(dst[i])
+	}
+	c.n = int32(n)
+}
+
+// chunks lists the set for the writer of states: chunks in ascending order,
+// tables as sorted lists in low.
+func (s *set) chunks(b *boxes, out []groupbitmap.Chunk, low []uint16) ([]groupbitmap.Chunk, []uint16) {
+	need := 0
+	for i := range s.have {
+		if s.have[i].form != chunkWords {
+			need += int(s.have[i].n)
+		}
+	}
+	low = slices.Grow(low, need) // so that no later append moves what a chunk points to
+	for i := range s.have {
+		c := &s.have[i]
+		g := groupbitmap.Chunk{Key: c.key, Card: int(c.n)}
+		if c.form == chunkWords {
+			g.Words = b.words.Run(c.ref)
+		} else {
+			from := len(low)
+			if c.zero {
+				low = append(low, 0)
+			}
+			for _, v := range b.tables[c.form].Run(c.ref) {
+				if v != 0 {
+					low = append(low, v)
+				}
+			}
+			g.Low = low[from:len(low):len(low)]
+			slices.Sort(g.Low)
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b groupbitmap.Chunk) int { return cmp.Compare(a.Key, b.Key) })
+	return out, low
+}

@@ -1,0 +1,2 @@
+// Package bloom answers "seen before?" in a few bits per item.
+package bloom

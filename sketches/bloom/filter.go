@@ -1,0 +1,53 @@
+package bloom
+
+// A Filter is one split-block filter. It never forgets an item; of items it
+// never saw it takes a share for seen that stays below the error it was made
+// for while it holds at most its capacity of different items.
+//
+// It works on hashes, see Hash. It is not safe for concurrent use.
+type Filter struct {
+	words []uint64
+}
+
+// New returns an empty filter for capacity items at error err, the share of
+// false positives when full. It panics where Bits returns an error.
+func New(capacity int, err float64) *Filter {
+	return &Filter{make([]uint64, mustBits(capacity, err)/64)}
+}
+
+// Bits is the size of the filter in bits.
+func (f *Filter) Bits() uint64 { return uint64(len(f.words)) * 64 }
+
+// Bytes is the memory the filter holds.
+func (f *Filter) Bytes() int { return 8 * len(f.words) }
+
+// Reset makes the filter empty.
+func (f *Filter) Reset() { clear(f.words) }
+
+// Add puts an item in.
+func (f *Filter) Add(h uint64) { set(f.words, h) }
+
+// Has reports whether the item may have been added; false is certain.
+func (f *Filter) Has(h uint64) bool { return test(f.words, h) }
+
+// TestAndAdd adds the item and reports what Has would have said before.
+func (f *Filter) TestAndAdd(h uint64) bool { return testAndSet(f.words, h) }
+
+// TestAndAddBatch does TestAndAdd for each hash in order and writes the
+// answers to seen, which has the same length. On a filter larger than the
+// caches it is faster than single calls, because the memory reads overlap.
+func (f *Filter) TestAndAddBatch(hashes []uint64, seen []bool) {
+	seen = seen[:len(hashes)]
+	for i, h := range hashes {
+		seen[i] = testAndSet(f.words, h)
+	}
+}
+
+// Merge puts everything into f that was added to g. The filters must be of
+// one size, else it panics. The error holds for the union's number of items.
+func (f *Filter) Merge(g *Filter) {
+	if len(f.words) != len(g.words) {
+		panic("bloom: merge of filters of different sizes")
+	}
+	or(f.words, g.words)
+}
