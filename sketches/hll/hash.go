@@ -1,0 +1,108 @@
+package hll
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	// Precision is the number of hash bits that choose the register.
+	Precision = 14
+	// Registers is the number of registers of a Sketch.
+	Registers = 1 << Precision
+	// MaxRank is the highest value a register can take: the 50 remaining bits
+	// of a hash may all be zero.
+	MaxRank = 64 - Precision + 1
+)
+
+// seed and multiplier of MurmurHash64A as Redis uses it (src/hyperloglog.c).
+const (
+	murmurSeed = 0xadc83b19
+	murmurMul  = 0xc6a4a7935bd1e995
+)
+
+// Hash is Redis' hash of an element: MurmurHash64A with Redis' seed, reading
+// little-endian on every machine. It is fast and public: whoever can choose
+// the elements can choose hashes that inflate a count. See [KeyedHash].
+func Hash(b []byte) uint64 {
+	h := murmurSeed ^ uint64(len(b))*murmurMul
+	for len(b) >= 8 {
+		k := binary.LittleEndian.Uint64(b) * murmurMul
+		k ^= k >> 47
+		h = (h ^ k*murmurMul) * murmurMul
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		var k uint64
+		for i := len(b) - 1; i >= 0; i-- {
+			k = k<<8 | uint64(b[i])
+		}
+		h = (h ^ k) * murmurMul
+	}
+	h = (h ^ h>>47) * murmurMul
+	return h ^ h>>47
+}
+
+// KeyedHash is SipHash-2-4 (Aumasson and Bernstein, 2012) of b under a secret
+// key. Used in place of Hash, it keeps strangers from crafting ids that raise
+// a count, at about three times the cost. Sketches of different keys, or of
+// Hash, must not be merged: nothing in the registers tells them apart.
+func KeyedHash(key [16]byte, b []byte) uint64 {
+	k0 := binary.LittleEndian.Uint64(key[:8])
+	k1 := binary.LittleEndian.Uint64(key[8:])
+	// The initial words are the ASCII text "somepseudorandomlygeneratedbytes".
+	v0, v1, v2, v3 := k0^0x736f6d6570736575, k1^0x646f72616e646f6d, k0^0x6c7967656e657261, k1^0x7465646279746573
+	last := uint64(len(b)) << 56
+	for len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b)
+		v3 ^= w
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+		v0 ^= w
+		b = b[8:]
+	}
+	for i, c := range b {
+		last |= uint64(c) << (8 * i)
+	}
+	v3 ^= last
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0 ^= last
+	v2 ^= 0xff
+	for range 4 {
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	}
+	return v0 ^ v1 ^ v2 ^ v3
+}
+
+func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32) + v3
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	return v0, v1, bits.RotateLeft64(v2, 32), v3
+}
+
+// split is where a hash goes: the register its low 14 bits name, and the rank
+// of the rest, 1 to 51. The bit forced on stands for "no one bit at all".
+func split(h uint64) (register uint32, rank uint8) {
+	return uint32(h & (Registers - 1)), uint8(bits.TrailingZeros64(h>>Precision|1<<(MaxRank-1)) + 1)
+}
+
+// An entry is a register with its rank in one word, register<<6 | rank: the
+// form in which small sketches keep registers. No entry is 0, since no rank is.
+type entry uint32
+
+const rankBits = 6
+
+func entryOf(h uint64) entry {
+	i, r := split(h)
+	return entry(i<<rankBits | uint32(r))
+}
+
+func (e entry) register() uint32 { return uint32(e) >> rankBits }
+func (e entry) rank() uint8      { return uint8(e) & (1<<rankBits - 1) }

@@ -1,0 +1,53 @@
+package hll
+
+import "encoding/binary"
+
+// registers is the dense form: a byte per register although six bits suffice.
+// A third more memory than Redis' packing buys an add in one load and a merge
+// with one byte-wise maximum instruction per 16 or 32 registers.
+type registers [Registers]uint8
+
+// raise lifts register i to rank r and tells what it was.
+func (d *registers) raise(i uint32, r uint8) (old uint8) {
+	p := &d[i&(Registers-1)]
+	old = *p
+	if old < r {
+		*p = r
+	}
+	return old
+}
+
+// histogram counts the registers by rank. Four tables keep consecutive equal ranks, the common case, from
+// waiting for each other's increment.
+func (d *registers) histogram() (h histogram) {
+	var a, b, c, e histogram
+	for i := 0; i < Registers; i += 8 {
+		w := binary.LittleEndian.Uint64(d[i : i+8])
+		a[w&63]++
+		b[w>>8&63]++
+		c[w>>16&63]++
+		e[w>>24&63]++
+		a[w>>32&63]++
+		b[w>>40&63]++
+		c[w>>48&63]++
+		e[w>>56&63]++
+	}
+	for r := range h {
+		h[r] = a[r] + b[r] + c[r] + e[r]
+	}
+	return h
+}
+
+// maxInto raises each register of d to that of s. It works on eight registers
+// at a time: ranks are below 128, so the top bit of a byte is free to hold the
+// outcome of its comparison.
+func maxInto(d, s *registers) {
+	const top = 0x8080808080808080
+	for i := 0; i < Registers; i += 8 {
+		a := binary.LittleEndian.Uint64(d[i : i+8])
+		b := binary.LittleEndian.Uint64(s[i : i+8])
+		ge := ((a | top) - b) & top // where a >= b
+		keep := ge - ge>>7          // 0x7f there
+		binary.LittleEndian.PutUint64(d[i:i+8], b^((a^b)&keep))
+	}
+}

@@ -1,0 +1,62 @@
+package hll
+
+// A shelf holds the tables of one class, 32<<class entries each, for a Pool.
+// They are cut from boards of 8 KiB without pointers, and a table given back
+// is handed out again, so growing sketches leave no garbage.
+type shelf struct {
+	boards []*board
+	next   uint32   // tables cut so far
+	free   []uint32 // numbers given back, their tables already zero
+}
+
+type board [tableMax]entry
+
+const (
+	classes     = 7 // 32, 64, … 2,048 entries
+	classMin    = 32
+	shelfBytes  = 24 + 8 + 24
+	boardBytes  = tableMax * 4
+	boardTables = tableMax / classMin // of class 0
+)
+
+// at is the table of this number.
+func (s *shelf) at(class, number uint32) table {
+	size := uint32(classMin) << class
+	perBoard := uint32(boardTables) >> class
+	from := number % perBoard * size
+	return s.boards[number/perBoard][from : from+size]
+}
+
+// take hands out an empty table.
+func (s *shelf) take(class uint32) (number uint32, t table) {
+	if k := len(s.free); k > 0 {
+		number = s.free[k-1]
+		s.free = s.free[:k-1]
+		return number, s.at(class, number)
+	}
+	number = s.next
+	s.next++
+	perBoard := uint32(boardTables) >> class
+	if int(number/perBoard) == len(s.boards) {
+		s.boards = append(s.boards, new(board))
+	}
+	t = s.at(class, number)
+	clear(t) // a board kept by reset still holds what it held
+	return number, t
+}
+
+// put takes a table back.
+func (s *shelf) put(class, number uint32) {
+	clear(s.at(class, number))
+	s.free = append(s.free, number)
+}
+
+// reset takes all tables back and keeps the boards.
+func (s *shelf) reset() {
+	s.next = 0
+	s.free = s.free[:0]
+}
+
+func (s *shelf) bytes() int {
+	return 8*cap(s.boards) + len(s.boards)*boardBytes + 4*cap(s.free)
+}
