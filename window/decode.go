@@ -190,7 +190,7 @@ func (d *decoder) decodeMeasures() (reason string) {
 		switch m.Kind {
 		case HLL:
 			if key := d.spec.HashKey; key != nil {
-				a.hash = hll.KeyedHash(key, id)
+				a.hash = hll.KeyedHash(*key, id)
 			} else {
 				a.hash = hll.Hash(id)
 			}

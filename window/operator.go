@@ -95,14 +95,14 @@ func (o *Operator) Next(partition int32) (int64, bool) {
 	return l.next, true
 }
 
-// Watermarks yields, for each partition in hand, the greatest event time
-// counted since it was taken in hand (0: none yet).
-func (o *Operator) Watermarks(yield func(partition int32, t event.Time) bool) {
-	for p, l := range o.lanes {
-		if !yield(p, max(l.highest, l.watermark)) {
-			return
-		}
+// Watermark is the greatest event time counted of a partition since it was
+// taken in hand; 0: none yet. It is for people: no row depends on it.
+func (o *Operator) Watermark(partition int32) event.Time {
+	l := o.lanes[partition]
+	if l == nil {
+		return 0
 	}
+	return max(l.highest, l.watermark)
 }
 
 // Bytes is about what the operator holds in memory.

@@ -31,6 +31,9 @@ func (o *Outbox) Begin() *Changes {
 	return o.flight
 }
 
+// InFlight is what Begin handed out and nobody has answered for; nil if none.
+func (o *Outbox) InFlight() *Changes { return o.flight }
+
 // Acknowledge says that all of what was in flight is durable. It returns the
 // positions that may now be committed, and the table for reuse.
 func (o *Outbox) Acknowledge() ([]Position, *Table) {

@@ -289,17 +289,15 @@ func (r Row) AppendState(dst []byte, m int) []byte {
 }
 
 // Estimate is the number measure m stands for: the PFCOUNT of an HLL, the
-// cardinality of a bitmap, the number of bits set in a Bloom filter.
+// cardinality of a bitmap. A Bloom filter stands for no number.
 func (r Row) Estimate(m int) uint64 {
 	switch c := &r.t.columns[m]; c.kind {
 	case HLL:
 		return c.hll.Count(r.i)
 	case Bitmap:
 		return c.bitmap.Count(r.i)
-	case Bloom:
-		return c.bloom.Count(r.i)
 	}
-	panic("window: a geo measure has no count")
+	panic("window: only HLL and bitmap measures count")
 }
 
 // HLL, Bitmap and Bloom give measure m's store and the row's index in it, for

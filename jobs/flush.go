@@ -1,0 +1,325 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// A run is one generation of one job: its workers, its fetch, its outbox.
+type run struct {
+	job     *Job
+	gen     Generation
+	ends    map[int32]int64 // UntilEnd: where to stop; nil otherwise
+	rollups *rollups
+	plans   []window.Plan
+
+	workers []*worker
+	wg      sync.WaitGroup
+	gate    *gate
+	failed  chan error
+
+	outbox window.Outbox
+	answer chan error // of the write in flight
+	began  time.Time  // of the write in flight
+	wait   backoff
+	retry  time.Time // no flush before
+}
+
+func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (*run, error) {
+	plans, err := j.plans(ctx, gen)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		job: j, gen: gen, ends: ends, rollups: rollups, plans: plans,
+		gate: newGate(j.cfg.Memory), failed: make(chan error, 1), answer: make(chan error, 1),
+	}
+	j.status.assign(plans, gen.Partitions())
+	for range j.cfg.Workers {
+		op, err := window.NewOperator(j.cfg.Spec)
+		if err != nil {
+			return nil, err
+		}
+		r.workers = append(r.workers, newWorker(op, &j.status, r.fail))
+	}
+	for _, p := range plans {
+		r.owner(p.Partition).op.Start(p)
+	}
+	return r, nil
+}
+
+func (r *run) owner(partition int32) *worker {
+	return r.workers[int(partition)%len(r.workers)]
+}
+
+// fail notes the first error that ends the run.
+func (r *run) fail(err error) {
+	select {
+	case r.failed <- err:
+	default:
+	}
+}
+
+// loop fetches, counts and flushes until the generation, the context or the
+// job ends, then drains.
+func (r *run) loop(ctx context.Context) (done bool, err error) {
+	log := r.job.cfg.Log
+	r.job.status.state("running")
+	for _, w := range r.workers {
+		r.wg.Go(w.loop)
+	}
+	fetching, stopFetch := context.WithCancel(ctx)
+	fetched := make(chan error, 1)
+	go func() {
+		from := make(map[int32]int64, len(r.plans))
+		for _, p := range r.plans {
+			from[p.Partition] = p.Warm
+		}
+		fetched <- r.gen.Fetch(fetching, from, func(p event.Part) error { return r.deliver(fetching, p) })
+	}()
+	tick := time.NewTicker(r.job.cfg.Flush)
+	defer tick.Stop()
+
+	budget := r.job.cfg.Stop
+	for fetchDone := false; ; {
+		select {
+		case <-ctx.Done():
+			log.Info("stopping: last flush")
+		case <-r.gen.Done():
+			log.Info("partitions are being reassigned: flushing before they go")
+			budget = r.job.cfg.HandOver
+		case err = <-r.failed:
+		case err = <-fetched:
+			fetchDone = true
+			if err == nil && ctx.Err() == nil {
+				select {
+				case <-r.gen.Done(): // the same end, seen first by the fetch
+					budget = r.job.cfg.HandOver
+				default:
+				}
+			}
+		case answer := <-r.answer:
+			if err = r.settle(answer); err == nil {
+				if r.reached() && r.outbox.Empty() {
+					done = true
+					break
+				}
+				continue
+			}
+		case f := <-r.job.peeks:
+			f(r)
+			continue
+		case <-r.gate.urgent:
+			r.flush()
+			continue
+		case <-tick.C:
+			r.flush()
+			if r.reached() && r.outbox.Empty() {
+				done = true
+				break
+			}
+			continue
+		}
+		// Every way out of the select but continue is the end of the run.
+		stopFetch()
+		r.gate.open()
+		if !fetchDone {
+			if e := <-fetched; err == nil {
+				err = e
+			}
+		}
+		break
+	}
+	for _, w := range r.workers {
+		close(w.parts)
+	}
+	r.wg.Wait()
+	return done, r.drain(ctx, budget, err)
+}
+
+// deliver gives a part to the worker that owns its partition. It blocks while
+// the worker is behind or the job is over its memory: that is what stops the
+// fetch, and nothing else does.
+func (r *run) deliver(ctx context.Context, p event.Part) error {
+	if err := r.gate.pass(ctx, r.bytes); err != nil {
+		p.Done()
+		return err
+	}
+	select {
+	case r.owner(p.Partition).parts <- p:
+		return nil
+	case <-ctx.Done():
+		p.Done()
+		return ctx.Err()
+	}
+}
+
+// bytes is about what the run holds in memory.
+func (r *run) bytes() int64 {
+	n := r.gate.outbox.Load()
+	for _, w := range r.workers {
+		n += w.bytes.Load()
+	}
+	r.job.status.memory.Store(n)
+	return n
+}
+
+// flush sends what is owed, unless an answer is still awaited or the last
+// failure is too recent. While one is in flight, changes gather in the
+// workers, where they cost least.
+func (r *run) flush() {
+	if !r.began.IsZero() || time.Now().Before(r.retry) {
+		return
+	}
+	for _, w := range r.workers {
+		var c *window.Changes
+		w.call(func() {
+			c = w.op.Take()
+			w.bytes.Store(int64(w.op.Bytes()))
+		})
+		r.outbox.Add(c)
+	}
+	r.send()
+}
+
+// send begins a write, if anything is owed.
+func (r *run) send() {
+	c := r.outbox.Begin()
+	r.gate.outbox.Store(int64(r.outbox.Bytes()))
+	if c == nil {
+		return
+	}
+	r.began = time.Now()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
+		defer cancel()
+		r.answer <- r.job.cfg.Sink.Write(ctx, c)
+	}()
+}
+
+// settle takes the answer of the write in flight. Only a fatal error comes
+// back: the others are tried again, joined into what has come since.
+func (r *run) settle(answer error) error {
+	took := time.Since(r.began)
+	r.began = time.Time{}
+	if answer != nil {
+		r.outbox.Fail()
+		r.gate.outbox.Store(int64(r.outbox.Bytes()))
+		r.job.status.flushed(took, nil, answer)
+		if fatal(answer) {
+			return fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, answer)
+		}
+		d := r.wait.next()
+		r.retry = time.Now().Add(d)
+		r.job.cfg.Log.Warn("flush failed; the same changes will be sent again", "error", answer, "in", d)
+		return nil
+	}
+	r.wait.reset()
+	r.job.status.flushed(took, r.outbox.InFlight(), nil)
+	positions, table := r.outbox.Acknowledge()
+	r.job.status.durable(positions)
+	r.gate.outbox.Store(int64(r.outbox.Bytes()))
+	r.gate.open()
+	r.rollups.touch()
+	r.commit(positions)
+	w := r.workers[0]
+	select { // give the memory back, if that worker is not busy
+	case w.calls <- func() { w.op.Reuse(table) }:
+	default:
+	}
+	return nil
+}
+
+// commit tells Kafka. A failure changes nothing: the ledger knows better.
+func (r *run) commit(positions []window.Position) {
+	if len(positions) == 0 {
+		return
+	}
+	next := make(map[int32]int64, len(positions))
+	for _, p := range positions {
+		next[p.Partition] = p.Offset
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := r.gen.Commit(ctx, next); err != nil {
+		r.job.status.commitFailures.Add(1)
+		r.job.cfg.Log.Debug("commit failed; positions are in the ledger all the same", "error", err)
+	}
+}
+
+// drain flushes what the stopped workers hold, within the budget. cause is
+// what ended the run; it comes back unless it was only the end.
+func (r *run) drain(ctx context.Context, budget time.Duration, cause error) error {
+	if cause != nil && !errors.Is(cause, context.Canceled) {
+		budget = min(budget, r.job.cfg.HandOver)
+	} else {
+		cause = nil
+	}
+	deadline := time.NewTimer(budget)
+	defer deadline.Stop()
+	for _, w := range r.workers {
+		r.outbox.Add(w.op.Take())
+	}
+	for {
+		if r.began.IsZero() {
+			if r.outbox.Empty() {
+				return cause
+			}
+			r.send()
+		}
+		select {
+		case answer := <-r.answer:
+			if err := r.settleDrained(answer); err != nil {
+				return errors.Join(cause, err)
+			}
+		case <-deadline.C:
+			r.job.cfg.Log.Warn("the last flush was not answered in time; what it held will be read again", "after", budget)
+			if ctx.Err() != nil || r.ends != nil {
+				return errors.Join(cause, ErrUnflushed)
+			}
+			return cause // partitions are going; their next owner reads the chunk again
+		}
+	}
+}
+
+// settleDrained is settle once the workers are gone.
+func (r *run) settleDrained(answer error) error {
+	took := time.Since(r.began)
+	r.began = time.Time{}
+	if answer != nil {
+		r.outbox.Fail()
+		r.job.status.flushed(took, nil, answer)
+		if fatal(answer) {
+			return fmt.Errorf("job %s: last flush: %w", r.job.cfg.Spec.Job, answer)
+		}
+		time.Sleep(min(r.wait.next(), time.Second))
+		return nil
+	}
+	r.job.status.flushed(took, r.outbox.InFlight(), nil)
+	positions, _ := r.outbox.Acknowledge()
+	r.job.status.durable(positions)
+	r.rollups.touch()
+	r.commit(positions)
+	return nil
+}
+
+// reached reports whether every partition in hand was read to where the log
+// ended when the job began.
+func (r *run) reached() bool {
+	if r.ends == nil {
+		return false
+	}
+	for _, p := range r.plans {
+		s := r.job.status.partition(p.Partition)
+		if s == nil || s.durable.Load() < r.ends[p.Partition] && p.Owed < r.ends[p.Partition] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,234 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// A Source hands out partitions, one generation of ownership at a time.
+type Source interface {
+	// Next blocks until this process owns partitions, perhaps none of them.
+	// Its errors are final: what can be retried it retries itself.
+	Next(ctx context.Context) (Generation, error)
+	// Ends is the next offset after the last readable record, by partition.
+	Ends(ctx context.Context) (map[int32]int64, error)
+}
+
+// A Generation is a lease on partitions. When Done closes, the owner stops
+// fetching, flushes, commits and calls Release, all within the session.
+type Generation interface {
+	Partitions() []event.Assignment
+	Done() <-chan struct{}
+	// Fetch reads from the given offsets until ctx ends, which is no error.
+	// deliver may block: that is the back-pressure.
+	Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error
+	// Commit tells Kafka how far things are durable. It is advisory.
+	Commit(ctx context.Context, next map[int32]int64) error
+	Release()
+}
+
+// A Sink joins changes into storage.
+type Sink interface {
+	// Known is what the ledger says of each partition it has seen.
+	Known(ctx context.Context) (map[int32]window.Known, error)
+	// Write makes c durable: rows first, then the ledger. After an error any
+	// part of it may have been written. An error with a method Fatal() bool
+	// that returns true will not go away by itself.
+	Write(ctx context.Context, c *window.Changes) error
+	// Rollup brings the rollups up to date for the windows touched since the
+	// last one; all: every level, and now.
+	Rollup(ctx context.Context, all bool) error
+}
+
+// Config is how a job runs. What it means is in Spec.
+type Config struct {
+	Spec   *window.Spec
+	Topic  string
+	Source Source
+	Sink   Sink
+
+	Workers       int           // default: as many as CPUs may be used
+	Flush         time.Duration // between flushes; default 1 s
+	Rollup        time.Duration // between rollups; default 2 s
+	Memory        int64         // bytes the job may hold; default 1 GiB
+	InsertTimeout time.Duration // for one flush to be answered; default 20 s
+	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
+	Stop          time.Duration // for the last flush when asked to stop; default 15 s
+	Policy        window.Policy
+	UntilEnd      bool // read to where the logs end at the start, flush, roll up, return
+	Log           *slog.Logger
+}
+
+func (c *Config) setDefaults() {
+	or := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Memory <= 0 {
+		c.Memory = 1 << 30
+	}
+	or(&c.Flush, time.Second)
+	or(&c.Rollup, 2*time.Second)
+	or(&c.InsertTimeout, 20*time.Second)
+	or(&c.HandOver, 7*time.Second)
+	or(&c.Stop, 15*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = c.Log.With("job", c.Spec.Job)
+}
+
+// ErrUnflushed: the job stopped before its last changes were durable. They
+// will be read again from the log; nothing is lost.
+var ErrUnflushed = errors.New("stopped with unflushed changes; they will be read again")
+
+// A Job is one job of this process.
+type Job struct {
+	cfg    Config
+	status board
+	peeks  chan func(*run) // live reads, served between batches
+}
+
+// New makes a job; Run runs it.
+func New(cfg Config) (*Job, error) {
+	cfg.setDefaults()
+	if err := cfg.Spec.Validate(); err != nil {
+		return nil, err
+	}
+	j := &Job{cfg: cfg, peeks: make(chan func(*run))}
+	j.status.init(&cfg)
+	return j, nil
+}
+
+// Run reads, counts and flushes until ctx ends, then drains: it returns nil
+// if everything counted is durable, ErrUnflushed if not, and any other error
+// when it cannot go on without somebody's decision.
+func (j *Job) Run(ctx context.Context) error {
+	j.status.state("joining")
+	defer j.status.state("stopped")
+	var ends map[int32]int64
+	if j.cfg.UntilEnd {
+		var err error
+		if ends, err = j.cfg.Source.Ends(ctx); err != nil {
+			return stopped(ctx, fmt.Errorf("job %s: where the log ends: %w", j.cfg.Spec.Job, err))
+		}
+	}
+	rollups := j.startRollups()
+	defer rollups.stop()
+	for {
+		gen, err := j.cfg.Source.Next(ctx)
+		if err != nil {
+			return stopped(ctx, fmt.Errorf("job %s: %w", j.cfg.Spec.Job, err))
+		}
+		done, err := j.generation(ctx, gen, ends, rollups)
+		switch {
+		case err != nil:
+			return stopped(ctx, err)
+		case done || ctx.Err() != nil:
+			rollups.stop()
+			return j.lastRollup(ctx)
+		}
+	}
+}
+
+// stopped turns the error that a cancelled context causes into none.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// generation runs one generation from the first fetch to the hand-over. It
+// reports whether the job is done (UntilEnd).
+func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (done bool, err error) {
+	defer gen.Release()
+	r, err := j.newRun(ctx, gen, ends, rollups)
+	if err != nil {
+		return false, err
+	}
+	return r.loop(ctx)
+}
+
+// plans decides where each partition is read from.
+func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
+	known, err := retry(ctx, gen.Done(), j.cfg.Log, "reading the ledger", func() (map[int32]window.Known, error) {
+		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
+		defer cancel()
+		return j.cfg.Sink.Known(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var plans []window.Plan
+	for _, a := range gen.Partitions() {
+		var k *window.Known
+		if v, ok := known[a.Partition]; ok {
+			k = &v
+		}
+		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case p.Lost < p.Start:
+			j.cfg.Log.Warn("retention took records before they were read; the gap is in the ledger",
+				"partition", p.Partition, "from", p.Lost, "to", p.Start)
+		case k == nil && a.Committed > a.LogStart:
+			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
+				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
+		}
+		j.cfg.Log.Info("partition in hand", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// fatal reports whether an error of the sink's will not go away by itself.
+func fatal(err error) bool {
+	var f interface{ Fatal() bool }
+	return errors.As(err, &f) && f.Fatal()
+}
+
+// retry calls f until it succeeds, fails for good, or there is no point any
+// more. A nil done never closes.
+func retry[T any](ctx context.Context, done <-chan struct{}, log *slog.Logger, what string, f func() (T, error)) (T, error) {
+	wait := backoff{}
+	for {
+		v, err := f()
+		if err == nil || fatal(err) || ctx.Err() != nil {
+			return v, err
+		}
+		d := wait.next()
+		log.Warn(what+" failed; trying again", "error", err, "in", d)
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-done:
+			return v, nil
+		case <-time.After(d):
+		}
+	}
+}
+
+// backoff doubles from 100 ms to 10 s. Without jitter: there is one flush in
+// flight per job, so there is no herd to break up.
+type backoff struct{ d time.Duration }
+
+func (b *backoff) next() time.Duration {
+	b.d = min(max(2*b.d, 100*time.Millisecond), 10*time.Second)
+	return b.d
+}
+
+func (b *backoff) reset() { b.d = 0 }

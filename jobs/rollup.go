@@ -1,0 +1,75 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// rollups recomputes touched windows into plain numbers while the job runs.
+// A rollup may fail, run twice, or run in several processes at once: its
+// results join like everything else, and the view reads what has not been
+// rolled up yet from the state rows.
+type rollups struct {
+	job     *Job
+	touched atomic.Bool
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	once    sync.Once
+}
+
+func (j *Job) startRollups() *rollups {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &rollups{job: j, cancel: cancel}
+	r.wg.Go(func() { r.loop(ctx) })
+	return r
+}
+
+// touch says that state rows were written.
+func (r *rollups) touch() { r.touched.Store(true) }
+
+func (r *rollups) loop(ctx context.Context) {
+	tick := time.NewTicker(r.job.cfg.Rollup)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		// Longer rollups have their own, slower pace inside the sink, so it
+		// is called even when nothing was written since.
+		err := r.job.cfg.Sink.Rollup(ctx, false)
+		if ctx.Err() != nil {
+			return
+		}
+		r.job.status.rolledUp(time.Since(began), err)
+		if err != nil {
+			r.job.cfg.Log.Warn("rollup failed; the next one does its work", "error", err)
+		}
+	}
+}
+
+func (r *rollups) stop() {
+	r.once.Do(func() { r.cancel(); r.wg.Wait() })
+}
+
+// lastRollup leaves the rollups complete behind a job that ends.
+func (j *Job) lastRollup(ctx context.Context) error {
+	limit := j.cfg.Stop
+	if j.cfg.UntilEnd {
+		limit = 10 * time.Minute // a backfill may have touched every window there is
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if err := j.cfg.Sink.Rollup(ctx, true); err != nil {
+		if j.cfg.UntilEnd {
+			return fmt.Errorf("job %s: last rollup: %w", j.cfg.Spec.Job, err)
+		}
+		j.cfg.Log.Warn("last rollup failed; the next start does its work", "error", err)
+	}
+	return nil
+}

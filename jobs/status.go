@@ -1,0 +1,206 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// Status is what a job tells people about itself.
+type Status struct {
+	Job     string `json:"job"`
+	Version int    `json:"version"`
+	Topic   string `json:"topic"`
+	State   string `json:"state"` // joining, running, stopped
+
+	Partitions []PartitionStatus `json:"partitions"`
+
+	MemoryBytes  int64 `json:"memory_bytes"`
+	MemoryBudget int64 `json:"memory_budget_bytes"`
+
+	Records map[string]uint64 `json:"records"` // by fate, since the process started, replays included
+
+	Flushes        uint64        `json:"flushes"`
+	FlushFailures  uint64        `json:"flush_failures"`
+	FlushRows      uint64        `json:"flush_rows"`
+	LastFlush      time.Time     `json:"last_flush"`
+	LastFlushTook  time.Duration `json:"last_flush_took_ns"`
+	LastError      string        `json:"last_error,omitempty"`
+	LastErrorAt    time.Time     `json:"last_error_at,omitzero"`
+	Rollups        uint64        `json:"rollups"`
+	RollupFailures uint64        `json:"rollup_failures"`
+	LastRollup     time.Time     `json:"last_rollup"`
+	CommitFailures uint64        `json:"commit_failures"`
+	Generations    uint64        `json:"generations"`
+
+	// Malformed is a warning in words while more than 1 % of the last
+	// minute's records were malformed.
+	Malformed string `json:"malformed,omitempty"`
+}
+
+// PartitionStatus is one partition in hand.
+type PartitionStatus struct {
+	Partition int32      `json:"partition"`
+	Next      int64      `json:"next"`      // next offset to count
+	Durable   int64      `json:"durable"`   // everything below is in the sink
+	End       int64      `json:"end"`       // next offset after the last readable record
+	Lag       int64      `json:"lag"`       // End − Next
+	LogStart  int64      `json:"log_start"` // first offset still in the log
+	HighWater int64      `json:"high_water"`
+	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
+}
+
+// board is where workers and the flush loop write what Status reads. The hot
+// path touches only the atomics of its own partition.
+type board struct {
+	cfg    *Config
+	memory atomic.Int64
+
+	commitFailures atomic.Uint64
+
+	mu         sync.Mutex
+	partitions map[int32]*partitionBoard
+	s          Status
+	fates      [window.Fates]uint64
+	minute     ratio
+}
+
+type partitionBoard struct {
+	next, durable, end, logStart, highWater, watermark atomic.Int64
+}
+
+func (b *board) init(cfg *Config) {
+	b.cfg = cfg
+	b.s = Status{Job: cfg.Spec.Job, Version: cfg.Spec.Version, Topic: cfg.Topic, MemoryBudget: cfg.Memory}
+}
+
+func (b *board) state(s string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s.State = s
+}
+
+func (b *board) assign(plans []window.Plan, as []event.Assignment) {
+	ps := make(map[int32]*partitionBoard, len(plans))
+	for i, p := range plans {
+		s := new(partitionBoard)
+		s.next.Store(p.Start)
+		s.durable.Store(p.Owed)
+		s.end.Store(as[i].LogEnd)
+		s.highWater.Store(as[i].LogEnd)
+		s.logStart.Store(as[i].LogStart)
+		ps[p.Partition] = s
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.partitions = ps
+	b.s.Generations++
+}
+
+func (b *board) partition(p int32) *partitionBoard {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.partitions[p]
+}
+
+// durable notes positions that the sink has acknowledged.
+func (b *board) durable(ps []window.Position) {
+	for _, p := range ps {
+		if s := b.partition(p.Partition); s != nil {
+			s.durable.Store(p.Offset)
+		}
+	}
+}
+
+// flushed notes one answer of the sink.
+func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if err != nil {
+		b.s.FlushFailures++
+		b.s.LastError, b.s.LastErrorAt = err.Error(), now
+		return
+	}
+	b.s.Flushes++
+	b.s.FlushRows += uint64(c.Table.Len())
+	b.s.LastFlush, b.s.LastFlushTook = now, took
+	b.s.LastError, b.s.LastErrorAt = "", time.Time{}
+	var all uint64
+	for f, n := range c.Fates {
+		b.fates[f] += n
+		all += n
+	}
+	warning := b.minute.add(now, all, c.Fates[window.Malformed])
+	if warning != "" && b.s.Malformed == "" {
+		b.cfg.Log.Warn(warning, "see", "weir_dead_letters")
+	}
+	b.s.Malformed = warning
+}
+
+func (b *board) rolledUp(took time.Duration, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.s.RollupFailures++
+		return
+	}
+	b.s.Rollups++
+	b.s.LastRollup = time.Now()
+}
+
+// Status is a snapshot.
+func (j *Job) Status() Status {
+	b := &j.status
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.s
+	s.MemoryBytes = b.memory.Load()
+	s.CommitFailures = b.commitFailures.Load()
+	s.Records = make(map[string]uint64, window.Fates)
+	for f, n := range b.fates {
+		s.Records[window.Fate(f).String()] = n
+	}
+	s.Partitions = make([]PartitionStatus, 0, len(b.partitions))
+	for p, v := range b.partitions {
+		next, end := v.next.Load(), v.end.Load()
+		s.Partitions = append(s.Partitions, PartitionStatus{
+			Partition: p, Next: next, Durable: v.durable.Load(), End: end, Lag: max(end-next, 0),
+			LogStart: v.logStart.Load(), HighWater: v.highWater.Load(), Watermark: event.Time(v.watermark.Load()),
+		})
+	}
+	slices.SortFunc(s.Partitions, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })
+	return s
+}
+
+// ratio watches the share of malformed records over about a minute.
+type ratio struct {
+	since    time.Time
+	all, bad uint64
+	warning  string
+}
+
+func (r *ratio) add(now time.Time, all, bad uint64) string {
+	if r.since.IsZero() {
+		r.since = now
+	}
+	r.all += all
+	r.bad += bad
+	// A bad deploy is told at once, from the thousandth record on; good news
+	// waits for a full minute of them.
+	if r.all >= 1000 && r.bad*100 > r.all {
+		r.warning = "more than 1 % of the records of the last minute are malformed"
+	}
+	if now.Sub(r.since) >= time.Minute {
+		if r.bad*100 <= r.all {
+			r.warning = ""
+		}
+		r.since, r.all, r.bad = now, 0, 0
+	}
+	return r.warning
+}

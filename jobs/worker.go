@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"sync/atomic"
+
+	"weir/event"
+	"weir/window"
+)
+
+// queueParts is how many parts may wait for a worker: one being unpacked, one
+// ready behind it. The fetcher holds two buffers a broker, so more could not
+// be filled anyway.
+const queueParts = 2
+
+// A worker owns the partitions p with p mod workers == its number: their
+// lanes, and one table. Only its goroutine touches them; others send it a
+// closure, which runs between two parts.
+type worker struct {
+	op    *window.Operator
+	parts chan event.Part
+	calls chan func()
+	bytes atomic.Int64
+	board *board
+	fail  func(error)
+}
+
+func newWorker(op *window.Operator, board *board, fail func(error)) *worker {
+	return &worker{op: op, parts: make(chan event.Part, queueParts), calls: make(chan func()), board: board, fail: fail}
+}
+
+// loop runs until parts is closed.
+func (w *worker) loop() {
+	failed := false
+	for {
+		select {
+		case f := <-w.calls:
+			f()
+		case p, ok := <-w.parts:
+			if !ok {
+				return
+			}
+			if !failed {
+				if err := p.Unpack(w.op.Observe); err != nil {
+					// What was observed stays valid: it is a prefix of the log.
+					failed = true
+					w.fail(err)
+				}
+				w.note(&p)
+			}
+			p.Done()
+		}
+	}
+}
+
+// note publishes what people and the memory gate want to know.
+func (w *worker) note(p *event.Part) {
+	w.bytes.Store(int64(w.op.Bytes()))
+	if s := w.board.partition(p.Partition); s != nil {
+		next, _ := w.op.Next(p.Partition)
+		s.next.Store(next)
+		s.end.Store(p.LastStable)
+		s.highWater.Store(p.HighWater)
+		s.logStart.Store(p.LogStart)
+		s.watermark.Store(int64(w.op.Watermark(p.Partition)))
+	}
+}
+
+// call runs f on the worker's goroutine and waits for it.
+func (w *worker) call(f func()) {
+	done := make(chan struct{})
+	w.calls <- func() { f(); close(done) }
+	<-done
+}
