@@ -1,0 +1,113 @@
+package config
+
+// Config is the effective configuration: everything merged, every default
+// filled in, every value checked. Fields appear in the order in which they
+// are documented and printed.
+//
+// Tags, read by schema.go:
+//
+//	yaml      the key
+//	default   its value when nobody gives one, in the form a user would write
+//	doc       one or two sentences for the reference; the first is the flag's help
+//	min, max  inclusive bounds of a number, duration or size; max entries of a list
+//	enum      the accepted words
+//	format    the shape of a text, see formats.go
+//	required  the key has to be given
+//	when      "sketch=bloom": the key belongs to entries whose sketch is bloom
+//	short     a bare text in the list stands for an entry with only this key
+//	secret    refused in YAML and on the command line
+type Config struct {
+	Kafka      Kafka      `yaml:"kafka" doc:"Where the events come from."`
+	ClickHouse ClickHouse `yaml:"clickhouse" doc:"Where the results go."`
+	HTTP       HTTP       `yaml:"http" doc:"Metrics, health and status."`
+	RESP       RESP       `yaml:"resp" doc:"The live windows for any Redis client."`
+	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
+	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops."`
+	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
+	Log        Log        `yaml:"log" doc:"What is said on standard error."`
+	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`
+}
+
+// Kafka describes the connection to the log.
+type Kafka struct {
+	Brokers        []string `yaml:"brokers" default:"127.0.0.1:9092" max:"100" format:"address" doc:"Addresses (host:port) to start from; the rest of the cluster is found through them."`
+	Group          string   `yaml:"group" default:"weir" format:"topic" doc:"Consumer group. Processes of one group share the partitions."`
+	Session        Duration `yaml:"session" default:"10s" min:"6s" max:"5m" doc:"A member that is silent for so long loses its partitions. Everything about a hand-over has to fit into it."`
+	OnDataLoss     string   `yaml:"on_data_loss" default:"fail" enum:"fail,skip" doc:"What to do when Kafka has deleted records that were not read yet: stop with an error, or record a gap and go on."`
+	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while no broker answers; then exit 69."`
+	TLS            KafkaTLS `yaml:"tls" doc:"Encryption to the brokers."`
+	SASL           SASL     `yaml:"sasl" doc:"Who weir is to the brokers."`
+}
+
+// TLS names the files of one encrypted connection. All are optional: without
+// a CA file the system's certificates are used, without a certificate the
+// other side does not learn who we are.
+type TLS struct {
+	CAFile     string `yaml:"ca_file" doc:"PEM file with the certificate authorities to trust; the system's when not given."`
+	CertFile   string `yaml:"cert_file" doc:"PEM file with the client certificate."`
+	KeyFile    string `yaml:"key_file" doc:"PEM file with the key of the client certificate."`
+	ServerName string `yaml:"server_name" doc:"Name to expect in the server's certificate, where it differs from the address."`
+}
+
+// KafkaTLS is TLS with a switch, since a broker address has no scheme that
+// could say it. Load sets Enabled when any file or the server name is given
+// and nobody has switched it off expressly.
+type KafkaTLS struct {
+	Enabled bool `yaml:"enabled" default:"false" doc:"Use TLS. On by itself as soon as another key of this section is given."`
+	TLS
+}
+
+// SASL names the user and how to prove it.
+type SASL struct {
+	Mechanism    string `yaml:"mechanism" enum:",plain,scram-sha-256,scram-sha-512" doc:"How to authenticate; not at all when not given. Use plain only with TLS."`
+	User         string `yaml:"user" doc:"User name."`
+	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
+}
+
+// ClickHouse describes the connection to the sink.
+type ClickHouse struct {
+	URL            string   `yaml:"url" default:"http://127.0.0.1:8123" format:"url" doc:"HTTP interface of the server; http or https."`
+	Database       string   `yaml:"database" default:"weir" format:"identifier" doc:"Database for all tables. weir migrate creates it."`
+	User           string   `yaml:"user" default:"default" doc:"User name."`
+	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	Password       Secret   `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
+	Cluster        string   `yaml:"cluster" format:"cluster" doc:"Name of a ClickHouse cluster: tables are created ON CLUSTER with Replicated engines. A single server when not given."`
+	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
+	InsertTimeout  Duration `yaml:"insert_timeout" default:"30s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, joined with newer ones, are sent again."`
+	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
+}
+
+// HTTP describes the listener for /metrics, /livez, /readyz and /api/v1.
+type HTTP struct {
+	Listen    string `yaml:"listen" default:"127.0.0.1:8686" format:"listen" doc:"Address to listen on. Beyond loopback a token is wanted, or public."`
+	TokenFile string `yaml:"token_file" doc:"File whose content is the bearer token that requests have to carry; /livez and /readyz need none."`
+	Token     Secret `yaml:"token" secret:"token_file" doc:"The token itself. Wins over the file."`
+	Public    bool   `yaml:"public" default:"false" doc:"Answer without a token even beyond loopback. For networks that are closed by other means, such as the inside of a container stack."`
+}
+
+// RESP describes the listener for Redis clients.
+type RESP struct {
+	Listen       string `yaml:"listen" format:"listen" doc:"Address to listen on; off when not given. Beyond loopback a password is required."`
+	PasswordFile string `yaml:"password_file" doc:"File whose content is the password for AUTH; a trailing line break is ignored."`
+	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
+	ReadOnly     bool   `yaml:"read_only" default:"false" doc:"Refuse every command that writes, to scratch keys too."`
+}
+
+// Flush describes the rhythm of the sink.
+type Flush struct {
+	Interval Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be."`
+}
+
+// Rollups describes the rhythm of the rollup runner. What it rolls up is said
+// per job.
+type Rollups struct {
+	Interval Duration `yaml:"interval" default:"5s" min:"1s" max:"10m" doc:"Time between two rounds that roll touched windows up. Longer means a longer live tail behind every view, and slower queries."`
+}
+
+// Log describes the log.
+type Log struct {
+	Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"The least important messages to print."`
+	Format string `yaml:"format" default:"auto" enum:"auto,text,json" doc:"Form of a message. auto is text on a terminal and json elsewhere."`
+}

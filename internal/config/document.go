@@ -1,0 +1,361 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxDocument bounds what is parsed.
+const maxDocument = 1 << 20
+
+// A reader walks YAML documents against the table. It collects values in the
+// form that viper merges (texts, lists, maps), the place of every value, and
+// what is wrong.
+type reader struct {
+	file     string
+	order    int
+	places   map[string]Origin
+	problems problems
+}
+
+func (r *reader) at(n *yaml.Node) Origin {
+	return Origin{Source: FromFile, Name: r.file, Line: n.Line, Column: n.Column, order: r.order}
+}
+
+func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
+	r.problems.add(r.at(n), path, format, args...)
+}
+
+// document reads one file. Lists of sections start at the index that offset
+// gives for their path, so that several files can share one list.
+func (r *reader) document(file string, order int, data []byte, offset map[string]int) map[string]any {
+	r.file, r.order = file, order
+	start := &yaml.Node{Line: 1, Column: 1}
+	r.places[""] = r.at(start)
+	if len(data) > maxDocument {
+		r.complain(start, "", "%d bytes are too many for a configuration; at most 1MiB", len(data))
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var root yaml.Node
+	if err := decoder.Decode(&root); err != nil {
+		if err.Error() == "EOF" { // an empty file is an empty configuration
+			return nil
+		}
+		r.syntax(data, err)
+		return nil
+	}
+	if err := decoder.Decode(new(yaml.Node)); err == nil {
+		r.complain(start, "", "holds several documents; keep one (--- separates them)")
+	}
+	return r.section(table(), root.Content[0], "", offset)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntax reports what the YAML parser said. It knows the line at best; the
+// column is where that line's text begins.
+func (r *reader) syntax(data []byte, err error) {
+	message := err.Error()
+	at := &yaml.Node{Line: 1, Column: 1}
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		message = message[len(m[0]):]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			at.Line = n
+		}
+	}
+	lines := strings.Split(string(data), "\n")
+	at.Line = min(max(at.Line, 1), len(lines))
+	line := lines[at.Line-1]
+	at.Column = 1 + len(line) - len(strings.TrimLeft(line, " \t"))
+	remedy := ""
+	switch {
+	case strings.Contains(message, "character that cannot start any token") && strings.Contains(line, "\t"):
+		remedy = "; indent with spaces, not with tabs"
+	case strings.Contains(message, "mapping values are not allowed"):
+		remedy = "; a text with a colon and a space in it needs quotes, and keys of one section the same indent"
+	case strings.Contains(message, "did not find expected"):
+		remedy = "; look for a bracket or quote left open, or for a different indent, here or above"
+	}
+	r.complain(at, "", "not YAML: %s%s", message, remedy)
+}
+
+// section reads a mapping. What is missing gets its default only inside lists
+// (viper fills the rest), which is when offset is nil.
+func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]int) map[string]any {
+	n = follow(n)
+	if isNull(n) {
+		n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
+	}
+	if n.Kind != yaml.MappingNode {
+		r.complain(n, path, "expected %s with the keys %s, found %s", k.kind, either(names(k.keys)), describe(n))
+		return nil
+	}
+	values := map[string]any{}
+	given := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		below := join(path, name.Value)
+		if name.Kind != yaml.ScalarNode || name.Tag == "!!merge" {
+			r.complain(name, path, "merge keys and keys that are not text have no meaning here; write every key out")
+			continue
+		}
+		if first := given[name.Value]; first != nil {
+			r.complain(name, below, "given twice, first in line %d; keep one", first.Line)
+			continue
+		}
+		given[name.Value] = name
+		child := k.child(name.Value)
+		if child == nil {
+			r.complain(name, below, "unknown key%s", k.whichKey(name.Value))
+			continue
+		}
+		r.places[below] = r.at(value)
+		if got, ok := r.value(child, value, below, offset); ok {
+			values[child.name] = got
+		}
+	}
+	if offset == nil {
+		r.complete(k, n, path, values, given)
+	}
+	return values
+}
+
+// complete settles the keys of a list entry that were not given, and those
+// that were but belong to other kinds of entries.
+func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]any, given map[string]*yaml.Node) {
+	for _, c := range k.keys {
+		_, ok := values[c.name]
+		name := given[c.name]
+		chosen := ""
+		if c.when.sibling != "" {
+			chosen, _ = values[c.when.sibling].(string)
+			if chosen == "" { // the sibling itself is missing or wrong, and was reported
+				continue
+			}
+		}
+		switch {
+		case name != nil && !c.when.holds(chosen):
+			r.complain(name, join(path, c.name), "belongs to %s %s; %s has none", c.when.sibling, either(c.when.values), chosen)
+		case name != nil || ok || !c.when.holds(chosen):
+		case c.required && c.when.sibling != "":
+			r.complain(n, path, "%s %s needs %s (%s)", c.when.sibling, chosen, c.name, firstSentence(c.doc))
+		case c.required:
+			r.complain(n, path, "needs %s (%s)", c.name, firstSentence(c.doc))
+		case c.kind == section && !c.optional:
+			values[c.name] = r.section(c, &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}, join(path, c.name), nil)
+		case c.def != "":
+			values[c.name] = c.defaultValue()
+		}
+	}
+}
+
+// value reads what stands at a key.
+func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int) (any, bool) {
+	n = follow(n)
+	switch k.kind {
+	case section:
+		if k.optional && isNull(n) {
+			r.complain(n, path, "empty; give it keys or leave it out")
+			return nil, false
+		}
+		got := r.section(k, n, path, offset)
+		return got, got != nil
+	case sections:
+		if isNull(n) {
+			return nil, false
+		}
+		if n.Kind != yaml.SequenceNode {
+			r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
+			return nil, false
+		}
+		var list []any
+		for i, item := range r.atMost(k, n, path) {
+			below := fmt.Sprintf("%s[%d]", path, i+offset[path])
+			r.places[below] = r.at(item)
+			if got := r.entry(k, item, below); got != nil {
+				list = append(list, got)
+			}
+		}
+		return list, true
+	case texts:
+		return r.texts(k, n, path)
+	}
+	if k.secret != "" {
+		r.complain(n, path, "a secret may not stand in this file; %s", k.secretRemedy())
+		return nil, false
+	}
+	return r.scalar(k, n, path)
+}
+
+// atMost returns the elements of a list, up to the bound of its key. Every
+// list has one, so that aliases cannot blow a small file up.
+func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
+	most, err := strconv.Atoi(k.max)
+	if err != nil {
+		panic("config: list without a bound: " + k.path)
+	}
+	if len(n.Content) > most {
+		r.complain(n, path, "%d entries; at most %d", len(n.Content), most)
+		return n.Content[:most]
+	}
+	return n.Content
+}
+
+// entry reads one element of a list of sections, in full or in short form.
+func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
+	n = follow(n)
+	if k.short != "" && n.Kind == yaml.ScalarNode && !isNull(n) {
+		pair := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column, Content: []*yaml.Node{
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.short, Line: n.Line, Column: n.Column}, n,
+		}}
+		return r.section(k, pair, path, nil)
+	}
+	if isNull(n) {
+		r.complain(n, path, "empty; fill the entry or remove its dash")
+		return nil
+	}
+	return r.section(k, n, path, nil)
+}
+
+// texts reads a list of texts; one text alone is a list of one.
+func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = r.atMost(k, n, path)
+	}
+	var list []string
+	ok := true
+	for i, item := range items {
+		below := fmt.Sprintf("%s[%d]", path, i)
+		item = follow(item)
+		r.places[below] = r.at(item)
+		got, good := r.scalar(k, item, below)
+		ok = ok && good
+		list = append(list, got)
+	}
+	if len(list) == 0 {
+		r.complain(n, path, "an empty list; give it %s or leave the key out", example(k))
+		return nil, false
+	}
+	return list, ok
+}
+
+// scalar reads one text, number, boolean, duration or size.
+func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
+	element := *k
+	if k.kind == texts {
+		element.kind = text
+	}
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		r.complain(n, path, "expected %s, found %s", element.kind, describe(n))
+		return "", false
+	case isNull(n):
+		r.complain(n, path, "empty; give it %s or leave the key out", example(k))
+		return "", false
+	case element.kind == text && n.Tag != "!!str" && k.format != "any":
+		r.complain(n, path, "expected text, found %s; put it in quotes: %q", describe(n), n.Value)
+		return "", false
+	case element.kind == text && k.format == "any":
+		return n.Value, true
+	}
+	value := n.Value
+	if element.kind == integer && n.Tag == "!!int" { // 262_144, 0x40000
+		var number int64
+		if n.Decode(&number) == nil {
+			value = strconv.FormatInt(number, 10)
+		}
+	}
+	got, err := element.check(value)
+	if err != nil {
+		r.complain(n, path, "%s", err)
+		return "", false
+	}
+	return got, true
+}
+
+// whichKey is the tail of the message about an unknown key.
+func (k *key) whichKey(name string) string {
+	if near := nearest(name, names(k.keys)); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	if elsewhere := table().find(name); elsewhere != "" {
+		return fmt.Sprintf("; it belongs to %s", elsewhere)
+	}
+	return "; known here: " + strings.Join(names(k.keys), ", ")
+}
+
+// find returns the path of the section that has a key of this name.
+func (k *key) find(name string) string {
+	for _, c := range k.keys {
+		if c.name == name && k.path != "" {
+			return k.path
+		}
+		if at := c.find(name); at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
+func (k *key) secretRemedy() string {
+	file := strings.TrimSuffix(k.path, k.name) + k.secret
+	return fmt.Sprintf("write it to a file and name that in %s, or set %s", file, k.env())
+}
+
+func names(keys []*key) []string {
+	var all []string
+	for _, k := range keys {
+		if k.secret == "" {
+			all = append(all, k.name)
+		}
+	}
+	return all
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func follow(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// describe names what was found, for messages.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a section"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "nothing"
+	case n.Tag == "!!int", n.Tag == "!!float":
+		return "the number " + n.Value
+	case n.Tag == "!!bool":
+		return n.Value
+	case n.Tag == "!!timestamp":
+		return "the date " + n.Value
+	}
+	return fmt.Sprintf("the text %q", n.Value)
+}
+
+// firstSentence of a doc tag, without its full stop.
+func firstSentence(doc string) string {
+	sentence, _, _ := strings.Cut(doc, ". ")
+	return strings.TrimSuffix(sentence, ".")
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// AddFlags defines one flag per value outside jobs, named by its path:
+// --kafka.brokers, --flush.interval. What they are given is judged by [Load],
+// with the same words as the same mistake in the file.
+//
+// Secrets have hidden flags that are always refused, so that the user who
+// tries one is told what to do instead of "unknown flag".
+func AddFlags(fs *pflag.FlagSet) {
+	for _, k := range table().leaves() {
+		if k.secret != "" {
+			fs.Var(new(refused), k.path, "not on the command line; "+k.secretRemedy())
+			_ = fs.MarkHidden(k.path)
+			continue
+		}
+		fs.Var(&flag{shown: k.def}, k.path, k.usage())
+		if k.kind == boolean {
+			fs.Lookup(k.path).NoOptDefVal = "true"
+		}
+	}
+}
+
+// usage is the flag's line in the help. The word in backquotes becomes the
+// name of its value.
+func (k *key) usage() string {
+	word := map[kind]string{
+		text: "text", texts: "list", integer: "number", fraction: "number", boolean: "bool", duration: "duration", size: "size",
+	}[k.kind]
+	words := ""
+	if k.enum != nil {
+		words = ": " + either(k.enum)
+	}
+	return fmt.Sprintf("%s%s (`%s`, %s)", firstSentence(k.doc), words, word, k.env())
+}
+
+// A flag holds a text that Load will judge. One type serves all kinds: pflag's
+// own would refuse a bad value with its own words and its own exit code.
+type flag struct {
+	text  string
+	given bool
+	shown string // the default, for the help
+}
+
+func (f *flag) Set(text string) error {
+	if f.given { // --kafka.brokers a --kafka.brokers b
+		text = f.text + "," + text
+	}
+	f.text, f.given = text, true
+	return nil
+}
+
+func (f *flag) String() string {
+	if f.given {
+		return f.text
+	}
+	return f.shown
+}
+
+func (f *flag) Type() string { return "string" }
+
+// refused is the flag of a secret. It takes any value and keeps none; an
+// error from Set would make pflag print the value.
+type refused struct{}
+
+func (*refused) Set(string) error { return nil }
+func (*refused) String() string   { return "" }
+func (*refused) Type() string     { return "string" }
+
+// flagTexts judges the flags that were given and returns their values by path.
+func flagTexts(fs *pflag.FlagSet, places map[string]Origin, ps *problems) map[string]*pflag.Flag {
+	changed := map[string]*pflag.Flag{}
+	if fs == nil {
+		return changed
+	}
+	for i, k := range table().leaves() {
+		f := fs.Lookup(k.path)
+		if f == nil || !f.Changed {
+			continue
+		}
+		at := Origin{Source: FromFlag, Name: "--" + k.path, order: i}
+		if k.secret != "" {
+			ps.add(at, k.path, "every process of this machine can read a command line; %s", k.secretRemedy())
+			continue
+		}
+		if _, err := k.checkAll(f.Value.String()); err != nil {
+			ps.add(at, k.path, "%s", err)
+			continue
+		}
+		changed[k.path] = f
+		places[k.path] = at
+	}
+	return changed
+}
+
+// envTexts judges the environment and returns its values by path. An empty
+// variable counts as not set, which is what container tools make of a missing
+// one.
+func envTexts(env []string, origins *Origins, ps *problems) (values map[string]any, secrets map[string]Secret) {
+	values, secrets = map[string]any{}, map[string]Secret{}
+	given := map[string]string{}
+	for _, pair := range env {
+		if name, value, ok := strings.Cut(pair, "="); ok && value != "" && strings.HasPrefix(name, "WEIR_") {
+			given[name] = value
+		}
+	}
+	known := map[string]bool{}
+	var all []string
+	for i, k := range table().leaves() {
+		all = append(all, k.env())
+		known[k.env()] = true
+		value, ok := given[k.env()]
+		if !ok {
+			continue
+		}
+		at := Origin{Source: FromEnv, Name: k.env(), order: i}
+		if k.secret != "" {
+			secrets[k.path] = NewSecret(value)
+			origins.places[k.path] = at
+			continue
+		}
+		got, err := k.checkAll(value)
+		if err != nil {
+			ps.add(at, k.path, "%s", err)
+			continue
+		}
+		values[k.path] = got
+		origins.places[k.path] = at
+	}
+	// A misspelt variable is only worth a warning: Kubernetes, for one, sets
+	// WEIR_SERVICE_HOST and the like by itself.
+	for _, pair := range env {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, ok := given[name]; !ok || known[name] {
+			continue
+		}
+		if near := nearest(strings.ToLower(strings.TrimPrefix(name, "WEIR_")), lowered(all)); near != "" && distance(strings.ToLower(strings.TrimPrefix(name, "WEIR_")), near) <= 2 {
+			origins.Warnings = append(origins.Warnings, fmt.Sprintf("%s: no key of this name; did you mean WEIR_%s?", name, strings.ToUpper(near)))
+		}
+	}
+	return values, secrets
+}
+
+func lowered(envs []string) []string {
+	var all []string
+	for _, e := range envs {
+		all = append(all, strings.ToLower(strings.TrimPrefix(e, "WEIR_")))
+	}
+	return all
+}
+
+// checkAll is check for a value given as one text: lists have commas.
+func (k *key) checkAll(value string) (any, error) {
+	if k.kind != texts {
+		return k.check(value)
+	}
+	element := *k
+	element.kind = text
+	var list []string
+	for part := range strings.SplitSeq(value, ",") {
+		got, err := element.check(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, got)
+	}
+	return list, nil
+}

@@ -1,0 +1,81 @@
+package config
+
+// A Job is one topic counted one way: which field is the time, which windows,
+// by which groups, with which sketches. Its meaning (everything but keep and
+// the rollups' keeps) is fingerprinted in ClickHouse; a change of meaning
+// needs a higher Version.
+type Job struct {
+	Name     string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
+	Version  int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: new tables are begun."`
+	Topic    string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
+	Format   string   `yaml:"format" default:"json" enum:"json" doc:"Form of the records."`
+	Time     Time     `yaml:"time" doc:"Where an event says when it happened."`
+	Window   Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
+	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps for ever."`
+	Lateness Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
+	Skew     Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
+	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a row carries one number per chunk that reached it."`
+	Keep     Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
+
+	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the fate filtered."`
+	By        []Column  `yaml:"by" max:"16" short:"field" doc:"Group columns, in order. A bare path stands for the column of that name, with _ for the dots."`
+	MaxGroups int       `yaml:"max_groups" default:"10000" min:"1" max:"10000000" doc:"Distinct groups per chunk that keep their name; the rest go to __other__."`
+	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
+	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
+
+	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. Ids are hashed with it before they reach hll and bloom sketches, against crafted ids and for pseudonymity; PFCOUNT then no longer equals that of a Redis fed the plain ids."`
+	HashKey     Secret `yaml:"-"` // content of HashKeyFile
+}
+
+// Time names the field that holds the event time.
+type Time struct {
+	Field string `yaml:"field" required:"true" format:"path" doc:"JSON path of the time."`
+	Unit  string `yaml:"unit" default:"ms" enum:"s,ms,us,ns,rfc3339" doc:"What the number counts, or rfc3339 for a text."`
+}
+
+// A Rollup is one table of finished numbers.
+type Rollup struct {
+	Window Duration `yaml:"window" required:"true" min:"1s" max:"366d" doc:"Length of its windows: a multiple of the one before."`
+	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live; for ever when not given."`
+}
+
+// A Where is one condition on an event: the text of the field is one of In.
+type Where struct {
+	Field string   `yaml:"field" required:"true" format:"path" doc:"JSON path of the field. An event without it does not meet the condition."`
+	In    []string `yaml:"in" max:"1000" required:"true" format:"any" doc:"Accepted values: a string's contents, a number's text, true or false."`
+}
+
+// A Column is one group column: either the text of a field or the geohash of
+// a position.
+type Column struct {
+	Name    string   `yaml:"name" format:"name" doc:"Name of the column; the path with _ for . when not given."`
+	Field   string   `yaml:"field" format:"path" doc:"JSON path of the value."`
+	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
+	Default *string  `yaml:"default" doc:"Value for events in which the field is missing or null. Without it such an event is malformed."`
+}
+
+// Geohash names a position and how finely to cut it.
+type Geohash struct {
+	Lon       string `yaml:"lon" required:"true" format:"path" doc:"JSON path of the longitude in degrees."`
+	Lat       string `yaml:"lat" required:"true" format:"path" doc:"JSON path of the latitude in degrees."`
+	Precision int    `yaml:"precision" default:"5" min:"1" max:"12" doc:"Letters: 5 is a cell of about 5 km, 6 of 1.2 km by 0.6 km, 7 of 150 m."`
+}
+
+// Dedupe says by what to recognise a repeated event.
+type Dedupe struct {
+	Field string  `yaml:"field" required:"true" format:"path" doc:"JSON path of the event's id."`
+	Error float64 `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`
+}
+
+// A Measure is one sketch per window and group.
+type Measure struct {
+	Name     string  `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
+	Sketch   string  `yaml:"sketch" required:"true" enum:"hll,bitmap,bloom,geo" doc:"hll counts distinct ids (0.81 % error, 12 KiB at most); bitmap keeps the ids themselves, unsigned integers below 2^32; bloom answers whether an id was seen; geo keeps the last position of each member."`
+	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"JSON path of the id."`
+	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
+	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
+	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of who is there."`
+	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the longitude in degrees."`
+	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the latitude in degrees."`
+	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field counts in hits and in the other measures, just not here. Otherwise it is malformed."`
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// full is the example of the interface, every kind of key once.
+const full = `
+kafka:
+  brokers: [kafka-1:9092, kafka-2:9092]
+  group: weir
+  session: 10s
+  on_data_loss: skip
+clickhouse:
+  url: http://127.0.0.1:8123
+  database: weir
+http:
+  listen: 127.0.0.1:8686
+flush:
+  interval: 1s
+memory: 2GiB
+jobs:
+  - name: clicks
+    version: 1
+    topic: clicks
+    format: json
+    time: {field: ts, unit: ms}
+    window: 1m
+    rollups: [{window: 1m, keep: 30d}, {window: 1h, keep: 400d}, 1d]
+    lateness: 24h
+    skew: 10m
+    chunk: 262_144
+    keep: 7d
+    by: [page, {name: country, field: geo.country, default: ""}, geo.city]
+    max_groups: 10000
+    dedupe: {field: event_id, error: 0.0001}
+    where: [{field: action, in: [view, 1, true]}]
+    measures:
+      - {name: users,  sketch: hll,    field: user_id, optional: true}
+      - {name: active, sketch: bitmap, field: user_id}
+      - {name: seen,   sketch: bloom,  field: event_id, capacity: 100000}
+  - name: locations
+    topic: locations
+    time: {field: ts}
+    window: 1m
+    by: [{name: cell, geohash: {lon: lon, lat: lat}}]
+    measures:
+      - {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}
+`
+
+func mustLoad(t *testing.T, o Options) (*Config, *Origins) {
+	t.Helper()
+	cfg, origins, err := Load(o)
+	if err != nil {
+		t.Fatalf("Load:\n%v", err)
+	}
+	return cfg, origins
+}
+
+func TestLoadReadsEveryKindOfKey(t *testing.T) {
+	cfg, _ := mustLoad(t, Options{File: "weir.yaml", Data: []byte(full)})
+	const minute, hour = Duration(time.Minute), Duration(time.Hour)
+	empty := ""
+	want := &Config{
+		Kafka: Kafka{
+			Brokers: []string{"kafka-1:9092", "kafka-2:9092"}, Group: "weir", Session: Duration(10 * time.Second),
+			OnDataLoss: "skip", ConnectTimeout: minute,
+		},
+		ClickHouse: ClickHouse{
+			URL: "http://127.0.0.1:8123", Database: "weir", User: "default",
+			ConnectTimeout: minute, InsertTimeout: minute / 2,
+		},
+		HTTP:   HTTP{Listen: "127.0.0.1:8686"},
+		Flush:  Flush{Interval: Duration(time.Second)},
+		Rollup: Rollups{Interval: Duration(5 * time.Second)},
+		Memory: 2 << 30,
+		Log:    Log{Level: "info", Format: "auto"},
+		Jobs: []Job{{
+			Name: "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{"ts", "ms"},
+			Window: minute, Rollups: []Rollup{{minute, 30 * day}, {hour, 400 * day}, {day, 0}},
+			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day,
+			Where: []Where{{"action", []string{"view", "1", "true"}}},
+			By: []Column{
+				{Name: "page", Field: "page"},
+				{Name: "country", Field: "geo.country", Default: &empty},
+				{Name: "geo_city", Field: "geo.city"},
+			},
+			MaxGroups: 10000, Dedupe: &Dedupe{"event_id", 0.0001},
+			Measures: []Measure{
+				{Name: "users", Sketch: "hll", Field: "user_id", Optional: true},
+				{Name: "active", Sketch: "bitmap", Field: "user_id"},
+				{Name: "seen", Sketch: "bloom", Field: "event_id", Capacity: 100000, Error: 0.01},
+			},
+		}, {
+			Name: "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{"ts", "ms"},
+			Window: minute, Rollups: []Rollup{{minute, 0}},
+			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
+			By:       []Column{{Name: "cell", Geohash: &Geohash{"lon", "lat", 5}}},
+			Measures: []Measure{{Name: "places", Sketch: "geo", Member: "user_id", Lon: "lon", Lat: "lat"}},
+		}},
+	}
+	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestPresetsLoad(t *testing.T) {
+	cfg, _ := mustLoad(t, Options{Presets: Presets()})
+	if len(cfg.Jobs) != 2 || cfg.Jobs[0].Name != "clicks" || cfg.Jobs[1].Name != "locations" {
+		t.Errorf("jobs %+v, want clicks and locations", cfg.Jobs)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	const file = "flush: {interval: 2s}\nkafka: {brokers: [file:1]}\n"
+	for _, tc := range []struct {
+		name       string
+		data       string
+		env, args  []string
+		interval   string
+		brokers    []string
+		where      string
+		whereOfTwo string
+	}{
+		{name: "default", interval: "1s", brokers: []string{"127.0.0.1:9092"}, where: "default", whereOfTwo: "default"},
+		{
+			name: "file over default", data: file,
+			interval: "2s", brokers: []string{"file:1"}, where: "weir.yaml:1:19", whereOfTwo: "weir.yaml:2:18",
+		},
+		{
+			name: "environment over file", data: file, env: []string{"WEIR_FLUSH_INTERVAL=3s", "WEIR_KAFKA_BROKERS=env:1, env:2"},
+			interval: "3s", brokers: []string{"env:1", "env:2"}, where: "WEIR_FLUSH_INTERVAL", whereOfTwo: "WEIR_KAFKA_BROKERS",
+		},
+		{
+			name: "flag over environment", data: file, env: []string{"WEIR_FLUSH_INTERVAL=3s", "WEIR_KAFKA_BROKERS=env:1"},
+			args:     []string{"--flush.interval=4s", "--kafka.brokers", "flag:1", "--kafka.brokers", "flag:2,flag:3"},
+			interval: "4s", brokers: []string{"flag:1", "flag:2", "flag:3"}, where: "--flush.interval", whereOfTwo: "--kafka.brokers",
+		},
+		{
+			name: "an empty variable is none", data: file, env: []string{"WEIR_FLUSH_INTERVAL="},
+			interval: "2s", brokers: []string{"file:1"}, where: "weir.yaml:1:19", whereOfTwo: "weir.yaml:2:18",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			AddFlags(fs)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Env: tc.env, Flags: fs, NoJobs: true}
+			if tc.data != "" {
+				o.File, o.Data = "weir.yaml", []byte(tc.data)
+			}
+			cfg, origins := mustLoad(t, o)
+			if got := cfg.Flush.Interval.String(); got != tc.interval {
+				t.Errorf("flush.interval %s, want %s", got, tc.interval)
+			}
+			if got := origins.Of("flush.interval").String(); got != tc.where {
+				t.Errorf("flush.interval from %s, want %s", got, tc.where)
+			}
+			if diff := cmp.Diff(tc.brokers, cfg.Kafka.Brokers); diff != "" {
+				t.Errorf("kafka.brokers -want +got\n%s", diff)
+			}
+			if got := origins.Of("kafka.brokers").String(); got != tc.whereOfTwo {
+				t.Errorf("kafka.brokers from %s, want %s", got, tc.whereOfTwo)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	file := filepath.Join(dir, "xdg", "weir", "weir.yaml")
+	env := []string{"XDG_CONFIG_HOME=" + filepath.Join(dir, "xdg")}
+
+	if got, searched := Find("", env); got != "" || len(searched) != 3 || searched[1] != file {
+		t.Errorf("nothing there: got %q, searched %q", got, searched)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := Find("", env); got != file {
+		t.Errorf("in the configuration home: got %q, want %q", got, file)
+	}
+	if err := os.WriteFile("weir.yaml", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := Find("", env); got != "weir.yaml" {
+		t.Errorf("beside the user: got %q", got)
+	}
+	if got, _ := Find("", append(env, "WEIR_CONFIG=named.yaml")); got != "named.yaml" {
+		t.Errorf("by variable: got %q", got)
+	}
+	if got, _ := Find("flag.yaml", append(env, "WEIR_CONFIG=named.yaml")); got != "flag.yaml" {
+		t.Errorf("by flag: got %q", got)
+	}
+}

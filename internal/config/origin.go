@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Source says which of the four layers a value comes from. A later one wins.
+type Source int
+
+const (
+	FromDefault Source = iota
+	FromFile
+	FromEnv
+	FromFlag
+)
+
+// String is the word used by weir config print.
+func (s Source) String() string { return [...]string{"default", "file", "env", "flag"}[s] }
+
+// An Origin is the place where a value was written.
+type Origin struct {
+	Source       Source
+	Name         string // file name, environment variable or flag
+	Line, Column int    // in a file, from 1
+	order        int    // of the file, when several are read
+}
+
+// Where is the place as an error message names it: weir.yaml:14:13,
+// WEIR_KAFKA_BROKERS, --kafka.brokers, or nothing for a default.
+func (o Origin) Where() string {
+	switch {
+	case o.Source == FromDefault:
+		return ""
+	case o.Source == FromFile && o.Line > 0:
+		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
+	}
+	return o.Name
+}
+
+// String is Where, or "default".
+func (o Origin) String() string {
+	if o.Source == FromDefault {
+		return o.Source.String()
+	}
+	return o.Where()
+}
+
+// Origins tells for every value where it was written. The zero value says
+// "default" for all.
+type Origins struct {
+	places   map[string]Origin
+	Warnings []string // suspicious but harmless, one line each
+}
+
+// Of returns the origin of the value at path (kafka.brokers, jobs[0].window),
+// or FromDefault when nobody gave it.
+func (o *Origins) Of(path string) Origin {
+	if o == nil {
+		return Origin{}
+	}
+	return o.places[path]
+}
+
+// nearest is Of for messages: a missing value is reported where its section
+// stands.
+func (o *Origins) nearest(path string) Origin {
+	for {
+		if at, ok := o.places[path]; ok || path == "" {
+			return at
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+}

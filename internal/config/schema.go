@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A key is one line of the table behind everything: a place in the
+// configuration, what may stand there, and what is known about it.
+type key struct {
+	name string // as written in YAML
+	path string // dotted from the root; [] stands for the elements of a list: jobs[].window
+	kind kind
+	goes []int // reflect index path in the parent's struct
+
+	def      string // default, as written; of a list the elements with commas
+	doc      string
+	min, max string   // bounds of the value; of a list, max is its number of entries
+	enum     []string // "" among them: may be left out
+	format   string
+	required bool
+	secret   string // sibling that names a file instead; set means: refused in YAML and argv
+	when     when
+	short    string // list of sections: what a bare text stands for
+
+	optional bool   // a section that is absent unless given (a pointer)
+	keys     []*key // of a section or a list of sections
+}
+
+// A when binds a key to the value of a sibling.
+type when struct {
+	sibling string
+	values  []string
+}
+
+func (w when) holds(value string) bool { return w.sibling == "" || slices.Contains(w.values, value) }
+
+type kind int
+
+const (
+	section  kind = iota // a mapping with fixed keys
+	sections             // a list of such mappings
+	text
+	texts // a list of texts
+	integer
+	fraction
+	boolean
+	duration
+	size
+)
+
+// String is how messages and the reference name what is expected.
+func (k kind) String() string {
+	return [...]string{"a section", "a list", "text", "a list of texts", "a whole number", "a number", "true or false", "a duration", "a size"}[k]
+}
+
+// table is the root key; its path is empty.
+var table = sync.OnceValue(func() *key {
+	root := &key{kind: section}
+	root.keys = keysOf(reflect.TypeFor[Config](), "", nil)
+	return root
+})
+
+// keysOf reads the tags of a struct. Embedded structs are read in place.
+// A tag that cannot be understood is a mistake in this package: it panics,
+// and every test shows it.
+func keysOf(t reflect.Type, prefix string, goes []int) []*key {
+	var keys []*key
+	for i := range t.NumField() {
+		field := t.Field(i)
+		at := append(slices.Clone(goes), i)
+		if field.Anonymous {
+			keys = append(keys, keysOf(field.Type, prefix, at)...)
+			continue
+		}
+		tag := func(name string) string { return field.Tag.Get(name) }
+		name := tag("yaml")
+		if name == "-" {
+			continue
+		}
+		k := &key{
+			name: name, path: prefix + name, goes: at,
+			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
+			format: tag("format"), required: tag("required") == "true",
+			secret: tag("secret"), short: tag("short"),
+		}
+		if words, ok := field.Tag.Lookup("enum"); ok {
+			k.enum = strings.Split(words, ",")
+		}
+		if sibling, values, ok := strings.Cut(tag("when"), "="); ok {
+			k.when = when{sibling, strings.Split(values, ",")}
+		}
+		if k.name == "" || k.doc == "" {
+			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))
+		}
+		k.classify(field.Type)
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func (k *key) classify(t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+		k.optional = true
+	}
+	switch t {
+	case reflect.TypeFor[Duration]():
+		k.kind = duration
+		return
+	case reflect.TypeFor[Size]():
+		k.kind = size
+		return
+	case reflect.TypeFor[Secret]():
+		k.kind = text
+		return
+	}
+	switch t.Kind() {
+	case reflect.String:
+		k.kind = text
+	case reflect.Int:
+		k.kind = integer
+	case reflect.Float64:
+		k.kind = fraction
+	case reflect.Bool:
+		k.kind = boolean
+	case reflect.Struct:
+		k.kind = section
+		k.keys = keysOf(t, k.path+".", nil)
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.String {
+			k.kind = texts
+			return
+		}
+		k.kind = sections
+		k.keys = keysOf(t.Elem(), k.path+"[].", nil)
+	default:
+		panic(fmt.Sprintf("config: %s has type %s, which no YAML value fits", k.path, t))
+	}
+}
+
+// child returns the key called name, nil when there is none.
+func (k *key) child(name string) *key {
+	for _, c := range k.keys {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// leaves lists the keys that have a flag and an environment variable: all
+// values outside lists of sections, whose elements have no lasting path.
+func (k *key) leaves() []*key {
+	if k.kind == sections {
+		return nil
+	}
+	if k.kind != section {
+		return []*key{k}
+	}
+	var all []*key
+	for _, c := range k.keys {
+		all = append(all, c.leaves()...)
+	}
+	return all
+}
+
+// env is the name of the environment variable of a leaf.
+func (k *key) env() string {
+	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
+}
+
+// defaultValue is the default in the form that viper merges.
+func (k *key) defaultValue() any {
+	switch {
+	case k.kind == texts && k.def == "":
+		return []string{}
+	case k.kind == texts:
+		return strings.Split(k.def, ",")
+	case k.def == "" && (k.kind == integer || k.kind == fraction || k.kind == duration || k.kind == size):
+		return "0"
+	case k.def == "" && k.kind == boolean:
+		return "false"
+	}
+	return k.def
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// A Secret is a text that no format verb, logger or encoder prints. The zero
+// Secret is unset.
+//
+// The value hides behind a pointer because fmt does not call methods on
+// unexported fields: a struct that keeps a Secret in one would otherwise
+// print it.
+type Secret struct{ text *string }
+
+// NewSecret wraps text. An empty text is an unset Secret.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
+
+// Reveal returns the value, "" when unset. Call it where the value is used
+// and keep it in no variable that could be printed.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// IsSet reports whether there is a value.
+func (s Secret) IsSet() bool { return s.text != nil }
+
+const masked = "***"
+
+// String returns *** or, when unset, nothing.
+func (s Secret) String() string {
+	if s.text == nil {
+		return ""
+	}
+	return masked
+}
+
+// Format implements fmt.Formatter, so that %d, %x and %#v say no more than %s.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText serves encoding/json and YAML encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A validator judges what single values cannot show: how they fit together.
+// It runs on the merged configuration, so a value from a flag is held to the
+// same rules as one from the file.
+type validator struct {
+	cfg      *Config
+	origins  *Origins
+	problems problems
+	noJobs   bool
+}
+
+// complain reports a problem at the place where the value at path was
+// written, or its section, if nobody wrote it.
+func (v *validator) complain(path, format string, args ...any) {
+	v.problems.add(v.origins.nearest(path), path, format, args...)
+}
+
+// broken reports whether the value at path, or something in it, was already
+// complained about. What is only half read is not judged further.
+func (v *validator) broken(path string) bool {
+	return slices.ContainsFunc(v.problems, func(p Problem) bool {
+		return p.Path == path || len(p.Path) > len(path) && p.Path[:len(path)] == path && (p.Path[len(path)] == '.' || p.Path[len(path)] == '[')
+	})
+}
+
+func (v *validator) validate() {
+	v.connections()
+	v.listeners()
+	if v.origins.nearest("").Source == FromFile && v.brokenFile() {
+		return
+	}
+	if len(v.cfg.Jobs) == 0 && !v.noJobs && !v.broken("jobs") {
+		v.complain("jobs", "none; describe at least one, as in the example weir.yaml")
+	}
+	for i := range v.cfg.Jobs {
+		path := fmt.Sprintf("jobs[%d]", i)
+		if !v.broken(path) {
+			v.job(path, &v.cfg.Jobs[i])
+		}
+	}
+	v.tables()
+}
+
+// brokenFile: the file as a whole was not read, so nothing is missing in it.
+func (v *validator) brokenFile() bool {
+	return slices.ContainsFunc(v.problems, func(p Problem) bool { return p.Path == "" && p.Origin.Source == FromFile })
+}
+
+func (v *validator) connections() {
+	k, ch := &v.cfg.Kafka, &v.cfg.ClickHouse
+
+	pair := func(path string, t TLS) {
+		if (t.CertFile == "") != (t.KeyFile == "") {
+			given, missing := "cert_file", "key_file"
+			if t.CertFile == "" {
+				given, missing = missing, given
+			}
+			v.complain(path+"."+given, "needs %s too: a certificate is of use only with its key", missing)
+		}
+	}
+	pair("kafka.tls", k.TLS.TLS)
+	pair("clickhouse.tls", ch.TLS)
+
+	sasl := k.SASL
+	password := sasl.PasswordFile != "" || v.origins.Of("kafka.sasl.password").Source == FromEnv
+	switch {
+	case sasl.Mechanism == "" && (sasl.User != "" || password):
+		v.complain("kafka.sasl", "a user or password without a mechanism; add mechanism: plain, scram-sha-256 or scram-sha-512")
+	case sasl.Mechanism != "" && sasl.User == "":
+		v.complain("kafka.sasl.mechanism", "needs user too")
+	case sasl.Mechanism != "" && !password:
+		v.complain("kafka.sasl.mechanism", "needs a password too; name its file in password_file or set WEIR_KAFKA_SASL_PASSWORD")
+	}
+
+	if ch.TLS != (TLS{}) && !v.broken("clickhouse") && len(ch.URL) >= 7 && ch.URL[:7] == "http://" {
+		v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
+	}
+
+	// When partitions move, what was read has to be flushed within the
+	// session: 7 s of 10 (see docs on hand-over). An interval beyond half the
+	// session would leave too much for that moment.
+	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
+		at := "flush.interval"
+		if v.origins.Of(at).Source == FromDefault {
+			at = "kafka.session"
+		}
+		v.complain(at, "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
+	}
+}
+
+func (v *validator) listeners() {
+	h, r := &v.cfg.HTTP, &v.cfg.RESP
+	token := h.TokenFile != "" || v.origins.Of("http.token").Source == FromEnv
+	if !v.broken("http") && !isLoopback(h.Listen) && !token && !h.Public {
+		v.complain("http.listen", "%s can be reached from other machines and there is no token; listen on 127.0.0.1, set http.token_file or WEIR_HTTP_TOKEN, or say http.public: true", h.Listen)
+	}
+	password := r.PasswordFile != "" || v.origins.Of("resp.password").Source == FromEnv
+	if r.Listen != "" && !isLoopback(r.Listen) && !password {
+		v.complain("resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
+	}
+	if r.Listen != "" && r.Listen == h.Listen {
+		v.complain("resp.listen", "%s is http.listen already; use another port", r.Listen)
+	}
+}
+
+const day = Duration(24 * time.Hour)

@@ -1,0 +1,209 @@
+package config
+
+import (
+	"fmt"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// job judges one job. Its values are each of the right shape already.
+func (v *validator) job(path string, j *Job) {
+	v.windows(path, j)
+	v.columns(path, j)
+
+	if n := j.Chunk; n&(n-1) != 0 {
+		below := 1 << (bits.Len(uint(n)) - 1)
+		v.complain(path+".chunk", "%d is no power of two; try %d or %d", n, below, 2*below)
+	}
+	if strings.HasPrefix(j.Name, "weir_") {
+		v.complain(path+".name", "names that begin with weir_ are kept for weir's own tables; try %s", strings.TrimPrefix(j.Name, "weir_"))
+	}
+	if m := versionTail.FindString(j.Name); m != "" {
+		v.complain(path+".name", "names that end in %s are kept for versions of a job; try %s and version: %s", m, strings.TrimSuffix(j.Name, m), m[2:])
+	}
+	for i, w := range j.Where {
+		seen := map[string]bool{}
+		for k, value := range w.In {
+			if seen[value] {
+				v.complain(fmt.Sprintf("%s.where[%d].in[%d]", path, i, k), "%q is listed twice; keep one", value)
+			}
+			seen[value] = true
+		}
+	}
+}
+
+var versionTail = regexp.MustCompile(`_v[0-9]+$`)
+
+// windows: every rollup is made of whole shorter ones, and rows live long
+// enough to make what depends on them.
+func (v *validator) windows(path string, j *Job) {
+	whole := func(at string, d Duration) bool {
+		if d%Duration(time.Second) == 0 {
+			return true
+		}
+		v.complain(at, "%s is no whole number of seconds, which is how finely windows are stored", d)
+		return false
+	}
+	if !whole(path+".window", j.Window) {
+		return
+	}
+	longest := j.Window
+	for i, r := range j.Rollups {
+		at := fmt.Sprintf("%s.rollups[%d]", path, i)
+		window := at
+		if v.origins.Of(at+".window").Source == FromFile {
+			window = at + ".window"
+		}
+		switch {
+		case !whole(window, r.Window):
+			return
+		case r.Window%j.Window != 0:
+			v.complain(path+".window", "%s does not divide %s%s", j.Window, r.Window, tryDivisors(j))
+			return
+		case i > 0 && r.Window <= j.Rollups[i-1].Window:
+			v.complain(window, "%s after %s; list each window once, the shortest first", r.Window, j.Rollups[i-1].Window)
+			return
+		case i > 0 && r.Window%j.Rollups[i-1].Window != 0:
+			v.complain(window, "%s is no multiple of %s, from which it is made; leave one of them out", r.Window, j.Rollups[i-1].Window)
+			return
+		}
+		longest = r.Window
+	}
+	if least := longest + j.Lateness + day; j.Keep < least {
+		v.complain(path+".keep", "%s is too short to make the rollups again: at least %s (the longest rollup %s + lateness %s + 1d)", j.Keep, least, longest, j.Lateness)
+	}
+	for i := 0; i+1 < len(j.Rollups); i++ {
+		r, next := j.Rollups[i], j.Rollups[i+1].Window
+		if least := next + j.Lateness + day; r.Keep != 0 && r.Keep < least {
+			v.complain(fmt.Sprintf("%s.rollups[%d].keep", path, i), "%s is too short to make %s from these rows: at least %s (%s + lateness %s + 1d)", r.Keep, next, least, next, j.Lateness)
+		}
+	}
+}
+
+// tryDivisors suggests the next shorter and longer usual window that divides
+// every rollup.
+func tryDivisors(j *Job) string {
+	const s, m, h = Duration(time.Second), Duration(time.Minute), Duration(time.Hour)
+	usual := []Duration{
+		s, 2 * s, 5 * s, 10 * s, 15 * s, 20 * s, 30 * s, m, 2 * m, 3 * m, 5 * m, 10 * m, 15 * m, 20 * m, 30 * m,
+		h, 2 * h, 3 * h, 4 * h, 6 * h, 8 * h, 12 * h, day,
+	}
+	var below, above string
+	for _, d := range usual {
+		fits := !slices.ContainsFunc(j.Rollups, func(r Rollup) bool { return r.Window%d != 0 })
+		switch {
+		case fits && d < j.Window:
+			below = d.String()
+		case fits && d > j.Window && above == "":
+			above = d.String()
+		}
+	}
+	if tries := either([]string{below, above}); tries != "" {
+		return "; try " + tries
+	}
+	return ""
+}
+
+// ours are the columns that weir itself adds to a job's tables and views;
+// places those of the view of a geo measure.
+var (
+	ours   = []string{"window_start", "hits", "flushed_at", "complete"}
+	places = []string{"member", "score", "lon", "lat", "geohash", "ts"}
+)
+
+// columns: group columns and measures stand side by side in one table.
+func (v *validator) columns(path string, j *Job) {
+	taken := map[string]string{}
+	geo := slices.ContainsFunc(j.Measures, func(m Measure) bool { return m.Sketch == "geo" })
+	claim := func(at, place, name string, group bool) {
+		switch {
+		case slices.Contains(ours, name):
+			v.complain(at, "%s is a column of weir's own; choose another name", name)
+		case strings.HasSuffix(name, "_state"):
+			v.complain(at, "names that end in _state are kept for the measures' states; choose another name")
+		case group && geo && slices.Contains(places, name):
+			v.complain(at, "%s is a column of the view of a geo measure; choose another name", name)
+		case taken[name] != "":
+			v.complain(at, "%s names %s already; choose another name", name, taken[name])
+		default:
+			taken[name] = place
+		}
+	}
+	for i, c := range j.By {
+		place := fmt.Sprintf("by[%d]", i)
+		at := path + "." + place
+		switch {
+		case c.Field == "" && c.Geohash == nil:
+			v.complain(at, "needs field or geohash")
+			continue
+		case c.Field != "" && c.Geohash != nil:
+			v.complain(at, "has field and geohash; keep one")
+			continue
+		case c.Name == "":
+			v.complain(at, "needs name (what to call the column of cells)")
+			continue
+		}
+		name := at + ".name"
+		if v.origins.Of(name).Source == FromDefault {
+			name = at
+		}
+		if err := checkName(c.Name); err != nil { // made from the path
+			v.complain(at, "the path makes no column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(c.Name), "column"), c.Field)
+			continue
+		}
+		claim(name, place, c.Name, true)
+	}
+	for i, m := range j.Measures {
+		place := fmt.Sprintf("measures[%d]", i)
+		claim(path+"."+place+".name", place, m.Name, false)
+	}
+}
+
+func cmpOr(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// tables: no two jobs may want a table or view of the same name.
+func (v *validator) tables() {
+	taken := map[string]string{} // table → path of the job
+	for i := range v.cfg.Jobs {
+		j := &v.cfg.Jobs[i]
+		path := fmt.Sprintf("jobs[%d]", i)
+		if j.Name == "" {
+			continue
+		}
+		for _, table := range j.tables() {
+			switch first := taken[table]; {
+			case first == "":
+				taken[table] = path
+			case first == path: // a geo measure called state
+				v.complain(path, "two parts of the job want the table %s; rename the measure", table)
+			case table == j.Name+"_state":
+				v.complain(path+".name", "%s is the name of %s already; choose another", j.Name, first)
+				return
+			default:
+				v.complain(path+".name", "%s would want the table %s, which %s has; choose another name", j.Name, table, first)
+			}
+		}
+	}
+}
+
+// tables lists the tables and views that a job gets.
+func (j *Job) tables() []string {
+	all := []string{j.Name + "_state"}
+	for _, r := range j.Rollups {
+		all = append(all, j.Name+"_"+r.Window.String(), j.Name+"_"+r.Window.String()+"_rollup")
+	}
+	for _, m := range j.Measures {
+		if m.Sketch == "geo" {
+			all = append(all, j.Name+"_"+m.Name)
+		}
+	}
+	return all
+}

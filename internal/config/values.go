@@ -1,0 +1,256 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// check judges the text of one value, wherever it was written, and returns it
+// in the form in which it travels through viper: durations and sizes in their
+// canonical form, everything else as it is. The error is the message for the
+// user, remedy included.
+func (k *key) check(value string) (string, error) {
+	switch k.kind {
+	case duration:
+		d, err := ParseDuration(value)
+		if err != nil {
+			return "", err
+		}
+		return d.String(), k.inRange(float64(d), d.String(), parsed(ParseDuration))
+	case size:
+		s, err := ParseSize(value)
+		if err != nil {
+			return "", err
+		}
+		return s.String(), k.inRange(float64(s), s.String(), parsed(ParseSize))
+	case integer:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("%q is no whole number%s", value, k.span())
+		}
+		return value, k.inRange(float64(n), value, parsed(strconv.Atoi))
+	case fraction:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(f) {
+			return "", fmt.Errorf("%q is no number%s", value, k.span())
+		}
+		return value, k.inRange(f, value, func(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f })
+	case boolean:
+		switch strings.ToLower(value) {
+		case "true", "false":
+			return strings.ToLower(value), nil
+		}
+		return "", fmt.Errorf("%q is neither true nor false", value)
+	}
+	if k.enum != nil && !slices.Contains(k.enum, value) {
+		if near := nearest(value, k.enum); near != "" {
+			return "", fmt.Errorf("%q is not known; did you mean %s?", value, near)
+		}
+		return "", fmt.Errorf("%q is not known; write %s", value, either(k.enum))
+	}
+	if value == "" {
+		if k.required || k.def != "" {
+			return "", fmt.Errorf("empty; give it %s or leave the key out", example(k))
+		}
+		return "", nil
+	}
+	if judge := formats[k.format]; judge != nil {
+		return value, judge(value)
+	}
+	return value, nil
+}
+
+func parsed[T ~int | ~int64](parse func(string) (T, error)) func(string) float64 {
+	return func(s string) float64 {
+		n, err := parse(s)
+		if err != nil {
+			panic("config: bad bound in a tag: " + s)
+		}
+		return float64(n)
+	}
+}
+
+func (k *key) inRange(n float64, shown string, bound func(string) float64) error {
+	if (k.min != "" && n < bound(k.min)) || (k.max != "" && n > bound(k.max)) {
+		return fmt.Errorf("%s is out of range%s", shown, k.span())
+	}
+	return nil
+}
+
+// span is the accepted range as the tail of a message.
+func (k *key) span() string {
+	if k.min == "" {
+		return ""
+	}
+	return fmt.Sprintf("; give it %s to %s", k.min, k.max)
+}
+
+// example describes what an empty value should have been.
+func example(k *key) string {
+	switch {
+	case k.kind == duration:
+		return "a duration such as 30s"
+	case k.kind == size:
+		return "a size such as 64MiB"
+	case k.def != "":
+		return "a value such as " + k.def
+	}
+	return "a value"
+}
+
+// formats judge the shape of a text; the message says what to write instead.
+var formats = map[string]func(string) error{
+	"name":       checkName,
+	"path":       checkPath,
+	"topic":      checkTopic,
+	"identifier": checkIdentifier,
+	"cluster":    checkCluster,
+	"address":    checkAddress,
+	"listen":     checkListen,
+	"url":        checkURL,
+}
+
+var (
+	namePattern       = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	topicPattern      = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	identifierPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	clusterPattern    = regexp.MustCompile(`^[A-Za-z0-9_.{}-]+$`)
+)
+
+// checkName: names become parts of table, column and metric names, which are
+// case-sensitive in one place and not in the other; so there is one spelling.
+func checkName(s string) error {
+	const longest = 63
+	if namePattern.MatchString(s) && len(s) <= longest {
+		return nil
+	}
+	if len(s) > longest {
+		return fmt.Errorf("name of %d letters; at most %d", len(s), longest)
+	}
+	if near := nameLike(s); near != "" && near != s {
+		return fmt.Errorf("%q is no name: a name has lower-case letters, digits and _, a letter first; try %s", s, near)
+	}
+	return fmt.Errorf("%q is no name; write lower-case letters, digits and _, a letter first", s)
+}
+
+// nameLike turns pageUrl, page-url and Page URL into page_url; "" when nothing
+// is left.
+func nameLike(s string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range s {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			if lower {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r - 'A' + 'a')
+			lower = false
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+			lower = true
+		default:
+			b.WriteByte('_')
+			lower = false
+		}
+	}
+	return strings.TrimRight(strings.TrimLeft(b.String(), "_0123456789"), "_")
+}
+
+// checkPath: names of nested keys with dots between them.
+func checkPath(s string) error {
+	const deepest = 32
+	parts := strings.Split(s, ".")
+	if slices.Contains(parts, "") {
+		return fmt.Errorf("%q is no path; write the key, or nested keys with a dot between them, such as geo.country", s)
+	}
+	if len(parts) > deepest {
+		return fmt.Errorf("path of %d keys; at most %d", len(parts), deepest)
+	}
+	return nil
+}
+
+// checkTopic: what Kafka accepts as a topic (and what is wise for a group).
+func checkTopic(s string) error {
+	if !topicPattern.MatchString(s) || len(s) > 249 || s == "." || s == ".." {
+		return fmt.Errorf("%q is no Kafka name; write letters, digits, dot, _ and -, at most 249", s)
+	}
+	return nil
+}
+
+func checkIdentifier(s string) error {
+	if !identifierPattern.MatchString(s) {
+		return fmt.Errorf("%q is no identifier; write letters, digits and _, no digit first", s)
+	}
+	return nil
+}
+
+func checkCluster(s string) error {
+	if !clusterPattern.MatchString(s) {
+		return fmt.Errorf("%q is no cluster name; write letters, digits, dot, _ and -, or a macro such as {cluster}", s)
+	}
+	return nil
+}
+
+func checkAddress(s string) error {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil && !strings.Contains(s, ":") {
+		return fmt.Errorf("%q has no port; try %[1]s:9092", s)
+	}
+	if err != nil || host == "" || strings.ContainsAny(s, " /") || !isPort(port) {
+		return fmt.Errorf("%q is no address; write host:port, such as 127.0.0.1:9092", s)
+	}
+	return nil
+}
+
+// checkListen: like an address, but the host may be left out for all.
+func checkListen(s string) error {
+	if isPort(s) {
+		return fmt.Errorf("%q has no host; try 127.0.0.1:%[1]s", s)
+	}
+	_, port, err := net.SplitHostPort(s)
+	if err != nil || strings.ContainsAny(s, " /") || !isPort(port) {
+		return fmt.Errorf("%q is no address to listen on; write host:port, such as 127.0.0.1:8686", s)
+	}
+	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && strconv.FormatUint(n, 10) == s
+}
+
+// checkURL: the messages never repeat the URL once it may hold a password.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err == nil && u.User != nil,
+		err != nil && strings.Contains(s, "@"):
+		return fmt.Errorf("the URL names a user; put the name into user and the password into a file named by password_file")
+	case err == nil && (u.RawQuery != "" || u.Fragment != ""):
+		return fmt.Errorf("the URL ends in parameters; leave them out, there are keys for database and user")
+	case err == nil && (u.Scheme == "clickhouse" || u.Scheme == "tcp" || u.Scheme == "native"):
+		return fmt.Errorf("weir talks to ClickHouse over HTTP; try http://%s:8123", u.Hostname())
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return fmt.Errorf("%q is no URL; write http://host:8123 or https://host:8443", s)
+	case u.Port() == "9000" || u.Port() == "9440":
+		return fmt.Errorf("port %s is ClickHouse's native protocol; weir uses the HTTP port, usually 8123, or 8443 with https", u.Port())
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach a listen address.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
