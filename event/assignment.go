@@ -1,11 +1,12 @@
 package event
 
-// An Assignment is one partition as it is handed to an owner: what the group
-// says of it and what the log says of itself.
+// An Assignment is a partition a reader has been given, with what is known of
+// its log at that moment. Offsets are those of the next record: a log whose
+// last record is 9 ends at 10.
 type Assignment struct {
 	Partition int32
-	Committed int64    // next offset according to the group; -1: none
+	Committed int64    // where the group says reading got to; -1: nowhere yet. A hint, not a promise
 	LogStart  int64    // first offset still in the log
-	LogEnd    int64    // next offset to be written (high watermark)
-	TopicID   [16]byte // tells a recreated topic from its predecessor (KIP-516)
+	LogEnd    int64    // end of the log, open transactions included
+	TopicID   [16]byte // the topic's incarnation: another one under the same name has another id
 }
