@@ -1,0 +1,282 @@
+package event
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func num(s string) Value { return Value{Number, []byte(s)} }
+func str(s string) Value { return Value{String, []byte(s)} }
+
+// notNumbers are values no number can be had from.
+var notNumbers = []Value{{}, {Kind: Null}, {Bool, []byte("true")}, {Composite, []byte("[1]")}, {Composite, []byte("{}")}}
+
+func TestID(t *testing.T) {
+	for _, v := range []Value{num("81234"), num("1.0"), num("-0"), num("1e400"), str("u-1"), str("")} {
+		if id, ok := v.ID(); !ok || string(id) != string(v.Bytes) {
+			t.Errorf("%v %q: ID = %q, %v", v.Kind, v.Bytes, id, ok)
+		}
+	}
+	for _, v := range notNumbers {
+		if _, ok := v.ID(); ok {
+			t.Errorf("%v %q is an id", v.Kind, v.Bytes)
+		}
+	}
+}
+
+func TestUint32(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want uint32
+		ok   bool
+	}{
+		{"0", 0, true}, {"1", 1, true}, {"81234", 81234, true},
+		{"4294967295", math.MaxUint32, true}, {"4294967296", 0, false}, {"9999999999", 0, false},
+		{"10000000000", 0, false}, {"18446744073709551616", 0, false},
+		{"-0", 0, false}, {"-1", 0, false}, {"1.0", 0, false}, {"1e3", 0, false},
+		{"1:", 0, false}, {"1/", 0, false},
+	} {
+		for _, v := range []Value{num(c.text), str(c.text)} {
+			if got, ok := v.Uint32(); ok != c.ok || ok && got != c.want {
+				t.Errorf("%v %q: Uint32 = %d, %v, want %d, %v", v.Kind, c.text, got, ok, c.want, c.ok)
+			}
+		}
+	}
+	for _, v := range append(notNumbers, str(""), str("01"), str("00"), str(" 1"), str("+1"), str("x")) {
+		if got, ok := v.Uint32(); ok {
+			t.Errorf("%v %q: Uint32 = %d", v.Kind, v.Bytes, got)
+		}
+	}
+}
+
+// numbers are texts of JSON numbers, the awkward ones and random ones.
+func numbers(r *rand.Rand, n int) []string {
+	texts := []string{
+		"0", "-0", "0.0", "-0.000", "0e999999999999999999999", "1", "-1", "9007199254740992", "9007199254740993",
+		"999999999999999999", "-999999999999999999", "1000000000000000000", "123456789012345678901234567890",
+		"1e22", "1e23", "1e-22", "1e-23", "1.7976931348623157e308", "1.7976931348623158e308", "1.7976931348623159e308",
+		"9.99e308", "1e309", "-1e309", "1e400", "1e99999999999999999999", "5e-324", "2e-324", "1e-400", "1e-99999999999999999999",
+		"0.1", "0.30000000000000004", "38.115556", "13.361389", "-85.05112878", "0.000000000000000000000000000000000001",
+		"1763600000123", "1763600000.123", "1.7636e9", "1.763600000123E+12", "1763600000123.999999999999999999999999",
+		"253402300799.999", "253402300799.9999", "253402300800", "-253402300799.999", "-253402300799.9990001",
+		"253402300799999", "253402300800000", "-253402300799999", "-253402300800000", "253402300799999.5", "-253402300799999.5",
+		"0.0004", "0.0005", "-0.0004", "-0.0001", "-0.001", "-1e-30", "1e-30", "1e15", "1e14", "-1000000", "-1000001", "-1",
+		"1" + strings.Repeat("0", 400), "1" + strings.Repeat("0", 400) + "e-400", "0." + strings.Repeat("0", 400) + "1e401",
+		"99999999999999999950", "999999999999999999.5e-5", "100000000000000000000000000000e-20",
+	}
+	digits := func(most int) string {
+		b := make([]byte, 1+r.IntN(most))
+		for i := range b {
+			b[i] = '0' + byte(r.IntN(10))
+			if r.IntN(3) == 0 {
+				b[i] = '0'
+			}
+		}
+		return string(b)
+	}
+	for range n {
+		s := strings.TrimLeft(digits(22), "0")
+		if s == "" {
+			s = "0"
+		}
+		if r.IntN(2) == 0 {
+			s = "-" + s
+		}
+		if r.IntN(2) == 0 {
+			s += "." + digits(22)
+		}
+		if r.IntN(2) == 0 {
+			s += []string{"e", "E", "e-", "E+"}[r.IntN(4)] + digits(2)
+		}
+		texts = append(texts, s)
+	}
+	return texts
+}
+
+func TestFloatAgainstStrconv(t *testing.T) {
+	for _, text := range numbers(rand.New(rand.NewPCG(3, 4)), 20000) {
+		want, err := strconv.ParseFloat(text, 64)
+		got, ok := num(text).Float()
+		if ok != (err == nil) || ok && math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s: Float = %v, %v, want %v, %v", text, got, ok, want, err)
+		}
+	}
+	for _, v := range append(notNumbers, str("1"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf")) {
+		if got, ok := v.Float(); ok {
+			t.Errorf("%v %q: Float = %v", v.Kind, v.Bytes, got)
+		}
+	}
+}
+
+// bigTime is Time by rational arithmetic.
+func bigTime(text string, scale int) (Time, bool) {
+	if i := strings.IndexAny(text, "eE"); i >= 0 && len(strings.TrimLeft(text[i:], "eE+-0")) > 4 {
+		zero := strings.Trim(text[:i], "-0.") == ""
+		if strings.Contains(text[i:], "-") && text[0] == '-' && !zero {
+			return -1, true
+		}
+		return 0, strings.Contains(text[i:], "-") || zero
+	}
+	q, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return 0, false
+	}
+	ten := new(big.Rat).SetInt64(10)
+	for ; scale > 0; scale-- {
+		q.Mul(q, ten)
+	}
+	for ; scale < 0; scale++ {
+		q.Quo(q, ten)
+	}
+	n := new(big.Int)
+	n.Div(q.Num(), q.Denom()) // Euclidean, which is downwards for a positive divisor
+	if !n.IsInt64() || Time(n.Int64()) > maxTime || Time(n.Int64()) < -maxTime {
+		return 0, false
+	}
+	return Time(n.Int64()), true
+}
+
+func TestTimeAgainstBig(t *testing.T) {
+	for _, text := range numbers(rand.New(rand.NewPCG(5, 6)), 20000) {
+		for u, scale := range map[Unit]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6} {
+			want, wantOK := bigTime(text, scale)
+			got, ok := num(text).Time(u)
+			if got != want && ok || ok != wantOK {
+				t.Fatalf("%s %v: Time = %d, %v, want %d, %v", text, u, got, ok, want, wantOK)
+			}
+		}
+	}
+}
+
+func TestTimeKinds(t *testing.T) {
+	for u := Seconds; u <= RFC3339; u++ {
+		for _, v := range append(notNumbers, str("1763600000123"), str(""), num("x")) {
+			if got, ok := v.Time(u); ok {
+				t.Errorf("%v %q as %v: Time = %d", v.Kind, v.Bytes, u, got)
+			}
+		}
+	}
+	if got, ok := num("1").Time(RFC3339); ok {
+		t.Errorf("1 as rfc3339: Time = %d", got)
+	}
+	if got, ok := num("1").Time(RFC3339 + 1); ok {
+		t.Errorf("1 in an unknown unit: Time = %d", got)
+	}
+}
+
+// rfc3339 is the grammar of RFC 3339, section 5.6, with the ranges that the
+// standard library's parser leaves open; it also takes a comma.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// The grammar and the standard library together are the twin.
+func checkRFC3339(t *testing.T, text string) {
+	t.Helper()
+	var want time.Time
+	err := want.UnmarshalText([]byte(strings.Map(func(r rune) rune {
+		if r == 't' || r == 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, text)))
+	wantOK := err == nil && rfc3339.MatchString(text) && Time(want.UnixMilli()) <= maxTime
+	got, ok := str(text).Time(RFC3339)
+	if ok != wantOK || ok && got != Time(want.UnixMilli()) {
+		t.Fatalf("%q: Time = %d, %v, want %v, %v", text, got, ok, want.UnixMilli(), err)
+	}
+}
+
+var stamps = []string{
+	"2026-11-20T10:05:00Z", "2026-11-20T10:05:00.123Z", "2026-11-20t10:05:00.123456789z", "2026-11-20T10:05:00+01:00",
+	"2026-11-20T10:05:00.1-23:59", "2026-11-20T10:05:00.12+00:00", "2026-11-20T10:05:00-00:00",
+	"1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.0001Z", "0000-01-01T00:00:00Z", "0000-02-29T00:00:00Z", "0001-01-01T00:00:00+23:59",
+	"9999-12-31T23:59:59.9999Z", "9999-12-31T23:59:59-00:01", "2000-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2024-02-29T00:00:00Z", "2023-02-29T00:00:00Z",
+	"2026-11-20 10:05:00Z", "2026-11-20T10:05:00", "2026-11-20T10:05Z", "2026-11-20T10:05:00,5Z", "2026-11-20T10:05:00.Z", "2026-11-20T1:05:00Z",
+	"2026-11-20T24:00:00Z", "2026-11-20T10:60:00Z", "2026-11-20T23:59:60Z", "2026-00-20T10:05:00Z", "2026-13-20T10:05:00Z", "2026-11-00T10:05:00Z", "2026-11-31T10:05:00Z",
+	"2026-11-20T10:05:00+0100", "2026-11-20T10:05:00+1:00", "2026-11-20T10:05:00+01:60", "2026-11-20T10:05:00Z ", " 2026-11-20T10:05:00Z", "2026-11-20T10:05:00ZZ",
+	"+2026-11-20T10:05:00Z", "12026-11-20T10:05:00Z", "2O26-11-20T10:05:00Z", "2026-11-20T10:05:00.123456789012345678901234567890Z", "",
+}
+
+func TestRFC3339AgainstTime(t *testing.T) {
+	for _, text := range stamps {
+		checkRFC3339(t, text)
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 20000 {
+		at := time.UnixMilli(r.Int64N(2*int64(maxTime)) - int64(maxTime)).UTC()
+		if at.Year() < 0 {
+			continue
+		}
+		zone := time.FixedZone("", r.IntN(24*60*2)*60-24*60*60+60)
+		checkRFC3339(t, at.Format(time.RFC3339Nano))
+		if local := at.In(zone); local.Year() >= 0 && local.Year() <= 9999 {
+			checkRFC3339(t, local.Format(time.RFC3339Nano))
+		}
+		checkRFC3339(t, string(mutate(r, []byte(at.Format(time.RFC3339)))))
+	}
+}
+
+func FuzzRFC3339(f *testing.F) {
+	for _, s := range stamps {
+		f.Add(s)
+	}
+	f.Fuzz(checkRFC3339)
+}
+
+// FuzzNumber holds all readings of a number against their twins.
+func FuzzNumber(f *testing.F) {
+	for _, s := range numbers(rand.New(rand.NewPCG(9, 10)), 20) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if number([]byte(text), 0) != len(text) || len(text) > 100 {
+			return
+		}
+		want, err := strconv.ParseFloat(text, 64)
+		if got, ok := num(text).Float(); ok != (err == nil) || ok && got != want {
+			t.Fatalf("%s: Float = %v, %v, want %v, %v", text, got, ok, want, err)
+		}
+		for u, scale := range scale {
+			at, wantOK := bigTime(text, scale)
+			if got, ok := num(text).Time(Unit(u)); ok != wantOK || ok && got != at {
+				t.Fatalf("%s %v: Time = %d, %v, want %d, %v", text, Unit(u), got, ok, at, wantOK)
+			}
+		}
+	})
+}
+
+func TestParseUnit(t *testing.T) {
+	for u := Seconds; u <= RFC3339; u++ {
+		if got, err := ParseUnit(u.String()); err != nil || got != u {
+			t.Errorf("ParseUnit(%q) = %v, %v", u.String(), got, err)
+		}
+	}
+	for _, name := range []string{"", "S", "sec", "unknown", "RFC3339"} {
+		if u, err := ParseUnit(name); err == nil {
+			t.Errorf("ParseUnit(%q) = %v", name, u)
+		}
+	}
+}
+
+func TestValueMethodsAllocateNothing(t *testing.T) {
+	vals := []Value{num("1763600000123"), num("1763600000.123456789012345678901234567890"), num("38.115556"),
+		num("0.1234567890123456789012345678901234567890"), num("1e309"), num("1e-400"), str("2026-11-20T10:05:00.5+01:00"), {}}
+	n := testing.AllocsPerRun(100, func() {
+		for _, v := range vals {
+			for u := Seconds; u <= RFC3339; u++ {
+				v.Time(u)
+			}
+			v.Float()
+			v.Uint32()
+			v.ID()
+		}
+	})
+	if n != 0 {
+		t.Errorf("%.1f allocations, want 0", n)
+	}
+}
