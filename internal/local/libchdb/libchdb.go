@@ -1,0 +1,133 @@
+// Package libchdb finds and fetches the shared library that holds ClickHouse's
+// engine. It is published as the npm packages @chdb/lib-<platform>, about
+// 170 MB packed and 570 MB unpacked, under Apache-2.0; weir does not
+// redistribute it. One version is pinned, by checksum.
+//
+//	path, err := libchdb.Find()                       // where is it?
+//	path, err := libchdb.Fetch(ctx, dir, os.Stderr)   // get it; what `make engine` runs
+//
+// The package imports the standard library only and never loads what it finds.
+package libchdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Version is the pinned version of the npm package. It carries ClickHouse 26.7.
+const Version = "26.7.3-stable.1"
+
+// Env is the environment variable that names the library's file and thereby
+// overrides every other place.
+const Env = "WEIR_ENGINE"
+
+// File is the library's name inside its directory and inside the package.
+const File = "libchdb.so"
+
+// Dir is where a checkout keeps fetched engines, relative to its root.
+const Dir = ".cache/engine"
+
+// ErrMissing is returned by Find when the library is nowhere to be found.
+var ErrMissing = errors.New("libchdb: the ClickHouse engine is not here; `make engine` fetches it once (170 MB), or set " + Env + " to the path of " + File)
+
+// release is one platform's package.
+type release struct {
+	pkg string // npm package
+	// tarball is the SHA-512 of the packed package in base64, as npm writes
+	// it after "sha512-"; library the SHA-256 of the library in hex. Where
+	// they are empty nothing is pinned: npm's own integrity check stands for
+	// the download, and the digest of the first fetch is kept beside the
+	// library for later runs.
+	tarball, library string
+	bytes            int64 // size of the packed package, for progress only
+}
+
+// releases by GOOS/GOARCH. The package for arm64 is published under the same
+// version, but no copy of it was at hand to compute its digests.
+var releases = map[string]release{
+	"linux/amd64": {
+		pkg:     "@chdb/lib-linux-x64-gnu",
+		tarball: "XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
+		library: "36ad4e999882821ef13cf2d0f52c93f48e6ee1b4498b35a201c23ce4b8d15bf5",
+		bytes:   177_817_999,
+	},
+	"linux/arm64": {pkg: "@chdb/lib-linux-arm64-gnu", bytes: 170_000_000},
+}
+
+// Path returns where the library of this version and platform lives below an
+// engine directory such as <checkout>/.cache/engine.
+func Path(dir string) string {
+	return filepath.Join(dir, Version+"-"+runtime.GOOS+"-"+runtime.GOARCH, File)
+}
+
+// Find returns the library's path. It looks, in this order, at $WEIR_ENGINE;
+// beside the executable; in .cache/engine of the working directory and of
+// every directory above it; and the same from the executable's directory.
+// A set WEIR_ENGINE that names no file is an error: what was asked for
+// explicitly is not replaced silently.
+func Find() (string, error) {
+	if path := os.Getenv(Env); path != "" {
+		if err := isFile(path); err != nil {
+			return "", fmt.Errorf("libchdb: %s: %w", Env, err)
+		}
+		return path, nil
+	}
+	var roots []string
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		dir := filepath.Dir(exe)
+		if path := filepath.Join(dir, File); isFile(path) == nil {
+			return path, nil
+		}
+		roots = append(roots, dir)
+	}
+	if wd, err := os.Getwd(); err == nil {
+		roots = append([]string{wd}, roots...)
+	}
+	for _, root := range roots {
+		for dir := root; ; dir = filepath.Dir(dir) {
+			if path := Path(filepath.Join(dir, Dir)); isFile(path) == nil {
+				return path, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", ErrMissing
+}
+
+// Checkout returns the engine directory of the checkout that holds the
+// working directory: .cache/engine beside the nearest go.mod.
+func Checkout() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		if isFile(filepath.Join(dir, "go.mod")) == nil {
+			return filepath.Join(dir, Dir), nil
+		}
+		if strings.HasSuffix(dir, string(filepath.Separator)) || dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("libchdb: no go.mod above %s", wd)
+		}
+	}
+}
+
+func isFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	return nil
+}
