@@ -80,7 +80,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
 		case other:
 			if plan.Epoch++; plan.Epoch == 0 {
-				return fail(ErrEpochs, "")
+				return fail(ErrEpochs, "epoch 255 is in the ledger")
 			}
 			position = -1
 		}
@@ -95,7 +95,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	switch {
 	case position > a.LogEnd && p.NewEpoch:
 		if plan.Epoch++; plan.Epoch == 0 {
-			return fail(ErrEpochs, "")
+			return fail(ErrEpochs, "epoch 255 is in the ledger")
 		}
 		position = a.LogStart
 	case position > a.LogEnd:

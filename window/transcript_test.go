@@ -1,0 +1,150 @@
+package window
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/event"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt")
+
+// TestTranscripts runs testdata/*.txt: commands and, under each, everything
+// the operator would store. Read them as the package's specification; rewrite
+// the outputs with `go test ./window -run Transcripts -rewrite` and review
+// the diff.
+//
+//	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT]
+//	resume committed=N start=N end=N [known=EPOCH:NEXT] [recreated] [skip] [new-epoch]
+//	record OFFSET RECORD-TIME JSON
+//	to OFFSET      offsets up to here have no more records
+//	take           print the changes since the last take
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := transcript(t, string(want))
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(want) {
+				t.Errorf("%s differs (-want +got):\n%s", file, diff(string(want), got))
+			}
+		})
+	}
+}
+
+func transcript(t *testing.T, text string) string {
+	spec := &Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Seconds,
+		Window: 60_000, Lateness: 3600_000, Skew: 600_000, Chunk: 8, MaxGroups: 3,
+		By:       []Column{{Name: "page", Path: "page"}},
+		Measures: []Measure{{Name: "users", Kind: HLL, Path: "user"}},
+	}
+	var op *Operator
+	var out strings.Builder
+	number := func(s string) int64 {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		return n
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "  ") {
+			continue // output
+		}
+		fmt.Fprintln(&out, line)
+		say := func(s string) {
+			for l := range strings.Lines(s) {
+				fmt.Fprint(&out, "  ", l)
+			}
+		}
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		switch words[0] {
+		case "spec":
+			for _, w := range words[1:] {
+				k, v, _ := strings.Cut(w, "=")
+				switch k {
+				case "chunk":
+					spec.Chunk = number(v)
+				case "groups":
+					spec.MaxGroups = int(number(v))
+				case "dedupe":
+					spec.Dedupe = &Dedupe{Path: "id", Error: 1e-6}
+				case "where":
+					f, in, _ := strings.Cut(v, ":")
+					spec.Where = append(spec.Where, Condition{f, []string{in}})
+				default:
+					t.Fatalf("spec %s?", w)
+				}
+			}
+		case "resume":
+			a := event.Assignment{TopicID: [16]byte{1}}
+			var known *Known
+			var policy Policy
+			for _, w := range words[1:] {
+				k, v, _ := strings.Cut(w, "=")
+				switch k {
+				case "committed":
+					a.Committed = number(v)
+				case "start":
+					a.LogStart = number(v)
+				case "end":
+					a.LogEnd = number(v)
+				case "known":
+					e, n, _ := strings.Cut(v, ":")
+					known = &Known{Epoch: uint8(number(e)), Next: number(n), TopicID: [16]byte{1}}
+				case "recreated":
+					a.TopicID = [16]byte{2}
+				case "skip":
+					policy.SkipLost = true
+				case "new-epoch":
+					policy.NewEpoch = true
+				default:
+					t.Fatalf("resume %s?", w)
+				}
+			}
+			plan, err := spec.Resume(a, known, policy)
+			if err != nil {
+				say("error: " + err.Error() + "\n")
+				continue
+			}
+			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays))
+			op = newOperator(t, spec)
+			op.Start(plan)
+		case "record":
+			doc := strings.SplitN(line, " ", 4)
+			off := number(doc[1])
+			observe(t, op, event.Batch{First: off, Next: off + 1, Records: []event.Record{
+				{Offset: off, Time: event.Time(number(doc[2]) * 1000), Value: []byte(doc[3])}}})
+		case "to":
+			next, _ := op.Next(0)
+			observe(t, op, event.Batch{First: next, Next: number(words[1])})
+		case "take":
+			say(render(op.Take()))
+		default:
+			t.Fatalf("%s?", line)
+		}
+	}
+	return out.String()
+}

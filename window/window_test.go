@@ -1,0 +1,370 @@
+package window
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// clicks is a small spec with every feature on.
+func clicks() *Spec {
+	return &Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
+		By: []Column{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
+		Measures: []Measure{
+			{Name: "users", Kind: HLL, Path: "user"},
+			{Name: "active", Kind: Bitmap, Path: "user", Optional: true},
+			{Name: "seen", Kind: Bloom, Path: "id", Capacity: 1000, Error: 0.01},
+			{Name: "places", Kind: Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+		},
+		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
+		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
+	}
+}
+
+// logOf makes n records with everything in them that a decision can be made
+// of, and gaps between them.
+func logOf(r *rand.Rand, n int) []event.Record {
+	var log []event.Record
+	now := event.Time(1_763_600_000_000)
+	off := int64(0)
+	for i := range n {
+		off += 1
+		if r.IntN(10) == 0 {
+			off += r.Int64N(150) // a gap, sometimes over a whole chunk
+		}
+		now += event.Time(r.IntN(3000))
+		ts := now - event.Time(r.IntN(200_000))
+		switch r.IntN(30) {
+		case 0:
+			ts = now - 4_000_000 // late
+		case 1:
+			ts = now + 700_000 // future
+		}
+		id := i
+		if r.IntN(8) == 0 {
+			id = max(0, i-r.IntN(100)) // a repeat
+		}
+		action := []string{"view", "click", "buy"}[r.IntN(3)]
+		country := []string{"", `,"geo":{"country":"DE"}`, `,"geo":{"country":"FR"}`, `,"geo":{"country":null}`}[r.IntN(4)]
+		doc := fmt.Sprintf(`{"id":"e%d","ts":%d,"user":%d,"page":"/p/%d","action":"%s","lon":%f,"lat":%f%s}`,
+			id, ts, r.IntN(50), r.IntN(7), action, r.Float64()*360-180, r.Float64()*160-80, country)
+		switch r.IntN(25) {
+		case 0:
+			doc = doc[:r.IntN(len(doc))]
+		case 1:
+			doc = strings.Replace(doc, `"page"`, `"pge"`, 1)
+		case 2:
+			doc = strings.Replace(doc, `"user":`, `"user":-`, 1)
+		}
+		log = append(log, event.Record{Offset: off, Time: now, Value: []byte(doc)})
+	}
+	return log
+}
+
+// batches cuts records [from, to) of a log at random.
+func batches(r *rand.Rand, partition int32, log []event.Record, from, to int64) []event.Batch {
+	var bs []event.Batch
+	next := from
+	for next < to {
+		end := min(to, next+1+r.Int64N(60))
+		b := event.Batch{Partition: partition, First: next, Next: end}
+		for _, rec := range log {
+			if rec.Offset >= next && rec.Offset < end {
+				b.Records = append(b.Records, rec)
+			}
+		}
+		bs = append(bs, b)
+		next = end
+	}
+	return bs
+}
+
+func newOperator(t testing.TB, s *Spec) *Operator {
+	t.Helper()
+	op, err := NewOperator(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
+func observe(t testing.TB, op *Operator, bs ...event.Batch) {
+	t.Helper()
+	for i := range bs {
+		if err := op.Observe(&bs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// render writes changes as text: what a sink would store, to the byte.
+func render(c *Changes) string {
+	var b strings.Builder
+	c.Join(&Changes{Table: NewTable(c.Table.spec)}) // sorts
+	c.Table.Seal()
+	s := c.Table.spec
+	for r := range c.Table.Rows {
+		fmt.Fprintf(&b, "%d", r.Window())
+		for _, g := range r.Group(nil) {
+			fmt.Fprintf(&b, " %q", g)
+		}
+		for slot, n := range r.Hits {
+			fmt.Fprintf(&b, " %d/%d/%d:%d", slot.Epoch(), slot.Partition(), slot.Chunk(), n)
+		}
+		for m := range s.Measures {
+			if s.Measures[m].Kind != Geo {
+				fmt.Fprintf(&b, " %s=%08x", s.Measures[m].Name, crc32.ChecksumIEEE(r.AppendState(nil, m)))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	for m := range s.Measures {
+		if p := c.Table.Places(m); p != nil {
+			p.Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+				fmt.Fprintf(&b, "place %d %q %d %x %d %d\n", w, member, st.Time, st.Slot, st.Offset, score)
+				return true
+			})
+		}
+	}
+	for _, l := range c.Lines {
+		fmt.Fprintf(&b, "line %d/%d/%d first %d next %d", l.Epoch, l.Partition, l.Chunk, l.First, l.Next)
+		for f, n := range l.Fates {
+			if n > 0 {
+				fmt.Fprintf(&b, " %s %d", Fate(f), n)
+			}
+		}
+		fmt.Fprintf(&b, " watermark %d\n", l.Watermark)
+	}
+	for _, d := range c.Dead {
+		fmt.Fprintf(&b, "dead %d/%d/%d %s (%s) %d %q\n", d.Epoch, d.Partition, d.Offset, d.Fate, d.Reason, d.Time, d.Payload)
+	}
+	for _, p := range c.Next {
+		fmt.Fprintf(&b, "next %d %d\n", p.Partition, p.Offset)
+	}
+	return b.String()
+}
+
+// whole reads a log in one go: the reference the law is measured against.
+func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Changes {
+	op := newOperator(t, s)
+	for _, p := range slices.Sorted(maps.Keys(logs)) {
+		op.Start(Plan{Partition: p})
+		observe(t, op, event.Batch{Partition: p, First: 0, Next: end, Records: logs[p]})
+	}
+	return op.Take()
+}
+
+// TestPurity: however the log is cut into batches, flushed, spread over
+// workers, read twice from a chunk's beginning, and joined in whatever order,
+// the same is stored.
+func TestPurity(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := clicks()
+		logs := map[int32][]event.Record{}
+		end := int64(0)
+		for p := range int32(3) {
+			logs[p] = logOf(r, 200+r.IntN(200))
+			end = max(end, logs[p][len(logs[p])-1].Offset+1)
+		}
+		want := render(whole(t, s, logs, end))
+
+		var all []*Changes
+		for p := range int32(3) {
+			committed := int64(-1)
+			known := (*Known)(nil)
+			for committed < end {
+				// One owner after the other; each dies somewhere.
+				op := newOperator(t, s)
+				plan, err := s.Resume(event.Assignment{Partition: p, Committed: committed, LogEnd: end}, known, Policy{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				op.Start(plan)
+				die := plan.Start + 1 + r.Int64N(end)
+				if r.IntN(3) == 0 || die > end {
+					die = end
+				}
+				for _, b := range batches(r, p, logs[p], plan.Warm, die) {
+					observe(t, op, b)
+					if r.IntN(4) == 0 {
+						c := op.Take()
+						for _, n := range c.Next {
+							// Acknowledged: from here on it may be relied upon.
+							committed = n.Offset
+							known = &Known{Next: n.Offset}
+						}
+						all = append(all, c)
+					}
+				}
+				if die == end {
+					all = append(all, op.Take())
+					committed = end
+				}
+			}
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		got := &Changes{Table: NewTable(s)}
+		for _, c := range all {
+			got.Join(c)
+		}
+		if g := render(got); g != want {
+			t.Fatalf("seed %d: stored values differ from those of one pass\n%s", seed, diff(want, g))
+		}
+	}
+}
+
+// TestNaiveTwin compares the operator with a few maps.
+func TestNaiveTwin(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := clicks()
+		log := logOf(r, 600)
+		end := log[len(log)-1].Offset + 1
+		c := whole(t, s, map[int32][]event.Record{0: log}, end)
+		c.Table.Seal()
+
+		type key struct {
+			w             event.Time
+			page, country string
+		}
+		hits := map[key]map[int64]uint64{}
+		users := map[key]map[string]bool{}
+		var fates [Fates]uint64
+		seen := map[int64]map[string]bool{}
+		groups := map[int64]map[string]bool{}
+		decoded := 0
+		sc, err := event.NewScanner([]string{"ts", "page", "geo.country", "user", "id", "action", "lon", "lat"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := make([]event.Value, 8)
+		for _, rec := range log {
+			chunk := rec.Offset / s.Chunk
+			if seen[chunk] == nil {
+				seen[chunk], groups[chunk] = map[string]bool{}, map[string]bool{}
+			}
+			if sc.Scan(rec.Value, v) != nil {
+				fates[Malformed]++
+				continue
+			}
+			if a := string(v[5].Bytes); a != "view" && a != "click" {
+				fates[Filtered]++
+				continue
+			}
+			ts, ok := v[0].Time(event.Millis)
+			if _, isUint := v[3].Uint32(); !ok || v[1].Kind != event.String || !isUint {
+				fates[Malformed]++
+				continue
+			}
+			if ts < rec.Time-s.Lateness {
+				fates[Late]++
+				continue
+			}
+			if ts > rec.Time+s.Skew {
+				fates[Future]++
+				continue
+			}
+			id := string(v[4].Bytes)
+			dup := seen[chunk][id] || seen[chunk-1][id]
+			seen[chunk][id] = true
+			if dup {
+				fates[Duplicate]++
+				continue
+			}
+			fates[Counted]++
+			decoded++
+			k := key{ts - ts%s.Window, string(v[1].Bytes), "??"}
+			if v[2].Kind == event.String {
+				k.country = string(v[2].Bytes)
+			}
+			if g := k.page + "\x00" + k.country; !groups[chunk][g] {
+				if len(groups[chunk]) < s.MaxGroups {
+					groups[chunk][g] = true
+				} else {
+					k.page, k.country = Other, Other
+				}
+			}
+			if hits[k] == nil {
+				hits[k], users[k] = map[int64]uint64{}, map[string]bool{}
+			}
+			hits[k][chunk]++
+			users[k][string(v[3].Bytes)] = true
+		}
+		var gaps uint64 = uint64(end) - uint64(len(log))
+		fates[Gap] = gaps
+		var sum [Fates]uint64
+		for _, l := range c.Lines {
+			for f, n := range l.Fates {
+				sum[f] += n
+			}
+		}
+		if sum != fates {
+			t.Fatalf("seed %d: fates %v, want %v", seed, sum, fates)
+		}
+		if c.Table.Len() != len(hits) {
+			t.Fatalf("seed %d: %d rows, want %d", seed, c.Table.Len(), len(hits))
+		}
+		for row := range c.Table.Rows {
+			g := row.Group(nil)
+			k := key{row.Window(), string(g[0]), string(g[1])}
+			got := map[int64]uint64{}
+			for slot, n := range row.Hits {
+				got[slot.Chunk()] = n
+			}
+			if !maps.Equal(got, hits[k]) {
+				t.Fatalf("seed %d: %v has hits %v, want %v", seed, k, got, hits[k])
+			}
+			var want hll.Sketch
+			set := new(bitmap.Pool)
+			set.Grow(1)
+			for u := range users[k] {
+				want.Add([]byte(u))
+				var n uint32
+				fmt.Sscan(u, &n)
+				set.Add(0, n)
+			}
+			if g, w := row.AppendState(nil, 0), want.AppendClickHouse(nil); !bytes.Equal(g, w) {
+				t.Fatalf("seed %d: %v: HLL state differs from the reference's", seed, k)
+			}
+			if g, w := row.AppendState(nil, 1), set.AppendClickHouse(nil, 0); !bytes.Equal(g, w) {
+				t.Fatalf("seed %d: %v: bitmap state differs from the reference's", seed, k)
+			}
+		}
+		if decoded < 100 {
+			t.Fatalf("seed %d: only %d events counted: the test tests nothing", seed, decoded)
+		}
+	}
+}
+
+func diff(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var b strings.Builder
+	in := map[string]int{}
+	for _, l := range w {
+		in[l]++
+	}
+	for _, l := range g {
+		in[l]--
+	}
+	n := 0
+	for _, l := range slices.Sorted(maps.Keys(in)) {
+		if c := in[l]; c != 0 && n < 20 {
+			fmt.Fprintf(&b, "%+d %s\n", -c, l)
+			n++
+		}
+	}
+	return b.String()
+}
