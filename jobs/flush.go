@@ -119,6 +119,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 			r.flush()
 			continue
 		case <-tick.C:
+			r.job.status.beat()
 			r.flush()
 			if r.reached() && r.outbox.Empty() {
 				done = true
@@ -162,11 +163,13 @@ func (r *run) deliver(ctx context.Context, p event.Part) error {
 
 // bytes is about what the run holds in memory.
 func (r *run) bytes() int64 {
-	n := r.gate.outbox.Load()
+	n, rows := r.gate.outbox.Load(), int64(0)
 	for _, w := range r.workers {
 		n += w.bytes.Load()
+		rows += w.rows.Load()
 	}
 	r.job.status.memory.Store(n)
+	r.job.status.rows.Store(rows)
 	return n
 }
 
@@ -181,7 +184,7 @@ func (r *run) flush() {
 		var c *window.Changes
 		w.call(func() {
 			c = w.op.Take()
-			w.bytes.Store(int64(w.op.Bytes()))
+			w.measure()
 		})
 		r.outbox.Add(c)
 	}

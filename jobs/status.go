@@ -20,6 +20,7 @@ type Status struct {
 
 	Partitions []PartitionStatus `json:"partitions"`
 
+	OpenRows     int64 `json:"open_rows"` // (window, group) rows not yet flushed
 	MemoryBytes  int64 `json:"memory_bytes"`
 	MemoryBudget int64 `json:"memory_budget_bytes"`
 
@@ -41,7 +42,19 @@ type Status struct {
 	// Malformed is a warning in words while more than 1 % of the last
 	// minute's records were malformed.
 	Malformed string `json:"malformed,omitempty"`
+
+	// FlushSeconds is a histogram of the answered flushes: how many took at
+	// most FlushBuckets[i] seconds, and the sum of all.
+	FlushSeconds    [len(FlushBuckets)]uint64 `json:"-"`
+	FlushSecondsSum float64                   `json:"-"`
+
+	// Beat is when the flush loop last turned; a job that is running and
+	// whose loop has stood for long is stuck.
+	Beat time.Time `json:"beat"`
 }
+
+// FlushBuckets are the upper bounds of Status.FlushSeconds, in seconds.
+var FlushBuckets = [...]float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20}
 
 // PartitionStatus is one partition in hand.
 type PartitionStatus struct {
@@ -52,6 +65,7 @@ type PartitionStatus struct {
 	Lag       int64      `json:"lag"`       // End − Next
 	LogStart  int64      `json:"log_start"` // first offset still in the log
 	HighWater int64      `json:"high_water"`
+	Record    event.Time `json:"record"`    // Kafka time of the last record counted, ms
 	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
 }
 
@@ -60,6 +74,7 @@ type PartitionStatus struct {
 type board struct {
 	cfg    *Config
 	memory atomic.Int64
+	rows   atomic.Int64
 
 	commitFailures atomic.Uint64
 
@@ -71,12 +86,19 @@ type board struct {
 }
 
 type partitionBoard struct {
-	next, durable, end, logStart, highWater, watermark atomic.Int64
+	next, durable, end, logStart, highWater, watermark, record atomic.Int64
 }
 
 func (b *board) init(cfg *Config) {
 	b.cfg = cfg
 	b.s = Status{Job: cfg.Spec.Job, Version: cfg.Spec.Version, Topic: cfg.Topic, MemoryBudget: cfg.Memory}
+}
+
+// beat says that the flush loop turns.
+func (b *board) beat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s.Beat = time.Now()
 }
 
 func (b *board) state(s string) {
@@ -130,6 +152,12 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 	b.s.Flushes++
 	b.s.FlushRows += uint64(c.Table.Len())
 	b.s.LastFlush, b.s.LastFlushTook = now, took
+	b.s.FlushSecondsSum += took.Seconds()
+	for i, le := range FlushBuckets {
+		if took.Seconds() <= le {
+			b.s.FlushSeconds[i]++
+		}
+	}
 	b.s.LastError, b.s.LastErrorAt = "", time.Time{}
 	var all uint64
 	for f, n := range c.Fates {
@@ -160,7 +188,7 @@ func (j *Job) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.s
-	s.MemoryBytes = b.memory.Load()
+	s.MemoryBytes, s.OpenRows = b.memory.Load(), b.rows.Load()
 	s.CommitFailures = b.commitFailures.Load()
 	s.Records = make(map[string]uint64, window.Fates)
 	for f, n := range b.fates {
@@ -171,7 +199,8 @@ func (j *Job) Status() Status {
 		next, end := v.next.Load(), v.end.Load()
 		s.Partitions = append(s.Partitions, PartitionStatus{
 			Partition: p, Next: next, Durable: v.durable.Load(), End: end, Lag: max(end-next, 0),
-			LogStart: v.logStart.Load(), HighWater: v.highWater.Load(), Watermark: event.Time(v.watermark.Load()),
+			LogStart: v.logStart.Load(), HighWater: v.highWater.Load(),
+			Watermark: event.Time(v.watermark.Load()), Record: event.Time(v.record.Load()),
 		})
 	}
 	slices.SortFunc(s.Partitions, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })

@@ -19,7 +19,8 @@ type worker struct {
 	op    *window.Operator
 	parts chan event.Part
 	calls chan func()
-	bytes atomic.Int64
+	bytes atomic.Int64 // held by op…
+	rows  atomic.Int64 // …and its (window, group) rows
 	board *board
 	fail  func(error)
 }
@@ -54,15 +55,21 @@ func (w *worker) loop() {
 
 // note publishes what people and the memory gate want to know.
 func (w *worker) note(p *event.Part) {
-	w.bytes.Store(int64(w.op.Bytes()))
+	w.measure()
 	if s := w.board.partition(p.Partition); s != nil {
-		next, _ := w.op.Next(p.Partition)
-		s.next.Store(next)
+		at := w.op.Progress(p.Partition)
+		s.next.Store(at.Next)
 		s.end.Store(p.LastStable)
 		s.highWater.Store(p.HighWater)
 		s.logStart.Store(p.LogStart)
-		s.watermark.Store(int64(w.op.Watermark(p.Partition)))
+		s.watermark.Store(int64(at.Watermark))
+		s.record.Store(int64(at.Record))
 	}
+}
+
+func (w *worker) measure() {
+	w.bytes.Store(int64(w.op.Bytes()))
+	w.rows.Store(int64(w.op.Rows()))
 }
 
 // call runs f on the worker's goroutine and waits for it.

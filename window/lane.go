@@ -37,6 +37,7 @@ type Lane struct {
 
 	moved   bool       // next has moved since the last Take
 	highest event.Time // watermark of the chunks before: for people, never stored
+	record  event.Time // Kafka time of the last record: likewise
 }
 
 // A cell is the count of one (window, group) in the chunk.

@@ -86,23 +86,21 @@ func (o *Operator) Stop(partition int32) {
 	}
 }
 
-// Next is the next offset of a partition in hand.
-func (o *Operator) Next(partition int32) (int64, bool) {
-	l := o.lanes[partition]
-	if l == nil {
-		return 0, false
-	}
-	return l.next, true
+// Progress is how far a partition in hand was read.
+type Progress struct {
+	Next      int64      // next offset to decide
+	Watermark event.Time // greatest event time counted since Start; 0: none yet
+	Record    event.Time // Kafka time of the last record decided
 }
 
-// Watermark is the greatest event time counted of a partition since it was
-// taken in hand; 0: none yet. It is for people: no row depends on it.
-func (o *Operator) Watermark(partition int32) event.Time {
+// Progress is for people and for the end of a backfill: no row depends on it.
+// It is zero for a partition that is not in hand.
+func (o *Operator) Progress(partition int32) Progress {
 	l := o.lanes[partition]
 	if l == nil {
-		return 0
+		return Progress{}
 	}
-	return max(l.highest, l.watermark)
+	return Progress{Next: l.next, Watermark: max(l.highest, l.watermark), Record: l.record}
 }
 
 // Bytes is about what the operator holds in memory.
@@ -116,6 +114,9 @@ func (o *Operator) Bytes() int {
 	}
 	return n
 }
+
+// Rows is the number of (window, group) rows since the last Take.
+func (o *Operator) Rows() int { return o.table.Len() }
 
 // Observe decides every offset of the batch. Offsets already decided are
 // passed over, so a fetch may overlap the one before. A batch of a partition
@@ -142,6 +143,7 @@ func (o *Operator) Observe(b *event.Batch) error {
 			l.fates[fate]++
 			o.fates[fate]++
 		}
+		l.record = rec.Time
 		o.advance(l, rec.Offset+1)
 	}
 	o.skip(l, b.Next)

@@ -138,7 +138,7 @@ func transcript(t *testing.T, text string) string {
 			observe(t, op, event.Batch{First: off, Next: off + 1, Records: []event.Record{
 				{Offset: off, Time: event.Time(number(doc[2]) * 1000), Value: []byte(doc[3])}}})
 		case "to":
-			next, _ := op.Next(0)
+			next := op.Progress(0).Next
 			observe(t, op, event.Batch{First: next, Next: number(words[1])})
 		case "take":
 			say(render(op.Take()))

@@ -1,0 +1,154 @@
+// Package floors tests who may import whom. The direction of imports is the
+// architecture: the core stays simulable because it cannot reach a clock, and
+// a sketch can be imported without a Kafka client because it cannot reach one.
+package floors
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floor is the height of each package; a package imports only lower ones.
+// A prefix ending in /... covers a subtree. First match wins.
+var floor = []struct {
+	path   string
+	height int
+	why    string
+}{
+	{"weir/event", 0, "what a log says; no opinion about it"},
+	{"weir/sketches/internal/...", -1, "byte layouts that two sketches share"},
+	{"weir/sketches/sketchtest", 1, "laws every sketch is held to"},
+	{"weir/sketches/...", 0, "libraries for themselves"},
+	{"weir/limits", 0, "pure functions of state and time"},
+	{"weir/locks", 0, "the lease as a pure state"},
+	{"weir/locks/locktest", 1, "one suite for every lease"},
+	{"weir/locks/redislock", 2, "the lease over a Redis client"},
+	{"weir/serve/resp", 0, "a protocol's reader and writer"},
+	{"weir/window", 1, "the pure core"},
+	{"weir/ingest", 2, "Kafka"},
+	{"weir/sinks/sinktest", 3, "one suite for every sink"},
+	{"weir/sinks/...", 2, "where changes become durable"},
+	{"weir/jobs", 2, "when things happen"},
+	{"weir/gen", 2, "traffic and its truth"},
+	{"weir/serve", 2, "the windows for readers"},
+	{"weir/sim/...", 3, "the core under faults"},
+	{"weir/internal/redistest", 3, "the real redis-server"},
+	{"weir/internal/kafkatest", 3, "the real broker"},
+	{"weir/internal/config", 3, "the user's words"},
+	{"weir/internal/local/...", 3, "embedded broker and engine"},
+	{"weir/internal/invariants", -1, "assertions"},
+	{"weir/internal/...", 5, "tests of the house"},
+	{"weir/cmd/...", 4, "wiring"},
+	{"weir/bench/...", 5, "measurements"},
+	{"weir/e2e/...", 5, "the whole, with real parts"},
+	{"weir/...", 5, "tests of the files at the top"},
+}
+
+// only names the packages that may import a foreign one, and why it is so few.
+var only = []struct {
+	foreign string
+	by      []string
+	why     string
+}{
+	{"github.com/segmentio/kafka-go", []string{"weir/ingest", "weir/cmd/weir"}, "one importer per client, so that it can be replaced; cmd produces for `weir gen`"},
+	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse"}, "one importer per client"},
+	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge nobody knows of keys and environment variables"},
+	{"github.com/twmb/franz-go", []string{"weir/internal/local"}, "the embedded broker; elsewhere it is the tests' oracle only"},
+	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
+	{"github.com/redis/go-redis", []string{"weir/locks/redislock"}, "the lease's client form; elsewhere a test client"},
+}
+
+// pure is what floors 0 and 1 must not import: numbers come in, numbers go out.
+var pure = []string{"time", "os", "net", "log", "context", "sync", "io/fs", "math/rand", "math/rand/v2", "hash/maphash"}
+
+// foreignToPure are the modules that floors 0 and 1 may use.
+var foreignToPure = []string{"github.com/RoaringBitmap/roaring", "github.com/cespare/xxhash", "golang.org/x/sys/cpu"}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "weir/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var ps []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return ps
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+}
+
+func covers(pattern, path string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	}
+	return pattern == path
+}
+
+func height(path string) int {
+	for _, f := range floor {
+		if covers(f.path, path) {
+			return f.height
+		}
+	}
+	return 5
+}
+
+// sameTree reports whether one package stands below the other: a package and
+// its parts are one thing to the rest of the house.
+func sameTree(a, b string) bool {
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+func TestFloors(t *testing.T) {
+	ps := list(t)
+	if len(ps) < 5 {
+		t.Fatalf("only %d packages found: the test tests nothing", len(ps))
+	}
+	for _, p := range ps {
+		h := height(p.ImportPath)
+		for _, i := range p.Imports {
+			if !strings.HasPrefix(i, "weir/") {
+				continue
+			}
+			if below := height(i); below >= h && !sameTree(i, p.ImportPath) {
+				t.Errorf("%s (floor %d) imports %s (floor %d): only lower floors may be imported", p.ImportPath, h, i, below)
+			}
+		}
+		if h <= 1 && !strings.HasSuffix(p.ImportPath, "test") {
+			for _, i := range p.Imports {
+				if slices.ContainsFunc(pure, func(q string) bool { return i == q || q != "log" && q != "os" && q != "time" && strings.HasPrefix(i, q+"/") && q != "sync" }) {
+					t.Errorf("%s (floor %d) imports %s: the pure floors have no clock, chance or I/O", p.ImportPath, h, i)
+				}
+				foreign := strings.Contains(strings.SplitN(i, "/", 2)[0], ".")
+				if foreign && !slices.ContainsFunc(foreignToPure, func(m string) bool { return strings.HasPrefix(i, m) }) {
+					t.Errorf("%s (floor %d) imports %s: the pure floors use the standard library, roaring and a hash", p.ImportPath, h, i)
+				}
+			}
+		}
+		for _, rule := range only {
+			for _, i := range p.Imports {
+				if strings.HasPrefix(i, rule.foreign) && h < 5 && !slices.ContainsFunc(rule.by, func(b string) bool { return covers(b, p.ImportPath) || strings.HasPrefix(p.ImportPath, b+"/") }) {
+					t.Errorf("%s imports %s: only %v may (%s)", p.ImportPath, i, rule.by, rule.why)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+// Package serve lets people and programs look at a running process: metrics,
+// health and status over HTTP.
+package serve

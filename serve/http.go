@@ -1,0 +1,142 @@
+package serve
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"weir/jobs"
+)
+
+// stuck is how long a running job's flush loop may stand before /livez says
+// that a restart would help. An insert that hangs does not stop the loop, so
+// an outage of Kafka or ClickHouse never makes a process look dead.
+const stuck = 30 * time.Second
+
+// A Build is what `weir version` knows about the binary.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+}
+
+// HTTP answers /metrics, /livez, /readyz and /api/v1/status.
+type HTTP struct {
+	Jobs  []*jobs.Job
+	Build Build
+	// Token, if not empty, must come as a bearer token; the health checks
+	// need none, because what asks them has none.
+	Token string
+	// Audit is the number of mismatches the last audit found, and when it
+	// ended; a zero time: there was none.
+	Audit func() (mismatches uint64, at time.Time)
+}
+
+// Handler is the whole of it.
+func (h *HTTP) Handler() http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{h})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", h.guard(promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})))
+	mux.Handle("GET /api/v1/status", h.guard(http.HandlerFunc(h.status)))
+	mux.HandleFunc("GET /livez", h.livez)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.Handle("GET /{$}", h.guard(http.HandlerFunc(h.index)))
+	return mux
+}
+
+// Serve answers on l until ctx ends, then lets requests in progress finish.
+func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
+	s := &http.Server{
+		Handler:           h.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	stop := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = s.Shutdown(ctx) // a client that hangs on is cut off with the process
+	})
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	return nil
+}
+
+func (h *HTTP) guard(next http.Handler) http.Handler {
+	if h.Token == "" {
+		return next
+	}
+	want := []byte(h.Token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || subtle.ConstantTimeCompare([]byte(got), want) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+			http.Error(w, "a bearer token is wanted: http.token_file", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *HTTP) index(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, "weir ", h.Build.Version, "\n\n/metrics\n/livez\n/readyz\n/api/v1/status\n")
+}
+
+func (h *HTTP) status(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(struct {
+		Build Build         `json:"build"`
+		Jobs  []jobs.Status `json:"jobs"`
+	}{h.Build, h.statuses()}) // the client went away: nobody to tell
+}
+
+func (h *HTTP) statuses() []jobs.Status {
+	s := make([]jobs.Status, len(h.Jobs))
+	for i, j := range h.Jobs {
+		s[i] = j.Status()
+	}
+	return s
+}
+
+// livez fails when a restart would help.
+func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
+	for _, s := range h.statuses() {
+		if s.State == "running" && !s.Beat.IsZero() && time.Since(s.Beat) > stuck {
+			http.Error(w, fmt.Sprintf("job %s: its loop has stood for %s", s.Job, time.Since(s.Beat).Round(time.Second)), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz fails while a job has no partitions yet or its last flush failed.
+func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
+	for _, s := range h.statuses() {
+		switch {
+		case s.State != "running":
+			http.Error(w, fmt.Sprintf("job %s: %s", s.Job, s.State), http.StatusServiceUnavailable)
+			return
+		case s.LastError != "":
+			http.Error(w, fmt.Sprintf("job %s: the last flush failed: %s", s.Job, s.LastError), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
+}

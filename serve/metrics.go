@@ -1,0 +1,115 @@
+package serve
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"weir/jobs"
+)
+
+// collector reads every figure from the jobs' status when it is asked: the
+// hot path keeps no metric, and a scrape is the only cost.
+type collector struct{ h *HTTP }
+
+var (
+	byJob       = []string{"job", "topic"}
+	byPartition = []string{"job", "topic", "partition"}
+
+	desc = func(name, help string, labels []string) *prometheus.Desc {
+		return prometheus.NewDesc("weir_"+name, help, labels, nil)
+	}
+
+	buildInfo       = desc("build_info", "Always 1; the labels tell which binary this is.", []string{"version", "revision", "go"})
+	records         = desc("records_total", "Offsets by what became of them, replays after a restart included.", []string{"job", "topic", "fate"})
+	deadLetters     = desc("dead_letters_total", "Records that reached no count.", []string{"job", "topic", "reason"})
+	lagRecords      = desc("consumer_lag_records", "Records between the next offset to count and the end of what can be read.", byPartition)
+	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read; 0 when there are none.", byPartition)
+	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
+	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
+	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
+	flushSeconds    = desc("flush_duration_seconds", "How long ClickHouse took to acknowledge a flush.", byJob)
+	flushRows       = desc("flush_rows_total", "(window, group) rows written.", byJob)
+	flushFailures   = desc("flush_failures_total", "Flushes that failed or whose answer was lost; each was sent again.", byJob)
+	lastFlush       = desc("last_successful_flush_timestamp_seconds", "When the last flush was acknowledged.", byJob)
+	rowsHeld        = desc("open_rows", "(window, group) rows in memory, not yet flushed.", byJob)
+	sketchBytes     = desc("sketch_bytes", "Memory of windows, counts and what waits to be flushed.", byJob)
+	memoryRatio     = desc("memory_budget_ratio", "That, as a share of the budget; fetching stops at 1.", byJob)
+	rebalances      = desc("rebalances_total", "Generations of the consumer group joined.", byJob)
+	commitFailures  = desc("commit_failures_total", "Commits that Kafka did not take. The ledger has the positions all the same.", byJob)
+	rollupsTotal    = desc("rollups_total", "Rollups by outcome.", []string{"job", "topic", "outcome"})
+	malformedAlarm  = desc("malformed_alarm", "1 while more than 1 % of the last minute's records were malformed.", byJob)
+	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right.", nil)
+	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended.", nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	count := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	b := c.h.Build
+	gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
+	if c.h.Audit != nil {
+		if n, at := c.h.Audit(); !at.IsZero() {
+			gauge(auditMismatches, float64(n))
+			gauge(auditAt, seconds(at))
+		}
+	}
+	for _, s := range c.h.statuses() {
+		job := []string{s.Job, s.Topic}
+		for fate, n := range s.Records {
+			count(records, n, s.Job, s.Topic, fate)
+		}
+		for _, fate := range []string{"malformed", "late", "future"} {
+			count(deadLetters, s.Records[fate], s.Job, s.Topic, fate)
+		}
+		for _, p := range s.Partitions {
+			at := []string{s.Job, s.Topic, strconv.Itoa(int(p.Partition))}
+			gauge(lagRecords, float64(p.Lag), at...)
+			gauge(lagSeconds, lag(p), at...)
+			gauge(offsetNext, float64(p.Next), at...)
+			gauge(offsetDurable, float64(p.Durable), at...)
+			gauge(watermark, float64(p.Watermark)/1000, at...)
+		}
+		buckets := make(map[float64]uint64, len(jobs.FlushBuckets))
+		for i, le := range jobs.FlushBuckets {
+			buckets[le] = s.FlushSeconds[i]
+		}
+		ch <- prometheus.MustNewConstHistogram(flushSeconds, s.Flushes, s.FlushSecondsSum, buckets, job...)
+		count(flushRows, s.FlushRows, job...)
+		count(flushFailures, s.FlushFailures, job...)
+		if !s.LastFlush.IsZero() {
+			gauge(lastFlush, seconds(s.LastFlush), job...)
+		}
+		gauge(rowsHeld, float64(s.OpenRows), job...)
+		gauge(sketchBytes, float64(s.MemoryBytes), job...)
+		gauge(memoryRatio, float64(s.MemoryBytes)/float64(s.MemoryBudget), job...)
+		count(rebalances, s.Generations, job...)
+		count(commitFailures, s.CommitFailures, job...)
+		count(rollupsTotal, s.Rollups, s.Job, s.Topic, "ok")
+		count(rollupsTotal, s.RollupFailures, s.Job, s.Topic, "failed")
+		alarm := 0.0
+		if s.Malformed != "" {
+			alarm = 1
+		}
+		gauge(malformedAlarm, alarm, job...)
+	}
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// lag is the age of what was counted last, while there is more to count.
+func lag(p jobs.PartitionStatus) float64 {
+	if p.Lag == 0 || p.Record == 0 {
+		return 0
+	}
+	return max(0, time.Since(time.UnixMilli(int64(p.Record))).Seconds())
+}
