@@ -65,7 +65,7 @@ func appendClickHouseEntries(dst []byte, list []entry, n int) []byte {
 		dst, b := appendClickHouseLarge(dst)
 		for _, e := range list {
 			if e != 0 {
-				packedSet(b, e.register(), e.rank())
+				packedRaise(b, e.register(), e.rank())
 			}
 		}
 		h, _ := countRanks(list)

@@ -5,8 +5,8 @@ import "math"
 // A histogram counts the registers by rank; entries above MaxRank stay zero.
 // 64 places make a masked rank a safe index, and 16,384 fits a uint16. For a
 // live sketch it is kept up to date register by register, so that counting
-// needs no pass over them. The place of rank 0 is not used: zero registers are
-// known as Registers minus the others.
+// needs no pass over them. The place of rank 0 is then not kept: zero registers
+// are known as Registers minus the others.
 type histogram [64]uint16
 
 // move records that one register rose from rank old to rank r.
@@ -109,8 +109,7 @@ func countRanks(list []entry) (h histogram, n int) {
 	return h, n
 }
 
-// count is the estimate for Registers registers, given the histogram and the
-// number of registers that are not zero.
-func (h *histogram) count(nonzero int) uint64 {
-	return round(estimate(h[:MaxRank+1], Registers-nonzero, Registers))
+// count is the estimate for Registers registers, of which so many are zero.
+func (h *histogram) count(zeros int) uint64 {
+	return round(estimate(h[:MaxRank+1], zeros, Registers))
 }

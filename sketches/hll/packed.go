@@ -41,13 +41,53 @@ func spread(w uint64) uint64 {
 	return w
 }
 
-// packedSet writes rank r over the zero register i of packed registers. A
+// packedRaise lifts packed register i to rank r and tells what it was. A
 // register may straddle two bytes.
-func packedSet(b []byte, i uint32, r uint8) {
+func packedRaise(b []byte, i uint32, r uint8) (old uint8) {
 	bit := i * rankBits
 	p, s := bit/8, bit%8
-	b[p] |= r << s
+	w := uint16(b[p])
 	if s > 8-rankBits {
-		b[p+1] |= r >> (8 - s)
+		w |= uint16(b[p+1]) << 8
 	}
+	old = uint8(w>>s) & (1<<rankBits - 1)
+	if old >= r {
+		return old
+	}
+	w = w&^(63<<s) | uint16(r)<<s
+	b[p] = byte(w)
+	if s > 8-rankBits {
+		b[p+1] = byte(w >> 8)
+	}
+	return old
+}
+
+// packedHistogram counts packed registers by rank, rank 0 and ranks above
+// MaxRank included.
+func packedHistogram(b []byte) (h histogram) {
+	b = b[:packedBytes]
+	var a, c, d, e histogram
+	for i := 0; i < packedBytes; i += 6 {
+		o := b[i : i+6]
+		w := uint64(binary.LittleEndian.Uint32(o)) | uint64(binary.LittleEndian.Uint16(o[4:]))<<32
+		a[w&63]++
+		c[w>>6&63]++
+		d[w>>12&63]++
+		e[w>>18&63]++
+		a[w>>24&63]++
+		c[w>>30&63]++
+		d[w>>36&63]++
+		e[w>>42&63]++
+	}
+	for r := range h {
+		h[r] = a[r] + c[r] + d[r] + e[r]
+	}
+	return h
+}
+
+// maxPacked raises each register of d to that of the packed ones.
+func maxPacked(d *registers, b []byte) {
+	var s registers
+	s.unpack(b)
+	maxInto(d, &s)
 }

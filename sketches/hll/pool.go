@@ -226,10 +226,10 @@ func (p *Pool) Count(i uint32) uint64 {
 	l := p.line(i)
 	if l.head == formDense {
 		h := p.histogram(l)
-		return h.count(h.nonzero())
+		return h.count(Registers - h.nonzero())
 	}
 	h, n := countRanks(p.view(l).entries)
-	return h.count(n)
+	return h.count(Registers - n)
 }
 
 // histogram is that of the dense line l, recounted if a merge left it stale.

@@ -88,7 +88,7 @@ func (s *Sketch) becomeDense() {
 // numbers, not at the registers, unless a merge came before.
 func (s *Sketch) Count() uint64 {
 	s.refresh()
-	return s.hist.count(s.n)
+	return s.hist.count(Registers - s.n)
 }
 
 func (s *Sketch) refresh() {
