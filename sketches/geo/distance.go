@@ -1,0 +1,73 @@
+package geo
+
+import "math"
+
+// earthRadius is the one Redis uses, in metres.
+const earthRadius = 6372797.560856
+
+// radian is one degree in radians, rounded as in Redis: the quotient of two
+// float64, not the exact constant.
+const radian = float64(math.Pi) / 180
+
+// Distance is the great-circle distance in metres by the haversine formula,
+// rounded step by step as in Redis. The arguments are degrees within the
+// limits of a position.
+func Distance(lon1, lat1, lon2, lat2 float64) float64 {
+	v := sine((float64(lon2*radian) - float64(lon1*radian)) / 2)
+	if v == 0 {
+		return latDistance(lat1, lat2)
+	}
+	phi1, phi2 := float64(lat1*radian), float64(lat2*radian)
+	u := sine((phi2 - phi1) / 2)
+	a := float64(u*u) + float64(float64(float64(cosine(phi1)*cosine(phi2))*v)*v)
+	return 2 * earthRadius * arcsine(math.Sqrt(a))
+}
+
+// latDistance is the distance along a meridian in metres.
+func latDistance(lat1, lat2 float64) float64 {
+	return earthRadius * math.Abs(float64(lat2*radian)-float64(lat1*radian))
+}
+
+// DistanceOf is the distance in metres between the centres of two cells, as
+// GEODIST has it.
+func DistanceOf(a, b uint64) float64 {
+	lon1, lat1 := Decode(a)
+	lon2, lat2 := Decode(b)
+	return Distance(lon1, lat1, lon2, lat2)
+}
+
+// A Unit is a length in metres. Redis knows four.
+type Unit float64
+
+const (
+	Metre     Unit = 1
+	Kilometre Unit = 1000
+	Foot      Unit = 0.3048
+	Mile      Unit = 1609.34
+)
+
+// ParseUnit reads m, km, ft or mi in any case.
+func ParseUnit(text []byte) (Unit, bool) {
+	lower := func(c byte) byte {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		return c
+	}
+	switch len(text) {
+	case 1:
+		if lower(text[0]) == 'm' {
+			return Metre, true
+		}
+	case 2:
+		switch [2]byte{lower(text[0]), lower(text[1])} {
+		case [2]byte{'k', 'm'}:
+			return Kilometre, true
+		case [2]byte{'f', 't'}:
+			return Foot, true
+		case [2]byte{'m', 'i'}:
+			return Mile, true
+		}
+	}
+	return 0, false
+}

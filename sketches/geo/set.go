@@ -1,0 +1,311 @@
+package geo
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// A Set is a sorted set: members, each with a score, ordered by score and
+// then by the member's bytes. With cells as scores it is a set of positions
+// that can be searched; with any other scores it is what ZADD makes.
+//
+// The order is kept in a list of blocks of at most blockMax entries, so that
+// a search runs over memory front to back. Adding, removing and looking up
+// cost a hash access and two binary searches; a rank is counted over the
+// blocks, 1/128 step per member. The zero value is empty and ready.
+type Set struct {
+	scores map[string]float64
+	blocks [][]entry // none empty; ascending within and across
+}
+
+type entry struct {
+	score  float64
+	member string
+}
+
+// blockMax is large enough to make the list of blocks short and small enough
+// to make moving half a block, 3 KiB, cheap. Of 64, 128, 256 and 512 it was
+// the fastest for adding and searching 100,000 members.
+const blockMax = 256
+
+func compareEntries(a, b entry) int {
+	switch {
+	case a.score < b.score:
+		return -1
+	case a.score > b.score:
+		return 1
+	}
+	return cmp.Compare(a.member, b.member)
+}
+
+// Len is the number of members (ZCARD).
+func (s *Set) Len() int { return len(s.scores) }
+
+// Score returns the score of a member (ZSCORE).
+func (s *Set) Score(member []byte) (score float64, ok bool) {
+	score, ok = s.scores[string(member)]
+	return score, ok
+}
+
+// Put gives member a score, whether it was there or not (ZADD). It reports
+// whether the member is new and whether its score changed. The member is
+// copied. A score that is NaN has no place in an order: Put panics.
+func (s *Set) Put(member []byte, score float64) (added, moved bool) {
+	if score != score {
+		panic("geo: the score of a set member is NaN")
+	}
+	old, ok := s.scores[string(member)]
+	if ok && old == score {
+		return false, false
+	}
+	name := string(member)
+	if ok {
+		name = s.unlink(entry{old, name}).member
+	} else if s.scores == nil {
+		s.scores = make(map[string]float64)
+	}
+	s.scores[name] = score
+	s.link(entry{score, name})
+	return !ok, ok
+}
+
+// Remove removes a member and reports whether it was there (ZREM).
+func (s *Set) Remove(member []byte) bool {
+	score, ok := s.scores[string(member)]
+	if ok {
+		s.unlink(entry{score, string(member)})
+		delete(s.scores, string(member))
+	}
+	return ok
+}
+
+// Clone returns an independent copy.
+func (s *Set) Clone() *Set {
+	c := &Set{scores: make(map[string]float64, len(s.scores)), blocks: make([][]entry, len(s.blocks))}
+	for i, b := range s.blocks {
+		c.blocks[i] = slices.Clone(b)
+		for _, e := range b {
+			c.scores[e.member] = e.score
+		}
+	}
+	return c
+}
+
+// Bytes estimates the memory held: for each member its bytes, an entry of the
+// order with the free space of its block, and an entry of the hash table.
+func (s *Set) Bytes() int {
+	const hashEntry = 16 + 8 + 1 // key, value, control byte
+	n := len(s.blocks)*24 + len(s.scores)*hashEntry*8/7
+	for _, b := range s.blocks {
+		n += cap(b) * 24
+		for _, e := range b {
+			n += len(e.member)
+		}
+	}
+	return n
+}
+
+// A place is where an entry is, or would be: in blocks[block] at index, which
+// may be the block's length only for the last block.
+type place struct{ block, index int }
+
+// find returns the place of e or, if it is missing, of the first entry behind.
+func (s *Set) find(e entry) (place, bool) {
+	b, _ := slices.BinarySearchFunc(s.blocks, e, func(b []entry, e entry) int {
+		return compareEntries(b[len(b)-1], e)
+	})
+	if b == len(s.blocks) {
+		return s.end(), false
+	}
+	i, found := slices.BinarySearchFunc(s.blocks[b], e, compareEntries)
+	return place{b, i}, found
+}
+
+// seek returns the place of the first entry whose score is at least bound, or
+// above bound if past.
+func (s *Set) seek(bound float64, past bool) place {
+	before := func(e entry, bound float64) int {
+		if e.score < bound || past && e.score == bound {
+			return -1
+		}
+		return 1
+	}
+	b, _ := slices.BinarySearchFunc(s.blocks, bound, func(b []entry, bound float64) int {
+		return before(b[len(b)-1], bound)
+	})
+	if b == len(s.blocks) {
+		return s.end()
+	}
+	i, _ := slices.BinarySearchFunc(s.blocks[b], bound, before)
+	return place{b, i}
+}
+
+// end is the place behind the last entry.
+func (s *Set) end() place {
+	if n := len(s.blocks) - 1; n >= 0 {
+		return place{n, len(s.blocks[n])}
+	}
+	return place{}
+}
+
+// link inserts an entry that is not there.
+func (s *Set) link(e entry) {
+	if len(s.blocks) == 0 {
+		s.blocks = append(s.blocks, []entry{e})
+		return
+	}
+	p, _ := s.find(e)
+	b := s.blocks[p.block]
+	if len(b) == blockMax {
+		// Split in the middle; ascending insertion leaves full blocks instead.
+		half := blockMax / 2
+		if p.block == len(s.blocks)-1 && p.index == blockMax {
+			half = blockMax
+		}
+		right := append(make([]entry, 0, blockMax), b[half:]...)
+		clear(b[half:])
+		s.blocks[p.block] = b[:half]
+		s.blocks = slices.Insert(s.blocks, p.block+1, right)
+		if p.index > half || half == blockMax {
+			p = place{p.block + 1, p.index - half}
+		}
+		b = s.blocks[p.block]
+	}
+	s.blocks[p.block] = slices.Insert(b, p.index, e)
+}
+
+// unlink removes an entry that is there and returns it.
+func (s *Set) unlink(e entry) entry {
+	p, _ := s.find(e)
+	b := s.blocks[p.block]
+	e = b[p.index]
+	s.blocks[p.block] = slices.Delete(b, p.index, p.index+1)
+	s.mend(p.block)
+	return e
+}
+
+// mend drops block i if it is empty and joins it with a neighbour when both
+// fit in half a block, so that a shrinking set gives its memory back.
+func (s *Set) mend(i int) {
+	if len(s.blocks[i]) == 0 {
+		s.blocks = slices.Delete(s.blocks, i, i+1)
+		return
+	}
+	for _, left := range [...]int{i, i - 1} {
+		right := left + 1
+		if left >= 0 && right < len(s.blocks) && len(s.blocks[left])+len(s.blocks[right]) <= blockMax/2 {
+			s.blocks[left] = append(s.blocks[left], s.blocks[right]...)
+			s.blocks = slices.Delete(s.blocks, right, right+1)
+		}
+	}
+}
+
+// rank is the number of entries in front of a place.
+func (s *Set) rank(p place) int {
+	n := p.index
+	for _, b := range s.blocks[:min(p.block, len(s.blocks))] {
+		n += len(b)
+	}
+	return n
+}
+
+// place returns the place of a rank, 0 ≤ rank ≤ Len.
+func (s *Set) place(rank int) place {
+	for i, b := range s.blocks {
+		if rank < len(b) {
+			return place{i, rank}
+		}
+		rank -= len(b)
+	}
+	return s.end()
+}
+
+// Rank is the number of members in front of this one (ZRANK).
+func (s *Set) Rank(member []byte) (rank int, ok bool) {
+	score, ok := s.scores[string(member)]
+	if !ok {
+		return 0, false
+	}
+	p, _ := s.find(entry{score, string(member)})
+	return s.rank(p), true
+}
+
+// An Interval is a range of scores; Min and Max belong to it unless open.
+// Both may be infinite, neither may be NaN.
+type Interval struct {
+	Min, Max         float64
+	OpenMin, OpenMax bool
+}
+
+// Ranks returns the ranks [from, to) of the members whose scores lie in the
+// interval: to-from is ZCOUNT, Slice(from, to) is ZRANGEBYSCORE, and
+// RemoveRanks(from, to) is ZREMRANGEBYSCORE.
+func (s *Set) Ranks(in Interval) (from, to int) {
+	from = s.rank(s.seek(in.Min, in.OpenMin))
+	return from, max(from, s.rank(s.seek(in.Max, !in.OpenMax)))
+}
+
+// Slice iterates over the members with ranks in [from, to), ascending
+// (ZRANGE). Ranks beyond the ends are cut off. The set must not change
+// meanwhile.
+func (s *Set) Slice(from, to int) iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		from, n := max(from, 0), min(to, s.Len())-max(from, 0)
+		if n <= 0 {
+			return
+		}
+		for p := s.place(from); ; p = (place{p.block + 1, 0}) {
+			for _, e := range s.blocks[p.block][p.index:] {
+				if !yield(e.member, e.score) {
+					return
+				}
+				if n--; n == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Backward iterates over the members with ranks in [from, to), descending
+// (ZRANGE REV).
+func (s *Set) Backward(from, to int) iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		from, to := max(from, 0), min(to, s.Len())
+		n := to - from
+		if n <= 0 {
+			return
+		}
+		for p := s.place(to - 1); ; p = (place{p.block - 1, len(s.blocks[p.block-1]) - 1}) {
+			b := s.blocks[p.block]
+			for i := p.index; i >= 0; i-- {
+				if !yield(b[i].member, b[i].score) {
+					return
+				}
+				if n--; n == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// RemoveRanks removes the members with ranks in [from, to) and returns how
+// many there were.
+func (s *Set) RemoveRanks(from, to int) int {
+	from, to = max(from, 0), min(to, s.Len())
+	removed := 0
+	for from < to {
+		p := s.place(from)
+		b := s.blocks[p.block]
+		n := min(to-from, len(b)-p.index)
+		for _, e := range b[p.index : p.index+n] {
+			delete(s.scores, e.member)
+		}
+		s.blocks[p.block] = slices.Delete(b, p.index, p.index+n)
+		s.mend(p.block)
+		removed, to = removed+n, to-n
+	}
+	return removed
+}

@@ -1,0 +1,289 @@
+package geo
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+)
+
+// model is a sorted set as one would write it first: sorted on every question.
+type model map[string]float64
+
+func (m model) sorted() []entry {
+	out := make([]entry, 0, len(m))
+	for member, score := range m {
+		out = append(out, entry{score, member})
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if out[i].score != out[j].score {
+			return out[i].score < out[j].score
+		}
+		return out[i].member < out[j].member
+	})
+	return out
+}
+
+// valid checks the invariants of a set's blocks.
+func (s *Set) valid() error {
+	n := 0
+	var last *entry
+	for i, b := range s.blocks {
+		if len(b) == 0 || len(b) > blockMax {
+			return fmt.Errorf("block %d has %d entries", i, len(b))
+		}
+		for j := range b {
+			if last != nil && compareEntries(*last, b[j]) >= 0 {
+				return fmt.Errorf("block %d entry %d: %v is not behind %v", i, j, b[j], *last)
+			}
+			last = &b[j]
+			if score, ok := s.scores[last.member]; !ok || score != last.score {
+				return fmt.Errorf("%v has score %v, %v in the table", *last, score, ok)
+			}
+			n++
+		}
+	}
+	if n != len(s.scores) {
+		return fmt.Errorf("%d entries in blocks, %d in the table", n, len(s.scores))
+	}
+	return nil
+}
+
+// collect drains an iterator.
+func collect(seq func(func(string, float64) bool)) (out []entry) {
+	for member, score := range seq {
+		out = append(out, entry{score, member})
+	}
+	return out
+}
+
+// TestSetAgainstModel drives sets of several blocks through random commands.
+func TestSetAgainstModel(t *testing.T) {
+	for trial := range 30 {
+		r := rand.New(rand.NewPCG(6, uint64(trial)))
+		var s Set
+		m := model{}
+		member := func() []byte { return fmt.Appendf(nil, "m%d", r.IntN(3000)) }
+		score := func() float64 {
+			switch r.IntN(12) {
+			case 0:
+				return math.Inf(1 - 2*r.IntN(2))
+			case 1:
+				return math.Copysign(0, float64(r.IntN(2))-0.5)
+			case 2, 3, 4:
+				return float64(r.IntN(5)) // many members of one score
+			}
+			return r.NormFloat64() * 100
+		}
+		interval := func() Interval {
+			return Interval{Min: score(), Max: score(), OpenMin: r.IntN(2) == 0, OpenMax: r.IntN(2) == 0}
+		}
+		inside := func(v float64, in Interval) bool {
+			return (v > in.Min || v == in.Min && !in.OpenMin) && (v < in.Max || v == in.Max && !in.OpenMax)
+		}
+		grow := trial%3 + 1 // of 4 steps, how many add
+		for step := range 4000 {
+			name := member()
+			switch op := r.IntN(100); {
+			case op < 24*grow:
+				v := score()
+				old, known := m[string(name)]
+				added, moved := s.Put(name, v)
+				if added != !known || moved != (known && old != v) {
+					t.Fatalf("trial %d step %d: Put(%s, %v) over %v, %v = %v, %v", trial, step, name, v, old, known, added, moved)
+				}
+				if !known || old != v {
+					m[string(name)] = v
+				}
+				for i := range name {
+					name[i] = 'x' // Put must have copied it
+				}
+			case op < 97:
+				_, known := m[string(name)]
+				if got := s.Remove(name); got != known {
+					t.Fatalf("trial %d step %d: Remove(%s) = %v", trial, step, name, got)
+				}
+				delete(m, string(name))
+			case op < 98:
+				in := interval()
+				if r.IntN(4) > 0 {
+					in.Max = in.Min + 10
+				}
+				from, to := s.Ranks(in)
+				got, want := s.RemoveRanks(from, to), 0
+				for k, v := range m {
+					if inside(v, in) {
+						delete(m, k)
+						want++
+					}
+				}
+				if got != want {
+					t.Fatalf("trial %d step %d: %d removed from %+v, want %d", trial, step, got, in, want)
+				}
+			case op < 99:
+				in := interval()
+				from, to := s.Ranks(in)
+				var want []entry
+				for _, e := range m.sorted() {
+					if inside(e.score, in) {
+						want = append(want, e)
+					}
+				}
+				if got := collect(s.Slice(from, to)); !slices.Equal(got, want) || to-from != len(want) {
+					t.Fatalf("trial %d step %d: %+v: ranks %d, %d: %v, want %v", trial, step, in, from, to, got, want)
+				}
+			default:
+				want := m.sorted()
+				from, to := r.IntN(len(want)+4)-2, r.IntN(len(want)+4)-2
+				cut := func(i int) int { return min(max(i, 0), len(want)) }
+				part := slices.Clone(want[cut(from):max(cut(from), cut(to))])
+				if got := collect(s.Slice(from, to)); !slices.Equal(got, part) {
+					t.Fatalf("trial %d step %d: Slice(%d, %d) = %v, want %v", trial, step, from, to, got, part)
+				}
+				slices.Reverse(part)
+				if got := collect(s.Backward(from, to)); !slices.Equal(got, part) {
+					t.Fatalf("trial %d step %d: Backward(%d, %d) = %v, want %v", trial, step, from, to, got, part)
+				}
+				if rank, ok := s.Rank(name); ok {
+					if want[rank].member != string(name) {
+						t.Fatalf("trial %d step %d: Rank(%s) = %d, where %s is", trial, step, name, rank, want[rank].member)
+					}
+				} else if _, ok := m[string(name)]; ok {
+					t.Fatalf("trial %d step %d: %s has no rank", trial, step, name)
+				}
+			}
+			if s.Len() != len(m) {
+				t.Fatalf("trial %d step %d: Len = %d, want %d", trial, step, s.Len(), len(m))
+			}
+			if step%500 == 0 {
+				if err := s.valid(); err != nil {
+					t.Fatalf("trial %d step %d: %v", trial, step, err)
+				}
+			}
+		}
+		if err := s.valid(); err != nil {
+			t.Fatalf("trial %d: %v", trial, err)
+		}
+		if got := collect(s.Slice(0, s.Len())); !slices.Equal(got, m.sorted()) {
+			t.Fatalf("trial %d: contents differ", trial)
+		}
+		c := s.Clone()
+		s.RemoveRanks(0, s.Len())
+		if err := c.valid(); err != nil || !slices.Equal(collect(c.Slice(0, c.Len())), m.sorted()) {
+			t.Fatalf("trial %d: clone differs: %v", trial, err)
+		}
+		if s.Len() != 0 || len(s.blocks) != 0 {
+			t.Fatalf("trial %d: %d members, %d blocks after removing all", trial, s.Len(), len(s.blocks))
+		}
+	}
+}
+
+// TestSetShrinks: removing gives blocks back.
+func TestSetShrinks(t *testing.T) {
+	var s Set
+	for i := range 100_000 {
+		s.Put(fmt.Append(nil, i), float64(i))
+	}
+	full := s.Bytes()
+	for i := range 100_000 {
+		if i%100 > 0 {
+			s.Remove(fmt.Append(nil, i))
+		}
+	}
+	if err := s.valid(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Bytes(); got > full/20 {
+		t.Errorf("1%% of the members hold %d of %d bytes", got, full)
+	}
+}
+
+func TestSetRefusesNaN(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Put of NaN did not panic")
+		}
+	}()
+	new(Set).Put([]byte("a"), math.NaN())
+}
+
+// TestPositionsLaws: however positions are put and merged, the same win, and
+// they are those of Last.
+func TestPositionsLaws(t *testing.T) {
+	contents := func(p *Positions) (out []position) {
+		for member, score := range p.Set().Slice(0, p.Len()) {
+			st, s, ok := p.Get([]byte(member))
+			if !ok || float64(s) != score {
+				t.Fatalf("Get(%s) = %v, %v beside score %v", member, s, ok, score)
+			}
+			out = append(out, position{0, member, st, s})
+		}
+		return out
+	}
+	for trial := range 100 {
+		r := rand.New(rand.NewPCG(7, uint64(trial)))
+		var all []position
+		for range 1 + r.IntN(600) {
+			p := randomPosition(r)
+			p.window = 0
+			all = append(all, p)
+		}
+		build := func(ps []position) *Positions {
+			out := new(Positions)
+			for _, p := range ps {
+				out.Put([]byte(p.member), p.stamp, p.score)
+			}
+			return out
+		}
+		merge := func(ps ...*Positions) []position {
+			var sum Positions
+			for _, p := range ps {
+				sum.Merge(p)
+			}
+			return contents(&sum)
+		}
+		i := r.IntN(len(all))
+		a, b := build(all[:i]), build(all[i:])
+		want := contents(build(all))
+
+		var last Last
+		for _, p := range all {
+			last.Put(7, []byte(p.member), p.stamp, p.score)
+			last.Put(8, []byte(p.member+"!"), p.stamp, p.score)
+		}
+		var fromLast Positions
+		fromLast.PutLast(&last, 7)
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		b.Merge(b)
+		for name, got := range map[string][]position{
+			"shuffled":  contents(build(all)),
+			"a b":       merge(a, b),
+			"b a":       merge(b, a),
+			"a b a b":   merge(a, b, a, b),
+			"from Last": contents(&fromLast),
+		} {
+			if !slices.Equal(got, want) {
+				t.Fatalf("trial %d: %s: %v\nwant %v", trial, name, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkSetPut(b *testing.B) {
+	const n = 100_000
+	members := make([][]byte, n)
+	for i := range members {
+		members[i] = fmt.Appendf(nil, "user:%d", i)
+	}
+	r := rand.New(rand.NewPCG(8, 8))
+	var s Set
+	i := 0
+	for b.Loop() {
+		s.Put(members[i], float64(r.Uint64()>>12))
+		if i++; i == n {
+			i = 0
+		}
+	}
+}
