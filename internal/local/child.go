@@ -1,0 +1,63 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// childEnv carries the configuration to the child process, and by its
+// presence says that this process is one.
+const childEnv = "WEIR_ENGINE_CHILD"
+
+// What the parent hands over beyond stdin, stdout and stderr.
+const (
+	childListener = 3 // the listening socket
+	childLifeline = 4 // a pipe that ends when the parent does
+)
+
+// MaybeChild turns the process into the engine if StartEngine started it for
+// that, and then never returns. Call it first thing in main, and in TestMain
+// of tests that start an engine; in any other process it does nothing.
+func MaybeChild() {
+	text, ok := os.LookupEnv(childEnv)
+	if !ok {
+		return
+	}
+	os.Unsetenv(childEnv)
+	if err := runChild(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runChild(text string) error {
+	var cfg EngineConfig
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return fmt.Errorf("local: engine: %s: %w", childEnv, err)
+	}
+	// ^C in a terminal reaches the whole process group. The parent decides
+	// when its engine ends, after what it still has to write.
+	signal.Ignore(os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		io.Copy(io.Discard, os.NewFile(childLifeline, "lifeline"))
+		os.Exit(0) // the parent is gone; nothing acknowledged is lost
+	}()
+	socket := os.NewFile(childListener, "listener")
+	l, err := net.FileListener(socket)
+	socket.Close()
+	if err != nil {
+		return fmt.Errorf("local: engine: inherited listener: %w", err)
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return serveEngine(ctx, cfg, l)
+}

@@ -1,0 +1,127 @@
+// Package localtest gives tests a real ClickHouse: the embedded engine, on a
+// temporary directory, one per test binary.
+//
+//	func TestMain(m *testing.M) { localtest.Main(m) }
+//
+//	func TestSink(t *testing.T) {
+//		url, database := localtest.Engine(t)
+//		…
+//	}
+//
+// A missing engine library fails the test and names the remedy; it never
+// skips it.
+package localtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"weir/internal/local"
+)
+
+var shared struct {
+	once   sync.Once
+	engine *local.Engine
+	dir    string
+	err    error
+}
+
+// Main is TestMain for packages that use Engine: the engine is a child process
+// made from the test binary, and this is where the binary finds out that it is
+// that child. Afterwards it stops the engine and removes its directory.
+func Main(m *testing.M) {
+	local.MaybeChild()
+	hooked.Store(true)
+	code := m.Run()
+	Stop()
+	os.Exit(code)
+}
+
+var hooked atomic.Bool
+
+// Stop stops the engine, if one was started, and removes its directory. Main
+// calls it; a TestMain of its own does it before os.Exit.
+func Stop() {
+	if shared.engine != nil {
+		shared.engine.Close()
+	}
+	if shared.dir != "" {
+		os.RemoveAll(shared.dir)
+	}
+}
+
+// Hook is what a TestMain of its own calls first instead of Main.
+func Hook() {
+	local.MaybeChild()
+	hooked.Store(true)
+}
+
+var databases atomic.Uint64
+
+// Engine starts the engine if it does not run yet and makes a database for
+// this test, dropped when the test ends. The URL has no path or query, such as
+// http://127.0.0.1:34567.
+func Engine(t testing.TB) (url, database string) {
+	t.Helper()
+	if !hooked.Load() {
+		t.Fatal("localtest: TestMain must be `func TestMain(m *testing.M) { localtest.Main(m) }`")
+	}
+	shared.once.Do(func() {
+		if shared.dir, shared.err = os.MkdirTemp("", "weir-engine-"); shared.err != nil {
+			return
+		}
+		shared.engine, shared.err = local.StartEngine(context.Background(), local.EngineConfig{
+			Listen: "127.0.0.1:0",
+			Data:   shared.dir,
+			Memory: 4 << 30,
+			Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
+	})
+	if shared.err != nil {
+		t.Fatalf("localtest: %v", shared.err)
+	}
+	url = shared.engine.URL()
+	database = fmt.Sprintf("test_%d", databases.Add(1))
+	if _, err := Query(url, "", "CREATE DATABASE "+database); err != nil {
+		t.Fatalf("localtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if _, err := Query(url, "", "DROP DATABASE IF EXISTS "+database+" SYNC"); err != nil {
+			t.Errorf("localtest: %v", err)
+		}
+	})
+	return url, database
+}
+
+// Shared returns the engine that Engine started, nil before: for tests that
+// kill it.
+func Shared() *local.Engine { return shared.engine }
+
+// Query runs one statement over HTTP and returns its output as tab-separated
+// text without the last line end. An empty database is the default one.
+func Query(url, database, sql string) (string, error) {
+	if database != "" {
+		url += "/?database=" + database
+	}
+	res, err := http.Post(url, "text/plain", strings.NewReader(sql))
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return "", err
+	}
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s: %s", sql, res.Status, strings.TrimSpace(string(text)))
+	}
+	return strings.TrimSuffix(string(text), "\n"), nil
+}
