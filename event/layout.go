@@ -31,7 +31,7 @@ const (
 
 // Bounds of what is remembered: about 20 KB per scanner.
 const (
-	maxSteps   = 256
+	maxSteps   = 256     // what a uint8 can index
 	maxLiteral = 8 << 10 // bytes of all literals together
 	maxOthers  = 8       // steps to choose from at one place
 	maxMarks   = 64      // values per document, beyond which it is not learned
@@ -39,14 +39,16 @@ const (
 )
 
 type step struct {
-	lo, hi uint64 // the first and the last eight bytes of lit
-	mask   uint64 // of lo and hi: all ones, or fewer bytes for a shorter lit
-	lit    []byte
+	lo, hi uint64 // the first and the last eight bytes of the literal
+	mask   uint64 // of lo and hi: all ones, or fewer bytes if it is shorter
 	absent uint64 // tail only: the wanted values this layout does not have
-	slot   int16  // of the value after lit
+	from   uint16 // the literal is bytes[from : from+size] of layouts
+	size   uint16
+	last   uint16 // where in the literal hi is: size-8, or 0 if it is shorter
+	slot   int16  // of the value after the literal
 	depth  uint8  // of the containers around that value
-	next   uint16 // step after the value
-	other  uint16 // step to try instead; 0 for none
+	next   uint8  // step after the value
+	other  uint8  // step to try instead; 0 for none
 }
 
 // A mark is one value of the document being scanned.
@@ -57,88 +59,103 @@ type mark struct {
 }
 
 type layouts struct {
-	steps  []step // steps[0] is the root: its next is the first step
-	bytes  []byte // the literals
+	steps  [maxSteps]step // steps[0] is the root: its next is the first step
+	size   int            // steps in use
+	bytes  []byte         // the literals
 	marks  []mark
 	misses int
 }
 
 func (l *layouts) clear() {
-	if l.steps == nil {
-		l.steps = make([]step, 0, maxSteps)
-		l.bytes = make([]byte, 0, maxLiteral)
-		l.marks = make([]mark, 0, maxMarks+1)
-	}
-	l.steps = append(l.steps[:0], step{})
+	l.steps[0].next, l.size = 0, 1
 	l.bytes = l.bytes[:0]
 	l.misses = 0
 }
 
 // scanKnown scans doc if it has a known layout. If it returns false, nothing
 // is known about doc, and vals hold rubbish.
+//
+// This is where a stream spends its time: the loops over the plain part of
+// strings and over digits are written out, since a call for each costs as
+// much as they do.
 func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
-	steps := s.known.steps
-	i, at := 0, int(steps[0].next)
+	l := &s.known
+	i, at := 0, l.steps[0].next
 	for at != 0 {
-		st := &steps[at]
-		j := i + len(st.lit)
-		if !st.match(doc, i) {
-			at = int(st.other)
-			continue
+		st := &l.steps[at]
+		last := i + int(st.last)
+		if last+8 > len(doc) || st.size > 16 {
+			// Keys are short, so this is mostly the end of the document.
+			if !l.match(st, doc, i) {
+				at = st.other
+				continue
+			}
+		} else {
+			// Two loads settle up to sixteen bytes.
+			lo, hi := binary.LittleEndian.Uint64(doc[i:i+8]), binary.LittleEndian.Uint64(doc[last:last+8])
+			if ((lo^st.lo)|(hi^st.hi))&st.mask != 0 {
+				at = st.other
+				continue
+			}
 		}
-		if j >= len(doc) {
-			if st.slot == tail {
-				for m := st.absent; m != 0; m &= m - 1 {
-					vals[bits.TrailingZeros64(m)] = Value{}
+		j, slot := i+int(st.size), int(st.slot)
+		if slot == tail || j == len(doc) {
+			if slot != tail || j != len(doc) {
+				at = st.other
+				continue
+			}
+			for m := st.absent; m != 0; m &= m - 1 {
+				vals[bits.TrailingZeros64(m)] = Value{}
+			}
+			return true
+		}
+		c, k := doc[j], j+1
+		if c == '"' {
+			for k+8 <= len(doc) {
+				if m := special(binary.LittleEndian.Uint64(doc[k : k+8])); m != 0 {
+					k += bits.TrailingZeros64(m) >> 3
+					break
 				}
-				return true
+				k += 8
 			}
-			at = int(st.other)
-			continue
-		}
-		slot := int(st.slot)
-		switch c := doc[j]; {
-		case slot == tail:
-			at = int(st.other)
-			continue
-		case c == '"':
-			j++
-			end := plain(doc, j)
-			if end >= len(doc) {
-				return false
-			}
-			if doc[end] == '"' {
+			if k < len(doc) && doc[k] == '"' {
 				if slot >= 0 {
-					vals[slot] = Value{String, doc[j:end]}
+					vals[slot] = Value{String, doc[j+1 : k]}
 				}
-				i = end + 1
-				break
+				i, at = k+1, st.next
+				continue
 			}
-			if i = s.knownValue(doc, vals, j-1, st); i < 0 {
-				return false
+		} else if c-'1' < 9 {
+			for k+8 <= len(doc) {
+				if m := nondigit(binary.LittleEndian.Uint64(doc[k : k+8])); m != 0 {
+					k += bits.TrailingZeros64(m) >> 3
+					break
+				}
+				k += 8
 			}
-		case c-'0' < 10, c == '-':
-			if i = number(doc, j); i < 0 {
-				return false
+			if k < len(doc) && (doc[k] == ',' || doc[k] == '}') {
+				if slot >= 0 {
+					vals[slot] = Value{Number, doc[j:k]}
+				}
+				i, at = k, st.next
+				continue
 			}
-			if slot >= 0 {
-				vals[slot] = Value{Number, doc[j:i]}
-			}
-		case c == '{' && slot == blocked, c <= ' ':
+		} else if c <= ' ' || c == '{' && slot == blocked {
 			// Another step has the longer literal that matches here.
-			at = int(st.other)
+			at = st.other
 			continue
-		default:
-			if i = s.knownValue(doc, vals, j, st); i < 0 {
-				return false
-			}
 		}
-		at = int(st.next)
+		// An escape, UTF-8, a fraction, a value of another kind, a fault, or
+		// the last few bytes of the document.
+		if i = s.knownValue(doc, vals, j, st); i < 0 {
+			return false
+		}
+		at = st.next
 	}
 	return false
 }
 
-// knownValue reads the values that are neither plain strings nor numbers.
+// knownValue reads any value by the grammar.
 func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	s.doc, s.vals, s.names = doc, vals, s.names[:0]
 	end, kind, escaped := s.value(i, int(st.depth))
@@ -149,15 +166,16 @@ func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	return end
 }
 
-// match reports whether doc has the literal at i. Keys are short: two loads
-// settle up to sixteen bytes.
-func (st *step) match(doc []byte, i int) bool {
-	n := len(st.lit)
-	if n > 16 || i+max(n, 8) > len(doc) {
-		return i+n <= len(doc) && string(doc[i:i+n]) == string(st.lit)
-	}
-	return binary.LittleEndian.Uint64(doc[i:])&st.mask == st.lo &&
-		binary.LittleEndian.Uint64(doc[i+max(n, 8)-8:])&st.mask == st.hi
+// match compares the whole literal. Inlined, it would take the registers that
+// its caller needs.
+//
+//go:noinline
+func (l *layouts) match(st *step, doc []byte, i int) bool {
+	return string(doc[i:min(i+int(st.size), len(doc))]) == string(l.literal(st))
+}
+
+func (l *layouts) literal(st *step) []byte {
+	return l.bytes[st.from : int(st.from)+int(st.size)]
 }
 
 // begin forgets the marks of the document before.
@@ -175,7 +193,7 @@ func (l *layouts) learn(doc []byte, vals []Value) {
 	if len(l.marks) > maxMarks {
 		return
 	}
-	at, from := 0, 0
+	at, from := uint8(0), 0
 	for _, m := range l.marks {
 		if at = l.follow(at, doc[from:m.start], m.slot, m.depth); at == 0 {
 			l.full()
@@ -205,35 +223,35 @@ func (l *layouts) full() {
 	}
 }
 
-// follow returns the step after step at that has this literal and value, made
-// if need be, or 0 if there is no room.
-func (l *layouts) follow(at int, lit []byte, slot int16, depth uint8) int {
+// follow returns the step after step at that has this literal and slot, made
+// if need be, or 0 if there is no room. The depth follows from the literals.
+func (l *layouts) follow(at uint8, lit []byte, slot int16, depth uint8) uint8 {
 	link, others := &l.steps[at].next, 0
 	for *link != 0 {
 		st := &l.steps[*link]
-		if st.slot == slot && st.depth == depth && string(st.lit) == string(lit) {
-			return int(*link)
+		if st.slot == slot && string(l.literal(st)) == string(lit) {
+			return *link
 		}
 		link = &st.other
 		others++
 	}
-	if others >= maxOthers || len(l.steps) == maxSteps || len(l.bytes)+len(lit) > maxLiteral {
+	if others >= maxOthers || l.size == maxSteps || len(l.bytes)+len(lit) > maxLiteral {
 		return 0
 	}
-	from := len(l.bytes)
+	st := step{from: uint16(len(l.bytes)), size: uint16(len(lit)), slot: slot, depth: depth, mask: ^uint64(0)}
 	l.bytes = append(l.bytes, lit...)
-	st := step{lit: l.bytes[from:len(l.bytes):len(l.bytes)], slot: slot, depth: depth}
-	var word [16]byte
+	var word [8]byte
 	copy(word[:], lit)
 	st.lo = binary.LittleEndian.Uint64(word[:])
-	st.hi, st.mask = st.lo, ^uint64(0)
-	switch n := len(lit); {
-	case n < 8:
+	st.hi = st.lo
+	if n := len(lit); n < 8 {
 		st.mask >>= 8 * (8 - n)
-	case n <= 16:
+	} else {
+		st.last = uint16(n - 8)
 		st.hi = binary.LittleEndian.Uint64(lit[n-8:])
 	}
-	*link = uint16(len(l.steps))
-	l.steps = append(l.steps, st)
-	return int(*link)
+	*link = uint8(l.size)
+	l.steps[l.size] = st
+	l.size++
+	return *link
 }

@@ -105,6 +105,7 @@ func TestLayoutsSideBySide(t *testing.T) {
 		}
 		docs = append(docs, doc+`,"page":"/"}`)
 	}
+	docs = append(docs, `{"ts": 1}`, `{"ts":1}`, "{\"ts\":1}\n", `{"ts":  1}`) // alike at first
 	teach(t, s, docs)
 	if n := hits(s, docs); n != len(docs) {
 		t.Errorf("%d of %d layouts known after one round", n, len(docs))
@@ -118,8 +119,15 @@ func TestLayoutsRecover(t *testing.T) {
 	for i := range 3 * fullMisses {
 		teach(t, s, []string{fmt.Sprintf(`{"k%d":1,"ts":2}`, i)})
 	}
-	if len(s.known.steps) > maxSteps || len(s.known.bytes) > maxLiteral {
-		t.Errorf("%d steps and %d bytes of literals remembered", len(s.known.steps), len(s.known.bytes))
+	if s.known.size > maxSteps || len(s.known.bytes) > maxLiteral {
+		t.Errorf("%d steps and %d bytes of literals remembered", s.known.size, len(s.known.bytes))
+	}
+	first := 0
+	for at := s.known.steps[0].next; at != 0; at = s.known.steps[at].other {
+		first++
+	}
+	if first > maxOthers {
+		t.Errorf("%d steps to try for every document, the bound is %d", first, maxOthers)
 	}
 	for range 2 * fullMisses {
 		teach(t, s, []string{click})

@@ -8,9 +8,9 @@ import (
 )
 
 // Strings and numbers, eight bytes at a time. A word is loaded little-endian,
-// so the lowest flagged byte is the first in the document. The tests for
-// "byte is zero" and "byte is less than n" may flag a byte wrongly only above
-// one that is flagged rightly, because that is where their borrow comes from;
+// so the lowest flagged byte is the first in the document. Subtracting from
+// all bytes at once may flag a byte wrongly only above one that is flagged
+// rightly, because that is where the borrow comes from, and adding likewise;
 // the lowest flag is therefore exact.
 
 const (
@@ -20,10 +20,12 @@ const (
 
 // special flags the bytes of w that end the plain part of a string: the
 // quote, the backslash, control characters, and everything beyond ASCII.
+// Flipping bit 1 swaps the quote (0x22) with the blank (0x20) and keeps the
+// control characters together, so that both are what lies below 0x21. Bytes
+// of 0x80 and more keep their high bit through one subtraction or the other.
 func special(w uint64) uint64 {
-	quote := w ^ ones*'"'
-	slash := w ^ ones*'\\'
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w | w) & highs
+	quote, slash := w^ones*0x02, w^ones*'\\'
+	return ((quote - ones*0x21) | (slash - ones)) & highs
 }
 
 // nondigit flags the bytes of w that are no decimal digit.

@@ -1,6 +1,9 @@
 package event
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // A Unit says how a time is written in an event.
 type Unit uint8
@@ -93,6 +96,13 @@ func plainInt(b []byte) (int64, bool) {
 		return 0, false
 	}
 	var n int64
+	for len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b)
+		if nondigit(w) != 0 {
+			return 0, false
+		}
+		n, b = n*1e8+eightDigits(w), b[8:]
+	}
 	for _, c := range b {
 		if c -= '0'; c > 9 {
 			return 0, false
@@ -103,6 +113,15 @@ func plainInt(b []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
+}
+
+// eightDigits is the number that eight ASCII digits make, the first of them
+// in the lowest byte: neighbours are joined to pairs, then fours, then eight.
+func eightDigits(w uint64) int64 {
+	w -= ones * '0'
+	w = (w*10 + w>>8) & 0x00ff00ff00ff00ff
+	w = (w*100 + w>>16) & 0x0000ffff0000ffff
+	return int64((w*10000 + w>>32) & 0xffffffff)
 }
 
 // decimalTime reads any number and shifts it by 10^shift to milliseconds.

@@ -45,9 +45,10 @@ func (v Value) Float() (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	// Both the digits and the power of ten exact, one rounding: Clinger's
-	// case, which coordinates and prices are.
-	if d.exact && d.digits < 1<<53 && -22 <= d.exp && d.exp <= 22 {
+	// The digits and the power of ten are exact, and there is one rounding:
+	// Clinger's case, which coordinates and prices are. Digits below 2^53 are
+	// all there are, since a number of more than 18 has the first 18 here.
+	if d.digits < 1<<53 && -22 <= d.exp && d.exp <= 22 {
 		f := float64(d.digits)
 		if d.exp < 0 {
 			f /= tens[-d.exp]
