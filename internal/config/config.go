@@ -11,7 +11,7 @@ package config
 //	doc       one or two sentences for the reference; the first is the flag's help
 //	min, max  inclusive bounds of a number, duration or size; max entries of a list
 //	enum      the accepted words
-//	format    the shape of a text, see formats.go
+//	format    the shape of a text, see values.go
 //	required  the key has to be given
 //	when      "sketch=bloom": the key belongs to entries whose sketch is bloom
 //	short     a bare text in the list stands for an entry with only this key
@@ -75,7 +75,7 @@ type ClickHouse struct {
 	Password       Secret   `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	Cluster        string   `yaml:"cluster" format:"cluster" doc:"Name of a ClickHouse cluster: tables are created ON CLUSTER with Replicated engines. A single server when not given."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
-	InsertTimeout  Duration `yaml:"insert_timeout" default:"30s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, joined with newer ones, are sent again."`
+	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, joined with newer ones, are sent again."`
 	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
 }
 
@@ -97,13 +97,14 @@ type RESP struct {
 
 // Flush describes the rhythm of the sink.
 type Flush struct {
-	Interval Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be."`
+	Interval    Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be."`
+	StopTimeout Duration `yaml:"stop_timeout" default:"15s" min:"1s" max:"10m" doc:"How long the last flush may take when weir is asked to stop; after it exit 75, and what was not flushed is read again."`
 }
 
 // Rollups describes the rhythm of the rollup runner. What it rolls up is said
 // per job.
 type Rollups struct {
-	Interval Duration `yaml:"interval" default:"5s" min:"1s" max:"10m" doc:"Time between two rounds that roll touched windows up. Longer means a longer live tail behind every view, and slower queries."`
+	Interval Duration `yaml:"interval" default:"2s" min:"1s" max:"10m" doc:"Time between two rounds that roll touched windows up. Longer means a longer live tail behind every view, and slower queries."`
 }
 
 // Log describes the log.

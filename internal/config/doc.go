@@ -23,7 +23,7 @@
 // Every problem found is collected, at most [MaxProblems] of them, and
 // returned as one [*Error]; each is one line
 //
-//	weir.yaml:14:13: jobs[0].window: 45s does not divide 1h; try 30s or 1m
+//	weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m
 //
 // # Secrets
 //

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -56,33 +57,70 @@ func (r *reader) document(file string, order int, data []byte, offset map[string
 	return r.section(table(), root.Content[0], "", offset)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var (
+	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
 
-// syntax reports what the YAML parser said. It knows the line at best; the
-// column is where that line's text begins.
+// syntax reports what the YAML parser said, with the best place that can be
+// had: the parser names a line at most, one too few when the grammar and not
+// the spelling is at fault, and none for bytes it cannot read.
 func (r *reader) syntax(data []byte, err error) {
 	message := err.Error()
-	at := &yaml.Node{Line: 1, Column: 1}
+	line, column := 1, 0
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
 		message = message[len(m[0]):]
 		if n, err := strconv.Atoi(m[1]); err == nil {
-			at.Line = n
+			line = n
+			if strings.HasPrefix(message, "did not find expected") {
+				line++
+			}
 		}
 	}
-	lines := strings.Split(string(data), "\n")
-	at.Line = min(max(at.Line, 1), len(lines))
-	line := lines[at.Line-1]
-	at.Column = 1 + len(line) - len(strings.TrimLeft(line, " \t"))
+	lines := bytes.Split(data, []byte("\n"))
+	line = min(max(line, 1), len(lines))
 	remedy := ""
 	switch {
-	case strings.Contains(message, "character that cannot start any token") && strings.Contains(line, "\t"):
-		remedy = "; indent with spaces, not with tabs"
+	case strings.HasPrefix(message, "did not find expected"):
+		remedy = "; look for a bracket or quote left open, or for another indent than above"
 	case strings.Contains(message, "mapping values are not allowed"):
 		remedy = "; a text with a colon and a space in it needs quotes, and keys of one section the same indent"
-	case strings.Contains(message, "did not find expected"):
-		remedy = "; look for a bracket or quote left open, or for a different indent, here or above"
+	case bytes.Contains(lines[line-1], []byte("\t")):
+		remedy = "; indent with spaces, not with tabs"
+	case strings.Contains(message, "character that cannot start any token"):
+		remedy = "; put the text in quotes"
+	case yamlAnchor.MatchString(message):
+		line, column = placeOf(data, bytes.Index(data, []byte("*"+yamlAnchor.FindStringSubmatch(message)[1])))
+		remedy = "; define it above with & or put the text in quotes"
+	case !utf8.Valid(data):
+		line, column = placeOf(data, firstInvalid(data))
+		remedy = "; save the file as UTF-8"
+	case strings.HasPrefix(message, "control characters"):
+		line, column = placeOf(data, bytes.IndexFunc(data, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f }))
 	}
-	r.complain(at, "", "not YAML: %s%s", message, remedy)
+	if column == 0 { // where the line's text begins
+		text := lines[line-1]
+		column = 1 + len(text) - len(bytes.TrimLeft(text, " \t"))
+	}
+	r.complain(&yaml.Node{Line: line, Column: column}, "", "not YAML: %s%s", message, remedy)
+}
+
+// placeOf turns an offset into line and column, both from 1.
+func placeOf(data []byte, offset int) (line, column int) {
+	before := data[:max(offset, 0)]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+// firstInvalid is the offset of the first byte that is not UTF-8.
+func firstInvalid(data []byte) int {
+	for i := 0; i < len(data); {
+		c, size := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
 }
 
 // section reads a mapping. What is missing gets its default only inside lists
@@ -93,7 +131,7 @@ func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]in
 		n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
 	}
 	if n.Kind != yaml.MappingNode {
-		r.complain(n, path, "expected %s with the keys %s, found %s", k.kind, either(names(k.keys)), describe(n))
+		r.complain(n, path, "expected a section (keys %s), found %s", strings.Join(names(k.keys), ", "), describe(n))
 		return nil
 	}
 	values := map[string]any{}

@@ -20,7 +20,7 @@ func AddFlags(fs *pflag.FlagSet) {
 			_ = fs.MarkHidden(k.path)
 			continue
 		}
-		fs.Var(&flag{shown: k.def}, k.path, k.usage())
+		fs.Var(&flagText{shown: k.def}, k.path, k.usage())
 		if k.kind == boolean {
 			fs.Lookup(k.path).NoOptDefVal = "true"
 		}
@@ -40,15 +40,15 @@ func (k *key) usage() string {
 	return fmt.Sprintf("%s%s (`%s`, %s)", firstSentence(k.doc), words, word, k.env())
 }
 
-// A flag holds a text that Load will judge. One type serves all kinds: pflag's
+// A flagText holds a text that Load will judge. One type serves all kinds: pflag's
 // own would refuse a bad value with its own words and its own exit code.
-type flag struct {
+type flagText struct {
 	text  string
 	given bool
 	shown string // the default, for the help
 }
 
-func (f *flag) Set(text string) error {
+func (f *flagText) Set(text string) error {
 	if f.given { // --kafka.brokers a --kafka.brokers b
 		text = f.text + "," + text
 	}
@@ -56,14 +56,14 @@ func (f *flag) Set(text string) error {
 	return nil
 }
 
-func (f *flag) String() string {
+func (f *flagText) String() string {
 	if f.given {
 		return f.text
 	}
 	return f.shown
 }
 
-func (f *flag) Type() string { return "string" }
+func (f *flagText) Type() string { return "string" }
 
 // refused is the flag of a secret. It takes any value and keeps none; an
 // error from Set would make pflag print the value.

@@ -70,7 +70,7 @@ type Dedupe struct {
 // A Measure is one sketch per window and group.
 type Measure struct {
 	Name     string  `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
-	Sketch   string  `yaml:"sketch" required:"true" enum:"hll,bitmap,bloom,geo" doc:"hll counts distinct ids (0.81 % error, 12 KiB at most); bitmap keeps the ids themselves, unsigned integers below 2^32; bloom answers whether an id was seen; geo keeps the last position of each member."`
+	Sketch   string  `yaml:"sketch" required:"true" enum:"hll,bitmap,bloom,geo" doc:"hll, bitmap, bloom or geo. hll counts distinct ids (0.81 % error, 12 KiB at most); bitmap keeps the ids themselves, unsigned integers below 2^32; bloom answers whether an id was seen; geo keeps the last position of each member."`
 	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"JSON path of the id."`
 	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
 	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`

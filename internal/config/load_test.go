@@ -74,11 +74,11 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 		},
 		ClickHouse: ClickHouse{
 			URL: "http://127.0.0.1:8123", Database: "weir", User: "default",
-			ConnectTimeout: minute, InsertTimeout: minute / 2,
+			ConnectTimeout: minute, InsertTimeout: minute / 3,
 		},
 		HTTP:   HTTP{Listen: "127.0.0.1:8686"},
-		Flush:  Flush{Interval: Duration(time.Second)},
-		Rollup: Rollups{Interval: Duration(5 * time.Second)},
+		Flush:  Flush{Interval: Duration(time.Second), StopTimeout: minute / 4},
+		Rollup: Rollups{Interval: Duration(2 * time.Second)},
 		Memory: 2 << 30,
 		Log:    Log{Level: "info", Format: "auto"},
 		Jobs: []Job{{

@@ -94,6 +94,10 @@ func oneLine(s string) string {
 // The distance is Damerau's (insert, delete, replace, swap neighbours), and a
 // third of the letters may differ.
 func nearest(word string, candidates []string) string {
+	const longest = 64 // a key is short; a pasted megabyte is no misspelling
+	if len(word) > longest {
+		return ""
+	}
 	best, bestDistance := "", max(1, len(word)/3)+1
 	for _, c := range candidates {
 		if c == "" {
@@ -108,10 +112,6 @@ func nearest(word string, candidates []string) string {
 
 // distance is the optimal string alignment distance of two short words.
 func distance(a, b string) int {
-	const longest = 64 // a key is short; a pasted megabyte is no misspelling
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(b)+1)

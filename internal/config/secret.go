@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 )
@@ -32,6 +33,13 @@ func (s Secret) Reveal() string {
 
 // IsSet reports whether there is a value.
 func (s Secret) IsSet() bool { return s.text != nil }
+
+// Key128 makes a key of 16 bytes of the value, whatever its length: the first
+// half of its SHA-256.
+func (s Secret) Key128() [16]byte {
+	sum := sha256.Sum256([]byte(s.Reveal()))
+	return [16]byte(sum[:16])
+}
 
 const masked = "***"
 

@@ -71,6 +71,7 @@ func (v *validator) connections() {
 	sasl := k.SASL
 	password := sasl.PasswordFile != "" || v.origins.Of("kafka.sasl.password").Source == FromEnv
 	switch {
+	case v.broken("kafka.sasl"):
 	case sasl.Mechanism == "" && (sasl.User != "" || password):
 		v.complain("kafka.sasl", "a user or password without a mechanism; add mechanism: plain, scram-sha-256 or scram-sha-512")
 	case sasl.Mechanism != "" && sasl.User == "":
@@ -83,9 +84,9 @@ func (v *validator) connections() {
 		v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
 	}
 
-	// When partitions move, what was read has to be flushed within the
-	// session: 7 s of 10 (see docs on hand-over). An interval beyond half the
-	// session would leave too much for that moment.
+	// When partitions move, what was read has to be flushed within about two
+	// thirds of the session. An interval beyond half the session would leave
+	// too much for that moment.
 	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
 		at := "flush.interval"
 		if v.origins.Of(at).Source == FromDefault {

@@ -7,12 +7,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"weir/event"
+	"weir/sketches/bloom"
 )
 
 // job judges one job. Its values are each of the right shape already.
 func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
+	v.paths(path, j)
+	v.filters(path, j)
 
 	if n := j.Chunk; n&(n-1) != 0 {
 		below := 1 << (bits.Len(uint(n)) - 1)
@@ -73,15 +78,18 @@ func (v *validator) windows(path string, j *Job) {
 		longest = r.Window
 	}
 	if least := longest + j.Lateness + day; j.Keep < least {
-		v.complain(path+".keep", "%s is too short to make the rollups again: at least %s (the longest rollup %s + lateness %s + 1d)", j.Keep, least, longest, j.Lateness)
+		v.complain(path+".keep", "%s is too short to make the rollups again; at least %s (the longest rollup %s + lateness %s + 1d)", j.Keep, wholeDays(least), longest, j.Lateness)
 	}
 	for i := 0; i+1 < len(j.Rollups); i++ {
 		r, next := j.Rollups[i], j.Rollups[i+1].Window
 		if least := next + j.Lateness + day; r.Keep != 0 && r.Keep < least {
-			v.complain(fmt.Sprintf("%s.rollups[%d].keep", path, i), "%s is too short to make %s from these rows: at least %s (%s + lateness %s + 1d)", r.Keep, next, least, next, j.Lateness)
+			v.complain(fmt.Sprintf("%s.rollups[%d].keep", path, i), "%s is too short to make %s from these rows; at least %s (%s + lateness %s + 1d)", r.Keep, next, wholeDays(least), next, j.Lateness)
 		}
 	}
 }
+
+// wholeDays rounds up to what a person would write.
+func wholeDays(d Duration) Duration { return (d + day - 1) / day * day }
 
 // tryDivisors suggests the next shorter and longer usual window that divides
 // every rollup.
@@ -169,27 +177,97 @@ func cmpOr(s, other string) string {
 	return s
 }
 
-// tables: no two jobs may want a table or view of the same name.
+// paths: a field cannot be a value and hold other fields.
+func (v *validator) paths(path string, j *Job) {
+	type use struct{ at, field string }
+	uses := []use{{"time.field", j.Time.Field}}
+	for i, w := range j.Where {
+		uses = append(uses, use{fmt.Sprintf("where[%d].field", i), w.Field})
+	}
+	for i, c := range j.By {
+		at := fmt.Sprintf("by[%d]", i)
+		if c.Field != "" {
+			uses = append(uses, use{at, c.Field})
+		}
+		if c.Geohash != nil {
+			uses = append(uses, use{at + ".geohash.lon", c.Geohash.Lon}, use{at + ".geohash.lat", c.Geohash.Lat})
+		}
+	}
+	if j.Dedupe != nil {
+		uses = append(uses, use{"dedupe.field", j.Dedupe.Field})
+	}
+	for i, m := range j.Measures {
+		at := fmt.Sprintf("measures[%d].", i)
+		if m.Sketch == "geo" {
+			uses = append(uses, use{at + "member", m.Member}, use{at + "lon", m.Lon}, use{at + "lat", m.Lat})
+		} else {
+			uses = append(uses, use{at + "field", m.Field})
+		}
+	}
+	distinct := map[string]bool{}
+	for _, u := range uses {
+		distinct[u.field] = true
+	}
+	if len(distinct) > event.MaxPaths {
+		v.complain(path, "reads %d different fields; at most %d", len(distinct), event.MaxPaths)
+	}
+	for _, u := range uses {
+		for i := range len(u.field) {
+			if outer := u.field[:i]; u.field[i] == '.' && distinct[outer] {
+				v.complain(path+"."+u.at, "%s leads through %s, which this job reads as a value; one of them cannot be right", u.field, outer)
+				break
+			}
+		}
+	}
+}
+
+// filters: a Bloom filter has at most 2^32 bits, and a few of them have to
+// fit into memory.
+func (v *validator) filters(path string, j *Job) {
+	judge := func(at string, capacity int, rate float64, what string) {
+		bits, err := bloom.Bits(capacity, rate)
+		switch bytes := Size(bits / 8); {
+		case err != nil:
+			v.complain(at, "%d ids at an error of %v need more than 2^32 bits; take fewer or a larger error", capacity, rate)
+		case bytes > v.cfg.Memory/4:
+			v.complain(at, "%d ids at an error of %v are %dMiB per %s, more than a quarter of memory (%s); take fewer or a larger error", capacity, rate, bytes>>20, what, v.cfg.Memory)
+		}
+	}
+	for i, m := range j.Measures {
+		if m.Sketch == "bloom" {
+			judge(fmt.Sprintf("%s.measures[%d].capacity", path, i), m.Capacity, m.Error, "window and group")
+		}
+	}
+	if j.Dedupe != nil {
+		judge(path+".dedupe", j.Chunk, j.Dedupe.Error, "chunk")
+	}
+}
+
+// tables: no two jobs, and no two parts of one, may want a table or view of
+// the same name.
 func (v *validator) tables() {
-	taken := map[string]string{} // table → path of the job
+	owner := map[string]string{} // of a table: the path of its job
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := fmt.Sprintf("jobs[%d]", i)
-		if j.Name == "" {
+		if v.broken(path) {
 			continue
 		}
 		for _, table := range j.tables() {
-			switch first := taken[table]; {
-			case first == "":
-				taken[table] = path
+			first := owner[table]
+			if first == "" {
+				owner[table] = path
+				continue
+			}
+			switch {
 			case first == path: // a geo measure called state
-				v.complain(path, "two parts of the job want the table %s; rename the measure", table)
+				v.complain(path+".measures", "a measure's view would be called %s like another table of the job; rename the measure", table)
 			case table == j.Name+"_state":
-				v.complain(path+".name", "%s is the name of %s already; choose another", j.Name, first)
-				return
+				v.complain(path+".name", "%s is the name of %s already; choose another name", j.Name, first)
 			default:
 				v.complain(path+".name", "%s would want the table %s, which %s has; choose another name", j.Name, table, first)
 			}
+			break // one complaint says it all
 		}
 	}
 }

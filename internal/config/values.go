@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/event"
 )
 
 // check judges the text of one value, wherever it was written, and returns it
@@ -165,7 +167,7 @@ func nameLike(s string) string {
 
 // checkPath: names of nested keys with dots between them.
 func checkPath(s string) error {
-	const deepest = 32
+	const deepest = event.MaxDepth - 1
 	parts := strings.Split(s, ".")
 	if slices.Contains(parts, "") {
 		return fmt.Errorf("%q is no path; write the key, or nested keys with a dot between them, such as geo.country", s)

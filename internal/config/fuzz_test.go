@@ -1,0 +1,116 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/event"
+	"weir/window"
+)
+
+// FuzzLoad: whatever stands in the file, Load either returns a configuration
+// that the parts it is for accept and that survives being printed, or a list
+// of problems, each on a line of its own with its place. It never panics.
+//
+// Its seeds are every case of the golden messages and every valid file.
+func FuzzLoad(f *testing.F) {
+	for _, c := range readBadCases(f) {
+		f.Add([]byte(c.yaml))
+	}
+	f.Add([]byte(full))
+	for _, file := range []string{"../../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, origins, err := Load(Options{File: "weir.yaml", Data: data, NoSecrets: true})
+		if err != nil {
+			var list *Error
+			if !errors.As(err, &list) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			if len(list.Problems) == 0 || len(list.Problems) > MaxProblems {
+				t.Fatalf("%d problems", len(list.Problems))
+			}
+			lines := strings.Split(err.Error(), "\n")
+			for i, got := range lines {
+				if last := i == len(lines)-1 && list.More > 0; !last && !line.MatchString(got) {
+					t.Errorf("%q is not of the form file:line:col: path: problem", got)
+				}
+			}
+			return
+		}
+		accepted(t, cfg)
+		var out bytes.Buffer
+		if err := Print(&out, cfg, origins); err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := Load(Options{File: "printed.yaml", Data: out.Bytes(), NoSecrets: true})
+		if err != nil {
+			t.Fatalf("printed form:\n%v\n%s", err, out.String())
+		}
+		if diff := cmp.Diff(cfg, again, cmp.AllowUnexported(Secret{})); diff != "" {
+			t.Errorf("printed form: -before +after\n%s\n%s", diff, out.String())
+		}
+	})
+}
+
+// accepted holds a valid configuration against what the core accepts: nothing
+// that passes here may be refused later, without file and line.
+func accepted(t *testing.T, cfg *Config) {
+	t.Helper()
+	for _, j := range cfg.Jobs {
+		ms := func(d Duration) event.Time { return event.Time(d / 1e6) }
+		unit, err := event.ParseUnit(j.Time.Unit)
+		if err != nil {
+			t.Error(err)
+		}
+		spec := &window.Spec{
+			Job: j.Name, Version: j.Version, TimeField: j.Time.Field, TimeUnit: unit,
+			Window: ms(j.Window), Lateness: ms(j.Lateness), Skew: ms(j.Skew), Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+		}
+		paths := map[string]bool{j.Time.Field: true}
+		for _, c := range j.By {
+			column := window.Column{Name: c.Name, Path: c.Field}
+			if g := c.Geohash; g != nil {
+				column.Lon, column.Lat, column.Precision = g.Lon, g.Lat, g.Precision
+			}
+			paths[column.Path], paths[column.Lon], paths[column.Lat] = true, true, true
+			spec.By = append(spec.By, column)
+		}
+		for _, w := range j.Where {
+			paths[w.Field] = true
+		}
+		for _, m := range j.Measures {
+			kind, ok := window.ParseKind(m.Sketch)
+			if !ok {
+				t.Errorf("sketch %s is unknown to window", m.Sketch)
+			}
+			paths[m.Field], paths[m.Member], paths[m.Lon], paths[m.Lat] = true, true, true, true
+			spec.Measures = append(spec.Measures, window.Measure{Name: m.Name, Kind: kind, Path: m.Field + m.Member, Capacity: m.Capacity, Error: m.Error, Lon: m.Lon, Lat: m.Lat})
+		}
+		if d := j.Dedupe; d != nil {
+			paths[d.Field] = true
+			spec.Dedupe = &window.Dedupe{Path: d.Field, Error: d.Error}
+		}
+		if err := spec.Validate(); err != nil {
+			t.Error(err)
+		}
+		delete(paths, "")
+		var list []string
+		for path := range paths {
+			list = append(list, path)
+		}
+		if _, err := event.NewScanner(list); err != nil {
+			t.Error(err)
+		}
+	}
+}

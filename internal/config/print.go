@@ -1,0 +1,92 @@
+package config
+
+import (
+	"io"
+	"reflect"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Print writes the effective configuration as YAML, each value with the place
+// it comes from as a comment. Secrets appear as ***. Without secrets, what is
+// printed loads to the same configuration.
+func Print(w io.Writer, c *Config, o *Origins) error {
+	p := printer{o}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(p.section(table(), reflect.ValueOf(c).Elem(), "")); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+type printer struct{ origins *Origins }
+
+// section prints what is set: keys without value and without default say
+// nothing and are left out.
+func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	chosen := func(w when) bool {
+		if w.sibling == "" {
+			return true
+		}
+		return w.holds(v.FieldByIndex(k.child(w.sibling).goes).String())
+	}
+	for _, c := range k.keys {
+		value := v.FieldByIndex(c.goes)
+		if !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional) {
+			continue
+		}
+		if printed := p.value(c, value, join(path, c.name)); printed != nil {
+			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: c.name}, printed)
+		}
+	}
+	if len(node.Content) == 0 && path != "" {
+		return nil
+	}
+	return node
+}
+
+func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch k.kind {
+	case section:
+		return p.section(k, v, path)
+	case sections:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			list.Content = append(list.Content, p.section(k, v.Index(i), path+"["+strconv.Itoa(i)+"]"))
+		}
+		return list
+	}
+	comment := p.origins.Of(path).String()
+	if k.kind != texts {
+		node := scalarNode(k, v)
+		node.LineComment = comment
+		return node
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, LineComment: comment}
+	for i := range v.Len() {
+		list.Content = append(list.Content, scalarNode(k, v.Index(i)))
+	}
+	return list
+}
+
+func scalarNode(k *key, v reflect.Value) *yaml.Node {
+	node := new(yaml.Node)
+	switch k.kind {
+	case text, texts:
+		if secret, ok := v.Interface().(Secret); ok {
+			node.SetString(secret.String())
+			return node
+		}
+		node.SetString(v.String())
+		_ = node.Encode(v.String()) // quotes what would read as something else
+	default:
+		_ = node.Encode(v.Interface())
+	}
+	return node
+}

@@ -1,0 +1,310 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// other is a valid value for a leaf that is not its default.
+func other(t *testing.T, k *key) string {
+	t.Helper()
+	byFormat := map[string]string{
+		"address": "elsewhere:1", "topic": "elsewhere", "url": "https://elsewhere:1", "identifier": "elsewhere",
+		"cluster": "elsewhere", "listen": "localhost:1",
+	}
+	switch {
+	case len(k.enum) > 0:
+		for _, word := range k.enum {
+			if word != k.def && word != "" {
+				return word
+			}
+		}
+	case k.kind == boolean:
+		return "true"
+	case k.kind == duration, k.kind == size, k.kind == integer:
+		return k.max
+	case byFormat[k.format] != "":
+		return byFormat[k.format]
+	case k.kind == text && k.format == "":
+		return "elsewhere"
+	}
+	t.Fatalf("no other value for %s; teach this test one", k.path)
+	return ""
+}
+
+// reach returns the field of a leaf.
+func reach(c *Config, path string) reflect.Value {
+	v, k := reflect.ValueOf(c).Elem(), table()
+	for name := range strings.SplitSeq(path, ".") {
+		k = k.child(name)
+		v = v.FieldByIndex(k.goes)
+	}
+	return v
+}
+
+// loadOne is Load without the rules between values, for tests that change one
+// value at a time.
+func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	var ps problems
+	origins := &Origins{places: map[string]Origin{}}
+	fromEnv, secrets := envTexts(env, origins, &ps)
+	flags := flagTexts(fs, origins.places, &ps)
+	cfg, err := merge(nil, fromEnv, flags)
+	if err == nil {
+		err = ps.err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &validator{cfg: cfg, origins: origins}
+	v.secrets(secrets, false)
+	return cfg, origins
+}
+
+// TestEveryLeafIsBound sets each value once by its variable and once by its
+// flag and looks for it in the struct: the mistake viper makes easiest is a
+// key that nothing reads.
+func TestEveryLeafIsBound(t *testing.T) {
+	seen := map[string]string{}
+	defaults, _ := loadOne(t, nil, nil)
+	for _, k := range table().leaves() {
+		if first := seen[k.env()]; first != "" {
+			t.Errorf("%s and %s share the variable %s", first, k.path, k.env())
+		}
+		seen[k.env()] = k.path
+
+		value := other(t, k)
+		cfg, origins := loadOne(t, []string{k.env() + "=" + value}, nil)
+		if reflect.DeepEqual(reach(cfg, k.path).Interface(), reach(defaults, k.path).Interface()) {
+			t.Errorf("%s=%s changes nothing", k.env(), value)
+		}
+		if got := origins.Of(k.path).String(); got != k.env() {
+			t.Errorf("%s=%s: origin %s", k.env(), value, got)
+		}
+		if k.secret != "" {
+			continue
+		}
+		byFlag, origins := loadOne(t, nil, []string{"--" + k.path + "=" + value})
+		if got, want := reach(byFlag, k.path).Interface(), reach(cfg, k.path).Interface(); !reflect.DeepEqual(got, want) {
+			t.Errorf("--%s=%s: got %v, by variable %v", k.path, value, got, want)
+		}
+		if got := origins.Of(k.path).String(); got != "--"+k.path {
+			t.Errorf("--%s=%s: origin %s", k.path, value, got)
+		}
+	}
+	if len(seen) < 30 {
+		t.Errorf("only %d leaves", len(seen))
+	}
+}
+
+// TestDefaultsAreValid: what a tag gives as default, its own rules accept.
+func TestDefaultsAreValid(t *testing.T) {
+	var walk func(k *key)
+	walk = func(k *key) {
+		for _, c := range k.keys {
+			walk(c)
+		}
+		if k.def == "" {
+			return
+		}
+		got, err := k.checkAll(k.def)
+		if err != nil {
+			t.Errorf("default of %s: %v", k.path, err)
+		}
+		if k.kind != texts && got != k.def {
+			t.Errorf("default of %s: %s, in canonical form %s", k.path, k.def, got)
+		}
+	}
+	walk(table())
+}
+
+func TestBooleanFlagNeedsNoValue(t *testing.T) {
+	cfg, _ := loadOne(t, nil, []string{"--resp.read_only"})
+	if !cfg.RESP.ReadOnly {
+		t.Error("--resp.read_only changed nothing")
+	}
+}
+
+func TestFlagHelp(t *testing.T) {
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	help := fs.FlagUsages()
+	for _, want := range []string{"--kafka.brokers list", "WEIR_FLUSH_INTERVAL", `(default "1s")`, "fail or skip"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("%q is not in the help:\n%s", want, help)
+		}
+	}
+	if strings.Contains(help, "clickhouse.password ") {
+		t.Errorf("the help offers a flag for a secret:\n%s", help)
+	}
+}
+
+func TestMisspeltVariableIsAWarning(t *testing.T) {
+	_, origins := mustLoad(t, Options{NoJobs: true, Env: []string{
+		"WEIR_KAFKA_BROKER=a:1", "WEIR_SERVICE_HOST=10.0.0.1", "WEIR_CONFIG=x", "WEIR_KAFKA_GROUP=g", "WEIRD=1", "garbage",
+	}})
+	want := []string{"WEIR_KAFKA_BROKER: no key of this name; did you mean WEIR_KAFKA_BROKERS?"}
+	if diff := cmp.Diff(want, origins.Warnings); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	const data = `
+kafka: {sasl: {mechanism: plain, user: weir, password_file: testdata/secret}}
+clickhouse: {password_file: testdata/secret}
+jobs:
+  - {name: a, topic: a, time: {field: ts}, window: 1m, hash_key_file: testdata/secret}
+`
+	const key = "sixteen bytes it is"
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/key", []byte(key+"\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		File: "weir.yaml", Data: []byte(strings.Replace(data, "hash_key_file: testdata/secret", "hash_key_file: "+dir+"/key", 1)),
+		Env: []string{"WEIR_CLICKHOUSE_PASSWORD=from-env", "WEIR_HTTP_TOKEN=tok"},
+	}
+	cfg, origins := mustLoad(t, o)
+	for _, s := range []struct {
+		name, want string
+		got        Secret
+	}{
+		{"from a file, line break cut", "hunter2", cfg.Kafka.SASL.Password},
+		{"the environment wins", "from-env", cfg.ClickHouse.Password},
+		{"environment alone", "tok", cfg.HTTP.Token},
+		{"not given", "", cfg.RESP.Password},
+		{"hash key", key, cfg.Jobs[0].HashKey},
+	} {
+		if s.got.Reveal() != s.want || s.got.IsSet() != (s.want != "") {
+			t.Errorf("%s: %q, want %q", s.name, s.got.Reveal(), s.want)
+		}
+	}
+
+	// Whatever prints the configuration, no secret is in it.
+	type hidden struct{ cfg *Config }
+	var out bytes.Buffer
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} { // vet would refuse half of them
+		fmt.Fprintf(&out, format, *cfg)
+		fmt.Fprintf(&out, format, cfg.HTTP.Token)
+	}
+	fmt.Fprintf(&out, "%v %+v %#v", hidden{cfg}, struct{ secret Secret }{cfg.HTTP.Token}, struct{ secret Secret }{cfg.HTTP.Token})
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "cfg", cfg, "token", cfg.HTTP.Token)
+	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "cfg", cfg, "token", cfg.HTTP.Token)
+	asJSON, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := yaml.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Write(asJSON)
+	out.Write(asYAML)
+	if err := Print(&out, cfg, origins); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"hunter2", "from-env", "tok\"", key} {
+		if strings.Contains(out.String(), secret) {
+			t.Errorf("%q was printed:\n%s", secret, out.String())
+		}
+	}
+	if !strings.Contains(out.String(), masked) {
+		t.Error("a masked secret should show as ***")
+	}
+
+	o.Data = []byte(data + "http: {token_file: not/there}\n")
+	o.NoSecrets = true
+	if cfg, _ := mustLoad(t, o); cfg.Kafka.SASL.Password.IsSet() || cfg.ClickHouse.Password.Reveal() != "from-env" {
+		t.Error("NoSecrets: want no file read, and the environment still taken")
+	}
+}
+
+func TestKey128(t *testing.T) {
+	a, b := NewSecret("one secret of some length").Key128(), NewSecret("another secret of some length").Key128()
+	if a == b || a != NewSecret("one secret of some length").Key128() {
+		t.Errorf("keys %x and %x: want different, and the same each time", a, b)
+	}
+}
+
+// TestPrintLoadsAgain: the printed form is a configuration that means the
+// same, and says where each value comes from.
+func TestPrintLoadsAgain(t *testing.T) {
+	o := Options{File: "weir.yaml", Data: []byte(full), Env: []string{"WEIR_WORKERS=3"}}
+	cfg, origins := mustLoad(t, o)
+	var out bytes.Buffer
+	if err := Print(&out, cfg, origins); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/printed.yaml", out.Bytes())
+	again, _ := mustLoad(t, Options{File: "printed.yaml", Data: out.Bytes()})
+	if diff := cmp.Diff(cfg, again, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("-before +after\n%s\n%s", diff, out.String())
+	}
+}
+
+func TestTLSIsOnWhenItsKeysAreGiven(t *testing.T) {
+	for data, want := range map[string]bool{
+		"kafka: {}":                                       false,
+		"kafka: {tls: {ca_file: ca.pem}}":                 true,
+		"kafka: {tls: {enabled: true}}":                   true,
+		"kafka: {tls: {server_name: kafka}}":              true,
+		"kafka: {tls: {enabled: false, ca_file: ca.pem}}": false,
+	} {
+		cfg, _ := mustLoad(t, Options{File: "weir.yaml", Data: []byte(data), NoJobs: true})
+		if cfg.Kafka.TLS.Enabled != want {
+			t.Errorf("%s: enabled %v, want %v", data, cfg.Kafka.TLS.Enabled, want)
+		}
+	}
+}
+
+// TestExampleIsThePresets: the example at the root of the repository counts
+// what weir up counts, so that what the README shows holds for both.
+func TestExampleIsThePresets(t *testing.T) {
+	example, _ := mustLoad(t, Options{File: "../../weir.yaml"})
+	presets, _ := mustLoad(t, Options{Presets: Presets()})
+	if diff := cmp.Diff(presets, example, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("-presets +weir.yaml\n%s", diff)
+	}
+}
+
+func TestPresetsJoinAFile(t *testing.T) {
+	data := []byte("kafka: {group: g}\njobs: [{name: mine, topic: t, time: {field: ts}, window: 45s, rollups: [1m]}]")
+	_, _, err := Load(Options{File: "my.yaml", Data: data, Presets: Presets()})
+	if err == nil || err.Error() != "my.yaml:2:58: jobs[2].window: 45s does not divide 1m; try 30s or 1m" {
+		t.Errorf("got %v; want the third job's window refused at its place", err)
+	}
+	if _, _, err := Load(Options{Presets: []string{"weather"}}); err == nil || err.Error() != `no preset "weather"; there are clicks or locations` {
+		t.Errorf("unknown preset: got %v", err)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	_, _, err := Load(Options{File: "not/there.yaml"})
+	if err == nil || err.Error() != "configuration open not/there.yaml: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHugeFile(t *testing.T) {
+	_, _, err := Load(Options{File: "weir.yaml", Data: bytes.Repeat([]byte("#\n"), maxDocument)})
+	if err == nil || !strings.HasPrefix(err.Error(), "weir.yaml:1:1: 2097152 bytes are too many") {
+		t.Errorf("got %v", err)
+	}
+}

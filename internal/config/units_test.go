@@ -1,0 +1,109 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"testing/quick"
+	"time"
+)
+
+func TestParseDuration(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		want  time.Duration
+		shown string
+	}{
+		{"0", 0, "0s"}, {"0s", 0, "0s"}, {"0d", 0, "0s"},
+		{"1ns", 1, "1ns"}, {"250us", 250 * time.Microsecond, "250us"}, {"1500ms", 1500 * time.Millisecond, "1500ms"},
+		{"30s", 30 * time.Second, "30s"}, {"60s", time.Minute, "1m"}, {"90s", 90 * time.Second, "90s"},
+		{"1h30m", 90 * time.Minute, "90m"}, {"24h", 24 * time.Hour, "1d"}, {"36h", 36 * time.Hour, "36h"},
+		{"7d", 168 * time.Hour, "7d"}, {"2w", 336 * time.Hour, "14d"}, {"1w1d1h1m1s", 694861 * time.Second, "694861s"},
+		{" 5 m ", 5 * time.Minute, "5m"},
+		{"106751d", 106751 * 24 * time.Hour, "106751d"},
+	} {
+		got, err := ParseDuration(tc.text)
+		if err != nil || time.Duration(got) != tc.want || got.String() != tc.shown {
+			t.Errorf("%q: %v (%s), %v; want %v (%s)", tc.text, time.Duration(got), got, err, tc.want, tc.shown)
+		}
+	}
+	for _, tc := range []struct{ text, want string }{
+		{"", "is no duration"}, {"s", "is no duration"}, {"1", "has no unit"}, {"1s2", "is no duration"}, {"-1s", "is no duration"},
+		{"1.5h", "is no duration"}, {"1S", "is no duration"}, {"1M", "is no duration"}, {"1month", "is no duration"}, {"+1s", "is no duration"},
+		{"106752d", "longer than 292 years"}, {"99999999999999999999s", "longer than 292 years"}, {"106751d1d", "longer than 292 years"},
+		{"1s ", ""}, {"1 s", ""}, {"1m 1s", "is no duration"}, {"1s\x00", "is no duration"},
+	} {
+		_, err := ParseDuration(tc.text)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q: %v; want %q", tc.text, err, tc.want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		want  int64
+		shown string
+	}{
+		{"0", 0, "0B"}, {"1B", 1, "1B"}, {"64MiB", 64 << 20, "64MiB"}, {"1gib", 1 << 30, "1GiB"}, {"1 GiB", 1 << 30, "1GiB"},
+		{"1024MiB", 1 << 30, "1GiB"}, {"1500kB", 1500000, "1500KB"}, {"2TB", 2e12, "1953125000KiB"}, {"8388607TiB", 8388607 << 40, "8388607TiB"},
+	} {
+		got, err := ParseSize(tc.text)
+		if err != nil || int64(got) != tc.want || got.String() != tc.shown {
+			t.Errorf("%q: %d (%s), %v; want %d (%s)", tc.text, got, got, err, tc.want, tc.shown)
+		}
+	}
+	for _, tc := range []struct{ text, want string }{
+		{"", "is no size"}, {"64", "has no unit"}, {"64M", "is no size"}, {"1GiB1MiB", "is no size"}, {"-1B", "is no size"},
+		{"8388608TiB", "more than"}, {"1.5GiB", "is no size"},
+	} {
+		if _, err := ParseSize(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q: %v; want %q", tc.text, err, tc.want)
+		}
+	}
+}
+
+// TestUnitsRoundTrip: what is printed reads as what it was.
+func TestUnitsRoundTrip(t *testing.T) {
+	durations := func(n int64) bool {
+		d := Duration(n & (1<<63 - 1))
+		back, err := ParseDuration(d.String())
+		return err == nil && back == d
+	}
+	sizes := func(n int64) bool {
+		s := Size(n & (1<<63 - 1))
+		back, err := ParseSize(s.String())
+		return err == nil && back == s
+	}
+	if err := quick.Check(durations, nil); err != nil {
+		t.Error(err)
+	}
+	if err := quick.Check(sizes, nil); err != nil {
+		t.Error(err)
+	}
+	for shift := range 63 {
+		if !durations(1<<shift) || !sizes(1<<shift) {
+			t.Errorf("2^%d does not survive", shift)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"", "brokers", "group", "session", "flush"}
+	for word, want := range map[string]string{
+		"brokerz": "brokers", "borkers": "brokers", "Brokers": "brokers", "sesion": "session", "grou": "group", "gruop": "group",
+		"zebra": "", "": "", "b": "", "fl": "", strings.Repeat("brokers", 100): "",
+	} {
+		if got := nearest(word, words); got != want {
+			t.Errorf("nearest(%.20q) = %q, want %q", word, got, want)
+		}
+	}
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"ab", "ba", 1}, {"kitten", "sitting", 3}, {"abc", "abc", 0}} {
+		if got := distance(tc.a, tc.b); got != tc.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
