@@ -3,6 +3,7 @@ package hll
 import (
 	"fmt"
 	"math/bits"
+	"unsafe"
 )
 
 // Keyed is a Pool whose sketches are found by a 64-bit key hash: one sketch
@@ -21,11 +22,7 @@ type slot struct {
 	number uint32 // of the sketch, plus one; 0 for a free slot
 }
 
-const (
-	slotsMin   = 64
-	slotBytes  = 16
-	keyedBytes = poolBytes + 24 + 8
-)
+const slotsMin = 64
 
 // Len is the number of keys.
 func (k *Keyed) Len() int { return k.pool.Len() }
@@ -147,5 +144,6 @@ func (k *Keyed) Reset() {
 
 // Bytes is the memory held, index included.
 func (k *Keyed) Bytes() int {
-	return keyedBytes - poolBytes + cap(k.slots)*slotBytes + k.pool.Bytes()
+	own := unsafe.Sizeof(*k) - unsafe.Sizeof(k.pool)
+	return int(own) + cap(k.slots)*int(unsafe.Sizeof(slot{})) + k.pool.Bytes()
 }

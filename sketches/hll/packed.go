@@ -84,10 +84,3 @@ func packedHistogram(b []byte) (h histogram) {
 	}
 	return h
 }
-
-// maxPacked raises each register of d to that of the packed ones.
-func maxPacked(d *registers, b []byte) {
-	var s registers
-	s.unpack(b)
-	maxInto(d, &s)
-}

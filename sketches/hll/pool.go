@@ -1,6 +1,9 @@
 package hll
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // A line is one sketch of a Pool: a cache line without pointers. As long as
 // no more than 15 registers are set it holds them itself; after that it only
@@ -262,16 +265,10 @@ func (p *Pool) Reset() {
 
 // Bytes is the memory the Pool holds, in use or kept for reuse.
 func (p *Pool) Bytes() int {
-	n := poolBytes + 8*cap(p.chunks) + len(p.chunks)*chunkBytes
-	n += 8*cap(p.dense) + len(p.dense)*Registers + cap(p.hists)*histogramBytes
+	n := int(unsafe.Sizeof(*p)) + 8*cap(p.chunks) + len(p.chunks)*int(unsafe.Sizeof(chunk{}))
+	n += 8*cap(p.dense) + len(p.dense)*Registers + cap(p.hists)*int(unsafe.Sizeof(histogram{}))
 	for i := range p.tables {
 		n += p.tables[i].bytes()
 	}
 	return n
 }
-
-const (
-	chunkBytes     = linesPerChunk * 64
-	histogramBytes = 64 * 2
-	poolBytes      = 8 + 24 + classes*shelfBytes + 24 + 24 + 8 + 8
-)

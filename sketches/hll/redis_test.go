@@ -103,7 +103,7 @@ func (m *mirror) count(names ...string) {
 	if len(names) == 1 {
 		n, _, err = m.key(names[0]).Count()
 	} else {
-		n, err = CountUnion(list...)
+		n, err = CountStrings(list...)
 	}
 	m.same(m.srv.Do(m.t, args...), int64(n), err, "PFCOUNT %v", names)
 }

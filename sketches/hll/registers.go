@@ -37,17 +37,3 @@ func (d *registers) histogram() (h histogram) {
 	}
 	return h
 }
-
-// maxInto raises each register of d to that of s. It works on eight registers
-// at a time: ranks are below 128, so the top bit of a byte is free to hold the
-// outcome of its comparison.
-func maxInto(d, s *registers) {
-	const top = 0x8080808080808080
-	for i := 0; i < Registers; i += 8 {
-		a := binary.LittleEndian.Uint64(d[i : i+8])
-		b := binary.LittleEndian.Uint64(s[i : i+8])
-		ge := ((a | top) - b) & top // where a >= b
-		keep := ge - ge>>7          // 0x7f there
-		binary.LittleEndian.PutUint64(d[i:i+8], b^((a^b)&keep))
-	}
-}

@@ -14,8 +14,6 @@ type board [tableMax]entry
 const (
 	classes     = 7 // 32, 64, … 2,048 entries
 	classMin    = 32
-	shelfBytes  = 24 + 8 + 24
-	boardBytes  = tableMax * 4
 	boardTables = tableMax / classMin // of class 0
 )
 
@@ -57,6 +55,7 @@ func (s *shelf) reset() {
 	s.free = s.free[:0]
 }
 
+// bytes is the memory held outside the shelf itself.
 func (s *shelf) bytes() int {
-	return 8*cap(s.boards) + len(s.boards)*boardBytes + 4*cap(s.free)
+	return 8*cap(s.boards) + 4*tableMax*len(s.boards) + 4*cap(s.free)
 }

@@ -1,6 +1,6 @@
 package hll
 
-const sketchBytes = 8 + 24 + 8 + 128 + 8
+import "unsafe"
 
 // A Sketch is one HyperLogLog of precision 14. The zero value is empty and
 // ready. It holds up to 1,536 registers in a table of at most 8 KiB and is
@@ -42,13 +42,12 @@ func (s *Sketch) rose(old, r uint8) {
 
 func (s *Sketch) raise(e entry) bool {
 	var old uint8
-	switch {
-	case s.dense != nil:
+	if s.dense != nil {
 		old = s.dense.raise(e.register(), e.rank())
-	case s.table == nil:
-		s.table = make(table, tableMin)
-		fallthrough
-	default:
+	} else {
+		if s.table == nil {
+			s.table = make(table, tableMin)
+		}
 		old = s.table.raise(e)
 	}
 	if old >= e.rank() {
@@ -76,11 +75,7 @@ func (s *Sketch) becomeDense() {
 		return
 	}
 	s.dense = new(registers)
-	for _, e := range s.table {
-		if e != 0 {
-			s.dense[e.register()] = e.rank()
-		}
-	}
+	s.dense.joinEntries(s.table)
 	s.table = nil
 }
 
@@ -107,6 +102,53 @@ func (s *Sketch) Merge(o *Sketch) {
 	}
 }
 
+// MergeAll merges all of the others into s. Dense ones are taken several at a
+// time, which is faster than one Merge after another.
+func (s *Sketch) MergeAll(others ...*Sketch) {
+	for _, o := range others {
+		if o.dense != nil {
+			s.becomeDense()
+			s.dense.joinAll(others)
+			s.stale = true
+			return
+		}
+	}
+	for _, o := range others {
+		s.Merge(o)
+	}
+}
+
+// CountUnion estimates the number of distinct elements of the union, like
+// PFCOUNT of several keys. It changes none of the sketches and does not
+// allocate.
+func CountUnion(sketches ...*Sketch) uint64 {
+	if len(sketches) == 1 {
+		return sketches[0].Count()
+	}
+	var d registers
+	d.joinAll(sketches)
+	h := d.histogram()
+	return h.count(int(h[0]))
+}
+
+// joinAll raises d to every one of the sketches.
+func (d *registers) joinAll(sketches []*Sketch) {
+	var batch [16]*registers
+	n := 0
+	for _, o := range sketches {
+		if o.dense == nil {
+			d.joinEntries(o.table)
+			continue
+		}
+		batch[n] = o.dense
+		if n++; n == len(batch) {
+			maxAll(d, batch[:])
+			n = 0
+		}
+	}
+	maxAll(d, batch[:n])
+}
+
 // Reset empties the sketch and gives its memory back.
 func (s *Sketch) Reset() { *s = Sketch{} }
 
@@ -123,7 +165,7 @@ func (s *Sketch) Clone() *Sketch {
 
 // Bytes is the memory the sketch holds, itself included.
 func (s *Sketch) Bytes() int {
-	n := sketchBytes + 4*cap(s.table)
+	n := int(unsafe.Sizeof(*s)) + 4*cap(s.table)
 	if s.dense != nil {
 		n += Registers
 	}
@@ -138,6 +180,23 @@ type view struct {
 }
 
 func (s *Sketch) view() view { return view{s.dense, s.table} }
+
+// join raises d to the registers of v.
+func (d *registers) join(v view) {
+	if v.dense != nil {
+		maxInto(d, v.dense)
+	} else {
+		d.joinEntries(v.entries)
+	}
+}
+
+func (d *registers) joinEntries(list []entry) {
+	for _, e := range list {
+		if e != 0 {
+			d.raise(e.register(), e.rank())
+		}
+	}
+}
 
 func (s *Sketch) merge(v view) {
 	if v.dense == nil {

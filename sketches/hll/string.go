@@ -122,9 +122,9 @@ func (v String) Count() (n uint64, wrote bool, err error) {
 	return n, true, nil
 }
 
-// CountUnion is PFCOUNT of several keys: the count of their union. It neither
+// CountStrings is PFCOUNT of several keys: the count of their union. It neither
 // uses nor writes cached counts. Nil strings count as empty.
-func CountUnion(strings ...String) (uint64, error) {
+func CountStrings(strings ...String) (uint64, error) {
 	var d registers
 	if _, err := d.raiseAll(strings); err != nil {
 		return 0, err
@@ -143,7 +143,7 @@ func (d *registers) raiseAll(strings []String) (anyDense bool, err error) {
 			return false, err
 		}
 		if v.isDense() {
-			maxPacked(d, v[headerBytes:])
+			maxString(d, v)
 			anyDense = true
 		} else if err := v.sparseInto(d); err != nil {
 			return false, err
@@ -239,17 +239,4 @@ func (s *Sketch) AppendRedis(dst []byte, sparseMax int) []byte {
 	}
 	v.stale()
 	return append(dst, v...)
-}
-
-// join raises d to the registers of v.
-func (d *registers) join(v view) {
-	if v.dense != nil {
-		maxInto(d, v.dense)
-		return
-	}
-	for _, e := range v.entries {
-		if e != 0 {
-			d.raise(e.register(), e.rank())
-		}
-	}
 }

@@ -1,0 +1,433 @@
+package hll
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The naive twin: everything in the most obvious way, sharing no code with the
+// package but the hash.
+type naive [1 << 14]int
+
+func (n *naive) add(h uint64) {
+	i := h % (1 << 14)
+	h /= 1 << 14
+	rank := 1
+	for rank < 51 && h%2 == 0 {
+		h /= 2
+		rank++
+	}
+	n[i] = max(n[i], rank)
+}
+
+func (n *naive) merge(o *naive) {
+	for i, r := range o {
+		n[i] = max(n[i], r)
+	}
+}
+
+// count sums 2^-rank register by register. It is right only as long as no
+// register is at its highest rank, which takes 2^50 elements.
+func (n *naive) count() float64 {
+	const m = 1 << 14
+	sum, zeros := 0.0, 0
+	for _, r := range n {
+		if r == 0 {
+			zeros++
+		} else {
+			sum += math.Pow(2, -float64(r))
+		}
+	}
+	x := float64(zeros) / m
+	if zeros == m {
+		return 0
+	}
+	sigma := x
+	for k := 1; k < 60; k++ {
+		sigma += math.Pow(x, math.Pow(2, float64(k))) * math.Pow(2, float64(k-1))
+	}
+	return m * m / (2 * math.Ln2 * (m*sigma + sum))
+}
+
+// same reports registers that differ.
+func (n *naive) same(t *testing.T, what string, d []uint8) {
+	t.Helper()
+	for i, r := range n {
+		if int(d[i]) != r {
+			t.Fatalf("%s: register %d is %d, want %d", what, i, d[i], r)
+		}
+	}
+}
+
+// registersOf reads the registers of any form back.
+func registersOf(v view) []uint8 {
+	var d registers
+	d.join(v)
+	return d[:]
+}
+
+// hashes returns random hashes with ranks of every size, not only small ones.
+func randomHash(r *rand.Rand) uint64 {
+	h := r.Uint64()
+	if r.IntN(4) == 0 {
+		k := r.IntN(51)
+		h = h&(1<<14-1) | h>>14>>k<<k<<14
+	}
+	return h
+}
+
+// sizes cross every change of form: inline to table at 15, tables doubling,
+// dense at 1,536.
+var sizes = []int{0, 1, 14, 15, 16, 17, 23, 24, 25, 47, 48, 49, 100, 101, 383, 384, 385, 1200, 1535, 1536, 1537, 1700, 9000}
+
+func TestSketchTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 1))
+	for _, size := range sizes {
+		var s Sketch
+		var n naive
+		for range size {
+			h := randomHash(r)
+			was := n[h%(1<<14)]
+			n.add(h)
+			if rose := s.AddHash(h); rose != (n[h%(1<<14)] > was) {
+				t.Fatalf("size %d: AddHash says a register rose: %v", size, rose)
+			}
+			if r.IntN(50) == 0 {
+				checkCount(t, s.Count(), &n)
+			}
+		}
+		n.same(t, "sketch", registersOf(s.view()))
+		checkCount(t, s.Count(), &n)
+		checkCount(t, s.Clone().Count(), &n)
+		if s.Bytes() < size/20 || s.Bytes() > Registers+1000 {
+			t.Errorf("size %d: Bytes = %d", size, s.Bytes())
+		}
+		s.Reset()
+		if s.Count() != 0 || !s.AddHash(1) || s.Count() != 1 {
+			t.Errorf("size %d: not empty after Reset", size)
+		}
+	}
+}
+
+func checkCount(t *testing.T, got uint64, n *naive) {
+	t.Helper()
+	if want := n.count(); math.Abs(float64(got)-want) > 0.5+want*1e-12 {
+		t.Fatalf("Count = %d, want %.3f", got, want)
+	}
+}
+
+func TestSketchMergeTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 2))
+	for range 150 {
+		k := 1 + r.IntN(9)
+		list := make([]*Sketch, k)
+		twins := make([]naive, k)
+		for i := range list {
+			list[i] = new(Sketch)
+			for range sizes[r.IntN(len(sizes))] {
+				h := randomHash(r)
+				list[i].AddHash(h)
+				twins[i].add(h)
+			}
+		}
+		var union naive
+		for i := range twins {
+			union.merge(&twins[i])
+		}
+		checkCount(t, CountUnion(list...), &union)
+		one, all, dst := list[0].Clone(), list[0].Clone(), new(Sketch)
+		for _, o := range list[1:] {
+			one.Merge(o)
+		}
+		all.MergeAll(list...)
+		dst.MergeAll(list...)
+		for _, s := range []*Sketch{one, all, dst} {
+			h := randomHash(r) // an addition while the histogram is stale
+			s.AddHash(h)
+			after := union
+			after.add(h)
+			after.same(t, "merged", registersOf(s.view()))
+			checkCount(t, s.Count(), &after)
+		}
+		for i, s := range list {
+			twins[i].same(t, "source", registersOf(s.view()))
+		}
+		one.Merge(one)
+		checkCount(t, one.Count(), func() *naive { n := naive{}; copyRegisters(&n, one); return &n }())
+	}
+	if CountUnion() != 0 || new(Sketch).Count() != 0 {
+		t.Error("nothing is not counted as 0")
+	}
+}
+
+func copyRegisters(n *naive, s *Sketch) {
+	for i, r := range registersOf(s.view()) {
+		n[i] = int(r)
+	}
+}
+
+// A pool and a keyed set under random additions, batches, merges, counts,
+// growth and resets.
+func TestPoolTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 3))
+	var p Pool
+	for round := range 12 {
+		n := []int{1, 3, 255, 256, 257, 700}[round%6]
+		p.Grow(n / 2)
+		p.Grow(n)
+		p.Grow(1)
+		if p.Len() != n {
+			t.Fatalf("Len = %d, want %d", p.Len(), n)
+		}
+		twins := make([]naive, n)
+		zipf := rand.NewZipf(r, 1.3, 2, uint64(n-1))
+		for range 60 {
+			switch r.IntN(5) {
+			case 0, 1, 2:
+				k := r.IntN(700)
+				idx, hs := make([]uint32, k), make([]uint64, k)
+				for j := range idx {
+					idx[j], hs[j] = uint32(zipf.Uint64()), randomHash(r)
+					twins[idx[j]].add(hs[j])
+				}
+				p.AddBatch(idx, hs)
+			case 3:
+				i, h := uint32(r.IntN(n)), randomHash(r)
+				p.Add(i, h)
+				twins[i].add(h)
+			case 4:
+				i, j := uint32(r.IntN(n)), uint32(r.IntN(n))
+				p.Merge(i, &p, j)
+				twins[i].merge(&twins[j])
+			}
+			i := uint32(r.IntN(n))
+			checkCount(t, p.Count(i), &twins[i])
+		}
+		var other Pool
+		other.Grow(2)
+		for i := range twins {
+			l := p.line(uint32(i))
+			twins[i].same(t, "pool", registersOf(p.view(l)))
+			checkCount(t, p.Count(uint32(i)), &twins[i])
+			checkCount(t, p.Sketch(uint32(i)).Count(), &twins[i])
+			other.Merge(1, &p, uint32(i))
+			twins[0].merge(&twins[i])
+		}
+		checkCount(t, other.Count(1), &twins[0])
+		if other.Count(0) != 0 {
+			t.Error("a neighbour of a merged sketch is not empty")
+		}
+		held := p.Bytes()
+		p.Reset()
+		if p.Len() != 0 || p.Bytes() != held {
+			t.Errorf("Reset: %d sketches, %d bytes held of %d", p.Len(), p.Bytes(), held)
+		}
+	}
+}
+
+// What a Pool holds in tables and dense registers is found again after Reset:
+// nothing is lost, and nothing shines through.
+func TestPoolReuse(t *testing.T) {
+	var p Pool
+	fill := func() {
+		p.Grow(40)
+		for i := range uint32(40) {
+			for k := range uint64(100 * i) {
+				p.Add(i, k*0x9E3779B97F4A7C15)
+			}
+		}
+	}
+	fill()
+	held := p.Bytes()
+	for range 5 {
+		p.Reset()
+		p.Grow(40)
+		for i := range uint32(40) {
+			if n := p.Count(i); n != 0 {
+				t.Fatalf("sketch %d counts %d after Reset", i, n)
+			}
+		}
+		p.Reset()
+		fill()
+		if p.Bytes() != held {
+			t.Fatalf("%d bytes held, %d the first time", p.Bytes(), held)
+		}
+	}
+	if n := testing.AllocsPerRun(5, func() { p.Reset(); fill() }); n > 0 {
+		t.Errorf("%v allocations to fill a reset pool", n)
+	}
+}
+
+func TestPoolBounds(t *testing.T) {
+	var p, q Pool
+	p.Grow(3)
+	q.Grow(300)
+	for name, f := range map[string]func(){
+		"Add":                func() { p.Add(3, 1) },
+		"AddBatch":           func() { p.AddBatch([]uint32{0, 3}, []uint64{1, 2}) },
+		"AddBatch lengths":   func() { p.AddBatch([]uint32{0}, []uint64{1, 2}) },
+		"Count":              func() { p.Count(255) },
+		"Merge into":         func() { p.Merge(3, &q, 0) },
+		"Merge from":         func() { q.Merge(0, &p, 3) },
+		"Keyed.AddBatch len": func() { new(Keyed).AddBatch([]uint64{0}, nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s beyond the pool does not panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func TestKeyedTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 4))
+	var k Keyed
+	for round := range 6 {
+		if round%2 == 1 {
+			k = Keyed{}
+		}
+		if k.Count(7) != 0 || k.Sketch(7) != nil {
+			t.Fatal("an unknown key counts")
+		}
+		twins := map[uint64]*naive{}
+		keyMask := []uint64{3, 0xff << 50, 0x3ff}[round%3]
+		for range 40 {
+			n := r.IntN(300)
+			keys, hs := make([]uint64, n), make([]uint64, n)
+			for i := range keys {
+				keys[i], hs[i] = r.Uint64()&keyMask, randomHash(r)
+				if twins[keys[i]] == nil {
+					twins[keys[i]] = new(naive)
+				}
+				twins[keys[i]].add(hs[i])
+			}
+			if n%7 == 0 {
+				for i := range keys {
+					k.Add(keys[i], hs[i])
+				}
+			} else {
+				k.AddBatch(keys, hs)
+			}
+		}
+		if k.Len() != len(twins) {
+			t.Fatalf("Len = %d, want %d", k.Len(), len(twins))
+		}
+		for key, n := range twins {
+			checkCount(t, k.Count(key), n)
+			n.same(t, "keyed", registersOf(k.Sketch(key).view()))
+		}
+		held := k.Bytes()
+		k.Reset()
+		if k.Len() != 0 || k.Bytes() != held {
+			t.Errorf("Reset: %d keys, %d bytes of %d", k.Len(), k.Bytes(), held)
+		}
+	}
+}
+
+// The batched path allocates nothing once the sketches exist.
+func TestAddBatchAllocs(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 5))
+	var p Pool
+	var k Keyed
+	p.Grow(1000)
+	idx, keys, hs := make([]uint32, 5000), make([]uint64, 5000), make([]uint64, 5000)
+	for i := range idx {
+		idx[i], keys[i], hs[i] = uint32(r.IntN(1000)), uint64(r.IntN(1000)), r.Uint64()
+	}
+	var s Sketch
+	b := binary.LittleEndian.AppendUint64(nil, 1)
+	for name, f := range map[string]func(){
+		"Pool.AddBatch":  func() { p.AddBatch(idx, hs) },
+		"Keyed.AddBatch": func() { k.AddBatch(keys, hs) },
+		"Sketch.Add":     func() { s.Add(b) },
+		"KeyedHash":      func() { s.AddHash(KeyedHash([16]byte{}, b)) },
+		"Count":          func() { s.Count(); p.Count(3); k.Count(3) },
+		"CountUnion":     func() { CountUnion(&s, &s, &s) },
+	} {
+		f()
+		if n := testing.AllocsPerRun(20, f); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func TestSizedTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 6))
+	for p := MinPrecision; p <= MaxPrecision; p++ {
+		s, err := NewSized(p)
+		if err != nil || s.Precision() != p {
+			t.Fatal(p, err)
+		}
+		twin := make([]uint8, 1<<p)
+		for range 3000 {
+			h := randomHash(r)
+			i, rank, rest := h%(1<<p), uint8(1), h>>p
+			for int(rank) < 64-p+1 && rest&1 == 0 {
+				rest >>= 1
+				rank++
+			}
+			if rose := s.AddHash(h); rose != (rank > twin[i]) {
+				t.Fatalf("p=%d: AddHash says a register rose: %v", p, rose)
+			}
+			twin[i] = max(twin[i], rank)
+		}
+		if !slices.Equal(s.ranks, twin) {
+			t.Fatalf("p=%d: other registers than the twin", p)
+		}
+		live := s.Count()
+		s.stale = true
+		if n := s.Count(); n != live {
+			t.Errorf("p=%d: histogram kept gives %d, recounted %d", p, live, n)
+		}
+	}
+	for _, p := range []int{-1, 0, 3, 19, 64} {
+		if _, err := NewSized(p); err == nil {
+			t.Errorf("NewSized(%d) succeeds", p)
+		}
+	}
+	// At precision 14 it is a Sketch.
+	s14, _ := NewSized(14)
+	var s Sketch
+	for range 20000 {
+		h := randomHash(r)
+		s14.AddHash(h)
+		s.AddHash(h)
+	}
+	if s14.Count() != s.Count() || !slices.Equal(s14.ranks, registersOf(s.view())) {
+		t.Errorf("Sized at 14 counts %d, Sketch %d", s14.Count(), s.Count())
+	}
+}
+
+// Folding and merging across precisions give what the elements would have.
+func TestSizedFold(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 7))
+	for range 300 {
+		p, q := MinPrecision+r.IntN(15), MinPrecision+r.IntN(15)
+		a, _ := NewSized(p)
+		b, _ := NewSized(q)
+		want, _ := NewSized(min(p, q))
+		for i := range r.IntN(3000) {
+			h := randomHash(r)
+			if i%2 == 0 {
+				a.AddHash(h)
+			} else {
+				b.AddHash(h)
+			}
+			want.AddHash(h)
+		}
+		before := slices.Clone(b.ranks)
+		a.Merge(b)
+		if a.Precision() != min(p, q) || !slices.Equal(a.ranks, want.ranks) || a.Count() != want.Count() {
+			t.Fatalf("merge of p=%d and p=%d differs from one sketch of all", p, q)
+		}
+		if !slices.Equal(before, b.ranks) || b.Precision() != q {
+			t.Fatal("the source of a merge changed")
+		}
+	}
+}
