@@ -283,7 +283,7 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 			}
 		case <-deadline.C:
 			r.job.cfg.Log.Warn("the last flush was not answered in time; what it held will be read again", "after", budget)
-			if ctx.Err() != nil || r.ends != nil {
+			if ctx.Err() != nil {
 				return errors.Join(cause, ErrUnflushed)
 			}
 			return cause // partitions are going; their next owner reads the chunk again

@@ -222,12 +222,12 @@ func retry[T any](ctx context.Context, done <-chan struct{}, log *slog.Logger, w
 	}
 }
 
-// backoff doubles from 100 ms to 10 s. Without jitter: there is one flush in
+// backoff doubles from 100 ms to 5 s. Without jitter: there is one flush in
 // flight per job, so there is no herd to break up.
 type backoff struct{ d time.Duration }
 
 func (b *backoff) next() time.Duration {
-	b.d = min(max(2*b.d, 100*time.Millisecond), 10*time.Second)
+	b.d = min(max(2*b.d, 100*time.Millisecond), 5*time.Second)
 	return b.d
 }
 

@@ -35,7 +35,7 @@ var floor = []struct {
 	{"weir/sinks/...", 2, "where changes become durable"},
 	{"weir/jobs", 2, "when things happen"},
 	{"weir/gen", 2, "traffic and its truth"},
-	{"weir/serve", 2, "the windows for readers"},
+	{"weir/serve", 3, "a running process for readers: it reads jobs"},
 	{"weir/sim/...", 3, "the core under faults"},
 	{"weir/internal/redistest", 3, "the real redis-server"},
 	{"weir/internal/kafkatest", 3, "the real broker"},

@@ -1,0 +1,66 @@
+# Every command that a document quotes is a target here.
+# `make run` and `make test` need Go, Node's npm, and Java with Maven; whatever
+# else they need they fetch themselves, once, into .cache.
+
+SHELL := /bin/bash
+CACHE := $(CURDIR)/.cache
+LINT  := $(CACHE)/bin/golangci-lint-2.15.0
+VULN  := $(CACHE)/bin/govulncheck-1.8.0
+PKGS  ?= ./...
+export CGO_ENABLED ?= 0
+
+.PHONY: help run build test lint race fuzz sim e2e bench docs engine kafka redis tools ci clean
+
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+
+run: engine build ## everything in one process tree: broker, engine, jobs, traffic; ctrl-C drains
+	@bin/weir up $(ARGS)
+
+build: ## bin/weir
+	@go build -trimpath -o bin/weir ./cmd/weir
+
+test: tools ## everything a change must pass, real broker, engine and redis-server included
+	go test -timeout 25m $(PKGS)
+
+lint: $(LINT) ## golangci-lint with .golangci.yml
+	$(LINT) run
+
+race: tools ## the tests of the concurrent packages under the race detector
+	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
+
+FUZZTIME ?= 20s
+fuzz: ## every fuzz target for FUZZTIME each
+	@set -e; for p in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; \
+	  done; done
+
+engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
+	@go run ./internal/local/libchdb/fetch
+
+kafka: ## fetch the Kafka broker's jars once
+	@internal/kafkatest/kafka.sh jars
+
+redis: ## install redis-server and redis-tools where they are missing
+	@internal/redistest/install.sh
+
+tools: engine kafka redis
+
+docs: ## write the generated documents anew
+	go test ./internal/config -run Generated -update
+
+ci: ## what .ci/run does
+	.ci/run
+
+clean: ## remove what was built; .cache stays
+	rm -rf bin
+
+$(LINT):
+	@echo "building golangci-lint 2.15.0 (some minutes, once)"
+	@GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	@mv $(CACHE)/bin/golangci-lint $@
+
+$(VULN):
+	@GOBIN=$(CACHE)/bin go install golang.org/x/vuln/cmd/govulncheck@v1.8.0
+	@mv $(CACHE)/bin/govulncheck $@

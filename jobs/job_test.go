@@ -1,0 +1,428 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+func spec() *window.Spec {
+	return &window.Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 3_600_000, Skew: 600_000,
+		Chunk: 256, MaxGroups: 100,
+		By:       []window.Column{{Name: "page", Path: "page"}},
+		Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+	}
+}
+
+// fakeLog is a topic in memory; fakeSource leases its partitions out.
+type fakeLog struct {
+	parts [][]event.Record
+}
+
+func newLog(partitions, records int) *fakeLog {
+	r := rand.New(rand.NewPCG(1, 1))
+	l := &fakeLog{parts: make([][]event.Record, partitions)}
+	for p := range l.parts {
+		for i := range records {
+			now := event.Time(1_763_600_000_000 + i*10)
+			l.parts[p] = append(l.parts[p], event.Record{Offset: int64(i), Time: now,
+				Value: fmt.Appendf(nil, `{"ts":%d,"page":"/%d","user":%d}`, int64(now)-r.Int64N(100_000), r.IntN(20), r.IntN(500))})
+		}
+	}
+	return l
+}
+
+// counts is the exact answer: hits per window and page.
+func (l *fakeLog) counts(t *testing.T) map[string]uint64 {
+	t.Helper()
+	sc, err := event.NewScanner([]string{"ts", "page"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{}
+	v := make([]event.Value, 2)
+	for _, p := range l.parts {
+		for _, rec := range p {
+			if err := sc.Scan(rec.Value, v); err != nil {
+				t.Fatal(err)
+			}
+			ts, _ := v[0].Time(event.Millis)
+			want[fmt.Sprint(ts/60_000*60_000, " ", string(v[1].Bytes))]++
+		}
+	}
+	return want
+}
+
+type fakeSource struct {
+	log *fakeLog
+	ttl func() time.Duration // how long a generation lasts; 0: for ever
+
+	mu        sync.Mutex
+	committed map[int32]int64
+	endless   bool // after the end, wait for more (there is none) instead of returning
+}
+
+func (s *fakeSource) Ends(context.Context) (map[int32]int64, error) {
+	ends := map[int32]int64{}
+	for p := range s.log.parts {
+		ends[int32(p)] = int64(len(s.log.parts[p]))
+	}
+	return ends, nil
+}
+
+func (s *fakeSource) Next(ctx context.Context) (Generation, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	g := &fakeGeneration{s: s, done: make(chan struct{})}
+	if s.ttl != nil {
+		if d := s.ttl(); d > 0 {
+			time.AfterFunc(d, func() { close(g.done) })
+		}
+	}
+	return g, nil
+}
+
+type fakeGeneration struct {
+	s    *fakeSource
+	done chan struct{}
+}
+
+func (g *fakeGeneration) Partitions() []event.Assignment {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	var as []event.Assignment
+	for p := range g.s.log.parts {
+		c, ok := g.s.committed[int32(p)]
+		if !ok {
+			c = -1
+		}
+		as = append(as, event.Assignment{Partition: int32(p), Committed: c, LogEnd: int64(len(g.s.log.parts[p]))})
+	}
+	return as
+}
+
+func (g *fakeGeneration) Done() <-chan struct{} { return g.done }
+func (g *fakeGeneration) Release()              {}
+
+func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	next := maps.Clone(from)
+	for ctx.Err() == nil {
+		moved := false
+		for _, p := range slices.Sorted(maps.Keys(next)) {
+			log := g.s.log.parts[p]
+			at := next[p]
+			if at >= int64(len(log)) {
+				continue
+			}
+			moved = true
+			end := min(at+37, int64(len(log)))
+			b := event.Batch{Partition: p, First: at, Next: end, Records: log[at:end]}
+			next[p] = end
+			if err := deliver(event.Part{Partition: p, HighWater: int64(len(log)), LastStable: int64(len(log)),
+				Unpack: func(yield func(*event.Batch) error) error { return yield(&b) }, Done: func() {}}); err != nil {
+				return nil
+			}
+		}
+		if !moved {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	return nil
+}
+
+func (g *fakeGeneration) Commit(_ context.Context, next map[int32]int64) error {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	for p, o := range next {
+		if o < g.s.committed[p] {
+			return fmt.Errorf("partition %d: commit moves back from %d to %d", p, g.s.committed[p], o)
+		}
+		g.s.committed[p] = o
+	}
+	return nil
+}
+
+// joinSink keeps the join of everything written: the whole of what a sink is.
+type joinSink struct {
+	mu      sync.Mutex
+	all     *window.Changes
+	outcome func() error // before the write; with errLost, after it
+	rollups int
+}
+
+var errLost = errors.New("the answer was lost")
+
+func newSink(s *window.Spec) *joinSink {
+	return &joinSink{all: &window.Changes{Table: window.NewTable(s)}}
+}
+
+func (s *joinSink) Known(context.Context) (map[int32]window.Known, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := map[int32]window.Known{}
+	for _, l := range s.all.Lines {
+		k := known[l.Partition]
+		k.Next = max(k.Next, l.Next)
+		known[l.Partition] = k
+	}
+	return known, nil
+}
+
+func (s *joinSink) Write(_ context.Context, c *window.Changes) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.outcome != nil {
+		err = s.outcome()
+	}
+	if err == nil || errors.Is(err, errLost) {
+		s.all.Join(c) // reads c only
+	}
+	return err
+}
+
+func (s *joinSink) Rollup(_ context.Context, _ bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rollups++
+	return nil
+}
+
+func (s *joinSink) counts() map[string]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.Table.Seal()
+	got := map[string]uint64{}
+	for r := range s.all.Table.Rows {
+		for _, n := range r.Hits {
+			got[fmt.Sprint(int64(r.Window()), " ", string(r.Group(nil)[0]))] += n
+		}
+	}
+	return got
+}
+
+func runJob(t *testing.T, ctx context.Context, cfg Config) error {
+	t.Helper()
+	cfg.Spec, cfg.Topic = spec(), "clicks"
+	cfg.Workers, cfg.Rollup = 2, 10*time.Millisecond
+	if cfg.Flush == 0 {
+		cfg.Flush = 5 * time.Millisecond
+	}
+	j, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.Run(ctx)
+}
+
+// TestUntilEnd reads a log once, through sinks that fail in every way and
+// generations that end at any time, and must count every record once.
+func TestUntilEnd(t *testing.T) {
+	log := newLog(5, 3000)
+	want := log.counts(t)
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		var mu sync.Mutex
+		sink := newSink(spec())
+		src := &fakeSource{log: log, committed: map[int32]int64{}}
+		if seed > 0 {
+			sink.outcome = func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				switch r.IntN(4) {
+				case 0:
+					return errLost
+				case 1:
+					return errors.New("refused")
+				}
+				return nil
+			}
+			lives := 0
+			src.ttl = func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				if lives++; lives > 4 {
+					return 0
+				}
+				return time.Duration(r.IntN(40)) * time.Millisecond
+			}
+		}
+		err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, HandOver: 300 * time.Millisecond})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got := sink.counts(); !maps.Equal(got, want) {
+			t.Fatalf("seed %d: counts differ from the log's: %d rows, want %d", seed, len(got), len(want))
+		}
+		for p := range src.log.parts {
+			if c := src.committed[int32(p)]; c != 3000 {
+				t.Errorf("seed %d: partition %d committed at %d, want 3000", seed, p, c)
+			}
+		}
+		if sink.rollups == 0 {
+			t.Errorf("seed %d: no rollup", seed)
+		}
+	}
+}
+
+// TestStopDrains: asked to stop in the middle, a job leaves nothing unflushed
+// behind, and the next one goes on where it was.
+func TestStopDrains(t *testing.T) {
+	log := newLog(3, 20_000)
+	sink := newSink(spec())
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	stops := 0
+	for ; stops < 200; stops++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond)
+		err := runJob(t, ctx, Config{Source: src, Sink: sink})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, _ := sink.Known(t.Context())
+		done := true
+		for p := range log.parts {
+			if c := src.committed[int32(p)]; c != known[int32(p)].Next {
+				t.Fatalf("stop %d: partition %d committed at %d, the ledger says %d", stops, p, c, known[int32(p)].Next)
+			}
+			done = done && known[int32(p)].Next == 20_000
+		}
+		if done {
+			break
+		}
+	}
+	if stops < 2 {
+		t.Fatalf("read everything in %d stops: the test tests nothing", stops)
+	}
+	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
+		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
+	}
+}
+
+// TestStopWithoutSink: with the sink gone for good, a stop ends within its
+// budget and says that something is left to be read again.
+func TestStopWithoutSink(t *testing.T) {
+	sink := newSink(spec())
+	sink.outcome = func() error { return errors.New("connection refused") }
+	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := runJob(t, ctx, Config{Source: src, Sink: sink, Stop: 200 * time.Millisecond})
+	if !errors.Is(err, ErrUnflushed) {
+		t.Fatalf("got %v, want ErrUnflushed", err)
+	}
+}
+
+type fatalError struct{ error }
+
+func (fatalError) Fatal() bool { return true }
+
+// TestFatal: an error that will not go away by itself ends the job.
+func TestFatal(t *testing.T) {
+	sink := newSink(spec())
+	want := fatalError{errors.New("no such column")}
+	sink.outcome = func() error { return want }
+	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
+	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond}); !errors.Is(err, want) {
+		t.Fatalf("got %v, want the sink's error", err)
+	}
+}
+
+// TestMemory: while the sink does not answer, the job fetches up to its
+// budget and no further; when it answers again, it goes on by itself.
+func TestMemory(t *testing.T) {
+	sink := newSink(spec())
+	var mu sync.Mutex
+	down := true
+	sink.outcome = func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return errors.New("down")
+		}
+		return nil
+	}
+	// Many windows and groups, so that memory grows with what is read.
+	log := &fakeLog{parts: make([][]event.Record, 1)}
+	for i := range 60_000 {
+		now := event.Time(1_763_600_000_000 + int64(i)*1000)
+		log.parts[0] = append(log.parts[0], event.Record{Offset: int64(i), Time: now, Value: fmt.Appendf(nil, `{"ts":%d,"page":"/%d","user":%d}`, now, i%90, i)})
+	}
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	cfg := Config{Source: src, Sink: sink, Memory: 4 << 20, UntilEnd: true}
+	cfg.Spec, cfg.Topic, cfg.Workers, cfg.Flush, cfg.Rollup = spec(), "clicks", 1, 5*time.Millisecond, time.Second
+	j, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 1)
+	go func() { errs <- j.Run(t.Context()) }()
+	var before Status
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		time.Sleep(200 * time.Millisecond)
+		s := j.Status()
+		if len(s.Partitions) == 1 && s.MemoryBytes >= cfg.Memory && s.Partitions[0].Next == at(before) {
+			before = s
+			break
+		}
+		before = s
+		if time.Now().After(deadline) {
+			t.Fatalf("the fetch never stopped: %+v", s)
+		}
+	}
+	if before.MemoryBytes > 2*cfg.Memory {
+		t.Errorf("held %d bytes with a budget of %d", before.MemoryBytes, cfg.Memory)
+	}
+	if at(before) == 60_000 {
+		t.Fatal("everything fitted: the test tests nothing")
+	}
+	mu.Lock()
+	down = false
+	mu.Unlock()
+	if err := <-errs; err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
+		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
+	}
+}
+
+func at(s Status) int64 {
+	if len(s.Partitions) == 0 {
+		return -1
+	}
+	return s.Partitions[0].Next
+}
+
+func TestRatio(t *testing.T) {
+	var r ratio
+	now := time.Now()
+	if w := r.add(now, 900, 90); w != "" {
+		t.Errorf("warned before a thousand records: %s", w)
+	}
+	if w := r.add(now, 200, 20); w == "" {
+		t.Error("no warning at 10 % of 1,100 records")
+	}
+	if w := r.add(now.Add(61*time.Second), 0, 0); w == "" {
+		t.Error("the warning went before a good minute")
+	}
+	if w := r.add(now.Add(122*time.Second), 5000, 5); w != "" {
+		t.Errorf("still warned after a good minute: %s", w)
+	}
+}
