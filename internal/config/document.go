@@ -315,6 +315,10 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 		r.complain(n, path, "%s", err)
 		return "", false
 	}
+	if n.Tag == "!!str" && (k.kind == integer || k.kind == fraction || k.kind == boolean) {
+		r.complain(n, path, "expected %s, found text; remove the quotes", k.kind)
+		return "", false
+	}
 	return got, true
 }
 

@@ -30,6 +30,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	schema := compiledSchema(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, origins, err := Load(Options{File: "weir.yaml", Data: data, NoSecrets: true})
 		if err != nil {
@@ -49,6 +50,9 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		accepted(t, cfg)
+		if err := validates(t, schema, data); err != nil {
+			t.Errorf("Load accepts what the JSON Schema does not: %v", err)
+		}
 		var out bytes.Buffer
 		if err := Print(&out, cfg, origins); err != nil {
 			t.Fatal(err)

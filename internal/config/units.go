@@ -76,7 +76,7 @@ const (
 
 // parseUnits adds up number-unit pairs; several only where many is set.
 func parseUnits(text string, units []unit, many bool) (int64, error) {
-	rest := strings.TrimSpace(text)
+	rest := text
 	if rest == "0" {
 		return 0, nil
 	}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+)
+
+func compiledSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("weir.schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("weir.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// validates holds a YAML document against the schema, as an editor would.
+func validates(t testing.TB, schema *jsonschema.Schema, document []byte) error {
+	t.Helper()
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		t.Fatal(err)
+	}
+	if root.Kind == 0 { // an empty document
+		return schema.Validate(nil)
+	}
+	return schema.Validate(jsonValue(root.Content[0]))
+}
+
+// jsonValue is what JSON would make of a node; a date is a text.
+func jsonValue(n *yaml.Node) any {
+	n = follow(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			object[n.Content[i].Value] = jsonValue(n.Content[i+1])
+		}
+		return object
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, jsonValue(item))
+		}
+		return list
+	}
+	switch n.Tag {
+	case "!!null":
+		return nil
+	case "!!int", "!!float", "!!bool":
+		var v any
+		if n.Decode(&v) == nil {
+			text, err := json.Marshal(v)
+			if err != nil { // NaN and infinities
+				return n.Value
+			}
+			v, _ = jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			return v
+		}
+	}
+	return n.Value
+}
+
+func TestSchemaAcceptsWhatLoads(t *testing.T) {
+	schema := compiledSchema(t)
+	for _, file := range []string{"../../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validates(t, schema, data); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, data := range []string{full, "", "kafka:\n", "jobs:\n", "flush: {interval: 1s}\nrollup: {interval: 1m}", "kafka: {brokers: 'a:1'}"} {
+		if err := validates(t, schema, []byte(data)); err != nil {
+			t.Errorf("%s\n%v", data, err)
+		}
+	}
+}
+
+// TestSchemaRefuses: what an editor underlines.
+func TestSchemaRefuses(t *testing.T) {
+	const job = "name: a, topic: a, time: {field: ts}, window: 1m"
+	for _, data := range []string{
+		"kafka: {brokerz: [a]}",
+		"clickhouse: {password: hunter2}",
+		"flush: {interval: 1}",
+		"flush: {interval: 1 sec}",
+		"memory: 1G",
+		"workers: -1",
+		"workers: '1'",
+		"kafka: {on_data_loss: stop}",
+		"jobs: {a: 1}",
+		"jobs: [{name: a}]",
+		"jobs: [{" + job + ", chunk: 1}]",
+		"jobs: [{" + job + ", name2: 1}]",
+		"jobs: [{" + job + ", by: [{precision: 5}]}]",
+		"jobs: [{" + job + ", measures: [{name: m, sketch: hll}]}]",
+		"jobs: [{" + job + ", measures: [{name: m, sketch: hll, field: id, capacity: 5}]}]",
+		"jobs: [{" + job + ", measures: [{name: m, sketch: bloom, field: id}]}]",
+		"jobs: [{" + job + ", measures: [{name: m, sketch: geo, member: id, lon: lon}]}]",
+		"jobs: [{" + job + ", measures: [{name: Users, sketch: hll, field: id}]}]",
+	} {
+		if err := validates(t, compiledSchema(t), []byte(data)); err == nil {
+			t.Errorf("accepted: %s", data)
+		}
+		if _, _, err := Load(Options{File: "weir.yaml", Data: []byte(data), NoJobs: true}); err == nil {
+			t.Errorf("loaded: %s", data)
+		}
+	}
+}
