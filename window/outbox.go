@@ -53,6 +53,15 @@ func (o *Outbox) Fail() {
 	o.owed = c
 }
 
+// Copy joins the selected rows of what waits into a table.
+func (o *Outbox) Copy(into *Table, r *Range) {
+	for _, c := range []*Changes{o.owed, o.flight} {
+		if c != nil {
+			c.Table.Copy(into, r)
+		}
+	}
+}
+
 // Empty reports whether nothing is owed and nothing is in flight.
 func (o *Outbox) Empty() bool { return o.flight == nil && (o.owed == nil || o.owed.Empty()) }
 

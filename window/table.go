@@ -183,21 +183,7 @@ func (t *Table) Join(o *Table) {
 	t.sealed = false
 	moved := make([]uint32, len(o.rows))
 	for i := range o.rows {
-		w := &o.rows[i]
-		// rowHash is not undone: the group's own hash is worked out again.
-		key := o.key(w)
-		to := t.row(w.window, key, groupHash(key))
-		moved[i] = to
-		for c := range t.columns {
-			switch into, from := &t.columns[c], &o.columns[c]; into.kind {
-			case HLL:
-				into.hll.Merge(to, from.hll, uint32(i))
-			case Bitmap:
-				into.bitmap.Merge(to, from.bitmap, uint32(i))
-			case Bloom:
-				into.bloom.Merge(to, from.bloom, uint32(i))
-			}
-		}
+		moved[i] = o.copyRow(t, uint32(i))
 	}
 	for _, h := range o.hits {
 		h.row = moved[h.row]

@@ -1,0 +1,98 @@
+package window
+
+import (
+	"bytes"
+
+	"weir/event"
+	"weir/sketches/geo"
+)
+
+// A Range selects rows for a live read: windows that start in [From, Until),
+// and, per dimension, one text or (nil) any.
+type Range struct {
+	From, Until event.Time
+	Group       [][]byte
+}
+
+func (r *Range) has(window event.Time) bool { return window >= r.From && window < r.Until }
+
+func (r *Range) match(group [][]byte) bool {
+	for i, want := range r.Group {
+		if want != nil && !bytes.Equal(want, group[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Snapshot copies the selected rows of what the operator gathered since the
+// last Take, counts included, into an unsealed table. Joined with the
+// snapshots of the other workers, with what waits to be flushed, and with
+// what the sink holds, it is the answer as of now. The operator is unchanged.
+func (o *Operator) Snapshot(into *Table, r *Range) {
+	o.apply()
+	moved := o.table.Copy(into, r)
+	for _, p := range o.partitions() {
+		l := o.lanes[p]
+		slot := MakeSlot(l.epoch, l.partition, l.first/o.spec.Chunk)
+		for _, i := range l.dirty {
+			c := &l.cells[i]
+			if to := moved[c.row]; to != 0 {
+				into.hits = append(into.hits, hit{to - 1, slot, uint64(c.count)})
+			}
+		}
+	}
+}
+
+// Copy joins the selected rows into another table. It returns, by row, the
+// row of the copy + 1, or 0.
+func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
+	into.sealed = false
+	moved = make([]uint32, len(t.rows))
+	var group [][]byte
+	for i := range t.rows {
+		w := &t.rows[i]
+		if !r.has(w.window) {
+			continue
+		}
+		key := t.key(w)
+		group = splitGroup(group[:0], key, len(t.spec.By))
+		if r.match(group) {
+			moved[i] = t.copyRow(into, uint32(i)) + 1
+		}
+	}
+	for _, h := range t.hits {
+		if to := moved[h.row]; to != 0 {
+			into.hits = append(into.hits, hit{to - 1, h.slot, h.count})
+		}
+	}
+	for c := range t.columns {
+		if p := t.columns[c].places; p != nil {
+			p.Each(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
+				if r.has(event.Time(window)) {
+					into.columns[c].places.Put(window, member, st, score)
+				}
+				return true
+			})
+		}
+	}
+	return moved
+}
+
+// copyRow joins one row's sketches into another table and returns its row there.
+func (t *Table) copyRow(into *Table, i uint32) uint32 {
+	key := t.key(&t.rows[i])
+	// rowHash is not undone: the group's own hash is worked out again.
+	to := into.row(t.rows[i].window, key, groupHash(key))
+	for c := range t.columns {
+		switch a, b := &into.columns[c], &t.columns[c]; a.kind {
+		case HLL:
+			a.hll.Merge(to, b.hll, i)
+		case Bitmap:
+			a.bitmap.Merge(to, b.bitmap, i)
+		case Bloom:
+			a.bloom.Merge(to, b.bloom, i)
+		}
+	}
+	return to
+}
