@@ -21,11 +21,32 @@ const cells = 1 << step
 // bit. For longitude 180 the score then exceeds 2^53, and the float64 that
 // carries it in Redis loses its lowest bit; so does the score returned here.
 func Encode(lon, lat float64) (score uint64, ok bool) {
+	// Two divisions and two spreads take most of encode's time. Multiplying by
+	// the inverse rounds otherwise, by less than 2^-5 of a unit when 20 more
+	// bits are kept than needed, so it finds the cell unless these bits say
+	// that an edge is near. Whatever is outside the limits, or nearly, fails a
+	// test here, too, and is looked at closely. Tables of 2 KiB spread faster
+	// than shifts (5.2 ns against 6.2; with 32 KiB 4.5, but they would crowd
+	// out others), and need no instruction that some processors lack.
+	const spare = 20
+	const scale = 1 << (step + spare)
+	x := uint64(int64((lon - LonMin) * (scale / (LonMax - LonMin))))
+	y := uint64(int64((lat - LatMin) * (scale / (LatMax - LatMin))))
+	const low = 1<<spare - 1
+	if (x|y) >= scale || (x+1)&low <= 2 || (y+1)&low <= 2 {
+		return encode(lon, lat)
+	}
+	a := uint64(spread9[x>>(spare+17)&511])<<1 | uint64(spread9[y>>(spare+17)&511])
+	b := uint64(spread9[x>>(spare+8)&511])<<1 | uint64(spread9[y>>(spare+8)&511])
+	c := uint64(spread9[x>>spare&255])<<1 | uint64(spread9[y>>spare&255])
+	return a<<34 | b<<16 | c, true
+}
+
+// encode is Encode as Redis computes it.
+func encode(lon, lat float64) (score uint64, ok bool) {
 	if !(lon >= LonMin && lon <= LonMax && lat >= LatMin && lat <= LatMax) {
 		return 0, false
 	}
-	// The divisions are not multiplications by the inverse: those round
-	// differently, and a point on the edge of a cell would change sides.
 	x := (lon - LonMin) / (LonMax - LonMin) * cells
 	y := (lat - LatMin) / (LatMax - LatMin) * cells
 	score = spread(uint64(int64(y))) | spread(uint64(int64(x)))<<1
@@ -61,6 +82,14 @@ func spread(x uint64) uint64 {
 	x = (x | x<<1) & 0x5555555555555555
 	return x
 }
+
+// spread9 is spread of nine bits.
+var spread9 = func() (t [512]uint32) {
+	for i := range t {
+		t[i] = uint32(spread(uint64(i)))
+	}
+	return t
+}()
 
 // squash is the inverse of spread: it gathers the even bits of x.
 func squash(x uint64) uint32 {

@@ -59,8 +59,8 @@ var ErrHash = errors.New("geo: not a geohash")
 
 // ParseHash returns the rectangle that a geohash text of 1 to
 // HashPrecisionMax characters names. Upper-case letters are read as their
-// lower-case ones. Any point of the rectangle but its northern and eastern
-// edges has the text as its AppendHash.
+// lower-case ones. Every point of the rectangle has the text as its
+// AppendHash, but for the northern and eastern edges and what rounds to them.
 func ParseHash(text []byte) (Box, error) {
 	if len(text) == 0 || len(text) > HashPrecisionMax {
 		return Box{}, fmt.Errorf("%w: %d characters, want 1 to %d", ErrHash, len(text), HashPrecisionMax)
