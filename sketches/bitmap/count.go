@@ -68,7 +68,11 @@ func CountIn(b []byte, start, end int64, unit Unit) uint64 {
 // the end, then both at least 0, then end at most the last. It is empty where
 // first > last.
 func span(b []byte, start, end int64, unit Unit) (first, last int64) {
-	total := int64(len(b))
+	return spanOf(int64(len(b)), start, end, unit)
+}
+
+// spanOf is span of a string of so many bytes.
+func spanOf(total, start, end int64, unit Unit) (first, last int64) {
 	if unit == Bit {
 		total *= 8
 	}

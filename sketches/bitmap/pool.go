@@ -1,6 +1,7 @@
 package bitmap
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -32,7 +33,6 @@ type Pool struct {
 
 	chunks []groupbitmap.Chunk // scratch of AppendClickHouse
 	low    []uint16
-	batch  []uint32
 }
 
 // smallRuns are the lengths of the small form.
@@ -76,7 +76,7 @@ func (p *Pool) Reset() {
 // Bytes is the memory the pool holds.
 func (p *Pool) Bytes() int {
 	n := cap(p.ents)*int(unsafe.Sizeof(entry{})) + p.box.bytes() +
-		cap(p.sets)*8 + cap(p.spare)*4 + cap(p.low)*2 + cap(p.batch)*4 +
+		cap(p.sets)*8 + cap(p.spare)*4 + cap(p.low)*2 +
 		cap(p.chunks)*int(unsafe.Sizeof(groupbitmap.Chunk{}))
 	for i := range p.small {
 		n += p.small[i].Bytes()
@@ -146,22 +146,16 @@ func (p *Pool) lazy() {
 
 // widen moves a full run into the next form and adds v.
 func (p *Pool) widen(e *entry, v uint32) {
-	from := p.small[e.form].Run(e.ref)
-	old := *e
 	if e.form+1 == formSet {
-		*e = entry{ref: p.newSet(), form: formSet}
-		s := p.sets[e.ref]
-		for _, have := range from {
-			s.add(&p.box, have)
-		}
-		s.add(&p.box, v)
-	} else {
-		to := p.small[e.form+1].Alloc()
-		run := p.small[e.form+1].Run(to)
-		n := copy(run, from)
-		run[n] = v
-		*e = entry{ref: to, n: uint8(n + 1), form: e.form + 1}
+		p.toSet(e).add(&p.box, v)
+		return
 	}
+	old, from := *e, p.small[e.form].Run(e.ref)
+	to := p.small[e.form+1].Alloc()
+	run := p.small[e.form+1].Run(to)
+	n := copy(run, from)
+	run[n] = v
+	*e = entry{ref: to, n: uint8(n + 1), form: e.form + 1}
 	p.small[old.form].Free(old.ref)
 }
 
@@ -204,21 +198,27 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		}
 		return
 	}
-	p.lazy()
-	to := &p.ents[i]
-	if to.form != formSet {
-		var room [groupbitmap.SmallMax]uint32
-		var single [1]uint32
-		n := copy(room[:], p.few(to, &single))
-		if n > 1 {
-			p.small[to.form].Free(to.ref)
-		}
-		*to = entry{ref: p.newSet(), form: formSet}
-		for _, v := range room[:n] {
-			p.sets[to.ref].add(&p.box, v)
-		}
+	p.toSet(&p.ents[i]).merge(&p.box, q.sets[from.ref], &q.box)
+}
+
+// toSet brings an entry into the last form and returns its set.
+func (p *Pool) toSet(e *entry) *set {
+	if e.form == formSet {
+		return p.sets[e.ref]
 	}
-	p.sets[to.ref].merge(&p.box, q.sets[from.ref], &q.box)
+	p.lazy()
+	var single [1]uint32
+	few := p.few(e, &single)
+	old := *e
+	*e = entry{ref: p.newSet(), form: formSet}
+	s := p.sets[e.ref]
+	for _, v := range few {
+		s.add(&p.box, v)
+	}
+	if old.n > 1 {
+		p.small[old.form].Free(old.ref)
+	}
+	return s
 }
 
 // Count is the number of members of set i.
@@ -254,6 +254,25 @@ func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	}
 	p.chunks, p.low = p.sets[e.ref].chunks(&p.box, p.chunks[:0], p.low[:0])
 	return groupbitmap.Append(dst, p.chunks)
+}
+
+// MergeClickHouse puts the members of a groupBitmap(UInt32) state into set i.
+// If the state is not well formed, it returns an error and changes nothing.
+func (p *Pool) MergeClickHouse(i uint32, state []byte) error {
+	err := groupbitmap.Each(state, func(part groupbitmap.Part) bool {
+		if part.Card > tableMax {
+			p.toSet(&p.ents[i]).mergePart(&p.box, part)
+			return true
+		}
+		for v := range part.Values {
+			p.Add(i, uint32(part.Key)<<16|uint32(v))
+		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("bitmap: %w", err)
+	}
+	return nil
 }
 
 // hash16 spreads a number over 32 bits (Knuth's multiplicative hash); tables

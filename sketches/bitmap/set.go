@@ -36,6 +36,7 @@ type chunk struct {
 const (
 	chunkWords = 10
 	tableMin   = 4
+	tableMax   = tableMin << (chunkWords - 1) * 3 / 4
 	wordsLen   = 1 << 16 / 64
 )
 
@@ -245,13 +246,32 @@ func (c *chunk) merge(b *boxes, q *chunk, qb *boxes) {
 		}
 		return
 	}
-	n := 0
 	dst, src := b.words.Run(c.ref), qb.words.Run(q.ref)
 	for i := range dst {
 		dst[i] |= src[i]
-		n += bits.OnesCount64(dst[i])
 	}
-	c.n = int32(n)
+	c.n = ones(dst)
+}
+
+// mergePart puts a part of a stored state into s. The part is too large for a
+// table.
+func (s *set) mergePart(b *boxes, part groupbitmap.Part) {
+	c := s.need(b, part.Key)
+	before := c.n
+	for c.form < chunkWords {
+		c.widen(b)
+	}
+	w := b.words.Run(c.ref)
+	part.Or(w)
+	c.n = ones(w)
+	s.n += int(c.n - before)
+}
+
+func ones(words []uint64) (n int32) {
+	for _, w := range words {
+		n += int32(bits.OnesCount64(w))
+	}
+	return n
 }
 
 // chunks lists the set for the writer of states: chunks in ascending order,

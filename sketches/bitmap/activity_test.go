@@ -1,0 +1,325 @@
+package bitmap
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"weir/sketches/internal/groupbitmap"
+)
+
+// TestActivityIsTheString sets and clears the same bits in an Activity and in
+// a byte string, and asks both every question.
+func TestActivityIsTheString(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 60 {
+		var a Activity
+		var b []byte
+		limit := 1 + r.IntN(1<<(4+r.IntN(14)))
+		if r.IntN(3) == 0 { // some full containers
+			from, to := r.IntN(1<<17), 1<<17+r.IntN(1<<18)
+			a.ones.AddRange(uint64(from), uint64(to))
+			a.bytes = uint64(to-1)/8 + 1
+			for off := from; off < to; off++ {
+				b, _ = SetBit(b, uint64(off), 1)
+			}
+		}
+		for range r.IntN(3000) {
+			off, bit := uint32(r.IntN(limit)), min(1, r.IntN(4))
+			if r.IntN(100) == 0 {
+				off = uint32(limit + r.IntN(1000)) // a step beyond
+			}
+			var want int
+			b, want = SetBit(b, uint64(off), bit)
+			if got := a.SetBit(off, bit); got != want {
+				t.Fatalf("SetBit(%d, %d) says %d, want %d", off, bit, got, want)
+			}
+		}
+		if a.Len() != uint64(len(b)) || a.Count() != Count(b) {
+			t.Fatalf("length %d and %d ones, want %d and %d", a.Len(), a.Count(), len(b), Count(b))
+		}
+		if got := a.AppendBytes([]byte("x")); !bytes.Equal(got[1:], b) || got[0] != 'x' {
+			t.Fatal("AppendBytes is not the string")
+		}
+		back := FromBytes(b)
+		if back.Len() != uint64(len(b)) || !slices.Equal(slices.Collect(back.Values), slices.Collect(a.Values)) {
+			t.Fatal("FromBytes of the string is another bitmap")
+		}
+		for range 200 {
+			n := 8*len(b) + 20
+			start, end, unit, bit := int64(r.IntN(2*n)-n), int64(r.IntN(2*n)-n), Unit(r.IntN(2)), r.IntN(2)
+			if got, want := a.CountIn(start, end, unit), CountIn(b, start, end, unit); got != want {
+				t.Fatalf("CountIn(%d, %d, %d) = %d, want %d", start, end, unit, got, want)
+			}
+			if got, want := a.PosIn(bit, start, end, unit), PosIn(b, bit, start, end, unit); got != want {
+				t.Fatalf("PosIn(%d, %d, %d, %d) = %d, want %d", bit, start, end, unit, got, want)
+			}
+			if got, want := a.PosFrom(bit, start/8), PosFrom(b, bit, start/8); got != want {
+				t.Fatalf("PosFrom(%d, %d) = %d, want %d", bit, start/8, got, want)
+			}
+			if v := uint32(r.IntN(n)); a.Has(v) != (GetBit(b, uint64(v)) == 1) {
+				t.Fatalf("Has(%d) = %v", v, a.Has(v))
+			}
+		}
+	}
+}
+
+func TestActivityAtTheTop(t *testing.T) {
+	var a Activity
+	a.AddMany([]uint32{0, 1<<32 - 1})
+	if a.Len() != MaxBytes || a.CountIn(-1, -1, Bit) != 1 || a.PosIn(1, 1, -1, Bit) != 1<<32-1 {
+		t.Fatalf("length %d, last bit %d, found at %d", a.Len(), a.CountIn(-1, -1, Bit), a.PosIn(1, 1, -1, Bit))
+	}
+	for bit := range uint32(64) {
+		a.Add(1<<32 - 1 - bit)
+	}
+	if got := a.PosIn(0, -64, -1, Bit); got != -1 {
+		t.Errorf("no 0 among the last 64 bits, found at %d", got)
+	}
+	if got := a.PosFrom(0, MaxBytes-8); got != 8*MaxBytes {
+		t.Errorf("the first 0 is past the end, found at %d", got)
+	}
+	not, err := Combine(Not, &a)
+	if err != nil || not.Count() != 1<<32-65 {
+		t.Errorf("%v, the complement has %d ones", err, not.Count())
+	}
+}
+
+func randomActivity(r *rand.Rand) *Activity {
+	a := new(Activity)
+	limit := uint32(1) << (3 + r.IntN(16))
+	for range r.IntN(4000) {
+		a.Add(r.Uint32N(limit))
+	}
+	if r.IntN(3) == 0 {
+		from := r.Uint32N(limit)
+		for v := range r.Uint32N(9000) {
+			a.Add(from + v)
+		}
+	}
+	a.SetBit(r.Uint32N(2*limit), 0)
+	return a
+}
+
+func TestCombineIsOp(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	for trial := range 200 {
+		op := Operation(trial % 8)
+		n := 1
+		if op != Not {
+			n = 2 + r.IntN(4)
+		}
+		acts, strs := make([]*Activity, n), make([][]byte, n)
+		for i := range acts {
+			acts[i] = randomActivity(r)
+			strs[i] = acts[i].AppendBytes(nil)
+		}
+		got, err := Combine(op, acts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Op(nil, op, strs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.AppendBytes(nil), want) {
+			t.Fatalf("%v of %d activities is not that of their strings", op, n)
+		}
+		for i, a := range acts {
+			if !bytes.Equal(a.AppendBytes(nil), strs[i]) {
+				t.Fatalf("%v has changed its source %d", op, i)
+			}
+		}
+		a, b := acts[0], acts[n-1]
+		for name, c := range map[string]struct {
+			op   Operation
+			n    uint64
+			srcs []*Activity
+		}{
+			"CountAnd":    {And, a.CountAnd(b), []*Activity{a, b}},
+			"CountOr":     {Or, a.CountOr(b), []*Activity{a, b}},
+			"CountAndNot": {Diff, a.CountAndNot(b), []*Activity{a, b}},
+		} {
+			if whole, err := Combine(c.op, c.srcs...); err != nil || whole.Count() != c.n {
+				t.Fatalf("%s is %d, want %d (%v)", name, c.n, whole.Count(), err)
+			}
+		}
+	}
+	if _, err := Combine(Diff, new(Activity)); err == nil {
+		t.Error("DIFF of one source gives no error")
+	}
+}
+
+func TestMergeIsUnion(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	state := func(a *Activity) []byte { return a.AppendClickHouse(nil) }
+	join := func(all ...*Activity) *Activity {
+		out := new(Activity)
+		for _, a := range all {
+			out.Merge(a)
+		}
+		return out
+	}
+	for range 50 {
+		a, b, c := randomActivity(r), randomActivity(r), randomActivity(r)
+		abc := join(a, b, c)
+		for name, other := range map[string]*Activity{
+			"another order":    join(c, b, a),
+			"another grouping": join(a, join(b, c)),
+			"repetition":       join(a, b, a, c, join(b, c)),
+		} {
+			if !bytes.Equal(state(other), state(abc)) || other.Len() != abc.Len() {
+				t.Fatalf("%s gives another union", name)
+			}
+		}
+	}
+}
+
+func TestRetentionAndFunnel(t *testing.T) {
+	// 1,000 users; day d sees those whose number d+1 divides.
+	days := make([]*Activity, 5)
+	for d := range days {
+		days[d] = new(Activity)
+		for u := range uint32(1000) {
+			if u%uint32(d+1) == 0 {
+				days[d].Add(u)
+			}
+		}
+	}
+	if got, want := Retention(days[1], days...), []uint64{500, 500, 167, 250, 100}; !slices.Equal(got, want) {
+		t.Errorf("retention %v, want %v", got, want)
+	}
+	if got, want := Funnel(days...), []uint64{1000, 500, 167, 84, 17}; !slices.Equal(got, want) {
+		t.Errorf("funnel %v, want %v", got, want)
+	}
+	if days[0].Count() != 1000 {
+		t.Error("the funnel has changed its first step")
+	}
+	if got := Funnel(); len(got) != 0 {
+		t.Errorf("a funnel of no steps: %v", got)
+	}
+}
+
+// TestClickHouseState: one set has one state, whatever the history, and comes
+// back from it; a Pool and an Activity agree.
+func TestClickHouseState(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	for trial := range 80 {
+		a := randomActivity(r)
+		if trial < 40 { // around the border of the small form
+			a = new(Activity)
+			for len(slices.Collect(a.Values)) < trial {
+				a.Add(r.Uint32N(1 << (8 + r.IntN(24))))
+			}
+		}
+		vs := slices.Collect(a.Values)
+		state := a.AppendClickHouse([]byte("x"))[1:]
+
+		var p Pool
+		p.Grow(3)
+		for _, i := range r.Perm(len(vs)) {
+			p.Add(0, vs[i])
+		}
+		if !bytes.Equal(p.AppendClickHouse(nil, 0), state) {
+			t.Fatalf("a pool writes another state of %d values", len(vs))
+		}
+		other := new(Activity)
+		other.ones.AddRange(0, 1<<20)
+		absent := other.ones.Clone()
+		absent.AndNot(&a.ones)
+		other.ones.AndNot(absent)
+		if !bytes.Equal(other.AppendClickHouse(nil), a.AppendClickHouse(nil)) && slices.Max(append(vs, 0)) < 1<<20 {
+			t.Fatalf("another history gives another state of %d values", len(vs))
+		}
+
+		back, err := FromClickHouse(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(slices.Collect(back.Values), vs) || len(vs) > 0 && back.Len() != uint64(vs[len(vs)-1])/8+1 {
+			t.Fatalf("%d values come back, not %d, of length %d", back.Count(), len(vs), back.Len())
+		}
+		extra := randomActivity(r)
+		for v := range extra.Values {
+			p.Add(1, v)
+		}
+		for range 2 {
+			if err := p.MergeClickHouse(1, state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		extra.Merge(a)
+		if !bytes.Equal(p.AppendClickHouse(nil, 1), extra.AppendClickHouse(nil)) || p.Count(1) != extra.Count() {
+			t.Fatal("a state merged into a pool is not the union")
+		}
+	}
+}
+
+// touchingRuns is a state that is well formed, but whose runs 0-4 and 5-7 are
+// one: no Roaring library writes that.
+var touchingRuns = []byte{1, 19, 0x3b, 0x30, 0, 0, 1, 0, 0, 7, 0, 2, 0, 0, 0, 4, 0, 5, 0, 2, 0}
+
+func TestTouchingRuns(t *testing.T) {
+	a, err := FromClickHouse(touchingRuns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.SetBit(5, 0)
+	if got, want := slices.Collect(a.Values), []uint32{0, 1, 2, 3, 4, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestHostileStates(t *testing.T) {
+	// 2^16 containers claimed in a few bytes, and a length beyond all memory.
+	for _, state := range [][]byte{
+		nil, {0}, {0, 200}, {1, 4, 0x3b, 0x30, 0xff, 0xff},
+		{1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
+		append([]byte{1, 8, 0x3a, 0x30, 0, 0}, 0, 0, 1, 0),
+	} {
+		var p Pool
+		p.Grow(1)
+		p.Add(0, 7)
+		if err := p.MergeClickHouse(0, state); !errors.Is(err, groupbitmap.ErrState) || p.Count(0) != 1 {
+			t.Errorf("%x: %v, and %d members", state, err, p.Count(0))
+		}
+		if _, err := FromClickHouse(state); !errors.Is(err, groupbitmap.ErrState) {
+			t.Errorf("%x: %v", state, err)
+		}
+	}
+}
+
+func FuzzFromClickHouse(f *testing.F) {
+	r := rand.New(rand.NewPCG(29, 30))
+	for range 8 {
+		f.Add(randomActivity(r).AppendClickHouse(nil))
+	}
+	f.Add([]byte{0, 2, 9, 0, 0, 0, 3, 0, 0, 0})
+	f.Add(touchingRuns)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		a, err := FromClickHouse(state)
+		var p Pool
+		p.Grow(1)
+		if poolErr := p.MergeClickHouse(0, state); (poolErr == nil) != (err == nil) {
+			t.Fatalf("Activity: %v, Pool: %v", err, poolErr)
+		}
+		if err != nil {
+			return
+		}
+		again := a.AppendClickHouse(nil)
+		if !bytes.Equal(again, p.AppendClickHouse(nil, 0)) {
+			t.Fatal("Activity and Pool write different states")
+		}
+		if want := roaring.BitmapOf(slices.Collect(a.Values)...); !a.ones.Equals(want) {
+			t.Fatal("the bitmap does not equal its own values")
+		}
+		back, err := FromClickHouse(again)
+		if err != nil || !bytes.Equal(back.AppendClickHouse(nil), again) {
+			t.Fatalf("what was written does not come back: %v", err)
+		}
+	})
+}
