@@ -108,6 +108,7 @@ type frames struct {
 	src  *bufio.Reader
 	left int // bytes of the current frame not read yet
 	out  *compress.Reader
+	err  error // of the last read; ch-go's reader would start over after it
 }
 
 const (
@@ -122,10 +123,14 @@ func newFrames(r io.Reader) io.Reader {
 }
 
 func (f *frames) Read(p []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
 	n, err := f.out.Read(p)
 	if errors.Is(err, io.EOF) {
 		err = io.EOF // ch-go wraps it
 	}
+	f.err = err
 	return n, err
 }
 

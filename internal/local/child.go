@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -58,6 +60,45 @@ func runChild(text string) error {
 	if err != nil {
 		return fmt.Errorf("local: engine: inherited listener: %w", err)
 	}
-	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil)) // relay reads it
 	return serveEngine(ctx, cfg, l)
+}
+
+// relay passes a child's stderr on to a log, line by line: records of the
+// child's logger as they were meant, anything else (a crash) as warnings.
+type relay struct {
+	log  *slog.Logger
+	line []byte
+}
+
+func (r *relay) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != '\n' && len(r.line) < 16<<10 {
+			r.line = append(r.line, b)
+			continue
+		}
+		if len(r.line) > 0 {
+			r.pass()
+		}
+		r.line = r.line[:0]
+	}
+	return len(p), nil
+}
+
+func (r *relay) pass() {
+	var record map[string]any
+	var level slog.Level
+	if json.Unmarshal(r.line, &record) != nil || level.UnmarshalText(fmt.Append(nil, record["level"])) != nil {
+		r.log.Warn("engine: " + string(r.line))
+		return
+	}
+	msg := fmt.Sprint(record["msg"])
+	for _, known := range []string{"time", "level", "msg"} {
+		delete(record, known)
+	}
+	var attrs []any
+	for _, key := range slices.Sorted(maps.Keys(record)) {
+		attrs = append(attrs, key, record[key])
+	}
+	r.log.Log(context.Background(), level, msg, attrs...)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -238,7 +237,7 @@ func (e *Engine) spawn() (*child, error) {
 	cmd := exec.Command(e.exe, "engine", "--listen", e.cfg.Listen, "--data", e.cfg.Data)
 	cmd.Env = append(os.Environ(), childEnv+"="+string(config))
 	cmd.ExtraFiles = []*os.File{childListener - 3: e.sock, childLifeline - 3: theirs}
-	cmd.Stderr = &logLines{log: e.cfg.Log}
+	cmd.Stderr = &relay{log: e.cfg.Log}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c := &child{cmd: cmd, lifeline: ours, gone: make(chan struct{})}
 	started := make(chan error, 1)
@@ -308,24 +307,4 @@ func (c *child) kill() {
 	c.cmd.Process.Kill()
 	<-c.gone
 	c.lifeline.Close()
-}
-
-// logLines passes a child's stderr on to a log, line by line.
-type logLines struct {
-	log  *slog.Logger
-	rest []byte
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	for _, b := range p {
-		if b != '\n' && len(l.rest) < 4096 {
-			l.rest = append(l.rest, b)
-			continue
-		}
-		if len(l.rest) > 0 {
-			l.log.Warn("engine: " + string(l.rest))
-		}
-		l.rest = l.rest[:0]
-	}
-	return len(p), nil
 }

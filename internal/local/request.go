@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -184,9 +186,40 @@ func (q *request) splitOff(text string, ins insert, rest io.Reader) error {
 		q.sql = text
 		return nil
 	}
+	if ins.format == "Values" {
+		if err := singleStatement(f, n); err != nil {
+			return err
+		}
+	}
 	q.data = f
 	q.sql = ins.sql(path(f))
 	return nil
+}
+
+// singleStatement refuses rows of VALUES with more than blanks behind a
+// semicolon. The engine, reading rows from a file, stops at the semicolon and
+// forgets the rest; a server refuses a second statement.
+func singleStatement(rows *os.File, size int64) error {
+	text, err := unix.Mmap(int(rows.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	defer unix.Munmap(text)
+	if bytes.IndexByte(text, ';') < 0 {
+		return nil
+	}
+	l := lexer{text: unsafe.String(&text[0], len(text))}
+	for stop := false; ; {
+		t := l.next()
+		switch {
+		case t.kind == end:
+			return nil
+		case stop:
+			return exceptionf(27, "CANNOT_PARSE_INPUT_ASSERTION_FAILED", "Cannot read data after semicolon (multi-statements are not allowed)")
+		case t.kind == other && t.text(l.text) == ";":
+			stop = true
+		}
+	}
 }
 
 // readForm reads multipart/form-data: fields are parameters, files are

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ClickHouse/ch-go/compress"
 )
 
 // streamable formats write rows one after another, nothing before, between or
@@ -76,10 +78,15 @@ func (f *front) stream(s *session, q *request, format string, out *response) err
 			chunk.free()
 			// The status line is gone. A server appends the error, framed so
 			// that no data can be taken for it.
-			f.log.Warn("engine: query failed after its first rows were sent", "query_id", q.id, "error", fail)
+			f.log.Debug("engine: query failed after its first rows were sent", "query_id", q.id, "error", fail)
 			text := f.text(fail)
+			if framed, ok := body.(*framer); ok {
+				// clickhouse-go looks for the mark in the bytes as they
+				// arrive: leave them as they are.
+				framed.enc = compress.NewWriter(compress.LevelZero, compress.None)
+			}
 			if _, err = fmt.Fprintf(body, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag); err == nil {
-				err = body.Close()
+				body.Close()
 			}
 			return nil
 		}
