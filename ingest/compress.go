@@ -1,0 +1,267 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// The codecs, as a batch's attributes number them.
+const (
+	codecNone = iota
+	codecGzip
+	codecSnappy
+	codecLZ4
+	codecZstd
+)
+
+// A decompressor turns a batch's payload into records, into one buffer that
+// it keeps. What it allocates is bounded by limit, and by what the input can
+// possibly become.
+type decompressor struct {
+	limit int
+	out   []byte
+	gzip  *gzip.Reader
+	zstd  *zstd.Decoder
+	input bytes.Reader
+}
+
+var errTooLong = errors.New("longer than the limit")
+
+// keepAtMost is the largest buffer kept for the next batch; producers make
+// batches of at most 1 MB by default, and they rarely shrink to less than a
+// tenth.
+const keepAtMost = 16 << 20
+
+// decompress returns the payload in the open; valid until the next call.
+func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
+	if codec == codecNone {
+		return src, nil
+	}
+	if cap(d.out) > keepAtMost {
+		d.out = nil
+	}
+	var out []byte
+	var err error
+	switch codec {
+	case codecGzip:
+		out, err = d.gunzip(d.out[:0], src)
+	case codecSnappy:
+		out, err = d.unsnappy(d.out[:0], src)
+	case codecLZ4:
+		out, err = d.unlz4(d.out[:0], src)
+	case codecZstd:
+		out, err = d.unzstd(d.out[:0], src)
+	default:
+		return nil, corrupt("unknown compression %d", codec)
+	}
+	if cap(out) > cap(d.out) {
+		d.out = out
+	}
+	if errors.Is(err, errTooLong) {
+		return nil, fmt.Errorf("%w: %d bytes become more than %d; raise BatchLimit, or have producers send smaller batches", ErrTooLarge, len(src), d.limit)
+	}
+	if err != nil {
+		return nil, corrupt("%s: %v", [...]string{"", "gzip", "snappy", "lz4", "zstd"}[codec], err)
+	}
+	return out, nil
+}
+
+// room makes space for n more bytes, doubling.
+func room(out []byte, n int) []byte {
+	if cap(out)-len(out) >= n {
+		return out
+	}
+	grown := make([]byte, len(out), max(2*cap(out), len(out)+n, 64<<10))
+	copy(grown, out)
+	return grown
+}
+
+func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
+	d.input.Reset(src)
+	var err error
+	if d.gzip == nil {
+		d.gzip, err = gzip.NewReader(&d.input)
+	} else {
+		err = d.gzip.Reset(&d.input)
+	}
+	for err == nil {
+		out = room(out, 4<<10)
+		var n int
+		n, err = d.gzip.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		if len(out) > d.limit {
+			return out, errTooLong
+		}
+	}
+	if err != io.EOF {
+		return out, err
+	}
+	return out, nil
+}
+
+// xerial is how the Java client has always framed snappy: this, two version
+// numbers, then blocks, each with its length before it.
+var xerial = []byte("\x82SNAPPY\x00")
+
+func (d *decompressor) unsnappy(out, src []byte) ([]byte, error) {
+	if !bytes.HasPrefix(src, xerial) {
+		return d.snappyBlock(out, src)
+	}
+	if len(src) < 16 {
+		return out, io.ErrUnexpectedEOF
+	}
+	for src = src[16:]; len(src) > 0; {
+		if len(src) < 4 {
+			return out, io.ErrUnexpectedEOF
+		}
+		n := be.Uint32(src)
+		if uint64(n) > uint64(len(src)-4) {
+			return out, io.ErrUnexpectedEOF
+		}
+		var err error
+		if out, err = d.snappyBlock(out, src[4:4+n]); err != nil {
+			return out, err
+		}
+		src = src[4+n:]
+	}
+	return out, nil
+}
+
+func (d *decompressor) snappyBlock(out, src []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(src)
+	if err != nil {
+		return out, err
+	}
+	if n > d.limit-len(out) {
+		return out, errTooLong
+	}
+	// Snappy's densest element makes 64 bytes of 3.
+	if n > 22*len(src) {
+		return out, fmt.Errorf("%d bytes cannot become %d", len(src), n)
+	}
+	out = room(out, n)
+	block, err := s2.Decode(out[len(out):len(out)+n], src)
+	if err != nil {
+		return out, err
+	}
+	return out[:len(out)+len(block)], nil
+}
+
+// unlz4 reads an LZ4 frame (lz4_Frame_format.md of the reference
+// implementation), block by block straight into out: a streaming reader would
+// decompress into a buffer of its own and copy. The frame's own checksums are
+// passed over; the batch's covered every byte.
+func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
+	const (
+		magic           = 0x184D2204
+		version         = 0b01 << 6
+		independent     = 1 << 5
+		blockChecksum   = 1 << 4
+		contentSize     = 1 << 3
+		contentChecksum = 1 << 2
+		dictionary      = 1 << 0
+		uncompressed    = 1 << 31
+	)
+	if len(src) < 7 || binary.LittleEndian.Uint32(src) != magic {
+		return out, errors.New("no frame")
+	}
+	flags, descriptor := src[4], src[5]
+	if flags&(0b11<<6) != version || flags&dictionary != 0 {
+		return out, fmt.Errorf("frame flags %#x", flags)
+	}
+	size := int(descriptor >> 4 & 7)
+	if size < 4 {
+		return out, fmt.Errorf("block size code %d", size)
+	}
+	blockMax := 1 << (8 + 2*size) // 64 KB, 256 KB, 1 MB, 4 MB
+	src = src[6:]
+	if flags&contentSize != 0 {
+		if len(src) < 8 {
+			return out, io.ErrUnexpectedEOF
+		}
+		src = src[8:]
+	}
+	if len(src) < 1 {
+		return out, io.ErrUnexpectedEOF
+	}
+	src = src[1:] // header checksum
+	for {
+		if len(src) < 4 {
+			return out, io.ErrUnexpectedEOF
+		}
+		word := binary.LittleEndian.Uint32(src)
+		src = src[4:]
+		if word == 0 { // end mark
+			return out, nil
+		}
+		n := int(word &^ uncompressed)
+		if n > len(src) || n > blockMax {
+			return out, io.ErrUnexpectedEOF
+		}
+		block := src[:n]
+		src = src[n:]
+		if flags&blockChecksum != 0 {
+			if len(src) < 4 {
+				return out, io.ErrUnexpectedEOF
+			}
+			src = src[4:]
+		}
+		if word&uncompressed != 0 {
+			if n > d.limit-len(out) {
+				return out, errTooLong
+			}
+			out = append(room(out, n), block...)
+			continue
+		}
+		// LZ4's densest element makes 255 bytes of one.
+		out = room(out, min(blockMax, 255*n+64))
+		into := out[len(out):min(cap(out), len(out)+blockMax)]
+		var window []byte
+		if flags&independent == 0 {
+			window = out[max(0, len(out)-64<<10):]
+		}
+		m, err := lz4.UncompressBlockWithDict(block, into, window)
+		if err != nil {
+			return out, err
+		}
+		out = out[:len(out)+m]
+		if len(out) > d.limit {
+			return out, errTooLong
+		}
+	}
+}
+
+func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
+	if d.zstd == nil {
+		var err error
+		d.zstd, err = zstd.NewReader(nil,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(uint64(d.limit)),
+			zstd.IgnoreChecksum(true)) // the batch's covered every byte
+		if err != nil {
+			return out, err
+		}
+	}
+	// A declared size is believed by DecodeAll, up to the limit, before a byte
+	// is decoded. Zstandard's densest block makes 128 KB of 4 bytes.
+	var h zstd.Header
+	if err := h.Decode(src); err != nil {
+		return out, err
+	}
+	if h.HasFCS && h.FrameContentSize/(128<<10) > uint64(len(src)/4) {
+		return out, fmt.Errorf("%d bytes cannot become %d", len(src), h.FrameContentSize)
+	}
+	out, err := d.zstd.DecodeAll(src, out)
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return out, errTooLong
+	}
+	return out, err
+}

@@ -1,0 +1,174 @@
+package ingest
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+)
+
+// A Config says what to read and how. Brokers and Topic are required; a zero
+// field means its default.
+type Config struct {
+	Brokers []string // host:port of some brokers of the cluster; the others are learned
+	Topic   string
+	Group   string // consumer group; may be empty where only Assign and Ends are used
+
+	ClientID string      // what brokers write into their logs and quotas; default "weir"
+	TLS      *tls.Config // nil: plaintext
+	SASL     SASL        // zero: no authentication
+
+	// Session is how long the group waits for a silent member before its
+	// partitions go to others; default 10 s. It also bounds the time between
+	// Done and Release, because heartbeats stop the moment a generation ends,
+	// and the pause after a coordinator's restart, because kafka-go then
+	// forgets its member id and the group waits for the forgotten member.
+	Session   time.Duration
+	Rebalance time.Duration // how long the group waits for members to join again; default 60 s
+	Heartbeat time.Duration // also how soon a rebalance is noticed; default 1 s, at most a third of Session
+	Watch     time.Duration // how often to look for added partitions; default 5 s
+
+	MaxWait        time.Duration // a fetch's wait for data; default 250 ms
+	MinBytes       int           // a fetch is answered sooner once this much has come; default 1
+	PartitionBytes int           // of one partition in one response; default 1 MiB
+	RequestBytes   int           // of all partitions in one response; default 16 MiB. A broker's first batch may exceed both
+	ResponseLimit  int           // no response may be larger; default 128 MiB
+	BatchLimit     int           // no batch may be larger once decompressed; default 64 MiB
+
+	Log *slog.Logger // nil: silent
+}
+
+// SASL names a user. It prints without its password.
+type SASL struct {
+	Mechanism string // "plain", "scram-sha-256" or "scram-sha-512"; empty: no authentication
+	User      string
+	Password  string
+}
+
+// String leaves the password out, for logs and errors.
+func (s SASL) String() string {
+	if s.Mechanism == "" {
+		return "none"
+	}
+	return s.Mechanism + " as " + s.User
+}
+
+// GoString is String, so that %#v keeps the secret too.
+func (s SASL) GoString() string { return s.String() }
+
+// LogValue is String for slog.
+func (s SASL) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+const (
+	dialTimeout     = 5 * time.Second
+	requestTimeout  = 10 * time.Second // of small requests
+	fetchTimeout    = 30 * time.Second // beyond MaxWait: a full response over a slow line must fit
+	metadataTTL     = 2 * time.Second  // age of the Transport's broker addresses; leaders are asked for when needed
+	joinBackoff     = 500 * time.Millisecond
+	leaveTimeout    = 2 * time.Second // what Close grants the group protocol
+	smallResponse   = 16 << 20        // metadata and offsets
+	minPartition    = 1 << 10
+	backoffFirst    = 50 * time.Millisecond
+	backoffLast     = 2 * time.Second
+	recordsPerBatch = 1024 // records handed out at a time, 40 KB of them: what stays in a core's cache
+)
+
+// complete fills in the defaults and says what is wrong with the rest.
+func (c Config) complete() (Config, error) {
+	setDefault(&c.ClientID, "weir")
+	setDefault(&c.Session, 10*time.Second)
+	setDefault(&c.Rebalance, 60*time.Second)
+	setDefault(&c.Heartbeat, min(time.Second, c.Session/3))
+	setDefault(&c.Watch, 5*time.Second)
+	setDefault(&c.MaxWait, 250*time.Millisecond)
+	setDefault(&c.MinBytes, 1)
+	setDefault(&c.PartitionBytes, 1<<20)
+	setDefault(&c.RequestBytes, max(16<<20, c.PartitionBytes))
+	setDefault(&c.ResponseLimit, max(128<<20, 2*c.RequestBytes))
+	setDefault(&c.BatchLimit, 64<<20)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.SASL.Mechanism = strings.ToLower(c.SASL.Mechanism)
+	return c, c.validate()
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c *Config) validate() error {
+	if len(c.Brokers) == 0 {
+		return errors.New("ingest: Brokers is empty; want at least one host:port")
+	}
+	for _, b := range c.Brokers {
+		if _, port, err := net.SplitHostPort(b); err != nil || port == "" {
+			return fmt.Errorf("ingest: Brokers: %q is not host:port", b)
+		}
+	}
+	if c.Topic == "" || len(c.Topic) > 249 { // Kafka's own limit
+		return fmt.Errorf("ingest: Topic: %q has %d characters; want 1 to 249", c.Topic, len(c.Topic))
+	}
+	if len(c.ClientID) > 1<<10 {
+		return fmt.Errorf("ingest: ClientID has %d bytes; want at most 1024", len(c.ClientID))
+	}
+	const month = 31 * 24 * time.Hour // what Kafka's milliseconds in an int32 can say, and then some
+	for _, d := range []struct {
+		name     string
+		value    time.Duration
+		min, max time.Duration
+	}{
+		{"Session", c.Session, 100 * time.Millisecond, month / 2},
+		{"Rebalance", c.Rebalance, 100 * time.Millisecond, month / 2},
+		{"Heartbeat", c.Heartbeat, time.Millisecond, c.Session / 3},
+		{"Watch", c.Watch, time.Millisecond, month / 2},
+		{"MaxWait", c.MaxWait, time.Millisecond, time.Minute},
+	} {
+		if d.value < d.min || d.value > d.max {
+			return fmt.Errorf("ingest: %s: %v; want %v to %v", d.name, d.value, d.min, d.max)
+		}
+	}
+	for _, n := range []struct {
+		name     string
+		value    int
+		min, max int
+	}{
+		{"MinBytes", c.MinBytes, 1, c.RequestBytes},
+		{"PartitionBytes", c.PartitionBytes, minPartition, 1 << 30},
+		{"RequestBytes", c.RequestBytes, minPartition, 1 << 30},
+		{"ResponseLimit", c.ResponseLimit, c.RequestBytes, 1<<31 - 1},
+		{"BatchLimit", c.BatchLimit, minPartition, 1<<31 - 1},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return fmt.Errorf("ingest: %s: %d bytes; want %d to %d", n.name, n.value, n.min, n.max)
+		}
+	}
+	if want := []string{"", "plain", "scram-sha-256", "scram-sha-512"}; !slices.Contains(want, c.SASL.Mechanism) {
+		return fmt.Errorf("ingest: SASL.Mechanism: %q; want plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
+	}
+	return nil
+}
+
+// mechanism is the SASL exchange kafka-go runs on each new connection.
+func (s SASL) mechanism() (sasl.Mechanism, error) {
+	switch s.Mechanism {
+	case "plain":
+		return plain.Mechanism{Username: s.User, Password: s.Password}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, s.User, s.Password)
+	case "scram-sha-512":
+		return scram.Mechanism(scram.SHA512, s.User, s.Password)
+	}
+	return nil, nil
+}

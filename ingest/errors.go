@@ -1,0 +1,202 @@
+package ingest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// Why a Generation or a Source can no longer be used.
+var (
+	ErrClosed  = errors.New("ingest: source is closed")
+	ErrEnded   = errors.New("ingest: the generation has ended")
+	ErrNoGroup = errors.New("ingest: partitions assigned without a group have no committed offsets")
+)
+
+// What a log may have done to a reader; the decision is the reader's. The
+// errors that are these carry the numbers: *RangeError, *RecreatedError,
+// *BatchError.
+var (
+	ErrRetention = errors.New("the log begins after the wanted offset")        // records expired unread
+	ErrTruncated = errors.New("the log ends before the wanted offset")         // records that were read are gone
+	ErrRecreated = errors.New("the topic was deleted and created again")       // the same offsets hold other records
+	ErrCorrupt   = errors.New("a record batch is damaged")                     // twice: it was fetched again
+	ErrTooLarge  = errors.New("a record batch is too large once decompressed") // see Config.BatchLimit
+	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1")   // no topic ids in fetches
+	errNoLeader  = errors.New("a partition has no leader")                     // for now
+	errNoTopic   = errors.New("the topic does not exist")                      // for now
+	errResponse  = errors.New("the response is larger than ResponseLimit")     // see Config
+)
+
+// A RangeError is an offset that the log does not hold. It is ErrRetention or
+// ErrTruncated.
+type RangeError struct {
+	Partition        int32
+	Offset           int64 // wanted
+	LogStart, LogEnd int64 // what the log holds: [LogStart, LogEnd)
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("ingest: partition %d: %v: want offset %d, have %d to %d", e.Partition, e.Unwrap(), e.Offset, e.LogStart, e.LogEnd)
+}
+
+// Unwrap tells which end was missed.
+func (e *RangeError) Unwrap() error {
+	if e.Offset < e.LogStart {
+		return ErrRetention
+	}
+	return ErrTruncated
+}
+
+// OutOfRange gives the numbers to callers that do not import this package.
+func (e *RangeError) OutOfRange() (partition int32, offset, logStart, logEnd int64) {
+	return e.Partition, e.Offset, e.LogStart, e.LogEnd
+}
+
+// A RecreatedError is ErrRecreated.
+type RecreatedError struct {
+	Topic   string
+	Was, Is [16]byte // topic ids
+}
+
+func (e *RecreatedError) Error() string {
+	return fmt.Sprintf("ingest: topic %s: %v: its id was %x and is %x", e.Topic, ErrRecreated, e.Was, e.Is)
+}
+
+func (e *RecreatedError) Unwrap() error { return ErrRecreated }
+
+// A BatchError is a record batch that cannot be read, however often. Reason
+// is or wraps ErrCorrupt or ErrTooLarge.
+type BatchError struct {
+	Partition int32
+	Offset    int64 // the batch holds this offset, or should
+	Reason    error
+}
+
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("ingest: partition %d, offset %d: %v", e.Partition, e.Offset, e.Reason)
+}
+
+func (e *BatchError) Unwrap() error { return e.Reason }
+
+// corrupt is an ErrCorrupt with what is wrong.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// A sizeError is a response we refuse to read.
+type sizeError struct {
+	api         protocol.ApiKey
+	size, limit int
+}
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("a %v response announces %d bytes, the limit is %d", e.api, e.size, e.limit)
+}
+
+// Unwrap makes a plausible size a matter of configuration. One that is not
+// plausible is a peer that speaks something else, such as TLS.
+func (e *sizeError) Unwrap() error {
+	if e.size > e.limit && e.api == protocol.Fetch {
+		return errResponse
+	}
+	return nil
+}
+
+// A verdict is what to do about an error.
+type verdict int
+
+const (
+	retry verdict = iota // the cluster is busy with itself, or the line broke: again, later
+	fatal                // no repetition will help: somebody must change something
+	ours                 // we asked for it: the caller's context or Close
+)
+
+// judge decides, in this order:
+//
+//   - What our own side ended is ours. A deadline is not: each request has its
+//     own, so it means a silent broker; who has a context of the caller's
+//     looks at that first.
+//   - Certificates do not heal, nor does a handshake between TLS and something
+//     else. (The other way round, plaintext to a TLS port, is an EOF that
+//     cannot be told from a broker going down: retried, and said in the log.)
+//   - Kafka's codes: about leadership, coordination, load and membership are
+//     its daily life and pass. A topic that is not there may be created. About
+//     permission, credentials and settings do not pass without a person.
+//   - What the data itself says (range, recreation, damage) is for the caller.
+//   - Anything else came from a connection: refused, reset, timed out, no such
+//     host, an answer that does not parse. A new connection may do better, and
+//     brokers restart; retried, once per backoff, and said in the log.
+func judge(err error) verdict {
+	var (
+		code   kafka.Error
+		verify *tls.CertificateVerificationError
+		alert  tls.AlertError
+		record tls.RecordHeaderError
+		signer x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.Is(err, context.Canceled),
+		errors.Is(err, ErrClosed), errors.Is(err, ErrEnded),
+		errors.Is(err, kafka.ErrGroupClosed), errors.Is(err, kafka.ErrGenerationEnded):
+		return ours
+	case errors.Is(err, errNoTopic), errors.Is(err, errNoLeader):
+		return retry
+	case errors.Is(err, ErrRetention), errors.Is(err, ErrTruncated), errors.Is(err, ErrRecreated),
+		errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse):
+		return fatal
+	case errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record), errors.As(err, &signer):
+		return fatal
+	case errors.As(err, &code):
+		return judgeCode(code)
+	}
+	return retry
+}
+
+func judgeCode(code kafka.Error) verdict {
+	switch code {
+	case kafka.Unknown, // a broker's unexpected exception; seen during its start and stop
+		kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable,
+		kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.MemberIDRequired,
+		kafka.UnknownTopicOrPartition, kafka.UnknownTopicID, kafka.InconsistentTopicID,
+		kafka.BrokerIDNotRegistered:
+		return retry
+	}
+	if code.Temporary() {
+		return retry
+	}
+	return fatal
+}
+
+// explain adds to an error what a person can do about it, where the code's
+// own words do not say.
+func (c *Config) explain(err error) error {
+	var code kafka.Error
+	var hint string
+	switch {
+	case errors.Is(err, errResponse):
+		hint = "raise ResponseLimit, or lower the topic's max.message.bytes"
+	case !errors.As(err, &code):
+	case code == kafka.InconsistentGroupProtocol:
+		hint = fmt.Sprintf("group %q is in use by consumers of another protocol (KIP-848) or assignor: choose another group", c.Group)
+	case code == kafka.GroupAuthorizationFailed:
+		hint = fmt.Sprintf("user %q needs READ on group %q", c.SASL.User, c.Group)
+	case code == kafka.TopicAuthorizationFailed:
+		hint = fmt.Sprintf("user %q needs READ and DESCRIBE on topic %q", c.SASL.User, c.Topic)
+	case code == kafka.SASLAuthenticationFailed:
+		hint = fmt.Sprintf("SASL: %v: wrong user or password, or not of this mechanism", c.SASL)
+	case code == kafka.UnsupportedSASLMechanism:
+		hint = fmt.Sprintf("SASL: %v: the broker does not offer this mechanism", c.SASL)
+	case code == kafka.InvalidSessionTimeout:
+		hint = fmt.Sprintf("Session %v is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms", c.Session)
+	}
+	if hint == "" {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	return fmt.Errorf("ingest: %s (%w)", hint, err)
+}

@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// An UnreachableError is a broker that did not answer as wanted.
+type UnreachableError struct {
+	err   error
+	final bool
+}
+
+func (e *UnreachableError) Error() string { return e.err.Error() }
+func (e *UnreachableError) Unwrap() error { return e.err }
+
+// Fatal reports whether asking again is of no use: a wrong password, a
+// certificate, a broker that is too old.
+func (e *UnreachableError) Fatal() bool { return e.final }
+
+// Ping asks a broker once whether it is there and speaks what is needed. Its
+// error is an *UnreachableError.
+func (s *Source) Ping(ctx context.Context) error {
+	if err := s.probe(ctx); err != nil {
+		return &UnreachableError{s.config.explain(err), judge(err) == fatal}
+	}
+	return nil
+}
+
+// Topic is what the brokers say of the topic's making.
+type Topic struct {
+	Exists     bool
+	Partitions int
+	Retention  time.Duration // negative: for ever; 0: not told
+	AppendTime bool          // record times are the broker's, not the producer's
+}
+
+// Describe asks once. A topic that does not exist is no error.
+func (s *Source) Describe(ctx context.Context) (Topic, error) {
+	t, err := s.metadata(ctx)
+	if errors.Is(err, errNoTopic) {
+		return Topic{}, nil
+	}
+	if err != nil {
+		return Topic{}, s.config.explain(err)
+	}
+	out := Topic{Exists: true, Partitions: len(t.partitions)}
+	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
+	res, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{{
+		ResourceType: kafka.ResourceTypeTopic, ResourceName: s.config.Topic,
+		ConfigNames: []string{"retention.ms", "message.timestamp.type"},
+	}}})
+	if err != nil {
+		return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)
+	}
+	for _, r := range res.Resources {
+		if r.Error != nil {
+			return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, r.Error)
+		}
+		for _, e := range r.ConfigEntries {
+			switch e.ConfigName {
+			case "retention.ms":
+				if ms, err := strconv.ParseInt(e.ConfigValue, 10, 64); err == nil {
+					out.Retention = time.Duration(min(ms, int64(1<<63-1)/1e6)) * time.Millisecond
+				}
+			case "message.timestamp.type":
+				out.AppendTime = e.ConfigValue == "LogAppendTime"
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,271 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+var codecs = map[string]kgo.CompressionCodec{
+	"none":   kgo.NoCompression(),
+	"gzip":   kgo.GzipCompression(),
+	"snappy": kgo.SnappyCompression(),
+	"lz4":    kgo.Lz4Compression(),
+	"zstd":   kgo.ZstdCompression(),
+}
+
+// click is a value about as long and as compressible as an event.
+func click(i int) string {
+	return fmt.Sprintf(`{"event_id":"%032x","ts":%d,"user_id":%d,"page":"/p/%d","action":"view","referrer":"https://example.org/","country":"DE","device":"mobile"}`,
+		uint64(i)*0x9E3779B97F4A7C15, 1763600000000+i, i*7919%2000003, i%1000)
+}
+
+// Every codec, in batches as a Java producer makes them and in big ones, over
+// four partitions of one broker: what franz-go reads.
+func TestEveryCodecReadsAsFranzDoes(t *testing.T) {
+	kafka := realKafka(t)
+	for name, codec := range codecs {
+		for _, size := range []int32{16 << 10, 1 << 20} {
+			t.Run(fmt.Sprintf("%s/%dK", name, size>>10), func(t *testing.T) {
+				t.Parallel()
+				topic := newTopic(t, kafka.Addrs(), 4)
+				c := newClient(t, kafka.Addrs(), kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(size), kgo.ProducerLinger(20*time.Millisecond))
+				for i := range 20000 {
+					c.Produce(t.Context(), &kgo.Record{Topic: topic, Partition: int32(i % 4), Value: []byte(click(i))}, func(_ *kgo.Record, err error) {
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				if err := c.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+				got := readAll(t, s)
+				same(t, name, got.records, franz(t, kafka.Addrs(), topic, got.next))
+				if n := len(got.records[0]); n != 5000 {
+					t.Errorf("partition 0: %d records, want 5000", n)
+				}
+			})
+		}
+	}
+}
+
+// Three transactional producers interleave with a plain one and abort often;
+// the smallest responses cut batches in half and begin within transactions.
+func TestAbortedTransactionsReadAsFranzDoes(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	r := rand.New(rand.NewPCG(7, 7))
+	var producers []*kgo.Client
+	for i := range 3 {
+		opts := []kgo.Opt{kgo.TransactionalID(fmt.Sprint(topic, "-", i)), kgo.ProducerLinger(0)}
+		if i == 0 {
+			opts = append(opts, kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+		}
+		producers = append(producers, newClient(t, kafka.Addrs(), opts...))
+	}
+	plain := newClient(t, kafka.Addrs(), kgo.ProducerLinger(0))
+	inside := make([]bool, 3)
+	aborted := 0
+	end := func(i int, how kgo.TransactionEndTry) {
+		if err := producers[i].EndTransaction(t.Context(), how); err != nil {
+			t.Fatal(err)
+		}
+		inside[i] = false
+	}
+	for k := range 600 {
+		i := r.IntN(4)
+		c := plain
+		if i < 3 {
+			c = producers[i]
+			if !inside[i] {
+				if err := c.BeginTransaction(); err != nil {
+					t.Fatal(err)
+				}
+				inside[i] = true
+			}
+		}
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, "%d-%d", i, k)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 && r.IntN(4) == 0 {
+			how := kgo.TransactionEndTry(r.IntN(2) == 0)
+			if how == kgo.TryAbort {
+				aborted++
+			}
+			end(i, how)
+		}
+	}
+	for i := range producers {
+		if inside[i] {
+			end(i, kgo.TryAbort)
+			aborted++
+		}
+	}
+	var want map[int32][]string
+	for _, size := range []struct{ partition, request int }{{1 << 20, 16 << 20}, {300, 16 << 20}, {2000, 16 << 20}, {1 << 20, 300}, {1 << 20, 2000}} {
+		s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+		s.config.PartitionBytes, s.config.RequestBytes = size.partition, size.request // smaller than Open allows
+		got := readAll(t, s)
+		if want == nil {
+			want = franz(t, kafka.Addrs(), topic, got.next)
+			t.Logf("%d of 600 records are visible, %d transactions aborted", len(want[0]), aborted)
+		}
+		same(t, fmt.Sprintf("%d bytes per partition, %d per request", size.partition, size.request), got.records, want)
+		s.Close()
+	}
+}
+
+// While a transaction is open nothing beyond it is seen, nothing fails and no
+// connection is lost; its end is seen at once.
+func TestOpenTransactionIsWaitedFor(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	produce(t, kafka.Addrs(), topic, 0, numbered("a", 0, 3))
+	c := newClient(t, kafka.Addrs(), kgo.TransactionalID(topic))
+	if err := c.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("b")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, MaxWait: 50 * time.Millisecond})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := s.Ends(ctx)
+	if err != nil || ends[0] != 3 || g.Partitions()[0].LogEnd != 4 {
+		t.Errorf("with a transaction open: ends %v (%v), want 3; log end %d, want 4", ends, err, g.Partitions()[0].LogEnd)
+	}
+	k := newTaker(starts(g))
+	result := make(chan error, 1)
+	go func() { result <- k.fetch(ctx, g, map[int32]int64{0: 5}) }()
+	time.Sleep(300 * time.Millisecond) // six long polls
+	k.mu.Lock()
+	next, last := k.next[0], k.last[0]
+	k.mu.Unlock()
+	if next != 3 || last.LastStable != 3 || last.HighWater != 4 {
+		t.Errorf("with a transaction open: read to %d, last stable %d, high water %d; want 3, 3, 4", next, last.LastStable, last.HighWater)
+	}
+	connections := len(s.board.open)
+	if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	sameList(t, "after the commit", k.plain[0], []string{"a0", "a1", "a2", "b"})
+	if now := len(s.board.open); now != connections {
+		t.Errorf("%d connections, there were %d before", now, connections)
+	}
+	if log := book.String(); strings.Contains(log, "WARN") {
+		t.Errorf("something was said to be wrong:\n%s", log)
+	}
+}
+
+// Four idempotent producers write the same keys; the cleaner leaves three
+// empty batches, which hold their producers' last sequence numbers.
+func TestCompactedTopicReadsAsFranzDoes(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1, "cleanup.policy", "compact", "segment.ms", "300",
+		"min.cleanable.dirty.ratio", "0.01", "max.compaction.lag.ms", "300", "delete.retention.ms", "100")
+	write := func(keys, n int) {
+		c := newClient(t, kafka.Addrs(), kgo.ProducerLinger(50*time.Millisecond))
+		defer c.Close()
+		var records []*kgo.Record
+		for i := range n {
+			records = append(records, &kgo.Record{Topic: topic, Key: fmt.Appendf(nil, "k%d", i%keys), Value: fmt.Appendf(nil, "v%d", i)})
+		}
+		if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		write(5, 10)
+		time.Sleep(400 * time.Millisecond)
+	}
+	for deadline := time.Now().Add(25 * time.Second); ; {
+		write(1, 1) // rolls the segment, so that the one before can be cleaned
+		s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+		got := readAll(t, s)
+		s.Close()
+		if n := len(got.records[0]); n < 15 {
+			want := franz(t, kafka.Addrs(), topic, got.next)
+			if len(want[0]) > n { // the cleaner was at work between the two
+				continue
+			}
+			same(t, "compacted", got.records, want)
+			if end := got.next[0]; end < 40 {
+				t.Errorf("read to %d, want at least 40", end)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no compaction within 25 s: %v", got.records[0])
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// Values that are empty, null or large, null and long keys, many headers, and
+// a timestamp that is the producer's or the broker's.
+func TestUnusualRecordsReadAsFranzDoes(t *testing.T) {
+	kafka := realKafka(t)
+	for _, stamp := range []string{"CreateTime", "LogAppendTime"} {
+		topic := newTopic(t, kafka.Addrs(), 2, "max.message.bytes", "9000000", "message.timestamp.type", stamp)
+		var headers []kgo.RecordHeader
+		for i := range 200 {
+			headers = append(headers, kgo.RecordHeader{Key: fmt.Sprint("h", i), Value: []byte(strings.Repeat("x", i))})
+		}
+		big := []byte(strings.Repeat("0123456789abcdef", 1<<18)) // 4 MB, four times the fetch size
+		c := newClient(t, kafka.Addrs(), kgo.ProducerBatchMaxBytes(8<<20))
+		for p := range int32(2) {
+			for _, r := range []*kgo.Record{
+				{Value: []byte("plain")},
+				{Value: []byte{}},
+				{Value: nil, Key: []byte("tombstone")},
+				{Value: []byte("with headers"), Key: []byte{}, Headers: headers},
+				{Value: big},
+				{Value: []byte("after it"), Key: big[:1<<17], Timestamp: time.UnixMilli(1)},
+			} {
+				r.Topic, r.Partition = topic, p
+				if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+		got := readAll(t, s)
+		same(t, stamp, got.records, franz(t, kafka.Addrs(), topic, got.next))
+		if got.records[0][1] == got.records[0][2] || !strings.HasSuffix(got.records[0][2], ":null") {
+			t.Errorf("an empty value reads as %s, a null one as %s", got.records[0][1], got.records[0][2])
+		}
+	}
+}
+
+// Reading may begin anywhere: inside a batch, at its end, behind the log's
+// last record.
+func TestReadingBeginsWhereAsked(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	for i := 0; i < 100; i += 10 {
+		produce(t, kafka.Addrs(), topic, 0, numbered("", i, i+10), kgo.ProducerLinger(20*time.Millisecond))
+	}
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, 1, 9, 10, 55, 99, 100} {
+		got := fetchTo(t, ctx, g, map[int32]int64{0: from}, map[int32]int64{0: 100})
+		sameList(t, fmt.Sprint("from ", from), got.plain[0], numbered("", int(from), 100))
+	}
+}

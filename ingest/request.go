@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// Fetch version 13 is the first that names topics by their ids (KIP-516,
+// Kafka 3.1): a broker then refuses a recreated topic by itself, with no
+// window between looking at the id and reading.
+const fetchVersion = 13
+
+// appendFetch writes a Fetch request for these partitions of one topic, in
+// this order, which is the order in which the broker fills its response.
+func appendFetch(b []byte, c *Config, id [16]byte, partitions []*partition) []byte {
+	b = beginRequest(b, protocol.Fetch, fetchVersion, c.ClientID, true)
+	b = appendInt32(b, -1) // not a replica
+	b = appendInt32(b, int32(c.MaxWait.Milliseconds()))
+	b = appendInt32(b, int32(c.MinBytes))
+	b = appendInt32(b, int32(c.RequestBytes))
+	b = append(b, readCommitted)
+	b = appendInt32(b, 0)  // no fetch session (KIP-227): every request says all it wants
+	b = appendInt32(b, -1) // … and never will
+	b = appendCompact(b, 1)
+	b = append(b, id[:]...)
+	b = appendCompact(b, len(partitions))
+	for _, p := range partitions {
+		b = appendInt32(b, p.id)
+		b = appendInt32(b, p.epoch)
+		b = appendInt64(b, p.next)
+		b = appendInt32(b, -1) // last fetched epoch: followers' business
+		b = appendInt64(b, -1) // log start: followers' business
+		b = appendInt32(b, int32(c.PartitionBytes))
+		b = append(b, 0)
+	}
+	b = append(b, 0)        // tags of the topic
+	b = appendCompact(b, 0) // nothing to forget
+	b = appendCompact(b, 0) // no rack
+	b = append(b, 0)
+	return endRequest(b)
+}
+
+// A fetched is one partition's share of a Fetch response. Its slices are
+// views into the response, or into the buffer's list of transactions.
+type fetched struct {
+	partition  int32
+	code       kafka.Error
+	highWater  int64
+	lastStable int64
+	logStart   int64
+	aborted    []transaction // ascending by first offset
+	records    []byte        // record batches, the last perhaps cut off
+}
+
+// A transaction that was aborted: a producer's transactional batches from
+// first on are not to be seen, until its abort marker.
+type transaction struct {
+	producer, first int64
+}
+
+// A fetchResponse is a whole Fetch response. Its slices are reused.
+type fetchResponse struct {
+	throttle   int32 // milliseconds the broker wants us to stay away
+	code       kafka.Error
+	partitions []fetched
+	aborted    []transaction // all partitions'
+}
+
+// parse reads a response to appendFetch. What it allocates is bounded by the
+// length of the response.
+func (f *fetchResponse) parse(response []byte) error {
+	f.partitions, f.aborted = f.partitions[:0], f.aborted[:0]
+	r := reader{b: response}
+	r.int32() // correlation
+	r.tags()
+	f.throttle = r.int32()
+	f.code = kafka.Error(r.int16())
+	r.int32()                            // session
+	for n := r.compact(18); n > 0; n-- { // topics: we asked for one
+		r.take(16)
+		for n := r.compact(37); n > 0; n-- {
+			p := fetched{
+				partition:  r.int32(),
+				code:       kafka.Error(r.int16()),
+				highWater:  r.int64(),
+				lastStable: r.int64(),
+				logStart:   r.int64(),
+			}
+			first := len(f.aborted)
+			for n := r.compact(17); n > 0; n-- {
+				f.aborted = append(f.aborted, transaction{producer: r.int64(), first: r.int64()})
+				r.tags()
+			}
+			p.aborted = f.aborted[first:len(f.aborted):len(f.aborted)]
+			// Brokers list them as they find them in their index.
+			slices.SortFunc(p.aborted, func(a, b transaction) int { return cmp.Compare(a.first, b.first) })
+			r.int32() // preferred replica: we named no rack
+			p.records = r.compactBytes()
+			r.tags()
+			if r.bad {
+				break
+			}
+			f.partitions = append(f.partitions, p)
+		}
+		r.tags()
+	}
+	r.tags()
+	return r.done("records")
+}
+
+// be reads Kafka's byte order.
+var be = binary.BigEndian

@@ -1,0 +1,200 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+
+	"weir/event"
+)
+
+// A Source reads one topic. Its methods may be called from any goroutine, but
+// there is one Generation at a time.
+type Source struct {
+	config    Config
+	mechanism sasl.Mechanism
+	bootstrap net.Addr
+	board     *switchboard
+	transport *kafka.Transport
+	notices   notices
+	probed    atomic.Bool // the brokers are new enough
+	unpackers sync.Pool
+
+	ctx    context.Context // ends with Close; bounds what the Source does on its own
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex
+	closed bool           // no more tasks
+	tasks  sync.WaitGroup // goroutines of the Source itself
+
+	member sync.Once     // starts the membership, at the first Next
+	asked  chan struct{} // somebody waits for partitions while the member is out of the group
+	offers chan offer    // what the membership came to
+}
+
+// Open checks the configuration and connects to nothing yet: a cluster that
+// is down is Next's to wait for.
+func Open(c Config) (*Source, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	mechanism, err := c.SASL.mechanism()
+	if err != nil {
+		return nil, fmt.Errorf("ingest: SASL: %w", err)
+	}
+	s := &Source{
+		config:    c,
+		mechanism: mechanism,
+		bootstrap: kafka.TCP(c.Brokers...),
+		board:     newSwitchboard(),
+		notices:   notices{log: c.Log.With("topic", c.Topic)},
+		asked:     make(chan struct{}),
+		offers:    make(chan offer),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.unpackers.New = func() any { return newUnpacker(c.BatchLimit) }
+	s.transport = &kafka.Transport{
+		Dial:           s.board.dial,
+		DialTimeout:    dialTimeout,
+		MetadataTTL:    metadataTTL,
+		MetadataTopics: []string{c.Topic},
+		ClientID:       c.ClientID,
+		TLS:            c.TLS,
+		SASL:           mechanism,
+		Context:        s.ctx,
+	}
+	return s, nil
+}
+
+// Close ends the current Generation, leaves the group so that others need not
+// wait for a session to expire, and closes every connection. It takes a few
+// milliseconds, 2 s at most when the cluster does not answer. What was not
+// committed will be read again by whoever gets the partitions.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel(ErrClosed)
+	left := make(chan struct{})
+	go func() { s.tasks.Wait(); close(left) }()
+	select {
+	case <-left:
+	case <-time.After(leaveTimeout):
+	}
+	s.transport.CloseIdleConnections()
+	s.board.hangUp()
+	<-left
+	return nil
+}
+
+// task runs f in a goroutine that Close waits for; false after Close.
+func (s *Source) task(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.tasks.Go(f)
+	}
+	return !s.closed
+}
+
+// Ends are the offsets at which a read_committed reader of each partition
+// would now find nothing more: the last stable offsets. Retryable errors are
+// retried until ctx ends.
+func (s *Source) Ends(ctx context.Context) (map[int32]int64, error) {
+	var ends map[int32]int64
+	err := s.insist(ctx, "asking for the log ends", func(ctx context.Context) error {
+		t, err := s.metadata(ctx)
+		if err == nil {
+			ends, err = s.offsets(ctx, t, t.all(), latest, readCommitted)
+		}
+		return err
+	})
+	return ends, err
+}
+
+// Assign gives all partitions of the topic, outside any group, for tools. The
+// Generation ends with ctx or Close; it does not notice added partitions, and
+// Commit is refused.
+func (s *Source) Assign(ctx context.Context) (*Generation, error) {
+	g := s.newGeneration(nil)
+	err := s.insist(ctx, "asking for the topic's partitions", func(ctx context.Context) error {
+		t, err := s.metadata(ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range t.all() {
+			g.partitions = append(g.partitions, event.Assignment{Partition: p, Committed: -1})
+		}
+		return g.locate(ctx, t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.follow(ctx)
+	return g, nil
+}
+
+func (t *topic) all() []int32 {
+	all := make([]int32, len(t.partitions))
+	for i, l := range t.partitions {
+		all[i] = l.partition
+	}
+	return all
+}
+
+// insist calls f until it succeeds, fails for good, or ctx or the Source
+// ends. Errors come back explained.
+func (s *Source) insist(ctx context.Context, what string, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
+	for attempt := 0; ; attempt++ {
+		err := f(ctx)
+		if err == nil {
+			s.notices.fine(what)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return s.interrupted(ctx, what)
+		}
+		if judge(err) != retry {
+			return s.config.explain(err)
+		}
+		s.notices.trouble(what, err)
+		if !sleep(ctx, backoff(attempt)) {
+			return s.interrupted(ctx, what)
+		}
+	}
+}
+
+// interrupted is the error of work that a context ended: why it ended, and
+// what had been in the way until then.
+func (s *Source) interrupted(ctx context.Context, what string) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrClosed) || errors.Is(cause, ErrEnded) {
+		return cause
+	}
+	if last := s.notices.latest(); last != "" {
+		return fmt.Errorf("ingest: %s: %w; until then: %s", what, cause, last)
+	}
+	return fmt.Errorf("ingest: %s: %w", what, cause)
+}
+
+// sleep waits, and reports whether ctx still lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
