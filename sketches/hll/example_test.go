@@ -1,0 +1,51 @@
+package hll_test
+
+import (
+	"fmt"
+
+	"weir/sketches/hll"
+)
+
+func Example() {
+	var monday, tuesday hll.Sketch
+	for _, user := range []string{"anna", "boris", "carla"} {
+		monday.Add([]byte(user))
+	}
+	for _, user := range []string{"carla", "dmitri"} {
+		tuesday.Add([]byte(user))
+	}
+	fmt.Println(monday.Count(), tuesday.Count(), hll.CountUnion(&monday, &tuesday))
+	// Output: 3 2 4
+}
+
+// A batch of page views: which page, and the hash of who looked.
+func ExamplePool() {
+	var pages hll.Pool
+	pages.Grow(2)
+	pages.AddBatch(
+		[]uint32{0, 1, 1, 1},
+		[]uint64{hll.Hash([]byte("anna")), hll.Hash([]byte("anna")), hll.Hash([]byte("boris")), hll.Hash([]byte("anna"))},
+	)
+	fmt.Println(pages.Count(0), pages.Count(1))
+	// Output: 1 2
+}
+
+// The string is what Redis keeps: SET it there, and PFCOUNT answers.
+func ExampleString() {
+	var v hll.String
+	v.Add(hll.DefaultSparseMax, []byte("a"), []byte("b"), []byte("c"))
+	fmt.Printf("%x\n", []byte(v))
+	text, _ := v.Decode()
+	fmt.Println(text)
+	// Output:
+	// 48594c4c01000000000000000000008060f38050b1844bfb80425a
+	// Z:8436 v:1,1 Z:4274 v:2,1 Z:3068 v:1,1 Z:603
+}
+
+func ExampleSketch_AppendClickHouse() {
+	var s hll.Sketch
+	s.Add([]byte("foo"))
+	state := s.AppendClickHouse(nil)
+	fmt.Printf("SELECT finalizeAggregation(CAST(unhex('%x') AS AggregateFunction(uniqCombined64(14), UInt64)))\n", state)
+	// Output: SELECT finalizeAggregation(CAST(unhex('0101b41c040000000000') AS AggregateFunction(uniqCombined64(14), UInt64)))
+}
