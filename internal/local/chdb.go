@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // library is libchdb, loaded into this process through purego: dlopen and
@@ -39,7 +37,7 @@ type library struct {
 // load opens the shared library and resolves what is used of it. The handle is
 // never closed: the engine's threads outlive every connection.
 func load(path string) (*library, error) {
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	resolve, err := dlopen(path)
 	if err != nil {
 		return nil, fmt.Errorf("load the engine: %w", err)
 	}
@@ -68,11 +66,9 @@ func load(path string) (*library, error) {
 		{"chdb_result_bytes_read", &l.resultBytes},
 		{"chdb_destroy_query_result", &l.free},
 	} {
-		symbol, err := purego.Dlsym(handle, f.name)
-		if err != nil {
+		if err := resolve(f.name, f.into); err != nil {
 			return nil, fmt.Errorf("load the engine: %s has no %s; version 26.7 or newer is needed: %w", path, f.name, err)
 		}
-		purego.RegisterFunc(f.into, symbol)
 	}
 	return l, nil
 }
