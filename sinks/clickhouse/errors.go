@@ -1,0 +1,143 @@
+package clickhouse
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// An Error is a failure to talk to ClickHouse, or what it answered. Whatever
+// the error of a Write, some, all or none of it may be stored: the same or a
+// later state has to be sent again, which is always allowed.
+type Error struct {
+	What   string // what was attempted
+	Code   int32  // ClickHouse's; 0: the server said nothing
+	Action string // what to do about it, in words; empty if it will pass
+
+	err error
+}
+
+func (e *Error) Error() string {
+	s := "clickhouse: " + e.What + ": " + e.err.Error()
+	if e.Action != "" {
+		s += ": " + e.Action
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.err }
+
+// Fatal reports whether the error stays until somebody does something. All
+// others are worth trying again, without end.
+func (e *Error) Fatal() bool { return e.Action != "" }
+
+// fatal are the answers that another attempt gets too: what they complain of
+// is the schema, the account, or what we ask for. Everything not listed is
+// taken to pass (too many parts, memory, quotas, time-outs, lost replicas, full
+// disks, an answer lost on the way), because trying again loses nothing,
+// while giving up stops the stream. Two that look fatal are not: 242
+// TABLE_IS_READ_ONLY is a replica that has lost Keeper for a while, and 33
+// CANNOT_READ_ALL_DATA is what the server says when the connection broke in
+// the middle of a block.
+var fatal = map[int32]string{
+	16:  schemaAction, // NO_SUCH_COLUMN_IN_TABLE
+	20:  schemaAction, // NUMBER_OF_COLUMNS_DOESNT_MATCH
+	47:  schemaAction, // UNKNOWN_IDENTIFIER
+	50:  schemaAction, // UNKNOWN_TYPE
+	53:  schemaAction, // TYPE_MISMATCH
+	44:  schemaAction, // ILLEGAL_COLUMN
+	60:  missingAction,
+	81:  missingAction, // UNKNOWN_DATABASE
+	46:  missingAction, // UNKNOWN_FUNCTION
+	48:  "the table's engine cannot do this: recreate the table with `weir migrate`",
+	49:  "this looks like a mistake of weir: please report it",
+	62:  "this server does not understand weir's SQL: use ClickHouse 26.3 or later",
+	115: "this server does not know a setting weir needs: use ClickHouse 26.3 or later",
+	452: "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, max_partitions_per_insert_block): allow it in the account's profile",
+	164: "the account is read-only: give weir one that may INSERT and SELECT",
+	192: accountAction, // UNKNOWN_USER
+	193: accountAction, // WRONG_PASSWORD
+	194: accountAction, // REQUIRED_PASSWORD
+	195: "this client's address is not allowed for the account",
+	497: "the account lacks a right: grant SELECT and INSERT on the database, and CREATE, ALTER, DROP, CREATE FUNCTION for `weir migrate`",
+	516: accountAction,                           // AUTHENTICATION_FAILED
+	291: "the account may not use this database", // DATABASE_ACCESS_DENIED
+}
+
+const (
+	schemaAction  = "the table is not as `weir migrate` made it; compare with `weir migrate --dry-run`, and put the column back or raise the job's version"
+	missingAction = "run `weir migrate`"
+	accountAction = "check user and password"
+)
+
+// explain wraps an error of the client library. It never shows a password: the
+// library redacts URLs, and the server does not repeat it.
+func (c *Client) explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var ours *Error
+	if errors.As(err, &ours) {
+		return err
+	}
+	e := &Error{What: what, err: shorten(err)}
+	var ex *ch.Exception
+	var reply *ch.HTTPError
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &ex):
+		e.Code = ex.Code
+		e.Action = fatal[ex.Code]
+	case errors.As(err, &reply):
+		switch reply.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			e.Action = accountAction
+		case http.StatusNotFound, http.StatusMovedPermanently, http.StatusFound:
+			e.Action = "the url is not that of ClickHouse's HTTP interface"
+		}
+	case errors.As(err, &unknown):
+		e.Action = "the server's certificate is signed by an authority that is not trusted: set clickhouse.tls.ca_file"
+	case errors.As(err, &name):
+		e.Action = "the server's certificate is for another name: correct the url, or set clickhouse.tls.server_name"
+	case errors.As(err, &invalid):
+		e.Action = "the server's certificate is not valid: renew it"
+	case errors.As(err, &alert):
+		e.Action = "the server refuses the TLS connection: check clickhouse.tls"
+	case errors.Is(err, context.DeadlineExceeded):
+		e.err = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
+	}
+	return e
+}
+
+// shortened is an error with a shorter text.
+type shortened struct {
+	error
+	text string
+}
+
+func (s shortened) Error() string { return s.text }
+func (s shortened) Unwrap() error { return s.error }
+
+// shorten cuts what the server repeats of a long statement.
+func shorten(err error) error {
+	const limit = 600
+	s := strings.TrimSpace(err.Error())
+	if len(s) <= limit {
+		return err
+	}
+	return shortened{err, strings.ToValidUTF8(s[:limit], "") + " …"}
+}
+
+// refuse is a fatal error of our own.
+func refuse(what, problem, action string) error {
+	return &Error{What: what, Action: action, err: errors.New(problem)}
+}

@@ -1,0 +1,215 @@
+package clickhouse
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/window"
+)
+
+// A Job is what the sink has to know of one: what is counted, and for how long
+// it is kept.
+type Job struct {
+	Spec  *window.Spec
+	Topic string
+
+	// Keep is how long state rows live after they were last written. It has
+	// to outlive every recomputation that needs them: the longest rollup,
+	// the lateness and a day.
+	Keep time.Duration
+
+	// Rollups are the windows of plain numbers, shortest first, each a
+	// multiple of the one before and the first of the job's window. None
+	// means one, of the job's window, kept for ever.
+	Rollups []Rollup
+}
+
+// A Rollup is one table of finished numbers.
+type Rollup struct {
+	Window time.Duration
+	Keep   time.Duration // how long its windows are kept; zero: for ever
+}
+
+// reserved are columns that every table or view of a job has.
+var reserved = []string{"window_start", "hits", "flushed_at", "rolled_at", "complete"}
+
+// layout is a job as tables: everything derived from a Job once.
+type layout struct {
+	Job
+	base     string   // beginning of the tables' names: job, or job_v2
+	by       []column // group columns
+	measures []measure
+	levels   []level
+}
+
+// measure is one measure that has a column; geo measures are in places.
+type measure struct {
+	window.Measure
+	index int // in Spec.Measures
+}
+
+func (m *measure) column() string { return quote(m.Name) }
+func (m *measure) state() string  { return quote(m.Name + "_state") }
+func (m *measure) geo() bool      { return m.Kind == window.Geo }
+
+// stateType is the type of the measure's state column.
+func (m *measure) stateType() string {
+	if m.Kind == window.HLL {
+		return "AggregateFunction(uniqCombined64(14), UInt64)"
+	}
+	return "AggregateFunction(groupBitmap, UInt32)"
+}
+
+// merge is the aggregate that joins states of the measure.
+func (m *measure) merge(state string) string {
+	if m.Kind == window.HLL {
+		return "uniqCombined64MergeState(14)(" + state + ")"
+	}
+	return "groupBitmapMergeState(" + state + ")"
+}
+
+// number is the plain number a state stands for: window.Row.Estimate.
+func (m *measure) number(state string) string {
+	if m.Kind == window.HLL {
+		return "weirPfCount(" + state + ")"
+	}
+	return "bitmapCardinality(" + state + ")"
+}
+
+// level is one rollup, with the table it is computed from.
+type level struct {
+	Rollup
+	seconds int64
+	table   string // clicks_1m_rollup
+	view    string // clicks_1m
+	every   time.Duration
+}
+
+// plan derives the layout of a job and refuses what cannot be stored.
+func (j Job) plan() (*layout, error) {
+	if j.Spec == nil {
+		return nil, errors.New("clickhouse: a job without a spec")
+	}
+	if err := j.Spec.Validate(); err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	l := &layout{Job: j, base: j.Spec.Job}
+	if j.Spec.Version > 1 {
+		l.base += "_v" + strconv.Itoa(j.Spec.Version)
+	}
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("clickhouse: job %s: "+format, append([]any{j.Spec.Job}, args...)...))
+		}
+	}
+	bad(identifier.MatchString(j.Spec.Job) && !strings.HasPrefix(j.Spec.Job, "weir_"), "the name has to be letters, digits and _, and not begin with weir_")
+	bad(j.Topic != "", "no topic")
+	bad(j.Keep >= time.Second, "keep %v, want at least a second", j.Keep)
+	used := map[string]bool{}
+	usable := func(name string) {
+		bad(identifier.MatchString(name) && name[0] != '_', "column %q: want letters, digits and _, a letter first", name)
+		bad(!slices.Contains(reserved, name) && !used[name], "column %q is taken", name)
+		used[name] = true
+	}
+	dimension := "LowCardinality(String)"
+	if j.Spec.MaxGroups > 100_000 {
+		dimension = "String" // a dictionary of that size costs more than it saves
+	}
+	for _, c := range j.Spec.By {
+		usable(c.Name)
+		l.by = append(l.by, column{name: c.Name, typ: dimension})
+	}
+	for i, m := range j.Spec.Measures {
+		usable(m.Name)
+		usable(m.Name + "_state")
+		l.measures = append(l.measures, measure{m, i})
+	}
+	rollups := j.Rollups
+	if len(rollups) == 0 {
+		rollups = []Rollup{{Window: time.Duration(j.Spec.Window) * time.Millisecond}}
+	}
+	before := time.Duration(j.Spec.Window) * time.Millisecond
+	for i, r := range rollups {
+		bad(r.Window > 0 && r.Window%before == 0 && (i == 0 || r.Window > before), "rollup %v is no multiple of %v", r.Window, before)
+		bad(r.Keep >= 0, "rollup %v: negative keep", r.Window)
+		before = max(r.Window, before)
+		name := span(r.Window)
+		l.levels = append(l.levels, level{
+			Rollup: r, seconds: int64(r.Window / time.Second),
+			table: l.base + "_" + name + "_rollup", view: j.Spec.Job + "_" + name,
+			// Often enough that the newest window is a percent old, but no
+			// more than twelve times a minute.
+			every: min(max(r.Window/120, 5*time.Second), time.Minute),
+		})
+	}
+	return l, errors.Join(errs...)
+}
+
+// counted yields the measures that have columns in the state table.
+func (l *layout) counted(yield func(*measure) bool) {
+	for i := range l.measures {
+		if m := &l.measures[i]; !m.geo() && !yield(m) {
+			return
+		}
+	}
+}
+
+// located yields the geo measures, each of which has a table of its own.
+func (l *layout) located(yield func(*measure) bool) {
+	for i := range l.measures {
+		if m := &l.measures[i]; m.geo() && !yield(m) {
+			return
+		}
+	}
+}
+
+// state is the name of the state table, and places that of a geo measure's.
+func (l *layout) state() string                { return l.base + "_state" }
+func (l *layout) places(m *measure) string     { return l.base + "_" + m.Name + "_state" }
+func (l *layout) placesView(m *measure) string { return l.Spec.Job + "_" + m.Name }
+
+// objects are the names of all tables and views of the job.
+func (l *layout) objects() (tables, views []string) {
+	tables = append(tables, l.state())
+	for m := range l.located {
+		tables = append(tables, l.places(m))
+		views = append(views, l.placesView(m))
+	}
+	for _, v := range l.levels {
+		tables = append(tables, v.table)
+		views = append(views, v.view)
+	}
+	return tables, views
+}
+
+// groups is the list of the group columns, each followed by a comma.
+func (l *layout) groups() string {
+	var b strings.Builder
+	for _, c := range l.by {
+		b.WriteString(quote(c.name) + ", ")
+	}
+	return b.String()
+}
+
+// where picks the job's rows in one of the weir_ tables.
+func (l *layout) where() string {
+	return "job = " + text(l.Spec.Job) + " AND version = " + strconv.Itoa(l.Spec.Version)
+}
+
+// span writes a duration in the largest unit that divides it: 1m, 90s, 1d.
+func span(d time.Duration) string {
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d%u.size == 0 {
+			return strconv.FormatInt(int64(d/u.size), 10) + u.name
+		}
+	}
+	return d.String()
+}

@@ -1,0 +1,125 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/local/localtest"
+	"weir/window"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// open connects to a database of its own on the engine.
+func open(t testing.TB) *Client {
+	t.Helper()
+	url, database := localtest.Engine(t)
+	return dial(t, Config{URL: url, Database: database})
+}
+
+func dial(t testing.TB, cfg Config) *Client {
+	t.Helper()
+	c, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// install migrates and opens a job.
+func install(t testing.TB, c *Client, j Job) *Sink {
+	t.Helper()
+	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// clicks is a job with a measure of every kind.
+func clicks() Job {
+	return Job{
+		Topic: "clicks", Keep: 400 * 24 * time.Hour,
+		Rollups: []Rollup{{Window: time.Minute, Keep: 0}, {Window: time.Hour}, {Window: 24 * time.Hour}},
+		Spec: &window.Spec{
+			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
+			By: []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "country", Default: "", HasDefault: true}},
+			Measures: []window.Measure{
+				{Name: "users", Kind: window.HLL, Path: "user"},
+				{Name: "active", Kind: window.Bitmap, Path: "user"},
+				{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 100, Error: 0.01},
+				{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat", Optional: true},
+			},
+		},
+	}
+}
+
+// read runs a query and returns its rows as text, one string a row.
+func read(t testing.TB, c *Client, sql string) []string {
+	t.Helper()
+	var rows []string
+	err := c.query(context.Background(), "test", "SELECT arrayStringConcat(arrayMap(x -> toString(x), [tuple(*)]), ' ') FROM ("+sql+")", func(scan func(...any) error) error {
+		var s string
+		err := scan(&s)
+		rows = append(rows, s)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+	return rows
+}
+
+func one(t testing.TB, c *Client, sql string) string {
+	t.Helper()
+	rows := read(t, c, sql)
+	if len(rows) != 1 {
+		t.Fatalf("%d rows, want one: %q\n%s", len(rows), rows, sql)
+	}
+	return rows[0]
+}
+
+// operator is a worker of the job that starts partitions at offset 0.
+func operator(t testing.TB, spec *window.Spec, partitions ...int32) *window.Operator {
+	t.Helper()
+	op, err := window.NewOperator(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range partitions {
+		op.Start(window.Plan{Partition: p, TopicID: [16]byte{1, 2, 3, 15: 16}})
+	}
+	return op
+}
+
+// observe feeds documents to a partition at consecutive offsets.
+func observe(t testing.TB, op *window.Operator, partition int32, from int64, at event.Time, docs ...string) {
+	t.Helper()
+	b := event.Batch{Partition: partition, First: from, Next: from + int64(len(docs))}
+	for i, d := range docs {
+		b.Records = append(b.Records, event.Record{Offset: from + int64(i), Time: at, Value: []byte(d)})
+	}
+	if err := op.Observe(&b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, s *Sink, c *window.Changes) {
+	t.Helper()
+	c.Table.Seal()
+	if err := s.Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func click(ts int64, page string, user int, id string) string {
+	return fmt.Sprintf(`{"ts":%d,"page":%q,"user":%d,"id":%q,"lon":%f,"lat":%f}`, ts, page, user, id, 13.361389+float64(user)/100, 38.115556)
+}

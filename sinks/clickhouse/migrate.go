@@ -1,0 +1,269 @@
+package clickhouse
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Migration says what Migrate is to do besides the jobs.
+type Migration struct {
+	DryRun bool    // only return the statements
+	Reader *Reader // make an account that may only read, for dashboards
+}
+
+// A Reader is an account for dashboards: SELECT on the database, nothing else,
+// with bounds on what one query may take.
+type Reader struct {
+	User, Password string
+}
+
+// A Statement is one step of a migration.
+type Statement struct {
+	Object string // what it is about: a table, a view, a function
+	SQL    string
+	secret bool // the text goes into no book and no log
+}
+
+// Migrate brings the database to where the jobs need it and returns the
+// statements that it ran, or with DryRun would run; none means that nothing
+// was to be done. It only goes forward: it creates what is missing, adds
+// columns for new measures, replaces views and functions, and extends TTLs. It
+// never drops or changes a column. What it finds altered by hand, or meaning
+// something else than before, it refuses with a fatal error.
+//
+// Everything it runs may be run again, by two at once too, and is recorded in
+// weir_schema.
+func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statement, error) {
+	layouts, err := plans(jobs)
+	if err != nil {
+		return nil, err
+	}
+	inv, err := c.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := c.steps(inv, layouts)
+	if err != nil {
+		return nil, err
+	}
+	if m.Reader != nil {
+		steps = append(steps, c.reader(inv, m.Reader)...)
+	}
+	if m.DryRun {
+		return steps, nil
+	}
+	for i, s := range steps {
+		if err := c.exec(ctx, "migrate "+s.Object, s.SQL, queryTimeout); err != nil {
+			return steps[:i], err
+		}
+		if err := c.record(ctx, s); err != nil {
+			return steps[:i+1], err
+		}
+	}
+	return steps, nil
+}
+
+// record writes a statement into weir_schema, if that is there by now.
+func (c *Client) record(ctx context.Context, s Statement) error {
+	if s.Object == "database" || s.secret {
+		return nil
+	}
+	return c.exec(ctx, "record "+s.Object, "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES ("+text(s.Object)+", "+text(s.SQL)+")", queryTimeout)
+}
+
+// plans lays the jobs out and refuses two that would share a table or a view.
+func plans(jobs []Job) ([]*layout, error) {
+	owner := map[string]string{}
+	for _, t := range common() {
+		owner[t.name] = "weir itself"
+	}
+	owner["weir_audit"] = "weir itself"
+	var all []*layout
+	for _, j := range jobs {
+		l, err := j.plan()
+		if err != nil {
+			return nil, err
+		}
+		tables, views := l.objects()
+		for _, name := range append(tables, views...) {
+			if other, taken := owner[name]; taken {
+				return nil, refuse("job "+j.Spec.Job, fmt.Sprintf("%s belongs to %s already", name, other), "rename the job or the measure")
+			}
+			owner[name] = "job " + j.Spec.Job
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// steps is the way from what is there to what should be.
+func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
+	var steps []Statement
+	step := func(object, sql string) { steps = append(steps, Statement{Object: object, SQL: sql}) }
+
+	if !inv.database {
+		step("database", "CREATE DATABASE IF NOT EXISTS "+quote(c.cfg.Database)+c.onCluster())
+	}
+	tables := common()
+	for _, l := range layouts {
+		if err := inv.meaning(l); err != nil {
+			return nil, err
+		}
+		tables = append(tables, l.tables()...)
+	}
+	for _, t := range tables {
+		missing, err := inv.compare(&t)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case len(missing) == len(t.columns):
+			step(t.name, t.create(c))
+			continue
+		case len(missing) > 0 && !t.appends:
+			return nil, refuse("table "+t.name, "column "+missing[0].name+" is gone", schemaAction)
+		}
+		for _, col := range missing {
+			if !t.addable(col) {
+				return nil, refuse("table "+t.name, "column "+col.name+" is gone", schemaAction)
+			}
+			step(t.name+" "+col.name, "ALTER TABLE "+c.name(t.name)+c.onCluster()+" ADD COLUMN IF NOT EXISTS "+col.String())
+		}
+		if sql := t.retain(c, inv.tables[t.name].create); sql != "" {
+			step(t.name+" ttl", sql)
+		}
+	}
+	for _, f := range functions() {
+		if sql := f.create(c); !inv.functions[f.name] || inv.recorded[f.name] != sql {
+			step(f.name, sql)
+		}
+	}
+	for _, l := range layouts {
+		for _, r := range l.register() {
+			have := inv.registered(l, r.measure)
+			if have == nil || have.keep != r.keep || have.rollup != r.rollup {
+				step("weir_jobs", c.enter(r))
+			}
+		}
+	}
+	for _, v := range c.wanted(inv, layouts) {
+		if _, ok := inv.tables[v.name]; !ok || inv.recorded[v.name] != v.sql {
+			step(v.name, v.sql)
+		}
+	}
+	return steps, nil
+}
+
+// wanted are the views as they should be. A version that is not the newest
+// leaves the views to that one.
+func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
+	var all []view
+	for _, l := range layouts {
+		if inv.newest(l) <= l.Spec.Version {
+			all = append(all, l.views(c)...)
+		}
+	}
+	return append(all, view{"weir_audit", c.auditView(inv.audited(layouts))})
+}
+
+// addable reports whether a column may come later: those of measures.
+func (t *table) addable(col column) bool {
+	return !slices.Contains(reserved, col.name) && !slices.Contains(t.order, col.name) && !slices.Contains(t.order, quote(col.name))
+}
+
+// retain is the statement that changes the TTL to what it should be, if it is
+// something else. Rows that are already too old go with the next merges.
+func (t *table) retain(c *Client, create string) string {
+	_, have, _ := strings.Cut(create, " TTL ")
+	have, _, _ = strings.Cut(have, " SETTINGS ")
+	have, _, _ = strings.Cut(have, " COMMENT ")
+	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
+	switch {
+	case strings.TrimSpace(have) == t.ttl:
+		return ""
+	case t.ttl == "":
+		return alter + " REMOVE TTL"
+	}
+	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
+}
+
+// register is the job as rows of weir_jobs: itself, then its measures.
+func (l *layout) register() []registered {
+	job := registered{
+		job: l.Spec.Job, version: uint32(l.Spec.Version), meaning: l.Spec.Meaning(), topic: l.Topic,
+		keep: uint32(l.Keep.Seconds()), rollup: l.levels[0].table, seconds: uint32(l.levels[0].seconds),
+	}
+	for _, c := range l.by {
+		job.groups = append(job.groups, c.name)
+	}
+	rows := []registered{job}
+	for i := range l.measures {
+		m := &l.measures[i]
+		rows = append(rows, registered{
+			job: job.job, version: job.version, measure: m.Name, meaning: m.Meaning(), topic: job.topic,
+			keep: job.keep, groups: job.groups, rollup: job.rollup, seconds: job.seconds,
+		})
+	}
+	return rows
+}
+
+// enter is the statement that registers a row.
+func (c *Client) enter(r registered) string {
+	groups := make([]string, len(r.groups))
+	for i, g := range r.groups {
+		groups[i] = text(g)
+	}
+	return "INSERT INTO " + c.name("weir_jobs") + " (job, version, measure, meaning, topic, keep, groups, rollup, seconds) VALUES (" +
+		strings.Join([]string{
+			text(r.job), strconv.Itoa(int(r.version)), text(r.measure), text(r.meaning), text(r.topic),
+			strconv.Itoa(int(r.keep)), "[" + strings.Join(groups, ", ") + "]", text(r.rollup), strconv.Itoa(int(r.seconds)),
+		}, ", ") + ")"
+}
+
+// audited are the newest versions of all jobs that are, or are about to be,
+// registered: what the audit view looks at. Other configurations may have
+// jobs in the same database.
+func (inv *inventory) audited(layouts []*layout) []registered {
+	newest := map[string]registered{}
+	add := func(r registered) {
+		if old, ok := newest[r.job]; r.measure == "" && (!ok || old.version <= r.version) {
+			newest[r.job] = r
+		}
+	}
+	for _, r := range inv.jobs {
+		add(r)
+	}
+	for _, l := range layouts {
+		for _, r := range l.register() {
+			add(r)
+		}
+	}
+	var all []registered
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		all = append(all, newest[name])
+	}
+	return all
+}
+
+// reader are the statements that make the account for dashboards. The server
+// gets a salted digest of the password, never the password.
+func (c *Client) reader(inv *inventory, r *Reader) []Statement {
+	salt := rand.Text()
+	digest := sha256.Sum256([]byte(r.Password + salt))
+	user := quote(r.User)
+	return []Statement{
+		{Object: "user " + r.User, secret: true, SQL: "CREATE USER OR REPLACE " + user + c.onCluster() +
+			" IDENTIFIED WITH sha256_hash BY '" + hex.EncodeToString(digest[:]) + "' SALT '" + salt + "'" +
+			// readonly = 2 forbids writing but not settings: Grafana sets
+			// max_execution_time, and may lower what is bounded here.
+			" SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000"},
+		{Object: "grant " + r.User, secret: true, SQL: "GRANT" + c.onCluster() + " SELECT ON " + quote(c.cfg.Database) + ".* TO " + user},
+	}
+}

@@ -1,0 +1,337 @@
+package clickhouse
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"weir/window"
+)
+
+// A column as it stands in a table. typ is spelled as system.columns spells
+// it, because that is what it is compared with.
+type column struct {
+	name, typ string
+	extra     string // codec, default
+}
+
+func (c column) String() string {
+	return strings.TrimRight(quote(c.name)+" "+c.typ+" "+c.extra, " ")
+}
+
+// A table as it should be.
+type table struct {
+	name      string
+	comment   string
+	engine    string // without Replicated
+	columns   []column
+	indexes   []string
+	partition string
+	order     []string // columns
+	ttl       string   // as ClickHouse prints it back; empty: none
+	settings  string
+	appends   bool // columns may be added later: a job's measures
+}
+
+// create is the statement that makes the table.
+func (t *table) create(c *Client) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s%s\n(\n", c.name(t.name), c.onCluster())
+	for i, col := range t.columns {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.WriteString("    " + col.String())
+	}
+	for _, x := range t.indexes {
+		b.WriteString(",\n    " + x)
+	}
+	engine := t.engine
+	if c.cfg.Cluster != "" {
+		engine = "Replicated" + engine
+	}
+	fmt.Fprintf(&b, "\n)\nENGINE = %s\n", engine)
+	if t.partition != "" {
+		fmt.Fprintf(&b, "PARTITION BY %s\n", t.partition)
+	}
+	fmt.Fprintf(&b, "ORDER BY (%s)\n", strings.Join(t.order, ", "))
+	if t.ttl != "" {
+		fmt.Fprintf(&b, "TTL %s\n", t.ttl)
+	}
+	if t.settings != "" {
+		fmt.Fprintf(&b, "SETTINGS %s\n", t.settings)
+	}
+	fmt.Fprintf(&b, "COMMENT %s", text(t.comment))
+	return b.String()
+}
+
+func (c *Client) onCluster() string {
+	if c.cfg.Cluster == "" {
+		return ""
+	}
+	return " ON CLUSTER " + text(c.cfg.Cluster)
+}
+
+const (
+	utc    = "DateTime('UTC')"
+	millis = "DateTime64(3, 'UTC')"
+
+	deadLetterDays = 30
+)
+
+// touched is the column that says when a row was last written, by the server's
+// clock: what rollups and TTLs go by. Nothing that is counted depends on it.
+func touched(name string) column {
+	return column{name, "SimpleAggregateFunction(max, " + utc + ")", "DEFAULT now()"}
+}
+
+func touchedIndex(name string) string {
+	return fmt.Sprintf("INDEX %s_range %s TYPE minmax GRANULARITY 1", name, name)
+}
+
+func largest(name, typ string) column {
+	return column{name: name, typ: "SimpleAggregateFunction(max, " + typ + ")"}
+}
+
+// common are the tables that all jobs share.
+func common() []table {
+	ledger := table{
+		name: "weir_ledger", engine: "AggregatingMergeTree",
+		comment: "What became of every offset: one line a chunk, all figures are maxima. Read it with FINAL.",
+		columns: []column{
+			{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
+			{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"},
+			{name: "chunk", typ: "UInt64"}, {name: "first", typ: "UInt64"},
+			largest("next", "UInt64"),
+		},
+		indexes: []string{touchedIndex("flushed_at")},
+		order:   []string{"job", "version", "epoch", "partition", "chunk", "first"},
+	}
+	for f := range window.Fates {
+		ledger.columns = append(ledger.columns, largest(f.String(), "UInt64"))
+	}
+	ledger.columns = append(ledger.columns,
+		largest("watermark", millis), largest("topic_id", "UUID"),
+		touched("flushed_at"),
+		column{"began", "SimpleAggregateFunction(min, " + utc + ")", "DEFAULT now()"},
+		column{"slot", "UInt64", "ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)"},
+	)
+	return []table{
+		{
+			name: "weir_schema", engine: "MergeTree",
+			comment: "Every statement that weir migrate has run.",
+			columns: []column{
+				{"applied_at", millis, "DEFAULT now64(3)"}, {name: "object", typ: "String"}, {name: "sql", typ: "String"},
+			},
+			order: []string{"applied_at", "object"},
+		},
+		{
+			name: "weir_jobs", engine: "MergeTree",
+			comment: "What each version of a job means, once for the job and once for each measure. The earliest row counts.",
+			columns: []column{
+				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "measure", typ: "String"},
+				{name: "meaning", typ: "String"}, {name: "topic", typ: "String"}, {name: "keep", typ: "UInt32"},
+				{name: "groups", typ: "Array(String)"}, {name: "rollup", typ: "String"}, {name: "seconds", typ: "UInt32"},
+				{"created_at", millis, "DEFAULT now64(3)"},
+			},
+			order: []string{"job", "version", "measure", "created_at"},
+		},
+		ledger,
+		{
+			name: "weir_dead_letters", engine: "ReplacingMergeTree",
+			comment: "Records that reached no count, with the reason. Repeats are equal and collapse: read it with FINAL.",
+			columns: []column{
+				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
+				{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"}, {name: "offset", typ: "UInt64"},
+				{name: "topic", typ: "LowCardinality(String)"}, {name: "fate", typ: "LowCardinality(String)"}, {name: "reason", typ: "String"},
+				{name: "record_time", typ: millis}, {name: "payload", typ: "String", extra: "CODEC(ZSTD(1))"},
+				{"flushed_at", utc, "DEFAULT now()"},
+			},
+			order: []string{"job", "version", "epoch", "partition", "offset"},
+			ttl:   "flushed_at + toIntervalDay(" + strconv.Itoa(deadLetterDays) + ")",
+		},
+		{
+			name: "weir_rollups", engine: "AggregatingMergeTree",
+			comment: "How far each rollup is: rows written at since or later may not be in it yet.",
+			columns: []column{
+				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "rollup", typ: "UInt32"},
+				largest("since", utc), largest("watermark", millis),
+			},
+			order: []string{"job", "version", "rollup"},
+		},
+	}
+}
+
+// tables are the job's own.
+func (l *layout) tables() []table {
+	zstd := "CODEC(ZSTD(1))"
+	start := column{name: "window_start", typ: utc}
+
+	state := table{
+		name: l.state(), engine: "AggregatingMergeTree", appends: true,
+		comment:   "What weir joins into: counts by slot and sketch states, by window and group.",
+		columns:   append(slices.Clone(l.by), start, column{name: "hits", typ: "SimpleAggregateFunction(maxMap, Map(UInt64, UInt64))"}),
+		indexes:   []string{touchedIndex("flushed_at")},
+		partition: "toYYYYMMDD(window_start)",
+		order:     append([]string{"window_start"}, l.keys()...),
+		ttl:       expiry("flushed_at", l.Keep),
+		// A granule is what is read at least: some eighty dense sketches.
+		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
+	}
+	for m := range l.counted {
+		state.columns = append(state.columns, column{m.Name, m.stateType(), zstd})
+	}
+	state.columns = append(state.columns, touched("flushed_at"))
+	all := []table{state}
+
+	for m := range l.located {
+		all = append(all, table{
+			name: l.places(m), engine: "AggregatingMergeTree",
+			comment: "The last position of each member in each window: the greatest (time, slot, offset) stays.",
+			columns: []column{
+				start, {name: "member", typ: "String", extra: zstd},
+				{name: "last", typ: "SimpleAggregateFunction(max, Tuple(ts " + millis + ", slot UInt64, off UInt64, score UInt64))", extra: zstd},
+				touched("flushed_at"),
+			},
+			indexes:   []string{touchedIndex("flushed_at")},
+			partition: "toYYYYMMDD(window_start)",
+			order:     []string{"window_start", "member"},
+			ttl:       expiry("flushed_at", l.Keep),
+			settings:  "ttl_only_drop_parts = 1",
+		})
+	}
+
+	for _, v := range l.levels {
+		t := table{
+			name: v.table, engine: "AggregatingMergeTree", appends: true,
+			comment:   "Finished numbers and merged states of windows of " + span(v.Window) + ".",
+			columns:   append(slices.Clone(l.by), start, largest("hits", "UInt64")),
+			indexes:   []string{touchedIndex("rolled_at")},
+			partition: "toYYYYMM(window_start)",
+			order:     append(l.keys(), "window_start"),
+			settings:  "index_granularity_bytes = 4194304",
+		}
+		switch {
+		case v.Window < time.Hour:
+			t.partition = "toYYYYMMDD(window_start)"
+		case v.Window >= 24*time.Hour:
+			t.partition = "toYear(window_start)"
+		}
+		if v.Keep > 0 {
+			t.ttl = expiry("window_start", v.Keep)
+		}
+		for m := range l.counted {
+			t.columns = append(t.columns, largest(m.Name, "UInt64"))
+		}
+		for m := range l.counted {
+			t.columns = append(t.columns, column{m.Name + "_state", m.stateType(), zstd})
+		}
+		t.columns = append(t.columns, touched("rolled_at"))
+		all = append(all, t)
+	}
+	return all
+}
+
+// keys are the names of the group columns, quoted.
+func (l *layout) keys() []string {
+	var names []string
+	for _, c := range l.by {
+		names = append(names, quote(c.name))
+	}
+	return names
+}
+
+// expiry is a TTL as ClickHouse prints it back.
+func expiry(column string, keep time.Duration) string {
+	return fmt.Sprintf("%s + toIntervalSecond(%d)", column, int64(keep/time.Second))
+}
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+var schema = template.Must(template.New("").Funcs(template.FuncMap{"text": text, "quote": quote}).ParseFS(schemaFiles, "schema/*.sql"))
+
+// render fills one of the templates in.
+func render(name string, data any) string {
+	var b strings.Builder
+	if err := schema.ExecuteTemplate(&b, name+".sql", data); err != nil {
+		panic(err) // the templates are ours and rendered by tests
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// A view as it should be.
+type view struct{ name, sql string }
+
+// views are the job's own, for people and dashboards.
+func (l *layout) views(c *Client) []view {
+	var all []view
+	for i := range l.levels {
+		v := &l.levels[i]
+		all = append(all, view{v.view, render("view", levelData{c: c, l: l, v: v, First: i == 0})})
+	}
+	for m := range l.located {
+		all = append(all, view{l.placesView(m), render("places", placesData{c, l, m})})
+	}
+	return all
+}
+
+// levelData is what the templates about a rollup see.
+type levelData struct {
+	c     *Client
+	l     *layout
+	v     *level
+	First bool // made from state rows
+
+	// Only when rolling up.
+	before  *level // what it is made from otherwise
+	since   int64
+	windows []touchedWindow
+}
+
+func (d levelData) OnCluster() string { return d.c.onCluster() }
+func (d levelData) View() string      { return d.c.name(d.v.view) }
+func (d levelData) Table() string     { return d.c.name(d.v.table) }
+func (d levelData) State() string     { return d.c.name(d.l.state()) }
+func (d levelData) Rollups() string   { return d.c.name("weir_rollups") }
+func (d levelData) Job() string       { return d.l.where() }
+func (d levelData) Seconds() int64    { return d.v.seconds }
+func (d levelData) Groups() string    { return d.l.groups() }
+
+// Measures are those with columns.
+func (d levelData) Measures() []*measure {
+	return slices.Collect(d.l.counted)
+}
+
+// Column, State, Merge and Number are what the templates say about a measure.
+func (m *measure) Column() string             { return m.column() }
+func (m *measure) State() string              { return m.state() }
+func (m *measure) Merge(state string) string  { return m.merge(state) }
+func (m *measure) Number(state string) string { return m.number(state) }
+
+// Same reports whether the rollup's windows are the job's own.
+func (d levelData) Same() bool { return d.v.seconds*1000 == int64(d.l.Spec.Window) }
+
+// Start is the rollup's window that a window_start falls into: windows are
+// aligned to the epoch, as in the core.
+func (d levelData) Start() string {
+	if d.Same() {
+		return "window_start"
+	}
+	return fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(window_start), %d) * %d, 'UTC')", d.v.seconds, d.v.seconds)
+}
+
+// placesData is what the template about a geo measure sees.
+type placesData struct {
+	c *Client
+	l *layout
+	m *measure
+}
+
+func (d placesData) OnCluster() string { return d.c.onCluster() }
+func (d placesData) View() string      { return d.c.name(d.l.placesView(d.m)) }
+func (d placesData) Table() string     { return d.c.name(d.l.places(d.m)) }

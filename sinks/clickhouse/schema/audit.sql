@@ -1,0 +1,92 @@
+{{- /* What does not add up; empty is fine. The same checks as audit.go, for
+everybody who has only SQL. Lines and rows written within the last seconds are
+left out: a flush writes rows before it writes the lines that speak of them. */ -}}
+CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}} AS
+WITH lines AS
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64({{.Others}}) AS others,
+        max(flushed_at) AS flushed, min(_l.began) AS began
+    FROM {{.Ledger}} AS _l
+    GROUP BY job, version, epoch, partition, chunk, first
+)
+SELECT
+    job, version, CAST('fates', 'String') AS kind, epoch, partition, chunk,
+    CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
+    toUInt64(next - first) AS expected, counted + others AS found,
+    'the fates of a ledger line do not sum up to its offsets: the line was changed' AS detail
+FROM lines
+WHERE next - first != counted + others
+
+UNION ALL
+
+SELECT
+    job, version, 'hole', epoch, partition, chunk, NULL, '', reached, first,
+    'offsets between two ledger lines have no fate: a line is missing before this one'
+FROM
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        max(next) OVER before AS reached, count() OVER before AS earlier
+    FROM lines
+    WINDOW before AS (PARTITION BY job, version, epoch, partition ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+WHERE earlier > 0 AND first > reached
+{{- range .Jobs}}
+
+UNION ALL
+
+SELECT
+    {{text .Name}}, {{.Version}},
+    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
+    NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
+    multiIf(
+        known = 0, 'state rows count events of a chunk that has no ledger line',
+        hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
+        'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
+FROM
+(
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    FROM
+    (
+        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM
+        (
+            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            FROM {{.State}}
+            GROUP BY {{.Groups}}window_start
+        )
+        UNION ALL
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        FROM lines
+        WHERE job = {{text .Name}} AND version = {{.Version}}
+        GROUP BY epoch, partition, chunk
+    ) AS _n
+    GROUP BY slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - {{$.Quiet}} AND began > now() - {{.Horizon}}
+
+UNION ALL
+
+SELECT
+    {{text .Name}}, {{.Version}}, 'window', 0, 0, 0, window_start, {{.GroupText}}, rolled, held,
+    'state rows of the window hold fewer events than its rollup: rows are gone'
+FROM
+(
+    SELECT {{.Groups}}window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
+    FROM
+    (
+        SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
+        FROM {{.Rollup}} AS _r
+        GROUP BY {{.Groups}}window_start
+        UNION ALL
+        SELECT {{.Groups}}{{.Start}} AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
+        FROM {{.State}}
+        GROUP BY {{.Groups}}window_start
+    ) AS _n
+    GROUP BY {{.Groups}}window_start
+)
+WHERE held < rolled AND touched <= now() - {{$.Quiet}} AND last > now() - {{.Horizon}}
+{{- end}}

@@ -1,0 +1,34 @@
+{{- /* The numbers of windows that the rollup may not hold yet, from the state
+rows. ClickHouse makes the scalar and the set of windows once a query, and
+takes predicates on groups and window_start down to the state table. */ -}}
+{{- if .Same -}}
+SELECT
+        {{.Groups}}window_start,
+        arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+        {{.Number (.Merge (print "_s." .Column))}} AS {{.Column}}
+{{- end}}
+    FROM {{.State}} AS _s
+    WHERE window_start IN ({{template "touched.sql" .}})
+    GROUP BY {{.Groups}}window_start
+{{- else -}}
+SELECT
+        {{.Groups}}_start AS window_start,
+        sum(_w.hits) AS hits
+{{- range .Measures}},
+        {{.Number (.Merge (print "_w." .Column))}} AS {{.Column}}
+{{- end}}
+    FROM
+    (
+        SELECT
+            {{.Groups}}{{.Start}} AS _start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+            {{.Merge (print "_s." .Column)}} AS {{.Column}}
+{{- end}}
+        FROM {{.State}} AS _s
+        WHERE {{.Start}} IN ({{template "touched.sql" .}})
+        GROUP BY {{.Groups}}window_start
+    ) AS _w
+    GROUP BY {{.Groups}}_start
+{{- end}}

@@ -1,0 +1,54 @@
+{{- /* Finished numbers and merged states of some windows, from all rows of
+theirs: state rows for the first rollup, rows of the rollup before for the
+others. A hit counts once a slot, or once a window of the rollup before: both
+are maps whose values join by maximum and are summed at the end. */ -}}
+INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}})
+SELECT
+    {{.Groups}}_start,
+    hits
+{{- range .Measures}},
+    {{.Number .Column}}
+{{- end}}
+{{- range .Measures}},
+    {{.Column}}
+{{- end}}
+FROM
+(
+{{- if and .First (not .Same)}}
+    SELECT
+        {{.Groups}}_start,
+        sum(_w.hits) AS hits
+{{- range .Measures}},
+        {{.Merge (print "_w." .Column)}} AS {{.Column}}
+{{- end}}
+    FROM
+    (
+        SELECT
+            {{.Groups}}{{.Start}} AS _start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+            {{.Merge (print "_s." .Column)}} AS {{.Column}}
+{{- end}}
+        FROM {{.Source}} AS _s
+        WHERE {{.Range}} AND toUnixTimestamp({{.Start}}) IN ({{.List}})
+        GROUP BY {{.Groups}}window_start
+    ) AS _w
+{{- else}}
+    SELECT
+        {{.Groups}}{{.Start}} AS _start,
+{{- if .First}}
+        arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+        {{.Merge (print "_s." .Column)}} AS {{.Column}}
+{{- end}}
+{{- else}}
+        arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits
+{{- range .Measures}},
+        {{.Merge (print "_s." .State)}} AS {{.Column}}
+{{- end}}
+{{- end}}
+    FROM {{.Source}} AS _s
+    WHERE {{.Range}} AND toUnixTimestamp({{.Start}}) IN ({{.List}})
+{{- end}}
+    GROUP BY {{.Groups}}_start
+)

@@ -1,0 +1,21 @@
+{{- /* What people and dashboards read. The first rollup is joined with the
+live tail: the state rows of windows written since the rollup last ran, so
+that the view is exact as of the last flush. Longer ones read their rollup. */ -}}
+CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}} AS
+SELECT
+    {{.Groups}}window_start,
+    max(_t.hits) AS hits,
+{{- range .Measures}}
+    max(_t.{{.Column}}) AS {{.Column}},
+{{- end}}
+    toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(watermark) FROM {{.Rollups}} WHERE {{.Job}}), 0)) AS complete
+FROM
+(
+    SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}
+    FROM {{.Table}}
+{{- if .First}}
+    UNION ALL
+    {{template "live.sql" .}}
+{{- end}}
+) AS _t
+GROUP BY {{.Groups}}window_start

@@ -1,0 +1,153 @@
+package clickhouse
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// A Sink joins the changes of one job. Use Client.Job.
+type Sink struct {
+	client *Client
+	layout *layout
+
+	// Owned by Write.
+	state, dead, ledger *block
+	places              []*block // by the layout's located measures
+	group               [][]byte
+
+	// Owned by Rollup.
+	mu    sync.Mutex
+	due   []time.Time // by level: when it is rolled up next
+	swept time.Time   // when rollups last looked far back
+}
+
+// Job compares the job's tables with what the job needs and returns the sink
+// that writes them. It changes nothing: tables are made by Migrate.
+func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
+	l, err := j.plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(ctx, l); err != nil {
+		return nil, err
+	}
+	s := &Sink{client: c, layout: l, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
+	for m := range l.located {
+		s.places = append(s.places, placesBlock(l, m))
+	}
+	return s, nil
+}
+
+// Known is what the ledger says of each partition: the latest epoch, its topic
+// id, and the highest next offset that is durable under it.
+func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
+	known := map[int32]window.Known{}
+	sql := "SELECT toInt32(partition), epoch, max(next), hex(max(topic_id)) FROM " + s.client.name("weir_ledger") +
+		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
+	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+		var p int32
+		var k window.Known
+		var next uint64
+		var id string
+		if err := scan(&p, &k.Epoch, &next, &id); err != nil {
+			return err
+		}
+		if _, err := hex.Decode(k.TopicID[:], []byte(id)); err != nil {
+			return fmt.Errorf("topic id %q: %w", id, err)
+		}
+		k.Next = int64(next)
+		if old, ok := known[p]; !ok || old.Epoch < k.Epoch {
+			known[p] = k
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return known, nil
+}
+
+// Write joins the changes into the tables, in the order that makes a crash
+// harmless: state rows (and positions) acknowledged, then dead letters, then
+// the ledger lines that say so. It does not change c. Its table has to be
+// sealed. After an error any part of it may be written; write it, or it joined
+// with later changes, again.
+func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
+	if err := s.writeState(ctx, c.Table); err != nil {
+		return err
+	}
+	at := 0
+	for m := range s.layout.located {
+		if err := s.writePlaces(ctx, s.places[at], c.Table, m); err != nil {
+			return err
+		}
+		at++
+	}
+	err := send(ctx, s, s.dead, c.Dead, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
+	if err != nil {
+		return err
+	}
+	return send(ctx, s, s.ledger, c.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
+}
+
+func (s *Sink) writeState(ctx context.Context, t *window.Table) error {
+	b := s.state
+	b.reset()
+	for row := range t.Rows {
+		s.group = b.addRow(s.layout, row, s.group)
+		if err := s.flush(ctx, b, b.full()); err != nil {
+			return err
+		}
+	}
+	return s.flush(ctx, b, true)
+}
+
+func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *measure) (err error) {
+	b.reset()
+	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
+		err = s.flush(ctx, b, b.full())
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.flush(ctx, b, true)
+}
+
+// send writes a list, one row an element.
+func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T)) error {
+	b.reset()
+	for i := range list {
+		add(&list[i])
+		if err := s.flush(ctx, b, b.full()); err != nil {
+			return err
+		}
+	}
+	return s.flush(ctx, b, true)
+}
+
+// flush inserts the block if it is time to and it holds anything.
+func (s *Sink) flush(ctx context.Context, b *block, now bool) error {
+	if !now || b.rows == 0 {
+		return nil
+	}
+	err := s.client.insert(ctx, b)
+	b.reset()
+	b.clip()
+	return err
+}
+
+// Describe names the tables and views of the job, for people.
+func (s *Sink) Describe() string {
+	tables, views := s.layout.objects()
+	return "tables " + strings.Join(tables, ", ") + "; views " + strings.Join(views, ", ")
+}
