@@ -1,0 +1,211 @@
+package gen
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"weir/event"
+)
+
+// Rules are what of a job's definition decides the answer. Durations are in
+// milliseconds.
+type Rules struct {
+	Window    event.Time // length of a window, which begins at a multiple of it
+	Lateness  event.Time // an event older than its record by more is late
+	Skew      event.Time // one newer by more is from the future
+	Dedupe    bool       // clicks: whether an event id counts once only
+	Precision int        // locations: characters of the geohash people are grouped by; 0: 5
+}
+
+// maxStamp is the last millisecond a job takes as an event's time: the end of
+// ClickHouse's DateTime, in 2106. What lies outside of 1970 to here is
+// malformed.
+const maxStamp event.Time = (1<<32 - 1) * 1000
+
+// Fates says how many records came to which end.
+type Fates struct {
+	Valid     int64 `json:"valid"` // the ones counted in a window
+	Malformed int64 `json:"malformed"`
+	Late      int64 `json:"late"`
+	Future    int64 `json:"future"`
+	Duplicate int64 `json:"duplicate"` // only with Rules.Dedupe
+}
+
+// A Group is where an event is counted: window and page, or window and
+// geohash.
+type Group struct {
+	Window event.Time // its start
+	Name   string
+}
+
+// A Count is the truth about a group: hits, and exactly who they came from.
+// The people's ids are also the truth of an activity bitmap.
+type Count struct {
+	Hits  int64
+	Users map[uint32]struct{}
+}
+
+// A Member is somebody in a window.
+type Member struct {
+	Window event.Time
+	User   uint32
+}
+
+// A Place is the last position of somebody in a window, in degrees. Two
+// records of one person with the same stamp have the same position, so that
+// the order of the log does not matter.
+type Place struct {
+	Stamp    event.Time
+	Lon, Lat float64
+}
+
+// A Truth is the exact answer for all records it was given. It is written to
+// be seen to be right, not to be small: it keeps every id.
+//
+// It does not know the cap on groups of a job (max_groups): the stream must
+// have fewer. With Rules.Dedupe it takes an id as seen for ever, where a job
+// looks back one chunk; the generator repeats within 1,024 records, so the
+// two agree as long as a partition gets all records of a key.
+type Truth struct {
+	Rules  Rules
+	Fates  Fates
+	Counts map[Group]*Count
+	Places map[Member]Place // locations only
+
+	seen map[[16]byte]bool
+}
+
+// NewTruth returns the truth about nothing yet. It panics unless the window
+// is positive.
+func NewTruth(rules Rules) *Truth {
+	if rules.Window <= 0 {
+		panic(fmt.Sprintf("gen: a window of %d ms", rules.Window))
+	}
+	if rules.Precision == 0 {
+		rules.Precision = 5
+	}
+	return &Truth{
+		Rules:  rules,
+		Counts: map[Group]*Count{},
+		Places: map[Member]Place{},
+		seen:   map[[16]byte]bool{},
+	}
+}
+
+// Add judges a record and counts it. Records are to be added in the order
+// they were made.
+func (t *Truth) Add(r *Record) {
+	switch {
+	case r.Malformed, r.Stamp < 0, r.Stamp > maxStamp:
+		t.Fates.Malformed++
+		return
+	case r.Stamp < r.Time-t.Rules.Lateness:
+		t.Fates.Late++
+		return
+	case r.Stamp > r.Time+t.Rules.Skew:
+		t.Fates.Future++
+		return
+	}
+	isClick := r.Page > 0
+	if isClick && t.Rules.Dedupe {
+		if t.seen[r.ID] {
+			t.Fates.Duplicate++
+			return
+		}
+		t.seen[r.ID] = true
+	}
+	t.Fates.Valid++
+
+	window := r.Stamp - r.Stamp%t.Rules.Window
+	if isClick {
+		t.count(Group{window, "/p/" + strconv.Itoa(int(r.Page))}, r.User)
+		return
+	}
+	lon, lat := float64(r.Lon)/1e6, float64(r.Lat)/1e6
+	t.count(Group{window, geohash(lon, lat, t.Rules.Precision)}, r.User)
+	who := Member{window, r.User}
+	if last, ok := t.Places[who]; !ok || r.Stamp >= last.Stamp {
+		t.Places[who] = Place{r.Stamp, lon, lat}
+	}
+}
+
+func (t *Truth) count(g Group, user uint32) {
+	c := t.Counts[g]
+	if c == nil {
+		c = &Count{Users: map[uint32]struct{}{}}
+		t.Counts[g] = c
+	}
+	c.Hits++
+	c.Users[user] = struct{}{}
+}
+
+// Rollup returns the same truth in longer windows; window must be a multiple
+// of the present one.
+func (t *Truth) Rollup(window event.Time) *Truth {
+	if window%t.Rules.Window != 0 {
+		panic(fmt.Sprintf("gen: windows of %d ms do not fill one of %d ms", t.Rules.Window, window))
+	}
+	rules := t.Rules
+	rules.Window = window
+	long := NewTruth(rules)
+	long.Fates = t.Fates
+	for g, c := range t.Counts {
+		for user := range c.Users {
+			long.count(Group{g.Window - g.Window%window, g.Name}, user)
+		}
+		long.Counts[Group{g.Window - g.Window%window, g.Name}].Hits += c.Hits - int64(len(c.Users))
+	}
+	for m, p := range t.Places {
+		who := Member{m.Window - m.Window%window, m.User}
+		if last, ok := long.Places[who]; !ok || p.Stamp >= last.Stamp {
+			long.Places[who] = p
+		}
+	}
+	return long
+}
+
+// Groups returns all groups by window and name.
+func (t *Truth) Groups() []Group {
+	return slices.SortedFunc(maps.Keys(t.Counts), func(a, b Group) int {
+		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Members returns everybody with a place, by window and id.
+func (t *Truth) Members() []Member {
+	return slices.SortedFunc(maps.Keys(t.Places), func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.User, b.User))
+	})
+}
+
+// geohash halves the world, longitude and latitude in turn, and writes five
+// halvings as a character.
+func geohash(lon, lat float64, precision int) string {
+	const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
+	west, east, south, north := -180.0, 180.0, -90.0, 90.0
+	text := ""
+	for i := range precision {
+		c := 0
+		for bit := range 5 {
+			c *= 2
+			if (i*5+bit)%2 == 0 {
+				if middle := (west + east) / 2; lon >= middle {
+					c, west = c+1, middle
+				} else {
+					east = middle
+				}
+			} else {
+				if middle := (south + north) / 2; lat >= middle {
+					c, south = c+1, middle
+				} else {
+					north = middle
+				}
+			}
+		}
+		text += alphabet[c : c+1]
+	}
+	return text
+}

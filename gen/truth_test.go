@@ -1,0 +1,284 @@
+package gen
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"weir/event"
+)
+
+var rules = Rules{Window: 60_000, Lateness: 24 * hour, Skew: 600_000, Precision: 5}
+
+// A hand-made stream with the answer worked out by hand.
+func TestTruthByHand(t *testing.T) {
+	const m = 60_000
+	id := func(n byte) [16]byte { return [16]byte{n} }
+	r := rules
+	r.Dedupe = true
+	truth := NewTruth(r)
+	for _, rec := range []Record{
+		{Time: 100 * m, Stamp: 100*m - 1, User: 1, Page: 1, ID: id(1)},
+		{Time: 100 * m, Stamp: 100 * m, User: 1, Page: 1, ID: id(2)},
+		{Time: 100 * m, Stamp: 100*m + 1, User: 2, Page: 1, ID: id(3)},
+		{Time: 100 * m, Stamp: 100*m + 2, User: 2, Page: 1, ID: id(4)},
+		{Time: 100 * m, Stamp: 100*m + 2, User: 2, Page: 1, ID: id(4)}, // again
+		{Time: 100 * m, Stamp: 100 * m, User: 3, Page: 7, ID: id(5)},
+		{Time: 100 * m, Malformed: true},
+		{Time: 2000 * m, Stamp: 2000*m - 1440*m, User: 4, Page: 1, ID: id(6)},     // just in time
+		{Time: 2000 * m, Stamp: 2000*m - 1440*m - 1, User: 4, Page: 1, ID: id(7)}, // too late
+		{Time: 2000 * m, Stamp: 2000*m - 1440*m - 1, User: 4, Page: 1, ID: id(7)}, // too late again, no duplicate
+		{Time: 2000 * m, Stamp: 2000*m + 10*m, User: 5, Page: 1, ID: id(8)},
+		{Time: 2000 * m, Stamp: 2000*m + 10*m + 1, User: 5, Page: 1, ID: id(9)},
+		{Time: maxStamp, Stamp: maxStamp + 1, User: 5, Page: 1, ID: id(10)},
+		{Time: 5, Stamp: -1, User: 5, Page: 1, ID: id(11)},
+	} {
+		truth.Add(&rec)
+	}
+	if want := (Fates{Valid: 7, Malformed: 3, Late: 2, Future: 1, Duplicate: 1}); truth.Fates != want {
+		t.Errorf("fates %+v, want %+v", truth.Fates, want)
+	}
+	want := map[Group]struct {
+		hits  int64
+		users []uint32
+	}{
+		{99 * m, "/p/1"}:   {1, []uint32{1}},
+		{100 * m, "/p/1"}:  {3, []uint32{1, 2}},
+		{100 * m, "/p/7"}:  {1, []uint32{3}},
+		{560 * m, "/p/1"}:  {1, []uint32{4}},
+		{2010 * m, "/p/1"}: {1, []uint32{5}},
+	}
+	if len(truth.Counts) != len(want) {
+		t.Errorf("%d groups, want %d", len(truth.Counts), len(want))
+	}
+	for g, w := range want {
+		c := truth.Counts[g]
+		if c == nil || c.Hits != w.hits || !slices.Equal(slices.Sorted(maps.Keys(c.Users)), w.users) {
+			t.Errorf("%v: %+v, want %+v", g, c, w)
+		}
+	}
+}
+
+func TestPlacesByHand(t *testing.T) {
+	truth := NewTruth(Rules{Window: 60_000, Lateness: 1000_000, Skew: 1000})
+	at := func(stamp event.Time, user uint32, lon, lat int32) {
+		truth.Add(&Record{Time: 120_000, Stamp: stamp, User: user, Lon: lon, Lat: lat})
+	}
+	at(60_500, 1, 13_361_389, 38_115_556)
+	at(60_900, 1, 15_087_269, 37_502_669)
+	at(60_700, 1, 2_349_014, 48_864_716) // came later, was earlier
+	at(60_100, 2, -5_603_000, 42_605_000)
+	at(120_000, 1, 0, 0)
+	want := map[Member]Place{
+		{60_000, 1}:  {60_900, 15.087269, 37.502669},
+		{60_000, 2}:  {60_100, -5.603, 42.605},
+		{120_000, 1}: {120_000, 0, 0},
+	}
+	if !maps.Equal(truth.Places, want) {
+		t.Errorf("places %v, want %v", truth.Places, want)
+	}
+	groups := []Group{{60_000, "ezs42"}, {60_000, "sqc8b"}, {60_000, "sqdtr"}, {60_000, "u09tv"}, {120_000, "s0000"}}
+	if !slices.Equal(truth.Groups(), groups) {
+		t.Errorf("groups %v, want %v", truth.Groups(), groups)
+	}
+}
+
+// The same answer from the bytes alone, read by the standard library, as a
+// consumer that knows nothing of the generator would get it.
+func TestTruthFromBytes(t *testing.T) {
+	for _, m := range makers {
+		cfg := faultyConfig(30_000)
+		cfg.Rate, cfg.Users = 100, 500
+		g := generate(t, m.make, cfg)
+		rules := rules
+		rules.Dedupe = m.name == "clicks"
+		truth := NewTruth(rules)
+		var fates Fates
+		hits, users := map[Group]int64{}, map[Group]map[string]bool{}
+		seen := map[string]bool{}
+		places := map[Member]Place{}
+		var r Record
+		for g.Next(&r) {
+			truth.Add(&r)
+			s, ok := read(r.Value)
+			if !ok {
+				fates.Malformed++
+				continue
+			}
+			n, _ := s.TS.Int64()
+			ts := event.Time(n)
+			switch {
+			case ts < r.Time-rules.Lateness:
+				fates.Late++
+				continue
+			case ts > r.Time+rules.Skew:
+				fates.Future++
+				continue
+			case rules.Dedupe && seen[s.EventID]:
+				fates.Duplicate++
+				continue
+			}
+			seen[s.EventID] = true
+			fates.Valid++
+			group := Group{ts / rules.Window * rules.Window, s.Page}
+			if m.name == "locations" {
+				lon, _ := s.Lon.Float64()
+				lat, _ := s.Lat.Float64()
+				group.Name = geohash(lon, lat, 5)
+				id, _ := s.UserID.Int64()
+				who := Member{group.Window, uint32(id)}
+				if p, ok := places[who]; !ok || ts > p.Stamp {
+					places[who] = Place{ts, lon, lat}
+				}
+			}
+			hits[group]++
+			if users[group] == nil {
+				users[group] = map[string]bool{}
+			}
+			users[group][s.UserID.String()] = true
+		}
+		if truth.Fates != fates {
+			t.Errorf("%s: fates %+v, from bytes %+v", m.name, truth.Fates, fates)
+		}
+		if len(truth.Counts) != len(hits) || len(hits) < 100 {
+			t.Errorf("%s: %d groups, from bytes %d", m.name, len(truth.Counts), len(hits))
+		}
+		for group, c := range truth.Counts {
+			if c.Hits != hits[group] || len(c.Users) != len(users[group]) {
+				t.Fatalf("%s %v: %d hits by %d, from bytes %d by %d", m.name, group, c.Hits, len(c.Users), hits[group], len(users[group]))
+			}
+		}
+		if !maps.Equal(truth.Places, places) {
+			t.Errorf("%s: %d places, from bytes %d, or different ones", m.name, len(truth.Places), len(places))
+		}
+	}
+}
+
+// read is a strict consumer made of the lax parser of the standard library.
+func read(value []byte) (s says, ok bool) {
+	if !utf8.Valid(value) || json.Unmarshal(value, &s) != nil || s.TS == nil {
+		return s, false
+	}
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(value, &keys) != nil || keys["ts"] == nil || strings.Count(string(value), `"ts":`) != 1 || strings.HasPrefix(string(keys["ts"]), `"`) {
+		return s, false
+	}
+	if s.Lat != nil {
+		if lat, err := s.Lat.Float64(); err != nil || lat > 85.05112878 {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+func truthOf(t *testing.T, m maker, cfg Config, rules Rules) *Truth {
+	t.Helper()
+	g, truth := generate(t, m, cfg), NewTruth(rules)
+	var r Record
+	for g.Next(&r) {
+		truth.Add(&r)
+	}
+	return truth
+}
+
+func TestRollup(t *testing.T) {
+	for _, m := range makers {
+		cfg := faultyConfig(20_000)
+		cfg.Rate, cfg.Users = 10, 300
+		hours := rules
+		hours.Window = 3_600_000
+		got, want := truthOf(t, m.make, cfg, rules).Rollup(3_600_000), truthOf(t, m.make, cfg, hours)
+		got.seen, want.seen = nil, nil
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: hours from minutes differ from hours", m.name)
+		}
+	}
+}
+
+func TestTruthFile(t *testing.T) {
+	for _, m := range makers {
+		cfg := faultyConfig(5000)
+		cfg.Rate = 20
+		r := rules
+		r.Dedupe = true
+		truth := truthOf(t, m.make, cfg, r)
+		var file bytes.Buffer
+		n, err := truth.WriteTo(&file)
+		if err != nil || n != int64(file.Len()) {
+			t.Fatalf("WriteTo = %d, %v for %d bytes", n, err, file.Len())
+		}
+		var again bytes.Buffer
+		if _, err := truth.WriteTo(&again); err != nil || !bytes.Equal(file.Bytes(), again.Bytes()) {
+			t.Errorf("%s: the same truth in other bytes, or %v", m.name, err)
+		}
+		got, err := ReadTruth(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(truth.seen)
+		if !reflect.DeepEqual(got, truth) {
+			t.Errorf("%s: read back: %d groups and %d places, fates %+v; written %d, %d, %+v",
+				m.name, len(got.Counts), len(got.Places), got.Fates, len(truth.Counts), len(truth.Places), truth.Fates)
+		}
+		lines := strings.SplitAfter(file.String(), "\n")
+		for name, bad := range map[string]string{
+			"cut":         strings.Join(lines[:len(lines)-2], ""),
+			"cut in line": file.String()[:file.Len()-5],
+			"longer":      file.String() + lines[1],
+			"empty":       "",
+			"version":     strings.Replace(file.String(), `"truth":1`, `"truth":2`, 1),
+			"window":      strings.Replace(file.String(), `"window":60000`, `"window":0`, 1),
+			"unknown":     strings.Replace(file.String(), `"truth":1`, `"truth":1,"x":1`, 1),
+			"no JSON":     "hits\n",
+		} {
+			if _, err := ReadTruth(strings.NewReader(bad)); err == nil {
+				t.Errorf("%s: read a file that is wrong: %s", m.name, name)
+			}
+		}
+	}
+}
+
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room -= len(p); d.room < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func TestTruthFileOnFullDisk(t *testing.T) {
+	for events, room := range map[int64]int{1: 0, 20_000: 100_000} {
+		truth := truthOf(t, Clicks, config(events), rules)
+		if _, err := truth.WriteTo(&fullDisk{room}); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("%d events, %d bytes of room: %v", events, room, err)
+		}
+	}
+}
+
+// Vectors of Redis's documentation, GEOHASH Sicily Palermo Catania, and of
+// the geohash article.
+func TestGeohash(t *testing.T) {
+	for _, c := range []struct {
+		lon, lat float64
+		want     string
+	}{
+		{13.361389, 38.115556, "sqc8b49rny"},
+		{15.087269, 37.502669, "sqdtr74hyu"},
+		{-5.6, 42.6, "ezs42"},
+		{0, 0, "s0000"},
+		{-180, -90, "00000"},
+		{179.999999, 89.999999, "zzzzz"},
+	} {
+		if got := geohash(c.lon, c.lat, len(c.want)); got != c.want {
+			t.Errorf("%v, %v: %s, want %s", c.lon, c.lat, got, c.want)
+		}
+	}
+}
