@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/mmcloughlin/geohash"
+
+	"weir/internal/redistest"
 )
 
 // Both encoders see the same 1,024 positions. The other library maps
@@ -79,4 +81,47 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(n)/float64(b.N), "hits/op")
 		})
 	}
+}
+
+// BenchmarkRedisSearch is BenchmarkSearch's first case on a redis-server: its
+// own CPU per command, from a pipelining client.
+func BenchmarkRedisSearch(b *testing.B) {
+	srv := redistest.Start(b)
+	s := region(100_000)
+	args := []any{"ZADD", "k"}
+	for member, score := range s.Slice(0, s.Len()) {
+		args = append(args, int64(score), member)
+	}
+	srv.Do(b, args...)
+	r := rand.New(rand.NewPCG(22, 22))
+	const batch = 50
+	before, err := srv.CPU()
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		for range batch {
+			if err := srv.Conn().Send("GEORADIUS", "k", 8.2+1.6*r.Float64(), 46.2+1.6*r.Float64(), 10, "km"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := srv.Conn().Flush(); err != nil {
+			b.Fatal(err)
+		}
+		for range batch {
+			reply, err := srv.Conn().Receive()
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += len(reply.([]any))
+		}
+	}
+	after, err := srv.CPU()
+	if err != nil {
+		b.Fatal(err)
+	}
+	commands := float64(b.N * batch)
+	b.ReportMetric(float64((after-before).Nanoseconds())/commands, "cpu-ns/command")
+	b.ReportMetric(float64(n)/commands, "hits/command")
 }

@@ -161,7 +161,7 @@ func bisect(lon, lat float64, precision int) string {
 
 func TestAppendHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 17))
-	for range 50_000 {
+	for range 15_000 {
 		lon, lat := r.Float64()*360-180, r.Float64()*180-90
 		if r.IntN(4) == 0 { // exactly on edges
 			lon, lat = float64(r.IntN(2048))/2048*360-180, float64(r.IntN(2048))/2048*180-90
@@ -198,7 +198,7 @@ func TestAppendHashDoesNotAllocate(t *testing.T) {
 // TestParseHash: the parsed box is the set of positions with that hash.
 func TestParseHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 18))
-	for range 50_000 {
+	for range 15_000 {
 		lon, lat := r.Float64()*360-180, r.Float64()*180-90
 		precision := 1 + r.IntN(HashPrecisionMax)
 		text := AppendHash(nil, lon, lat, precision)

@@ -96,8 +96,8 @@ func (s Shape) bounds(lon, lat float64) Box {
 // the centre's, then the neighbours to N, S, E, W, NE, NW, SE and SW, without
 // those whose side of the centre cell lies beyond the bounds already.
 //
-// Being Redis's, the cover is not always complete; the package tests say
-// where (see TestSearchMisses).
+// Being Redis's, the cover is not always complete: TestSearchMisses says where
+// and why.
 func (s Shape) cover(lon, lat float64, dst []cell) []cell {
 	bounds := s.bounds(lon, lat)
 	step := coverStep(s.reach(), lat)

@@ -13,13 +13,30 @@ const radian = float64(math.Pi) / 180
 // rounded step by step as in Redis. The arguments are degrees within the
 // limits of a position.
 func Distance(lon1, lat1, lon2, lat2 float64) float64 {
-	v := sine((float64(lon2*radian) - float64(lon1*radian)) / 2)
+	from := originAt(lon1, lat1)
+	return from.distance(lon2, lat2)
+}
+
+// An origin is a position from which many distances are measured.
+type origin struct {
+	lon, lat       float64 // degrees
+	radLon, radLat float64
+	cos            float64 // of the latitude
+}
+
+func originAt(lon, lat float64) origin {
+	phi := float64(lat * radian)
+	return origin{lon, lat, float64(lon * radian), phi, cosine(phi)}
+}
+
+func (o *origin) distance(lon, lat float64) float64 {
+	v := sine((float64(lon*radian) - o.radLon) / 2)
 	if v == 0 {
-		return latDistance(lat1, lat2)
+		return latDistance(o.lat, lat)
 	}
-	phi1, phi2 := float64(lat1*radian), float64(lat2*radian)
-	u := sine((phi2 - phi1) / 2)
-	a := float64(u*u) + float64(float64(float64(cosine(phi1)*cosine(phi2))*v)*v)
+	phi := float64(lat * radian)
+	u := sine((phi - o.radLat) / 2)
+	a := float64(u*u) + float64(float64(float64(o.cos*cosine(phi))*v)*v)
 	return 2 * earthRadius * arcsine(math.Sqrt(a))
 }
 

@@ -7,7 +7,7 @@
 //	var s geo.Set
 //	s.Add([]byte("Palermo"), 13.361389, 38.115556)
 //	s.Add([]byte("Catania"), 15.087269, 37.502669)
-//	hits := geo.Search(&s, geo.Query{
+//	hits := s.Search(nil, geo.Query{
 //		Lon: 15, Lat: 37, Shape: geo.Circle(200, geo.Kilometre), Order: geo.Asc,
 //	})
 //
@@ -16,9 +16,9 @@
 // Scores, texts, the order of an unsorted search and the digits of distances
 // and coordinates are those of Redis 7.0; the differential tests run the same
 // commands against a real server. A position is the centre of its cell, which
-// is at most 0.6 m wide (at the equator; narrower towards the poles) and
-// 0.3 m high, so a distance between two stored positions is off by less than
-// that, besides the up to 0.6 % by which a sphere differs from the Earth.
+// is at most 0.6 m wide (at the equator; narrower towards the poles) and 0.3 m
+// high, so a distance between two stored positions is off by up to 0.7 m,
+// besides the half a percent by which a sphere differs from the Earth.
 //
 // Nothing here locks: one goroutine at a time may change a value, any number
 // may read it in between. Byte slices given in are copied; byte slices handed

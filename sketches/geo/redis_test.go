@@ -231,7 +231,8 @@ func (x search) reply(hits []Hit) any {
 			item = append(item, int64(h.Score))
 		}
 		if x.withCoord {
-			item = append(item, []any{string(AppendCoordinate(nil, h.Lon)), string(AppendCoordinate(nil, h.Lat))})
+			lon, lat := h.Position()
+			item = append(item, []any{string(AppendCoordinate(nil, lon)), string(AppendCoordinate(nil, lat))})
 		}
 		if len(item) == 1 {
 			list = append(list, h.Member)

@@ -67,18 +67,20 @@ type Query struct {
 	// Any stops the scan at the first Count hits, wherever they lie. Order
 	// then sorts only these.
 	Any bool
-	// WithDist asks for Hit.Dist, which is half the cost of a hit. A sorted
-	// search has it anyway.
+	// WithDist asks for Hit.Dist, 0.16 µs for each. A sorted search has it
+	// anyway.
 	WithDist bool
 }
 
 // A Hit is a member that lies in the shape.
 type Hit struct {
-	Member   string
-	Score    float64
-	Lon, Lat float64
-	Dist     float64 // from the centre, in the shape's unit; 0 unless sorted or asked for
+	Member string
+	Score  float64 // its cell; see Position
+	Dist   float64 // from the centre, in the shape's unit; 0 unless sorted or asked for
 }
+
+// Position is where the hit is, the centre of its cell.
+func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
 
 // Search appends the hits of q to dst and returns it.
 //
@@ -86,8 +88,8 @@ type Hit struct {
 // by cell (see Shape.cover) and by score within a cell. Members at the same
 // distance keep that order in a sorted search without Count; with it they
 // take the order Redis's own partial quicksort leaves them in. Because the
-// cells are Redis's as well, a search that reaches over a pole or over
-// thousands of kilometres can miss members, as it does in Redis.
+// cells are Redis's as well, a search that reaches over a pole with a radius
+// between 550 and 1,253 km can miss members beyond it, as it does in Redis.
 //
 // A centre outside the limits has no hits.
 func (s *Set) Search(dst []Hit, q Query) []Hit {
@@ -113,24 +115,24 @@ func (s *Set) Search(dst []Hit, q Query) []Hit {
 	hits := dst[from:]
 	if q.Order != Unsorted || q.WithDist {
 		for i := range hits {
-			hits[i].Dist = Distance(q.Lon, q.Lat, hits[i].Lon, hits[i].Lat)
+			hits[i].Dist = f.from.distance(hits[i].Position())
 		}
 	}
-	n := len(hits)
-	if q.Count > 0 {
-		n = min(n, q.Count)
-	}
 	if q.Order != Unsorted {
-		sortHits(hits, n, q.Order)
+		n := sortHits(hits, q.Count, q.Order)
+		clear(hits[n:])
+		dst = dst[:from+n]
 	}
-	for i := range hits[:n] {
-		hits[i].Dist /= float64(q.Shape.unit)
+	if unit := float64(q.Shape.unit); unit != 1 {
+		for i := range dst[from:] {
+			dst[from+i].Dist /= unit
+		}
 	}
-	clear(hits[n:])
-	return dst[:from+n]
+	return dst
 }
 
-// scan appends the members of one cell that pass the filter.
+// scan appends the members of one cell that pass the filter, until dst has
+// grown to from+limit hits.
 func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
 	low, high := c.scores()
 	for p := s.seek(low, false); p.block < len(s.blocks); p = (place{p.block + 1, 0}) {
@@ -140,17 +142,54 @@ func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
 			if e.score >= high {
 				return dst
 			}
-			lon, lat := Decode(uint64(e.score))
-			if !f.holds(lon, lat) {
+			if score := uint64(e.score); !f.near(score) || !f.holds(score) {
 				continue
 			}
-			dst = append(dst, Hit{Member: e.member, Score: e.score, Lon: lon, Lat: lat})
+			dst = append(dst, Hit{Member: e.member, Score: e.score})
 			if len(dst)-from >= limit {
 				return dst
 			}
 		}
 	}
 	return dst
+}
+
+// sortHits sorts hits and returns how many of them are wanted: count, or all
+// if count is 0. Those come first.
+func sortHits(hits []Hit, count int, order Order) int {
+	// Sorting small keys and moving every hit once is several times faster
+	// than sorting the hits.
+	type key struct {
+		dist float64
+		hit  int
+	}
+	keys := make([]key, len(hits))
+	sign := 1.0
+	if order == Desc {
+		sign = -1
+	}
+	for i := range hits {
+		keys[i] = key{sign * hits[i].Dist, i}
+	}
+	n := len(hits)
+	if count > 0 && count < n {
+		n = count
+		partialSort(keys, n, func(a, b *key) int { return cmp.Compare(a.dist, b.dist) })
+	} else {
+		// Equal distances stay as they were found: glibc's qsort, a merge
+		// sort, does that.
+		slices.SortFunc(keys, func(a, b key) int {
+			if a.dist != b.dist {
+				return cmp.Compare(a.dist, b.dist)
+			}
+			return a.hit - b.hit
+		})
+	}
+	found := slices.Clone(hits)
+	for i := range n {
+		hits[i] = found[keys[i].hit]
+	}
+	return n
 }
 
 // Position returns the position of a member, for searches around it and for
@@ -191,101 +230,4 @@ func StoredDist(hits []Hit) *Set {
 		s.Put([]byte(hits[i].Member), hits[i].Dist)
 	}
 	return s
-}
-
-// A filter decides whether positions lie in a query's shape. Redis computes a
-// distance, rounded as it comes, and compares; so does the filter, but only
-// in the narrow ring where rounding could matter. Elsewhere the haversine
-// itself, before root and arc sine and with the library's fast functions,
-// says enough.
-type filter struct {
-	q        Query
-	radius   float64 // of the circle, in metres
-	dLat     float64 // no hit is farther from the centre's parallel, in degrees
-	dLon     float64 // no hit is farther from the centre's meridian, in degrees
-	cosLat   float64 // of the centre
-	in, out  float64 // haversines below in are inside, above out outside
-	halfWide float64 // of the box, in metres
-	halfHigh float64
-}
-
-// slack is far above the rounding errors of either computation, 1e-15.
-const slack = 1e-12
-
-func newFilter(q Query) filter {
-	f := filter{q: q, dLon: 360, cosLat: math.Cos(q.Lat * radian)}
-	span := q.Shape.halfHeight() / earthRadius // radians, to the north
-	f.dLat = (span + slack) * (1 + slack) / radian
-	var reach float64
-	if q.Shape.circle {
-		f.radius = q.Shape.width * float64(q.Shape.unit)
-		reach = f.radius
-		// The circle's easternmost point is where a meridian touches it,
-		// unless it holds a pole.
-		if math.Abs(q.Lat)*radian+span < math.Pi/2-1e-6 {
-			f.dLon = math.Asin(min(math.Sin(span)/f.cosLat*(1+1e-9), 1))/radian + 1e-9
-		}
-	} else {
-		f.halfWide = q.Shape.width * float64(q.Shape.unit) / 2
-		f.halfHigh = q.Shape.height * float64(q.Shape.unit) / 2
-		reach = f.halfWide
-	}
-	half := min(reach/earthRadius, math.Pi) / 2
-	sin := math.Sin(half)
-	f.in, f.out = sin*sin*(1-slack), sin*sin*(1+slack)
-	if half == math.Pi/2 {
-		f.out = 2 // every haversine may be inside: none is above 1
-	}
-	return f
-}
-
-// holds reports whether a position lies in the shape.
-func (f *filter) holds(lon, lat float64) bool {
-	dLat := math.Abs(lat - f.q.Lat)
-	if dLat > f.dLat {
-		return false
-	}
-	dLon := math.Abs(lon - f.q.Lon)
-	if dLon > 180 {
-		dLon = 360 - dLon
-	}
-	if dLon > f.dLon {
-		return false
-	}
-	v := math.Sin(dLon * radian / 2)
-	if f.q.Shape.circle {
-		u := math.Sin(dLat * radian / 2)
-		switch h := u*u + f.cosLat*math.Cos(lat*radian)*v*v; {
-		case h < f.in:
-			return true
-		case h > f.out:
-			return false
-		}
-		return Distance(f.q.Lon, f.q.Lat, lon, lat) <= f.radius
-	}
-	if latDistance(lat, f.q.Lat) > f.halfHigh {
-		return false
-	}
-	c := math.Cos(lat * radian)
-	switch h := c * c * v * v; {
-	case h < f.in:
-		return true
-	case h > f.out:
-		return false
-	}
-	return Distance(lon, lat, f.q.Lon, lat) <= f.halfWide
-}
-
-// sortHits puts the first n of the sorted hits into their places.
-func sortHits(hits []Hit, n int, order Order) {
-	compare := func(a, b *Hit) int { return cmp.Compare(a.Dist, b.Dist) }
-	if order == Desc {
-		compare = func(a, b *Hit) int { return cmp.Compare(b.Dist, a.Dist) }
-	}
-	if n == len(hits) {
-		// glibc's qsort is a merge sort: stable.
-		slices.SortStableFunc(hits, func(a, b Hit) int { return compare(&a, &b) })
-		return
-	}
-	partialSort(hits, n, compare)
 }

@@ -32,7 +32,7 @@ func fastSum(a, b float64) double {
 
 // twoProduct is a·b without error.
 func twoProduct(a, b float64) double {
-	p := a * b
+	p := float64(a * b)
 	return double{p, math.FMA(a, b, -p)}
 }
 

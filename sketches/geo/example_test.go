@@ -1,0 +1,47 @@
+package geo_test
+
+import (
+	"fmt"
+
+	"weir/sketches/geo"
+)
+
+// GEOADD, GEODIST and GEOSEARCH of Redis's own documentation.
+func Example() {
+	var s geo.Set
+	s.Add([]byte("Palermo"), 13.361389, 38.115556)
+	s.Add([]byte("Catania"), 15.087269, 37.502669)
+
+	hits := s.Search(nil, geo.Query{
+		Lon: 15, Lat: 37, Shape: geo.Circle(200, geo.Kilometre), Order: geo.Asc,
+	})
+	for _, h := range hits {
+		fmt.Printf("%s %s km\n", h.Member, geo.AppendDistance(nil, h.Dist))
+	}
+
+	a, _ := s.Score([]byte("Palermo"))
+	b, _ := s.Score([]byte("Catania"))
+	fmt.Printf("%s m apart\n", geo.AppendDistance(nil, geo.DistanceOf(uint64(a), uint64(b))))
+	fmt.Printf("%s\n", geo.AppendHashOf(nil, uint64(a)))
+	// Output:
+	// Catania 56.4413 km
+	// Palermo 190.4424 km
+	// 166274.1516 m apart
+	// sqc8b49rny0
+}
+
+// The later position wins, whatever comes first and however often.
+func ExamplePositions() {
+	var east, west, all geo.Positions
+	berlin, _ := geo.Encode(13.4, 52.5)
+	paris, _ := geo.Encode(2.35, 48.86)
+	east.Put([]byte("ann"), geo.Stamp{Time: 1000}, berlin)
+	west.Put([]byte("ann"), geo.Stamp{Time: 2000}, paris)
+
+	all.Merge(&west)
+	all.Merge(&east)
+	all.Merge(&west)
+	_, score, _ := all.Get([]byte("ann"))
+	fmt.Printf("%s\n", geo.AppendHashOf(nil, score))
+	// Output: u09tvqxnnu0
+}

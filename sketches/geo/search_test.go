@@ -1,0 +1,115 @@
+package geo
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// inside is the test of Redis, without a shortcut.
+func (s Shape) inside(lon, lat, atLon, atLat float64) bool {
+	if s.circle {
+		return Distance(lon, lat, atLon, atLat) <= s.halfWidth()
+	}
+	return latDistance(lat, atLat) <= s.halfHeight() && Distance(atLon, atLat, lon, atLat) <= s.halfWidth()
+}
+
+// naiveSearch is Search without filter and fast sorting.
+func naiveSearch(s *Set, q Query) []string {
+	type hit struct {
+		member string
+		dist   float64
+	}
+	var hits []hit
+scan:
+	for _, c := range q.Shape.cover(q.Lon, q.Lat, nil) {
+		low, high := c.scores()
+		for member, score := range s.Slice(0, s.Len()) {
+			lon, lat := Decode(uint64(score))
+			if score >= low && score < high && q.Shape.inside(q.Lon, q.Lat, lon, lat) {
+				hits = append(hits, hit{member, Distance(q.Lon, q.Lat, lon, lat)})
+				if q.Any && len(hits) == q.Count {
+					break scan
+				}
+			}
+		}
+	}
+	if q.Order != Unsorted {
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			if q.Order == Desc {
+				a, b = b, a
+			}
+			return cmp.Compare(a.dist, b.dist)
+		})
+	}
+	var members []string
+	for _, h := range hits {
+		members = append(members, h.member)
+	}
+	return members
+}
+
+func members(hits []Hit) (out []string) {
+	for _, h := range hits {
+		out = append(out, h.Member)
+	}
+	return out
+}
+
+// TestSearchTwin compares the filter's four steps with the plain test, over
+// shapes of all sizes and with members on their very edges.
+func TestSearchTwin(t *testing.T) {
+	for trial := range 60 {
+		r := rand.New(rand.NewPCG(30, uint64(trial)))
+		s := new(Set)
+		spread := math.Pow(10, r.Float64()*6-4) // degrees
+		cLon, cLat := randomPlace(r)
+		for i := range 200 {
+			lon, lat := randomPlace(r)
+			if i%2 == 0 {
+				lon = min(max(cLon+r.NormFloat64()*spread, -180), 180)
+				lat = min(max(cLat+r.NormFloat64()*spread, LatMin), LatMax)
+			}
+			s.Add(fmt.Append(nil, i), lon, lat)
+		}
+		all := collect(s.Slice(0, s.Len()))
+		for range 60 {
+			x := randomSearch(r, s)
+			q := x.q
+			if r.IntN(2) == 0 {
+				q.Lon, q.Lat = cLon, cLat
+			}
+			if q.Order != Unsorted && !q.Any {
+				q.Count = 0 // ties under Count are compared with Redis
+			} else if !q.Any {
+				q.Count, q.Order = 0, Unsorted
+			}
+			if r.IntN(2) == 0 {
+				// Through a member, or beside it by an ulp.
+				lon, lat := Decode(uint64(all[r.IntN(len(all))].score))
+				radius := Distance(q.Lon, q.Lat, lon, lat)
+				q.Shape = Circle(nudged(r, radius), Metre)
+				if r.IntN(2) == 0 {
+					w, h := 2*Distance(lon, lat, q.Lon, lat), 2*latDistance(q.Lat, lat)
+					q.Shape = Rectangle(nudged(r, w), nudged(r, h), Metre)
+				}
+			}
+			if got, want := members(s.Search(nil, q)), naiveSearch(s, q); !slices.Equal(got, want) {
+				t.Fatalf("trial %d: %+v\ngot  %v\nwant %v", trial, q, got, want)
+			}
+		}
+	}
+}
+
+func nudged(r *rand.Rand, v float64) float64 {
+	switch r.IntN(3) {
+	case 0:
+		return math.Nextafter(v, 0)
+	case 1:
+		return math.Nextafter(v, math.Inf(1))
+	}
+	return v
+}
