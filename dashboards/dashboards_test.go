@@ -1,0 +1,287 @@
+// Package dashboards_test holds the Grafana files in this folder to what
+// Grafana needs of them, without a Grafana.
+package dashboards_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const plugin = "grafana-clickhouse-datasource"
+
+type dashboard struct {
+	file          string
+	UID           string `json:"uid"`
+	Title         string `json:"title"`
+	SchemaVersion int    `json:"schemaVersion"`
+	Templating    struct {
+		List []struct {
+			Name, Type string
+			Query      string
+			Datasource *datasource
+		}
+	}
+	Panels []panel
+}
+
+type datasource struct{ Type, UID string }
+
+type panel struct {
+	ID         int
+	Type       string
+	Title      string
+	Datasource *datasource
+	GridPos    struct{ X, Y, W, H int }
+	Targets    []struct {
+		Datasource *datasource
+		RefID      string
+		EditorType string
+		QueryType  string
+		Format     int
+		RawSQL     string
+	}
+}
+
+func load(t *testing.T) []dashboard {
+	t.Helper()
+	files, err := filepath.Glob("*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var boards []dashboard
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := dashboard{file: file}
+		if err := json.Unmarshal(data, &b); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		boards = append(boards, b)
+	}
+	if len(boards) < 4 {
+		t.Fatalf("%d dashboards, want at least traffic, retention, geo and pipeline", len(boards))
+	}
+	return boards
+}
+
+func TestDashboards(t *testing.T) {
+	uids, titles := map[string]string{}, map[string]string{}
+	for _, b := range load(t) {
+		if b.UID == "" || b.Title == "" || b.SchemaVersion < 39 {
+			t.Errorf("%s: uid %q, title %q, schema version %d", b.file, b.UID, b.Title, b.SchemaVersion)
+		}
+		if uids[b.UID] != "" || titles[b.Title] != "" {
+			t.Errorf("%s: uid or title is that of %s%s", b.file, uids[b.UID], titles[b.Title])
+		}
+		uids[b.UID], titles[b.Title] = b.file, b.file
+		if v := b.Templating.List; len(v) == 0 || v[0].Type != "datasource" || v[0].Name != "datasource" || v[0].Query != plugin {
+			t.Errorf("%s: the first variable has to be the data source", b.file)
+		}
+		for _, v := range b.Templating.List[1:] {
+			checkSource(t, b.file+", variable "+v.Name, v.Datasource)
+		}
+		ids := map[int]bool{}
+		for i, p := range b.Panels {
+			where := b.file + ", " + p.Title
+			if p.Title == "" || p.ID == 0 || ids[p.ID] {
+				t.Errorf("%s: id %d is 0 or taken, or there is no title", where, p.ID)
+			}
+			ids[p.ID] = true
+			checkSource(t, where, p.Datasource)
+			if g := p.GridPos; g.W < 1 || g.H < 1 || g.X < 0 || g.Y < 0 || g.X+g.W > 24 {
+				t.Errorf("%s: %+v does not fit into 24 columns", where, g)
+			}
+			for _, q := range b.Panels[:i] {
+				if a, c := p.GridPos, q.GridPos; a.X < c.X+c.W && c.X < a.X+a.W && a.Y < c.Y+c.H && c.Y < a.Y+a.H {
+					t.Errorf("%s lies over %s", where, q.Title)
+				}
+			}
+			if len(p.Targets) == 0 {
+				t.Errorf("%s: no query", where)
+			}
+			for _, q := range p.Targets {
+				checkSource(t, where, q.Datasource)
+				format := map[string]int{"timeseries": 0, "table": 1}
+				if want, ok := format[q.QueryType]; !ok || want != q.Format || q.EditorType != "sql" || q.RefID == "" {
+					t.Errorf("%s: query type %q, format %d, editor %q, ref %q", where, q.QueryType, q.Format, q.EditorType, q.RefID)
+				}
+				if (p.Type == "timeseries") != (q.QueryType == "timeseries") {
+					t.Errorf("%s: a %s with a query for a %s", where, p.Type, q.QueryType)
+				}
+				if q.QueryType == "timeseries" && !strings.Contains(q.RawSQL, "AS time") {
+					t.Errorf("%s: a time series needs a column called time", where)
+				}
+			}
+		}
+	}
+}
+
+// checkSource: a uid written down works on the machine it was made on only.
+func checkSource(t *testing.T, where string, d *datasource) {
+	t.Helper()
+	if d == nil || d.Type != plugin || d.UID != "${datasource}" {
+		t.Errorf("%s: data source %+v, want type %s and uid ${datasource}", where, d, plugin)
+	}
+}
+
+// queries are all queries of the dashboards, those of variables too.
+func queries(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, b := range load(t) {
+		for _, v := range b.Templating.List[1:] {
+			all[b.file+", variable "+v.Name] = v.Query
+		}
+		for _, p := range b.Panels {
+			for _, q := range p.Targets {
+				all[b.file+", "+p.Title+" "+q.RefID] = q.RawSQL
+			}
+		}
+	}
+	return all
+}
+
+// Choices of variables to try: nothing chosen, one page, several.
+var choices = []map[string][]string{
+	{"page": {all}},
+	{"page": {"/p/1"}},
+	{"page": {"/p/1", "/o'brien"}},
+}
+
+func TestQueriesExpand(t *testing.T) {
+	now := time.Unix(1763600000, 0)
+	for where, sql := range queries(t) {
+		for _, vars := range choices {
+			if _, err := expand(sql, moment{now.Add(-time.Hour), now, 15 * time.Second, vars}); err != nil {
+				t.Errorf("%s: %v", where, err)
+			}
+		}
+	}
+}
+
+// known are the tables and views that the dashboards may read, with whether
+// their rows may stand there several times until ClickHouse merges them.
+var known = map[string]bool{
+	"clicks_1m": false, "clicks_1h": false, "clicks_1d": false,
+	"clicks_1h_rollup": true, "clicks_1d_rollup": true,
+	"locations_1m": false, "locations_1h": false, "locations_1h_rollup": true, "locations_places": false,
+	"weir_ledger": true, "weir_audit": false, "weir_dead_letters": true,
+}
+
+var (
+	from   = regexp.MustCompile(`\b(?:FROM|JOIN)\s+([a-z]\w*)( FINAL)?`)
+	adding = regexp.MustCompile(`\b(sum|count|avg)\(`)
+)
+
+// TestQueriesReadWhatIsPromised: only documented tables, and nothing is added
+// up from a table whose rows may be there twice.
+func TestQueriesReadWhatIsPromised(t *testing.T) {
+	for where, sql := range queries(t) {
+		found := 0
+		for _, m := range from.FindAllStringSubmatchIndex(sql, -1) {
+			name, final := sql[m[2]:m[3]], m[4] >= 0
+			if name == "days" { // a WITH of the query
+				continue
+			}
+			repeats, ok := known[name]
+			if !ok {
+				t.Errorf("%s reads %s, which is not promised to anyone", where, name)
+			}
+			found++
+			// The SELECT that this FROM belongs to.
+			list := sql[strings.LastIndex(sql[:m[0]], "SELECT"):m[0]]
+			if repeats && !final && adding.MatchString(list) {
+				t.Errorf("%s adds up rows of %s that may be there twice; use the view or FINAL", where, name)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s reads nothing", where)
+		}
+	}
+}
+
+func TestProvisioning(t *testing.T) {
+	var sources struct {
+		APIVersion  int `yaml:"apiVersion"`
+		Datasources []struct {
+			Name, UID, Type string
+			JSONData        map[string]any    `yaml:"jsonData"`
+			SecureJSONData  map[string]string `yaml:"secureJsonData"`
+		}
+	}
+	read(t, "provisioning/datasources/weir.yaml", &sources)
+	if len(sources.Datasources) != 1 || sources.APIVersion != 1 {
+		t.Fatalf("%+v", sources)
+	}
+	d := sources.Datasources[0]
+	if d.Type != plugin || d.UID == "" || d.JSONData["host"] == nil || d.JSONData["port"] == nil || d.JSONData["defaultDatabase"] != "weir" {
+		t.Errorf("data source %+v", d)
+	}
+	if !strings.HasPrefix(d.SecureJSONData["password"], "$") {
+		t.Error("the password has to come from the environment")
+	}
+	var providers struct {
+		APIVersion int `yaml:"apiVersion"`
+		Providers  []struct {
+			Name, Type string
+			Options    struct{ Path string }
+		}
+	}
+	read(t, "provisioning/dashboards/weir.yaml", &providers)
+	if providers.APIVersion != 1 || len(providers.Providers) != 1 || providers.Providers[0].Type != "file" || !strings.HasPrefix(providers.Providers[0].Options.Path, "/") {
+		t.Errorf("providers %+v", providers)
+	}
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// TestReadmeListsThem: the table in README.md names every dashboard and every
+// table that it reads.
+func TestReadmeListsThem(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.SplitSeq(string(readme), "\n") {
+		if m := regexp.MustCompile(`^\| \[(\w+\.json)\]`).FindStringSubmatch(line); m != nil {
+			rows[m[1]] = line
+		}
+	}
+	for _, b := range load(t) {
+		var names []string
+		for _, p := range b.Panels {
+			for _, q := range p.Targets {
+				for _, m := range from.FindAllStringSubmatch(q.RawSQL, -1) {
+					if m[1] != "days" && !slices.Contains(names, m[1]) {
+						names = append(names, m[1])
+					}
+				}
+			}
+		}
+		for _, name := range names {
+			if !strings.Contains(rows[b.file], "`"+name+"`") {
+				t.Errorf("%s reads %s; README.md does not say so: %q", b.file, name, rows[b.file])
+			}
+		}
+	}
+}
