@@ -78,9 +78,9 @@ type decimal struct {
 	exact  bool
 }
 
-// Exponents are capped here; a document is shorter than this many digits, so
+// Exponents are capped here; records are shorter than this many digits, so
 // no number gets its sense changed by it.
-const maxExp = 1 << 40
+const maxExp = 1 << 27
 
 // readDecimal reads a number; false if it is none.
 func readDecimal(b []byte) (decimal, bool) {
