@@ -238,11 +238,11 @@ func (e *Engine) spawn() (*child, error) {
 	cmd.Env = append(os.Environ(), childEnv+"="+string(config))
 	cmd.ExtraFiles = []*os.File{childListener - 3: e.sock, childLifeline - 3: theirs}
 	cmd.Stderr = &relay{log: e.cfg.Log}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = dieWithParent()
 	c := &child{cmd: cmd, lifeline: ours, gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// Pdeathsig watches the thread that forked, not the process. Locked,
+		// dieWithParent watches the thread that forked, not the process. Locked,
 		// the thread lives until the child is gone; without the lock Go could
 		// end it and thereby kill a healthy engine.
 		runtime.LockOSThread()

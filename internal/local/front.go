@@ -156,7 +156,7 @@ func (f *front) serve(ctx context.Context, q *request, out *response) error {
 		return err
 	}
 	format := q.format
-	if named := outputFormat(q.sql); named != "" && q.data == nil {
+	if named := outputFormat(q.sql); named != "" && !q.inline {
 		format = named
 	}
 	watched := f.watch(ctx, q)
@@ -199,7 +199,7 @@ func (f *front) session(q *request) (*session, func(), error) {
 // slot for an answer nobody reads. Statements that change something run to
 // their end, as on a server. The returned function ends the watch.
 func (f *front) watch(ctx context.Context, q *request) func() {
-	if q.has("log_comment") || q.data != nil || q.sessionID != "" {
+	if q.has("log_comment") || q.inline || q.sessionID != "" {
 		return func() {}
 	}
 	done := make(chan struct{})

@@ -34,9 +34,9 @@ type request struct {
 	readonly  bool      // GET and HEAD may not write
 
 	sql      string
-	data     *os.File // inline rows of an INSERT, in memory
+	inline   bool // sql reads rows that came inline with an INSERT
 	external []external
-	files    []*os.File
+	files    []rows
 }
 
 type setting struct{ name, value string }
@@ -44,7 +44,7 @@ type setting struct{ name, value string }
 // external is a temporary table sent along with a query.
 type external struct {
 	name, structure, format string
-	data                    *os.File
+	rows                    rows
 }
 
 // reserved parameters of the URL are not settings.
@@ -103,6 +103,9 @@ func (q *request) mark() string { return "weir request " + q.id }
 func (q *request) close() {
 	for _, f := range q.files {
 		f.Close()
+		if f.Name() == f.path {
+			os.Remove(f.path)
+		}
 	}
 }
 
@@ -191,16 +194,16 @@ func (q *request) splitOff(text string, ins insert, rest io.Reader) error {
 			return err
 		}
 	}
-	q.data = f
-	q.sql = ins.sql(path(f))
+	q.inline = true
+	q.sql = ins.sql(f.path)
 	return nil
 }
 
 // singleStatement refuses rows of VALUES with more than blanks behind a
 // semicolon. The engine, reading rows from a file, stops at the semicolon and
 // forgets the rest; a server refuses a second statement.
-func singleStatement(rows *os.File, size int64) error {
-	text, err := unix.Mmap(int(rows.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
+func singleStatement(f rows, size int64) error {
+	text, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
@@ -253,7 +256,7 @@ func (q *request) readForm(form *multipart.Reader) error {
 		if _, err := io.Copy(f, part); err != nil {
 			return err
 		}
-		q.external = append(q.external, external{name: name, data: f})
+		q.external = append(q.external, external{name: name, rows: f})
 	}
 	for i := range q.external {
 		t := &q.external[i]
@@ -329,7 +332,7 @@ func (q *request) prepare(s *session) error {
 		if err := s.exec("CREATE TEMPORARY TABLE " + identifier(t.name) + " (" + t.structure + ") ENGINE = Memory"); err != nil {
 			return err
 		}
-		info, err := t.data.Stat()
+		info, err := t.rows.Stat()
 		if err != nil {
 			return err
 		}
@@ -339,7 +342,7 @@ func (q *request) prepare(s *session) error {
 		if !plain(t.format) {
 			return exceptionf(73, "UNKNOWN_FORMAT", "Unknown format %s", t.format)
 		}
-		if err := s.exec("INSERT INTO " + identifier(t.name) + " FROM INFILE '" + path(t.data) + "' FORMAT " + t.format); err != nil {
+		if err := s.exec("INSERT INTO " + identifier(t.name) + " FROM INFILE '" + t.rows.path + "' FORMAT " + t.format); err != nil {
 			return err
 		}
 	}
@@ -390,19 +393,21 @@ func plain(name string) bool {
 	return name != ""
 }
 
-// file makes an anonymous file in memory. The engine opens it under
-// /proc/self/fd, which it can: it is the same process.
-func (q *request) file() (*os.File, error) {
-	fd, err := unix.MemfdCreate("weir", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "weir")
-	q.files = append(q.files, f)
-	return f, nil
+// rows is a file, in memory, that the engine reads rows from.
+type rows struct {
+	*os.File
+	path string // under which the engine can open it
 }
 
-func path(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+// file makes a file for rows that lives as long as the request.
+func (q *request) file() (rows, error) {
+	f, path, err := memoryFile()
+	if err != nil {
+		return rows{}, err
+	}
+	q.files = append(q.files, rows{f, path})
+	return rows{f, path}, nil
+}
 
 func sortedKeys(v url.Values) []string {
 	keys := make([]string, 0, len(v))

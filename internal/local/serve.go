@@ -74,11 +74,11 @@ func (c EngineConfig) withDefaults() (EngineConfig, error) {
 		return c, fmt.Errorf("local: engine: library: %w", err)
 	}
 	if c.Memory == 0 {
-		var info unix.Sysinfo_t
-		if err := unix.Sysinfo(&info); err != nil {
-			return c, fmt.Errorf("local: engine: %w", os.NewSyscallError("sysinfo", err))
+		total, err := machineMemory()
+		if err != nil {
+			return c, fmt.Errorf("local: engine: %w", err)
 		}
-		c.Memory = max(int64(info.Totalram)*int64(info.Unit)/2, 512<<20)
+		c.Memory = max(total/2, 512<<20)
 	}
 	if c.Memory < 512<<20 {
 		return c, fmt.Errorf("local: engine: memory %d is too little; 512 MiB is the least the engine starts and merges in", c.Memory)
@@ -188,10 +188,10 @@ func newFront(cfg EngineConfig) (*front, error) {
 		return nil, err
 	}
 	if null.Fd() != 0 { // it is 0 when stdin was closed
-		err := unix.Dup3(int(null.Fd()), 0, 0)
+		err := unix.Dup2(int(null.Fd()), 0)
 		null.Close()
 		if err != nil {
-			return nil, os.NewSyscallError("dup3", err)
+			return nil, os.NewSyscallError("dup2", err)
 		}
 	}
 

@@ -21,7 +21,7 @@ var streamable = map[string]bool{
 // streams says whether the answer to q is sent as it is made. Everything else
 // is made as a whole first.
 func (q *request) streams(s *session, format string) bool {
-	if q.data != nil || !streamable[format] || q.flag("wait_end_of_query") || q.flag("http_wait_end_of_query") {
+	if q.inline || !streamable[format] || q.flag("wait_end_of_query") || q.flag("http_wait_end_of_query") {
 		return false
 	}
 	if w := firstWord(q.sql); w != "SELECT" && w != "WITH" {

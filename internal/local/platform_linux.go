@@ -1,9 +1,38 @@
 package local
 
 import (
+	"fmt"
+	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
+
+// memoryFile makes an anonymous file in memory. The engine opens it under
+// /proc/self/fd, which it can: it is the same process.
+func memoryFile() (f *os.File, path string, err error) {
+	fd, err := unix.MemfdCreate("weir", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, "", os.NewSyscallError("memfd_create", err)
+	}
+	return os.NewFile(uintptr(fd), "weir"), fmt.Sprintf("/proc/self/fd/%d", fd), nil
+}
+
+// machineMemory is the size of the machine's memory in bytes.
+func machineMemory() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, os.NewSyscallError("sysinfo", err)
+	}
+	return int64(info.Totalram) * int64(info.Unit), nil
+}
+
+// dieWithParent makes the kernel kill a child when the thread that started it
+// ends.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
 
 // faults are the signals that Go turns into panics and that the engine resets
 // to their default when it starts, even when told to leave signals alone.

@@ -1,0 +1,220 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// BrokerConfig says where and how the embedded Kafka broker runs.
+type BrokerConfig struct {
+	// Listen is the Kafka address, 127.0.0.1:9092 by default. An address
+	// without a host, such as ":9092", means loopback as well. Port 0 is any
+	// free port, remembered in Data: the next start takes the same one if it
+	// can, so that clients find the broker again.
+	Listen string
+
+	// Advertise is the address clients are told to come back to, host:port.
+	// By default it is the address listened on, so it is needed where that is
+	// no address for others, such as 0.0.0.0.
+	Advertise string
+
+	// Data is the directory of the logs, made if missing; empty keeps them in
+	// memory. One broker at a time may have it.
+	Data string
+
+	// Topics are created if missing. One that exists is left as it is.
+	Topics []Topic
+
+	// Sync makes the broker flush every batch to the disk before it
+	// acknowledges it. By default it does as Kafka does and leaves that to the
+	// operating system: what was acknowledged survives a kill of the process,
+	// and may be lost with the machine's power.
+	Sync bool
+
+	// Log gets what an operator should know; nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Topic is a topic to create.
+type Topic struct {
+	Name       string
+	Partitions int               // 1 by default
+	Config     map[string]string // such as retention.ms; nil for Kafka's defaults
+}
+
+// Broker is a Kafka broker in this process: franz-go's kfake, one node, on
+// disk. It speaks the protocol up to Kafka 4's versions, with groups,
+// transactions and compaction; it does not replicate and does not throttle.
+type Broker struct {
+	cluster *kfake.Cluster
+	addr    string
+	lock    *os.File
+}
+
+// StartBroker starts a broker. With the Data of an earlier one it goes on with
+// its topics, records, offsets and groups.
+func StartBroker(ctx context.Context, cfg BrokerConfig) (*Broker, error) {
+	b, err := startBroker(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("local: broker: %w", err)
+	}
+	return b, nil
+}
+
+func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	listen, err := loopback(cfg.Listen, "9092")
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && cfg.Advertise == "" {
+		return nil, fmt.Errorf("listen %s: clients need an address to come back to; set what to advertise", listen)
+	}
+	b := &Broker{}
+	defer func() {
+		if err != nil && b.lock != nil {
+			b.lock.Close()
+		}
+	}()
+	opts := []kfake.Opt{kfake.NumBrokers(1), kfake.DefaultNumPartitions(1), kfake.WithLogger(brokerLog{cfg.Log})}
+	if cfg.Sync {
+		opts = append(opts, kfake.SyncWrites())
+	}
+	remembered := ""
+	if cfg.Data != "" {
+		if b.lock, err = lockDir(cfg.Data); err != nil {
+			return nil, err
+		}
+		opts = append(opts, kfake.DataDir(filepath.Join(cfg.Data, "log")))
+		if text, err := os.ReadFile(filepath.Join(cfg.Data, "port")); err == nil {
+			remembered = strings.TrimSpace(string(text))
+		}
+	}
+	var l net.Listener
+	if port == "0" && remembered != "" {
+		if l, err = net.Listen("tcp", net.JoinHostPort(host, remembered)); err != nil {
+			cfg.Log.Warn("broker: the port of last time is taken; using another", "port", remembered, "error", err)
+		}
+	}
+	if l == nil {
+		if l, err = net.Listen("tcp", listen); err != nil {
+			return nil, err
+		}
+	}
+	b.addr = l.Addr().String()
+	if cfg.Data != "" {
+		_, port, _ := net.SplitHostPort(b.addr)
+		if err := os.WriteFile(filepath.Join(cfg.Data, "port"), []byte(port+"\n"), 0o644); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+	opts = append(opts, kfake.ListenFn(func(string, string) (net.Listener, error) {
+		return advertised{l, first(cfg.Advertise, b.addr)}, nil
+	}))
+	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
+		l.Close()
+		return nil, err
+	}
+	for _, t := range cfg.Topics {
+		if b.cluster.TopicInfo(t.Name) != nil {
+			continue
+		}
+		if err := b.cluster.CreateTopic(t.Name, int32(max(t.Partitions, 1)), t.Config); err != nil {
+			b.cluster.Close()
+			return nil, fmt.Errorf("create topic %s: %w", t.Name, err)
+		}
+	}
+	cfg.Log.Info("broker: ready", "address", b.addr, "data", cfg.Data)
+	return b, nil
+}
+
+// Addr is the address that clients bootstrap from, host:port.
+func (b *Broker) Addr() string { return b.addr }
+
+// Close flushes the logs and the state of groups and producers to disk, and
+// stops the broker. It can be called again.
+func (b *Broker) Close() error {
+	b.cluster.Close()
+	if b.lock == nil {
+		return nil
+	}
+	err := b.lock.Close()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// ServeBroker runs a broker until ctx ends. It is the core of `weir broker`.
+func ServeBroker(ctx context.Context, cfg BrokerConfig) error {
+	b, err := StartBroker(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return b.Close()
+}
+
+// lockDir makes dir and takes it for this process; the kernel gives it back
+// when the process ends.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s is used by another broker: %w", dir, err)
+	}
+	return f, nil
+}
+
+// advertised is a listener whose address is what clients are told.
+type advertised struct {
+	net.Listener
+	addr string
+}
+
+func (a advertised) Addr() net.Addr { return tcpName(a.addr) }
+
+type tcpName string
+
+func (tcpName) Network() string  { return "tcp" }
+func (n tcpName) String() string { return string(n) }
+
+// brokerLog passes on what goes wrong in kfake; what it says of every request
+// is for debugging.
+type brokerLog struct{ log *slog.Logger }
+
+func (l brokerLog) Logf(level kfake.LogLevel, format string, args ...any) {
+	to := slog.LevelDebug
+	switch level {
+	case kfake.LogLevelError:
+		to = slog.LevelError
+	case kfake.LogLevelWarn:
+		to = slog.LevelWarn
+	}
+	if !l.log.Enabled(context.Background(), to) {
+		return
+	}
+	l.log.Log(context.Background(), to, "broker: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
