@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -138,7 +139,7 @@ func checkTwin(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	}
 	got, want := make([]Value, len(paths)), make([]Value, len(paths))
 	gotErr, wantErr := s.Scan(doc, got), fresh.Scan(doc, want)
-	if gotErr != wantErr || gotErr != nil && s.ErrOffset() != fresh.ErrOffset() {
+	if !errors.Is(gotErr, wantErr) || gotErr != nil && s.ErrOffset() != fresh.ErrOffset() {
 		t.Fatalf("Scan(%q) = %v at %d after other documents, %v at %d alone",
 			doc, gotErr, s.ErrOffset(), wantErr, fresh.ErrOffset())
 	}

@@ -40,6 +40,7 @@ const (
 	Composite             // an object or an array
 )
 
+// String returns the kind's name in a sentence, such as "number".
 func (k Kind) String() string {
 	switch k {
 	case Missing:

@@ -316,11 +316,7 @@ func mutate(r *rand.Rand, doc []byte) []byte {
 func TestMutationsAgainstReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := newScanner(t, refPaths...)
-	n := 60000
-	if testing.Short() {
-		n = 6000
-	}
-	for range n {
+	for range 30_000 {
 		doc := []byte(sound[r.IntN(len(sound)-3)])
 		if r.IntN(4) > 0 {
 			doc = mutate(r, doc)

@@ -100,7 +100,7 @@ type says struct {
 // What the generator says it made is what is written, in every field.
 func TestFieldsAreWritten(t *testing.T) {
 	for _, m := range makers {
-		g := generate(t, m.make, faultyConfig(50_000))
+		g := generate(t, m.make, faultyConfig(20_000))
 		var r Record
 		for g.Next(&r) {
 			if r.Malformed {
@@ -194,7 +194,7 @@ func within(t *testing.T, what string, n, total int64, share float64) {
 }
 
 func TestShares(t *testing.T) {
-	const n = 200_000
+	const n = 100_000
 	for _, m := range makers {
 		cfg := faultyConfig(n)
 		g := generate(t, m.make, cfg)
@@ -293,7 +293,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestZipf(t *testing.T) {
-	const n = 500_000
+	const n = 100_000
 	for _, skew := range []float64{0, 0.8, 1, 1.5} {
 		cfg := config(n)
 		cfg.Pages, cfg.Skew = 100, skew
@@ -317,7 +317,7 @@ func TestZipf(t *testing.T) {
 // Log-normal with σ 1.5: the busiest hundredth makes Φ(1.5 - 2.326) of the
 // traffic, 20.4 %, the busiest tenth 58.6 %; nobody is left out.
 func TestActivity(t *testing.T) {
-	const n = 1_000_000
+	const n = 300_000
 	a, s := newActivity(), source(1)
 	var top1, top10, bottom int64
 	for range n {
