@@ -31,6 +31,7 @@ var (
 // A Kind says what stands at a path of a document.
 type Kind uint8
 
+// The kinds.
 const (
 	Missing   Kind = iota // nothing: the key, or an object on the way to it, is not there
 	Null                  // null

@@ -8,6 +8,7 @@ import (
 // A Unit says how a time is written in an event.
 type Unit uint8
 
+// The units.
 const (
 	Seconds Unit = iota // a number of seconds since the Unix epoch
 	Millis              // of milliseconds
