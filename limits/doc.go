@@ -1,0 +1,57 @@
+// Package limits says whether something may happen now, given how often it
+// has happened.
+//
+// There are two limiters. A Funnel lets through a steady rate and a burst,
+// and needs one number per key; it is the GCRA that CL.THROTTLE answers by. A
+// Window lets through so many within any period, to the letter, and needs a
+// number per event of the period.
+//
+//	f, err := limits.NewFunnel(15, 30, 60*1e9) // 30 a minute, 15 more at once
+//	answer, tat := f.Throttle(tat, now, 1)
+//
+// # Contract
+//
+// Both are functions of (state, time): they read no clock, so the same calls
+// give the same answers, in a replay as in production. Times and durations
+// are nanoseconds; times count from any origin, between -2^62 and 2^62 (the
+// year 2116, from the Unix epoch). A clock that steps back grants nothing
+// twice: it makes answers stricter until it has caught up.
+//
+// Funnels and Windows keep the states of many keys within a bound. Nothing
+// here locks: one goroutine at a time.
+package limits
+
+import "errors"
+
+// ErrLimit is returned for a limit that cannot be kept.
+var ErrLimit = errors.New("limits: impossible limit")
+
+// Never is the RetryAfter of what will not be let through however long one
+// waits, and of what has been let through.
+const Never = -1
+
+// An Answer is what CL.THROTTLE replies, in nanoseconds.
+type Answer struct {
+	Limited    bool  // not let through
+	Limit      int64 // how much may go at once
+	Remaining  int64 // how much of it may still go now
+	RetryAfter int64 // until the same request would be let through, or Never
+	ResetAfter int64 // until the limiter is as if never used
+}
+
+// Reply is the five integers of CL.THROTTLE. Seconds are cut to milliseconds,
+// then rounded up, as redis-cell does it.
+func (a Answer) Reply() [5]int64 {
+	var limited int64
+	if a.Limited {
+		limited = 1
+	}
+	return [5]int64{limited, a.Limit, a.Remaining, seconds(a.RetryAfter), seconds(a.ResetAfter)}
+}
+
+func seconds(ns int64) int64 {
+	if ns < 0 {
+		return Never
+	}
+	return (ns/1e6 + 999) / 1000
+}
