@@ -4,6 +4,7 @@ package dashboards_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -106,8 +107,8 @@ func TestDashboards(t *testing.T) {
 					t.Errorf("%s lies over %s", where, q.Title)
 				}
 			}
-			if len(p.Targets) == 0 {
-				t.Errorf("%s: no query", where)
+			if len(p.Targets) != 1 {
+				t.Errorf("%s: %d queries, want one", where, len(p.Targets))
 			}
 			for _, q := range p.Targets {
 				checkSource(t, where, q.Datasource)
@@ -144,7 +145,7 @@ func queries(t *testing.T) map[string]string {
 		}
 		for _, p := range b.Panels {
 			for _, q := range p.Targets {
-				all[b.file+", "+p.Title+" "+q.RefID] = q.RawSQL
+				all[fmt.Sprintf("%s, %d %s", b.file, p.ID, p.Title)] = q.RawSQL
 			}
 		}
 	}

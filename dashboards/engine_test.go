@@ -1,0 +1,165 @@
+package dashboards_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/config"
+	"weir/internal/local/localtest"
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// TestQueriesRun runs every query of every dashboard on the engine, against
+// the tables that weir migrate makes for the two presets, with a little in
+// each of them.
+func TestQueriesRun(t *testing.T) {
+	url, database := localtest.Engine(t)
+	now := time.Now().UTC()
+	sinks := migrate(t, url, database)
+	fill(t, url, database, now)
+	for _, s := range sinks {
+		if err := s.Rollup(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := answers(now)
+	for _, choice := range choices {
+		m := moment{now.Add(-14 * 24 * time.Hour), now.Add(time.Hour), 15 * time.Second, choice}
+		for where, sql := range queries(t) {
+			if choice["page"][0] != all && !strings.Contains(sql, "$page") {
+				continue // nothing to choose
+			}
+			expanded, err := expand(sql, m)
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+				continue
+			}
+			got, err := localtest.Query(url, database, expanded)
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+			}
+			if want, ok := answers[where]; ok && choice["page"][0] == all && got != want {
+				t.Errorf("%s:\ngot\n%s\nwant\n%s", where, got, want)
+			}
+		}
+	}
+	for where := range answers {
+		if _, ok := queries(t)[where]; !ok {
+			t.Errorf("there is no query %s", where)
+		}
+	}
+}
+
+// migrate makes the tables of the presets and returns what writes to them.
+func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
+	t.Helper()
+	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	var jobs []clickhouse.Job
+	for _, j := range cfg.Jobs {
+		spec := &window.Spec{
+			Job: j.Name, Version: j.Version, TimeField: j.Time.Field,
+			Window: ms(j.Window), Lateness: ms(j.Lateness), Skew: ms(j.Skew), Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+		}
+		for _, c := range j.By {
+			column := window.Column{Name: c.Name, Path: c.Field}
+			if g := c.Geohash; g != nil {
+				column.Lon, column.Lat, column.Precision = g.Lon, g.Lat, g.Precision
+			}
+			spec.By = append(spec.By, column)
+		}
+		for _, m := range j.Measures {
+			kind, _ := window.ParseKind(m.Sketch)
+			spec.Measures = append(spec.Measures, window.Measure{Name: m.Name, Kind: kind, Path: m.Field + m.Member, Lon: m.Lon, Lat: m.Lat})
+		}
+		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
+		for _, r := range j.Rollups {
+			job.Rollups = append(job.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
+		}
+		jobs = append(jobs, job)
+	}
+	if _, err := client.Migrate(t.Context(), jobs, clickhouse.Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range jobs {
+		sink, err := client.Job(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sinks = append(sinks, sink)
+	}
+	return sinks
+}
+
+func ms(d config.Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }
+
+// fill writes three days: 10 users a day on /p/1, of whom five were there the
+// day before, and always the users 100 and 101 on /o'brien, two hits each; and
+// positions of three users in one cell. The rollups are weir's own.
+func fill(t *testing.T, url, database string, now time.Time) {
+	t.Helper()
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := localtest.Query(url, database, fmt.Sprintf(sql, args...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const partition3 = 3 << 40 // the slot of its first chunk
+	minute := now.Truncate(time.Minute)
+	for day := range 3 {
+		start := minute.AddDate(0, 0, day-2).Unix()
+		for page, users := range map[string]string{"/p/1": fmt.Sprintf("numbers(%d, 10)", 5*day), `/o\'brien`: "numbers(100, 2)"} {
+			exec(`INSERT INTO clicks_state (page, window_start, hits, users, active)
+				SELECT '%s', toDateTime(%d), map(toUInt64(%d), 2 * count()), uniqCombined64State(14)(number), groupBitmapState(toUInt32(number)) FROM %s`,
+				page, start, partition3, users)
+		}
+	}
+	exec(`INSERT INTO locations_state (cell, window_start, hits, users)
+		SELECT 'sqc8b', toDateTime(%d), map(toUInt64(%d), toUInt64(7)), uniqCombined64State(14)(number) FROM numbers(3)`, minute.Unix(), partition3)
+	exec(`INSERT INTO locations_places_state (window_start, member, last)
+		SELECT toDateTime(%d), 'u1', tuple(toDateTime64(%d, 3), 1, 1, 3479099956230698)`, minute.Unix(), now.Unix())
+	exec(`INSERT INTO weir_ledger (job, version, epoch, partition, chunk, first, next, counted, malformed, watermark) VALUES
+		('clicks', 1, 0, 3, 0, 0, 73, 72, 1, toDateTime64(%[1]d, 3)), ('locations', 1, 0, 3, 0, 0, 7, 7, 0, toDateTime64(%[1]d, 3))`, now.Unix())
+	exec(`INSERT INTO weir_dead_letters (job, version, epoch, partition, offset, topic, fate, reason, record_time, payload)
+		VALUES ('clicks', 1, 0, 3, 7, 'clicks', 'malformed', 'empty value', toDateTime64(%d, 3), '')`, now.Unix())
+}
+
+// answers are what the queries say about that, day by day where they do.
+func answers(now time.Time) map[string]string {
+	day := func(back int) string { return now.AddDate(0, 0, -back).Format(time.DateOnly) }
+	return map[string]string{
+		"traffic.json, variable page":                    "/p/1\n/o\\'brien",
+		"traffic.json, 1 Hits":                           "72",
+		"traffic.json, 2 Visitors":                       "22",
+		"traffic.json, 3 Pages":                          "2",
+		"traffic.json, 8 Top pages":                      "/p/1\t60\t20\t3\n/o\\'brien\t12\t2\t6",
+		"retention.json, variable page":                  "/p/1\n/o\\'brien",
+		"retention.json, 1 Active users":                 "22",
+		"retention.json, 2 Came back":                    "7",
+		"retention.json, 3 New":                          "5",
+		"retention.json, 4 Active users per day":         fmt.Sprintf("%s 00:00:00\t12\n%s 00:00:00\t12\n%s 00:00:00\t12", day(2), day(1), day(0)),
+		"retention.json, 5 Returned from the day before": fmt.Sprintf("%s 00:00:00\t7\t5\n%s 00:00:00\t7\t5", day(1), day(0)),
+		"retention.json, 6 Retention":                    strings.ReplaceAll(fmt.Sprintf("%s 12 58.3 16.7 \\N \\N \\N \\N \\N\n%s 12 58.3 \\N \\N \\N \\N \\N \\N", day(2), day(1)), " ", "\t"),
+		"geo.json, 1 Positions":                          "7",
+		"geo.json, 2 People":                             "3",
+		"geo.json, 3 Cells":                              "1",
+		"geo.json, 6 Busiest cells":                      "sqc8b\t7\t3",
+		"pipeline.json, 1 Audit mismatches":              "0",
+		"pipeline.json, 4 Dead letters":                  "1",
+		"pipeline.json, 8 Fates":                         "clicks\t72\t0\t0\t1\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0",
+		"pipeline.json, 9 What does not add up":          "",
+	}
+}
