@@ -140,12 +140,12 @@ func (d *decompressor) snappyBlock(out, src []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	if n > d.limit-len(out) {
-		return out, errTooLong
-	}
 	// Snappy's densest element makes 64 bytes of 3.
 	if n > 22*len(src) {
 		return out, fmt.Errorf("%d bytes cannot become %d", len(src), n)
+	}
+	if n > d.limit-len(out) {
+		return out, errTooLong
 	}
 	out = room(out, n)
 	block, err := s2.Decode(out[len(out):len(out)+n], src)
@@ -244,7 +244,7 @@ func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
 		var err error
 		d.zstd, err = zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxMemory(uint64(d.limit)),
+			zstd.WithDecoderMaxMemory(uint64(max(d.limit, leastWindow))),
 			zstd.IgnoreChecksum(true)) // the batch's covered every byte
 		if err != nil {
 			return out, err
@@ -259,9 +259,17 @@ func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
 	if h.HasFCS && h.FrameContentSize/(128<<10) > uint64(len(src)/4) {
 		return out, fmt.Errorf("%d bytes cannot become %d", len(src), h.FrameContentSize)
 	}
+	if h.HasFCS && h.FrameContentSize > uint64(d.limit) {
+		return out, errTooLong
+	}
 	out, err := d.zstd.DecodeAll(src, out)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) || len(out) > d.limit {
 		return out, errTooLong
 	}
 	return out, err
 }
+
+// leastWindow is the window every decoder should grant, says RFC 8878 (3.1.1.1.2),
+// however little the frame holds: a compressor that is fed a stream declares
+// its window before it knows.
+const leastWindow = 8 << 20

@@ -30,7 +30,9 @@ var (
 	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1")   // no topic ids in fetches
 	errNoLeader  = errors.New("a partition has no leader")                     // for now
 	errNoTopic   = errors.New("the topic does not exist")                      // for now
-	errResponse  = errors.New("the response is larger than ResponseLimit")     // see Config
+	errSpeaksTLS = errors.New("the listener speaks TLS, and TLS is not configured")
+	errNotKafka  = errors.New("the listener does not speak Kafka's protocol")
+	errResponse  = errors.New("the response is larger than ResponseLimit") // see Config
 )
 
 // A RangeError is an offset that the log does not hold. It is ErrRetention or
@@ -122,9 +124,9 @@ const (
 //   - What our own side ended is ours. A deadline is not: each request has its
 //     own, so it means a silent broker; who has a context of the caller's
 //     looks at that first.
-//   - Certificates do not heal, nor does a handshake between TLS and something
-//     else. (The other way round, plaintext to a TLS port, is an EOF that
-//     cannot be told from a broker going down: retried, and said in the log.)
+//   - Certificates do not heal, nor does talk between two protocols. (Only TLS
+//     to a plaintext listener is an EOF, which cannot be told from a broker
+//     going down: retried, and said in the log.)
 //   - Kafka's codes: about leadership, coordination, load and membership are
 //     its daily life and pass. A topic that is not there may be created. About
 //     permission, credentials and settings do not pass without a person.
@@ -148,7 +150,8 @@ func judge(err error) verdict {
 	case errors.Is(err, errNoTopic), errors.Is(err, errNoLeader):
 		return retry
 	case errors.Is(err, ErrRetention), errors.Is(err, ErrTruncated), errors.Is(err, ErrRecreated),
-		errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse):
+		errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse),
+		errors.Is(err, errSpeaksTLS), errors.Is(err, errNotKafka):
 		return fatal
 	case errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record), errors.As(err, &signer):
 		return fatal

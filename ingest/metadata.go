@@ -92,6 +92,8 @@ func parseMetadata(response []byte, name string) (*topic, error) {
 			t, code = found, c
 		}
 	}
+	r.int32() // what is allowed in the cluster
+	r.tags()
 	if err := r.done("metadata"); err != nil {
 		return nil, err
 	}

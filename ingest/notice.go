@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -62,6 +63,9 @@ func (n *notices) latest() string {
 // plainly is an error's text without what differs at each repetition: the
 // number of our own port.
 func plainly(err error) string {
+	if err == io.EOF {
+		return "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
+	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Addr != nil {
 		return fmt.Sprintf("%s %s: %v", op.Op, op.Addr, op.Err)

@@ -53,7 +53,7 @@ func Open(c Config) (*Source, error) {
 		config:    c,
 		mechanism: mechanism,
 		bootstrap: kafka.TCP(c.Brokers...),
-		board:     newSwitchboard(),
+		board:     newSwitchboard(c.TLS == nil),
 		notices:   notices{log: c.Log.With("topic", c.Topic)},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),

@@ -232,18 +232,24 @@ func (r *reader) done(what string) error {
 // ConsumerGroup, and keeps their connections, so that Close can cut what they
 // would leave waiting: a long poll, a join that other members delay.
 type switchboard struct {
-	dialer net.Dialer
-	mu     sync.Mutex
-	open   map[*line]struct{} // nil after hangUp
+	dialer  net.Dialer
+	inClear bool // no TLS: what is read is Kafka's protocol, or should be
+	mu      sync.Mutex
+	open    map[*line]struct{} // nil after hangUp
 }
 
 type line struct {
 	net.Conn
-	board *switchboard
+	board   *switchboard
+	checked bool // the first bytes were a response's
 }
 
-func newSwitchboard() *switchboard {
-	return &switchboard{dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}, open: make(map[*line]struct{})}
+func newSwitchboard(inClear bool) *switchboard {
+	return &switchboard{
+		dialer:  net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
+		inClear: inClear,
+		open:    make(map[*line]struct{}),
+	}
 }
 
 func (b *switchboard) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -251,7 +257,7 @@ func (b *switchboard) dial(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	l := &line{c, b}
+	l := &line{Conn: c, board: b, checked: !b.inClear}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open == nil {
@@ -260,6 +266,24 @@ func (b *switchboard) dial(ctx context.Context, network, address string) (net.Co
 	}
 	b.open[l] = struct{}{}
 	return l, nil
+}
+
+// Read looks at the first bytes before kafka-go does: it would take the length
+// they seem to announce, and the number of items after it, at their word, and
+// be busy for a long time with an HTTP server's answer.
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if !l.checked && n >= 4 {
+		l.checked = true
+		const plausible = 1 << 20 // of the first response, a list of versions; about 600 bytes
+		switch length := binary.BigEndian.Uint32(b); {
+		case length>>16 == 0x1503, length>>16 == 0x1603: // an alert or a handshake record
+			return 0, errSpeaksTLS
+		case length > plausible:
+			return 0, fmt.Errorf("%w: it says %q", errNotKafka, b[:min(n, 20)])
+		}
+	}
+	return n, err
 }
 
 func (l *line) Close() error {

@@ -1,0 +1,541 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"weir/event"
+)
+
+// A batchSpec is a record batch to be made by hand.
+type batchSpec struct {
+	base       int64
+	lastDelta  int32
+	attributes uint16
+	producer   int64
+	firstTime  int64
+	maxTime    int64
+	count      int32
+	payload    []byte
+}
+
+func (s batchSpec) bytes() []byte {
+	b := be.AppendUint64(nil, uint64(s.base))
+	b = be.AppendUint32(b, uint32(batchHeader-batchHead+len(s.payload)))
+	b = be.AppendUint32(b, 0)
+	b = append(b, 2, 0, 0, 0, 0)
+	b = be.AppendUint16(b, s.attributes)
+	b = be.AppendUint32(b, uint32(s.lastDelta))
+	b = be.AppendUint64(b, uint64(s.firstTime))
+	b = be.AppendUint64(b, uint64(s.maxTime))
+	b = be.AppendUint64(b, uint64(s.producer))
+	b = be.AppendUint16(b, 0)
+	b = be.AppendUint32(b, 0)
+	b = be.AppendUint32(b, uint32(s.count))
+	b = append(b, s.payload...)
+	seal(b)
+	return b
+}
+
+// seal sets a batch's checksum.
+func seal(b []byte) { be.PutUint32(b[17:], crc32.Checksum(b[21:], castagnoli)) }
+
+// record is one record in the open.
+func record(timeDelta, offsetDelta int64, key, value []byte) []byte {
+	r := []byte{0}
+	r = binary.AppendVarint(r, timeDelta)
+	r = binary.AppendVarint(r, offsetDelta)
+	for _, field := range [][]byte{key, value} {
+		if field == nil {
+			r = binary.AppendVarint(r, -1)
+		} else {
+			r = binary.AppendVarint(r, int64(len(field)))
+			r = append(r, field...)
+		}
+	}
+	r = append(r, 0) // no headers
+	return append(binary.AppendVarint(nil, int64(len(r))), r...)
+}
+
+// simple is a batch of plain records from base on.
+func simple(base int64, values ...string) batchSpec {
+	s := batchSpec{base: base, lastDelta: int32(len(values) - 1), count: int32(len(values)), producer: -1}
+	for i, v := range values {
+		s.payload = append(s.payload, record(int64(i), int64(i), nil, []byte(v))...)
+	}
+	return s
+}
+
+// marker is the control batch that ends a transaction.
+func marker(base, producer int64, commit byte) batchSpec {
+	return batchSpec{base: base, attributes: attrControl | attrTransactional, producer: producer, count: 1,
+		payload: record(0, 0, []byte{0, 0, 0, commit}, []byte{0, 0, 0, 0, 0, 0})}
+}
+
+// answer makes a fake broker serve this record set, again and again, for
+// fetches from below next; beyond it serves nothing.
+func answer(c *kfake.Cluster, next int64, aborted []transaction, serve func(from int64) []byte) {
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		f := req.(*kmsg.FetchRequest)
+		from := f.Topics[0].Partitions[0].FetchOffset
+		r := f.ResponseKind().(*kmsg.FetchResponse)
+		t := kmsg.NewFetchResponseTopic()
+		t.TopicID = f.Topics[0].TopicID
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = next, next, 0
+		for _, a := range aborted {
+			p.AbortedTransactions = append(p.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: a.producer, FirstOffset: a.first})
+		}
+		if from < next {
+			p.RecordBatches = serve(from)
+		}
+		t.Partitions = append(t.Partitions, p)
+		r.Topics = append(r.Topics, t)
+		return r, nil, true
+	})
+}
+
+// handMade reads a record set from offset 0 to next through a fake broker.
+func handMade(t *testing.T, next int64, aborted []transaction, serve func(from int64) []byte) (*taker, *logbook, error) {
+	t.Helper()
+	c := fakeKafka(t, kfake.SeedTopics(1, "hand"))
+	answer(c, next, aborted, serve)
+	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "hand", BatchLimit: 1 << 20})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newTaker(map[int32]int64{0: 0})
+	return k, book, k.fetch(ctx, g, map[int32]int64{0: next})
+}
+
+// An empty batch, a batch that ends before its last offset, and a hole
+// between batches: reading goes on behind each.
+func TestGapsAreSteppedOver(t *testing.T) {
+	gap := simple(13, "a", "b")
+	gap.lastDelta = 6 // records 15 to 19 were compacted away
+	empty := batchSpec{base: 3, lastDelta: 9, producer: 4}
+	set := slices.Concat(
+		simple(0, "x", "y", "z").bytes(),
+		empty.bytes(),
+		gap.bytes(),
+		simple(30, "after the hole").bytes(),
+		batchSpec{base: 31, lastDelta: 8, producer: 4, attributes: codecZstd}.bytes(),
+	)
+	k, _, err := handMade(t, 40, nil, func(int64) []byte { return set })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameList(t, "read", k.plain[0], []string{"x", "y", "z", "a", "b", "after the hole"})
+}
+
+// Only empty batches: reading must get past them (kafka-go's Reader would
+// start at 1 again, and again).
+func TestAnEmptyBatchAloneMovesOn(t *testing.T) {
+	k, _, err := handMade(t, 10, nil, func(int64) []byte { return batchSpec{lastDelta: 9, producer: 4}.bytes() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(k.records[0]) != 0 || k.next[0] != 10 {
+		t.Errorf("read %v, next %d", k.records[0], k.next[0])
+	}
+}
+
+// Two transactions of two producers, one aborted each; the list of aborted
+// ones comes unsorted.
+func TestAbortedTransactionsOfOneResponse(t *testing.T) {
+	transactional := func(base, producer int64, value string) batchSpec {
+		s := simple(base, value)
+		s.producer, s.attributes = producer, attrTransactional
+		return s
+	}
+	set := slices.Concat(
+		transactional(0, 1, "1 aborted").bytes(),
+		transactional(1, 2, "2 committed").bytes(),
+		simple(2, "plain").bytes(),
+		marker(3, 1, 0).bytes(),
+		transactional(4, 1, "1 committed").bytes(),
+		marker(5, 2, 1).bytes(),
+		transactional(6, 2, "2 aborted").bytes(),
+		marker(7, 1, 1).bytes(),
+		batchSpec{base: 8, attributes: attrControl | attrTransactional, producer: 2}.bytes(), // its record was compacted away
+		marker(9, 2, 0).bytes(),
+	)
+	k, _, err := handMade(t, 10, []transaction{{2, 6}, {1, 0}}, func(int64) []byte { return set })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameList(t, "read", k.plain[0], []string{"2 committed", "plain", "1 committed"})
+}
+
+// A batch that arrives damaged is fetched again; nothing of it is seen. If it
+// is damaged again, reading stops there, with what came before it.
+func TestDamagedBatch(t *testing.T) {
+	good := simple(0, "a", "b").bytes()
+	bad := simple(2, "c", "d").bytes()
+	damage := map[string]func([]byte){
+		"a flipped bit":        func(b []byte) { b[len(b)-2] ^= 4 },
+		"another format":       func(b []byte) { b[16] = 1; seal(b) },
+		"a negative length":    func(b []byte) { be.PutUint32(b[8:], 1<<31) },
+		"a short length":       func(b []byte) { be.PutUint32(b[8:], 48) },
+		"negative last offset": func(b []byte) { be.PutUint32(b[23:], 1<<31); seal(b) },
+		"offsets that overflow": func(b []byte) {
+			be.PutUint64(b, 1<<63-2)
+			be.PutUint32(b[23:], 1000)
+			seal(b)
+		},
+	}
+	for name, harm := range damage {
+		for _, always := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, always %v", name, always), func(t *testing.T) {
+				var served atomic.Int32
+				k, book, err := handMade(t, 4, nil, func(from int64) []byte {
+					b := slices.Clone(bad)
+					if served.Add(1) == 1 || always {
+						harm(b)
+					}
+					if from == 0 {
+						return slices.Concat(good, b)
+					}
+					return b
+				})
+				if !strings.Contains(book.String(), "damaged") {
+					t.Error("the log does not mention the damage")
+				}
+				if !always {
+					if err != nil {
+						t.Fatal(err)
+					}
+					sameList(t, "read", k.plain[0], []string{"a", "b", "c", "d"})
+					return
+				}
+				var b *BatchError
+				if !errors.Is(err, ErrCorrupt) || !errors.As(err, &b) || b.Partition != 0 || b.Offset != 2 {
+					t.Errorf("Fetch: %v; want damage at offset 2 of partition 0", err)
+				}
+				sameList(t, "read", k.plain[0], []string{"a", "b"})
+			})
+		}
+	}
+}
+
+// Sound to the checksum, but nonsense within: the reader is told which batch
+// and why, and gets nothing of it.
+func TestUnreadableBatch(t *testing.T) {
+	big := strings.Repeat("x", 2<<20)
+	tests := map[string]struct {
+		batch batchSpec
+		want  error
+		words string
+	}{
+		"codec 5":               {batchSpec{attributes: 5, count: 1, payload: []byte{1}}, ErrCorrupt, "compression 5"},
+		"no gzip":               {batchSpec{attributes: codecGzip, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "gzip"},
+		"no snappy":             {batchSpec{attributes: codecSnappy, count: 1, payload: []byte("\xff\xff\xff\xff\x0f")}, ErrCorrupt, "snappy"},
+		"no lz4":                {batchSpec{attributes: codecLZ4, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "lz4"},
+		"no zstd":               {batchSpec{attributes: codecZstd, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "zstd"},
+		"too many records":      {batchSpec{count: 1 << 30, payload: record(0, 0, nil, nil)}, ErrCorrupt, "record"},
+		"too few records":       {batchSpec{count: 0, payload: record(0, 0, nil, nil)}, ErrCorrupt, "behind the last record"},
+		"a record too long":     {batchSpec{count: 1, payload: []byte{100, 0, 0}}, ErrCorrupt, "record of 50 bytes"},
+		"a negative record":     {batchSpec{count: 1, payload: []byte{1, 0, 0}}, ErrCorrupt, "record of -1 bytes"},
+		"an offset twice":       {batchSpec{count: 2, lastDelta: 1, payload: slices.Concat(record(0, 0, nil, nil), record(0, 0, nil, nil))}, ErrCorrupt, "offset 0 after 0"},
+		"an offset beyond":      {batchSpec{count: 1, payload: record(0, 1, nil, nil)}, ErrCorrupt, "offset 1"},
+		"a value too long":      {batchSpec{count: 1, payload: []byte{12, 0, 0, 0, 1, 100, 0}}, ErrCorrupt, "value"},
+		"a control without key": {batchSpec{attributes: attrControl, count: 1, payload: record(0, 0, nil, nil)}, ErrCorrupt, "control"},
+		"too large in zstd":     {compressed(t, codecZstd, simple(0, big)), ErrTooLarge, "BatchLimit"},
+		"too large in gzip":     {compressed(t, codecGzip, simple(0, big)), ErrTooLarge, "BatchLimit"},
+		"too large in lz4":      {compressed(t, codecLZ4, simple(0, big)), ErrTooLarge, "BatchLimit"},
+		"too large in snappy":   {compressed(t, codecSnappy, simple(0, big)), ErrTooLarge, "BatchLimit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bad := test.batch
+			bad.base = 1
+			set := slices.Concat(simple(0, "before").bytes(), bad.bytes())
+			k, _, err := handMade(t, 2+int64(bad.lastDelta), nil, func(int64) []byte { return set })
+			var b *BatchError
+			if !errors.Is(err, test.want) || !errors.As(err, &b) || b.Offset != 1 {
+				t.Fatalf("Fetch: %v; want %v at offset 1", err, test.want)
+			}
+			contains(t, "the error", err.Error(), test.words, "partition 0", "offset 1")
+			sameList(t, "read", k.plain[0], []string{"before"})
+		})
+	}
+}
+
+// Each error code of a fetch that passes is waited out; one that does not
+// ends Fetch at once, with what to do.
+func TestFetchErrorCodes(t *testing.T) {
+	passing := []*kerr.Error{kerr.UnknownServerError, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.NotLeaderForPartition,
+		kerr.ReplicaNotAvailable, kerr.KafkaStorageError, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.OffsetNotAvailable,
+		kerr.UnknownTopicID, kerr.InconsistentTopicID, kerr.OffsetOutOfRange, kerr.CorruptMessage, kerr.ThrottlingQuotaExceeded}
+	for _, code := range passing {
+		t.Run(code.Message, func(t *testing.T) {
+			t.Parallel()
+			c := fakeKafka(t, kfake.SeedTopics(2, "codes"))
+			for p := range int32(2) {
+				produce(t, c.ListenAddrs(), "codes", p, numbered("v", 0, 5))
+			}
+			h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Partitions: []int32{1}, Err: code, Count: 1})
+			s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "codes"})
+			got := readAll(t, s)
+			for p := range int32(2) {
+				sameList(t, fmt.Sprint("partition ", p), got.plain[p], numbered("v", 0, 5))
+			}
+			if h.Hits() != 1 {
+				t.Errorf("the fault was met %d times", h.Hits())
+			}
+		})
+	}
+	for _, code := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.InvalidRequest, kerr.UnsupportedVersion} {
+		t.Run(code.Message, func(t *testing.T) {
+			t.Parallel()
+			c := fakeKafka(t, kfake.SeedTopics(1, "codes"))
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "codes", Err: code, Count: -1})
+			s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "codes"})
+			ctx := soon(t)
+			g, err := s.Assign(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); err == nil || judge(err) != fatal {
+				t.Errorf("Fetch: %v", err)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// A leader moves, and moves again, between brokers while it is read.
+func TestLeaderMoves(t *testing.T) {
+	c := fakeKafka(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "moving"))
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "moving", MaxWait: 20 * time.Millisecond})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := starts(g)
+	k := newTaker(from)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for i := range 30 {
+			for p := range int32(3) {
+				produce(t, c.ListenAddrs(), "moving", p, numbered("", i*5, i*5+5))
+				if err := c.MoveTopicPartition("moving", p, (int32(i)+p)%3); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	if err := k.fetch(ctx, g, map[int32]int64{0: 150, 1: 150, 2: 150}); err != nil {
+		t.Error(err)
+	}
+	done.Wait()
+	for p := range int32(3) {
+		sameList(t, fmt.Sprint("partition ", p), k.plain[p], numbered("", 0, 150))
+	}
+}
+
+// A broker that is not the leader's any more, then one that hangs up in the
+// middle of answers.
+func TestConnectionsBreak(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "breaking"))
+	for i := range 20 {
+		produce(t, c.ListenAddrs(), "breaking", 0, numbered("", i*10, i*10+10))
+	}
+	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "breaking"})
+	s.config.PartitionBytes = 200
+	var n atomic.Int32
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if n.Add(1)%5 == 0 {
+			return nil, errors.New("hang up"), true
+		}
+		return nil, nil, false
+	})
+	got := readAll(t, s)
+	sameList(t, "read", got.plain[0], numbered("", 0, 200))
+	log := book.String()
+	if tries, words := n.Load(), strings.Count(log, "trying again"); tries < 10 || words > 4+strings.Count(log, "works again") {
+		t.Errorf("%d fetches, %d warnings:\n%s", tries, words, log)
+	}
+}
+
+func TestOldBrokerIsRefused(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "old"), kfake.MaxVersions(kversion.V3_0_0()))
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "old"})
+	_, err := s.Assign(soon(t))
+	if !errors.Is(err, ErrOldBroker) {
+		t.Fatalf("Assign on Kafka 3.0: %v", err)
+	}
+	contains(t, "the error", err.Error(), "Kafka 3.1", "Fetch")
+}
+
+// Throttled, the source stays away as long as it is told to.
+func TestThrottleIsObeyed(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
+	var mu sync.Mutex
+	var times []time.Time
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		times = append(times, time.Now())
+		r := req.ResponseKind().(*kmsg.FetchResponse)
+		r.ThrottleMillis = 150
+		return r, nil, true
+	})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(times) < 2 {
+		t.Fatalf("%d fetches", len(times))
+	}
+	for i := 1; i < len(times); i++ {
+		if d := times[i].Sub(times[i-1]); d < 150*time.Millisecond {
+			t.Errorf("fetched again after %v, told to wait 150 ms", d)
+		}
+	}
+}
+
+// A response beyond the limit is not read, and the error names the setting.
+func TestResponseLimit(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "large"))
+	produce(t, c.ListenAddrs(), "large", 0, []string{strings.Repeat("x", 900<<10)})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "large", PartitionBytes: 64 << 10, RequestBytes: 128 << 10, ResponseLimit: 256 << 10})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil })
+	if !errors.Is(err, errResponse) {
+		t.Fatalf("Fetch: %v", err)
+	}
+	contains(t, "the error", err.Error(), "ResponseLimit")
+}
+
+// Two buffers per broker and no more: a reader that is never done with its
+// Parts stops the fetching, one that is done lets it go on.
+func TestBackPressure(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "pressed"))
+	for i := range 10 {
+		produce(t, c.ListenAddrs(), "pressed", 0, numbered("", i*10, i*10+10))
+	}
+	fetches := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "pressed", Count: -1, Observe: true})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "pressed"})
+	s.config.PartitionBytes = 50 // a batch each
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make(chan event.Part, 100)
+	result := make(chan error, 1)
+	go func() {
+		result <- g.Fetch(ctx, starts(g), func(p event.Part) error { parts <- p; return nil })
+	}()
+	first := <-parts
+	second := <-parts
+	time.Sleep(100 * time.Millisecond)
+	if n, q := fetches.Hits(), len(parts); n != 2 || q != 0 {
+		t.Errorf("with two Parts in hand: %d fetches, %d more Parts; want 2 and 0", n, q)
+	}
+	k := newTaker(map[int32]int64{0: 0})
+	k.take(first)
+	first.Done() // once more: no harm
+	third := <-parts
+	time.Sleep(50 * time.Millisecond)
+	if n := fetches.Hits(); n != 3 {
+		t.Errorf("with one buffer free: %d fetches, want 3", n)
+	}
+	k.take(second)
+	k.take(third)
+	for k.next[0] < 100 {
+		k.take(<-parts)
+	}
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(k.queue)
+	if k.problem != nil {
+		t.Error(k.problem)
+	}
+	sameList(t, "read", k.plain[0], numbered("", 0, 100))
+}
+
+// An error of deliver's own, or of a batch's reader, comes back as it is.
+func TestCallersErrorsComeBack(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "mine"))
+	produce(t, c.ListenAddrs(), "mine", 0, numbered("", 0, 5))
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "mine"})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("mine")
+	err = g.Fetch(ctx, starts(g), func(p event.Part) error {
+		return p.Unpack(func(*event.Batch) error { return mine })
+	})
+	if err != mine {
+		t.Errorf("got %v", err)
+	}
+	if err := g.Fetch(ctx, map[int32]int64{0: -1}, nil); err == nil {
+		t.Error("Fetch from offset -1 went through")
+	}
+	if err := g.Fetch(ctx, map[int32]int64{7: 0}, nil); err == nil {
+		t.Error("Fetch of partition 7 of 1 went through")
+	}
+}
+
+// Within a request a large batch may be cut off because others filled the
+// response; its partition must get its turn.
+func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 4)
+	want := []string{strings.Repeat("a", 300<<10), strings.Repeat("b", 300<<10), strings.Repeat("c", 300<<10)}
+	for p := range int32(4) {
+		for _, v := range want {
+			produce(t, kafka.Addrs(), topic, p, []string{v})
+		}
+	}
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, PartitionBytes: 64 << 10, RequestBytes: 100 << 10})
+	got := readAll(t, s)
+	for p := range int32(4) {
+		sameList(t, fmt.Sprint("partition ", p), got.plain[p], want)
+	}
+	if strings.Contains(book.String(), "damaged") {
+		t.Errorf("a batch that was cut off was taken for damaged:\n%s", book)
+	}
+}

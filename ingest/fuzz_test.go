@@ -1,0 +1,132 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"weir/event"
+)
+
+// FuzzResponse feeds a whole Fetch response, as bytes from the network, to
+// everything that reads them. Checksums are mended first, so that mutations
+// reach what lies behind them. Whatever comes: no panic, the promises about
+// offsets kept, and memory bounded by the input and the limit.
+func FuzzResponse(f *testing.F) {
+	seed := func(aborted []transaction, batches ...batchSpec) {
+		var set []byte
+		for _, b := range batches {
+			set = append(set, b.bytes()...)
+		}
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.HighWatermark, p.LastStableOffset = 1000, 1000
+		p.RecordBatches = set
+		for _, a := range aborted {
+			p.AbortedTransactions = append(p.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: a.producer, FirstOffset: a.first})
+		}
+		f.Add(fetchResponseOf(p), int64(2))
+	}
+	text := simple(0, click(1), click(2), "", click(3))
+	seed(nil)
+	seed(nil, text, simple(10, "a"))
+	for codec := uint16(codecGzip); codec <= codecZstd; codec++ {
+		seed(nil, compressed(f, codec, text))
+	}
+	aborted := text
+	aborted.attributes, aborted.producer = attrTransactional, 7
+	seed([]transaction{{7, 0}}, aborted, marker(4, 7, 0), simple(5, "visible"))
+	seed(nil, batchSpec{lastDelta: 9}, simple(10, "behind an empty batch"))
+
+	u := newUnpacker(1 << 20)
+	f.Fuzz(func(t *testing.T, response []byte, from int64) {
+		if from < 0 || len(response) > 1<<20 {
+			return
+		}
+		response = slices.Clone(response)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var parsed fetchResponse
+		if parsed.parse(response) != nil {
+			return
+		}
+		for _, p := range parsed.partitions {
+			mend(p.records)
+			next := from
+			to, err := unpackAll(u, p.records, from, p.aborted, func(b *event.Batch) error {
+				if b.First != next || b.Next <= b.First {
+					return fmt.Errorf("a batch of [%d, %d), want it to begin at %d", b.First, b.Next, next)
+				}
+				previous := b.First - 1
+				for _, r := range b.Records {
+					if r.Offset <= previous || r.Offset >= b.Next {
+						return fmt.Errorf("offset %d after %d in [%d, %d)", r.Offset, previous, b.First, b.Next)
+					}
+					previous = r.Offset
+				}
+				next = b.Next
+				return nil
+			})
+			if err == nil && next != to {
+				t.Errorf("unpacked to %d, want %d", next, to)
+			}
+			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrTooLarge) {
+				t.Error(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20+uint64(len(response))*100 {
+			t.Errorf("%d bytes allocated for a response of %d", n, len(response))
+		}
+	})
+}
+
+// mend sets the checksums of all batches whose length is in bounds.
+func mend(set []byte) {
+	for len(set) >= batchHeader {
+		n := int64(int32(be.Uint32(set[8:]))) + batchHead
+		if n < batchHeader || n > int64(len(set)) {
+			return
+		}
+		set[16] = 2
+		seal(set[:n])
+		set = set[n:]
+	}
+}
+
+// FuzzSmallResponses does the same for the other responses.
+func FuzzSmallResponses(f *testing.F) {
+	name := "t"
+	m := kmsg.NewPtrMetadataResponse()
+	mt := kmsg.NewMetadataResponseTopic()
+	mt.Topic, mt.TopicID = &name, [16]byte{1}
+	mt.Partitions = append(mt.Partitions, kmsg.NewMetadataResponseTopicPartition())
+	m.Topics = append(m.Topics, mt)
+	m.Brokers = append(m.Brokers, kmsg.NewMetadataResponseBroker())
+	f.Add(response(m, metadataVersion))
+	o := kmsg.NewPtrListOffsetsResponse()
+	ot := kmsg.NewListOffsetsResponseTopic()
+	ot.Partitions = append(ot.Partitions, kmsg.NewListOffsetsResponseTopicPartition())
+	o.Topics = append(o.Topics, ot)
+	f.Add(response(o, listOffsetsVersion))
+	v := kmsg.NewPtrApiVersionsResponse()
+	for _, key := range []int16{1, 2, 3} {
+		k := kmsg.NewApiVersionsResponseApiKey()
+		k.ApiKey, k.MaxVersion = key, 13
+		v.ApiKeys = append(v.ApiKeys, k)
+	}
+	f.Add(response(v, apiVersionsVersion))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := parseMetadata(b, name); err == nil && (got.id == [16]byte{} || len(got.partitions) == 0) {
+			t.Errorf("a topic without id or partitions: %+v", got)
+		}
+		found := make(map[int32]int64)
+		if parseOffsets(b, found) == nil && len(found) > len(b) {
+			t.Errorf("%d offsets in %d bytes", len(found), len(b))
+		}
+		_ = parseVersions(b)
+	})
+}

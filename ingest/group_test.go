@@ -1,0 +1,516 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"weir/event"
+	"weir/internal/kafkatest"
+)
+
+func next(t testing.TB, ctx context.Context, s *Source) *Generation {
+	t.Helper()
+	g, err := s.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func ended(g *Generation) bool {
+	select {
+	case <-g.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// One member reads and commits; a second joins. The first is told, hands over
+// at once although its long poll would last two seconds more, commits, and
+// each gets half, at the committed offsets. When one closes, the other gets
+// all within a fraction of the session.
+func TestTwoMembersShareAndHandOver(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 4)
+	for p := range int32(4) {
+		produce(t, kafka.Addrs(), topic, p, numbered("a", 0, 10))
+	}
+	ctx := soon(t)
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: 2 * time.Second, Session: 20 * time.Second}
+	a, _ := open(t, config)
+	g := next(t, ctx, a)
+	if n := len(g.Partitions()); n != 4 {
+		t.Fatalf("the only member has %d partitions, want 4", n)
+	}
+	for _, p := range g.Partitions() {
+		if p.Committed != -1 || p.LogStart != 0 || p.LogEnd != 10 || p.TopicID == [16]byte{} {
+			t.Errorf("assigned %+v; want nothing committed, 0 to 10, and an id", p)
+		}
+	}
+	ends := map[int32]int64{0: 10, 1: 10, 2: 10, 3: 10}
+	fetchTo(t, ctx, g, starts(g), ends)
+
+	// Idle from here on.
+	returned := make(chan time.Time, 1)
+	go func() {
+		err := g.Fetch(ctx, ends, func(p event.Part) error { p.Done(); return nil })
+		if !errors.Is(err, ErrEnded) {
+			t.Errorf("Fetch of a generation that ended: %v", err)
+		}
+		returned <- time.Now()
+	}()
+	b, _ := open(t, config)
+	other := make(chan *Generation, 1)
+	go func() { g, _ := b.Next(ctx); other <- g }()
+	<-g.Done()
+	told := time.Now()
+	if took := (<-returned).Sub(told); took > 100*time.Millisecond {
+		t.Errorf("Fetch returned %v after Done, want at most 100 ms", took)
+	}
+	if !errors.Is(g.Err(), ErrEnded) {
+		t.Errorf("Err is %v", g.Err())
+	}
+	if err := g.Commit(ctx, map[int32]int64{0: 7, 1: 7, 2: 7, 3: 7}); err != nil {
+		t.Errorf("commit between Done and Release: %v", err)
+	}
+	g.Release()
+	g.Release()
+	if err := g.Commit(ctx, map[int32]int64{0: 8}); !errors.Is(err, ErrEnded) {
+		t.Errorf("commit after Release: %v", err)
+	}
+	mine := next(t, ctx, a)
+	theirs := <-other
+	if theirs == nil {
+		t.Fatal("the second member got nothing")
+	}
+	t.Logf("handed over %v after being told", time.Since(told).Round(time.Millisecond))
+	seen := make(map[int32]bool)
+	for _, p := range append(mine.Partitions(), theirs.Partitions()...) {
+		if p.Committed != 7 {
+			t.Errorf("partition %d was committed at 7, is at %d", p.Partition, p.Committed)
+		}
+		seen[p.Partition] = true
+	}
+	if len(mine.Partitions()) != 2 || len(theirs.Partitions()) != 2 || len(seen) != 4 {
+		t.Errorf("%v and %v; want two different partitions each", mine.Partitions(), theirs.Partitions())
+	}
+	if err := mine.Commit(ctx, map[int32]int64{theirs.Partitions()[0].Partition: 1}); err == nil {
+		t.Error("committing another member's partition went through")
+	}
+	if err := mine.Fetch(ctx, map[int32]int64{theirs.Partitions()[0].Partition: 1}, nil); err == nil {
+		t.Error("fetching another member's partition went through")
+	}
+
+	start := time.Now()
+	go func() { <-mine.Done(); mine.Release() }()
+	b.Close() // without Release
+	if !ended(theirs) || !errors.Is(theirs.Err(), ErrClosed) {
+		t.Errorf("after Close: ended %v, %v", ended(theirs), theirs.Err())
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	all := next(t, ctx, a)
+	if n := len(all.Partitions()); n != 4 {
+		t.Errorf("alone again: %d partitions, want 4", n)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("the partitions of a closed member came after %v; the session is 20 s", took)
+	}
+}
+
+// The end of Next's context ends the generation; after Release the member has
+// left the group, Close or not.
+func TestContextEndLeavesTheGroup(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 2)
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 20 * time.Second}
+	a, _ := open(t, config)
+	ctx, cancel := context.WithCancel(soon(t))
+	g := next(t, ctx, a)
+	cancel()
+	<-g.Done()
+	if !errors.Is(g.Err(), context.Canceled) {
+		t.Errorf("Err is %v", g.Err())
+	}
+	if err := g.Commit(t.Context(), map[int32]int64{0: 0}); err != nil {
+		t.Errorf("commit after the context's end: %v", err)
+	}
+	g.Release()
+	admin := newAdmin(t, kafka.Addrs())
+	eventually(t, "the group is empty", func() bool {
+		d, err := admin.DescribeGroups(t.Context(), topic)
+		return err == nil && len(d[topic].Members) == 0
+	})
+	if _, err := a.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next with an ended context: %v", err)
+	}
+	if g := next(t, soon(t), a); len(g.Partitions()) != 2 {
+		t.Errorf("joined again: %d partitions, want 2", len(g.Partitions()))
+	}
+}
+
+// More members than partitions: the spare one waits, and takes over.
+func TestSpareMemberWaits(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic}
+	ctx := soon(t)
+	a, _ := open(t, config)
+	first := next(t, ctx, a)
+	b, spare := open(t, config)
+	got := make(chan *Generation, 1)
+	go func() { g, _ := b.Next(ctx); got <- g }()
+	<-first.Done()
+	first.Release()
+	// Which of the two gets the partition is the assignor's choice.
+	again := make(chan *Generation, 1)
+	go func() { g, _ := a.Next(ctx); again <- g }()
+	var owner, waiting *Source
+	var rest chan *Generation
+	select {
+	case <-got:
+		owner, waiting, rest = b, a, again
+	case <-again:
+		owner, waiting, rest = a, b, got
+	}
+	select {
+	case <-rest:
+		t.Fatal("two members own the only partition")
+	case <-time.After(500 * time.Millisecond):
+	}
+	owner.Close()
+	if g := <-rest; g == nil || len(g.Partitions()) != 1 {
+		t.Errorf("the spare member (%v) did not take over: %v", waiting == b, g)
+	}
+	if waiting == b {
+		contains(t, "the spare member's log", spare.String(), "no partitions for this member")
+	}
+}
+
+// A member that does not release within its session is evicted: the other
+// one starts, and the zombie's commit does not count.
+func TestZombieIsEvicted(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 1500 * time.Millisecond}
+	ctx := soon(t)
+	a, _ := open(t, config)
+	zombie := next(t, ctx, a)
+	b, _ := open(t, config)
+	got := make(chan *Generation, 1)
+	go func() { g, _ := b.Next(ctx); got <- g }()
+	<-zombie.Done()
+	select {
+	case g := <-got: // the zombie holds on to its partition
+		if g == nil || g.Partitions()[0].Committed != -1 {
+			t.Fatalf("the other member got %v", g)
+		}
+	case <-time.After(15 * time.Second):
+		t.Fatal("the partition was not taken from a member that is silent for ten sessions")
+	}
+	if err := zombie.Commit(ctx, map[int32]int64{0: 5}); err == nil {
+		t.Error("the zombie's commit went through")
+	}
+	zombie.Release()
+}
+
+func TestPartitionsAdded(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	produce(t, kafka.Addrs(), topic, 0, numbered("a", 0, 3))
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
+	ctx := soon(t)
+	g := next(t, ctx, s)
+	if err := g.Commit(ctx, map[int32]int64{0: 3}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newAdmin(t, kafka.Addrs()).CreatePartitions(ctx, 2, topic)
+	if err := errors.Join(err, r.Error()); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Done()
+	g.Release()
+	produce(t, kafka.Addrs(), topic, 2, numbered("b", 0, 2)) // before anybody watches it
+	g = next(t, ctx, s)
+	id := g.Partitions()[0].TopicID
+	for i, p := range g.Partitions() {
+		committed := int64(-1)
+		if i == 0 {
+			committed = 3
+		}
+		if p.Partition != int32(i) || p.Committed != committed || p.LogStart != 0 || p.TopicID != id {
+			t.Errorf("assigned %+v; want partition %d, committed %d", p, i, committed)
+		}
+	}
+	got := fetchTo(t, ctx, g, starts(g), map[int32]int64{0: 3, 2: 2})
+	sameList(t, "the added partition", got.plain[2], numbered("b", 0, 2))
+}
+
+func TestMissingTopicIsWaitedFor(t *testing.T) {
+	kafka := realKafka(t)
+	const topic = "comes-later"
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := s.Next(short)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Next without the topic: %v", err)
+	} else {
+		contains(t, "Next without the topic", err.Error(), topic, "does not exist")
+	}
+	if n := strings.Count(book.String(), "does not exist"); n != 1 {
+		t.Errorf("said %d times that the topic does not exist, want once:\n%s", n, book)
+	}
+	got := make(chan *Generation, 1)
+	ctx := soon(t)
+	go func() { g, _ := s.Next(ctx); got <- g }()
+	createTopic(t, kafka.Addrs(), topic, 2)
+	if g := <-got; g == nil || len(g.Partitions()) != 2 {
+		t.Errorf("after its creation: %v", g)
+	}
+}
+
+// The topic is deleted and created again while it is read. Nothing of the new
+// one may be taken for the old one's, neither when it is shorter than where
+// reading got to nor when it is longer.
+func TestRecreatedTopic(t *testing.T) {
+	kafka := realKafka(t)
+	for _, n := range []int{2, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			topic := newTopic(t, kafka.Addrs(), 1)
+			produce(t, kafka.Addrs(), topic, 0, numbered("old", 0, 10))
+			s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Watch: time.Minute})
+			ctx := soon(t)
+			g := next(t, ctx, s)
+			was := g.Partitions()[0].TopicID
+			k := newTaker(starts(g))
+			result := make(chan error, 1)
+			go func() { result <- k.fetch(ctx, g, nil) }()
+			eventually(t, "the old records are read", func() bool { ok, _ := k.reached(map[int32]int64{0: 10}); return ok })
+			recreate(t, kafka, topic, n)
+			err := <-result
+			var recreated *RecreatedError
+			if !errors.Is(err, ErrRecreated) || !errors.As(err, &recreated) || recreated.Was != was || recreated.Is == was {
+				t.Fatalf("Fetch of a recreated topic: %v", err)
+			}
+			if !ended(g) || !errors.Is(g.Err(), ErrRecreated) {
+				t.Errorf("the generation: ended %v, %v", ended(g), g.Err())
+			}
+			sameList(t, "read", k.plain[0], numbered("old", 0, 10))
+			g.Release()
+			g = next(t, ctx, s)
+			if p := g.Partitions()[0]; p.TopicID != recreated.Is || p.LogEnd != int64(n) {
+				t.Errorf("then assigned %+v", p)
+			}
+		})
+	}
+}
+
+// The same while fetching stands still, held back by a slow reader: no
+// request is in flight that the deletion could fail.
+func TestRecreatedTopicBehindBackPressure(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	produce(t, kafka.Addrs(), topic, 0, numbered("old", 0, 10))
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.config.PartitionBytes = 100 // one batch at a time
+	held := make(chan struct{})
+	k := newTaker(map[int32]int64{0: 0})
+	err = g.Fetch(ctx, map[int32]int64{0: 0}, func(p event.Part) error {
+		select {
+		case <-held:
+		default:
+			time.Sleep(100 * time.Millisecond) // the next request is answered meanwhile
+			recreate(t, kafka, topic, 50)
+			close(held)
+		}
+		k.take(p)
+		return nil
+	})
+	if !errors.Is(err, ErrRecreated) {
+		t.Errorf("Fetch: %v", err)
+	}
+	close(k.queue)
+	if k.problem != nil {
+		t.Error(k.problem)
+	}
+	sameList(t, "read", k.plain[0], numbered("old", 0, 10))
+}
+
+func recreate(t *testing.T, kafka *kafkatest.Cluster, topic string, n int) {
+	t.Helper()
+	r, err := newAdmin(t, kafka.Addrs()).DeleteTopics(t.Context(), topic)
+	if err := errors.Join(err, r.Error()); err != nil {
+		t.Fatal(err)
+	}
+	createTopic(t, kafka.Addrs(), topic, 1)
+	produce(t, kafka.Addrs(), topic, 0, numbered("new", 0, n))
+}
+
+// A topic that is deleted and stays away ends the generation; one that comes
+// back is read again.
+func TestDeletedTopicIsWaitedFor(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
+	ctx := soon(t)
+	g := next(t, ctx, s)
+	go func() {
+		if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, ErrEnded) {
+			t.Errorf("Fetch: %v", err)
+		}
+	}()
+	if _, err := newAdmin(t, kafka.Addrs()).DeleteTopics(ctx, topic); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Done()
+	g.Release()
+	got := make(chan *Generation, 1)
+	go func() { g, _ := s.Next(ctx); got <- g }()
+	eventually(t, "it is said that the topic is gone", func() bool { return strings.Contains(book.String(), "does not exist") })
+	createTopic(t, kafka.Addrs(), topic, 3)
+	if g := <-got; g == nil || len(g.Partitions()) != 3 {
+		t.Errorf("after its return: %v", g)
+	}
+}
+
+func TestOutOfRange(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	produce(t, kafka.Addrs(), topic, 0, numbered("", 0, 20))
+	cut := make(kadm.Offsets)
+	cut.Add(kadm.Offset{Topic: topic, Partition: 0, At: 12})
+	if _, err := newAdmin(t, kafka.Addrs()).DeleteRecords(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := g.Partitions()[0]; p.LogStart != 12 || p.LogEnd != 20 {
+		t.Errorf("assigned %+v", p)
+	}
+	for offset, want := range map[int64]error{11: ErrRetention, 21: ErrTruncated} {
+		err := newTaker(map[int32]int64{0: offset}).fetch(ctx, g, nil)
+		var r *RangeError
+		if !errors.Is(err, want) || !errors.As(err, &r) || *r != (RangeError{0, offset, 12, 20}) {
+			t.Errorf("Fetch from %d: %v; want %v with 12 to 20", offset, err, want)
+		}
+	}
+	got := fetchTo(t, ctx, g, map[int32]int64{0: 12}, map[int32]int64{0: 20})
+	sameList(t, "from the log's new start", got.plain[0], numbered("", 12, 20))
+	if err := g.Commit(ctx, map[int32]int64{0: 20}); !errors.Is(err, ErrNoGroup) {
+		t.Errorf("commit without a group: %v", err)
+	}
+	if _, err := s.Next(ctx); !errors.Is(err, ErrNoGroup) {
+		t.Errorf("Next without a group: %v", err)
+	}
+}
+
+// The only broker is killed with kill -9 in the middle and comes back: the
+// generation ends and another begins, and every acknowledged record is read
+// once.
+func TestBrokerKilled(t *testing.T) {
+	kafka := kafkatest.Start(t, kafkatest.Config{})
+	topic := newTopic(t, kafka.Addrs(), 2)
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 2 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	g := next(t, ctx, s)
+
+	var writing sync.WaitGroup
+	writing.Add(1)
+	go func() {
+		defer writing.Done()
+		for i := 0; i < 600; i += 20 {
+			for p := range int32(2) {
+				produce(t, kafka.Addrs(), topic, p, numbered("", i, i+20))
+			}
+		}
+	}()
+	k := newTaker(map[int32]int64{0: 0, 1: 0})
+	go func() {
+		eventually(t, "some is read", func() bool { ok, _ := k.reached(map[int32]int64{0: 100}); return ok })
+		kafka.Kill(1)
+		if err := kafka.Run(1); err != nil {
+			t.Error(err)
+		}
+	}()
+	ends := map[int32]int64{0: 600, 1: 600}
+	for {
+		err := k.fetch(ctx, g, ends)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrEnded) {
+			t.Fatal(err)
+		}
+		g.Release()
+		g = next(t, ctx, s)
+		again := newTaker(k.next)
+		again.plain = k.plain
+		k = again
+	}
+	writing.Wait()
+	for p := range int32(2) {
+		sameList(t, fmt.Sprint("partition ", p), k.plain[p], numbered("", 0, 600))
+	}
+	if strings.Contains(book.String(), "damaged") {
+		t.Error("a batch arrived damaged")
+	}
+}
+
+// Close in every state: before anything, while waiting for a broker that is
+// not there, while fetching.
+func TestCloseIsPromptInEveryState(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	closes := func(what string, s *Source) {
+		start := time.Now()
+		s.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%s: Close took %v", what, took)
+		}
+		if _, err := s.Next(t.Context()); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoGroup) {
+			t.Errorf("%s: Next after Close: %v", what, err)
+		}
+	}
+	idle, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
+	closes("idle", idle)
+
+	lonely, _ := open(t, Config{Brokers: []string{"127.0.0.1:1"}, Topic: topic, Group: topic})
+	result := make(chan error, 2)
+	go func() { _, err := lonely.Next(t.Context()); result <- err }()
+	time.Sleep(50 * time.Millisecond)
+	closes("nobody there", lonely)
+	if err := <-result; !errors.Is(err, ErrClosed) {
+		t.Errorf("Next while closing: %v", err)
+	}
+
+	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: 30 * time.Second})
+	g := next(t, soon(t), busy)
+	go func() {
+		result <- g.Fetch(t.Context(), starts(g), func(p event.Part) error { p.Done(); return nil })
+	}()
+	time.Sleep(50 * time.Millisecond)
+	closes("in a long poll", busy)
+	if err := <-result; !errors.Is(err, ErrClosed) {
+		t.Errorf("Fetch while closing: %v", err)
+	}
+}

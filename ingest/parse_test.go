@@ -1,0 +1,276 @@
+package ingest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"weir/event"
+)
+
+// response is what a broker would send: a response of franz-go's, after its
+// correlation id.
+func response(r kmsg.Response, version int16) []byte {
+	r.SetVersion(version)
+	b := be.AppendUint32(nil, correlation)
+	if r.IsFlexible() && r.Key() != int16(kmsg.ApiVersions) {
+		b = append(b, 0)
+	}
+	return r.AppendTo(b)
+}
+
+func fetchResponseOf(partitions ...kmsg.FetchResponseTopicPartition) []byte {
+	r := kmsg.NewPtrFetchResponse()
+	r.ThrottleMillis = 7
+	t := kmsg.NewFetchResponseTopic()
+	t.TopicID = [16]byte{1, 2, 3}
+	t.Partitions = partitions
+	r.Topics = append(r.Topics, t)
+	return response(r, fetchVersion)
+}
+
+// Our requests are what franz-go's reader takes for the same thing.
+func TestRequests(t *testing.T) {
+	c, err := Config{Brokers: []string{"a:1"}, Topic: "clicks", ClientID: "weir-7", MaxWait: 123 * time.Millisecond, MinBytes: 9}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := appendFetch([]byte("something before"), &c, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
+	if n := int(be.Uint32(b)); n != len(b)-4 {
+		t.Errorf("the length says %d of %d", n, len(b)-4)
+	}
+	head := 4 + 2 + 2 + 4 + 2 + len(c.ClientID) + 1
+	r := kmsg.NewPtrFetchRequest()
+	r.SetVersion(fetchVersion)
+	if err := r.ReadFrom(b[head:]); err != nil {
+		t.Fatal(err)
+	}
+	if be.Uint16(b[4:]) != uint16(kmsg.Fetch) || be.Uint16(b[6:]) != fetchVersion || string(b[14:20]) != "weir-7" {
+		t.Errorf("header % x", b[:head])
+	}
+	if r.MaxWaitMillis != 123 || r.MinBytes != 9 || r.MaxBytes != 16<<20 || r.IsolationLevel != 1 || r.SessionID != 0 || r.SessionEpoch != -1 || r.ReplicaID != -1 {
+		t.Errorf("request %+v", r)
+	}
+	if len(r.Topics) != 1 || r.Topics[0].TopicID != [16]byte{9, 8} || len(r.Topics[0].Partitions) != 2 {
+		t.Fatalf("topics %+v", r.Topics)
+	}
+	if p := r.Topics[0].Partitions[0]; p.Partition != 3 || p.FetchOffset != 1<<40 || p.CurrentLeaderEpoch != 5 || p.PartitionMaxBytes != 1<<20 || p.LastFetchedEpoch != -1 || p.LogStartOffset != -1 {
+		t.Errorf("partition %+v", p)
+	}
+}
+
+func TestParseFetch(t *testing.T) {
+	one := kmsg.NewFetchResponseTopicPartition()
+	one.Partition, one.HighWatermark, one.LastStableOffset, one.LogStartOffset = 4, 100, 90, 10
+	one.RecordBatches = []byte("batches")
+	for _, first := range []int64{70, 50, 60} {
+		one.AbortedTransactions = append(one.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: first + 1, FirstOffset: first})
+	}
+	bad := kmsg.NewFetchResponseTopicPartition()
+	bad.Partition, bad.ErrorCode, bad.HighWatermark, bad.LastStableOffset, bad.LogStartOffset = 5, 100, -1, -1, -1
+	bad.RecordBatches = nil
+
+	var f fetchResponse
+	for range 2 { // it is reused
+		if err := f.parse(fetchResponseOf(one, bad, bad, bad, bad)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.throttle != 7 || len(f.partitions) != 5 {
+		t.Fatalf("%+v", f)
+	}
+	p := f.partitions[0]
+	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" ||
+		!slices.Equal(p.aborted, []transaction{{51, 50}, {61, 60}, {71, 70}}) {
+		t.Errorf("%+v", p)
+	}
+	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
+		t.Errorf("%+v", p)
+	}
+	whole := fetchResponseOf(one, bad)
+	for n := range whole {
+		if n >= 4 && f.parse(whole[:n]) == nil {
+			t.Errorf("%d of %d bytes parse", n, len(whole))
+		}
+	}
+}
+
+func TestParseMetadata(t *testing.T) {
+	r := kmsg.NewPtrMetadataResponse()
+	for i := range int32(3) {
+		b := kmsg.NewMetadataResponseBroker()
+		b.NodeID, b.Host, b.Port = i, "broker", 9092
+		rack := "r1"
+		b.Rack = &rack
+		r.Brokers = append(r.Brokers, b)
+	}
+	name := "clicks"
+	topic := kmsg.NewMetadataResponseTopic()
+	topic.Topic, topic.TopicID = &name, [16]byte{5}
+	for i := int32(2); i >= 0; i-- {
+		p := kmsg.NewMetadataResponseTopicPartition()
+		p.Partition, p.Leader, p.LeaderEpoch, p.Replicas, p.ISR = i, i-1, 10+i, []int32{0, 1, 2}, []int32{1}
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	r.Topics = append(r.Topics, topic)
+	whole := response(r, metadataVersion)
+	got, err := parseMetadata(whole, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.id != topic.TopicID || !slices.Equal(got.partitions, []leadership{{0, -1, 10}, {1, 0, 11}, {2, 1, 12}}) {
+		t.Errorf("%+v", got)
+	}
+	if _, ok := got.of(3); ok {
+		t.Error("found partition 3 of 3")
+	}
+	if _, err := parseMetadata(whole, "views"); !errors.Is(err, errNoTopic) {
+		t.Errorf("another topic: %v", err)
+	}
+	for n := range whole {
+		if _, err := parseMetadata(whole[:n], name); n >= 4 && err == nil {
+			t.Errorf("%d of %d bytes parse", n, len(whole))
+		}
+	}
+	r.Topics[0].ErrorCode, r.Topics[0].Partitions = 3, nil
+	if _, err := parseMetadata(response(r, metadataVersion), name); !errors.Is(err, errNoTopic) {
+		t.Errorf("a missing topic: %v", err)
+	}
+	r.Topics[0].ErrorCode = 29
+	if _, err := parseMetadata(response(r, metadataVersion), name); !errors.Is(err, kafka.TopicAuthorizationFailed) {
+		t.Errorf("a forbidden topic: %v", err)
+	}
+}
+
+func TestParseOffsets(t *testing.T) {
+	r := kmsg.NewPtrListOffsetsResponse()
+	topic := kmsg.NewListOffsetsResponseTopic()
+	topic.Topic = "clicks"
+	for i := range int32(2) {
+		p := kmsg.NewListOffsetsResponseTopicPartition()
+		p.Partition, p.Offset = i, 100+int64(i)
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	r.Topics = append(r.Topics, topic)
+	whole := response(r, listOffsetsVersion)
+	found := make(map[int32]int64)
+	if err := parseOffsets(whole, found); err != nil || found[0] != 100 || found[1] != 101 {
+		t.Errorf("%v, %v", found, err)
+	}
+	for n := range whole {
+		if n >= 4 && parseOffsets(whole[:n], found) == nil {
+			t.Errorf("%d of %d bytes parse", n, len(whole))
+		}
+	}
+	r.Topics[0].Partitions[1].ErrorCode = 78
+	if err := parseOffsets(response(r, listOffsetsVersion), found); !errors.Is(err, kafka.OffsetNotAvailable) || judge(err) != retry {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for code := kafka.Error(-1); code < 130; code++ {
+		if got := judge(code); got == ours {
+			t.Errorf("%v is taken for our own doing", code)
+		}
+	}
+	for _, code := range []kafka.Error{kafka.SASLAuthenticationFailed, kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
+		kafka.InconsistentGroupProtocol, kafka.InvalidSessionTimeout, kafka.UnsupportedVersion, kafka.InvalidTopic, kafka.InvalidGroupId} {
+		if judge(code) != fatal {
+			t.Errorf("%v is retried", code)
+		}
+	}
+	for _, code := range []kafka.Error{kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup, kafka.GroupLoadInProgress,
+		kafka.UnknownMemberId, kafka.IllegalGeneration, kafka.RebalanceInProgress, kafka.UnknownTopicID, kafka.BrokerNotAvailable} {
+		if judge(code) != retry {
+			t.Errorf("%v is not retried", code)
+		}
+	}
+	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{"plain", "ada", "hush"}}
+	for code, words := range map[kafka.Error]string{
+		kafka.InconsistentGroupProtocol: `group "weir" is in use`,
+		kafka.TopicAuthorizationFailed:  `READ and DESCRIBE on topic "clicks"`,
+		kafka.InvalidSessionTimeout:     "Session 1s",
+	} {
+		if err := c.explain(code); !strings.Contains(err.Error(), words) || !errors.Is(err, code) {
+			t.Errorf("%v is explained as %v", code, err)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	for attempt := range 100 {
+		want := min(backoffLast, backoffFirst<<min(attempt, 10))
+		if d := backoff(attempt); d < want*3/4 || d > want*5/4 {
+			t.Errorf("try %d after %v, want about %v", attempt, d, want)
+		}
+	}
+}
+
+// unpackAll runs a record set through verify and unpack.
+func unpackAll(u *unpacker, set []byte, from int64, aborted []transaction, yield func(*event.Batch) error) (to int64, err error) {
+	whole, to, damage := verify(set, from)
+	if err := u.unpack(&packed{from: from, to: to, set: set[:whole], aborted: aborted}, yield); err != nil {
+		return to, err
+	}
+	return to, damage
+}
+
+// Hundreds of thousands of records, in pieces, and not an allocation, in
+// every codec.
+func TestNoAllocationPerRecord(t *testing.T) {
+	const n = 20000
+	plain := batchSpec{count: n, lastDelta: n - 1, producer: -1}
+	for i := range n {
+		plain.payload = append(plain.payload, record(int64(i), int64(i), []byte("key"), []byte(click(i)))...)
+	}
+	for codec := uint16(codecNone); codec <= codecZstd; codec++ {
+		set := compressed(t, codec, plain).bytes()
+		u := newUnpacker(64 << 20)
+		records, pieces := 0, 0
+		run := func() {
+			records, pieces = 0, 0
+			_, err := unpackAll(u, set, 0, nil, func(b *event.Batch) error {
+				records += len(b.Records)
+				pieces++
+				if len(b.Records) > recordsPerBatch {
+					t.Errorf("%d records at once", len(b.Records))
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		run()
+		if allocs := testing.AllocsPerRun(5, run); allocs > 8 { // gzip and zstd have a few of their own
+			t.Errorf("codec %d: %v allocations for %d records", codec, allocs, n)
+		}
+		if records != n || pieces != (n+recordsPerBatch-1)/recordsPerBatch {
+			t.Errorf("codec %d: %d records in %d pieces", codec, records, pieces)
+		}
+	}
+}
+
+// Timestamps: the producer's are base plus delta, the broker's are one for all.
+func TestTimestamps(t *testing.T) {
+	for attributes, want := range map[uint16][]event.Time{0: {1000, 1001, 1002}, attrLogAppendTime: {5000, 5000, 5000}} {
+		s := simple(0, "a", "b", "c")
+		s.attributes, s.firstTime, s.maxTime = attributes, 1000, 5000
+		var got []event.Time
+		_, err := unpackAll(newUnpacker(1<<20), s.bytes(), 0, nil, func(b *event.Batch) error {
+			for _, r := range b.Records {
+				got = append(got, r.Time)
+			}
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("attributes %d: %v, %v; want %v", attributes, got, err, want)
+		}
+	}
+}

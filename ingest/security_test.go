@@ -1,0 +1,230 @@
+package ingest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/kafkatest"
+)
+
+// Every way in that a broker offers, for the group and for fetching.
+func TestSecureListeners(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 2)
+	produce(t, kafka.Addrs(), topic, 1, numbered("s", 0, 10))
+	trust := &tls.Config{RootCAs: kafka.TLS.Pool}
+	for _, test := range []struct {
+		listener  string
+		tls       *tls.Config
+		mechanism string
+	}{
+		{"TLS", trust, ""},
+		{"SASL", nil, "plain"},
+		{"SASL", nil, "SCRAM-SHA-256"},
+		{"SASL", nil, "scram-sha-512"},
+		{"BOTH", trust, "plain"},
+		{"BOTH", trust, "scram-sha-512"},
+	} {
+		t.Run(test.listener+" "+test.mechanism, func(t *testing.T) {
+			t.Parallel()
+			c := Config{Brokers: kafka.Listener(test.listener), Topic: topic, Group: "secure" + test.listener + test.mechanism, TLS: test.tls}
+			if test.mechanism != "" {
+				c.SASL = SASL{Mechanism: test.mechanism, User: testUser, Password: testPassword}
+			}
+			s, _ := open(t, c)
+			ctx := soon(t)
+			g := next(t, ctx, s)
+			got := fetchTo(t, ctx, g, starts(g), map[int32]int64{1: 10})
+			sameList(t, "read", got.plain[1], numbered("s", 0, 10))
+			if err := g.Commit(ctx, map[int32]int64{1: 10}); err != nil {
+				t.Error(err)
+			}
+			g.Release()
+		})
+	}
+}
+
+// What a person must mend is said at once, in words that name it, and never
+// with the password.
+func TestRefusedAtTheDoor(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 1)
+	stranger, err := kafkatest.Certify(time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = "not-the-password"
+	for name, test := range map[string]struct {
+		config Config
+		words  []string
+	}{
+		"wrong password, scram": {
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"scram-sha-256", testUser, wrong}},
+			[]string{"scram-sha-256 as " + testUser, "password"},
+		},
+		"wrong password, plain": {
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"plain", testUser, wrong}},
+			[]string{"plain as " + testUser, "password"},
+		},
+		"unknown user": {
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"scram-sha-512", "nobody", wrong}},
+			[]string{"scram-sha-512 as nobody"},
+		},
+		"another authority": {
+			Config{Brokers: kafka.Listener("TLS"), TLS: &tls.Config{RootCAs: stranger.Pool}},
+			[]string{"certificate"},
+		},
+		"another name": {
+			Config{Brokers: kafka.Listener("TLS"), TLS: &tls.Config{RootCAs: kafka.TLS.Pool, ServerName: "elsewhere.example"}},
+			[]string{"elsewhere.example"},
+		},
+		"expired": {
+			Config{Brokers: []string{expired(t)}, TLS: &tls.Config{InsecureSkipVerify: false}},
+			[]string{"certificate"},
+		},
+		"plaintext to a TLS listener": {
+			Config{Brokers: kafka.Listener("TLS")},
+			[]string{"TLS"},
+		},
+		"no Kafka": {
+			Config{Brokers: []string{listen(t, func(c net.Conn) {
+				c.Read(make([]byte, 100))
+				c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+				c.Close()
+			})}},
+			[]string{"does not speak Kafka", "HTTP/1.1 400"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := test.config
+			c.Topic, c.Group = topic, topic
+			s, book := open(t, c)
+			start := time.Now()
+			_, err := s.Next(soon(t))
+			if err == nil || judge(err) != fatal {
+				t.Fatalf("Next: %v", err)
+			}
+			t.Log(err)
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			contains(t, "the error", err.Error(), test.words...)
+			if all := err.Error() + book.String() + fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(all, wrong) {
+				t.Errorf("the password is in %s", all)
+			}
+		})
+	}
+}
+
+// expired is a TLS server whose certificate has expired.
+func expired(t *testing.T) string {
+	t.Helper()
+	old, err := kafkatest.Certify(time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(old.CertPEM, old.KeyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.(*tls.Conn).Handshake()
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// What may pass is waited for: a port nobody listens at, one that hangs up,
+// one that says nothing, a name that is not known. The error of an impatient
+// caller tells what was in the way.
+func TestUnreachableIsWaitedFor(t *testing.T) {
+	closed := listen(t, func(c net.Conn) { c.Close() })
+	kafka := realKafka(t)
+	for name, test := range map[string]struct {
+		addr string
+		tls  *tls.Config
+	}{
+		"refused":                     {addr: "127.0.0.1:1"},
+		"hangs up":                    {addr: closed},
+		"no name":                     {addr: "no-such-host.invalid:9092"},
+		"TLS to a plaintext listener": {addr: kafka.Addrs()[0], tls: &tls.Config{RootCAs: kafka.TLS.Pool}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, book := open(t, Config{Brokers: []string{test.addr}, TLS: test.tls, Topic: "t", Group: "g"})
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := s.Next(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("Next: %v", err)
+			}
+			t.Log(err)
+			contains(t, "the error", err.Error(), "until then: ")
+			if n := strings.Count(book.String(), "WARN"); n < 1 || n > 2 {
+				t.Errorf("%d warnings:\n%s", n, book)
+			}
+		})
+	}
+}
+
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestConfig(t *testing.T) {
+	good := Config{Brokers: []string{"127.0.0.1:9092"}, Topic: "t"}
+	if _, err := good.complete(); err != nil {
+		t.Fatal(err)
+	}
+	for field, spoil := range map[string]func(*Config){
+		"Brokers":        func(c *Config) { c.Brokers = nil },
+		"Brokers:":       func(c *Config) { c.Brokers = []string{"localhost"} },
+		"Topic":          func(c *Config) { c.Topic = "" },
+		"Session":        func(c *Config) { c.Session = time.Millisecond },
+		"Heartbeat":      func(c *Config) { c.Heartbeat = 5 * time.Second },
+		"MaxWait":        func(c *Config) { c.MaxWait = -1 },
+		"PartitionBytes": func(c *Config) { c.PartitionBytes = 10 },
+		"ResponseLimit":  func(c *Config) { c.ResponseLimit = 1 << 10 },
+		"BatchLimit":     func(c *Config) { c.BatchLimit = -1 },
+		"SASL.Mechanism": func(c *Config) { c.SASL.Mechanism = "gssapi" },
+	} {
+		c := good
+		spoil(&c)
+		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s spoilt: %v", field, err)
+		}
+	}
+}
