@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // A Stamp says when a position was reported, so that of two positions of one
@@ -63,13 +64,11 @@ type lastKey struct {
 	entry  uint32
 }
 
-// seed differs from process to process, which keeps crafted members from
-// colliding. It decides where a pair sits in the index and nothing else: Each
-// sorts, and Bytes depends on numbers only.
-var seed = maphash.MakeSeed()
-
+// hash decides where a pair sits in the index and nothing else: Each sorts,
+// and Bytes depends on numbers only. It is the same in every process, so
+// members can be crafted to collide; they cost time, not correctness.
 func hash(window int64, member []byte) uint64 {
-	h := maphash.Bytes(seed, member) ^ uint64(window)*0x9E3779B97F4A7C15
+	h := xxhash.Sum64(member) ^ uint64(window)*0x9E3779B97F4A7C15
 	// The window must reach the upper and the lower bits alike.
 	h ^= h >> 32
 	return h * 0xD6E8FEB86659FD93
