@@ -47,17 +47,22 @@ func block(h, blocks uint64) uint64 { return (h >> 32) * blocks >> 32 }
 // masks returns the bits that a hash sets in the four words of its block.
 func masks(h uint64) (m0, m1, m2, m3 uint64) {
 	x := uint32(h)
-	m0 = 1<<(x*salt0>>27) | 1<<(x*salt1>>27)<<32
-	m1 = 1<<(x*salt2>>27) | 1<<(x*salt3>>27)<<32
-	m2 = 1<<(x*salt4>>27) | 1<<(x*salt5>>27)<<32
-	m3 = 1<<(x*salt6>>27) | 1<<(x*salt7>>27)<<32
+	// Or-ing in single bits one by one lets the compiler use bit-set
+	// instructions instead of variable shifts.
+	m0, m1, m2, m3 = 1<<(x*salt0>>27), 1<<(x*salt2>>27), 1<<(x*salt4>>27), 1<<(x*salt6>>27)
+	m0 |= 1 << (x*salt1>>27 | 32)
+	m1 |= 1 << (x*salt3>>27 | 32)
+	m2 |= 1 << (x*salt5>>27 | 32)
+	m3 |= 1 << (x*salt7>>27 | 32)
 	return
 }
 
-// set sets the bits of a hash in the words of a filter.
-func set(words []uint64, h uint64) {
-	at := block(h, uint64(len(words)/blockWords)) * blockWords
-	b := (*[blockWords]uint64)(words[at:])
+// The plain forms of what the filters do with a hash. On amd64 set, test,
+// testAndSet and their batch forms are assembly, and these are their twins in
+// the tests.
+
+func setGeneric(words []uint64, h uint64) {
+	b := blockOf(words, h)
 	m0, m1, m2, m3 := masks(h)
 	b[0] |= m0
 	b[1] |= m1
@@ -65,27 +70,41 @@ func set(words []uint64, h uint64) {
 	b[3] |= m3
 }
 
-// test reports whether the bits of a hash are all set.
-func test(words []uint64, h uint64) bool {
-	at := block(h, uint64(len(words)/blockWords)) * blockWords
-	b := (*[blockWords]uint64)(words[at:])
+func testGeneric(words []uint64, h uint64) bool {
+	b := blockOf(words, h)
 	m0, m1, m2, m3 := masks(h)
 	return m0&^b[0]|m1&^b[1]|m2&^b[2]|m3&^b[3] == 0
 }
 
-// testAndSet sets the bits of a hash and reports whether all were set before.
-func testAndSet(words []uint64, h uint64) bool {
-	at := block(h, uint64(len(words)/blockWords)) * blockWords
-	b := (*[blockWords]uint64)(words[at:])
-	m0, m1, m2, m3 := masks(h)
-	if m0&^b[0]|m1&^b[1]|m2&^b[2]|m3&^b[3] == 0 {
-		return true
+func testAndSetGeneric(words []uint64, h uint64) bool {
+	seen := testGeneric(words, h)
+	if !seen {
+		setGeneric(words, h)
 	}
-	b[0] |= m0
-	b[1] |= m1
-	b[2] |= m2
-	b[3] |= m3
-	return false
+	return seen
+}
+
+func blockOf(words []uint64, h uint64) *[blockWords]uint64 {
+	at := block(h, uint64(len(words)/blockWords)) * blockWords
+	return (*[blockWords]uint64)(words[at:])
+}
+
+func setBatchGeneric(words, hashes []uint64) {
+	for _, h := range hashes {
+		setGeneric(words, h)
+	}
+}
+
+func testBatchGeneric(words, hashes []uint64, seen []bool) {
+	for i, h := range hashes {
+		seen[i] = testGeneric(words, h)
+	}
+}
+
+func testAndSetBatchGeneric(words, hashes []uint64, seen []bool) {
+	for i, h := range hashes {
+		seen[i] = testAndSetGeneric(words, h)
+	}
 }
 
 // positions appends the numbers of the bits that a hash sets in a filter of

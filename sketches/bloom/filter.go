@@ -33,14 +33,20 @@ func (f *Filter) Has(h uint64) bool { return test(f.words, h) }
 // TestAndAdd adds the item and reports what Has would have said before.
 func (f *Filter) TestAndAdd(h uint64) bool { return testAndSet(f.words, h) }
 
-// TestAndAddBatch does TestAndAdd for each hash in order and writes the
-// answers to seen, which has the same length. On a filter larger than the
-// caches it is faster than single calls, because the memory reads overlap.
+// The batch forms do the same for each hash in order. They are faster: in a
+// filter that the caches hold because of vector instructions, in a larger one
+// because the reads from memory overlap.
+
+// AddBatch is Add of each hash.
+func (f *Filter) AddBatch(hashes []uint64) { setBatch(f.words, hashes) }
+
+// HasBatch writes to seen, which is as long, what Has says of each hash.
+func (f *Filter) HasBatch(hashes []uint64, seen []bool) { testBatch(f.words, hashes, seen) }
+
+// TestAndAddBatch writes to seen, which is as long, what TestAndAdd says of
+// each hash. A hash that occurs twice is seen the second time.
 func (f *Filter) TestAndAddBatch(hashes []uint64, seen []bool) {
-	seen = seen[:len(hashes)]
-	for i, h := range hashes {
-		seen[i] = testAndSet(f.words, h)
-	}
+	testAndSetBatch(f.words, hashes, seen)
 }
 
 // Merge puts everything into f that was added to g. The filters must be of
@@ -50,4 +56,15 @@ func (f *Filter) Merge(g *Filter) {
 		panic("bloom: merge of filters of different sizes")
 	}
 	or(f.words, g.words)
+}
+
+// MergeClickHouse sets in f the bits of a groupBitmap(UInt32) state, as
+// Pool.AppendClickHouse writes it. If the state is not well formed, or has
+// bits beyond the filter's size, it returns an error and changes nothing.
+func (f *Filter) MergeClickHouse(state []byte) error {
+	_, err := stateParts(state, f.Bits())
+	if err == nil {
+		mergeState(f.words, state)
+	}
+	return err
 }

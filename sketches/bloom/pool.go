@@ -1,6 +1,7 @@
 package bloom
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -291,6 +292,56 @@ func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	dst = p.appendWords(dst, p.scratch)
 	clear(p.scratch)
 	return dst
+}
+
+// MergeClickHouse sets in filter i the bits of a groupBitmap(UInt32) state. If
+// the state is not well formed, or has bits beyond the filter's size, it
+// returns an error and changes nothing.
+func (p *Pool) MergeClickHouse(i uint32, state []byte) error {
+	parts, err := stateParts(state, p.Bits())
+	if err != nil || parts == 0 {
+		return err
+	}
+	e := &p.ents[i]
+	if e.n == 0 {
+		*e = entry{ref: p.words.Alloc(), n: 1, form: uint8(len(p.tables))}
+	}
+	for !p.dense(e) {
+		p.widen(e)
+	}
+	mergeState(p.words.Run(e.ref), state)
+	return nil
+}
+
+// stateParts checks a state for a filter of that many bits and counts its
+// parts.
+func stateParts(state []byte, bits uint64) (parts int, err error) {
+	beyond := false
+	err = groupbitmap.Each(state, func(part groupbitmap.Part) bool {
+		parts++
+		first := uint64(part.Key) << 16
+		if first+1<<16 > bits {
+			for v := range part.Values {
+				beyond = beyond || first+uint64(v) >= bits
+			}
+		}
+		return !beyond
+	})
+	if err != nil {
+		return 0, fmt.Errorf("bloom: %w", err)
+	}
+	if beyond {
+		return 0, fmt.Errorf("bloom: a state with bits beyond the %d of the filter", bits)
+	}
+	return parts, nil
+}
+
+// mergeState sets the bits of a state that stateParts has found good.
+func mergeState(words []uint64, state []byte) {
+	_ = groupbitmap.Each(state, func(part groupbitmap.Part) bool {
+		part.Or(words[int(part.Key)*chunkWords:])
+		return true
+	})
 }
 
 // chunkWords is the words of 65,536 bits: what one chunk of a state covers.

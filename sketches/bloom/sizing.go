@@ -69,3 +69,28 @@ func SplitBlockError(n int, bits uint64) float64 {
 	}
 	return min(sum, 1)
 }
+
+// The classic Bloom filter, of any number of bits and hashes: what a [Scalable]
+// layer is, and what other libraries make.
+
+// ClassicSize is the number of bits and of hashes with which a classic filter
+// holds n items at an error of err in the least space: n·ln(1/err)/ln²2 bits
+// and bits/n·ln 2 hashes, rounded to whole ones. n must be positive and err
+// between 0 and 1.
+func ClassicSize(n int, err float64) (bits uint64, hashes int) {
+	bits = uint64(math.Ceil(float64(n) * -math.Log(err) / (math.Ln2 * math.Ln2)))
+	hashes = int(max(1, math.Round(float64(bits)/float64(n)*math.Ln2)))
+	return bits, hashes
+}
+
+// ClassicError is the expected share of false positives of a classic filter
+// of that many bits and hashes after n different items: each of the hashes
+// finds its bit set with probability 1 − (1−1/bits)^(n·hashes). Beyond the n it
+// was sized for it says how the error grows.
+func ClassicError(n int, bits uint64, hashes int) float64 {
+	if n <= 0 || bits == 0 {
+		return 0
+	}
+	clear := float64(n) * float64(hashes) * math.Log1p(-1/float64(bits))
+	return math.Pow(-math.Expm1(clear), float64(hashes))
+}

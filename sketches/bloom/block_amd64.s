@@ -1,0 +1,184 @@
+//go:build !purego
+
+#include "textflag.h"
+
+DATA salts<>+0(SB)/4, $0x47b6137b
+DATA salts<>+4(SB)/4, $0x44974d91
+DATA salts<>+8(SB)/4, $0x8824ad5b
+DATA salts<>+12(SB)/4, $0xa2b7289d
+DATA salts<>+16(SB)/4, $0x705495c7
+DATA salts<>+20(SB)/4, $0x2df1424b
+DATA salts<>+24(SB)/4, $0x9efc4947
+DATA salts<>+28(SB)/4, $0x5c6bfb31
+GLOBL salts<>(SB), RODATA|NOPTR, $32
+
+DATA one<>+0(SB)/4, $1
+GLOBL one<>(SB), RODATA|NOPTR, $4
+
+// Leaves in AT the byte offset of the block of the hash at OFF(SI)(AX*8). DX
+// holds the number of blocks.
+#define BLOCK(OFF, AT) \
+	MOVQ  OFF(SI)(AX*8), AT \
+	SHRQ  $32, AT           \
+	IMULQ DX, AT            \
+	SHRQ  $32, AT           \
+	SHLQ  $5, AT
+
+// Leaves in Y0 the eight bits of the hash at (SI)(AX*8), one in each word.
+// Y15 holds the salts, Y14 ones.
+#define MASK \
+	VPBROADCASTD (SI)(AX*8), Y0 \
+	VPMULLD      Y15, Y0, Y0    \
+	VPSRLD       $27, Y0, Y0    \
+	VPSLLVD      Y0, Y14, Y0
+
+#define ARGS \
+	MOVQ         words+0(FP), DI   \
+	MOVQ         blocks+8(FP), DX  \
+	MOVQ         hashes+16(FP), SI \
+	VMOVDQU      salts<>(SB), Y15  \
+	VPBROADCASTD one<>(SB), Y14    \
+	XORL         AX, AX
+
+// For the single forms: leaves the bits of h in Y0, the byte offset of its block in R8, and
+// the words' address in DI.
+#define SINGLE \
+	MOVQ         words_base+0(FP), DI \
+	MOVQ         words_len+8(FP), DX  \
+	MOVQ         h+24(FP), R8         \
+	VMOVQ        R8, X0               \
+	VPBROADCASTD X0, Y0               \
+	VPMULLD      salts<>(SB), Y0, Y0  \
+	VPBROADCASTD one<>(SB), Y1        \
+	SHRQ         $2, DX               \
+	SHRQ         $32, R8              \
+	IMULQ        DX, R8               \
+	SHRQ         $32, R8              \
+	SHLQ         $5, R8               \
+	VPSRLD       $27, Y0, Y0          \
+	VPSLLVD      Y0, Y1, Y0
+
+// How many items ahead a block is asked for: enough to hide a cache miss.
+#define AHEAD 16
+
+// func setBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int)
+TEXT ·setBatchAVX2(SB), NOSPLIT, $0-40
+	ARGS
+	MOVQ n+24(FP), CX
+	MOVQ ahead+32(FP), BX
+
+set_loop:
+	CMPQ AX, BX
+	JGE  set_one
+	BLOCK((AHEAD*8), R8)
+	PREFETCHT0 (DI)(R8*1)
+
+set_one:
+	BLOCK(0, R9)
+	MASK
+	VPOR    (DI)(R9*1), Y0, Y0
+	VMOVDQU Y0, (DI)(R9*1)
+	INCQ    AX
+	CMPQ    AX, CX
+	JLT     set_loop
+	VZEROUPPER
+	RET
+
+// func testBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
+TEXT ·testBatchAVX2(SB), NOSPLIT, $0-48
+	ARGS
+	MOVQ n+24(FP), CX
+	MOVQ ahead+32(FP), BX
+	MOVQ seen+40(FP), R10
+
+test_loop:
+	CMPQ AX, BX
+	JGE  test_one
+	BLOCK((AHEAD*8), R8)
+	PREFETCHT0 (DI)(R8*1)
+
+test_one:
+	BLOCK(0, R9)
+	MASK
+	VMOVDQU (DI)(R9*1), Y1
+	VPTEST  Y0, Y1           // carry: no bit of Y0 is missing in Y1
+	SETCS   (R10)(AX*1)
+	INCQ    AX
+	CMPQ    AX, CX
+	JLT     test_loop
+	VZEROUPPER
+	RET
+
+// func testAndSetBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int, seen *bool)
+TEXT ·testAndSetBatchAVX2(SB), NOSPLIT, $0-48
+	ARGS
+	MOVQ n+24(FP), CX
+	MOVQ ahead+32(FP), BX
+	MOVQ seen+40(FP), R10
+
+both_loop:
+	CMPQ AX, BX
+	JGE  both_one
+	BLOCK((AHEAD*8), R8)
+	PREFETCHT0 (DI)(R8*1)
+
+both_one:
+	BLOCK(0, R9)
+	MASK
+	VMOVDQU (DI)(R9*1), Y1
+	VPTEST  Y0, Y1
+	SETCS   (R10)(AX*1)
+	VPOR    Y0, Y1, Y1
+	VMOVDQU Y1, (DI)(R9*1)
+	INCQ    AX
+	CMPQ    AX, CX
+	JLT     both_loop
+	VZEROUPPER
+	RET
+
+// The single forms. They look for AVX2 here, and not in Go, because a call of
+// a Go function that only chooses costs as much as the work. Where there is
+// none they continue in the plain form, which takes the same arguments.
+
+// func set(words []uint64, h uint64)
+TEXT ·set(SB), NOSPLIT, $0-32
+	CMPB ·avx2(SB), $0
+	JEQ  set_plain
+	SINGLE
+	VPOR    (DI)(R8*1), Y0, Y0
+	VMOVDQU Y0, (DI)(R8*1)
+	VZEROUPPER
+	RET
+
+set_plain:
+	JMP ·setGeneric(SB)
+
+// func test(words []uint64, h uint64) bool
+TEXT ·test(SB), NOSPLIT, $0-33
+	CMPB ·avx2(SB), $0
+	JEQ  test_plain
+	SINGLE
+	VMOVDQU (DI)(R8*1), Y1
+	VPTEST  Y0, Y1
+	SETCS   ret+32(FP)
+	VZEROUPPER
+	RET
+
+test_plain:
+	JMP ·testGeneric(SB)
+
+// func testAndSet(words []uint64, h uint64) bool
+TEXT ·testAndSet(SB), NOSPLIT, $0-33
+	CMPB ·avx2(SB), $0
+	JEQ  both_plain
+	SINGLE
+	VMOVDQU (DI)(R8*1), Y1
+	VPTEST  Y0, Y1
+	SETCS   ret+32(FP)
+	VPOR    Y0, Y1, Y1
+	VMOVDQU Y1, (DI)(R8*1)
+	VZEROUPPER
+	RET
+
+both_plain:
+	JMP ·testAndSetGeneric(SB)
