@@ -97,6 +97,9 @@ func keysOf(t reflect.Type, prefix string, goes []int) []*key {
 			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))
 		}
 		k.classify(field.Type)
+		if k.def == "" && (k.kind == boolean || k.kind == integer) && !k.required {
+			panic(fmt.Sprintf("config: %s has no default", k.path))
+		}
 		keys = append(keys, k)
 	}
 	return keys
@@ -175,15 +178,8 @@ func (k *key) env() string {
 
 // defaultValue is the default in the form that viper merges.
 func (k *key) defaultValue() any {
-	switch {
-	case k.kind == texts && k.def == "":
-		return []string{}
-	case k.kind == texts:
+	if k.kind == texts {
 		return strings.Split(k.def, ",")
-	case k.def == "" && (k.kind == integer || k.kind == fraction || k.kind == duration || k.kind == size):
-		return "0"
-	case k.def == "" && k.kind == boolean:
-		return "false"
 	}
 	return k.def
 }

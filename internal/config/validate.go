@@ -88,11 +88,7 @@ func (v *validator) connections() {
 	// thirds of the session. An interval beyond half the session would leave
 	// too much for that moment.
 	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
-		at := "flush.interval"
-		if v.origins.Of(at).Source == FromDefault {
-			at = "kafka.session"
-		}
-		v.complain(at, "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
+		v.complain("flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -115,25 +116,18 @@ func tryDivisors(j *Job) string {
 	return ""
 }
 
-// ours are the columns that weir itself adds to a job's tables and views;
-// places those of the view of a geo measure.
-var (
-	ours   = []string{"window_start", "hits", "flushed_at", "complete"}
-	places = []string{"member", "score", "lon", "lat", "geohash", "ts"}
-)
+// ours are the columns that weir itself adds to a job's tables and views.
+var ours = []string{"window_start", "hits", "flushed_at", "rolled_at", "complete"}
 
 // columns: group columns and measures stand side by side in one table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
-	geo := slices.ContainsFunc(j.Measures, func(m Measure) bool { return m.Sketch == "geo" })
-	claim := func(at, place, name string, group bool) {
+	claim := func(at, place, name string) {
 		switch {
 		case slices.Contains(ours, name):
 			v.complain(at, "%s is a column of weir's own; choose another name", name)
 		case strings.HasSuffix(name, "_state"):
 			v.complain(at, "names that end in _state are kept for the measures' states; choose another name")
-		case group && geo && slices.Contains(places, name):
-			v.complain(at, "%s is a column of the view of a geo measure; choose another name", name)
 		case taken[name] != "":
 			v.complain(at, "%s names %s already; choose another name", name, taken[name])
 		default:
@@ -162,11 +156,11 @@ func (v *validator) columns(path string, j *Job) {
 			v.complain(at, "the path makes no column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(c.Name), "column"), c.Field)
 			continue
 		}
-		claim(name, place, c.Name, true)
+		claim(name, place, c.Name)
 	}
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
-		claim(path+"."+place+".name", place, m.Name, false)
+		claim(path+"."+place+".name", place, m.Name)
 	}
 }
 
@@ -246,7 +240,7 @@ func (v *validator) filters(path string, j *Job) {
 // tables: no two jobs, and no two parts of one, may want a table or view of
 // the same name.
 func (v *validator) tables() {
-	owner := map[string]string{} // of a table: the path of its job
+	owner := map[string]int{} // of a table: its job
 	for i := range v.cfg.Jobs {
 		j := &v.cfg.Jobs[i]
 		path := fmt.Sprintf("jobs[%d]", i)
@@ -254,18 +248,17 @@ func (v *validator) tables() {
 			continue
 		}
 		for _, table := range j.tables() {
-			first := owner[table]
-			if first == "" {
-				owner[table] = path
-				continue
-			}
+			first, taken := owner[table]
 			switch {
-			case first == path: // a geo measure called state
+			case !taken:
+				owner[table] = i
+				continue
+			case first == i: // a geo measure called state
 				v.complain(path+".measures", "a measure's view would be called %s like another table of the job; rename the measure", table)
-			case table == j.Name+"_state":
-				v.complain(path+".name", "%s is the name of %s already; choose another name", j.Name, first)
+			case v.cfg.Jobs[first].Name == j.Name:
+				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
 			default:
-				v.complain(path+".name", "%s would want the table %s, which %s has; choose another name", j.Name, table, first)
+				v.complain(path+".name", "%s would want the table %s, which jobs[%d] has; choose another name", j.Name, table, first)
 			}
 			break // one complaint says it all
 		}
@@ -274,13 +267,17 @@ func (v *validator) tables() {
 
 // tables lists the tables and views that a job gets.
 func (j *Job) tables() []string {
-	all := []string{j.Name + "_state"}
+	base := j.Name
+	if j.Version > 1 {
+		base += "_v" + strconv.Itoa(j.Version)
+	}
+	all := []string{base + "_state"}
 	for _, r := range j.Rollups {
-		all = append(all, j.Name+"_"+r.Window.String(), j.Name+"_"+r.Window.String()+"_rollup")
+		all = append(all, base+"_"+r.Window.String()+"_rollup", j.Name+"_"+r.Window.String())
 	}
 	for _, m := range j.Measures {
 		if m.Sketch == "geo" {
-			all = append(all, j.Name+"_"+m.Name)
+			all = append(all, base+"_"+m.Name+"_state", j.Name+"_"+m.Name)
 		}
 	}
 	return all
