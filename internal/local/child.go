@@ -69,6 +69,7 @@ func runChild(text string) error {
 type relay struct {
 	log  *slog.Logger
 	line []byte
+	last string // the last line that was no record
 }
 
 func (r *relay) Write(p []byte) (int, error) {
@@ -89,7 +90,8 @@ func (r *relay) pass() {
 	var record map[string]any
 	var level slog.Level
 	if json.Unmarshal(r.line, &record) != nil || level.UnmarshalText(fmt.Append(nil, record["level"])) != nil {
-		r.log.Warn("engine: " + string(r.line))
+		r.last = string(r.line)
+		r.log.Warn("engine: " + r.last)
 		return
 	}
 	msg := fmt.Sprint(record["msg"])

@@ -52,7 +52,7 @@ func eachCompression(t *testing.T, f func(t *testing.T, conn driver.Conn)) {
 	}
 }
 
-func exec(t testing.TB, conn driver.Conn, sql string, args ...any) {
+func run(t testing.TB, conn driver.Conn, sql string, args ...any) {
 	t.Helper()
 	if err := conn.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
@@ -101,7 +101,7 @@ func TestTypesRoundTrip(t *testing.T) {
 		{3, "a\n\nb\x00\xff'\\\t;", time.Unix(1, 0).UTC(), []string{"\n\n"}, map[string]uint64{"\n\n": 0}, &f, "", time.UnixMilli(2).UTC()},
 	}
 	eachCompression(t, func(t *testing.T, conn driver.Conn) {
-		exec(t, conn, `CREATE TABLE t (A UInt64, B String, C DateTime('UTC'), D Array(String), E Map(String, UInt64), F Nullable(Float64), G LowCardinality(String), H DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY A`)
+		run(t, conn, `CREATE TABLE t (A UInt64, B String, C DateTime('UTC'), D Array(String), E Map(String, UInt64), F Nullable(Float64), G LowCardinality(String), H DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY A`)
 		batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t")
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func escapeTSV(s string) string {
 // engine cuts inline data at 0x0A 0x0A, in RowBinary without any error.
 func TestEmptyLineInData(t *testing.T) {
 	eachCompression(t, func(t *testing.T, conn driver.Conn) {
-		exec(t, conn, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
+		run(t, conn, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
 		bytesOf := []byte{1, '\n', '\n', 2, '\n', '\n', '\n'}
 		if err := conn.InsertFormat(t.Context(), "RowBinary", "INSERT INTO t", bytes.NewReader(bytesOf)); err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestEmptyLineInData(t *testing.T) {
 		if got := scan[uint64](t, conn, "SELECT count() FROM t"); got != uint64(len(bytesOf)) {
 			t.Errorf("%d rows stored of %d", got, len(bytesOf))
 		}
-		exec(t, conn, "INSERT INTO t VALUES (3)\n\n,(4)\n\n")
+		run(t, conn, "INSERT INTO t VALUES (3)\n\n,(4)\n\n")
 		if got := scan[uint64](t, conn, "SELECT count() FROM t"); got != uint64(len(bytesOf))+2 {
 			t.Errorf("%d rows after VALUES", got)
 		}
@@ -196,7 +196,7 @@ func TestRawAggregateStates(t *testing.T) {
 		return string(b)
 	}
 	eachCompression(t, func(t *testing.T, conn driver.Conn) {
-		exec(t, conn, "CREATE TABLE t (k UInt64, s "+typ+") ENGINE = AggregatingMergeTree ORDER BY k")
+		run(t, conn, "CREATE TABLE t (k UInt64, s "+typ+") ENGINE = AggregatingMergeTree ORDER BY k")
 		// 0x0a0a0a0a… as key and as state: nothing but line ends.
 		lines := uint64(0x0a0a0a0a0a0a0a0a)
 		block := nativeStates(typ, []uint64{lines, 7}, []string{small(lines, 1, 2), small()})
@@ -235,7 +235,7 @@ func TestExternalTables(t *testing.T) {
 			}
 		}
 		ctx := clickhouse.Context(t.Context(), clickhouse.WithExternalTable(table))
-		exec(t, conn, "CREATE TABLE t (a UInt64, s String) ENGINE = MergeTree ORDER BY a")
+		run(t, conn, "CREATE TABLE t (a UInt64, s String) ENGINE = MergeTree ORDER BY a")
 		if err := conn.Exec(ctx, "INSERT INTO t SELECT a, s FROM pane WHERE a >= 50"); err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func code(err error) int32 {
 
 func TestErrors(t *testing.T) {
 	eachCompression(t, func(t *testing.T, conn driver.Conn) {
-		exec(t, conn, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
+		run(t, conn, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
 		for sql, want := range map[string]int32{
 			"SELECT * FROM nosuch":           60,
 			"SELECT nosuch FROM t":           47,
@@ -354,7 +354,7 @@ func TestLargeResult(t *testing.T) {
 // and parameters at the same time; none may see another's.
 func TestSettingsStayInTheirQuery(t *testing.T) {
 	conn := open(t, clickhouse.CompressionNone)
-	exec(t, conn, "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
+	run(t, conn, "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {

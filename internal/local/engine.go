@@ -27,10 +27,11 @@ func FindEngine() (string, error) { return libchdb.Find() }
 // data and the same address. What was acknowledged before the crash is there
 // after it.
 type Engine struct {
-	url  string
-	cfg  EngineConfig
-	exe  string
-	sock *os.File // the listening socket, kept open across restarts
+	url    string
+	cfg    EngineConfig
+	policy restarts
+	exe    string
+	sock   *os.File // the listening socket, kept open across restarts
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -41,15 +42,15 @@ type Engine struct {
 	err      error // why it is down for good
 }
 
-// Bounds of restarting: the first restart is immediate, the wait doubles from
-// restartMin to restartMax, and restartLimit crashes without restartForget of
-// quiet between them are the end.
-const (
-	restartMin    = 100 * time.Millisecond
-	restartMax    = 5 * time.Second
-	restartLimit  = 10
-	restartForget = time.Minute
-)
+// restarts bounds restarting: the first one is immediate, the wait then
+// doubles from min to max, and limit crashes without a quiet time between
+// them are the end.
+type restarts struct {
+	min, max, quiet time.Duration
+	limit           int
+}
+
+var defaultRestarts = restarts{min: 100 * time.Millisecond, max: 5 * time.Second, quiet: time.Minute, limit: 10}
 
 // startTimeout is how long a child may take to answer /ping. Loading takes
 // about 0.2 s with a warm page cache; a cold one must first read 560 MB.
@@ -60,12 +61,16 @@ const startTimeout = 60 * time.Second
 // it dies with this process, even if that is killed. Cancelling ctx stops the
 // start, not a running engine: Close does that.
 func StartEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
+	return startEngine(ctx, cfg, defaultRestarts)
+}
+
+func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	exe, err := os.Executable()
-	if err != nil {
+	e := &Engine{cfg: cfg, policy: policy, done: make(chan struct{})}
+	if e.exe, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
 	// The socket is made here and inherited by every child: the address stays
@@ -75,25 +80,20 @@ func StartEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
-	sock, err := l.(*net.TCPListener).File()
-	url := "http://" + l.Addr().String()
+	e.url = "http://" + l.Addr().String()
+	e.sock, err = l.(*net.TCPListener).File()
 	l.Close() // sock is a copy and keeps the address
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
-	run, stop := context.WithCancel(context.Background())
-	e := &Engine{url: url, cfg: cfg, exe: exe, sock: sock, stop: stop, done: make(chan struct{})}
-	ready := make(chan error, 1)
-	go e.supervise(run, ready)
-	select {
-	case err = <-ready:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	c, err := e.launch(ctx)
 	if err != nil {
-		e.Close()
+		e.sock.Close()
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
+	run, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	go e.supervise(run, c)
 	return e, nil
 }
 
@@ -119,7 +119,7 @@ func (e *Engine) Restarts() int {
 // crashed too often. Err tells which.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err is why the engine went down for good, nil after Close.
+// Err is why the engine went down for good; nil while it runs and after Close.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,87 +127,91 @@ func (e *Engine) Err() error {
 }
 
 // Close stops the engine, lets running queries end for up to ten seconds, and
-// returns when the child is gone.
+// returns when the child is gone. It can be called again.
 func (e *Engine) Close() error {
 	e.stop()
 	<-e.done
 	return e.Err()
 }
 
-// supervise runs one child after another until stopped or given up.
-func (e *Engine) supervise(ctx context.Context, ready chan<- error) {
+// supervise watches one child after another until stopped or given up.
+func (e *Engine) supervise(ctx context.Context, c *child) {
 	defer close(e.done)
 	defer e.sock.Close()
-	wait, crashes := time.Duration(0), 0
-	for first := true; ; first = false {
-		start := time.Now()
-		c, err := e.spawn()
-		if err == nil {
-			e.setPid(c.cmd.Process.Pid)
-			err = c.await(ctx, e.url)
-			if err == nil && first {
-				ready <- nil
-			}
-			if err == nil && !first {
-				e.mu.Lock()
-				e.restarts++
-				e.mu.Unlock()
-				e.cfg.Log.Warn("engine: back after a crash", "url", e.url, "took", time.Since(start).Round(time.Millisecond))
-			}
-			if err == nil {
-				select {
-				case <-c.gone:
-					err = c.err
-				case <-ctx.Done():
-				}
-			}
-			if ctx.Err() != nil {
-				c.end()
-				e.setPid(0)
-				return
-			}
-			c.kill()
-			e.setPid(0)
-		}
-		if first && time.Since(start) < startTimeout && e.neverReady(ready, err) {
+	defer e.setPid(0)
+	crashes, last := 0, time.Now()
+	for c != nil {
+		select {
+		case <-ctx.Done():
+			c.end()
 			return
+		case <-c.gone:
 		}
-		if time.Since(start) > restartForget {
-			wait, crashes = 0, 0
+		c.kill()
+		e.setPid(0)
+		if time.Since(last) > e.policy.quiet {
+			crashes = 0
 		}
-		if crashes++; crashes > restartLimit {
-			e.fail(fmt.Errorf("the engine crashed %d times in a row, last: %w", crashes, err))
-			return
+		last = time.Now()
+		c, crashes = e.restart(ctx, c.why(), crashes)
+	}
+}
+
+// restart brings up a new child after a crash, or after a number of attempts
+// that count as crashes as well. It returns nil when stopped or given up.
+func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*child, int) {
+	for {
+		if crashes++; crashes > e.policy.limit {
+			err := fmt.Errorf("local: engine: crashed %d times in a row: %w", crashes, cause)
+			e.cfg.Log.Error("engine: down for good", "crashes", crashes, "error", cause)
+			e.mu.Lock()
+			e.err = err
+			e.mu.Unlock()
+			return nil, crashes
 		}
-		e.cfg.Log.Error("engine: crashed; starting it again", "error", err, "wait", wait)
+		wait := e.policy.wait(crashes)
+		e.cfg.Log.Error("engine: crashed; starting it again", "error", cause, "wait", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return
+			return nil, crashes
 		}
-		wait = min(max(2*wait, restartMin), restartMax)
+		start := time.Now()
+		c, err := e.launch(ctx)
+		if err == nil {
+			e.mu.Lock()
+			e.restarts++
+			e.mu.Unlock()
+			e.cfg.Log.Warn("engine: back", "url", e.url, "took", time.Since(start).Round(time.Millisecond))
+			return c, crashes
+		}
+		if ctx.Err() != nil {
+			return nil, crashes
+		}
+		cause = err
 	}
 }
 
-// neverReady reports a first start that failed, and says so.
-func (e *Engine) neverReady(ready chan<- error, err error) bool {
-	select {
-	case ready <- err:
-	default:
-		return false // it was ready, and crashed later
+// wait is how long to wait after the nth crash in a row.
+func (r restarts) wait(n int) time.Duration {
+	if n <= 1 {
+		return 0
 	}
-	if err == nil {
-		return false
-	}
-	e.fail(err)
-	return true
+	return min(r.max, r.min<<min(n-2, 20))
 }
 
-func (e *Engine) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.err = err
-	e.cfg.Log.Error("engine: down for good", "error", err)
+// launch starts a child and waits until it answers.
+func (e *Engine) launch(ctx context.Context) (*child, error) {
+	c, err := e.spawn()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.await(ctx, e.url); err != nil {
+		c.kill()
+		return nil, err
+	}
+	e.setPid(c.cmd.Process.Pid)
+	return c, nil
 }
 
 func (e *Engine) setPid(pid int) {
@@ -220,6 +224,7 @@ func (e *Engine) setPid(pid int) {
 type child struct {
 	cmd      *exec.Cmd
 	lifeline *os.File // our end; closing it ends the child
+	said     *relay
 	gone     chan struct{}
 	err      error // why it ended; read after gone
 }
@@ -237,9 +242,10 @@ func (e *Engine) spawn() (*child, error) {
 	cmd := exec.Command(e.exe, "engine", "--listen", e.cfg.Listen, "--data", e.cfg.Data)
 	cmd.Env = append(os.Environ(), childEnv+"="+string(config))
 	cmd.ExtraFiles = []*os.File{childListener - 3: e.sock, childLifeline - 3: theirs}
-	cmd.Stderr = &relay{log: e.cfg.Log}
+	said := &relay{log: e.cfg.Log}
+	cmd.Stderr = said
 	cmd.SysProcAttr = dieWithParent()
-	c := &child{cmd: cmd, lifeline: ours, gone: make(chan struct{})}
+	c := &child{cmd: cmd, lifeline: ours, said: said, gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		// dieWithParent watches the thread that forked, not the process. Locked,
@@ -289,8 +295,16 @@ func (c *child) await(ctx context.Context, url string) error {
 	case err := <-answered:
 		return err
 	case <-c.gone:
+		return c.why()
+	}
+}
+
+// why explains a child that is gone: its exit and the last thing it said.
+func (c *child) why() error {
+	if c.said.last == "" {
 		return c.err
 	}
+	return fmt.Errorf("%s (%w)", c.said.last, c.err)
 }
 
 // end asks the child to finish, and kills it if that takes too long.

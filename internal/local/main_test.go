@@ -1,9 +1,30 @@
 package local_test
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
+	"weir/internal/local"
 	"weir/internal/local/localtest"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
+// parentEnv makes the test binary a program that starts an engine on the
+// directory named, says its pid and URL, and hangs: something to kill.
+const parentEnv = "WEIR_TEST_ENGINE_PARENT"
+
+func TestMain(m *testing.M) {
+	local.MaybeChild()
+	if dir := os.Getenv(parentEnv); dir != "" {
+		e, err := local.StartEngine(context.Background(), local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Memory: 1 << 30})
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println(e.Pid(), e.URL())
+		time.Sleep(time.Hour)
+	}
+	localtest.Main(m)
+}

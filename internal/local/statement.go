@@ -49,10 +49,12 @@ func (in insert) sql(path string) string {
 // so that a longer prefix of the stream may give another answer.
 func splitInsert(text string) (in insert, ok, more bool) {
 	l := lexer{text: text}
-	if !l.next().is("INSERT") {
-		return insert{}, false, l.tok.kind == end
-	}
 	t := l.next()
+	if !t.is("INSERT") {
+		// Nothing but comments yet, or a word that goes on.
+		return insert{}, false, l.pos == len(text)
+	}
+	t = l.next()
 	if t.is("INTO") {
 		t = l.next()
 	}
@@ -84,7 +86,7 @@ func splitInsert(text string) (in insert, ok, more bool) {
 			}
 		case selecting && t.is("FORMAT"):
 			if in.input.end == 0 {
-				return insert{}, false, false
+				return insert{}, false, t.end == len(text)
 			}
 			in.head = text[:t.start]
 			return l.format(in)
@@ -101,7 +103,7 @@ func splitInsert(text string) (in insert, ok, more bool) {
 				headEnd = t.start
 			}
 			in.head, in.format, in.data = text[:headEnd], "Values", t.end
-			return in, true, false
+			return in, true, t.end == len(text)
 		case t.is("FORMAT"):
 			if headEnd == 0 {
 				headEnd = t.start
@@ -121,22 +123,26 @@ func (l *lexer) format(in insert) (insert, bool, bool) {
 		return insert{}, false, t.kind == end
 	}
 	in.format = l.text[t.start:t.end]
-	if l.pos == len(l.text) {
-		// The name itself may go on in the part not read yet.
-		in.data = l.pos
-		return in, true, true
-	}
 	after := l.pos
-	if l.next().is("SETTINGS") {
+	more := false
+	if t = l.next(); t.is("SETTINGS") {
 		mark := l.pos
-		if l.next().kind == word && l.next().text(l.text) == "=" {
+		isClause := l.next().kind == word && l.next().text(l.text) == "="
+		more = l.pos == len(l.text)
+		if isClause {
 			l.pos = mark
-			more := l.settings()
+			custom := l.settings()
 			if in.custom != "" {
-				more = in.custom + ", " + more
+				custom = in.custom + ", " + custom
 			}
-			in.custom, after = more, l.pos
+			in.custom, after = custom, l.pos
+			l.next()
+			more = l.pos == len(l.text)
 		}
+	} else {
+		// The name, the word after it or the line end may go on in the part
+		// not read yet.
+		more = l.pos == len(l.text)
 	}
 	rest := l.text[after:]
 	trimmed := strings.TrimLeft(rest, " \t\f")
@@ -146,7 +152,7 @@ func (l *lexer) format(in insert) (insert, bool, bool) {
 	trimmed = strings.TrimPrefix(trimmed, "\r")
 	trimmed = strings.TrimPrefix(trimmed, "\n")
 	in.data = len(l.text) - len(trimmed)
-	return in, true, false
+	return in, true, more
 }
 
 // settings reads "a = 1, b = 'x'" and leaves the lexer behind it.
@@ -262,7 +268,6 @@ func (t token) text(src string) string { return src[t.start:t.end] }
 type lexer struct {
 	text string
 	pos  int
-	tok  token
 }
 
 // next skips blanks and comments and returns the next token.
@@ -271,7 +276,6 @@ func (l *lexer) next() token {
 	t := token{start: l.pos}
 	if l.pos >= len(l.text) {
 		t.end = l.pos
-		l.tok = t
 		return t
 	}
 	switch c := l.text[l.pos]; {
@@ -298,7 +302,6 @@ func (l *lexer) next() token {
 		l.pos++
 	}
 	t.end = l.pos
-	l.tok = t
 	return t
 }
 

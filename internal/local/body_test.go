@@ -1,0 +1,61 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/ClickHouse/ch-go/compress"
+)
+
+// TestFramesCut cuts a stream of frames at every byte. Only at the seams
+// between frames may that look like an end.
+func TestFramesCut(t *testing.T) {
+	for _, method := range []compress.Method{compress.None, compress.LZ4, compress.ZSTD} {
+		var stream []byte
+		seams := map[int]string{0: ""}
+		plain := ""
+		for _, piece := range []string{"one\n\n", "two", "three and more"} {
+			w := compress.NewWriter(compress.LevelZero, method)
+			if err := w.Compress([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+			stream = append(stream, w.Data...)
+			plain += piece
+			seams[len(stream)] = plain
+		}
+		for n := range len(stream) + 1 {
+			r := newFrames(iotest.OneByteReader(bytes.NewReader(stream[:n])))
+			got, err := io.ReadAll(r)
+			want, seam := seams[n]
+			if seam && (err != nil || string(got) != want) {
+				t.Errorf("%v: first %d bytes: %q, %v, want %q", method, n, got, err, want)
+			}
+			if !seam && err == nil {
+				t.Errorf("%v: first %d of %d bytes pass for whole: %q", method, n, len(stream), got)
+			}
+			if _, again := r.Read(make([]byte, 9)); again == nil {
+				t.Errorf("%v: a read after the end gives data", method)
+			}
+		}
+		bad := bytes.Clone(stream)
+		bad[len(bad)-1] ^= 1
+		var corrupt *compress.CorruptedDataErr
+		if _, err := io.ReadAll(newFrames(bytes.NewReader(bad))); !errors.As(err, &corrupt) {
+			t.Errorf("%v: a flipped bit: %v", method, err)
+		}
+	}
+}
+
+func TestAcceptedCoding(t *testing.T) {
+	for header, want := range map[string]string{
+		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5, deflate": "gzip",
+		"deflate": "deflate", "br": "", "lz4, zstd": "zstd", "*": "", "identity": "",
+	} {
+		if got := accepted(header); got != want {
+			t.Errorf("%q: %q, want %q", header, got, want)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/local"
+	"weir/internal/local/libchdb"
+	"weir/internal/local/localtest"
+)
+
+// quiet keeps what a test provokes out of its output.
+var quiet = slog.New(slog.DiscardHandler)
+
+func start(t *testing.T, dir string) *local.Engine {
+	t.Helper()
+	e, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Memory: 1 << 30, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func query(t *testing.T, url, sql string) string {
+	t.Helper()
+	got, err := localtest.Query(url, "", sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestEngineGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	e := start(t, dir)
+	query(t, e.URL(), "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
+	query(t, e.URL(), "CREATE FUNCTION plusOne AS (x) -> x + 1")
+	query(t, e.URL(), "INSERT INTO t VALUES (1), (2)")
+	pid := e.Pid()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if alive(pid) {
+		t.Error("the child outlives Close")
+	}
+	if _, err := http.Get(e.URL() + "/ping"); err == nil {
+		t.Error("something answers after Close")
+	}
+	e = start(t, dir)
+	if got := query(t, e.URL(), "SELECT plusOne(sum(a)) FROM t"); got != "4" {
+		t.Errorf("after a restart: %q", got)
+	}
+	if _, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Log: quiet}); err == nil {
+		t.Error("two engines on one directory")
+	} else if !strings.Contains(err.Error(), dir) {
+		t.Errorf("the error does not name the directory: %v", err)
+	}
+}
+
+// alive says whether a process runs; a zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+// TestKill kills the engine again and again while several clients insert.
+// Every row that was acknowledged must be there, exactly once where the
+// client did not retry.
+func TestKill(t *testing.T) {
+	e := start(t, t.TempDir())
+	query(t, e.URL(), "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
+	var next, acknowledged atomic.Uint64
+	var kept sync.Map
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				n := next.Add(1)
+				if _, err := localtest.Query(e.URL(), "", fmt.Sprintf("INSERT INTO t VALUES (%d)", n)); err == nil {
+					kept.Store(n, true)
+					acknowledged.Add(1)
+				}
+			}
+		})
+	}
+	for kill := 1; kill <= 3; kill++ {
+		time.Sleep(300 * time.Millisecond)
+		pid := e.Pid()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; e.Restarts() < kill; i++ {
+			if i > 500 {
+				t.Fatalf("not restarted after kill %d: %v", kill, e.Err())
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if e.Pid() == pid {
+			t.Error("the same process")
+		}
+	}
+	time.Sleep(200 * time.Millisecond)
+	close(stop)
+	wg.Wait()
+	stored := map[string]int{}
+	for _, a := range strings.Fields(query(t, e.URL(), "SELECT a FROM t")) {
+		stored[a]++
+	}
+	kept.Range(func(n, _ any) bool {
+		if stored[fmt.Sprint(n)] != 1 {
+			t.Errorf("row %d was acknowledged and is there %d times", n, stored[fmt.Sprint(n)])
+		}
+		return true
+	})
+	if acknowledged.Load() < 50 {
+		t.Errorf("only %d inserts got through", acknowledged.Load())
+	}
+	t.Logf("%d acknowledged, %d stored", acknowledged.Load(), len(stored))
+}
+
+func TestEngineGivesUp(t *testing.T) {
+	real, err := local.FindEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.so")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	e, err := local.StartImpatient(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Library: link, Memory: 1 << 30, Log: quiet}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	os.Remove(link)
+	syscall.Kill(e.Pid(), syscall.SIGKILL)
+	select {
+	case <-e.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("still trying")
+	}
+	if err := e.Close(); err == nil || !strings.Contains(err.Error(), "crashed 4 times") || !strings.Contains(err.Error(), "link.so") {
+		t.Errorf("the reason: %v", err)
+	}
+	if _, err := net.DialTimeout("tcp", strings.TrimPrefix(e.URL(), "http://"), time.Second); err == nil {
+		t.Error("the port is still open")
+	}
+}
+
+func TestEngineDoesNotStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for name, test := range map[string]struct {
+		cfg  local.EngineConfig
+		want string
+	}{
+		"no data directory": {local.EngineConfig{}, "data directory"},
+		"data is a file":    {local.EngineConfig{Data: file}, "not a directory"},
+		"no such library":   {local.EngineConfig{Library: "/nosuch/libchdb.so"}, "/nosuch/libchdb.so"},
+		"not a library":     {local.EngineConfig{Library: file}, file},
+		"bad address":       {local.EngineConfig{Listen: "nonsense"}, "listen"},
+		"port taken":        {local.EngineConfig{Listen: busy.Addr().String()}, "in use"},
+		"little memory":     {local.EngineConfig{Memory: 1 << 20}, "512 MiB"},
+	} {
+		if test.cfg.Data == "" && name != "no data directory" {
+			test.cfg.Data = t.TempDir()
+		}
+		if test.cfg.Listen == "" {
+			test.cfg.Listen = "127.0.0.1:0"
+		}
+		test.cfg.Log = quiet
+		e, err := local.StartEngine(t.Context(), test.cfg)
+		if err == nil {
+			e.Close()
+			t.Errorf("%s: it started", name)
+		} else if !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want something with %q", name, err, test.want)
+		}
+	}
+	t.Setenv(libchdb.Env, "")
+	t.Chdir(t.TempDir())
+	if _, err := local.StartEngine(t.Context(), local.EngineConfig{Data: t.TempDir()}); !errors.Is(err, libchdb.ErrMissing) || !strings.Contains(err.Error(), "make engine") {
+		t.Errorf("without a library: %v", err)
+	}
+}
+
+// TestEngineDiesWithParent kills the parent in a way it cannot notice.
+func TestEngineDiesWithParent(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), parentEnv+"="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	var pid int
+	var url string
+	if _, scanErr := fmt.Sscan(line, &pid, &url); err != nil || scanErr != nil {
+		cmd.Process.Kill()
+		t.Fatalf("the parent said %q, %v", line, err)
+	}
+	if got := query(t, url, "SELECT 1"); got != "1" || !alive(pid) {
+		t.Errorf("the engine answers %q", got)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	for i := 0; alive(pid); i++ {
+		if i > 100 {
+			syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the engine outlives its parent")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestCloseFinishesQueries: a query in flight gets its answer.
+func TestCloseFinishesQueries(t *testing.T) {
+	e := start(t, t.TempDir())
+	answer := make(chan string, 1)
+	go func() {
+		got, err := localtest.Query(e.URL(), "", "SELECT sleep(1), 'done'")
+		answer <- fmt.Sprint(got, err)
+	}()
+	time.Sleep(300 * time.Millisecond)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answer; got != "0\tdone<nil>" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestClientsWaitForRestart: between a crash and the restart a connection
+// waits instead of being refused.
+func TestClientsWaitForRestart(t *testing.T) {
+	e := start(t, t.TempDir())
+	syscall.Kill(e.Pid(), syscall.SIGKILL)
+	for alive(e.Pid()) {
+		time.Sleep(time.Millisecond)
+	}
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	res, err := client.Get(e.URL() + "/ping")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); string(text) != "Ok.\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestStartIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := local.StartEngine(ctx, local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Log: quiet}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
