@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -51,6 +52,9 @@ type Topic struct {
 	Config     map[string]string // such as retention.ms; nil for Kafka's defaults
 }
 
+// topicName is what Kafka accepts; kfake would take anything.
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
 // Broker is a Kafka broker in this process: franz-go's kfake, one node, on
 // disk. It speaks the protocol up to Kafka 4's versions, with groups,
 // transactions and compaction; it does not replicate and does not throttle.
@@ -84,6 +88,11 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 	host, port, _ := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && cfg.Advertise == "" {
 		return nil, fmt.Errorf("listen %s: clients need an address to come back to; set what to advertise", listen)
+	}
+	for _, t := range cfg.Topics {
+		if !topicName.MatchString(t.Name) || t.Name == "." || t.Name == ".." {
+			return nil, fmt.Errorf("topic %q: a name is 1 to 249 letters, digits, dots, dashes and underscores", t.Name)
+		}
 	}
 	b := &Broker{}
 	defer func() {
