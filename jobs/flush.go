@@ -31,6 +31,12 @@ type run struct {
 	retry  time.Time // no flush before
 }
 
+// outOfRange is what a source says when a position is not in the log.
+type outOfRange interface {
+	error
+	OutOfRange() (partition int32, offset, logStart, logEnd int64)
+}
+
 func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (*run, error) {
 	plans, err := j.plans(ctx, gen)
 	if err != nil {
@@ -96,13 +102,14 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 			budget = r.job.cfg.HandOver
 		case err = <-r.failed:
 		case err = <-fetched:
+			// The fetch may be the first to see the generation end, or find
+			// that the log lost what it was to read: a new generation then
+			// decides, by the policy, where to go on.
 			fetchDone = true
-			if err == nil && ctx.Err() == nil {
-				select {
-				case <-r.gen.Done(): // the same end, seen first by the fetch
-					budget = r.job.cfg.HandOver
-				default:
-				}
+			budget = r.job.cfg.HandOver
+			if lost := new(outOfRange); errors.As(err, lost) {
+				log.Warn("the log no longer holds what was to be read", "error", err)
+				err = nil
 			}
 		case answer := <-r.answer:
 			if err = r.settle(answer); err == nil {

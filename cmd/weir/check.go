@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/ingest"
+	"weir/internal/config"
+)
+
+// A finding is one line of `weir check`.
+type finding struct {
+	Tier    string `json:"tier"` // config, kafka, clickhouse, schema
+	Subject string `json:"subject"`
+	Result  string `json:"result"` // ok, warning, failed
+	Detail  string `json:"detail,omitempty"`
+	code    int    // exit code if failed
+}
+
+func checkCommand() *cobra.Command {
+	var offline bool
+	var output string
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Try a configuration: syntax, meaning, connections, schema and grants",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return badOutput(output)
+			}
+			k := &checker{ctx: c.Context()}
+			cfg, _, err := loadConfig(c, config.Options{NoSecrets: offline})
+			if err != nil {
+				var bad *config.Error
+				if output == "json" && errors.As(err, &bad) {
+					for _, p := range bad.Problems {
+						k.add(finding{Tier: "config", Subject: p.Path, Result: "failed", Detail: p.String(), code: exitConfig})
+					}
+					return k.print(c.OutOrStdout(), output)
+				}
+				return err
+			}
+			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: fmt.Sprintf("%d jobs", len(cfg.Jobs))})
+			if !offline {
+				k.kafka(cfg)
+				k.clickhouse(cfg)
+			}
+			return k.print(c.OutOrStdout(), output)
+		},
+	}
+	configFlags(c)
+	c.Flags().BoolVar(&offline, "offline", false, "only what needs no connection and no secret")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return c
+}
+
+type checker struct {
+	ctx      context.Context
+	findings []finding
+}
+
+func (k *checker) add(f finding) { k.findings = append(k.findings, f) }
+
+// result adds a finding by an error: none is ok.
+func (k *checker) result(tier, subject, detail string, err error, code int) bool {
+	if err != nil {
+		k.add(finding{tier, subject, "failed", err.Error(), code})
+		return false
+	}
+	k.add(finding{Tier: tier, Subject: subject, Result: "ok", Detail: detail})
+	return true
+}
+
+const checkTimeout = 10 * time.Second
+
+func (k *checker) kafka(cfg *config.Config) {
+	quiet := slog.New(slog.DiscardHandler)
+	for i := range cfg.Jobs {
+		j := &cfg.Jobs[i]
+		src, err := source(cfg, j, quiet)
+		if err != nil {
+			k.result("kafka", "job "+j.Name, "", err, exitConfig)
+			continue
+		}
+		k.topic(cfg, j, src)
+		_ = src.Close() // nothing was begun with it
+	}
+}
+
+func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	if !k.result("kafka", fmt.Sprintf("brokers %v", cfg.Kafka.Brokers), "", src.Ping(ctx), exitUnavailable) {
+		return
+	}
+	t, err := src.Describe(ctx)
+	subject := "topic " + j.Topic
+	if err != nil {
+		k.result("kafka", subject, "", err, exitFailed)
+		return
+	}
+	if !t.Exists {
+		k.add(finding{"kafka", subject, "failed", "does not exist; weir run waits until it does", exitFailed})
+		return
+	}
+	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
+	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
+		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
+			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need), 0})
+	}
+	if !t.AppendTime {
+		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
+			"late and future are judged against clocks you may not control; LogAppendTime is the broker's", 0})
+	}
+}
+
+func (k *checker) clickhouse(cfg *config.Config) {
+	quiet := slog.New(slog.DiscardHandler)
+	client, err := sinkClient(cfg, quiet)
+	if !k.result("clickhouse", "configuration", "", err, exitConfig) {
+		return
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	if !k.result("clickhouse", cfg.ClickHouse.URL, "", client.Ping(ctx), exitUnavailable) {
+		return
+	}
+	for i := range cfg.Jobs {
+		j := &cfg.Jobs[i]
+		s, err := spec(j)
+		if !k.result("schema", "meaning of job "+j.Name, "", err, exitConfig) {
+			continue
+		}
+		_, err = client.Job(ctx, sinkJob(j, s))
+		k.result("schema", "tables of job "+j.Name, "", err, exitFailed)
+	}
+}
+
+// print writes the findings and returns the error that the worst one is.
+func (k *checker) print(w io.Writer, output string) error {
+	failed, code := 0, exitFailed
+	for _, f := range k.findings {
+		if f.Result == "failed" {
+			if failed == 0 {
+				code = f.code
+			}
+			failed++
+		}
+	}
+	if output == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		if err := e.Encode(k.findings); err != nil {
+			return err
+		}
+	} else {
+		marks := map[string]string{"ok": "✓", "warning": "!", "failed": "✗"}
+		for _, f := range k.findings {
+			fmt.Fprintf(w, "%s %-10s %s", marks[f.Result], f.Tier, f.Subject)
+			if f.Detail != "" {
+				fmt.Fprintf(w, ": %s", f.Detail)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	if failed > 0 {
+		return &exit{code, fmt.Errorf("%d of %d checks failed", failed, len(k.findings)), ""}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/config"
+	"weir/internal/local"
+)
+
+func engineCommand() *cobra.Command {
+	var listen, data string
+	c := &cobra.Command{
+		Use:   "engine",
+		Short: "The embedded ClickHouse alone, over HTTP",
+		Long: `Serve the ClickHouse engine over its HTTP interface: for clickhouse-go, curl,
+Grafana and clickhouse-connect. It has no accounts: whoever reaches the port can
+read and write every table, so it listens on loopback unless told otherwise.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := filepath.Abs(data)
+			if err != nil {
+				return err
+			}
+			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
+			return local.ServeEngine(c.Context(), local.EngineConfig{Listen: listen, Data: dir, Log: log})
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "address to listen on")
+	c.Flags().StringVar(&data, "data", filepath.Join("weir-data", "engine"), "directory of the tables")
+	return c
+}
+
+func brokerCommand() *cobra.Command {
+	var listen, data string
+	var topics []string
+	var partitions int
+	c := &cobra.Command{
+		Use:   "broker",
+		Short: "The embedded broker alone",
+		Long: `Serve the Kafka protocol from this process, for tries and tests: topics and
+records are kept in --data. It is no Kafka: one node, no replication.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
+			b, err := local.StartBroker(c.Context(), local.BrokerConfig{Listen: listen, Data: data, Topics: localTopics(topics, partitions), Log: log})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), b.Addr())
+			<-c.Context().Done()
+			return b.Close()
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9092", "address to listen on")
+	c.Flags().StringVar(&data, "data", filepath.Join("weir-data", "broker"), "directory of the log")
+	c.Flags().StringSliceVar(&topics, "topics", upTopics, "topics to create where they are missing")
+	c.Flags().IntVar(&partitions, "partitions", upPartitions, "partitions of a topic that is created")
+	return c
+}
+
+func localTopics(names []string, partitions int) []local.Topic {
+	ts := make([]local.Topic, len(names))
+	for i, n := range names {
+		ts[i] = local.Topic{Name: n, Partitions: partitions}
+	}
+	return ts
+}

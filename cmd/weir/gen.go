@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/compress"
+	"github.com/spf13/cobra"
+
+	"weir/event"
+	"weir/gen"
+	"weir/internal/config"
+)
+
+// produceBatch is how many records go to Kafka in one call when there is no
+// rate to keep: enough to fill a record batch per partition.
+const produceBatch = 10_000
+
+func genCommand() *cobra.Command {
+	cfg := gen.Default()
+	var brokers []string
+	var topic, kind, truth, codec string
+	var partitions int
+	var rate, users int64
+	var window, lateness, skew, start, disorder time.Duration
+	var dedupe bool
+	c := &cobra.Command{
+		Use:   "gen",
+		Short: "Produce traffic of which the exact answers are known",
+		Long: `Produce click or location events into a topic. The same flags make the same
+events; --truth writes the exact answer per window and group, to compare with
+what ClickHouse says.`,
+		Example: "  weir gen --topic clicks --rate 5000\n  weir gen --topic clicks --rate 0 --events 1000000 --duplicates 0.01 --truth truth.jsonl",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if kind == "" {
+				kind = topic
+			}
+			makers := map[string]func(gen.Config) (*gen.Generator, error){"clicks": gen.Clicks, "locations": gen.Locations}
+			maker := makers[kind]
+			if maker == nil {
+				return &exit{exitUsage, fmt.Errorf("--kind %q: want clicks or locations", kind), "the topic's name is the kind unless --kind is given"}
+			}
+			paced := rate > 0
+			if paced {
+				cfg.Rate = rate
+			}
+			if !paced && cfg.Events == 0 {
+				return &exit{exitUsage, errors.New("--rate 0 wants --events: how many?"), ""}
+			}
+			cfg.Users = users
+			cfg.Disorder = event.Time(disorder.Milliseconds())
+			cfg.Start = event.Time(time.Now().Add(-start).UnixMilli())
+			g, err := maker(cfg)
+			if err != nil {
+				return &exit{exitUsage, err, ""}
+			}
+			p := &producer{brokers: brokers, topic: topic, partitions: partitions, codec: codec, paced: paced,
+				log: newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})}
+			if truth != "" {
+				p.truth = gen.NewTruth(gen.Rules{Window: event.Time(window.Milliseconds()), Lateness: event.Time(lateness.Milliseconds()),
+					Skew: event.Time(skew.Milliseconds()), Dedupe: dedupe})
+			}
+			n, err := p.run(c.Context(), g)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "%d events produced to %s\n", n, topic)
+			if truth != "" {
+				return writeTruth(truth, p.truth)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&brokers, "kafka.brokers", []string{"127.0.0.1:9092"}, "addresses (host:port) of brokers")
+	f.StringVar(&topic, "topic", "clicks", "topic to produce to; made with --partitions if it is missing")
+	f.StringVar(&kind, "kind", "", "clicks or locations (default: the topic's name)")
+	f.IntVar(&partitions, "partitions", upPartitions, "partitions of a topic that is made")
+	f.StringVar(&codec, "compression", "lz4", "none, gzip, snappy, lz4 or zstd")
+	f.Int64Var(&rate, "rate", 1000, "events per second; 0: as fast as possible")
+	f.Int64Var(&cfg.Events, "events", 0, "how many; 0: until stopped")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "another seed makes other traffic")
+	f.Int64Var(&users, "users", cfg.Users, "how many people there are")
+	f.IntVar(&cfg.Pages, "pages", cfg.Pages, "how many pages there are")
+	f.Float64Var(&cfg.Skew, "skew", cfg.Skew, "page n is asked for in proportion to n^-skew (Zipf)")
+	f.DurationVar(&disorder, "disorder", 2*time.Second, "events come up to this long after they happened")
+	f.DurationVar(&start, "start", 0, "begin this long ago")
+	f.Float64Var(&cfg.LateShare, "late", 0, "share of events from long ago")
+	f.Float64Var(&cfg.FutureShare, "future", 0, "share of events from the future, some from 2099")
+	f.Float64Var(&cfg.DuplicateShare, "duplicates", 0, "share of events sent once more")
+	f.Float64Var(&cfg.MalformedShare, "malformed", 0, "share of events nobody can read")
+	f.StringVar(&truth, "truth", "", "write the exact answer to this file, as JSON lines")
+	f.DurationVar(&window, "truth.window", time.Minute, "window of the truth")
+	f.DurationVar(&lateness, "truth.lateness", 24*time.Hour, "lateness of the truth")
+	f.DurationVar(&skew, "truth.skew", 10*time.Minute, "skew of the truth")
+	f.BoolVar(&dedupe, "truth.dedupe", false, "count an event id once in the truth")
+	return c
+}
+
+func writeTruth(file string, t *gen.Truth) (err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// A producer writes a generator's records into a topic.
+type producer struct {
+	brokers    []string
+	topic      string
+	partitions int
+	codec      string
+	paced      bool // records go out when their time has come
+	truth      *gen.Truth
+	log        *slog.Logger
+}
+
+// run produces until the generator or ctx ends. What is in the truth is in
+// the log: a failed write is tried again, and a record that was not
+// acknowledged is not in the truth.
+func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
+	codec, ok := codecs[p.codec]
+	if !ok {
+		return 0, &exit{exitUsage, fmt.Errorf("--compression %q: want none, gzip, snappy, lz4 or zstd", p.codec), ""}
+	}
+	addr := kafka.TCP(p.brokers...)
+	if err := reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error { return p.create(ctx, addr) }); err != nil {
+		return 0, err
+	}
+	w := &kafka.Writer{
+		Addr: addr, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codec,
+		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	var records []gen.Record
+	var messages []kafka.Message
+	began := time.Now()
+	said := began
+	for more := true; more && ctx.Err() == nil; {
+		messages = messages[:0]
+		for len(messages) < produceBatch {
+			if len(records) <= len(messages) {
+				records = append(records, gen.Record{})
+			}
+			r := &records[len(messages)]
+			if more = g.Next(r); !more {
+				break
+			}
+			messages = append(messages, kafka.Message{Key: r.Key, Value: r.Value, Time: time.UnixMilli(int64(r.Time))})
+			if p.paced && time.Until(time.UnixMilli(int64(r.Time))) > 0 {
+				break
+			}
+		}
+		if len(messages) == 0 {
+			break
+		}
+		if p.paced {
+			select {
+			case <-ctx.Done():
+				return n, nil
+			case <-time.After(min(max(0, time.Until(messages[len(messages)-1].Time)), time.Second)):
+			}
+		}
+		// Not cut off by ctx: a record is either in the log and in the truth
+		// or in neither.
+		if err := w.WriteMessages(context.WithoutCancel(ctx), messages...); err != nil {
+			return n, fmt.Errorf("producing to %s: %w", p.topic, err)
+		}
+		if p.truth != nil {
+			for i := range messages {
+				p.truth.Add(&records[i])
+			}
+		}
+		n += int64(len(messages))
+		if time.Since(said) > 5*time.Second {
+			said = time.Now()
+			p.log.Info("producing", "topic", p.topic, "events", n, "per_second", int64(float64(n)/time.Since(began).Seconds()))
+		}
+	}
+	return n, nil
+}
+
+var codecs = map[string]compress.Compression{"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd}
+
+// create makes the topic if it is missing.
+func (p *producer) create(ctx context.Context, addr interface {
+	Network() string
+	String() string
+}) error {
+	client := &kafka.Client{Addr: addr}
+	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: p.topic, NumPartitions: p.partitions, ReplicationFactor: -1}}})
+	if err != nil {
+		return err
+	}
+	if err := res.Errors[p.topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+		return err
+	}
+	return nil
+}
+
+// generate is the traffic of `weir up`: until ctx ends, at the wanted rate.
+func (u *up) generate(ctx context.Context, broker string) error {
+	type stream struct {
+		topic string
+		make  func(gen.Config) (*gen.Generator, error)
+		rate  int
+	}
+	done := make(chan error, 2)
+	streams := []stream{{"clicks", gen.Clicks, u.rate}, {"locations", gen.Locations, max(1, u.rate/4)}}
+	for _, s := range streams {
+		go func() {
+			cfg := gen.Default()
+			cfg.Rate = int64(s.rate)
+			cfg.Start = event.Time(time.Now().UnixMilli())
+			cfg.Seed = uint64(cfg.Start) // other people's traffic at every start
+			cfg.Pages, cfg.MalformedShare = 200, 0.0005
+			g, err := s.make(cfg)
+			if err == nil {
+				p := &producer{brokers: []string{broker}, topic: s.topic, partitions: upPartitions, codec: "lz4", paced: true, log: u.log}
+				_, err = p.run(ctx, g)
+			}
+			done <- err
+		}()
+	}
+	var err error
+	for range streams {
+		err = errors.Join(err, <-done)
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+// Command weir reads click and location events from Kafka, keeps mergeable
+// sketches per window, and joins them into ClickHouse.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"weir/internal/config"
+	"weir/internal/local"
+	"weir/jobs"
+)
+
+// Exit codes, as documented in docs/commands.md. 69 and 78 are those of
+// sysexits.h, which service managers know.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnavailable = 69 // a dependency cannot be reached
+	exitUnflushed   = 75 // stopped with unflushed changes; they will be replayed
+	exitConfig      = 78
+)
+
+// exit is an error with an exit code and, maybe, what to do about it.
+type exit struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exit) Error() string { return e.err.Error() }
+func (e *exit) Unwrap() error { return e.err }
+
+func main() {
+	local.MaybeChild() // the engine of `weir up` is this binary, started again
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+	})
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	code, hint := classify(err)
+	fmt.Fprintln(stderr, "error:", err)
+	if hint != "" {
+		fmt.Fprintln(stderr, "hint:", hint)
+	}
+	return code
+}
+
+// classify finds the exit code of an error.
+func classify(err error) (code int, hint string) {
+	var e *exit
+	var bad *config.Error
+	switch {
+	case errors.As(err, &e):
+		return e.code, e.hint
+	case errors.As(err, &bad):
+		return exitConfig, ""
+	case errors.Is(err, jobs.ErrUnflushed):
+		return exitUnflushed, ""
+	}
+	return exitFailed, ""
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "Exactly-once sketches from Kafka into ClickHouse",
+		Long: `weir reads click and location events from Kafka, keeps HyperLogLog, bitmap,
+Bloom and geohash sketches per window, and joins them into ClickHouse.
+
+Try it without anything else installed:   weir up
+Run it against your own systems:          weir check -c weir.yaml && weir run -c weir.yaml`,
+		SilenceUsage:  true, // an error at run time is no reason to print the help
+		SilenceErrors: true, // printed once, by execute
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
+	})
+	root.AddCommand(
+		upCommand(), runCommand(), checkCommand(), migrateCommand(), genCommand(),
+		engineCommand(), brokerCommand(), healthcheckCommand(), configCommand(), versionCommand(),
+	)
+	for _, c := range root.Commands() {
+		if c.Args == nil && c.HasSubCommands() == false {
+			c.Args = noArgs
+		}
+	}
+	return root
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &exit{exitUsage, fmt.Errorf("%s takes no arguments, got %q", c.CommandPath(), args), "see " + c.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// loadConfig finds and loads the configuration of a command that needs one.
+func loadConfig(c *cobra.Command, o config.Options) (*config.Config, *config.Origins, error) {
+	given, _ := c.Flags().GetString("config")
+	file, searched := config.Find(given, os.Environ())
+	if file == "" && len(o.Presets) == 0 && !o.NoJobs {
+		return nil, nil, &exit{exitConfig, fmt.Errorf("no configuration found; looked for %s", strings.Join(searched, ", ")),
+			"give one with -c weir.yaml, or try weir without any: weir up"}
+	}
+	o.File, o.Flags, o.Env = file, c.Flags(), os.Environ()
+	cfg, origins, err := config.Load(o)
+	var bad *config.Error
+	if err != nil && !errors.As(err, &bad) {
+		err = &exit{exitConfig, err, ""}
+	}
+	return cfg, origins, err
+}
+
+// configFlags gives a command -c and a flag for every key.
+func configFlags(c *cobra.Command) {
+	c.Flags().StringP("config", "c", "", "configuration file (default: $WEIR_CONFIG, then weir.yaml here and in the usual places)")
+	config.AddFlags(c.Flags())
+}
+
+// newLog makes the log of a process. Data goes to standard output, everything
+// else, the log too, to standard error.
+func newLog(w io.Writer, l config.Log) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.Level)) // checked by config
+	o := &slog.HandlerOptions{Level: level}
+	format := l.Format
+	if format == "auto" {
+		format = "json"
+		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			format = "text"
+		}
+	}
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/config"
+	"weir/jobs"
+	"weir/serve"
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+func runCommand() *cobra.Command {
+	var until string
+	var newEpoch bool
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run the jobs against the configured Kafka and ClickHouse",
+		Long: `Run the jobs of the configuration until SIGTERM or ctrl-C: then the last
+changes are flushed, the offsets committed, and the exit code is 0.
+
+The tables must exist: weir migrate creates and extends them.`,
+		Example: "  weir run -c weir.yaml\n  weir run -c weir.yaml --until end   # a backfill",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if until != "" && until != "end" {
+				return &exit{exitUsage, fmt.Errorf("--until %s: only `end` is known", until), ""}
+			}
+			cfg, _, err := loadConfig(c, config.Options{})
+			if err != nil {
+				return err
+			}
+			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: newLog(c.ErrOrStderr(), cfg.Log)})
+		},
+	}
+	configFlags(c)
+	c.Flags().StringVar(&until, "until", "", "end: read to where the logs end now, flush, roll up, exit 0")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again, or truncated: count it anew beside what was counted before")
+	return c
+}
+
+type runOptions struct {
+	untilEnd bool
+	newEpoch bool
+	log      *slog.Logger
+	started  func(addr string) // the HTTP address, once it listens
+	workers  int
+}
+
+// runJobs runs every job of the configuration until ctx ends or one of them
+// cannot go on.
+func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
+	client, err := sinkClient(cfg, o.log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := reach(ctx, o.log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
+		return err
+	}
+	var closers []io.Closer
+	defer func() {
+		for _, c := range closers {
+			_ = c.Close() // what had to be durable is: this only hangs up
+		}
+	}()
+	var all []*jobs.Job
+	for i := range cfg.Jobs {
+		j, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)
+		if err != nil {
+			return err
+		}
+		closers = append(closers, closer)
+		all = append(all, j)
+	}
+	build := buildInfo()
+	web := &serve.HTTP{Jobs: all, Token: cfg.HTTP.Token.Reveal(), Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
+	l, err := net.Listen("tcp", cfg.HTTP.Listen)
+	if err != nil {
+		return fmt.Errorf("http.listen: %w", err)
+	}
+	if o.started != nil {
+		o.started(l.Addr().String())
+	}
+	o.log.Info("weir runs", "version", build.Version, "jobs", len(all), "http", l.Addr().String(), "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)
+
+	// A job that cannot go on stops the others cleanly; the HTTP side ends
+	// when the last job has.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(serving, l) }()
+	g, ctx := errgroup.WithContext(ctx)
+	for _, j := range all {
+		g.Go(func() error { return j.Run(ctx) })
+	}
+	err = g.Wait()
+	stopServing()
+	return errors.Join(err, <-served)
+}
+
+// newJob puts one job together.
+func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, o runOptions) (*jobs.Job, io.Closer, error) {
+	s, err := spec(j)
+	if err != nil {
+		return nil, nil, &exit{exitConfig, err, ""}
+	}
+	sink, err := client.Job(ctx, sinkJob(j, s))
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := source(cfg, j, o.log.With("job", j.Name))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := reach(ctx, o.log, "kafka", fmt.Sprint(cfg.Kafka.Brokers), time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
+		return nil, nil, errors.Join(err, src.Close())
+	}
+	job, err := jobs.New(jobs.Config{
+		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink,
+		Workers: cfg.Workers,
+		Flush:   time.Duration(cfg.Flush.Interval), Rollup: time.Duration(cfg.Rollup.Interval),
+		Memory:        int64(cfg.Memory) / int64(len(cfg.Jobs)),
+		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
+		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
+		Stop:          time.Duration(cfg.Flush.StopTimeout),
+		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
+		UntilEnd:      o.untilEnd,
+		Log:           o.log,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, src.Close())
+	}
+	return job, src, nil
+}
+
+// reach waits until a dependency answers, saying so, and gives up with exit
+// code 69 after the configured time. An answer that will not get better (a
+// wrong password) ends the waiting at once.
+func reach(ctx context.Context, log *slog.Logger, name, where string, limit time.Duration, ping func(context.Context) error) error {
+	deadline := time.Now().Add(limit)
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := ping(try)
+		cancel()
+		var final interface{ Fatal() bool }
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &final) && final.Fatal():
+			return &exit{exitUnavailable, fmt.Errorf("%s %s: %w", name, where, err), ""}
+		case time.Now().Add(wait).After(deadline):
+			return &exit{exitUnavailable, fmt.Errorf("%s %s: no answer for %s: %w", name, where, limit, err),
+				"is it up? `weir check` tries every connection; `weir up` needs neither Kafka nor ClickHouse"}
+		}
+		log.Warn(name+" does not answer yet", "at", where, "error", err, "again_in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}

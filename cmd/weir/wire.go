@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"weir/event"
+	"weir/ingest"
+	"weir/internal/config"
+	"weir/jobs"
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+// This file is the only place that sees both sides of every boundary: it
+// turns configuration into parts and hands the parts to each other.
+
+// spec turns a configured job into its meaning.
+func spec(j *config.Job) (*window.Spec, error) {
+	unit, err := event.ParseUnit(j.Time.Unit)
+	if err != nil {
+		return nil, err
+	}
+	s := &window.Spec{
+		Job: j.Name, Version: j.Version,
+		TimeField: j.Time.Field, TimeUnit: unit,
+		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
+		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+	}
+	for _, c := range j.By {
+		col := window.Column{Name: c.Name, Path: c.Field}
+		if c.Default != nil {
+			col.Default, col.HasDefault = *c.Default, true
+		}
+		if g := c.Geohash; g != nil {
+			col.Path, col.Lon, col.Lat, col.Precision = "", g.Lon, g.Lat, g.Precision
+		}
+		s.By = append(s.By, col)
+	}
+	for _, m := range j.Measures {
+		kind, ok := window.ParseKind(m.Sketch)
+		if !ok {
+			return nil, fmt.Errorf("job %s: no sketch %q", j.Name, m.Sketch)
+		}
+		w := window.Measure{Name: m.Name, Kind: kind, Path: m.Field, Optional: m.Optional}
+		switch kind {
+		case window.Bloom:
+			w.Capacity, w.Error = m.Capacity, m.Error
+		case window.Geo:
+			w.Path, w.Lon, w.Lat = m.Member, m.Lon, m.Lat
+		}
+		s.Measures = append(s.Measures, w)
+	}
+	for _, w := range j.Where {
+		s.Where = append(s.Where, window.Condition{Path: w.Field, In: w.In})
+	}
+	if j.Dedupe != nil {
+		s.Dedupe = &window.Dedupe{Path: j.Dedupe.Field, Error: j.Dedupe.Error}
+	}
+	if j.HashKey.IsSet() {
+		key := j.HashKey.Key128()
+		s.HashKey = &key
+	}
+	return s, s.Validate()
+}
+
+func millis(d config.Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }
+
+// group is the consumer group of one job: its own, so that jobs on one topic
+// do not share positions, and a new version begins where the log does.
+func group(cfg *config.Config, j *config.Job) string {
+	g := cfg.Kafka.Group + "." + j.Name
+	if j.Version > 1 {
+		g += ".v" + strconv.Itoa(j.Version)
+	}
+	return g
+}
+
+// source opens one job's reader.
+func source(cfg *config.Config, j *config.Job, log *slog.Logger) (*ingest.Source, error) {
+	k := &cfg.Kafka
+	c := ingest.Config{
+		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: "weir",
+		Session: time.Duration(k.Session), Log: log,
+	}
+	if k.TLS.Enabled {
+		t, err := tlsConfig(k.TLS.TLS)
+		if err != nil {
+			return nil, &exit{exitConfig, fmt.Errorf("kafka.tls: %w", err), ""}
+		}
+		c.TLS = t
+	}
+	if k.SASL.Mechanism != "" {
+		c.SASL = ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.User, Password: k.SASL.Password.Reveal()}
+	}
+	return ingest.Open(c)
+}
+
+// sinkClient connects to ClickHouse.
+func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error) {
+	c := &cfg.ClickHouse
+	var t *tls.Config
+	if c.TLS != (config.TLS{}) {
+		var err error
+		if t, err = tlsConfig(c.TLS); err != nil {
+			return nil, &exit{exitConfig, fmt.Errorf("clickhouse.tls: %w", err), ""}
+		}
+	}
+	return clickhouse.Open(clickhouse.Config{
+		URL: c.URL, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
+		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Log: log,
+	})
+}
+
+// sinkJob is a configured job as the sink sees it.
+func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
+	out := clickhouse.Job{Spec: s, Topic: j.Topic, Keep: time.Duration(j.Keep)}
+	for _, r := range j.Rollups {
+		out.Rollups = append(out.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
+	}
+	return out
+}
+
+// sinkJobs is all of them.
+func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
+	var out []clickhouse.Job
+	for i := range cfg.Jobs {
+		s, err := spec(&cfg.Jobs[i])
+		if err != nil {
+			return nil, &exit{exitConfig, err, ""}
+		}
+		out = append(out, sinkJob(&cfg.Jobs[i], s))
+	}
+	return out, nil
+}
+
+// kafkaSource gives ingest's concrete types the shape that jobs declares.
+type kafkaSource struct{ *ingest.Source }
+
+func (s kafkaSource) Next(ctx context.Context) (jobs.Generation, error) {
+	g, err := s.Source.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kafkaGeneration{g}, nil
+}
+
+type kafkaGeneration struct{ *ingest.Generation }
+
+// Fetch leaves it to Done to say that the partitions were taken away.
+func (g kafkaGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	err := g.Generation.Fetch(ctx, from, deliver)
+	if errors.Is(err, ingest.ErrEnded) {
+		return nil
+	}
+	return err
+}
+
+var (
+	_ jobs.Source     = kafkaSource{}
+	_ jobs.Generation = kafkaGeneration{}
+	_ jobs.Sink       = (*clickhouse.Sink)(nil)
+)
