@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -110,15 +112,12 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 			given[name] = value
 		}
 	}
-	known := map[string]bool{}
-	var all []string
 	for i, k := range table().leaves() {
-		all = append(all, k.env())
-		known[k.env()] = true
 		value, ok := given[k.env()]
 		if !ok {
 			continue
 		}
+		delete(given, k.env())
 		at := Origin{Source: FromEnv, Name: k.env(), order: i}
 		if k.secret != "" {
 			secrets[k.path] = NewSecret(value)
@@ -133,26 +132,24 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 		values[k.path] = got
 		origins.places[k.path] = at
 	}
-	// A misspelt variable is only worth a warning: Kubernetes, for one, sets
-	// WEIR_SERVICE_HOST and the like by itself.
-	for _, pair := range env {
-		name, _, _ := strings.Cut(pair, "=")
-		if _, ok := given[name]; !ok || known[name] {
-			continue
-		}
-		if near := nearest(strings.ToLower(strings.TrimPrefix(name, "WEIR_")), lowered(all)); near != "" && distance(strings.ToLower(strings.TrimPrefix(name, "WEIR_")), near) <= 2 {
-			origins.Warnings = append(origins.Warnings, fmt.Sprintf("%s: no key of this name; did you mean WEIR_%s?", name, strings.ToUpper(near)))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if meant := misspelt(name); meant != "" {
+			origins.Warnings = append(origins.Warnings, fmt.Sprintf("%s: no key of this name; did you mean %s?", name, meant))
 		}
 	}
 	return values, secrets
 }
 
-func lowered(envs []string) []string {
-	var all []string
-	for _, e := range envs {
-		all = append(all, strings.ToLower(strings.TrimPrefix(e, "WEIR_")))
+// misspelt returns the variable that differs from name by two letters at most.
+// That is only worth a warning, and a farther one not even that: Kubernetes,
+// for one, sets WEIR_SERVICE_HOST and the like by itself.
+func misspelt(name string) string {
+	for _, k := range table().leaves() {
+		if len(name) <= len(k.env())+2 && distance(name, k.env()) <= 2 {
+			return k.env()
+		}
 	}
-	return all
+	return ""
 }
 
 // checkAll is check for a value given as one text: lists have commas.

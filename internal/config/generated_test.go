@@ -27,5 +27,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-func TestSchemaFileIsCurrent(t *testing.T)    { golden(t, "../../docs/weir.schema.json", JSONSchema()) }
-func TestReferencePageIsCurrent(t *testing.T) { golden(t, "../../docs/config.md", Reference()) }
+func TestGeneratedSchemaIsCurrent(t *testing.T) {
+	golden(t, "../../docs/weir.schema.json", JSONSchema())
+}
+func TestGeneratedReferenceIsCurrent(t *testing.T) { golden(t, "../../docs/config.md", Reference()) }

@@ -76,7 +76,6 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 		list, _ := got["jobs"].([]any)
 		jobs = append(jobs, list...)
 		offset["jobs"] = len(jobs)
-		delete(got, "jobs")
 		for key, value := range got { // only one document has other keys
 			values[key] = value
 		}
@@ -98,9 +97,7 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 		}
 		add(o.File, data)
 	}
-	if jobs != nil {
-		values["jobs"] = jobs
-	}
+	values["jobs"] = jobs
 	return values, nil
 }
 

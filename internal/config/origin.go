@@ -8,6 +8,7 @@ import (
 // A Source says which of the four layers a value comes from. A later one wins.
 type Source int
 
+// The layers, from the weakest.
 const (
 	FromDefault Source = iota
 	FromFile

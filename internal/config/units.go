@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -38,13 +39,13 @@ var sizeUnits = []unit{
 func ParseDuration(text string) (Duration, error) {
 	week := unit{"w", int64(7 * 24 * time.Hour)}
 	n, err := parseUnits(text, append([]unit{week}, durationUnits...), true)
-	switch err {
-	case errNoUnit:
-		return 0, fmt.Errorf("%q has no unit; try %[1]sms, %[1]ss or %[1]sm", text)
-	case errRange:
-		return 0, fmt.Errorf("%q is longer than 292 years", text)
-	case nil:
+	switch {
+	case err == nil:
 		return Duration(n), nil
+	case errors.Is(err, errNoUnit):
+		return 0, fmt.Errorf("%q has no unit; try %[1]sms, %[1]ss or %[1]sm", text)
+	case errors.Is(err, errRange):
+		return 0, fmt.Errorf("%q is longer than 292 years", text)
 	}
 	return 0, fmt.Errorf("%q is no duration; write whole numbers with units, such as 500ms, 30s, 1m, 1h30m, 24h or 7d", text)
 }
@@ -53,25 +54,22 @@ func ParseDuration(text string) (Duration, error) {
 // TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000), in any case.
 func ParseSize(text string) (Size, error) {
 	n, err := parseUnits(text, sizeUnits, false)
-	switch err {
-	case errNoUnit:
-		return 0, fmt.Errorf("%q has no unit; try %[1]sMiB or %[1]sGiB", text)
-	case errRange:
-		return 0, fmt.Errorf("%q is more than 8388607TiB", text)
-	case nil:
+	switch {
+	case err == nil:
 		return Size(n), nil
+	case errors.Is(err, errNoUnit):
+		return 0, fmt.Errorf("%q has no unit; try %[1]sMiB or %[1]sGiB", text)
+	case errors.Is(err, errRange):
+		return 0, fmt.Errorf("%q is more than 8388607TiB", text)
 	}
 	return 0, fmt.Errorf("%q is no size; write a whole number with a unit, such as 64MiB or 1GiB", text)
 }
 
-type unitError string
-
-func (e unitError) Error() string { return string(e) }
-
-const (
-	errNoUnit = unitError("no unit")
-	errRange  = unitError("out of range")
-	errSyntax = unitError("syntax")
+// What parseUnits finds wrong; its callers word it for their kind.
+var (
+	errNoUnit = errors.New("no unit")
+	errRange  = errors.New("out of range")
+	errSyntax = errors.New("syntax")
 )
 
 // parseUnits adds up number-unit pairs; several only where many is set.
