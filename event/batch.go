@@ -13,10 +13,11 @@ type Record struct {
 	Value  []byte
 }
 
-// A Batch is what one Kafka record batch says about one partition: every
-// offset in [First, Next) is accounted for, and those without a Record are
-// gaps (control records, aborted transactions, compaction). Records are in
-// ascending offset order and lie in [First, Next). The slice is reused.
+// A Batch is what one Kafka record batch, or a piece of a large one, says
+// about one partition: every offset in [First, Next) is accounted for, and
+// those without a Record are gaps (control records, aborted transactions,
+// compaction). Records are in ascending offset order and lie in [First, Next).
+// The slice is reused.
 type Batch struct {
 	Partition   int32
 	First, Next int64
@@ -24,9 +25,9 @@ type Batch struct {
 }
 
 // A Part is one partition's share of one fetch response, still packed. It
-// travels from the fetcher to the worker that owns the partition, so that
-// checksums, decompression and the walk over the records cost that worker's
-// CPU and not the fetcher's.
+// travels from the fetcher, which has verified the checksums, to the worker
+// that owns the partition, so that decompression and the walk over the records
+// cost that worker's CPU and not the fetcher's.
 //
 // Unpack calls yield for every batch in offset order and stops at the first
 // error; the Batch and what it points to are valid during the call. Done must
