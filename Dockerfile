@@ -14,8 +14,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -tags static -trimpath -ldflags "-s -w" -o /out/weir ./cmd/weir
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
+    GOCACHE=/go/build CGO_ENABLED=0 go build -tags static -trimpath -ldflags "-s -w" -o /out/weir ./cmd/weir
 
 FROM scratch
 LABEL org.opencontainers.image.title="weir" \
