@@ -39,7 +39,7 @@ func (a *Activity) AddMany(vs []uint32) {
 // SetBit sets bit off to 0 or 1 and returns the bit that was there. Like
 // SETBIT it lengthens the bitmap even to set a 0.
 func (a *Activity) SetBit(off uint32, bit int) (old int) {
-	changed := false
+	var changed bool
 	if bit == 0 {
 		changed = a.ones.CheckedRemove(off)
 	} else {

@@ -3,6 +3,8 @@ package bitmap
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 const mbit = 1 << 20 / 8
@@ -39,4 +41,55 @@ func BenchmarkOr60x1Mbit(b *testing.B) {
 	for b.Loop() {
 		dst, _ = Op(dst, Or, src...)
 	}
+}
+
+// A pool's hot set: one page, 65,536 of a million users.
+func BenchmarkPoolAddHot(b *testing.B) {
+	var p Pool
+	p.Grow(1)
+	r := rand.New(rand.NewPCG(1, 2))
+	vals := make([]uint32, 1<<16)
+	for i := range vals {
+		vals[i] = r.Uint32N(1 << 20)
+	}
+	for i := 0; b.Loop(); i++ {
+		p.Add(0, vals[i%len(vals)])
+	}
+}
+
+func BenchmarkRoaringAddHot(b *testing.B) {
+	p := roaring.New()
+	r := rand.New(rand.NewPCG(1, 2))
+	vals := make([]uint32, 1<<16)
+	for i := range vals {
+		vals[i] = r.Uint32N(1 << 20)
+	}
+	for i := 0; b.Loop(); i++ {
+		p.Add(vals[i%len(vals)])
+	}
+}
+
+// A million sets of about ten members each, in batches.
+func BenchmarkPoolAddBatch1MSets(b *testing.B) {
+	const n = 1_000_000
+	var p Pool
+	p.Grow(n)
+	r := rand.New(rand.NewPCG(1, 2))
+	idx, vals := make([]uint32, 1<<22), make([]uint32, 1<<22)
+	for i := range idx {
+		idx[i] = r.Uint32N(n)
+		vals[i] = idx[i]*7919 + r.Uint32N(10)
+	}
+	for at := 0; at < len(idx); at += 1024 {
+		p.AddBatch(idx[at:at+1024], vals[at:at+1024])
+	}
+	i := 0
+	for b.Loop() {
+		if i%1024 == 0 {
+			at := i % len(idx)
+			p.AddBatch(idx[at:at+1024], vals[at:at+1024])
+		}
+		i++
+	}
+	b.ReportMetric(float64(p.Bytes())/n, "B/set")
 }

@@ -2,7 +2,6 @@ package bitmap
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -31,6 +30,8 @@ type Pool struct {
 	spare []uint32 // names of sets not in use
 	box   boxes
 
+	touched uint32 // see touch
+
 	chunks []groupbitmap.Chunk // scratch of AppendClickHouse
 	low    []uint16
 }
@@ -39,7 +40,7 @@ type Pool struct {
 var smallRuns = [...]int{4, 8, 16, groupbitmap.SmallMax}
 
 // An entry is one set. For n = 1 ref is the value; up to SmallMax it names a
-// run of small[form]; with form formSet it names a set, and n is not used.
+// run of small[form]; with form formSet it names a set, and n is 0.
 type entry struct {
 	ref  uint32
 	n    uint8
@@ -81,10 +82,7 @@ func (p *Pool) Bytes() int {
 	for i := range p.small {
 		n += p.small[i].Bytes()
 	}
-	for _, s := range p.sets {
-		n += s.bytes()
-	}
-	return n
+	return n + len(p.sets)*int(unsafe.Sizeof(set{}))
 }
 
 // Add puts v into set i.
@@ -116,12 +114,44 @@ func (p *Pool) Add(i, v uint32) {
 }
 
 // AddBatch puts vals[k] into set idx[k], for every k. The slices have the
-// same length. It is faster than as many Adds when the sets are many.
+// same length. It is faster than as many Adds when the sets are more than the
+// caches hold: it first touches the memory of a block of adds, one after
+// another without waiting, and then adds.
 func (p *Pool) AddBatch(idx, vals []uint32) {
 	vals = vals[:len(idx)]
-	for k, i := range idx {
-		p.Add(i, vals[k])
+	if len(p.ents) < touchFrom {
+		for k, i := range idx {
+			p.Add(i, vals[k])
+		}
+		return
 	}
+	for len(idx) > 0 {
+		n := min(touchBlock, len(idx))
+		p.touched += p.touch(idx[:n])
+		for k, i := range idx[:n] {
+			p.Add(i, vals[k])
+		}
+		idx, vals = idx[n:], vals[n:]
+	}
+}
+
+const (
+	touchBlock = 64      // adds whose memory is asked for at once
+	touchFrom  = 1 << 14 // sets; fewer are in the caches anyway
+)
+
+// touch reads the entry and the first member of each set. The sum keeps the
+// compiler from leaving the reads out.
+func (p *Pool) touch(idx []uint32) (sum uint32) {
+	for _, i := range idx {
+		sum += uint32(p.ents[i].n)
+	}
+	for _, i := range idx {
+		if e := &p.ents[i]; e.n > 1 {
+			sum += p.small[e.form&3].Run(e.ref)[0]
+		}
+	}
+	return sum
 }
 
 // spill moves a single value and a second one into the first small run.
@@ -278,6 +308,3 @@ func (p *Pool) MergeClickHouse(i uint32, state []byte) error {
 // hash16 spreads a number over 32 bits (Knuth's multiplicative hash); tables
 // take their index from the top.
 func hash16(v uint32) uint32 { return v * 2654435769 }
-
-// log2 of a power of two.
-func log2(n int) int { return bits.Len(uint(n)) - 1 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"weir/sketches/sketchtest"
 )
 
 // pools and their naive twin: a Go map per index.
@@ -127,4 +129,61 @@ func stateByRoaring(ascending []uint32) []byte {
 		out = append(out, byte(n)|128)
 	}
 	return append(out, body...)
+}
+
+func TestPoolLaws(t *testing.T) {
+	for name, bits := range map[string]uint{"wide": 32, "close": 13} {
+		t.Run(name, func(t *testing.T) {
+			sketchtest.Laws(t, sketchtest.Join[*Pool]{
+				New:   func() *Pool { p := new(Pool); p.Grow(1); return p },
+				Add:   func(p *Pool, id uint64) { p.Add(0, uint32(id)) },
+				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },
+				Bytes: func(p *Pool) []byte { return p.AppendClickHouse(nil, 0) },
+				Count: func(p *Pool) uint64 { return p.Count(0) },
+				ID:    func(x uint64) uint64 { return x & (1<<bits - 1) },
+				Sizes: []int{0, 1, 2, 4, 5, 32, 33, 700, 5000},
+			})
+		})
+	}
+}
+
+// TestBatchIsAdds fills many sets, enough for the batch to touch ahead, both
+// ways.
+func TestBatchIsAdds(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	const n = touchFrom + 100
+	var p, q Pool
+	p.Grow(n)
+	q.Grow(n)
+	for range 60 {
+		idx, vals := make([]uint32, r.IntN(3000)), make([]uint32, 3000)
+		for k := range idx {
+			idx[k], vals[k] = r.Uint32N(n), r.Uint32N(100)
+			if r.IntN(2) == 0 {
+				idx[k], vals[k] = r.Uint32N(5), r.Uint32()
+			}
+			p.Add(idx[k], vals[k])
+		}
+		q.AddBatch(idx, vals)
+	}
+	for i := range uint32(n) {
+		if !bytes.Equal(p.AppendClickHouse(nil, i), q.AppendClickHouse(nil, i)) {
+			t.Fatalf("set %d differs", i)
+		}
+	}
+}
+
+func TestAddAllocatesNothing(t *testing.T) {
+	var p Pool
+	fill := func() {
+		p.Reset()
+		p.Grow(100)
+		for v := range uint32(20_000) {
+			p.Add(v%100, v*7)
+		}
+	}
+	fill()
+	if got := testing.AllocsPerRun(5, fill); got > 0 {
+		t.Errorf("%v allocations to fill a pool again", got)
+	}
 }

@@ -13,9 +13,10 @@ import (
 // A set is the last form of a pool's set: chunks by the upper half of the
 // values, found through a small hash table.
 type set struct {
-	n    int
-	dir  []uint32 // open addressing by upper half: number of the chunk + 1, 0 = free
-	have []chunk
+	n     int
+	dir   []uint32 // open addressing by upper half: number of the chunk + 1, 0 = free
+	shift uint8    // 32 - log2(len(dir)): brings a hash to an index of dir
+	have  []chunk
 }
 
 // A chunk holds the lower halves of the values with one upper half.
@@ -35,9 +36,11 @@ type chunk struct {
 // slots of 2 bytes a table would be as large as the bitmap.
 const (
 	chunkWords = 10
-	tableMin   = 4
+	tableMin   = 1 << tableBits
+	tableBits  = 2
 	tableMax   = tableMin << (chunkWords - 1) * 3 / 4
 	wordsLen   = 1 << 16 / 64
+	dirMin     = 8
 )
 
 // boxes is where the chunks of a pool's sets live.
@@ -45,6 +48,7 @@ type boxes struct {
 	made   bool
 	tables [chunkWords]slab.Slab[uint16]
 	words  slab.Slab[uint64]
+	lists  int // bytes of all sets' dir and have
 }
 
 func (b *boxes) init() {
@@ -63,7 +67,7 @@ func (b *boxes) reset() {
 }
 
 func (b *boxes) bytes() int {
-	n := b.words.Bytes()
+	n := b.words.Bytes() + b.lists
 	for i := range b.tables {
 		n += b.tables[i].Bytes()
 	}
@@ -75,18 +79,14 @@ func (s *set) reset() {
 	s.n, s.have = 0, s.have[:0]
 }
 
-func (s *set) bytes() int {
-	return int(unsafe.Sizeof(*s)) + 4*cap(s.dir) + cap(s.have)*int(unsafe.Sizeof(chunk{}))
-}
-
 // find returns the chunk of an upper half, or nil.
 func (s *set) find(key uint16) *chunk {
 	if len(s.dir) == 0 {
 		return nil
 	}
 	mask := uint32(len(s.dir) - 1)
-	for at := hash16(uint32(key)) >> (32 - log2(len(s.dir))); ; at = (at + 1) & mask {
-		c := s.dir[at]
+	for at := hash16(uint32(key)) >> (s.shift & 31); ; at++ {
+		c := s.dir[at&mask]
 		if c == 0 {
 			return nil
 		}
@@ -101,25 +101,28 @@ func (s *set) need(b *boxes, key uint16) *chunk {
 	if c := s.find(key); c != nil {
 		return c
 	}
+	held := 4*cap(s.dir) + cap(s.have)*int(unsafe.Sizeof(chunk{}))
 	if 2*(len(s.have)+1) > len(s.dir) {
-		s.dir = make([]uint32, max(8, 2*len(s.dir)))
+		s.dir = make([]uint32, max(dirMin, 2*len(s.dir)))
+		s.shift = uint8(32 - bits.TrailingZeros(uint(len(s.dir))))
 		for i := range s.have {
 			s.point(s.have[i].key, uint32(i+1))
 		}
 	}
 	s.have = append(s.have, chunk{key: key, ref: b.tables[0].Alloc()})
 	s.point(key, uint32(len(s.have)))
+	b.lists += 4*cap(s.dir) + cap(s.have)*int(unsafe.Sizeof(chunk{})) - held
 	return &s.have[len(s.have)-1]
 }
 
 // point enters a chunk into the directory, which has room.
 func (s *set) point(key uint16, c uint32) {
 	mask := uint32(len(s.dir) - 1)
-	at := hash16(uint32(key)) >> (32 - log2(len(s.dir)))
-	for s.dir[at] != 0 {
-		at = (at + 1) & mask
+	at := hash16(uint32(key)) >> s.shift
+	for s.dir[at&mask] != 0 {
+		at++
 	}
-	s.dir[at] = c
+	s.dir[at&mask] = c
 }
 
 func (s *set) add(b *boxes, v uint32) {
@@ -154,7 +157,7 @@ func (c *chunk) add(b *boxes, v uint16) bool {
 		return true
 	}
 	t := b.tables[c.form].Run(c.ref)
-	at, found := probe(t, v)
+	at, found := probe(t, c.form, v)
 	if found {
 		return false
 	}
@@ -166,10 +169,10 @@ func (c *chunk) add(b *boxes, v uint16) bool {
 	return true
 }
 
-// probe finds v in a table, or the free slot where it belongs.
-func probe(t []uint16, v uint16) (at uint32, found bool) {
+// probe finds v in a table of a form, or the free slot where it belongs.
+func probe(t []uint16, form uint8, v uint16) (at uint32, found bool) {
 	mask := uint32(len(t) - 1)
-	at = hash16(uint32(v)) >> (32 - log2(len(t)))
+	at = hash16(uint32(v)) >> ((32 - tableBits - form) & 31)
 	for {
 		switch t[at&mask] {
 		case v:
@@ -188,7 +191,7 @@ func (c *chunk) has(b *boxes, v uint16) bool {
 	case v == 0:
 		return c.zero
 	}
-	_, found := probe(b.tables[c.form].Run(c.ref), v)
+	_, found := probe(b.tables[c.form].Run(c.ref), c.form, v)
 	return found
 }
 
@@ -210,7 +213,7 @@ func (c *chunk) widen(b *boxes) {
 		to := b.tables[c.form].Run(c.ref)
 		for _, v := range from {
 			if v != 0 {
-				at, _ := probe(to, v)
+				at, _ := probe(to, c.form, v)
 				to[at] = v
 			}
 		}

@@ -26,6 +26,8 @@ type Pool struct {
 	tables []slab.Slab[uint64] // runs of 2 << form hashes
 	words  slab.Slab[uint64]
 
+	touched uint64 // see touch
+
 	scratch []uint64 // a filter of zeros between two calls of AppendClickHouse
 	posns   []uint32
 	chunks  []groupbitmap.Chunk
@@ -129,12 +131,50 @@ func (p *Pool) Add(i uint32, h uint64) {
 }
 
 // AddBatch puts the item of hashes[k] into filter idx[k], for every k. The
-// slices have the same length.
+// slices have the same length. It is faster than as many Adds when the filters
+// are more than the caches hold: it first touches the memory of a block of
+// adds, one after another without waiting, and then adds.
 func (p *Pool) AddBatch(idx []uint32, hashes []uint64) {
 	hashes = hashes[:len(idx)]
-	for k, i := range idx {
-		p.Add(i, hashes[k])
+	if p.Bytes() < touchFrom {
+		for k, i := range idx {
+			p.Add(i, hashes[k])
+		}
+		return
 	}
+	for len(idx) > 0 {
+		n := min(touchBlock, len(idx))
+		p.touched += p.touch(idx[:n], hashes)
+		for k, i := range idx[:n] {
+			p.Add(i, hashes[k])
+		}
+		idx, hashes = idx[n:], hashes[n:]
+	}
+}
+
+const (
+	touchBlock = 64      // adds whose memory is asked for at once
+	touchFrom  = 1 << 20 // bytes; less is in the caches anyway
+)
+
+// touch reads the entry of each filter and the word that the hash will come
+// to. The sum keeps the compiler from leaving the reads out.
+func (p *Pool) touch(idx []uint32, hashes []uint64) (sum uint64) {
+	for _, i := range idx {
+		sum += uint64(p.ents[i].n)
+	}
+	for k, i := range idx {
+		e := &p.ents[i]
+		switch {
+		case e.n == 0:
+		case p.dense(e):
+			sum += p.words.Run(e.ref)[block(hashes[k], p.blocks)*blockWords]
+		default:
+			run := p.tables[e.form].Run(e.ref)
+			sum += run[hashes[k]&uint64(len(run)-1)]
+		}
+	}
+	return sum
 }
 
 func (p *Pool) dense(e *entry) bool { return int(e.form) == len(p.tables) }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"weir/sketches/sketchtest"
 )
 
 // TestPoolAgainstFilters holds a pool's filters, in whatever form they are,
@@ -114,5 +116,63 @@ func TestPoolIsSparseFirst(t *testing.T) {
 	}
 	if got, full := p.Bytes(), 1000*int(p.Bits()/8); got > full/500 {
 		t.Errorf("1000 filters of 10 items take %d bytes, as bits they would take %d", got, full)
+	}
+}
+
+func TestPoolLaws(t *testing.T) {
+	for name, capacity := range map[string]int{"small": 10, "dense": 3000, "sparse": 200_000} {
+		t.Run(name, func(t *testing.T) {
+			sketchtest.Laws(t, sketchtest.Join[*Pool]{
+				New:   func() *Pool { p := NewPool(capacity, 0.01); p.Grow(1); return p },
+				Add:   func(p *Pool, id uint64) { p.Add(0, id) },
+				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },
+				Bytes: func(p *Pool) []byte { return p.AppendClickHouse(nil, 0) },
+				Sizes: []int{0, 1, 2, 3, 8, 9, 100, 2000},
+			})
+		})
+	}
+}
+
+// TestBatchIsAdds fills many filters, enough for the batch to touch ahead,
+// both ways.
+func TestBatchIsAdds(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	const n = 20_000
+	p, q := NewPool(500, 0.01), NewPool(500, 0.01)
+	p.Grow(n)
+	q.Grow(n)
+	for range 150 {
+		idx, hashes := make([]uint32, r.IntN(3000)), make([]uint64, 3000)
+		for k := range idx {
+			idx[k], hashes[k] = r.Uint32N(n), r.Uint64()
+			if r.IntN(2) == 0 {
+				idx[k] = r.Uint32N(5)
+			}
+			p.Add(idx[k], hashes[k])
+		}
+		q.AddBatch(idx, hashes)
+	}
+	if q.Bytes() < touchFrom {
+		t.Fatalf("only %d bytes: nothing was touched ahead", q.Bytes())
+	}
+	for i := range uint32(n) {
+		if !bytes.Equal(p.AppendClickHouse(nil, i), q.AppendClickHouse(nil, i)) {
+			t.Fatalf("filter %d differs", i)
+		}
+	}
+}
+
+func TestAddAllocatesNothing(t *testing.T) {
+	p := NewPool(1000, 0.01)
+	fill := func() {
+		p.Reset()
+		p.Grow(100)
+		for h := range uint64(20_000) {
+			p.Add(uint32(h%100), h*0x9e3779b97f4a7c15)
+		}
+	}
+	fill()
+	if got := testing.AllocsPerRun(5, fill); got > 0 {
+		t.Errorf("%v allocations to fill a pool again", got)
 	}
 }

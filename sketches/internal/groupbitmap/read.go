@@ -117,12 +117,11 @@ func walkRoaring(b []byte, yield func(Part) bool) error {
 		if len(b) < 4 {
 			return bad("no number of containers")
 		}
-		if count := le.Uint32(b); count > 1<<16 {
+		count := le.Uint32(b)
+		if count > 1<<16 {
 			return bad("%d containers", count)
-		} else {
-			n = int(count)
 		}
-		b = b[4:]
+		n, b = int(count), b[4:]
 	case cookie&0xffff == cookieRuns:
 		n = int(cookie>>16) + 1
 		size := (n + 7) / 8
