@@ -1,0 +1,266 @@
+// Package redislock is the lease of package locks over a server that speaks
+// the Redis protocol, for processes that share one.
+//
+//	l := redislock.New(client)
+//	err := l.Do(ctx, "rollup", "worker-1", 30*time.Second,
+//		func(ctx context.Context, lease redislock.Lease) error { … })
+//
+// # What the server holds
+//
+// Under the lock's name, a token that expires (SET name token NX PX ttl), as
+// every such client has it, so it excludes those, too. Under {name}:fence, a
+// counter that never expires: every attempt to acquire counts it up in the
+// same transaction, and the attempt that succeeds has its fencing number. The
+// holds of a re-entrant lease are counted here, in the process.
+//
+// # What it promises
+//
+// One holder at a time, as long as the server keeps its data and its clock
+// and this machine's run equally fast. A server that fails over to a replica
+// which has not seen the last writes can give a lock twice, and count a
+// fencing number twice. Where that matters, the lock is a way to save work,
+// not to be right.
+//
+// A Lease counts from before the command was sent, so it ends here no later
+// than there. An Acquire that fails on the network may have taken the lock;
+// it is then free after its time to live.
+package redislock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"weir/locks"
+)
+
+// The two well-known scripts, compare and delete and compare and extend. They
+// are sent as text (EVAL), so that a server without an interpreter can know
+// them.
+const (
+	ReleaseScript = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
+	ExtendScript  = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
+)
+
+// A Lease is a lock in the hands of its holder.
+type Lease struct {
+	Name    string
+	Owner   string
+	Fence   uint64    // greater than that of any earlier lease of this name
+	Holds   int       // how often the owner has acquired it and not released it
+	Expires time.Time // on this machine's monotonic clock
+}
+
+// Locks is the locks of one server, as one process holds them. It is safe for
+// concurrent use; goroutines that name the same owner share its leases.
+type Locks struct {
+	client redis.UniversalClient
+
+	// One command at a time: a release must not overtake the acquisition that
+	// follows it, nor two acquisitions of one owner both find the lock free.
+	mu   sync.Mutex
+	held map[holder]*hold
+}
+
+type holder struct{ name, owner string }
+
+type hold struct {
+	Lease
+	token string
+}
+
+// New returns the locks of the server that client talks to. The client stays
+// the caller's to close.
+func New(client redis.UniversalClient) *Locks {
+	return &Locks{client: client, held: make(map[holder]*hold)}
+}
+
+// Acquire takes the lock called name for owner, for ttl (at least a
+// millisecond; fractions of one are dropped).
+//
+// If the owner holds it already through l, it is the same lease, held once
+// more, and lasts at least ttl. If anybody else holds it, the error is
+// locks.ErrHeld. Any other error is the network's or the server's.
+func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Duration) (Lease, error) {
+	if ttl < time.Millisecond {
+		return Lease{}, locks.ErrTTL
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := holder{name, owner}
+	if h := l.held[key]; h != nil {
+		switch err := l.extend(ctx, h, max(ttl, time.Until(h.Expires))); {
+		case err == nil:
+			h.Holds++
+			return h.Lease, nil
+		case !errors.Is(err, locks.ErrNotHeld):
+			return Lease{}, err
+		}
+		delete(l.held, key) // lost; it may be free again
+	}
+
+	h := &hold{Lease{Name: name, Owner: owner, Holds: 1, Expires: time.Now().Add(ttl)}, owner + ":" + rand.Text()}
+	var fence *redis.IntCmd
+	var token *redis.StringCmd
+	// The reply to SET is not looked at. If a network error makes the client
+	// send all this again, the second SET finds the first one's token; GET
+	// says whose lock it is either way, and INCR gives a number as good as the
+	// first one's.
+	_, err := l.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.SetNX(ctx, name, h.token, ttl.Truncate(time.Millisecond))
+		fence = p.Incr(ctx, fenceKey(name))
+		token = p.Get(ctx, name)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Lease{}, fmt.Errorf("redislock: acquire %s: %w", name, err)
+	}
+	if token.Val() != h.token {
+		return Lease{}, locks.ErrHeld
+	}
+	h.Fence = uint64(fence.Val())
+	l.held[key] = h
+	return h.Lease, nil
+}
+
+// fenceKey is in the same slot of a cluster as the lock, unless the name has
+// braces of its own.
+func fenceKey(name string) string { return "{" + name + "}:fence" }
+
+// Release gives one hold of a lease back and returns how many are left; with
+// the last one the lock is free. The error is locks.ErrNotHeld if the lease
+// has ended. After another error, the hold is given back here, and the lock is
+// free at the end of its lease at the latest.
+func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, err := l.find(lease)
+	if err != nil {
+		return 0, err
+	}
+	if h.Holds > 1 {
+		if !time.Now().Before(h.Expires) {
+			delete(l.held, holder{h.Name, h.Owner})
+			return 0, locks.ErrNotHeld
+		}
+		h.Holds--
+		return h.Holds, nil
+	}
+	delete(l.held, holder{h.Name, h.Owner})
+	n, err := l.client.Eval(ctx, ReleaseScript, []string{h.Name}, h.token).Int()
+	if err != nil {
+		return 0, fmt.Errorf("redislock: release %s: %w", h.Name, err)
+	}
+	if n == 0 {
+		return 0, locks.ErrNotHeld
+	}
+	return 0, nil
+}
+
+// Extend makes a lease last for ttl from now, which may also be shorter than
+// it would have. The error is locks.ErrNotHeld if it has ended.
+func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
+	if ttl < time.Millisecond {
+		return Lease{}, locks.ErrTTL
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, err := l.find(lease)
+	if err != nil {
+		return Lease{}, err
+	}
+	if err := l.extend(ctx, h, ttl); err != nil {
+		if errors.Is(err, locks.ErrNotHeld) {
+			delete(l.held, holder{h.Name, h.Owner})
+		}
+		return Lease{}, err
+	}
+	return h.Lease, nil
+}
+
+// find returns what is known of a lease, if it is the one its owner has.
+func (l *Locks) find(lease Lease) (*hold, error) {
+	h := l.held[holder{lease.Name, lease.Owner}]
+	if h == nil || h.Fence != lease.Fence {
+		return nil, locks.ErrNotHeld
+	}
+	return h, nil
+}
+
+func (l *Locks) extend(ctx context.Context, h *hold, ttl time.Duration) error {
+	expires := time.Now().Add(ttl)
+	n, err := l.client.Eval(ctx, ExtendScript, []string{h.Name}, h.token, ttl.Milliseconds()).Int()
+	if err != nil {
+		return fmt.Errorf("redislock: extend %s: %w", h.Name, err)
+	}
+	if n == 0 {
+		return locks.ErrNotHeld
+	}
+	h.Expires = expires
+	return nil
+}
+
+// Do runs f while it holds the lock, if it can have it at once; the error is
+// locks.ErrHeld if not. The lease is extended every third of ttl. When it has
+// ended, or turns out to be lost, f's context is cancelled with the reason as
+// its cause, and Do returns that when f has returned; otherwise it returns
+// f's error.
+func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f func(context.Context, Lease) error) error {
+	lease, err := l.Acquire(ctx, name, owner, ttl)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.keep(inner, cancel, lease, ttl)
+	}()
+	err = f(inner, lease)
+	lost := context.Cause(inner)
+	if ctx.Err() != nil {
+		lost = nil // the caller's own doing
+	}
+	cancel(nil)
+	<-done
+
+	// The lock is given back even if the caller has had enough.
+	back, stop := context.WithTimeout(context.WithoutCancel(ctx), ttl)
+	defer stop()
+	_, releaseErr := l.Release(back, lease)
+	switch {
+	case lost != nil:
+		return lost
+	case err == nil && errors.Is(releaseErr, locks.ErrNotHeld):
+		return releaseErr // it ended under f, and nobody had noticed
+	}
+	return err
+}
+
+// keep extends a lease until ctx is done, and cancels it when the lease ends:
+// by a timer, because a network call may take longer than the lease lasts.
+func (l *Locks) keep(ctx context.Context, cancel context.CancelCauseFunc, lease Lease, ttl time.Duration) {
+	end := time.AfterFunc(time.Until(lease.Expires), func() { cancel(locks.ErrNotHeld) })
+	defer end.Stop()
+	tick := time.NewTicker(ttl / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// Other errors may pass; the timer knows how long to hope.
+		switch extended, err := l.Extend(ctx, lease, ttl); {
+		case err == nil:
+			end.Reset(time.Until(extended.Expires))
+		case errors.Is(err, locks.ErrNotHeld):
+			cancel(err)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"weir/internal/redistest"
+	"weir/locks"
+	"weir/locks/locktest"
+)
+
+// view adapts one process's Locks to the suite.
+type view struct {
+	l *Locks
+	t *testing.T
+}
+
+func plain(l Lease) locktest.Lease {
+	return locktest.Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence, Holds: l.Holds}
+}
+
+func (v view) Acquire(name, owner string, ttl time.Duration) (locktest.Lease, error) {
+	l, err := v.l.Acquire(v.t.Context(), name, owner, ttl)
+	return plain(l), err
+}
+
+func (v view) Release(l locktest.Lease) (int, error) {
+	return v.l.Release(v.t.Context(), Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence})
+}
+
+func (v view) Extend(l locktest.Lease, ttl time.Duration) (locktest.Lease, error) {
+	got, err := v.l.Extend(v.t.Context(), Lease{Name: l.Name, Owner: l.Owner, Fence: l.Fence}, ttl)
+	return plain(got), err
+}
+
+func connect(t testing.TB, srv *redistest.Server) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: srv.Addr})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestConformance(t *testing.T) {
+	locktest.Run(t, func(t *testing.T) locktest.Pair {
+		srv := redistest.Start(t)
+		return locktest.Pair{
+			A:    view{New(connect(t, srv)), t},
+			B:    view{New(connect(t, srv)), t},
+			Wait: time.Sleep,
+		}
+	})
+}
+
+// TestBytes: the lock is what other clients make of SET NX PX, and theirs are
+// respected.
+func TestBytes(t *testing.T) {
+	srv := redistest.Start(t)
+	l := New(connect(t, srv))
+	ctx := t.Context()
+
+	srv.Do(t, "SET", "x", "somebody", "NX", "PX", 60000)
+	if lease, err := l.Acquire(ctx, "x", "ann", time.Minute); !errors.Is(err, locks.ErrHeld) {
+		t.Fatalf("acquired somebody's lock: %+v, %v", lease, err)
+	}
+	srv.Do(t, "DEL", "x")
+	lease, err := l.Acquire(ctx, "x", "ann", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Fence != 2 {
+		t.Errorf("fence %d after one attempt, want 2", lease.Fence)
+	}
+	if ttl := srv.Do(t, "PTTL", "x").(int64); ttl < 50_000 || ttl > 60_000 {
+		t.Errorf("PTTL = %d", ttl)
+	}
+	if got := srv.Do(t, "SET", "x", "somebody", "NX", "PX", 60000); got != nil {
+		t.Errorf("SET NX over a lease = %v", got)
+	}
+	if got := srv.Do(t, "TTL", "{x}:fence"); got != int64(-1) {
+		t.Errorf("TTL of the fence = %v, want none", got)
+	}
+	srv.Do(t, "SET", "x", "somebody")
+	if _, err := l.Release(ctx, lease); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released over somebody's token: %v", err)
+	}
+	if got := srv.Do(t, "GET", "x"); got != "somebody" {
+		t.Errorf("the token is %v", got)
+	}
+}
+
+// TestContention: many goroutines in several processes' stead, some of which
+// sleep past the end of their leases. What a linearizable lock with fencing
+// allows is checked on the history: fences are unique and grow in the order of
+// acquisition, and a lease is not acquired while another surely stands.
+func TestContention(t *testing.T) {
+	srv := redistest.Start(t)
+	type span struct {
+		fence              uint64
+		sent, given, until time.Time // until: released, or the end of the lease
+	}
+	var mu sync.Mutex
+	var history []span
+	var wg sync.WaitGroup
+	stop := time.Now().Add(1500 * time.Millisecond)
+	for i := range 6 {
+		l := New(connect(t, srv))
+		wg.Go(func() {
+			ctx := context.Background()
+			owner := fmt.Sprint("owner", i)
+			for round := 0; time.Now().Before(stop); round++ {
+				sent := time.Now()
+				lease, err := l.Acquire(ctx, "x", owner, 30*time.Millisecond)
+				if errors.Is(err, locks.ErrHeld) {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				s := span{lease.Fence, sent, time.Now(), lease.Expires}
+				if round%5 == i%5 {
+					time.Sleep(40 * time.Millisecond) // too long
+				} else {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					before := time.Now()
+					if _, err := l.Release(ctx, lease); err == nil {
+						s.until = before
+					} else if !errors.Is(err, locks.ErrNotHeld) {
+						t.Error(err)
+						return
+					}
+				}
+				mu.Lock()
+				history = append(history, s)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(history, func(a, b span) int { return a.given.Compare(b.given) })
+	for i, a := range history {
+		for _, b := range history[i+1:] {
+			if a.fence == b.fence {
+				t.Fatalf("fence %d twice", a.fence)
+			}
+			// a was given before b was asked for.
+			if a.given.Before(b.sent) && a.fence > b.fence {
+				t.Fatalf("fence %d after %d", b.fence, a.fence)
+			}
+			// b was given while a stood: a's end was still to come.
+			if b.given.Before(a.until) && a.given.Before(b.sent) {
+				t.Fatalf("lease %d was given %v before the end of %d", b.fence, a.until.Sub(b.given), a.fence)
+			}
+		}
+	}
+	if len(history) < 20 {
+		t.Errorf("only %d leases in all", len(history))
+	}
+}
+
+// TestLostAnswer: an answer that is lost makes the client send again. The
+// second attempt finds the lock taken by the first, and has it all the same.
+func TestLostAnswer(t *testing.T) {
+	srv := redistest.Start(t)
+	c := connect(t, srv)
+	c.AddHook(&loseOnce{})
+	l := New(c)
+	lease, err := l.Acquire(t.Context(), "x", "ann", time.Minute)
+	if err != nil || lease.Fence != 2 {
+		t.Fatalf("%+v, %v, want the second attempt's lease", lease, err)
+	}
+	if _, err := New(connect(t, srv)).Acquire(t.Context(), "x", "bob", time.Minute); !errors.Is(err, locks.ErrHeld) {
+		t.Fatalf("bob: %v", err)
+	}
+	if _, err := l.Release(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loseOnce runs the first pipeline twice, as a client does that has not read
+// the first answer.
+type loseOnce struct{ done bool }
+
+func (h *loseOnce) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *loseOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *loseOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !h.done {
+			h.done = true
+			if err := next(ctx, cmds); err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func TestDo(t *testing.T) {
+	srv := redistest.Start(t)
+	a, b := New(connect(t, srv)), New(connect(t, srv))
+	ctx := t.Context()
+	const ttl = time.Second
+
+	// Longer than the lease, which is kept meanwhile.
+	err := a.Do(ctx, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
+		for range 10 {
+			time.Sleep(150 * time.Millisecond)
+			if err := b.Do(ctx, "x", "bob", ttl, func(context.Context, Lease) error { return nil }); !errors.Is(err, locks.ErrHeld) {
+				t.Errorf("bob, while ann does: %v", err)
+			}
+		}
+		return inner.Err()
+	})
+	if err != nil {
+		t.Errorf("ann: %v", err)
+	}
+	if got := srv.Do(t, "EXISTS", "x"); got != int64(0) {
+		t.Error("the lock is not given back")
+	}
+
+	// f's error comes through.
+	boom := errors.New("boom")
+	if err := a.Do(ctx, "x", "ann", ttl, func(context.Context, Lease) error { return boom }); !errors.Is(err, boom) {
+		t.Errorf("Do = %v, want f's error", err)
+	}
+
+	// Somebody takes the lock away.
+	err = a.Do(ctx, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
+		srv.Do(t, "SET", "x", "thief")
+		select {
+		case <-inner.Done():
+			return context.Cause(inner)
+		case <-time.After(5 * time.Second):
+			return errors.New("nobody noticed")
+		}
+	})
+	if !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("robbed: %v, want ErrNotHeld", err)
+	}
+	srv.Do(t, "DEL", "x")
+
+	// The caller gives up: f sees it, and the lock is given back.
+	giving, up := context.WithCancel(ctx)
+	err = a.Do(giving, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
+		up()
+		<-inner.Done()
+		return inner.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	if got := srv.Do(t, "EXISTS", "x"); got != int64(0) {
+		t.Error("the lock is not given back after giving up")
+	}
+}
+
+// TestServerGone: without the server, f is told before the lease ends.
+func TestServerGone(t *testing.T) {
+	srv := redistest.Start(t)
+	c := redis.NewClient(&redis.Options{Addr: srv.Addr, MaxRetries: -1, DialerRetries: 1})
+	defer c.Close()
+	l := New(c)
+	const ttl = time.Second
+	err := l.Do(t.Context(), "x", "ann", ttl, func(inner context.Context, lease Lease) error {
+		srv.Stop()
+		select {
+		case <-inner.Done():
+		case <-time.After(10 * time.Second):
+			t.Error("nobody noticed")
+		}
+		if late := time.Since(lease.Expires); late > ttl {
+			t.Errorf("f is told %v after the end of its lease", late)
+		}
+		return nil
+	})
+	if err == nil {
+		t.Error("Do without a server has no error")
+	}
+	if _, err := l.Acquire(t.Context(), "x", "ann", ttl); err == nil || errors.Is(err, locks.ErrHeld) {
+		t.Errorf("Acquire without a server: %v", err)
+	}
+}
