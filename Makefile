@@ -9,7 +9,7 @@ VULN  := $(CACHE)/bin/govulncheck-1.8.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim e2e bench docs engine kafka redis tools ci clean
+.PHONY: help run build test lint race fuzz sim e2e bench docs engine kafka pyclient redis tools ci clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -42,10 +42,13 @@ engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
 kafka: ## fetch the Kafka broker's jars once
 	@internal/kafkatest/kafka.sh jars
 
+pyclient: ## install ClickHouse's Python client once, for the engine's test
+	@internal/local/pyclient.sh
+
 redis: ## install redis-server and redis-tools where they are missing
 	@internal/redistest/install.sh
 
-tools: engine kafka redis
+tools: engine kafka pyclient redis
 
 docs: ## write the generated documents anew
 	go test ./internal/config -run Generated -update

@@ -202,6 +202,8 @@ func (r *result) bytes() []byte {
 	return unsafe.Slice((*byte)(r.lib.buffer(r.handle)), int(n))
 }
 
+func (r *result) empty() bool { return r.lib.length(r.handle) == 0 }
+
 func (r *result) err() error {
 	if text := r.lib.failure(r.handle); text != "" {
 		return newException(text)

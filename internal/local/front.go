@@ -170,7 +170,11 @@ func (f *front) serve(ctx context.Context, q *request, out *response) error {
 		return err
 	}
 	defer res.free()
-	out.head(format, f.timezone, res.stats(), time.Since(start))
+	took := time.Since(start)
+	if res.empty() && (q.inline || !q.reads(s)) {
+		format = "" // clients tell an empty result from none by the header
+	}
+	out.head(format, f.timezone, res.stats(), took)
 	out.whole(res.bytes())
 	return nil
 }

@@ -81,13 +81,16 @@ var contentTypes = map[string]string{
 	"Arrow": "application/octet-stream", "ArrowStream": "application/octet-stream", "ORC": "application/octet-stream",
 }
 
-// head sets the headers of a good answer.
+// head sets the headers of a good answer; format is empty for a statement that
+// has no result.
 func (o *response) head(format, timezone string, st stats, took time.Duration) {
 	h := o.w.Header()
 	if t, ok := contentTypes[format]; ok {
 		h.Set("Content-Type", t)
 	}
-	h.Set("X-ClickHouse-Format", format)
+	if format != "" {
+		h.Set("X-ClickHouse-Format", format)
+	}
 	h.Set("X-ClickHouse-Timezone", timezone)
 	// The numbers are strings, as ClickHouse writes them.
 	h.Set("X-ClickHouse-Summary", fmt.Sprintf(

@@ -27,6 +27,11 @@ func (q *request) streams(s *session, format string) bool {
 	if w := firstWord(q.sql); w != "SELECT" && w != "WITH" {
 		return false
 	}
+	return q.reads(s)
+}
+
+// reads says whether the statement only reads, and so has a result.
+func (q *request) reads(s *session) bool {
 	_, c := s.inspect(q.sql)
 	return c == readOnly
 }
