@@ -78,6 +78,28 @@ func TestRedisBloomFixtures(t *testing.T) {
 	}
 }
 
+// TestLayersAreWhole: a layer is as many times 64 bits as its items need, and
+// not one more where they need a whole number of times.
+func TestLayersAreWhole(t *testing.T) {
+	exact := 0
+	for capacity := uint64(1); capacity < 3000; capacity++ {
+		l := newLayer(capacity, 0.01)
+		bits := uint64(float64(capacity) * l.bpe)
+		want := bits / 64
+		if bits%64 != 0 {
+			want++
+		} else {
+			exact++
+		}
+		if l.bytes != 8*want || l.modulus != 64*want {
+			t.Fatalf("%d items: %d bytes and %d bits, want %d words", capacity, l.bytes, l.modulus, want)
+		}
+	}
+	if exact == 0 {
+		t.Fatal("no layer fits exactly: the test does not test its border")
+	}
+}
+
 func TestNonScalingFills(t *testing.T) {
 	for name, c := range map[string]ScalableConfig{
 		"NONSCALING":  {Capacity: 10, Error: 0.01, Expansion: 2, NonScaling: true},

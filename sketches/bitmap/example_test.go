@@ -1,0 +1,54 @@
+package bitmap_test
+
+import (
+	"fmt"
+
+	"weir/sketches/bitmap"
+)
+
+// SETBIT, GETBIT, BITCOUNT and BITPOS on a byte string.
+func ExampleSetBit() {
+	b, old := bitmap.SetBit(nil, 7, 1)
+	fmt.Printf("%d %x\n", old, b)
+	b, old = bitmap.SetBit(b, 7, 1)
+	fmt.Println(old, bitmap.GetBit(b, 7), bitmap.Count(b), bitmap.Pos(b, 1))
+	// Output:
+	// 0 01
+	// 1 1 1 7
+}
+
+// BITFIELD k INCRBY u2 100 1 OVERFLOW SAT INCRBY u2 102 1, four times.
+func ExampleFields() {
+	ops, err := bitmap.ParseFieldOps([]string{
+		"INCRBY", "u2", "100", "1", "OVERFLOW", "SAT", "INCRBY", "u2", "102", "1"}, false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var b []byte
+	for range 4 {
+		var replies []bitmap.FieldReply
+		b, replies, _ = bitmap.Fields(b, ops, nil)
+		fmt.Println(replies[0].Value, replies[1].Value)
+	}
+	// Output:
+	// 1 1
+	// 2 2
+	// 3 3
+	// 0 3
+}
+
+// Who came back, and who went all the way.
+func ExampleActivity() {
+	monday, tuesday, paid := new(bitmap.Activity), new(bitmap.Activity), new(bitmap.Activity)
+	monday.AddMany([]uint32{1, 2, 3, 5, 8})
+	tuesday.AddMany([]uint32{2, 3, 5, 7})
+	paid.AddMany([]uint32{3, 7})
+	fmt.Println(bitmap.Retention(monday, monday, tuesday))
+	fmt.Println(bitmap.Funnel(monday, tuesday, paid))
+	fmt.Println(monday.CountOr(tuesday), monday.CountAndNot(tuesday))
+	// Output:
+	// [5 3]
+	// [5 3 1]
+	// 6 2
+}
