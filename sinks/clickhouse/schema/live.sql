@@ -2,15 +2,19 @@
 rows. ClickHouse makes the scalar and the set of windows once a query, and
 takes predicates on groups and window_start down to the state table. */ -}}
 {{- if .Same -}}
-SELECT
-        {{.Groups}}window_start,
-        arraySum(mapValues(maxMap(_s.hits))) AS hits
+SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Number (print "_w." .Column)}} AS {{.Column}}{{end}}
+    FROM
+    (
+        SELECT
+            {{.Groups}}window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
 {{- range .Measures}},
-        {{.Number (.Merge (print "_s." .Column))}} AS {{.Column}}
+            {{.Merge (print "_s." .Column)}} AS {{.Column}}
 {{- end}}
-    FROM {{.State}} AS _s
-    WHERE window_start IN ({{template "touched.sql" .}})
-    GROUP BY {{.Groups}}window_start
+        FROM {{.State}} AS _s
+        WHERE window_start IN ({{template "touched.sql" .}})
+        GROUP BY {{.Groups}}window_start
+    ) AS _w
 {{- else -}}
 SELECT
         {{.Groups}}_start AS window_start,

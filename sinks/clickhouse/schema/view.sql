@@ -4,9 +4,9 @@ that the view is exact as of the last flush. Longer ones read their rollup. */ -
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}} AS
 SELECT
     {{.Groups}}window_start,
-    max(_t.hits) AS hits,
+    toUInt64(max(_t.hits)) AS hits,
 {{- range .Measures}}
-    max(_t.{{.Column}}) AS {{.Column}},
+    toUInt64(max(_t.{{.Column}})) AS {{.Column}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(watermark) FROM {{.Rollups}} WHERE {{.Job}}), 0)) AS complete
 FROM

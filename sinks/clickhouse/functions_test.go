@@ -1,0 +1,240 @@
+package clickhouse
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"weir/internal/redistest"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// functionsOn puts the SQL functions on the engine.
+func functionsOn(t testing.TB, c *Client) {
+	t.Helper()
+	for _, f := range functions() {
+		if err := c.exec(t.Context(), f.name, f.create(c), queryTimeout); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sketches are HLLs whose states take every form: empty, short and long lists,
+// registers; ranks that are common and such that only an attacker makes.
+func sketches() map[string]*hll.Sketch {
+	all := map[string]*hll.Sketch{}
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 99, 100, 101, 127, 128, 129, 300, 511, 512, 513, 1000, 5000, 20_000, 41_000, 300_000} {
+		s := new(hll.Sketch)
+		for range n {
+			s.AddHash(r.Uint64())
+		}
+		all[fmt.Sprint(n, " hashes")] = s
+	}
+	// One register each, by rank: a hash with the bit that makes the rank.
+	for _, rank := range []int{1, 2, 44, 45, 49, 50, 51} {
+		for _, n := range []int{1, 20, 16384} {
+			s := new(hll.Sketch)
+			for i := range uint64(n) {
+				h := i
+				if rank < 51 {
+					h |= 1 << (13 + rank)
+				}
+				s.AddHash(h)
+			}
+			all[fmt.Sprintf("%d registers of rank %d", n, rank)] = s
+		}
+	}
+	// Every rank at once, which needs more than 53 bits to sum.
+	s := new(hll.Sketch)
+	for i := range uint64(16384) {
+		rank := 1 + i%51
+		if rank < 51 {
+			s.AddHash(i | 1<<(13+rank))
+		} else {
+			s.AddHash(i)
+		}
+	}
+	all["every rank"] = s
+	// One register after another filled.
+	for _, n := range []int{16383, 16000, 8192} {
+		s := new(hll.Sketch)
+		for i := range uint64(n) {
+			s.AddHash(i | 1<<14)
+		}
+		all[fmt.Sprint(n, " of rank 1")] = s
+	}
+	return all
+}
+
+func state(s *hll.Sketch) string {
+	return "CAST(unhex('" + hex.EncodeToString(s.AppendClickHouse(nil)) + "') AS AggregateFunction(uniqCombined64(14), UInt64))"
+}
+
+// TestPfCount: weirPfCount is hll.Count, which is PFCOUNT, for all forms of a
+// state, and so it is of merged states.
+func TestPfCount(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	for name, s := range sketches() {
+		want := fmt.Sprintf("(%d)", s.Count())
+		if got := one(t, c, "SELECT weirPfCount("+state(s)+")"); got != want {
+			t.Errorf("%s: weirPfCount is %s, Count %s", name, got, want)
+		}
+	}
+	// Lists that overlap keep several keys of one register when merged.
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{8, 30, 60, 150, 260, 4000} {
+		var union hll.Sketch
+		var parts []string
+		for range 5 {
+			s := new(hll.Sketch)
+			for range n {
+				s.AddHash(r.Uint64() & 0xffff_ffff_ffff_c07f) // 128 registers
+			}
+			union.Merge(s)
+			parts = append(parts, "SELECT "+state(s)+" AS s")
+		}
+		want := fmt.Sprintf("(%d)", union.Count())
+		sql := "SELECT weirPfCount(uniqCombined64MergeState(14)(s)) FROM (" + strings.Join(parts, " UNION ALL ") + ")"
+		if got := one(t, c, sql); got != want {
+			t.Errorf("five of %d merged: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestPfCountIsRedis: the same registers in a real Redis.
+func TestPfCountIsRedis(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	redis := redistest.Start(t)
+	for _, n := range []int{3, 40, 400, 3000, 50_000} {
+		s := new(hll.Sketch)
+		args := []any{"PFADD", fmt.Sprint("k", n)}
+		for i := range n {
+			id := fmt.Sprintf("user-%d", i*i)
+			s.Add([]byte(id))
+			args = append(args, id)
+		}
+		redis.Do(t, args...)
+		want := fmt.Sprintf("(%v)", redis.Do(t, "PFCOUNT", fmt.Sprint("k", n)))
+		if got := one(t, c, "SELECT weirPfCount("+state(s)+")"); got != want {
+			t.Errorf("%d ids: weirPfCount is %s, PFCOUNT %s", n, got, want)
+		}
+	}
+}
+
+// TestSeriesLength: the folds of weirPfCount run as many steps as any argument
+// of sigma and tau needs.
+func TestSeriesLength(t *testing.T) {
+	steps := 0
+	for zeros := 1; zeros < 16384; zeros++ {
+		x, y := float64(zeros)/16384, 1.0
+		z := x
+		for k := 1; ; k++ {
+			x *= x
+			was := z
+			z += x * y
+			y += y
+			if z == was {
+				break
+			}
+			steps = max(steps, k)
+		}
+	}
+	if steps > sigmaSteps || steps < sigmaSteps-4 {
+		t.Errorf("sigma takes %d steps, the SQL does %d", steps, sigmaSteps)
+	}
+	steps = 0
+	for full := 1; full < 16384; full++ {
+		x, y := float64(16384-full)/16384, 1.0
+		z := 1 - x
+		for k := 1; ; k++ {
+			x = math.Sqrt(x)
+			was := z
+			y *= 0.5
+			z -= (1 - x) * (1 - x) * y
+			if z == was {
+				break
+			}
+			steps = max(steps, k)
+		}
+	}
+	if steps > tauSteps || steps < tauSteps-6 {
+		t.Errorf("tau takes %d steps, the SQL does %d", steps, tauSteps)
+	}
+}
+
+func TestBloomHas(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	const capacity, share = 1000, 0.01
+	p := bloom.NewPool(capacity, share)
+	p.Grow(1)
+	for i := range capacity {
+		p.Add(0, bloom.Hash(fmt.Appendf(nil, "id%d", i)))
+	}
+	p.Add(0, bloom.Hash([]byte("81234")))
+	bits := p.Bits()
+	s := "CAST(unhex('" + hex.EncodeToString(p.AppendClickHouse(nil, 0)) + "') AS AggregateFunction(groupBitmap, UInt32))"
+	var want uint64
+	for i := range 20_000 {
+		if p.Has(0, bloom.Hash(fmt.Appendf(nil, "id%d", i))) {
+			want++
+		}
+	}
+	got := one(t, c, fmt.Sprintf("SELECT sum(weirBloomHas(s, concat('id', toString(number)), %d)), any(weirBloomHas(s, 81234, %d)) FROM (SELECT %s AS s, number FROM numbers(20000))", bits, bits, s))
+	if got != fmt.Sprintf("(%d,1)", want) || want < capacity {
+		t.Errorf("weirBloomHas says yes %s times, Has %d times", got, want)
+	}
+}
+
+func TestGeoFunctions(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	r := rand.New(rand.NewPCG(3, 3))
+	scores := []uint64{0, 1<<52 - 1, 3479099956230698, 3479447370796909}
+	for range 500 {
+		s, ok := geo.Encode(r.Float64()*360-180, r.Float64()*170-85)
+		if !ok {
+			t.Fatal("encode")
+		}
+		scores = append(scores, s)
+	}
+	for _, at := range [][2]float64{{-180, -85.05112878}, {180, 85.05112878}, {179.9999999, 0}} {
+		s, _ := geo.Encode(at[0], at[1])
+		scores = append(scores, s)
+	}
+	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(scores)), ","), "[]")
+	other := scores[2]
+	i := 0
+	sql := fmt.Sprintf("SELECT s, reinterpretAsUInt64(weirLon(s)), reinterpretAsUInt64(weirLat(s)), weirGeohash(s, 11), weirGeohash(s, 5), weirGeoDist(s, %d) FROM (SELECT arrayJoin(arrayMap(x -> toUInt64(x), [%s])) AS s)", other, list)
+	err := c.query(t.Context(), "geo", sql, func(scan func(...any) error) error {
+		var s, lon, lat uint64
+		var hash, short string
+		var dist float64
+		if err := scan(&s, &lon, &lat, &hash, &short, &dist); err != nil {
+			return err
+		}
+		i++
+		x, y := geo.Decode(s)
+		if math.Float64bits(x) != lon || math.Float64bits(y) != lat {
+			t.Errorf("%d is at %v %v, want %v %v", s, math.Float64frombits(lon), math.Float64frombits(lat), x, y)
+		}
+		if want := string(geo.AppendHashOf(nil, s)); hash != want || short != want[:5] {
+			t.Errorf("geohash of %d is %s and %s, want %s", s, hash, short, want)
+		}
+		if want := geo.DistanceOf(s, other); math.Abs(dist-want) > 1e-6+1e-9*want {
+			t.Errorf("distance of %d is %v, want %v", s, dist, want)
+		}
+		return nil
+	})
+	if err != nil || i != len(scores) {
+		t.Errorf("%d of %d scores, %v", i, len(scores), err)
+	}
+}
