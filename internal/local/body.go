@@ -19,14 +19,11 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// body is a request's body with a limit and a deadline for every read.
+// body is a request's body with a deadline for every read.
 type body struct {
-	r    io.Reader
-	rc   *http.ResponseController
-	left int64
+	r  io.Reader
+	rc *http.ResponseController
 }
-
-var errTooLarge = errors.New("the body is too large")
 
 func (b *body) Read(p []byte) (int, error) {
 	b.rc.SetReadDeadline(time.Now().Add(ioTimeout))
@@ -36,14 +33,27 @@ func (b *body) Read(p []byte) (int, error) {
 		// its next request, for as long as the query takes.
 		b.rc.SetReadDeadline(time.Time{})
 	}
-	if b.left -= int64(n); b.left < 0 {
+	return n, err
+}
+
+// limit ends in errTooLarge where io.LimitReader would end quietly.
+type limit struct {
+	r    io.Reader
+	left int64
+}
+
+var errTooLarge = errors.New("the body is too large")
+
+func (l *limit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
 		return 0, errTooLarge
 	}
 	return n, err
 }
 
 // explain turns an error of reading the body into one for the client.
-func (b *body) explain(err error) error {
+func explain(err error) error {
 	var ex *Exception
 	var corrupt *compress.CorruptedDataErr
 	switch {

@@ -59,3 +59,23 @@ func TestAcceptedCoding(t *testing.T) {
 		}
 	}
 }
+
+// FuzzFrames: a stream from the network neither crashes the reader nor ends
+// well in the middle of a frame.
+func FuzzFrames(f *testing.F) {
+	for _, method := range []compress.Method{compress.None, compress.LZ4, compress.ZSTD} {
+		w := compress.NewWriter(compress.LevelZero, method)
+		if err := w.Compress([]byte("some rows\n\n")); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(bytes.Clone(w.Data))
+		f.Add(w.Data[:len(w.Data)-1])
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		got, err := io.ReadAll(io.LimitReader(newFrames(bytes.NewReader(stream)), 1<<20))
+		if err == nil && len(got) == 0 && len(stream) > 0 && len(stream) < frameHeader {
+			t.Fatalf("%d bytes pass for no frame at all", len(stream))
+		}
+	})
+}

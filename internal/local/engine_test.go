@@ -2,6 +2,8 @@ package local_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -289,5 +291,33 @@ func TestStartIsCancelled(t *testing.T) {
 	cancel()
 	if _, err := local.StartEngine(ctx, local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Log: quiet}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	e, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Memory: 1 << 30, Body: 1 << 20, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	query(t, e.URL(), "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a")
+	rows := strings.Repeat("1\n", 1<<19) // one MiB, one byte short of the statement
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	fmt.Fprint(w, "INSERT INTO t FORMAT TSV\n", rows)
+	w.Close()
+	for name, c := range map[string]call{
+		"plain":      {body: "INSERT INTO t FORMAT TSV\n" + rows},
+		"compressed": {body: packed.String(), head: map[string]string{"Content-Encoding": "gzip"}},
+	} {
+		if got := c.do(t, e.URL(), ""); got.status != http.StatusRequestEntityTooLarge || !strings.Contains(got.body, "Code: 229.") {
+			t.Errorf("%s: %d %q", name, got.status, got.body)
+		}
+	}
+	if got := (call{query: "query=" + esc("INSERT INTO t FORMAT TSV"), body: rows[:1<<19]}).do(t, e.URL(), ""); got.status != 200 {
+		t.Errorf("within the limit: %d %q", got.status, got.body)
+	}
+	if got := query(t, e.URL(), "SELECT count() FROM t"); got != fmt.Sprint(1<<18) {
+		t.Errorf("%s rows", got)
 	}
 }

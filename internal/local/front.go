@@ -185,7 +185,7 @@ func (f *front) session(q *request) (*session, func(), error) {
 		args := f.defaults
 		if !q.has("log_comment") {
 			// Marks the query so that watch can find it in system.processes.
-			args = append(slices.Clip(args), "--log_comment="+q.mark())
+			args = append(slices.Clip(args), "--log_comment="+q.token)
 		}
 		return f.lib.connect(args...)
 	}
@@ -223,7 +223,7 @@ func (f *front) watch(ctx context.Context, q *request) func() {
 		}
 		// The query may not have registered yet: ask a few times.
 		for range 20 {
-			if err := killer.exec("KILL QUERY WHERE Settings['log_comment'] = " + literal(q.mark()) + " ASYNC"); err != nil {
+			if err := killer.exec("KILL QUERY WHERE Settings['log_comment'] = " + literal(q.token) + " ASYNC"); err != nil {
 				f.log.Warn("engine: cancel a query", "query_id", q.id, "error", err)
 				return
 			}

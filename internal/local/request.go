@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,6 +26,7 @@ type request struct {
 	values url.Values // of the URL; fields of a form are added
 
 	id        string // query id
+	token     string // names this request among the engine's running queries
 	sessionID string
 	format    string // default output format
 	database  string
@@ -60,7 +62,7 @@ var reserved = map[string]bool{
 // newRequest reads the URL and the headers. The request it returns is usable
 // for an error answer even when there is an error.
 func newRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
-	q := &request{http: r, rc: http.NewResponseController(w), values: url.Values{}, format: "TabSeparated"}
+	q := &request{token: "weir " + uuid.NewString(), http: r, rc: http.NewResponseController(w), values: url.Values{}, format: "TabSeparated"}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q.id = first(values.Get("query_id"), r.Header.Get("X-ClickHouse-Query-Id"))
 	if err != nil {
@@ -96,9 +98,6 @@ func (q *request) flag(name string) bool {
 	return v == "1" || strings.EqualFold(v, "true")
 }
 
-// mark is a text that names this request among the engine's running queries.
-func (q *request) mark() string { return "weir request " + q.id }
-
 // close drops the files in memory.
 func (q *request) close() {
 	for _, f := range q.files {
@@ -113,21 +112,23 @@ func (q *request) close() {
 // All rows are there before anything runs, so that a client that breaks off in
 // the middle has inserted nothing.
 func (q *request) read(maxBody int64) error {
-	body := &body{r: q.http.Body, rc: q.rc, left: maxBody}
 	media, attr, _ := mime.ParseMediaType(q.http.Header.Get("Content-Type"))
 	form := media == "multipart/form-data"
-	in, err := decode(body, q.http.Header.Get("Content-Encoding"))
-	switch {
-	case err != nil:
-	case form:
+	in, err := decode(&body{r: q.http.Body, rc: q.rc}, q.http.Header.Get("Content-Encoding"))
+	if err != nil {
+		return explain(err)
+	}
+	if q.flag("decompress") {
+		in = newFrames(in)
+	}
+	in = &limit{r: in, left: maxBody} // of what was unpacked: that is what takes memory
+	if form {
 		err = q.readForm(multipart.NewReader(in, attr["boundary"]))
-	case q.flag("decompress"):
-		err = q.readQuery(newFrames(in))
-	default:
+	} else {
 		err = q.readQuery(in)
 	}
 	if err != nil {
-		return body.explain(err)
+		return explain(err)
 	}
 	for _, name := range sortedKeys(q.values) {
 		value := q.values.Get(name)
