@@ -67,3 +67,8 @@ $(LINT):
 $(VULN):
 	@GOBIN=$(CACHE)/bin go install golang.org/x/vuln/cmd/govulncheck@v1.8.0
 	@mv $(CACHE)/bin/govulncheck $@
+
+EVENTS ?= 10000000
+bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
+	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
+	bin/bench-pipeline -events $(EVENTS)

@@ -13,7 +13,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,6 +20,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -39,6 +39,7 @@ import (
 
 	"weir/event"
 	"weir/gen"
+	"weir/internal/kafkatest"
 )
 
 var (
@@ -82,11 +83,12 @@ func run() error {
 	}
 	defer os.RemoveAll(dir)
 
-	broker, stop, err := startBroker(ctx)
+	kafka4, err := kafkatest.Launch(kafkatest.Config{})
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer kafka4.Close()
+	broker := kafka4.Addrs()[0]
 	engine, enginePid, stopEngine, err := startEngine(ctx, dir)
 	if err != nil {
 		return err
@@ -153,35 +155,16 @@ func run() error {
 	return nil
 }
 
-// startBroker runs a Kafka 4 broker until stop.
-func startBroker(ctx context.Context) (addr string, stop func(), err error) {
-	cmd := exec.CommandContext(ctx, "internal/kafkatest/kafka.sh", "run")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	stop = func() { in.Close(); _ = cmd.Wait() }
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "READY ")
-	if err != nil || !ok {
-		stop()
-		return "", nil, fmt.Errorf("the broker did not start: %q %w", line, err)
-	}
-	return addr, stop, nil
-}
-
 // startEngine runs `weir engine` until stop.
 func startEngine(ctx context.Context, dir string) (at string, pid int, stop func(), err error) {
-	at = "http://127.0.0.1:18123"
-	cmd := exec.CommandContext(ctx, *bin, "engine", "--listen", "127.0.0.1:18123", "--data", filepath.Join(dir, "engine"))
+	l, err := net.Listen("tcp", "127.0.0.1:0") // any free port; the engine takes it over
+	if err != nil {
+		return "", 0, nil, err
+	}
+	listen := l.Addr().String()
+	l.Close()
+	at = "http://" + listen
+	cmd := exec.CommandContext(ctx, *bin, "engine", "--listen", listen, "--data", filepath.Join(dir, "engine"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var log bytes.Buffer
 	cmd.Stderr = &log
@@ -241,11 +224,24 @@ func measure(cmd *exec.Cmd) (side, error) {
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	began := time.Now()
-	if err := cmd.Run(); err != nil {
-		return side{}, fmt.Errorf("%w\n%s", err, log.String())
+	if err := cmd.Start(); err != nil {
+		return side{}, err
 	}
-	ru := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return side{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), ru.Maxrss << 10}, nil
+	// The kernel's own figure (ru_maxrss) begins with the memory of whoever
+	// forked, so the peak is looked up while the process runs.
+	peak, done := int64(0), make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return side{}, fmt.Errorf("%w\n%s", err, log.String())
+			}
+			return side{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak}, nil
+		case <-time.After(20 * time.Millisecond):
+			peak = max(peak, highWater(cmd.Process.Pid))
+		}
+	}
 }
 
 // readWithWeir reads the topic to its end with the product, into tables and a
@@ -254,7 +250,7 @@ func readWithWeir(broker, engine, dir, topic string, round int) (side, error) {
 	file := filepath.Join(dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {url: %q, database: bench}
-http: {listen: "127.0.0.1:18686"}
+http: {listen: "127.0.0.1:0"}
 jobs:
   - name: %s
     version: %d
@@ -340,6 +336,18 @@ func readNaively(topic string) {
 	}
 	// Reader.Close can take seconds of waiting; its CPU is not the point.
 	fmt.Println(len(cells))
+}
+
+// highWater is a process's peak resident set in bytes.
+func highWater(pid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
 }
 
 // processCPU is the time a process has used, from the kernel's books.

@@ -35,7 +35,7 @@ func checkCommand() *cobra.Command {
 				return badOutput(output)
 			}
 			k := &checker{ctx: c.Context()}
-			cfg, _, err := loadConfig(c, config.Options{NoSecrets: offline})
+			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				var bad *config.Error
 				if output == "json" && errors.As(err, &bad) {
@@ -47,6 +47,9 @@ func checkCommand() *cobra.Command {
 				return err
 			}
 			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: fmt.Sprintf("%d jobs", len(cfg.Jobs))})
+			for _, w := range origins.Warnings {
+				k.add(finding{"config", "environment", "warning", w, 0})
+			}
 			if !offline {
 				k.kafka(cfg)
 				k.clickhouse(cfg)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -40,6 +41,9 @@ what ClickHouse says.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if kind == "" {
 				kind = topic
+			}
+			if env := os.Getenv("WEIR_KAFKA_BROKERS"); env != "" && !c.Flags().Changed("kafka.brokers") {
+				brokers = strings.Split(env, ",")
 			}
 			makers := map[string]func(gen.Config) (*gen.Generator, error){"clicks": gen.Clicks, "locations": gen.Locations}
 			maker := makers[kind]
@@ -78,7 +82,7 @@ what ClickHouse says.`,
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&brokers, "kafka.brokers", []string{"127.0.0.1:9092"}, "addresses (host:port) of brokers")
+	f.StringSliceVar(&brokers, "kafka.brokers", []string{"127.0.0.1:9092"}, "addresses (host:port) of brokers; also $WEIR_KAFKA_BROKERS")
 	f.StringVar(&topic, "topic", "clicks", "topic to produce to; made with --partitions if it is missing")
 	f.StringVar(&kind, "kind", "", "clicks or locations (default: the topic's name)")
 	f.IntVar(&partitions, "partitions", upPartitions, "partitions of a topic that is made")

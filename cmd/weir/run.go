@@ -34,11 +34,15 @@ The tables must exist: weir migrate creates and extends them.`,
 			if until != "" && until != "end" {
 				return &exit{exitUsage, fmt.Errorf("--until %s: only `end` is known", until), ""}
 			}
-			cfg, _, err := loadConfig(c, config.Options{})
+			cfg, origins, err := loadConfig(c, config.Options{})
 			if err != nil {
 				return err
 			}
-			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: newLog(c.ErrOrStderr(), cfg.Log)})
+			log := newLog(c.ErrOrStderr(), cfg.Log)
+			for _, w := range origins.Warnings {
+				log.Warn(w)
+			}
+			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: log})
 		},
 	}
 	configFlags(c)
