@@ -24,23 +24,59 @@ const (
 // Hash is Redis' hash of an element: MurmurHash64A with Redis' seed, reading
 // little-endian on every machine. It is fast and public: whoever can choose
 // the elements can choose hashes that inflate a count. See [KeyedHash].
+//
+// The algorithm takes words of 8 bytes and then what is left over, byte by
+// byte. Here the last 16 bytes are taken without a loop, and the rest of a word
+// is cut from a word that overlaps the one before: half the time for short ids.
 func Hash(b []byte) uint64 {
-	h := murmurSeed ^ uint64(len(b))*murmurMul
-	for len(b) >= 8 {
-		k := binary.LittleEndian.Uint64(b) * murmurMul
-		k ^= k >> 47
-		h = (h ^ k*murmurMul) * murmurMul
-		b = b[8:]
+	m := multiplier
+	h := murmurSeed ^ uint64(len(b))*m
+	for len(b) > 16 {
+		w := (*[16]byte)(b)
+		h = (h ^ murmurMix(binary.LittleEndian.Uint64(w[:8]), m)) * m
+		h = (h ^ murmurMix(binary.LittleEndian.Uint64(w[8:]), m)) * m
+		b = b[16:]
 	}
-	if len(b) > 0 {
-		var k uint64
-		for i := len(b) - 1; i >= 0; i-- {
-			k = k<<8 | uint64(b[i])
+	if len(b) >= 8 {
+		h = (h ^ murmurMix(binary.LittleEndian.Uint64(b), m)) * m
+		last := binary.LittleEndian.Uint64(b[len(b)-8:])
+		switch rest := len(b) - 8; rest {
+		case 0:
+		case 8:
+			h = (h ^ murmurMix(last, m)) * m
+		default:
+			h = (h ^ last>>(64-8*rest)) * m
 		}
-		h = (h ^ k) * murmurMul
+	} else if len(b) > 0 {
+		h = (h ^ shortWord(b)) * m
 	}
-	h = (h ^ h>>47) * murmurMul
+	h = (h ^ h>>47) * m
 	return h ^ h>>47
+}
+
+// multiplier is a variable so that the compiler keeps it in a register; a
+// constant of 64 bits it writes into every multiplication anew.
+var multiplier uint64 = murmurMul
+
+func murmurMix(k, m uint64) uint64 {
+	k *= m
+	return (k ^ k>>47) * m
+}
+
+// shortWord is the little-endian number in 1 to 7 bytes.
+func shortWord(b []byte) uint64 {
+	n := len(b)
+	switch {
+	case n >= 4: // two halves that may overlap
+		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
+	case n == 3:
+		return uint64(binary.LittleEndian.Uint16(b)) | uint64(b[2])<<16
+	case n == 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case n == 1:
+		return uint64(b[0])
+	}
+	return 0
 }
 
 // KeyedHash is SipHash-2-4 (Aumasson and Bernstein, 2012) of b under a secret

@@ -2,6 +2,7 @@ package hll
 
 import (
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -22,6 +23,47 @@ func TestHash(t *testing.T) {
 		h := Hash([]byte(c.in))
 		if i, _ := split(h); h != c.hash || i != c.register {
 			t.Errorf("Hash(%q) = %x, register %d, want %x, %d", c.in, h, i, c.hash, c.register)
+		}
+	}
+}
+
+// MurmurHash64A as published: words from the left, the rest byte by byte.
+func naiveMurmur(b []byte) uint64 {
+	h := murmurSeed ^ uint64(len(b))*murmurMul
+	for ; len(b) >= 8; b = b[8:] {
+		k := uint64(0)
+		for i := range 8 {
+			k |= uint64(b[i]) << (8 * i)
+		}
+		k *= murmurMul
+		k ^= k >> 47
+		k *= murmurMul
+		h ^= k
+		h *= murmurMul
+	}
+	for i, c := range b {
+		h ^= uint64(c) << (8 * i)
+	}
+	if len(b) > 0 {
+		h *= murmurMul
+	}
+	h ^= h >> 47
+	h *= murmurMul
+	h ^= h >> 47
+	return h
+}
+
+func TestHashTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(70, 1))
+	memory := make([]byte, 200)
+	for range 20000 {
+		for i := range memory {
+			memory[i] = byte(r.Uint32())
+		}
+		from := r.IntN(100)
+		b := memory[from : from+r.IntN(100)]
+		if got, want := Hash(b), naiveMurmur(b); got != want {
+			t.Fatalf("Hash(%x) = %x, want %x", b, got, want)
 		}
 	}
 }

@@ -45,13 +45,12 @@ func (k *Keyed) AddBatch(keys, hashes []uint64) {
 	for len(keys) > 0 {
 		n := min(len(numbers), len(keys))
 		k.reserve(n)
-		var warm uint32
-		for _, key := range keys[:n] {
-			warm ^= k.slots[k.home(key)].number
-		}
-		k.pool.warm = warm
 		for i, key := range keys[:n] {
-			numbers[i] = k.number(key)
+			if s := k.slots[k.home(key)]; s.key == key && s.number != 0 {
+				numbers[i&63] = s.number - 1 // so for most
+			} else {
+				numbers[i&63] = k.number(key)
+			}
 		}
 		k.pool.AddBatch(numbers[:n], hashes[:n])
 		keys, hashes = keys[n:], hashes[n:]

@@ -13,3 +13,5 @@ func maxAll(d *registers, sources []*registers) {
 
 // maxString raises d to the registers of a dense string.
 func maxString(d *registers, v String) { maxPacked(d, v[headerBytes:]) }
+
+func searchLines(b *batch, n int) { searchPlain(b, n) }

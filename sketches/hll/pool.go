@@ -40,7 +40,6 @@ type Pool struct {
 	dense  []*registers
 	hists  []histogram // of dense, by the same number
 	live   int         // dense[:live] are in use
-	warm   uint32      // keeps the loads that only fetch a line
 }
 
 // Grow makes the sketches [0, n) exist; new ones are empty. A smaller n does
@@ -66,32 +65,93 @@ func (p *Pool) line(i uint32) *line {
 func (p *Pool) Add(i uint32, h uint64) { p.raise(p.line(i), entryOf(h)) }
 
 // AddBatch records hashes[k] in sketch idx[k], for each k. Both slices have
-// the same length. It is the way to add many: the lines of 64 events are
-// fetched first, all at once, and only then changed, so that the events wait
-// for memory together and not one after another.
+// the same length. It is the way to add many: 64 events at a time, all lines
+// are first looked at and only then changed, so that the events wait for memory
+// together and not one after another.
 func (p *Pool) AddBatch(idx []uint32, hashes []uint64) {
 	if len(idx) != len(hashes) {
 		panic(fmt.Sprintf("hll: %d sketches for %d hashes", len(idx), len(hashes)))
 	}
-	var lines [64]*line
+	var b batch
 	for len(idx) > 0 {
-		k := min(len(lines), len(idx))
-		p.fetch(lines[:k], idx[:k])
-		for j, l := range lines[:k] {
-			p.raise(l, entryOf(hashes[j]))
+		n := min(batchMax, len(idx))
+		p.locate(&b, idx[:n], hashes[:n])
+		if b.inline {
+			searchLines(&b, n)
+			p.applySearched(&b, n)
+		} else {
+			p.apply(&b, n)
 		}
-		idx, hashes = idx[k:], hashes[k:]
+		idx, hashes = idx[n:], hashes[n:]
 	}
 }
 
-func (p *Pool) fetch(lines []*line, idx []uint32) {
-	var warm uint32
-	for j, i := range idx {
+// A batch is what Pool.AddBatch works on at a time.
+type batch struct {
+	lines   [batchMax]*line
+	entries [batchMax]entry
+	found   [batchMax]uint8 // by searchLines: where the entry's register is, from 1; 0 for nowhere
+	inline  bool            // some line holds its registers itself
+}
+
+const batchMax = 64
+
+// locate fills in lines and entries.
+func (p *Pool) locate(b *batch, idx []uint32, hashes []uint64) {
+	_ = hashes[:len(idx)]
+	b.inline = false
+	for k, i := range idx {
 		l := p.line(i)
-		warm ^= l.head
-		lines[j] = l
+		b.lines[k&(batchMax-1)] = l
+		b.entries[k&(batchMax-1)] = entryOf(hashes[k])
+		if l.head <= inline {
+			b.inline = true
+		}
 	}
-	p.warm = warm
+}
+
+// apply raises the registers of b one by one.
+func (p *Pool) apply(b *batch, n int) {
+	for k, l := range b.lines[:n] {
+		e := b.entries[k]
+		if l.head == formDense && p.dense[l.e[0]][e.register()] >= e.rank() {
+			continue // the common case of a hot sketch
+		}
+		p.raise(l, e)
+	}
+}
+
+// applySearched does the same with what searchLines found. A register once in
+// a line stays where it is until the line becomes a table, so the place is
+// right even if an earlier event of the batch changed the line; that a register
+// was not there says nothing any more.
+func (p *Pool) applySearched(b *batch, n int) {
+	for k, l := range b.lines[:n] {
+		e := b.entries[k]
+		if at := b.found[k] & 15; at != 0 && l.head <= inline {
+			if q := &l.e[at-1]; *q < e {
+				*q = e
+			}
+			continue
+		}
+		p.raise(l, e)
+	}
+}
+
+// searchPlain looks for the register of each entry among those its line holds
+// itself.
+func searchPlain(b *batch, n int) {
+	for k, l := range b.lines[:n] {
+		b.found[k] = 0
+		if l.head > inline {
+			continue
+		}
+		for at, q := range l.e[:l.head] {
+			if q.register() == b.entries[k].register() {
+				b.found[k] = uint8(at) + 1
+			}
+		}
+	}
 }
 
 // raise lifts the register of e in the sketch of line l.
@@ -153,7 +213,7 @@ func (p *Pool) grow(l *line) {
 	t := p.tables[class].at(class, number)
 	bigger, u := p.tables[class+1].take(class + 1)
 	u.fill(t)
-	p.tables[class].put(class, number)
+	p.tables[class].put(number)
 	l.head++
 	l.e[0] = entry(bigger)
 }
@@ -176,7 +236,7 @@ func (p *Pool) becomeDense(l *line) *registers {
 		}
 	}
 	if class := l.head & classMask; l.head&formTable != 0 {
-		p.tables[class].put(class, uint32(l.e[0]))
+		p.tables[class].put(uint32(l.e[0]))
 	}
 	*l = line{head: formDense, e: [inline]entry{entry(p.live)}}
 	p.live++

@@ -317,6 +317,31 @@ func TestRedisDamaged(t *testing.T) {
 	}
 }
 
+// Opcodes that Redis itself would have joined: what an addition among them
+// leaves depends on where the joining pass starts and when it gives up.
+func TestRedisUnjoined(t *testing.T) {
+	m := newMirror(t)
+	r := rand.New(rand.NewPCG(6, 6))
+	for range 25 {
+		v := bytes.Clone(NewString()[:headerBytes])
+		for left := Registers; left > 0; {
+			run := min(left, 1+r.IntN(4)*r.IntN(2))
+			if r.IntN(8) == 0 {
+				v = append(v, byte(run-1)) // ZERO
+			} else {
+				v = append(v, valByte(uint8(1+r.IntN(2)), run))
+			}
+			left -= run
+		}
+		m.limit(40000)
+		m.set("k", v)
+		for range 60 {
+			m.add("k", elements(r, 1, 1<<30)...)
+			m.sameBytes("k")
+		}
+	}
+}
+
 // Register contents that no stream of elements would reach in a test's time,
 // set directly: the estimates must agree to the unit.
 func TestRedisEstimates(t *testing.T) {

@@ -6,7 +6,7 @@ package hll
 type shelf struct {
 	boards []*board
 	next   uint32   // tables cut so far
-	free   []uint32 // numbers given back, their tables already zero
+	free   []uint32 // numbers given back
 }
 
 type board [tableMax]entry
@@ -30,24 +30,20 @@ func (s *shelf) take(class uint32) (number uint32, t table) {
 	if k := len(s.free); k > 0 {
 		number = s.free[k-1]
 		s.free = s.free[:k-1]
-		return number, s.at(class, number)
-	}
-	number = s.next
-	s.next++
-	perBoard := uint32(boardTables) >> class
-	if int(number/perBoard) == len(s.boards) {
-		s.boards = append(s.boards, new(board))
+	} else {
+		number = s.next
+		s.next++
+		if perBoard := uint32(boardTables) >> class; int(number/perBoard) == len(s.boards) {
+			s.boards = append(s.boards, new(board))
+		}
 	}
 	t = s.at(class, number)
-	clear(t) // a board kept by reset still holds what it held
+	clear(t)
 	return number, t
 }
 
 // put takes a table back.
-func (s *shelf) put(class, number uint32) {
-	clear(s.at(class, number))
-	s.free = append(s.free, number)
-}
+func (s *shelf) put(number uint32) { s.free = append(s.free, number) }
 
 // reset takes all tables back and keeps the boards.
 func (s *shelf) reset() {

@@ -15,21 +15,20 @@ type Sketch struct {
 
 // Add records an element and tells whether a register rose, which is what
 // PFADD answers. It does not allocate, except where the sketch grows.
-func (s *Sketch) Add(b []byte) bool { return s.AddHash(Hash(b)) }
+func (s *Sketch) Add(b []byte) bool {
+	h := Hash(b)
+	return !s.has(h) && s.raise(entryOf(h))
+}
 
 // AddHash is Add for an element already hashed, by [Hash] or another hash of
 // 64 good bits.
-func (s *Sketch) AddHash(h uint64) bool {
-	if s.dense != nil {
-		i, r := split(h)
-		old := s.dense.raise(i, r)
-		if old >= r {
-			return false
-		}
-		s.rose(old, r)
-		return true
-	}
-	return s.raise(entryOf(h))
+func (s *Sketch) AddHash(h uint64) bool { return !s.has(h) && s.raise(entryOf(h)) }
+
+// has tells whether the sketch is dense and adding h would change nothing:
+// nearly always so in a hot one, and small enough for the compiler to inline.
+func (s *Sketch) has(h uint64) bool {
+	i, r := split(h)
+	return s.dense != nil && s.dense[i] >= r
 }
 
 // rose keeps the histogram. While it is stale this does no harm.
@@ -127,8 +126,7 @@ func CountUnion(sketches ...*Sketch) uint64 {
 	}
 	var d registers
 	d.joinAll(sketches)
-	h := d.histogram()
-	return h.count(int(h[0]))
+	return CountRegisters((*[Registers]uint8)(&d))
 }
 
 // joinAll raises d to every one of the sketches.
@@ -147,6 +145,20 @@ func (d *registers) joinAll(sketches []*Sketch) {
 		}
 	}
 	maxAll(d, batch[:n])
+}
+
+// Registers returns every register, 0 to [MaxRank].
+func (s *Sketch) Registers() (list [Registers]uint8) {
+	d := (*registers)(&list)
+	d.join(s.view())
+	return list
+}
+
+// CountRegisters is the estimate for a sketch of these registers: the full pass
+// that Count spares.
+func CountRegisters(list *[Registers]uint8) uint64 {
+	h := (*registers)(list).histogram()
+	return h.count(int(h[0]))
 }
 
 // Reset empties the sketch and gives its memory back.

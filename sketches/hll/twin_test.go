@@ -99,8 +99,10 @@ func TestSketchTwin(t *testing.T) {
 				checkCount(t, s.Count(), &n)
 			}
 		}
-		n.same(t, "sketch", registersOf(s.view()))
+		list := s.Registers()
+		n.same(t, "sketch", list[:])
 		checkCount(t, s.Count(), &n)
+		checkCount(t, CountRegisters(&list), &n)
 		checkCount(t, s.Clone().Count(), &n)
 		if s.Bytes() < size/20 || s.Bytes() > Registers+1000 {
 			t.Errorf("size %d: Bytes = %d", size, s.Bytes())

@@ -2,7 +2,10 @@
 
 package hll
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
 // Each assembly routine against its plain form, on random, extreme and
 // unaligned registers, with guards around them.
@@ -50,4 +53,45 @@ func TestMaxAssembly(t *testing.T) {
 			t.Fatalf("%s: packed AVX2 differs from plain Go", name)
 		}
 	})
+}
+
+func TestSearchAssembly(t *testing.T) {
+	r := rand.New(rand.NewPCG(80, 1))
+	for range 2000 {
+		var p Pool
+		p.Grow(70)
+		var b batch
+		n := 1 + r.IntN(batchMax)
+		hits := 0
+		for k := range n {
+			l := p.line(uint32(r.IntN(70)))
+			for i := range l.e {
+				l.e[i] = entryOf(uint64(r.IntN(40)) | 1<<(14+r.IntN(51)))
+			}
+			if l.head = uint32(r.IntN(inline + 3)); l.head > inline {
+				l.head = []uint32{formDense, formTable | 3}[r.IntN(2)]
+			} else {
+				clear(l.e[l.head:]) // as in a Pool; register 0 must not be found there
+			}
+			b.lines[k], b.entries[k] = l, entryOf(uint64(r.IntN(40)))
+		}
+		for k := range b.found {
+			b.found[k] = 0xaa
+		}
+		want := b
+		searchPlain(&want, n)
+		searchLines(&b, n)
+		for k := range b.found {
+			if want.found[k] != 0 {
+				hits++
+			}
+			// Repeated registers do not occur in a Pool: any place is right.
+			if w, g := want.found[k], b.found[k]; w != g && (w == 0 || g == 0 || g > w || b.lines[k].e[g-1].register() != b.entries[k].register()) {
+				t.Fatalf("event %d of %d: found at %d, want %d; line %v, entry %x", k, n, g, w, b.lines[k], b.entries[k])
+			}
+		}
+		if n > 20 && hits == 0 {
+			t.Fatal("nothing found: the test is too tame")
+		}
+	}
 }
