@@ -1,0 +1,227 @@
+package window
+
+import (
+	"fmt"
+
+	"weir/event"
+)
+
+// An Audit holds a job's ledger against its rows: every offset has exactly one
+// fate, and the rows hold what the ledger says was counted, no less and no
+// more. It is given what a sink holds, in any portions, and yields what does
+// not add up.
+//
+//	a := NewAudit(spec)
+//	for … { a.Hits(slot, n, settled) }  // sums over rows, as they come
+//	for … { a.Line(line, comparable) }  // by epoch, partition, chunk, first
+//	for f := range a.Findings { … }
+type Audit struct {
+	chunk  int64
+	tally  map[Slot]*tally
+	order  []Slot // of the lines, then of slots without one
+	found  []Finding
+	at     int // the entry of reached that lines belong to
+	result Audited
+}
+
+// tally is what is known of one chunk.
+type tally struct {
+	least, most uint64 // what its lines allow for
+	hits        uint64 // what its rows hold
+	lines       bool
+	skip        bool
+}
+
+// Audited is what an audit looked at, and what it needs others to compare.
+type Audited struct {
+	Lines, Chunks, Windows int
+
+	// Reached is how far the ledger goes, for the comparison with the log:
+	// one entry for each partition and epoch.
+	Reached []Reached
+}
+
+// Reached is the span of offsets whose fates the ledger knows.
+type Reached struct {
+	Partition   int32
+	Epoch       uint8
+	First, Next int64
+}
+
+// A Misfit is a way not to add up.
+type Misfit uint8
+
+const (
+	Unbalanced Misfit = iota // a line's fates are not its offsets
+	Hole                     // offsets between two lines have no fate
+	Missing                  // rows hold less than was counted
+	Excess                   // rows hold more than was counted
+	Unknown                  // rows hold counts of a chunk without a line
+	Lost                     // rows of a window hold less than its rollup
+)
+
+var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window"}
+
+func (m Misfit) String() string { return misfits[m] }
+
+// A Finding is one thing that does not add up. Lost speaks of a window and a
+// group, all others of a chunk of a partition.
+type Finding struct {
+	Misfit    Misfit
+	Epoch     uint8
+	Partition int32
+	Chunk     int64
+	Window    event.Time // start, ms
+	Group     string     // its columns, a space between them
+	Expected  uint64
+	Found     uint64
+}
+
+// String says what is off.
+func (f Finding) String() string {
+	where := fmt.Sprintf("partition %d, chunk %d", f.Partition, f.Chunk)
+	if f.Epoch > 0 {
+		where += fmt.Sprintf(" (epoch %d)", f.Epoch)
+	}
+	switch f.Misfit {
+	case Unbalanced:
+		if f.Expected == f.Found {
+			return where + ": the ledger line reaches beyond its chunk"
+		}
+		return fmt.Sprintf("%s: the ledger line spans %d offsets, but its fates sum up to %d", where, f.Expected, f.Found)
+	case Hole:
+		return fmt.Sprintf("%s: the ledger goes on at offset %d, but what is before it ends at %d", where, f.Found, f.Expected)
+	case Missing:
+		return fmt.Sprintf("%s: %d events were counted, the rows hold %d", where, f.Expected, f.Found)
+	case Excess:
+		return fmt.Sprintf("%s: at most %d events were counted, the rows hold %d", where, f.Expected, f.Found)
+	case Unknown:
+		return fmt.Sprintf("%s: the rows hold %d events, the ledger knows nothing of the chunk", where, f.Found)
+	default:
+		return fmt.Sprintf("window at %d ms, group %q: its rollup counts %d events, the rows hold %d", f.Window, f.Group, f.Expected, f.Found)
+	}
+}
+
+// Advice says what to do about it. What is still in the log is counted again
+// to the same numbers whenever it is read again, so the remedy for damage is
+// to read it again.
+func (f Finding) Advice() string {
+	switch f.Misfit {
+	case Unbalanced:
+		return "the line was changed by hand: restore weir_ledger, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"
+	case Hole:
+		return "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"
+	case Missing, Lost:
+		return "state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
+	case Excess:
+		return "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"
+	default:
+		return "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"
+	}
+}
+
+// NewAudit begins an audit of a job.
+func NewAudit(s *Spec) *Audit {
+	return &Audit{chunk: s.Chunk, tally: map[Slot]*tally{}, at: -1}
+}
+
+func (a *Audit) of(slot Slot) *tally {
+	t := a.tally[slot]
+	if t == nil {
+		t = new(tally)
+		a.tally[slot] = t
+		a.order = append(a.order, slot)
+	}
+	return t
+}
+
+// Hits adds what some rows hold under a slot. The portions of one slot must be
+// of different rows. A slot that is not settled, because rows of it may have
+// been written while the sink was read, is not judged.
+func (a *Audit) Hits(slot Slot, n uint64, settled bool) {
+	t := a.of(slot)
+	t.hits += n
+	t.skip = t.skip || !settled
+}
+
+// Line adds a ledger line. Lines have to come by epoch, partition, chunk and
+// first offset. A line is not comparable with rows if some of its rows may
+// have expired, or if it was written while the sink was read.
+func (a *Audit) Line(l *Line, comparable bool) {
+	a.result.Lines++
+	sum := uint64(0)
+	for _, n := range l.Fates {
+		sum += n
+	}
+	begin := l.Chunk * a.chunk
+	if span := uint64(l.Next - l.First); sum != span || l.Next < l.First || l.First < begin || l.Next > begin+a.chunk {
+		a.report(Unbalanced, l, span, sum)
+	}
+	if a.at < 0 || a.result.Reached[a.at].Partition != l.Partition || a.result.Reached[a.at].Epoch != l.Epoch {
+		a.result.Reached = append(a.result.Reached, Reached{l.Partition, l.Epoch, l.First, l.Next})
+		a.at = len(a.result.Reached) - 1
+	}
+	r := &a.result.Reached[a.at]
+	if l.First > r.Next {
+		a.report(Hole, l, uint64(r.Next), uint64(l.First))
+	}
+	r.Next = max(r.Next, l.Next)
+
+	// Several lines of one chunk began at different offsets, because retention
+	// had taken the chunk's beginning when it was read again. Their counts are
+	// under one slot and joined by maximum, row by row: at least the greatest
+	// line, at most the sum.
+	t := a.of(l.Slot())
+	t.lines = true
+	t.least = max(t.least, l.Fates[Counted])
+	t.most += l.Fates[Counted]
+	t.skip = t.skip || !comparable
+}
+
+func (a *Audit) report(m Misfit, l *Line, expected, found uint64) {
+	a.found = append(a.found, Finding{Misfit: m, Epoch: l.Epoch, Partition: l.Partition, Chunk: l.Chunk, Expected: expected, Found: found})
+}
+
+// Window compares what a rollup holds of a window and a group with what the
+// rows hold.
+func (a *Audit) Window(start event.Time, group string, rolled, rows uint64) {
+	a.result.Windows++
+	if rows < rolled {
+		a.found = append(a.found, Finding{Misfit: Lost, Window: start, Group: group, Expected: rolled, Found: rows})
+	}
+}
+
+// Findings yields what does not add up: what lines and windows showed by
+// themselves, then the chunks in the order they came.
+func (a *Audit) Findings(yield func(Finding) bool) {
+	for _, f := range a.found {
+		if !yield(f) {
+			return
+		}
+	}
+	for _, slot := range a.order {
+		t := a.tally[slot]
+		f := Finding{Epoch: slot.Epoch(), Partition: slot.Partition(), Chunk: slot.Chunk(), Found: t.hits}
+		switch {
+		case t.skip:
+			continue
+		case !t.lines:
+			f.Misfit = Unknown
+		case t.hits < t.least:
+			f.Misfit, f.Expected = Missing, t.least
+		case t.hits > t.most:
+			f.Misfit, f.Expected = Excess, t.most
+		default:
+			continue
+		}
+		if !yield(f) {
+			return
+		}
+	}
+}
+
+// Result is what was looked at.
+func (a *Audit) Result() Audited {
+	a.result.Chunks = len(a.tally)
+	return a.result
+}

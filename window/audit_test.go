@@ -1,0 +1,92 @@
+package window
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAudit: a clean ledger is silent, and each kind of damage is named with
+// its place.
+func TestAudit(t *testing.T) {
+	spec := &Spec{Chunk: 100}
+	lines := func() []Line {
+		return []Line{
+			{Partition: 0, Chunk: 0, First: 10, Next: 100, Fates: [Fates]uint64{Counted: 80, Malformed: 10}},
+			{Partition: 0, Chunk: 0, First: 40, Next: 100, Fates: [Fates]uint64{Counted: 55, Malformed: 5}},
+			{Partition: 0, Chunk: 1, First: 100, Next: 130, Fates: [Fates]uint64{Counted: 30}},
+			{Partition: 1, Chunk: 5, First: 500, Next: 600, Fates: [Fates]uint64{Counted: 99, Gap: 1}},
+			{Partition: 1, Chunk: 6, First: 600, Next: 610, Fates: [Fates]uint64{Counted: 10}},
+		}
+	}
+	hits := func() map[Slot]uint64 {
+		return map[Slot]uint64{MakeSlot(0, 0, 0): 85, MakeSlot(0, 0, 1): 30, MakeSlot(0, 1, 5): 99, MakeSlot(0, 1, 6): 10}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(ls []Line, hs map[Slot]uint64) []Line
+		want   []string
+	}{
+		{"nothing", func(ls []Line, hs map[Slot]uint64) []Line { return ls }, nil},
+		{"a row deleted", func(ls []Line, hs map[Slot]uint64) []Line { hs[MakeSlot(0, 1, 5)] -= 7; return ls },
+			[]string{"rows missing: partition 1, chunk 5: 99 events were counted, the rows hold 92"}},
+		{"a slot raised", func(ls []Line, hs map[Slot]uint64) []Line { hs[MakeSlot(0, 0, 1)]++; return ls },
+			[]string{"rows in excess: partition 0, chunk 1: at most 30 events were counted, the rows hold 31"}},
+		{"two lines of a chunk allow for their sum", func(ls []Line, hs map[Slot]uint64) []Line { hs[MakeSlot(0, 0, 0)] = 135; return ls }, nil},
+		{"and no more", func(ls []Line, hs map[Slot]uint64) []Line { hs[MakeSlot(0, 0, 0)] = 136; return ls },
+			[]string{"rows in excess: partition 0, chunk 0: at most 135 events were counted, the rows hold 136"}},
+		{"and no less than the greater", func(ls []Line, hs map[Slot]uint64) []Line { hs[MakeSlot(0, 0, 0)] = 79; return ls },
+			[]string{"rows missing: partition 0, chunk 0: 80 events were counted, the rows hold 79"}},
+		{"a line missing in the middle", func(ls []Line, hs map[Slot]uint64) []Line { return slices.Delete(ls, 0, 2) },
+			[]string{"no line: partition 0, chunk 0: the rows hold 85 events, the ledger knows nothing of the chunk"}},
+		{"a gap", func(ls []Line, hs map[Slot]uint64) []Line {
+			ls[3].Next, ls[3].Fates[Gap] = 599, 0
+			return ls
+		}, []string{"hole: partition 1, chunk 6: the ledger goes on at offset 600, but what is before it ends at 599"}},
+		{"a fate changed", func(ls []Line, hs map[Slot]uint64) []Line { ls[2].Fates[Late]++; return ls },
+			[]string{"fates: partition 0, chunk 1: the ledger line spans 30 offsets, but its fates sum up to 31"}},
+		{"a line beyond its chunk", func(ls []Line, hs map[Slot]uint64) []Line {
+			ls[2].Next, ls[2].Fates[Gap] = 201, 71
+			return ls
+		}, []string{"fates: partition 0, chunk 1: the ledger line reaches beyond its chunk"}},
+	} {
+		a := NewAudit(spec)
+		hs := hits()
+		ls := c.damage(lines(), hs)
+		for slot, n := range hs {
+			a.Hits(slot, n/2, true)
+			a.Hits(slot, n-n/2, true)
+		}
+		for i := range ls {
+			a.Line(&ls[i], true)
+		}
+		var got []string
+		for f := range a.Findings {
+			got = append(got, f.Misfit.String()+": "+f.String())
+			if f.Advice() == "" {
+				t.Errorf("%s: no advice", c.name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+		}
+	}
+}
+
+// TestAuditLeavesOut: what was written while the sink was read, or may have
+// expired, is not judged by its rows.
+func TestAuditLeavesOut(t *testing.T) {
+	a := NewAudit(&Spec{Chunk: 100})
+	a.Hits(MakeSlot(0, 0, 0), 5, false) // no line yet
+	a.Hits(MakeSlot(0, 0, 1), 5, true)
+	a.Line(&Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Fates: [Fates]uint64{Counted: 10}}, false)
+	a.Line(&Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Fates: [Fates]uint64{Counted: 10}}, false)
+	a.Window(60_000, "x", 5, 5)
+	for f := range a.Findings {
+		t.Errorf("found %v", f)
+	}
+	got := a.Result()
+	if got.Lines != 2 || got.Chunks != 3 || got.Windows != 1 || !slices.Equal(got.Reached, []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
+		t.Errorf("result %+v", got)
+	}
+}
