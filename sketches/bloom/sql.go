@@ -6,7 +6,7 @@ package bloom
 // not a String stands for its text, as ids do everywhere in weir.
 //
 //	CREATE FUNCTION weirBloomHas AS (state, value, bits) -> …
-//	SELECT window_start, weirBloomHas(seen, '9f2c…', 1058304) FROM clicks_state
+//	SELECT window_start, weirBloomHas(seen, '9f2c…', 1052928) FROM clicks_state
 //
 // bits is Pool.Bits, a constant of the table. The function needs nothing but
 // it and the value. With h = xxHash64(value), the bits of the value are
