@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -459,5 +460,41 @@ func BenchmarkWindow(b *testing.B) {
 	for b.Loop() {
 		now += 500_000
 		w.Allow(&l, now)
+	}
+}
+
+// TestBytesPerKey measures what a key costs in a table, for the documents.
+func TestBytesPerKey(t *testing.T) {
+	const n = 100_000
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	f := mustFunnel(t, 99, 1, second)
+	before := heap()
+	funnels := NewFunnels(n, Forget)
+	for i := range n {
+		funnels.Throttle(fmt.Appendf(nil, "user:%07d", i), f, 0, 1)
+	}
+	funnel := float64(heap()-before) / n
+
+	w := mustWindow(t, 100, second)
+	before = heap()
+	windows := NewWindows(n, Forget)
+	for i := range n {
+		key := fmt.Appendf(nil, "user:%07d", i)
+		for range 10 {
+			windows.Allow(key, w, 0)
+		}
+	}
+	window := float64(heap()-before) / n
+	t.Logf("a key of 12 bytes: %.0f bytes in a table of funnels, %.0f in one of windows that hold 10 events", funnel, window)
+	if funnels.Len() != n || windows.Len() != n {
+		t.Fatalf("%d and %d keys, want %d", funnels.Len(), windows.Len(), n)
+	}
+	if funnel > 160 || window > 360 {
+		t.Errorf("%.0f and %.0f bytes, want at most 160 and 360", funnel, window)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sort"
 	"testing"
@@ -286,4 +287,30 @@ func BenchmarkSetPut(b *testing.B) {
 			i = 0
 		}
 	}
+}
+
+// TestSetBytesPerMember: Bytes is what a set takes, within a quarter.
+func TestSetBytesPerMember(t *testing.T) {
+	const n = 100_000
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	r := rand.New(rand.NewPCG(9, 8))
+	before := heap()
+	s := new(Set)
+	for i := range n {
+		s.Put(fmt.Appendf(nil, "user:%07d", i), float64(r.Uint64()>>12))
+	}
+	measured, told := float64(heap()-before)/n, float64(s.Bytes())/n
+	t.Logf("a member of 12 bytes: %.0f bytes, Bytes says %.0f", measured, told)
+	if told < 0.75*measured || told > 1.25*measured {
+		t.Errorf("a member takes %.0f bytes, Bytes says %.0f", measured, told)
+	}
+	if measured > 150 {
+		t.Errorf("a member takes %.0f bytes, want at most 150", measured)
+	}
+	runtime.KeepAlive(s)
 }
