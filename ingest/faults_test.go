@@ -235,6 +235,31 @@ func TestDamagedBatch(t *testing.T) {
 	}
 }
 
+// A first batch whose end never comes, and batches that are all before the
+// offset asked for, must not be asked for for ever.
+func TestNoProgressIsDamage(t *testing.T) {
+	whole := simple(0, "a", "b").bytes()
+	for name, set := range map[string][]byte{
+		"cut off":            whole[:len(whole)-1],
+		"only a few bytes":   whole[:5],
+		"a length too large": func() []byte { b := slices.Clone(whole); be.PutUint32(b[8:], 1<<30); return b }(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := handMade(t, 2, nil, func(int64) []byte { return set })
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("Fetch: %v", err)
+			}
+		})
+	}
+	t.Run("before", func(t *testing.T) {
+		k, _, err := handMade(t, 4, nil, func(int64) []byte { return whole })
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("Fetch: %v", err)
+		}
+		sameList(t, "read", k.plain[0], []string{"a", "b"})
+	})
+}
+
 // Sound to the checksum, but nonsense within: the reader is told which batch
 // and why, and gets nothing of it.
 func TestUnreadableBatch(t *testing.T) {
@@ -519,8 +544,8 @@ func TestCallersErrorsComeBack(t *testing.T) {
 	}
 }
 
-// Within a request a large batch may be cut off because others filled the
-// response; its partition must get its turn.
+// A large batch is left out of a response that others came to first; its
+// partition must get its turn.
 func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 4)
@@ -536,6 +561,57 @@ func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
 		sameList(t, fmt.Sprint("partition ", p), got.plain[p], want)
 	}
 	if strings.Contains(book.String(), "damaged") {
-		t.Errorf("a batch that was cut off was taken for damaged:\n%s", book)
+		t.Errorf("a batch that was left out was taken for damaged:\n%s", book)
+	}
+}
+
+// The responses of a partition that is always busy would fill every request,
+// were it always first: the quiet one behind it is read all the same.
+func TestABusyPartitionDoesNotStarveOthers(t *testing.T) {
+	kafka := realKafka(t)
+	topic := newTopic(t, kafka.Addrs(), 2)
+	large := strings.Repeat("x", 100<<10)
+	for range 20 {
+		produce(t, kafka.Addrs(), topic, 0, []string{large})
+	}
+	produce(t, kafka.Addrs(), topic, 1, []string{large})
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, PartitionBytes: 64 << 10, RequestBytes: 64 << 10})
+	ctx := soon(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fetchTo(t, ctx, g, starts(g), map[int32]int64{1: 1})
+	if n := got.next[0]; n > 10 {
+		t.Errorf("%d batches of the busy partition were read before the quiet one's", n)
+	}
+}
+
+// Deleted, the topic is waited for outside the group: kafka-go would join and
+// rejoin without a pause.
+func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "gone"))
+	joins := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Count: -1, Observe: true})
+	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "gone", Group: "g"})
+	ctx := soon(t)
+	g := next(t, ctx, s)
+	if err := c.DeleteTopic("gone"); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Done()
+	g.Release()
+	got := make(chan *Generation, 1)
+	go func() { g, _ := s.Next(ctx); got <- g }()
+	eventually(t, "it is said that the topic is gone", func() bool { return strings.Contains(book.String(), "does not exist") })
+	before := joins.Hits()
+	time.Sleep(300 * time.Millisecond)
+	if n := joins.Hits() - before; n != 0 || before > 4 {
+		t.Errorf("%d joins until the topic was missed, %d since", before, n)
+	}
+	if err := c.CreateTopic("gone", 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	if g := <-got; g == nil || len(g.Partitions()) != 2 {
+		t.Errorf("after its return: %v", g)
 	}
 }

@@ -23,7 +23,6 @@ type partition struct {
 
 	damaged   int64 // offset where a batch failed its checksum and is being fetched again; -1
 	outside   bool  // the broker says next is not in the log
-	cut       bool  // not even its first batch fitted into the response
 	attempts  int   // since it last worked
 	notBefore time.Time
 	told      [3]int64 // high water, last stable, log start of the last Part
@@ -315,6 +314,9 @@ func (l *loop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		for _, p := range lost { // its Parts came with earlier responses and are delivered
+			l.fetch.lost <- p
+		}
 		l.arrive()
 		if len(l.partitions) > 0 && l.pause == 0 {
 			select {
@@ -329,9 +331,6 @@ func (l *loop) run(ctx context.Context) error {
 			}
 		}
 		f.buffer.drop(l.fetch.source.keptBuffer())
-		for _, p := range lost { // only now: its Parts are delivered
-			l.fetch.lost <- p
-		}
 		if l.pause > 0 {
 			if !sleep(ctx, l.pause) {
 				return ctx.Err()
@@ -370,21 +369,14 @@ func (l *loop) arrive() {
 }
 
 // send puts a request for all partitions into flight. Brokers fill a response
-// in the request's order until its limit, and only the first batch of all may
-// exceed it; so the order changes each time, and who got nothing for lack of
-// room comes first.
+// in the request's order until its limit; only the first batch of all may
+// exceed it, and a later one that does not fit is left out. So the order
+// changes each time, and a large batch gets its turn.
 func (l *loop) send(ctx context.Context, b *buffer) {
 	ps := l.partitions
 	first := ps[0]
 	copy(ps, ps[1:])
 	ps[len(ps)-1] = first
-	for i, p := range ps {
-		if p.cut {
-			copy(ps[1:i+1], ps[:i])
-			ps[0] = p
-			break
-		}
-	}
 	l.asked = append(l.asked[:0], ps...)
 	source := l.fetch.source
 	b.holders.Store(1)
@@ -462,16 +454,13 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part event.Part, some bool, err error) {
 	p.attempts = 0
 	whole, next, damage := verify(r.records, p.next)
-	// Cut off within its first batch: normal for a partition the broker came
-	// to late, but a request's first batch is sent whole whatever its size.
-	cut := damage == nil && whole == 0 && len(r.records) > 0
 	switch {
-	case cut && p.cut && first:
+	case damage == nil && whole == 0 && len(r.records) > 0 && first:
+		// Cut off, as a tail is, but the request's first batch comes whole.
 		damage = corrupt("a batch whose end does not come, after %d bytes", len(r.records))
 	case damage == nil && whole > 0 && next == p.next:
 		damage, whole = corrupt("only batches before the offset asked for"), 0
 	}
-	p.cut = cut
 	known := [3]int64{r.highWater, r.lastStable, r.logStart}
 	if whole > 0 || known != p.told {
 		p.told = known

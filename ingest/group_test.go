@@ -514,3 +514,45 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 		t.Errorf("Fetch while closing: %v", err)
 	}
 }
+
+// One of three brokers, the leader of what is read and perhaps the group's
+// coordinator, is killed: reading goes on at another, without a gap.
+func TestLeaderKilled(t *testing.T) {
+	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3})
+	topic := newTopic(t, kafka.Addrs(), 1)
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 3 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	produce(t, kafka.Addrs(), topic, 0, numbered("", 0, 50))
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := s.metadata(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newTaker(map[int32]int64{0: 0})
+	killed := make(chan time.Time, 1)
+	go func() {
+		eventually(t, "some is read", func() bool { ok, _ := k.reached(map[int32]int64{0: 50}); return ok })
+		kafka.Kill(int(meta.partitions[0].leader))
+		now := time.Now()
+		killed <- now
+		produce(t, kafka.Addrs(), topic, 0, numbered("", 50, 100))
+		t.Logf("the producer got through after %v", time.Since(now).Round(time.Millisecond))
+	}()
+	if err := k.fetch(ctx, g, map[int32]int64{0: 100}); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(<-killed)
+	t.Logf("read on %v after the kill", took.Round(time.Millisecond))
+	if took > 20*time.Second {
+		t.Errorf("it took %v to find the new leader", took)
+	}
+	sameList(t, "read", k.plain[0], numbered("", 0, 100))
+	// The group works with two of three, whichever was its coordinator.
+	if g := next(t, ctx, s); len(g.Partitions()) != 1 {
+		t.Errorf("%d partitions", len(g.Partitions()))
+	}
+}
