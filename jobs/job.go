@@ -89,8 +89,8 @@ func (c *Config) setDefaults() {
 	c.Log = c.Log.With("job", c.Spec.Job)
 }
 
-// ErrUnflushed: the job stopped before its last changes were durable. They
-// will be read again from the log; nothing is lost.
+// ErrUnflushed says that the job stopped before its last changes were durable.
+// They will be read again from the log; nothing is lost.
 var ErrUnflushed = errors.New("stopped with unflushed changes; they will be read again")
 
 // A Job is one job of this process.

@@ -69,7 +69,6 @@ type fakeSource struct {
 
 	mu        sync.Mutex
 	committed map[int32]int64
-	endless   bool // after the end, wait for more (there is none) instead of returning
 }
 
 func (s *fakeSource) Ends(context.Context) (map[int32]int64, error) {

@@ -12,12 +12,11 @@ type Outbox struct {
 
 // Add takes changes in.
 func (o *Outbox) Add(c *Changes) {
-	switch {
-	case o.owed == nil:
+	if o.owed == nil {
 		o.owed = c
-	default:
-		o.owed.Join(c)
+		return
 	}
+	o.owed.Join(c)
 }
 
 // Begin hands out what is owed, sealed, and marks it in flight. It returns nil

@@ -203,10 +203,14 @@ func MakeSlot(epoch uint8, partition int32, chunk int64) Slot {
 	return Slot(epoch)<<56 | Slot(uint16(partition))<<40 | Slot(chunk&(1<<40-1))
 }
 
-// Epoch, Partition and Chunk unpack a slot.
-func (s Slot) Epoch() uint8     { return uint8(s >> 56) }
+// Epoch is the slot's epoch of the topic.
+func (s Slot) Epoch() uint8 { return uint8(s >> 56) }
+
+// Partition is the slot's partition.
 func (s Slot) Partition() int32 { return int32(uint16(s >> 40)) }
-func (s Slot) Chunk() int64     { return int64(s & (1<<40 - 1)) }
+
+// Chunk is the index of the slot's chunk.
+func (s Slot) Chunk() int64 { return int64(s & (1<<40 - 1)) }
 
 // A Fate is what became of one offset. Every offset has exactly one.
 type Fate uint8

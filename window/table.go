@@ -286,11 +286,15 @@ func (r Row) Estimate(m int) uint64 {
 	panic("window: only HLL and bitmap measures count")
 }
 
-// HLL, Bitmap and Bloom give measure m's store and the row's index in it, for
-// readers that merge (the live surface). The store is the table's: read only.
-func (r Row) HLL(m int) (*hll.Pool, uint32)       { return r.t.columns[m].hll, r.i }
+// HLL is the store of measure m and the row's index in it, for readers that
+// merge. The store is the table's: read only.
+func (r Row) HLL(m int) (*hll.Pool, uint32) { return r.t.columns[m].hll, r.i }
+
+// Bitmap is what HLL is, for a bitmap measure.
 func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return r.t.columns[m].bitmap, r.i }
-func (r Row) Bloom(m int) (*bloom.Pool, uint32)   { return r.t.columns[m].bloom, r.i }
+
+// Bloom is what HLL is, for a Bloom measure.
+func (r Row) Bloom(m int) (*bloom.Pool, uint32) { return r.t.columns[m].bloom, r.i }
 
 // Places is the last position per (window, member) of geo measure m.
 func (t *Table) Places(m int) *geo.Last { return t.columns[m].places }

@@ -303,8 +303,7 @@ func TestNaiveTwin(t *testing.T) {
 			hits[k][chunk]++
 			users[k][string(v[3].Bytes)] = true
 		}
-		var gaps uint64 = uint64(end) - uint64(len(log))
-		fates[Gap] = gaps
+		fates[Gap] = uint64(end) - uint64(len(log))
 		var sum [Fates]uint64
 		for _, l := range c.Lines {
 			for f, n := range l.Fates {

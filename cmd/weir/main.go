@@ -103,7 +103,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 		engineCommand(), brokerCommand(), healthcheckCommand(), configCommand(), versionCommand(),
 	)
 	for _, c := range root.Commands() {
-		if c.Args == nil && c.HasSubCommands() == false {
+		if c.Args == nil && !c.HasSubCommands() {
 			c.Args = noArgs
 		}
 	}

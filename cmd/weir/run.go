@@ -56,7 +56,6 @@ type runOptions struct {
 	newEpoch bool
 	log      *slog.Logger
 	started  func(addr string) // the HTTP address, once it listens
-	workers  int
 }
 
 // runJobs runs every job of the configuration until ctx ends or one of them

@@ -134,7 +134,9 @@ func TestFloors(t *testing.T) {
 		}
 		if h <= 1 && !strings.HasSuffix(p.ImportPath, "test") {
 			for _, i := range p.Imports {
-				if slices.ContainsFunc(pure, func(q string) bool { return i == q || q != "log" && q != "os" && q != "time" && strings.HasPrefix(i, q+"/") && q != "sync" }) {
+				if slices.ContainsFunc(pure, func(q string) bool {
+					return i == q || q != "log" && q != "os" && q != "time" && strings.HasPrefix(i, q+"/") && q != "sync"
+				}) {
 					t.Errorf("%s (floor %d) imports %s: the pure floors have no clock, chance or I/O", p.ImportPath, h, i)
 				}
 				foreign := strings.Contains(strings.SplitN(i, "/", 2)[0], ".")
