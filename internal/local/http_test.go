@@ -111,6 +111,8 @@ func TestHTTP(t *testing.T) {
 		"trailing semicolon":       {call: call{body: "SELECT 1;\n-- done"}, want: "1\n"},
 		"semicolon in a string":    {call: call{body: "SELECT ';' -- ;"}, want: ";\n"},
 		"two statements":           {call: call{body: "SELECT 1; SELECT 2"}, status: 400, has: "Code: 62. DB::Exception: Syntax error (Multi-statements are not allowed)"},
+		"two that write":           {call: call{body: "TRUNCATE TABLE t; TRUNCATE TABLE t"}, status: 400, has: "Multi-statements are not allowed"},
+		"a set and a query":        {call: call{body: "SET max_threads = 1; SELECT 1"}, status: 400, has: "Multi-statements are not allowed"},
 		"empty":                    {call: call{body: " \n"}, status: 400, has: "Code: 62."},
 		"no query":                 {call: call{method: "GET", query: "max_threads=1"}, status: 400, has: "Code: 62."},
 		"default format":           {call: call{query: "default_format=JSONCompactEachRow", body: "SELECT 1, 'x'"}, want: "[1, \"x\"]\n", head: map[string]string{"X-Clickhouse-Format": "JSONCompactEachRow"}},
@@ -260,14 +262,16 @@ func TestHTTPInserts(t *testing.T) {
 func TestBrokenUpload(t *testing.T) {
 	base, db := localtest.Engine(t)
 	call{body: "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a"}.do(t, base, db)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	for _, rows := range []string{"1\n2\n", strings.Repeat("3\n", 200<<10)} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /?database=%s&query=%s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", db, esc("INSERT INTO t FORMAT TSV"), len(rows), rows)
+		time.Sleep(50 * time.Millisecond)
+		conn.Close()
 	}
-	fmt.Fprintf(conn, "POST /?database=%s&query=%s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n1\n2\n\r\n", db, esc("INSERT INTO t FORMAT TSV"))
-	time.Sleep(50 * time.Millisecond)
-	conn.Close()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
 	if got := (call{body: "SELECT count() FROM t"}).do(t, base, db); got.body != "0\n" {
 		t.Errorf("a broken upload stored %s rows", got.body)
 	}
@@ -287,7 +291,7 @@ func TestHTTPExternalTables(t *testing.T) {
 	w.WriteField("param_x", "7")
 	w.Close()
 	got := call{
-		query: "one_structure=" + esc("a UInt64, s String") + "&two_format=CSV&none_structure=" + esc("z UInt8") + "&query=" + esc("SELECT (SELECT sum(a) FROM one), (SELECT any(_1) FROM two), (SELECT count() FROM none), {x:UInt8}"),
+		query: "readonly=1&one_structure=" + esc("a UInt64, s String") + "&two_format=CSV&none_structure=" + esc("z UInt8") + "&query=" + esc("SELECT (SELECT sum(a) FROM one), (SELECT any(_1) FROM two), (SELECT count() FROM none), {x:UInt8}"),
 		head:  map[string]string{"Content-Type": w.FormDataContentType()},
 		body:  b.String(),
 	}.do(t, base, db)
