@@ -93,3 +93,17 @@ func BenchmarkPoolAddBatch1MSets(b *testing.B) {
 	}
 	b.ReportMetric(float64(p.Bytes())/n, "B/set")
 }
+
+// The state of a set of 300 of 100,000 users: one page, one flush.
+func BenchmarkPoolAppendClickHouse300(b *testing.B) {
+	var p Pool
+	p.Grow(1)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		p.Add(0, r.Uint32N(50_000))
+	}
+	var dst []byte
+	for b.Loop() {
+		dst = p.AppendClickHouse(dst[:0], 0)
+	}
+}

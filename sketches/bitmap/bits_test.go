@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -206,4 +207,36 @@ func TestFieldsAgainstBools(t *testing.T) {
 	if got := readBits([]byte{0xff}, 4, 8); got != 0xf0 {
 		t.Errorf("bits past the end must read as zeros, got %x", got)
 	}
+}
+
+// FuzzParseFieldOps: whatever parses is in range, so that Fields does not
+// panic, and every subcommand has its reply.
+func FuzzParseFieldOps(f *testing.F) {
+	f.Add("GET u8 0", false)
+	f.Add("SET i64 #1 -9223372036854775808 OVERFLOW FAIL INCRBY u63 7 1", false)
+	f.Add("get i1 4294967295", true)
+	f.Add("OVERFLOW", false)
+	f.Add("INCRBY u64 0 1", false)
+	f.Fuzz(func(t *testing.T, args string, readOnly bool) {
+		ops, err := ParseFieldOps(strings.Fields(args), readOnly)
+		if err != nil {
+			return
+		}
+		end := uint64(0)
+		for _, op := range ops {
+			if !op.Type.valid() || op.Offset >= 8*MaxBytes || readOnly && op.Kind != FieldGet {
+				t.Fatalf("%q parses to %+v", args, op)
+			}
+			if op.Kind != FieldGet {
+				end = max(end, (op.Offset+uint64(op.Type.Width)+7)/8)
+			}
+		}
+		if end > 1<<20 {
+			return
+		}
+		b, replies, changes := Fields(nil, ops, nil)
+		if uint64(len(b)) != end || len(replies) != len(ops) || changes > len(ops) {
+			t.Fatalf("%q: %d bytes, want %d; %d replies, want %d", args, len(b), end, len(replies), len(ops))
+		}
+	})
 }

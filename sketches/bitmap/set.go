@@ -49,6 +49,8 @@ type boxes struct {
 	tables [chunkWords]slab.Slab[uint16]
 	words  slab.Slab[uint64]
 	lists  int // bytes of all sets' dir and have
+
+	order *[wordsLen]uint64 // scratch of sort: zeros between two calls
 }
 
 func (b *boxes) init() {
@@ -57,6 +59,29 @@ func (b *boxes) init() {
 		b.tables[i] = slab.New[uint16](tableMin << i)
 	}
 	b.words = slab.New[uint64](wordsLen)
+}
+
+// sort sorts lower halves. Many of them are sorted by setting bits in a bitmap
+// and reading it off, which costs a microsecond or two however many they are.
+func (b *boxes) sort(low []uint16) {
+	if len(low) < 100 {
+		slices.Sort(low)
+		return
+	}
+	if b.order == nil {
+		b.order = new([wordsLen]uint64)
+	}
+	for _, v := range low {
+		b.order[v>>6] |= 1 << (v & 63)
+	}
+	n := 0
+	for i, w := range b.order {
+		for ; w != 0; w &= w - 1 {
+			low[n] = uint16(i<<6 | bits.TrailingZeros64(w))
+			n++
+		}
+	}
+	clear(b.order[:])
 }
 
 func (b *boxes) reset() {
@@ -303,7 +328,7 @@ func (s *set) chunks(b *boxes, out []groupbitmap.Chunk, low []uint16) ([]groupbi
 				}
 			}
 			g.Low = low[from:len(low):len(low)]
-			slices.Sort(g.Low)
+			b.sort(g.Low)
 		}
 		out = append(out, g)
 	}
