@@ -18,6 +18,8 @@ type Sink struct {
 	client *Client
 	layout *layout
 
+	quiet time.Duration // for Audit
+
 	// Owned by Write.
 	state, dead, ledger *block
 	places              []*block // by the layout's located measures
@@ -39,7 +41,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err := c.check(ctx, l); err != nil {
 		return nil, err
 	}
-	s := &Sink{client: c, layout: l, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
+	s := &Sink{client: c, layout: l, quiet: quiet, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}

@@ -1,0 +1,263 @@
+package clickhouse
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/sinks/memory"
+	"weir/sinks/sinktest"
+	"weir/sketches/bitmap"
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+func TestConformance(t *testing.T) {
+	sinktest.Run(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
+}
+
+// backend lets the suite look into a database.
+type backend struct{ c *Client }
+
+func suiteJob(spec *window.Spec) Job {
+	j := Job{Spec: spec, Topic: sinktest.Topic, Keep: 3000 * 24 * time.Hour}
+	for _, w := range sinktest.Rollups {
+		j.Rollups = append(j.Rollups, Rollup{Window: time.Duration(w) * time.Millisecond})
+	}
+	return j
+}
+
+func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
+	if _, err := b.c.Migrate(t.Context(), []Job{suiteJob(spec)}, Migration{}); err != nil {
+		return nil, err
+	}
+	s, err := b.c.Job(t.Context(), suiteJob(spec))
+	if err != nil {
+		return nil, err
+	}
+	s.quiet = -time.Hour // the suite is alone: everything is settled
+	return s, nil
+}
+
+func plan(t *testing.T, j Job) *layout {
+	t.Helper()
+	l, err := j.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
+	t.Helper()
+	l := plan(t, suiteJob(spec))
+	c := &memory.Contents{
+		Rows: map[memory.Key]*memory.Row{}, Places: map[string]map[memory.Place]memory.Position{},
+		Ledger: map[memory.LineKey]window.Line{}, Dead: map[memory.DeadKey]window.DeadLetter{},
+	}
+	b.rows(t, l, c)
+	for m := range l.located {
+		c.Places[m.Name] = map[memory.Place]memory.Position{}
+		b.each(t, "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, member, toUnixTimestamp64Milli(max(last).ts), max(last).slot, max(last).off, max(last).score FROM "+
+			b.c.name(l.places(m))+" GROUP BY window_start, member", func(scan func(...any) error) error {
+			var start int64
+			var member string
+			var p memory.Position
+			var off uint64
+			err := scan(&start, &member, &p.Stamp.Time, &p.Stamp.Slot, &off, &p.Score)
+			p.Stamp.Offset = int64(off)
+			c.Places[m.Name][memory.Place{Window: event.Time(start), Member: member}] = p
+			return err
+		})
+	}
+	b.ledger(t, l, c)
+	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), hex(payload), topic FROM "+
+		b.c.name("weir_dead_letters")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
+		var d window.DeadLetter
+		var fate, payload, topic string
+		var at int64
+		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &fate, &d.Reason, &at, &payload, &topic); err != nil {
+			return err
+		}
+		d.Time = event.Time(at)
+		for f := range window.Fates {
+			if f.String() == fate {
+				d.Fate = f
+			}
+		}
+		var err error
+		d.Payload, err = hex.DecodeString(payload)
+		if topic != sinktest.Topic {
+			t.Errorf("dead letter of topic %q", topic)
+		}
+		c.Dead[memory.DeadKey{Epoch: d.Epoch, Partition: d.Partition, Offset: d.Offset}] = d
+		return err
+	})
+	return c
+}
+
+// rows reads the state table by merging, as anybody would.
+func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
+	t.Helper()
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], maxMap(hits)"
+	var measures []*measure
+	for m := range l.counted {
+		sql += ", hex(CAST(" + m.merge(m.column()) + ", 'String'))"
+		measures = append(measures, m)
+	}
+	b.each(t, sql+" FROM "+b.c.name(l.state())+" GROUP BY "+l.groups()+"window_start", func(scan func(...any) error) error {
+		var start int64
+		var groups []string
+		hits := map[uint64]uint64{}
+		states := make([]string, len(measures))
+		to := []any{&start, &groups, &hits}
+		for i := range states {
+			to = append(to, &states[i])
+		}
+		if err := scan(to...); err != nil {
+			return err
+		}
+		row := &memory.Row{Hits: map[window.Slot]uint64{}, Users: map[string]*hll.Sketch{}, Bitmaps: map[string]*bitmap.Activity{}}
+		for slot, n := range hits {
+			row.Hits[window.Slot(slot)] = n
+		}
+		for i, m := range measures {
+			state, err := hex.DecodeString(states[i])
+			if err != nil {
+				return err
+			}
+			if m.Kind == window.HLL {
+				row.Users[m.Name] = new(hll.Sketch)
+				if _, err := row.Users[m.Name].MergeClickHouse(state); err != nil {
+					return err
+				}
+				continue
+			}
+			if row.Bitmaps[m.Name], err = bitmap.FromClickHouse(state); err != nil {
+				return err
+			}
+		}
+		c.Rows[memory.Key{Window: event.Time(start), Group: strings.Join(groups, "\x00") + "\x00"}] = row
+		return nil
+	})
+}
+
+func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
+	t.Helper()
+	sql := "SELECT epoch, toInt32(partition), toInt64(chunk), toInt64(first), toInt64(next), toUnixTimestamp64Milli(watermark), hex(topic_id), slot"
+	for f := range window.Fates {
+		sql += ", " + f.String()
+	}
+	b.each(t, sql+" FROM "+b.c.name("weir_ledger")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
+		var line window.Line
+		var mark int64
+		var id string
+		var slot uint64
+		to := []any{&line.Epoch, &line.Partition, &line.Chunk, &line.First, &line.Next, &mark, &id, &slot}
+		for f := range line.Fates {
+			to = append(to, &line.Fates[f])
+		}
+		if err := scan(to...); err != nil {
+			return err
+		}
+		line.Watermark = event.Time(mark)
+		if window.Slot(slot) != line.Slot() {
+			t.Errorf("slot %x of line %v, want %x", slot, line, line.Slot())
+		}
+		_, err := hex.Decode(line.TopicID[:], []byte(id))
+		c.Ledger[memory.LineKey{Epoch: line.Epoch, Partition: line.Partition, Chunk: line.Chunk, First: line.First}] = line
+		return err
+	})
+}
+
+func (b *backend) each(t *testing.T, sql string, row func(scan func(...any) error) error) {
+	t.Helper()
+	if err := b.c.query(t.Context(), "read back", sql, row); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+}
+
+func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers {
+	t.Helper()
+	l := plan(t, suiteJob(spec))
+	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
+	var names []string
+	for m := range l.counted {
+		sql += ", " + m.column()
+		names = append(names, m.Name)
+	}
+	view := map[memory.Key]memory.Numbers{}
+	b.each(t, sql+" FROM "+b.c.name(l.levels[i].view), func(scan func(...any) error) error {
+		var start int64
+		var groups []string
+		n := memory.Numbers{Measures: map[string]uint64{}}
+		numbers := make([]uint64, len(names))
+		to := []any{&start, &groups, &n.Hits}
+		for i := range numbers {
+			to = append(to, &numbers[i])
+		}
+		err := scan(to...)
+		for i, name := range names {
+			n.Measures[name] = numbers[i]
+		}
+		key := memory.Key{Window: event.Time(start), Group: strings.Join(groups, "\x00") + "\x00"}
+		if _, twice := view[key]; twice {
+			t.Errorf("%v stands twice in the view", key)
+		}
+		view[key] = n
+		return err
+	})
+	return view
+}
+
+func (b *backend) exec(t *testing.T, sql string) {
+	t.Helper()
+	if err := b.c.exec(t.Context(), "damage", sql, time.Minute); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+}
+
+func (b *backend) row(key memory.Key) string {
+	g := key.Groups()
+	return fmt.Sprintf("window_start = toDateTime(%d, 'UTC') AND page = %s AND country = %s", key.Window/1000, text(g[0]), text(g[1]))
+}
+
+func (b *backend) DeleteRow(t *testing.T, spec *window.Spec, key memory.Key) {
+	t.Helper()
+	b.exec(t, "ALTER TABLE "+b.c.name("suite_state")+" DELETE WHERE "+b.row(key)+" SETTINGS mutations_sync = 1")
+}
+
+func (b *backend) RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot) {
+	t.Helper()
+	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) SELECT page, country, window_start, map(%d, maxMap(hits)[%d] + 1) FROM %s WHERE %s GROUP BY page, country, window_start",
+		b.c.name("suite_state"), uint64(slot), uint64(slot), b.c.name("suite_state"), b.row(key)))
+}
+
+func (b *backend) DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey) {
+	t.Helper()
+	b.exec(t, fmt.Sprintf("ALTER TABLE %s DELETE WHERE job = 'suite' AND epoch = %d AND partition = %d AND chunk = %d AND first = %d SETTINGS mutations_sync = 1",
+		b.c.name("weir_ledger"), key.Epoch, key.Partition, key.Chunk, key.First))
+}
+
+func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) {
+	t.Helper()
+	set := []string{}
+	for f, n := range line.Fates {
+		set = append(set, fmt.Sprintf("%d AS %s", n, window.Fate(f)))
+	}
+	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, next, %s) SELECT 'suite', %d, %d, %d, %d, %d, %d, %s",
+		b.c.name("weir_ledger"), fates(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
+}
+
+func fates() string {
+	var names []string
+	for f := range window.Fates {
+		names = append(names, f.String())
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,9 @@
+{{- /* The ledger, in the order the audit wants it. */ -}}
+SELECT
+    epoch, partition, chunk, first, max(next),
+    toUInt8(max(flushed_at) <= {{.Settled}} AND min(began) > {{.Horizon}}),
+    {{.Fates}}
+FROM {{.Ledger}} AS _l
+WHERE {{.Job}}
+GROUP BY epoch, partition, chunk, first
+ORDER BY epoch, partition, chunk, first

@@ -1,0 +1,119 @@
+package memory_test
+
+import (
+	"testing"
+
+	"weir/event"
+	"weir/sinks/memory"
+	"weir/sinks/sinktest"
+	"weir/window"
+)
+
+// backend lets the suite look into a store.
+type backend struct {
+	store *memory.Store
+	sinks map[int]*memory.Sink
+}
+
+func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
+	s, err := b.store.Job(spec, sinktest.Topic, sinktest.Rollups...)
+	if err != nil {
+		return nil, err
+	}
+	b.sinks[spec.Version] = s
+	return s, nil
+}
+
+func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
+	return b.store.Contents(spec.Job, spec.Version)
+}
+
+func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers {
+	return b.sinks[spec.Version].View(length)
+}
+
+func (b *backend) edit(spec *window.Spec, f func(c *memory.Contents)) {
+	b.store.Edit(spec.Job, spec.Version, f)
+}
+
+func (b *backend) DeleteRow(t *testing.T, spec *window.Spec, key memory.Key) {
+	b.edit(spec, func(c *memory.Contents) { delete(c.Rows, key) })
+}
+
+func (b *backend) RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot) {
+	b.edit(spec, func(c *memory.Contents) { c.Rows[key].Hits[slot]++ })
+}
+
+func (b *backend) DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey) {
+	b.edit(spec, func(c *memory.Contents) { delete(c.Ledger, key) })
+}
+
+func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) {
+	b.edit(spec, func(c *memory.Contents) {
+		c.Ledger[memory.LineKey{Epoch: line.Epoch, Partition: line.Partition, Chunk: line.Chunk, First: line.First}] = line
+	})
+}
+
+func TestConformance(t *testing.T) {
+	sinktest.Run(t, func(t *testing.T) sinktest.Backend {
+		return &backend{memory.New(), map[int]*memory.Sink{}}
+	})
+}
+
+// TestFaults: each outcome does to the store what it says, and writing until
+// it succeeds gives what one undisturbed write gives.
+func TestFaults(t *testing.T) {
+	log, spec := sinktest.NewLog(1), sinktest.Spec()
+	changes, err := log.Whole(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean := memory.New()
+	s, err := clean.Job(spec, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	want := clean.Contents(spec.Job, spec.Version)
+
+	for _, c := range []struct {
+		name    string
+		outcome func(memory.Insert) memory.Outcome
+		rows    func(n int) bool // how many state rows are there after the failure
+	}{
+		{"refuse", func(memory.Insert) memory.Outcome { return memory.Refuse() }, func(n int) bool { return n == 0 }},
+		{"lose", memory.Lose, func(n int) bool { return n == len(want.Rows) }},
+		{"partial", func(memory.Insert) memory.Outcome { return memory.Partial(5) }, func(n int) bool { return n == 5 }},
+		{"delay", func(memory.Insert) memory.Outcome { return memory.Delay() }, func(n int) bool { return n == 0 }},
+	} {
+		store := memory.New()
+		s, err := store.Job(spec, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tables []string
+		store.Faults(func(in memory.Insert) memory.Outcome {
+			tables = append(tables, in.Table)
+			return c.outcome(in)
+		})
+		if err := s.Write(t.Context(), changes); err == nil {
+			t.Errorf("%s: no error", c.name)
+		}
+		if n := len(store.Contents(spec.Job, 1).Rows); !c.rows(n) {
+			t.Errorf("%s: %d of %d rows are there", c.name, n, len(want.Rows))
+		}
+		if len(tables) != 1 || tables[0] != "state" || len(store.Contents(spec.Job, 1).Ledger) != 0 {
+			t.Errorf("%s: went on to %v after a failure", c.name, tables)
+		}
+		store.Faults(nil)
+		if err := s.Write(t.Context(), changes); err != nil {
+			t.Fatal(err)
+		}
+		for store.Pending() > 0 {
+			store.Land(0)
+		}
+		sinktest.Same(t, c.name, store.Contents(spec.Job, 1), want)
+	}
+}

@@ -1,0 +1,259 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+// A Sink joins the changes of one job into a Store. Use Store.Job.
+type Sink struct {
+	store   *Store
+	spec    *window.Spec
+	rollups []event.Time
+}
+
+// Known is what the ledger says of each partition.
+func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	known := map[int32]window.Known{}
+	for _, l := range s.contents().Ledger {
+		k, ok := known[l.Partition]
+		switch {
+		case !ok || l.Epoch > k.Epoch:
+			known[l.Partition] = window.Known{Epoch: l.Epoch, TopicID: l.TopicID, Next: l.Next}
+		case l.Epoch == k.Epoch:
+			k.Next = max(k.Next, l.Next)
+			if bytes.Compare(l.TopicID[:], k.TopicID[:]) > 0 {
+				k.TopicID = l.TopicID
+			}
+			known[l.Partition] = k
+		}
+	}
+	return known, nil
+}
+
+// contents is called with the store locked.
+func (s *Sink) contents() *Contents { return s.store.of(s.spec.Job, s.spec.Version) }
+
+// Write joins the changes in: state rows, positions, dead letters, ledger
+// lines, each kind with an insert of its own. It does not change c and keeps
+// nothing of it.
+func (s *Sink) Write(_ context.Context, c *window.Changes) error {
+	var rows []func()
+	for r := range c.Table.Rows {
+		key, row := Key{r.Window(), s.group(r)}, s.row(r)
+		rows = append(rows, func() {
+			if s.contents().Rows[key] == nil {
+				s.contents().Rows[key] = newRow()
+			}
+			s.contents().Rows[key].join(row)
+		})
+	}
+	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "state"}, rows); err != nil {
+		return err
+	}
+	for i, m := range s.spec.Measures {
+		if m.Kind != window.Geo {
+			continue
+		}
+		if err := s.store.insert(Insert{Job: s.spec.Job, Table: "places"}, s.places(c.Table.Places(i), m.Name)); err != nil {
+			return err
+		}
+	}
+	rows = nil
+	for _, d := range c.Dead {
+		d.Payload = bytes.Clone(d.Payload)
+		rows = append(rows, func() { s.contents().Dead[DeadKey{d.Epoch, d.Partition, d.Offset}] = d })
+	}
+	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "dead"}, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, l := range c.Lines {
+		rows = append(rows, func() { s.line(l) })
+	}
+	return s.store.insert(Insert{Job: s.spec.Job, Table: "ledger"}, rows)
+}
+
+func (s *Sink) group(r window.Row) string {
+	var b strings.Builder
+	for _, text := range r.Group(nil) {
+		b.Write(text)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// row copies a row out of a table.
+func (s *Sink) row(r window.Row) *Row {
+	row := newRow()
+	for slot, n := range r.Hits {
+		row.Hits[slot] = n
+	}
+	for i, m := range s.spec.Measures {
+		switch m.Kind {
+		case window.HLL:
+			sketch := new(hll.Sketch)
+			pool, at := r.HLL(i)
+			pool.MergeInto(at, sketch)
+			row.Users[m.Name] = sketch
+		case window.Bitmap, window.Bloom:
+			set, err := bitmap.FromClickHouse(r.AppendState(nil, i))
+			if err != nil {
+				panic("memory: a state of our own: " + err.Error())
+			}
+			row.Bitmaps[m.Name] = set
+		}
+	}
+	return row
+}
+
+func (s *Sink) places(last *geo.Last, measure string) (rows []func()) {
+	last.Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+		key, position := Place{event.Time(start), string(member)}, Position{at, score}
+		rows = append(rows, func() {
+			c := s.contents()
+			if c.Places[measure] == nil {
+				c.Places[measure] = map[Place]Position{}
+			}
+			old, ok := c.Places[measure][key]
+			order := position.Stamp.Compare(old.Stamp)
+			if !ok || order > 0 || order == 0 && position.Score > old.Score {
+				c.Places[measure][key] = position
+			}
+		})
+		return true
+	})
+	return rows
+}
+
+// line joins one ledger line.
+func (s *Sink) line(l window.Line) {
+	key := LineKey{l.Epoch, l.Partition, l.Chunk, l.First}
+	old, ok := s.contents().Ledger[key]
+	if ok {
+		l.Next = max(l.Next, old.Next)
+		l.Watermark = max(l.Watermark, old.Watermark)
+		for f := range l.Fates {
+			l.Fates[f] = max(l.Fates[f], old.Fates[f])
+		}
+		if bytes.Compare(old.TopicID[:], l.TopicID[:]) > 0 {
+			l.TopicID = old.TopicID
+		}
+	}
+	s.contents().Ledger[key] = l
+}
+
+// Rollup recomputes all finished numbers and joins them into what is there.
+func (s *Sink) Rollup(context.Context, bool) error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	c := s.contents()
+	for _, length := range s.rollups {
+		if c.Rollups[length] == nil {
+			c.Rollups[length] = map[Key]Numbers{}
+		}
+		for key, row := range merge(c.Rows, length) {
+			now, was := row, c.Rollups[length][key]
+			now.Hits = max(now.Hits, was.Hits)
+			for name, n := range was.Measures {
+				now.Measures[name] = max(now.Measures[name], n)
+			}
+			c.Rollups[length][key] = now
+		}
+	}
+	return nil
+}
+
+// merge is the numbers of windows of a length.
+func merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
+	merged := map[Key]*Row{}
+	sums := map[Key]uint64{}
+	for key, row := range rows {
+		key.Window -= key.Window % length
+		if merged[key] == nil {
+			merged[key] = newRow()
+		}
+		merged[key].join(row)
+		sums[key] += row.Sum() // the slots of different windows do not join
+	}
+	numbers := map[Key]Numbers{}
+	for key, row := range merged {
+		n := row.numbers()
+		n.Hits = sums[key]
+		numbers[key] = n
+	}
+	return numbers
+}
+
+// View is what people read of a rollup: the first one is as of the last Write,
+// longer ones as of the last Rollup.
+func (s *Sink) View(length event.Time) map[Key]Numbers {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	c := s.contents()
+	view := map[Key]Numbers{}
+	for key, n := range c.Rollups[length] {
+		view[key] = n
+	}
+	if length == s.rollups[0] {
+		for key, n := range merge(c.Rows, length) {
+			n.Hits = max(n.Hits, view[key].Hits)
+			for name, was := range view[key].Measures {
+				n.Measures[name] = max(n.Measures[name], was)
+			}
+			view[key] = n
+		}
+	}
+	return view
+}
+
+// Audit holds the ledger against the rows, and the rows against the first
+// rollup.
+func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	a := window.NewAudit(s.spec)
+	c := s.contents()
+	sums := map[window.Slot]uint64{}
+	for _, row := range c.Rows {
+		for slot, n := range row.Hits {
+			sums[slot] += n
+		}
+	}
+	for slot, n := range sums {
+		a.Hits(slot, n, true)
+	}
+	held := merge(c.Rows, s.rollups[0])
+	for key, rolled := range c.Rollups[s.rollups[0]] {
+		if key.Window >= from && (until == 0 || key.Window < until) {
+			a.Window(key.Window, strings.Join(key.Groups(), " "), rolled.Hits, held[key].Hits)
+		}
+	}
+	for _, l := range c.Lines() {
+		a.Line(&l, true)
+	}
+	if progress != nil {
+		progress(1, 1)
+	}
+	var all []window.Finding
+	for f := range a.Findings {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(x, y window.Finding) int { return strings.Compare(x.String(), y.String()) })
+	for _, f := range all {
+		if err := found(f); err != nil {
+			return a.Result(), err
+		}
+	}
+	return a.Result(), nil
+}

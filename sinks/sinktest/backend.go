@@ -1,0 +1,127 @@
+package sinktest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"weir/event"
+	"weir/sinks/memory"
+	"weir/window"
+)
+
+// A Sink is what is tested: what jobs want of one, and the audit.
+type Sink interface {
+	Known(ctx context.Context) (map[int32]window.Known, error)
+	Write(ctx context.Context, c *window.Changes) error
+	Rollup(ctx context.Context, all bool) error
+	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+}
+
+// Rollups are the windows the suite has its numbers rolled up to.
+var Rollups = []event.Time{60_000, 3_600_000}
+
+// Topic is the topic of the suite's job.
+const Topic = "suite"
+
+// A Backend is a store of a kind of sinks, empty at first, with what the suite
+// needs to look into it and to damage it. Its methods fail the test themselves.
+type Backend interface {
+	// Open opens the job, making its tables where needed. Opening it again
+	// is what a restarted or a second process does.
+	Open(t *testing.T, spec *window.Spec) (Sink, error)
+
+	// Contents reads everything back, joined. Rollups may be left out.
+	Contents(t *testing.T, spec *window.Spec) *memory.Contents
+
+	// View reads what people read of a rollup.
+	View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers
+
+	// Damage done by hand: a row deleted, a count raised by one, a ledger
+	// line deleted or changed.
+	DeleteRow(t *testing.T, spec *window.Spec, key memory.Key)
+	RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot)
+	DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey)
+	ChangeLine(t *testing.T, spec *window.Spec, line window.Line)
+}
+
+// Same compares contents and reports the first differences.
+func Same(t *testing.T, what string, got, want *memory.Contents) {
+	t.Helper()
+	report := reporter{t: t, what: what}
+	for _, key := range union(got.Rows, want.Rows) {
+		g, w := got.Rows[key], want.Rows[key]
+		if g == nil || w == nil {
+			report.f("row %q there: %t, wanted: %t", key, g != nil, w != nil)
+			continue
+		}
+		if !maps.Equal(g.Hits, w.Hits) {
+			report.f("row %q holds %v, want %v", key, g.Hits, w.Hits)
+		}
+		for name, s := range w.Users {
+			if h := g.Users[name]; h == nil || string(h.AppendClickHouse(nil)) != string(s.AppendClickHouse(nil)) {
+				report.f("row %q: other registers in %s", key, name)
+			}
+		}
+		for name, b := range w.Bitmaps {
+			if h := g.Bitmaps[name]; h == nil || !slices.Equal(slices.Collect(h.Values), slices.Collect(b.Values)) {
+				report.f("row %q: other members in %s", key, name)
+			}
+		}
+	}
+	for _, m := range union(got.Places, want.Places) {
+		for _, key := range union(got.Places[m], want.Places[m]) {
+			if g, w := got.Places[m][key], want.Places[m][key]; g != w {
+				report.f("%s of %q is %v, want %v", m, key, g, w)
+			}
+		}
+	}
+	for _, key := range union(got.Ledger, want.Ledger) {
+		if g, w := got.Ledger[key], want.Ledger[key]; g != w {
+			report.f("ledger line %v is %v, want %v", key, g, w)
+		}
+	}
+	for _, key := range union(got.Dead, want.Dead) {
+		g, w := got.Dead[key], want.Dead[key]
+		if g.Fate != w.Fate || g.Reason != w.Reason || g.Time != w.Time || string(g.Payload) != string(w.Payload) {
+			report.f("dead letter %v is %v, want %v", key, g, w)
+		}
+	}
+}
+
+// SameNumbers compares what a view shows.
+func SameNumbers(t *testing.T, what string, got, want map[memory.Key]memory.Numbers) {
+	t.Helper()
+	report := reporter{t: t, what: what}
+	for _, key := range union(got, want) {
+		g, w := got[key], want[key]
+		if g.Hits != w.Hits || !maps.Equal(g.Measures, w.Measures) {
+			report.f("%q shows %v, want %v", key, g, w)
+		}
+	}
+}
+
+func union[K comparable, V any](a, b map[K]V) []K {
+	all := slices.Collect(maps.Keys(a))
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// reporter stops after a few differences: one mistake makes hundreds.
+type reporter struct {
+	t    *testing.T
+	what string
+	n    int
+}
+
+func (r *reporter) f(format string, args ...any) {
+	r.t.Helper()
+	if r.n++; r.n <= 4 {
+		r.t.Errorf(r.what+": "+format, args...)
+	}
+}

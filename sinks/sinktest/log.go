@@ -1,0 +1,157 @@
+package sinktest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"weir/event"
+	"weir/window"
+)
+
+const (
+	partitions = 3
+	offsets    = 400 // of each partition
+	base       = 1_763_600_000_000
+)
+
+var topicID = [16]byte{0xd1, 0x5c, 0, 1, 15: 0x77}
+
+// Spec is the job of the suite: every kind of measure, two dimensions, and
+// chunks so small that a run has many.
+func Spec() *window.Spec {
+	return &window.Spec{
+		Job: "suite", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+		Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
+		By: []window.Column{{Name: "page", Path: "page"}, {Name: "country", Path: "geo.country", Default: "??", HasDefault: true}},
+		Measures: []window.Measure{
+			{Name: "users", Kind: window.HLL, Path: "user"},
+			{Name: "active", Kind: window.Bitmap, Path: "user", Optional: true},
+			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 200, Error: 0.01},
+			{Name: "places", Kind: window.Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+		},
+		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
+		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},
+	}
+}
+
+// A Log is what the partitions of a topic hold.
+type Log [partitions][]event.Record
+
+// NewLog makes a log with every fate in it, and gaps.
+func NewLog(seed uint64) *Log {
+	r := rand.New(rand.NewPCG(seed, 42))
+	log := new(Log)
+	for p := range log {
+		now := event.Time(base)
+		for off := int64(0); off < offsets; off++ {
+			if r.IntN(12) == 0 {
+				off += r.Int64N(20) // a gap
+			}
+			now += event.Time(r.IntN(1500))
+			log[p] = append(log[p], event.Record{Offset: min(off, offsets-1), Time: now, Value: document(r, p, off, now)})
+		}
+	}
+	return log
+}
+
+func document(r *rand.Rand, p int, off int64, now event.Time) []byte {
+	ts := now - event.Time(r.IntN(150_000))
+	switch r.IntN(30) {
+	case 0:
+		ts = now - 4_000_000 // late
+	case 1:
+		ts = now + 700_000 // future
+	}
+	id := off
+	if r.IntN(8) == 0 {
+		id = max(0, off-r.Int64N(100)) // a repeat
+	}
+	user := r.IntN(60)
+	if r.IntN(4) == 0 {
+		user = r.IntN(4_000_000_000)
+	}
+	country := []string{"", `,"geo":{"country":"DE"}`, `,"geo":{"country":"Ünited\nsp ace"}`}[r.IntN(3)]
+	doc := fmt.Sprintf(`{"id":"p%de%d","ts":%d,"user":%d,"page":"/p/%d","action":"%s","lon":%f,"lat":%f%s}`,
+		p, id, ts, user, r.IntN(4), []string{"view", "click", "buy"}[r.IntN(3)], r.Float64()*360-180, r.Float64()*160-80, country)
+	switch r.IntN(25) {
+	case 0:
+		doc = doc[:r.IntN(len(doc))]
+	case 1:
+		doc = strings.Replace(doc, `"user":`, `"user":-`, 1)
+	case 2:
+		doc = strings.Replace(doc, `"lat"`, `"latitude"`, 1)
+	}
+	return []byte(doc)
+}
+
+// Feed lets an operator observe [from, to) of a partition as one batch.
+func (l *Log) Feed(op *window.Operator, partition int32, from, to int64) error {
+	b := event.Batch{Partition: partition, First: from, Next: to}
+	for _, rec := range l[partition] {
+		if rec.Offset >= from && rec.Offset < to {
+			b.Records = append(b.Records, rec)
+		}
+	}
+	return op.Observe(&b)
+}
+
+// Whole is the log as one worker counts it in one go.
+func (l *Log) Whole(spec *window.Spec) (*window.Changes, error) {
+	op, err := window.NewOperator(spec)
+	if err != nil {
+		return nil, err
+	}
+	for p := range int32(partitions) {
+		op.Start(window.Plan{Partition: p, TopicID: topicID})
+		if err := l.Feed(op, p, 0, offsets); err != nil {
+			return nil, err
+		}
+	}
+	c := op.Take()
+	c.Table.Seal()
+	return c, nil
+}
+
+// Pieces is the log as a troubled group of workers counts it: partitions are
+// handed over, the new owner starts at the beginning of the chunk that is
+// owed, changes are taken anywhere. The positions owed follow what was taken.
+func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	var pieces []*window.Changes
+	owed := [partitions]int64{}
+	done := func() bool { return owed == [partitions]int64{offsets, offsets, offsets} }
+	for round := 0; !done(); round++ {
+		op, err := window.NewOperator(spec)
+		if err != nil {
+			return nil, err
+		}
+		next := [partitions]int64{}
+		for p := range int32(partitions) {
+			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: owed[p], LogEnd: offsets, TopicID: topicID}, &window.Known{TopicID: topicID, Next: owed[p]}, window.Policy{})
+			if err != nil {
+				return nil, err
+			}
+			op.Start(plan)
+			next[p] = plan.Warm
+		}
+		for range 6 + round {
+			p := r.Int32N(partitions)
+			to := min(next[p]+1+r.Int64N(70), offsets)
+			if err := l.Feed(op, p, next[p], to); err != nil {
+				return nil, err
+			}
+			next[p] = max(next[p], to)
+			if r.IntN(3) > 0 {
+				continue
+			}
+			c := op.Take()
+			c.Table.Seal()
+			pieces = append(pieces, c)
+			for _, n := range c.Next {
+				owed[n.Partition] = max(owed[n.Partition], n.Offset)
+			}
+		}
+	}
+	return pieces, nil
+}

@@ -1,0 +1,418 @@
+package sinktest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"weir/event"
+	"weir/sinks/memory"
+	"weir/window"
+)
+
+// Run runs the suite. begin makes an empty backend.
+func Run(t *testing.T, begin func(t *testing.T) Backend) {
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, b Backend)
+	}{
+		{"Once", once},
+		{"Joins", joins},
+		{"Restart", restart},
+		{"Known", known},
+		{"Views", views},
+		{"DeadLetters", deadLetters},
+		{"Audit", audit},
+		{"Fingerprints", fingerprints},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, begin(t)) })
+	}
+}
+
+// reference is what the log comes to after one undisturbed pass.
+func reference(t *testing.T, log *Log, spec *window.Spec) (*memory.Contents, *memory.Sink) {
+	t.Helper()
+	store := memory.New()
+	s, err := store.Job(spec, Topic, Rollups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), whole(t, log, spec)); err != nil {
+		t.Fatal(err)
+	}
+	return store.Contents(spec.Job, spec.Version), s
+}
+
+func whole(t *testing.T, log *Log, spec *window.Spec) *window.Changes {
+	t.Helper()
+	c, err := log.Whole(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func pieces(t *testing.T, log *Log, spec *window.Spec, seed uint64) []*window.Changes {
+	t.Helper()
+	ps, err := log.Pieces(spec, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ps
+}
+
+func open(t *testing.T, b Backend, spec *window.Spec) Sink {
+	t.Helper()
+	s, err := b.Open(t, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func write(t *testing.T, s Sink, c *window.Changes) {
+	t.Helper()
+	if err := s.Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// once: what is written is there.
+func once(t *testing.T, b Backend) {
+	log, spec := NewLog(1), Spec()
+	want, _ := reference(t, log, spec)
+	if len(want.Rows) < 20 || len(want.Dead) < 20 || len(want.Ledger) < 15 || len(want.Places["places"]) < 100 {
+		t.Fatalf("the log is too poor: %d rows, %d dead letters, %d lines", len(want.Rows), len(want.Dead), len(want.Ledger))
+	}
+	s := open(t, b, spec)
+	write(t, s, whole(t, log, spec))
+	Same(t, "written once", b.Contents(t, spec), want)
+}
+
+// joins: twice, in another order, in portions and in part is the same as once.
+func joins(t *testing.T, b Backend) {
+	log, spec := NewLog(2), Spec()
+	want, _ := reference(t, log, spec)
+	s := open(t, b, spec)
+	other := open(t, b, spec)
+	r := rand.New(rand.NewPCG(2, 2))
+	all := append(pieces(t, log, spec, 1), pieces(t, log, spec, 2)...)
+	if len(all) < 10 {
+		t.Fatalf("%d pieces", len(all))
+	}
+	// A part of an insert that failed in the middle: some rows, no ledger.
+	part, op := window.NewTable(spec), all[3]
+	op.Table.Copy(part, &window.Range{From: 0, Until: 1 << 62, Group: [][]byte{[]byte("/p/1"), nil}})
+	part.Seal()
+	all = append(all, &window.Changes{Table: part})
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, c := range all {
+		write(t, []Sink{s, other}[i%2], c)
+	}
+	for range 5 {
+		write(t, other, all[r.IntN(len(all))])
+	}
+	Same(t, "written in pieces", b.Contents(t, spec), want)
+}
+
+// restart: a process that knows only the ledger goes on to the same result.
+func restart(t *testing.T, b Backend) {
+	log, spec := NewLog(3), Spec()
+	want, _ := reference(t, log, spec)
+	next := [partitions]int64{}
+	for round := range 5 {
+		s := open(t, b, spec) // another process
+		known, err := s.Known(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, err := window.NewOperator(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range int32(partitions) {
+			var k *window.Known
+			if at, ok := known[p]; ok {
+				if at.Next != next[p] || at.TopicID != topicID {
+					t.Fatalf("round %d, partition %d: the ledger says %+v, durable is %d", round, p, at, next[p])
+				}
+				k = &at
+			}
+			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: next[p], LogEnd: offsets, TopicID: topicID}, k, window.Policy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			op.Start(plan)
+			to := int64(offsets) * int64(round+1) / 5
+			if err := log.Feed(op, p, plan.Warm, to); err != nil {
+				t.Fatal(err)
+			}
+			next[p] = to
+		}
+		c := op.Take()
+		c.Table.Seal()
+		write(t, s, c)
+		// And something that is lost with the process.
+		op.Take()
+	}
+	Same(t, "after restarts", b.Contents(t, spec), want)
+}
+
+// known: the latest epoch counts, and its highest next offset.
+func known(t *testing.T, b Backend) {
+	spec := Spec()
+	s := open(t, b, spec)
+	at, err := s.Known(t.Context())
+	if err != nil || len(at) != 0 {
+		t.Fatalf("an empty ledger knows %v, %v", at, err)
+	}
+	line := func(p int32, epoch uint8, first, next int64, id byte) window.Line {
+		l := window.Line{Partition: p, Epoch: epoch, Chunk: first / spec.Chunk, First: first, Next: next, TopicID: [16]byte{id}}
+		l.Fates[window.Gap] = uint64(next - first)
+		return l
+	}
+	empty := window.NewTable(spec)
+	empty.Seal()
+	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{
+		line(0, 0, 0, 64, 1), line(0, 0, 64, 100, 1), line(0, 1, 0, 10, 2), line(3, 0, 64, 70, 1), line(65535, 255, 0, 1, 255),
+	}})
+	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{line(3, 0, 64, 68, 1)}}) // an older one, late
+	at, err = s.Known(t.Context())
+	want := map[int32]window.Known{
+		0: {Epoch: 1, TopicID: [16]byte{2}, Next: 10}, 3: {TopicID: [16]byte{1}, Next: 70}, 65535: {Epoch: 255, TopicID: [16]byte{255}, Next: 1},
+	}
+	if err != nil || len(at) != len(want) {
+		t.Fatalf("known %v, %v; want %v", at, err, want)
+	}
+	for p, k := range want {
+		if at[p] != k {
+			t.Errorf("partition %d is known as %+v, want %+v", p, at[p], k)
+		}
+	}
+}
+
+// views: the first rollup is exact as of the last write, with and without a
+// rollup in between; the longer one as of the last rollup. Rolling up again
+// changes nothing.
+func views(t *testing.T, b Backend) {
+	log, spec := NewLog(4), Spec()
+	_, twin := reference(t, log, spec)
+	s := open(t, b, spec)
+	all := pieces(t, log, spec, 1)
+	half := len(all) / 2
+	interim := memory.New()
+	upTo, err := interim.Job(spec, Topic, Rollups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all[:half] {
+		write(t, s, c)
+		write(t, upTo, c)
+	}
+	SameNumbers(t, "before any rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
+	for range 2 {
+		if err := s.Rollup(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		SameNumbers(t, "after a rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
+	}
+	for _, c := range all[half:] {
+		write(t, s, c)
+	}
+	SameNumbers(t, "written since the rollup", b.View(t, spec, Rollups[0]), twin.View(Rollups[0]))
+	if err := twin.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Rollup(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		for _, length := range Rollups {
+			SameNumbers(t, "rolled up", b.View(t, spec, length), twin.View(length))
+		}
+	}
+	// A second process rolls up the same, and what was written long before.
+	if err := open(t, b, spec).Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	SameNumbers(t, "rolled up by another", b.View(t, spec, Rollups[1]), twin.View(Rollups[1]))
+}
+
+// deadLetters: repeats collapse, payloads survive byte for byte.
+func deadLetters(t *testing.T, b Backend) {
+	spec := Spec()
+	s := open(t, b, spec)
+	empty := window.NewTable(spec)
+	empty.Seal()
+	letters := []window.DeadLetter{
+		{Partition: 1, Offset: 7, Fate: window.Malformed, Reason: "it's \\ \"quoted\"", Time: base, Payload: []byte("a\x00b\xff\n\n\tc'\\")},
+		{Partition: 1, Epoch: 1, Offset: 7, Fate: window.Late, Reason: "older", Time: 1},
+		{Partition: 2, Offset: 1 << 40, Fate: window.Future, Reason: "newer", Time: base, Payload: make([]byte, 16<<10)},
+	}
+	for range 3 {
+		write(t, s, &window.Changes{Table: empty, Dead: letters})
+	}
+	want := memory.New()
+	twin, err := want.Job(spec, Topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, twin, &window.Changes{Table: empty, Dead: letters})
+	got := b.Contents(t, spec)
+	if len(got.Dead) != 3 {
+		t.Errorf("%d dead letters, want 3", len(got.Dead))
+	}
+	Same(t, "dead letters", got, want.Contents(spec.Job, spec.Version))
+}
+
+// find runs the audit.
+func find(t *testing.T, s Sink) ([]window.Finding, window.Audited) {
+	t.Helper()
+	var all []window.Finding
+	steps := 0
+	result, err := s.Audit(t.Context(), 0, 0, func(f window.Finding) error {
+		all = append(all, f)
+		return nil
+	}, func(done, total int) {
+		if steps++; done != steps || total < done {
+			t.Errorf("step %d is reported as %d of %d", steps, done, total)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps == 0 {
+		t.Error("no progress was reported")
+	}
+	return all, result
+}
+
+// audit: silent after a clean run, and each damage is named with its place.
+func audit(t *testing.T, b Backend) {
+	log, spec := NewLog(5), Spec()
+	want, _ := reference(t, log, spec)
+	s := open(t, b, spec)
+	for _, c := range pieces(t, log, spec, 3) {
+		write(t, s, c)
+	}
+	if err := s.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	found, result := find(t, s)
+	for _, f := range found {
+		t.Errorf("after a clean run: %v", f)
+	}
+	if result.Lines != len(want.Ledger) || result.Chunks == 0 || result.Windows != len(want.Rows) || len(result.Reached) != partitions {
+		t.Errorf("looked at %+v, want %d lines and %d windows", result, len(want.Ledger), len(want.Rows))
+	}
+	for _, r := range result.Reached {
+		if r.First != 0 || r.Next != offsets {
+			t.Errorf("reached %+v", r)
+		}
+	}
+
+	expect := func(what string, want ...window.Finding) {
+		t.Helper()
+		found, _ := find(t, s)
+		for _, w := range want {
+			if !slices.ContainsFunc(found, func(f window.Finding) bool {
+				return f.Misfit == w.Misfit && f.Partition == w.Partition && f.Chunk == w.Chunk && f.Window == w.Window && f.Group == w.Group
+			}) {
+				t.Errorf("%s: not found: %v; found %v", what, w, found)
+			}
+		}
+	}
+
+	lines := want.Lines()
+	victim := lines[len(lines)/2]
+	changed := victim
+	changed.Fates[window.Late]++
+	b.ChangeLine(t, spec, changed)
+	expect("a fate changed", window.Finding{Misfit: window.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
+
+	// A line in the middle, so that there is one after it.
+	i := slices.IndexFunc(lines, func(l window.Line) bool { return l.Partition == 1 && l.Chunk == 2 })
+	gone := lines[i]
+	b.DeleteLine(t, spec, memory.LineKey{Epoch: gone.Epoch, Partition: gone.Partition, Chunk: gone.Chunk, First: gone.First})
+	expect("a line deleted",
+		window.Finding{Misfit: window.Hole, Partition: 1, Chunk: 3},
+		window.Finding{Misfit: window.Unknown, Partition: 1, Chunk: 2})
+
+	var key memory.Key
+	for k, row := range want.Rows { // any row, chosen alike by every backend
+		if best := want.Rows[key]; best == nil || row.Sum() > best.Sum() || row.Sum() == best.Sum() && (k.Window < key.Window || k.Window == key.Window && k.Group < key.Group) {
+			key = k
+		}
+	}
+	row := want.Rows[key]
+	slots := slices.Collect(func(yield func(window.Slot) bool) {
+		for slot := range row.Hits {
+			if (slot.Partition() != 1 || slot.Chunk() != 2) && !yield(slot) {
+				return
+			}
+		}
+	})
+	slices.Sort(slots)
+	b.RaiseSlot(t, spec, key, slots[0])
+	expect("a slot raised", window.Finding{Misfit: window.Excess, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()})
+
+	b.DeleteRow(t, spec, key)
+	groups := key.Groups()
+	expect("a row deleted",
+		window.Finding{Misfit: window.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
+		window.Finding{Misfit: window.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
+	if found, _ := find(t, s); len(found) < 4 {
+		t.Errorf("the damages add up: found %v", found)
+	}
+}
+
+// fingerprints: a changed meaning is refused for good, a new measure is not,
+// and a raised version begins anew.
+func fingerprints(t *testing.T, b Backend) {
+	log, spec := NewLog(6), Spec()
+	write(t, open(t, b, spec), whole(t, log, spec))
+
+	refused := func(what string, change func(*window.Spec)) {
+		t.Helper()
+		s := Spec()
+		change(s)
+		_, err := b.Open(t, s)
+		var fatal interface{ Fatal() bool }
+		if !errors.As(err, &fatal) || !fatal.Fatal() {
+			t.Errorf("%s: %v, want a fatal error", what, err)
+		}
+	}
+	refused("another chunk", func(s *window.Spec) { s.Chunk *= 2 })
+	refused("another lateness", func(s *window.Spec) { s.Lateness++ })
+	refused("another column", func(s *window.Spec) { s.By[0].Path = "url" })
+	refused("another error", func(s *window.Spec) { s.Measures[2].Error = 0.02 })
+	refused("a hash key", func(s *window.Spec) { s.HashKey = new([16]byte) })
+
+	more := Spec()
+	more.Measures = append(more.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	s := open(t, b, more)
+	write(t, s, whole(t, log, more))
+	want, twin := reference(t, log, more)
+	Same(t, "with one measure more", b.Contents(t, more), want)
+	if err := s.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	SameNumbers(t, "with one measure more", b.View(t, more, Rollups[0]), twin.View(Rollups[0]))
+
+	next := Spec()
+	next.Version, next.Chunk = 2, 128
+	s = open(t, b, next)
+	if at, err := s.Known(t.Context()); err != nil || len(at) != 0 {
+		t.Errorf("version 2 knows %v, %v before anything was written", at, err)
+	}
+	write(t, s, whole(t, log, next))
+	want, twin = reference(t, log, next)
+	Same(t, "version 2", b.Contents(t, next), want)
+	if err := s.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	SameNumbers(t, "version 2", b.View(t, next, Rollups[0]), twin.View(Rollups[0]))
+	want, _ = reference(t, log, more)
+	Same(t, "version 1, after version 2", b.Contents(t, more), want)
+}
