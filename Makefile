@@ -72,3 +72,9 @@ EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
 	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
 	bin/bench-pipeline -events $(EVENTS)
+
+bench-redis: tools ## the sketches against redis-server, one run; fails under a floor
+	go run ./bench/sketches redis
+
+bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
+	go run ./bench/sketches libraries

@@ -1,0 +1,50 @@
+package window
+
+import (
+	"fmt"
+
+	"weir/event"
+	"weir/sketches/geo"
+)
+
+// Load joins a row as the sink holds it into the table: its hits by slot, and
+// per measure that has a state column the ClickHouse state, in the order of
+// Spec.Measures with nil for the others. States are checked: what is not well
+// formed is an error that names the measure, and may leave the row joined in
+// part.
+func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, states [][]byte) error {
+	t.sealed = false
+	var key []byte
+	for _, g := range group {
+		key = appendDimension(key, g, len(t.spec.By))
+	}
+	r := t.row(window, key, groupHash(key))
+	for slot, n := range hits {
+		t.hits = append(t.hits, hit{r, Slot(slot), n})
+	}
+	for m := range t.columns {
+		if m >= len(states) || states[m] == nil {
+			continue
+		}
+		var err error
+		switch c := &t.columns[m]; c.kind {
+		case HLL:
+			_, err = c.hll.MergeClickHouse(r, states[m])
+		case Bitmap:
+			err = c.bitmap.MergeClickHouse(r, states[m])
+		case Bloom:
+			err = c.bloom.MergeClickHouse(r, states[m])
+		case Geo:
+			err = fmt.Errorf("a geo measure has no state column")
+		}
+		if err != nil {
+			return fmt.Errorf("window: measure %s: %w", t.spec.Measures[m].Name, err)
+		}
+	}
+	return nil
+}
+
+// LoadPlace joins a member's last position as the sink holds it.
+func (t *Table) LoadPlace(m int, window event.Time, member []byte, at geo.Stamp, score uint64) {
+	t.columns[m].places.Put(int64(window), member, at, score)
+}
