@@ -99,7 +99,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
 	})
 	root.AddCommand(
-		upCommand(), runCommand(), checkCommand(), migrateCommand(), genCommand(),
+		upCommand(), runCommand(), checkCommand(), migrateCommand(), verifyCommand(), genCommand(),
 		engineCommand(), brokerCommand(), healthcheckCommand(), configCommand(), versionCommand(),
 	)
 	for _, c := range root.Commands() {

@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"fmt"
+
+	"weir/event"
+	"weir/window"
+)
+
+// A Gap is what the ledger and the log do not agree on: one partition whose
+// offsets the sink does not account for as the log has them.
+type Gap struct {
+	Partition int32
+	Detail    string // what is off
+	Remedy    string // what to do about it
+}
+
+func (g Gap) String() string {
+	return fmt.Sprintf("partition %d: %s; %s", g.Partition, g.Detail, g.Remedy)
+}
+
+// CompareLog holds what the ledger accounts for against what the log holds
+// now. It returns what does not fit, and the number of records that are in
+// the log and have no fate yet: the lag, which is no fault.
+func CompareLog(reached []window.Reached, log []event.Assignment) (gaps []Gap, lag int64) {
+	latest := map[int32]window.Reached{}
+	for _, r := range reached {
+		if old, ok := latest[r.Partition]; !ok || r.Epoch > old.Epoch {
+			latest[r.Partition] = r
+		}
+	}
+	for _, a := range log {
+		r, ok := latest[a.Partition]
+		switch {
+		case !ok:
+			lag += a.LogEnd - a.LogStart
+		case r.Next > a.LogEnd:
+			gaps = append(gaps, Gap{a.Partition,
+				fmt.Sprintf("the ledger reaches to %d, the log only to %d", r.Next, a.LogEnd),
+				"the topic was truncated, or deleted and made again: run once with --new-epoch"})
+		case r.Next < a.LogStart:
+			gaps = append(gaps, Gap{a.Partition,
+				fmt.Sprintf("offsets %d to %d were deleted from the log before they were counted", r.Next, a.LogStart),
+				"they cannot be counted any more; kafka.on_data_loss: skip records the gap and goes on"})
+			lag += a.LogEnd - a.LogStart
+		default:
+			lag += a.LogEnd - r.Next
+		}
+		delete(latest, a.Partition)
+	}
+	for p, r := range latest {
+		gaps = append(gaps, Gap{p, fmt.Sprintf("the ledger reaches to %d, the topic has no such partition", r.Next),
+			"the topic was deleted and made again with fewer partitions: run once with --new-epoch"})
+	}
+	return gaps, lag
+}
