@@ -36,6 +36,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; \
 	  done; done
 
+e2e: tools ## the whole from outside: truth, kills, outages, damage by hand; some minutes
+	go test -count=1 -timeout 15m ./e2e $(ARGS)
+
 engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
 	@go run ./internal/local/libchdb/fetch
 

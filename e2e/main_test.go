@@ -1,0 +1,88 @@
+// Package e2e watches the whole of weir from outside: the binary as a user
+// runs it, against a real Apache Kafka broker and the real ClickHouse engine,
+// through kills, outages and everything else that happens to such processes.
+// What it produced is compared with what is known to be true, through SQL.
+//
+//	make e2e                          all of it, some minutes
+//	go test ./e2e -run TestKill -v    one fault
+//
+// The tests share one broker and one engine where they do not break them, each
+// with topics, groups and a database of its own. At most two run at once: they
+// are timed, and a machine with two cores can do no more.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"weir/internal/kafkatest"
+	"weir/internal/local/localtest"
+)
+
+func TestMain(m *testing.M) {
+	localtest.Hook()
+	code := m.Run()
+	if house.broker.v != nil {
+		house.broker.v.Close()
+	}
+	os.RemoveAll(house.dir)
+	localtest.Stop()
+	os.Exit(code)
+}
+
+// house is what all tests share, made when the first of them wants it.
+var house struct {
+	dir    string
+	binary onceValue[string]
+	broker onceValue[*kafkatest.Cluster]
+}
+
+func init() {
+	house.binary.make = build
+	house.broker.make = func() (*kafkatest.Cluster, error) { return kafkatest.Launch(kafkatest.Config{}) }
+}
+
+// build compiles the binary that is tested, as `make build` does.
+func build() (string, error) {
+	var err error
+	if house.dir, err = os.MkdirTemp("", "weir-e2e-"); err != nil {
+		return "", err
+	}
+	file := filepath.Join(house.dir, "weir")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "weir/cmd/weir")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building weir: %w\n%s", err, out)
+	}
+	return file, nil
+}
+
+type onceValue[T any] struct {
+	make func() (T, error)
+	once sync.Once
+	v    T
+	err  error
+}
+
+func (o *onceValue[T]) get(t testing.TB) T {
+	t.Helper()
+	o.once.Do(func() { o.v, o.err = o.make() })
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return o.v
+}
+
+var slots = make(chan struct{}, 2)
+
+// parallel lets the test run beside one other.
+func parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+}

@@ -1,0 +1,234 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/jobs"
+)
+
+// A process is one weir, started and watched.
+type process struct {
+	t     *testing.T
+	name  string
+	cmd   *exec.Cmd
+	out   text // standard output
+	log   text // standard error
+	began time.Time
+	done  chan struct{}
+	ended time.Time // after done
+	code  int       // after done; -1: killed
+}
+
+// launch starts weir. It is killed, if it still runs, when the test ends.
+func launch(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: "weir " + args[0], cmd: exec.Command(house.binary.get(t), args...), began: time.Now(), done: make(chan struct{})}
+	p.cmd.Dir = dir
+	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=") // a developer's own settings stay out of it
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
+	p.cmd.WaitDelay = 5 * time.Second
+	p.cmd.SysProcAttr = dieWithTest()
+	started := make(chan error)
+	go func() {
+		// The kernel watches the thread that forked: it stays until the
+		// process is gone.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = p.cmd.Wait() // the exit code says it all
+		p.ended, p.code = time.Now(), p.cmd.ProcessState.ExitCode()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.done
+		if t.Failed() {
+			t.Logf("%s, exit code %d, said at last:\n%s", p.name, p.code, p.log.tail(25))
+		}
+	})
+	return p
+}
+
+// signal sends one; to a process that is gone, none.
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// kill is kill -9.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// wait returns the exit code, and fails the test if there is none in time.
+func (p *process) wait(limit time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		return p.code
+	case <-time.After(limit):
+		p.signal(syscall.SIGQUIT) // the stacks go to its log
+		<-p.done
+		p.t.Fatalf("%s did not end within %s", p.name, limit)
+		return 0
+	}
+}
+
+// exits wants an exit code, in time.
+func (p *process) exits(code int, limit time.Duration) *process {
+	p.t.Helper()
+	if got := p.wait(limit); got != code {
+		p.t.Fatalf("%s: exit code %d, want %d:\n%s%s", p.name, got, code, p.out.tail(5), p.log.tail(15))
+	}
+	return p
+}
+
+// says wants a text in the log, in time, and returns the line.
+func (p *process) says(pattern string, limit time.Duration) string {
+	p.t.Helper()
+	line, ok := p.log.await(p.done, regexp.MustCompile(pattern), limit)
+	if !ok {
+		p.t.Fatalf("%s did not say %q within %s, but\n%s", p.name, pattern, limit, p.log.tail(15))
+	}
+	return line
+}
+
+// prints is says for standard output.
+func (p *process) prints(pattern string, limit time.Duration) string {
+	p.t.Helper()
+	line, ok := p.out.await(p.done, regexp.MustCompile(pattern), limit)
+	if !ok {
+		p.t.Fatalf("%s did not print %q within %s, but\n%s%s", p.name, pattern, limit, p.out.tail(15), p.log.tail(15))
+	}
+	return line
+}
+
+// address is where `weir run` serves HTTP.
+func (p *process) address() string {
+	p.t.Helper()
+	var line struct{ HTTP string }
+	said := p.says(`"msg":"weir runs"`, 30*time.Second)
+	if err := json.Unmarshal([]byte(said), &line); err != nil || line.HTTP == "" {
+		p.t.Fatalf("no address in %q", said)
+	}
+	return "http://" + line.HTTP
+}
+
+// get asks the process over HTTP.
+func (p *process) get(path string) (code int, body string, err error) {
+	res, err := http.Get(p.address() + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(b), err
+}
+
+// status is /api/v1/status, by job. A process that does not answer has none.
+func (p *process) status() map[string]jobs.Status {
+	_, body, err := p.get("/api/v1/status")
+	if err != nil {
+		return nil
+	}
+	var s struct{ Jobs []jobs.Status }
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		p.t.Errorf("status is no JSON: %v: %s", err, body)
+		return nil
+	}
+	by := make(map[string]jobs.Status)
+	for _, j := range s.Jobs {
+		by[j.Job] = j
+	}
+	return by
+}
+
+// A text is what a process writes, line by line, while others read it.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.Write(p)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.b.String()
+}
+
+func (x *text) tail(n int) string {
+	lines := strings.Split(strings.TrimRight(x.String(), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// await returns the first line that the pattern is found in.
+func (x *text) await(done <-chan struct{}, pattern *regexp.Regexp, limit time.Duration) (string, bool) {
+	find := func() (string, bool) {
+		for line := range strings.Lines(x.String()) {
+			if pattern.MatchString(line) {
+				return line, true
+			}
+		}
+		return "", false
+	}
+	deadline := time.After(limit)
+	for {
+		if line, ok := find(); ok {
+			return line, true
+		}
+		select {
+		case <-done:
+			return find()
+		case <-deadline:
+			return "", false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// eventually polls until f is content or the time is up; f's error says what
+// is missing.
+func eventually(t *testing.T, limit time.Duration, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %v", limit, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+var errNotYet = errors.New("not yet")
+
+func notYet(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errNotYet, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,307 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/gen"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// union is the truth about several streams of one topic. Without dedupe the
+// answers simply add up; with it the streams must have no event in common.
+func union(truths ...*gen.Truth) *gen.Truth {
+	all := gen.NewTruth(truths[0].Rules)
+	for _, t := range truths {
+		all.Fates.Valid += t.Fates.Valid
+		all.Fates.Malformed += t.Fates.Malformed
+		all.Fates.Late += t.Fates.Late
+		all.Fates.Future += t.Fates.Future
+		all.Fates.Duplicate += t.Fates.Duplicate
+		for g, c := range t.Counts {
+			have := all.Counts[g]
+			if have == nil {
+				have = &gen.Count{Users: map[uint32]struct{}{}}
+				all.Counts[g] = have
+			}
+			have.Hits += c.Hits
+			maps.Copy(have.Users, c.Users)
+		}
+		for m, p := range t.Places {
+			if last, ok := all.Places[m]; !ok || p.Stamp >= last.Stamp {
+				all.Places[m] = p
+			}
+		}
+	}
+	return all
+}
+
+// differences collects what does not match and shows the first few.
+type differences struct {
+	what string
+	n    int
+	text strings.Builder
+}
+
+func (d *differences) add(format string, args ...any) {
+	if d.n++; d.n <= 5 {
+		fmt.Fprintf(&d.text, "\n  "+format, args...)
+	}
+}
+
+func (d *differences) report(t *testing.T) {
+	t.Helper()
+	if d.n > 0 {
+		t.Errorf("%s: %d differences:%s", d.what, d.n, d.text.String())
+	}
+}
+
+func (s *stage) cell(row []string) gen.Group {
+	s.t.Helper()
+	return gen.Group{Window: event.Time(1000 * integer(s.t, row[0])), Name: row[1]}
+}
+
+// reference is the sketch that a Redis would have made of the same ids.
+func reference(users map[uint32]struct{}) *hll.Sketch {
+	var h hll.Sketch
+	for u := range users {
+		h.Add(strconv.AppendUint(nil, uint64(u), 10))
+	}
+	return &h
+}
+
+// sameView compares a view with the truth: hits per window and group, and
+// users as PFCOUNT would count them.
+func (s *stage) sameView(view, group string, truth *gen.Truth) {
+	s.t.Helper()
+	d := differences{what: view + " against the truth"}
+	defer d.report(s.t)
+	seen := make(map[gen.Group]bool)
+	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users FROM %s", group, view) {
+		g := s.cell(row)
+		want := truth.Counts[g]
+		switch {
+		case seen[g]:
+			d.add("%v: twice", g)
+		case want == nil:
+			d.add("%v: %s hits of nobody", g, row[2])
+		default:
+			if hits := integer(s.t, row[2]); hits != want.Hits {
+				d.add("%v: %d hits, want %d", g, hits, want.Hits)
+			}
+			if users, pf := integer(s.t, row[3]), int64(reference(want.Users).Count()); users != pf {
+				d.add("%v: %d users, PFCOUNT says %d", g, users, pf)
+			}
+		}
+		seen[g] = true
+	}
+	for _, g := range truth.Groups() {
+		if !seen[g] {
+			d.add("%v: missing, want %d hits", g, truth.Counts[g].Hits)
+		}
+	}
+}
+
+// sameSketches compares the users' states in a table, merged by group, with
+// the reference register by register: the Redis strings have to be equal.
+func (s *stage) sameSketches(table, column, group string, truth *gen.Truth) {
+	s.t.Helper()
+	d := differences{what: column + " in " + table + " against Redis' bytes"}
+	defer d.report(s.t)
+	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, hex(uniqCombined64MergeState(14)(%s)), weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s GROUP BY window_start, %s", group, column, column, table, group)
+	for _, row := range rows {
+		g := s.cell(row)
+		want := truth.Counts[g]
+		if want == nil {
+			d.add("%v: a state of nobody", g)
+			continue
+		}
+		state, err := hex.DecodeString(row[2])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var have hll.Sketch
+		if n, err := have.MergeClickHouse(state); err != nil || n != len(state) {
+			d.add("%v: a state of %d bytes of which %d were read: %v", g, len(state), n, err)
+			continue
+		}
+		ref := reference(want.Users)
+		if !bytes.Equal(have.AppendRedis(nil, 3000), ref.AppendRedis(nil, 3000)) {
+			d.add("%v: other registers: %d users, want %d", g, have.Count(), ref.Count())
+		}
+		if pf := integer(s.t, row[3]); pf != int64(ref.Count()) {
+			d.add("%v: weirPfCount is %d, PFCOUNT %d", g, pf, ref.Count())
+		}
+	}
+	if len(rows) != len(truth.Counts) {
+		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
+	}
+}
+
+// sameBitmaps compares the activity bitmaps with the ids, as sets.
+func (s *stage) sameBitmaps(table, column, group string, truth *gen.Truth) {
+	s.t.Helper()
+	d := differences{what: column + " in " + table + " against the ids"}
+	defer d.report(s.t)
+	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, arrayStringConcat(arraySort(bitmapToArray(groupBitmapMergeState(%s))), ' ') FROM %s GROUP BY window_start, %s", group, column, table, group)
+	for _, row := range rows {
+		g := s.cell(row)
+		want := truth.Counts[g]
+		if want == nil {
+			d.add("%v: a bitmap of nobody", g)
+			continue
+		}
+		var ids []string
+		for _, u := range slices.Sorted(maps.Keys(want.Users)) {
+			ids = append(ids, strconv.Itoa(int(u)))
+		}
+		if row[2] != strings.Join(ids, " ") {
+			d.add("%v: other members: %d, want %d", g, 1+strings.Count(row[2], " "), len(ids))
+		}
+	}
+	if len(rows) != len(truth.Counts) {
+		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
+	}
+}
+
+// hasAll asks the Bloom filters, in SQL, for every true id, and for as many
+// that were never there.
+func (s *stage) hasAll(table, column, group string, bits uint64, truth *gen.Truth) {
+	s.t.Helper()
+	s.sql("CREATE TABLE asked (window_start DateTime('UTC'), name String, users Array(UInt64)) ENGINE = Memory")
+	var insert strings.Builder
+	insert.WriteString("INSERT INTO asked VALUES ")
+	asked := 0
+	for _, g := range truth.Groups() {
+		var ids []string
+		for u := range truth.Counts[g].Users {
+			ids = append(ids, strconv.Itoa(int(u)))
+		}
+		asked += len(ids)
+		fmt.Fprintf(&insert, "(%d, '%s', [%s])", g.Window/1000, g.Name, strings.Join(ids, ","))
+	}
+	if _, err := s.query(insert.String()); err != nil {
+		s.t.Fatal(err)
+	}
+	row := s.sql(`SELECT sum(arrayCount(u -> weirBloomHas(filter, u, %[1]d), users)), sum(arrayCount(u -> weirBloomHas(filter, u + 4000000000, %[1]d), users))
+		FROM asked INNER JOIN (SELECT window_start, %[2]s AS name, groupBitmapMergeState(%[3]s) AS filter FROM %[4]s GROUP BY window_start, %[2]s) AS f USING (window_start, name)`,
+		bits, group, column, table)[0]
+	if has := integer(s.t, row[0]); has != int64(asked) {
+		s.t.Errorf("%s in %s knows %d of %d true members", column, table, has, asked)
+	}
+	if wrong := integer(s.t, row[1]); wrong > int64(asked)/50 {
+		s.t.Errorf("%s in %s takes %d of %d strangers for members; its error is 1 %%", column, table, wrong, asked)
+	}
+}
+
+// samePlaces compares the last positions.
+func (s *stage) samePlaces(view string, truth *gen.Truth) {
+	s.t.Helper()
+	d := differences{what: view + " against the truth"}
+	defer d.report(s.t)
+	rows := s.sql("SELECT toUnixTimestamp(window_start), member, toUnixTimestamp64Milli(ts), score, lon, lat, geohash FROM %s", view)
+	for _, row := range rows {
+		who := gen.Member{Window: event.Time(1000 * integer(s.t, row[0])), User: uint32(integer(s.t, row[1]))}
+		want, ok := truth.Places[who]
+		if !ok {
+			d.add("%v: at a place, and was nowhere", who)
+			continue
+		}
+		score, ok := geo.Encode(want.Lon, want.Lat)
+		if !ok {
+			s.t.Fatalf("no score of %v", want)
+		}
+		lon, err1 := strconv.ParseFloat(row[4], 64)
+		lat, err2 := strconv.ParseFloat(row[5], 64)
+		if err1 != nil || err2 != nil {
+			s.t.Fatal(err1, err2)
+		}
+		switch {
+		case integer(s.t, row[2]) != int64(want.Stamp):
+			d.add("%v: of %s, want %d", who, row[2], want.Stamp)
+		case row[3] != strconv.FormatUint(score, 10):
+			d.add("%v: score %s, want %d", who, row[3], score)
+		case math.Abs(lon-want.Lon) > 1e-5 || math.Abs(lat-want.Lat) > 1e-5:
+			d.add("%v: at %v, %v, want %v, %v", who, lon, lat, want.Lon, want.Lat)
+		case row[6] != string(geo.AppendHashOf(nil, score)):
+			d.add("%v: geohash %s, want %s", who, row[6], geo.AppendHashOf(nil, score))
+		}
+	}
+	if len(rows) != len(truth.Places) {
+		d.add("%d members, want %d", len(rows), len(truth.Places))
+	}
+}
+
+// sameFates compares ledger and dead letters with the truth, and both with
+// the rows.
+func (s *stage) sameFates(job string, truth *gen.Truth) {
+	s.t.Helper()
+	f := truth.Fates
+	row := s.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(gap), sum(next - first) FROM weir_ledger FINAL WHERE job = '%s'", job)[0]
+	all := f.Valid + f.Malformed + f.Late + f.Future + f.Duplicate
+	if got, want := strings.Join(row, " "), fmt.Sprint(f.Valid, f.Malformed, f.Late, f.Future, f.Duplicate, 0, all); got != want {
+		s.t.Errorf("%s: counted, malformed, late, future, duplicate, gap and offsets in the ledger: %s, want %s", job, got, want)
+	}
+	dead := map[string]int64{}
+	for _, row := range s.sql("SELECT fate, count() FROM weir_dead_letters FINAL WHERE job = '%s' GROUP BY fate", job) {
+		dead[row[0]] = integer(s.t, row[1])
+	}
+	want := map[string]int64{"malformed": f.Malformed, "late": f.Late, "future": f.Future}
+	maps.DeleteFunc(want, func(_ string, n int64) bool { return n == 0 })
+	if !maps.Equal(dead, want) {
+		s.t.Errorf("%s: dead letters %v, want %v", job, dead, want)
+	}
+	if n := s.number("SELECT count() FROM weir_dead_letters WHERE job = '%s' AND reason = ''", job); n != 0 {
+		s.t.Errorf("%s: %d dead letters without a reason", job, n)
+	}
+	s.adds(job)
+}
+
+// adds holds rows against ledger, slot by slot, and each line against itself:
+// what weir_audit checks once things have been quiet for a while.
+func (s *stage) adds(job string) {
+	s.t.Helper()
+	for _, row := range s.sql(`SELECT slot, sum(held), sum(counted) FROM (
+			SELECT arrayJoin(CAST(hits, 'Array(Tuple(UInt64, UInt64))')) AS pair, pair.1 AS slot, pair.2 AS held, 0 AS counted
+			FROM (SELECT maxMap(hits) AS hits FROM %[1]s_state GROUP BY window_start, %[2]s)
+			UNION ALL SELECT (0, 0), slot, 0, counted FROM weir_ledger FINAL WHERE job = '%[1]s'
+		) GROUP BY slot HAVING sum(held) != sum(counted)`, job, map[string]string{"clicks": "page", "locations": "cell"}[job]) {
+		s.t.Errorf("%s: slot %s: rows hold %s, the ledger counted %s", job, row[0], row[1], row[2])
+	}
+	if bad := s.sql("SELECT partition, chunk, first, next FROM weir_ledger FINAL WHERE job = '%s' AND next - first != counted + late + future + malformed + duplicate + filtered + gap", job); len(bad) > 0 {
+		s.t.Errorf("%s: lines whose fates are not their offsets: %v", job, bad)
+	}
+}
+
+// audited waits until weir_audit looks at the last rows, and wants it empty.
+func (s *stage) audited() {
+	s.t.Helper()
+	eventually(s.t, 30*time.Second, func() error {
+		if age := s.number("SELECT toUInt32(now()) - toUInt32(max(flushed_at)) FROM weir_ledger"); age <= 11 {
+			return notYet("the last line is %d s old", age)
+		}
+		return nil
+	})
+	if found := s.sql("SELECT job, kind, partition, chunk, expected, found, detail FROM weir_audit"); len(found) > 0 {
+		s.t.Errorf("weir_audit: %v", found)
+	}
+}
+
+// sameClicks compares everything about a clicks job.
+func (s *stage) sameClicks(truth *gen.Truth) {
+	s.t.Helper()
+	s.sameFates("clicks", truth)
+	s.sameView("clicks_1m", "page", truth)
+	s.sameSketches("clicks_state", "users", "page", truth)
+	s.sameBitmaps("clicks_state", "active", "page", truth)
+}

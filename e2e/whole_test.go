@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"weir/event"
+	"weir/gen"
+	"weir/sketches/bloom"
+)
+
+// Everything at once: two jobs on topics with every kind of disorder, three
+// stretches of time on both sides of a midnight, and all that SQL can ask.
+func TestWhole(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	const capacity = 2000
+	s.configure(fmt.Sprintf(`
+  - name: clicks
+    topic: %s
+    time: {field: ts, unit: ms}
+    window: 1m
+    rollups: [1m, 1h, 1d]
+    lateness: 24h
+    skew: 10m
+    by: [page]
+    dedupe: {field: event_id, error: 0.000001}
+    measures:
+      - {name: users, sketch: hll, field: user_id}
+      - {name: active, sketch: bitmap, field: user_id}
+      - {name: seen, sketch: bloom, field: user_id, capacity: %d, error: 0.01}
+`, s.topic("clicks"), capacity), fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+
+	spoiled := []string{"--disorder", "3m", "--late", "0.01", "--future", "0.01", "--malformed", "0.02", "--pages", "60", "--users", "20000"}
+	var clicks, locations []*gen.Truth
+	for i, start := range []string{"26h", "100m", "10m"} {
+		seed := fmt.Sprint(7 + i)
+		clicks = append(clicks, s.produced("clicks", 40_000, append(spoiled, "--start", start, "--seed", seed, "--duplicates", "0.02", "--truth.dedupe")...))
+		locations = append(locations, s.produced("locations", 15_000, append(spoiled, "--start", start, "--seed", seed, "--duplicates", "0.02")...))
+	}
+	s.untilEnd()
+
+	truth := union(clicks...)
+	if f := truth.Fates; min(f.Valid, f.Malformed, f.Late, f.Future, f.Duplicate) < 500 {
+		t.Fatalf("the traffic lacks a kind: %+v", f)
+	}
+	s.sameClicks(truth)
+	bits, err := bloom.Bits(capacity, 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hasAll("clicks_state", "seen", "page", bits, truth)
+	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
+		long := truth.Rollup(window)
+		s.sameView(view, "page", long)
+		s.sameSketches(view+"_rollup", "users_state", "page", long)
+		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
+	}
+
+	where := union(locations...)
+	s.sameFates("locations", where)
+	s.sameView("locations_1m", "cell", where)
+	s.sameSketches("locations_state", "users", "cell", where)
+	s.samePlaces("locations_places", where)
+	s.sameView("locations_1h", "cell", where.Rollup(3_600_000))
+	s.sameView("locations_1d", "cell", where.Rollup(86_400_000))
+
+	s.audited()
+}
