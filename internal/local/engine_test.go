@@ -321,3 +321,21 @@ func TestBodyLimit(t *testing.T) {
 		t.Errorf("%s rows", got)
 	}
 }
+
+// TestMemory: the engine keeps to its limit, and outlives a query that wants
+// more.
+func TestMemory(t *testing.T) {
+	e := start(t, t.TempDir())
+	if got := query(t, e.URL(), "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'"); got != fmt.Sprint(1<<30) {
+		t.Errorf("limit of the engine %s", got)
+	}
+	if got := query(t, e.URL(), "SELECT getSetting('max_memory_usage')"); got != fmt.Sprint(3<<28) {
+		t.Errorf("limit of a query %s", got)
+	}
+	if _, err := localtest.Query(e.URL(), "", "SELECT length(groupArray(number)) FROM numbers(1000000000)"); err == nil || !strings.Contains(err.Error(), "Code: 241.") {
+		t.Errorf("a query of 8 GB: %v", err)
+	}
+	if query(t, e.URL(), "SELECT 1"); e.Restarts() != 0 {
+		t.Error("the engine did not survive")
+	}
+}

@@ -22,5 +22,3 @@ func machineMemory() (int64, error) { return 8 << 30, nil }
 
 // dieWithParent has no equal here; the lifeline ends the child.
 func dieWithParent() *syscall.SysProcAttr { return nil }
-
-func saveSignals() (restore func()) { return func() {} }

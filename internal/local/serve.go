@@ -199,8 +199,10 @@ func newFront(cfg EngineConfig) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
+	// With the engine's own handlers a nil pointer in the front would be no
+	// panic any more, and a crash would keep the process for five minutes
+	// before it ends.
 	lib.setSignalHandlers(false)
-	restore := saveSignals()
 	// This first session keeps the engine up; it runs no requests. The engine
 	// takes the server's settings from it.
 	boot, err := lib.connect(
@@ -208,7 +210,6 @@ func newFront(cfg EngineConfig) (*front, error) {
 		fmt.Sprintf("--max_server_memory_usage=%d", cfg.Memory),
 		fmt.Sprintf("--mark_cache_size=%d", cfg.Memory/8),
 	)
-	restore()
 	if err != nil {
 		return nil, fmt.Errorf("%w; is another engine using %s?", err, cfg.Data)
 	}
