@@ -34,6 +34,7 @@ type registered struct {
 	groups  []string
 	rollup  string // table of the first rollup…
 	seconds uint32 // …and its window
+	bits    uint64 // of a Bloom measure: third argument of weirBloomHas
 }
 
 // inventory reads the system tables and our own books.

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,8 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
+
+	"weir/sketches/bloom"
+	"weir/window"
 )
 
 // A Migration says what Migrate is to do besides the jobs.
@@ -27,8 +30,8 @@ type Reader struct {
 // A Statement is one step of a migration.
 type Statement struct {
 	Object string // what it is about: a table, a view, a function
-	SQL    string
-	secret bool // the text goes into no book and no log
+	SQL    string // digests of passwords are left out
+	run    string // what is run, where that differs
 }
 
 // Migrate brings the database to where the jobs need it and returns the
@@ -54,13 +57,13 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 		return nil, err
 	}
 	if m.Reader != nil {
-		steps = append(steps, c.reader(inv, m.Reader)...)
+		steps = append(steps, c.reader(m.Reader)...)
 	}
 	if m.DryRun {
 		return steps, nil
 	}
 	for i, s := range steps {
-		if err := c.exec(ctx, "migrate "+s.Object, s.SQL, queryTimeout); err != nil {
+		if err := c.exec(ctx, "migrate "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
 			// Not recorded: what was made is found in place the next time, or
 			// made again.
 			return steps[:i], err
@@ -74,9 +77,7 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 func (c *Client) record(ctx context.Context, steps []Statement) error {
 	var rows []string
 	for _, s := range steps {
-		if !s.secret {
-			rows = append(rows, "("+text(s.Object)+", "+text(s.SQL)+")")
-		}
+		rows = append(rows, "("+text(s.Object)+", "+text(s.SQL)+")")
 	}
 	if len(rows) == 0 {
 		return nil
@@ -153,13 +154,17 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			changed = true
 		}
 	}
+	var entries []registered
 	for _, l := range layouts {
 		for _, r := range l.register() {
 			have := inv.registered(l, r.measure)
 			if have == nil || have.keep != r.keep || have.rollup != r.rollup {
-				step("weir_jobs", c.enter(r))
+				entries = append(entries, r)
 			}
 		}
+	}
+	if entries != nil {
+		step("weir_jobs", c.enter(entries))
 	}
 	for _, v := range c.wanted(inv, layouts) {
 		if _, ok := inv.tables[v.name]; !ok || changed || inv.recorded[v.name] != v.sql {
@@ -214,25 +219,28 @@ func (l *layout) register() []registered {
 	rows := []registered{job}
 	for i := range l.measures {
 		m := &l.measures[i]
-		rows = append(rows, registered{
-			job: job.job, version: job.version, measure: m.Name, meaning: m.Meaning(), topic: job.topic,
-			keep: job.keep, groups: job.groups, rollup: job.rollup, seconds: job.seconds,
-		})
+		r := job
+		r.measure, r.meaning = m.Name, m.Meaning()
+		if m.Kind == window.Bloom {
+			r.bits, _ = bloom.Bits(m.Capacity, m.Error) // Spec.Validate has seen both
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
 
-// enter is the statement that registers a row.
-func (c *Client) enter(r registered) string {
-	groups := make([]string, len(r.groups))
-	for i, g := range r.groups {
-		groups[i] = text(g)
+// enter is the statement that registers rows.
+func (c *Client) enter(rows []registered) string {
+	var values []string
+	for _, r := range rows {
+		groups := make([]string, len(r.groups))
+		for i, g := range r.groups {
+			groups[i] = text(g)
+		}
+		values = append(values, fmt.Sprintf("\n(%s, %d, %s, %s, %s, %d, [%s], %s, %d, %d)",
+			text(r.job), r.version, text(r.measure), text(r.meaning), text(r.topic), r.keep, strings.Join(groups, ", "), text(r.rollup), r.seconds, r.bits))
 	}
-	return "INSERT INTO " + c.name("weir_jobs") + " (job, version, measure, meaning, topic, keep, groups, rollup, seconds) VALUES (" +
-		strings.Join([]string{
-			text(r.job), strconv.Itoa(int(r.version)), text(r.measure), text(r.meaning), text(r.topic),
-			strconv.Itoa(int(r.keep)), "[" + strings.Join(groups, ", ") + "]", text(r.rollup), strconv.Itoa(int(r.seconds)),
-		}, ", ") + ")"
+	return "INSERT INTO " + c.name("weir_jobs") + " (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES" + strings.Join(values, ",")
 }
 
 // audited are the newest versions of all jobs that are, or are about to be,
@@ -262,16 +270,19 @@ func (inv *inventory) audited(layouts []*layout) []registered {
 
 // reader are the statements that make the account for dashboards. The server
 // gets a salted digest of the password, never the password.
-func (c *Client) reader(inv *inventory, r *Reader) []Statement {
+func (c *Client) reader(r *Reader) []Statement {
 	salt := rand.Text()
 	digest := sha256.Sum256([]byte(r.Password + salt))
 	user := quote(r.User)
-	return []Statement{
-		{Object: "user " + r.User, secret: true, SQL: "CREATE USER OR REPLACE " + user + c.onCluster() +
-			" IDENTIFIED WITH sha256_hash BY '" + hex.EncodeToString(digest[:]) + "' SALT '" + salt + "'" +
+	create := func(digest, salt string) string {
+		return "CREATE USER OR REPLACE " + user + c.onCluster() +
+			" IDENTIFIED WITH sha256_hash BY " + text(digest) + " SALT " + text(salt) +
 			// readonly = 2 forbids writing but not settings: Grafana sets
 			// max_execution_time, and may lower what is bounded here.
-			" SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000"},
-		{Object: "grant " + r.User, secret: true, SQL: "GRANT" + c.onCluster() + " SELECT ON " + quote(c.cfg.Database) + ".* TO " + user},
+			" SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000"
+	}
+	return []Statement{
+		{Object: "user " + r.User, SQL: create("…", "…"), run: create(hex.EncodeToString(digest[:]), salt)},
+		{Object: "grant " + r.User, SQL: "GRANT" + c.onCluster() + " SELECT ON " + quote(c.cfg.Database) + ".* TO " + user},
 	}
 }

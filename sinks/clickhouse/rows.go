@@ -65,8 +65,6 @@ func (b *block) size() int {
 	return n
 }
 
-func (b *block) full() bool { return b.rows >= blockRows || b.size() >= blockBytes }
-
 // statement is the INSERT the block goes with; clickhouse-go adds the format.
 func (b *block) statement(database string) string {
 	names := make([]string, len(b.cols))

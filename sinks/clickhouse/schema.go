@@ -58,7 +58,11 @@ func (t *table) create(c *Client) string {
 	if t.partition != "" {
 		fmt.Fprintf(&b, "PARTITION BY %s\n", t.partition)
 	}
-	fmt.Fprintf(&b, "ORDER BY (%s)\n", strings.Join(t.order, ", "))
+	order := strings.Join(t.order, ", ")
+	if len(t.order) > 1 {
+		order = "(" + order + ")"
+	}
+	fmt.Fprintf(&b, "ORDER BY %s\n", order)
 	if t.ttl != "" {
 		fmt.Fprintf(&b, "TTL %s\n", t.ttl)
 	}
@@ -135,7 +139,7 @@ func common() []table {
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "measure", typ: "String"},
 				{name: "meaning", typ: "String"}, {name: "topic", typ: "String"}, {name: "keep", typ: "UInt32"},
-				{name: "groups", typ: "Array(String)"}, {name: "rollup", typ: "String"}, {name: "seconds", typ: "UInt32"},
+				{name: "groups", typ: "Array(String)"}, {name: "rollup", typ: "String"}, {name: "seconds", typ: "UInt32"}, {name: "bits", typ: "UInt64"},
 				{"created_at", millis, "DEFAULT now64(3)"},
 			},
 			order: []string{"job", "version", "measure", "created_at"},
@@ -253,7 +257,24 @@ func expiry(column string, keep time.Duration) string {
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-var schema = template.Must(template.New("").Funcs(template.FuncMap{"text": text, "quote": quote}).ParseFS(schemaFiles, "schema/*.sql"))
+var schema = parseSchema()
+
+func parseSchema() *template.Template {
+	all := template.New("").Funcs(template.FuncMap{"text": text})
+	files, err := schemaFiles.ReadDir("schema")
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range files {
+		b, err := schemaFiles.ReadFile("schema/" + f.Name())
+		if err != nil {
+			panic(err)
+		}
+		// Trimmed, so that one template stands inside a line of another.
+		template.Must(all.New(f.Name()).Parse(strings.TrimSpace(string(b))))
+	}
+	return all
+}
 
 // render fills one of the templates in.
 func render(name string, data any) string {

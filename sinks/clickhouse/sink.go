@@ -19,6 +19,7 @@ type Sink struct {
 	layout *layout
 
 	quiet time.Duration // for Audit
+	limit int           // rows a block
 
 	// Owned by Write.
 	state, dead, ledger *block
@@ -41,7 +42,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err := c.check(ctx, l); err != nil {
 		return nil, err
 	}
-	s := &Sink{client: c, layout: l, quiet: quiet, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
+	s := &Sink{client: c, layout: l, quiet: quiet, limit: blockRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}
@@ -105,7 +106,7 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table) error {
 	b.reset()
 	for row := range t.Rows {
 		s.group = b.addRow(s.layout, row, s.group)
-		if err := s.flush(ctx, b, b.full()); err != nil {
+		if err := s.flush(ctx, b, s.full(b)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +117,7 @@ func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *me
 	b.reset()
 	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
-		err = s.flush(ctx, b, b.full())
+		err = s.flush(ctx, b, s.full(b))
 		return err == nil
 	})
 	if err != nil {
@@ -130,12 +131,15 @@ func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T))
 	b.reset()
 	for i := range list {
 		add(&list[i])
-		if err := s.flush(ctx, b, b.full()); err != nil {
+		if err := s.flush(ctx, b, s.full(b)); err != nil {
 			return err
 		}
 	}
 	return s.flush(ctx, b, true)
 }
+
+// full reports whether a block has to be sent.
+func (s *Sink) full(b *block) bool { return b.rows >= s.limit || b.size() >= blockBytes }
 
 // flush inserts the block if it is time to and it holds anything.
 func (s *Sink) flush(ctx context.Context, b *block, now bool) error {

@@ -1,0 +1,263 @@
+package clickhouse
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/internal/local/localtest"
+	"weir/window"
+)
+
+// between stands between the sink and the engine and does to inserts into job
+// tables what a test wants.
+type between struct {
+	*httptest.Server
+	engine *httputil.ReverseProxy
+	insert atomic.Pointer[func(w http.ResponseWriter, r *http.Request)]
+}
+
+func stand(t *testing.T, engine string) *between {
+	t.Helper()
+	u, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &between{engine: httputil.NewSingleHostReverseProxy(u)}
+	b.engine.ErrorLog = nil
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f := b.insert.Load(); f != nil && strings.HasPrefix(r.URL.Query().Get("query"), "INSERT INTO") {
+			(*f)(w, r)
+			return
+		}
+		b.engine.ServeHTTP(w, r)
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *between) on(f func(w http.ResponseWriter, r *http.Request)) { b.insert.Store(&f) }
+func (b *between) off()                                              { b.insert.Store(nil) }
+
+// prepared is a sink behind a stand, and changes to write.
+func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
+	t.Helper()
+	engine, database := localtest.Engine(t)
+	b := stand(t, engine)
+	c := dial(t, Config{URL: b.URL, Database: database, InsertTimeout: 2 * time.Second})
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	var docs []string
+	for i := range 50 {
+		docs = append(docs, click(noon+int64(i)*3000, fmt.Sprint("/p/", i%7), i, fmt.Sprint(i)))
+	}
+	observe(t, op, 0, 0, noon, docs...)
+	changes := op.Take()
+	changes.Table.Seal()
+	return b, s, changes
+}
+
+// TestAnswers: what ClickHouse says decides between trying again and calling
+// somebody.
+func TestAnswers(t *testing.T) {
+	b, s, changes := prepared(t)
+	for _, a := range []struct {
+		status int
+		code   int
+		text   string
+		fatal  string // words of the advice; empty: try again
+	}{
+		{500, 252, "Too many parts (3000). Merges are processing significantly slower than inserts. (TOO_MANY_PARTS)", ""},
+		{500, 242, "Table is in readonly mode (TABLE_IS_READ_ONLY)", ""},
+		{500, 285, "Number of alive replicas (1) is less than requested quorum (2/3) (TOO_FEW_LIVE_REPLICAS)", ""},
+		{500, 319, "Unknown status, client must retry (UNKNOWN_STATUS_OF_INSERT)", ""},
+		{500, 241, "Memory limit (total) exceeded (MEMORY_LIMIT_EXCEEDED)", ""},
+		{500, 202, "Too many simultaneous queries (TOO_MANY_SIMULTANEOUS_QUERIES)", ""},
+		{500, 159, "Timeout exceeded (TIMEOUT_EXCEEDED)", ""},
+		{500, 209, "Timeout exceeded while reading from socket (SOCKET_TIMEOUT)", ""},
+		{500, 210, "I/O error (NETWORK_ERROR)", ""},
+		{500, 201, "Quota for user has been exceeded (QUOTA_EXCEEDED)", ""},
+		{500, 243, "Cannot reserve 1.00 MiB, not enough space (NOT_ENOUGH_SPACE)", ""},
+		{400, 33, "Cannot read all data (CANNOT_READ_ALL_DATA)", ""},
+		{500, 999, "Session expired (KEEPER_EXCEPTION)", ""},
+		{500, 4711, "an error nobody has seen before", ""},
+		{502, 0, "bad gateway", ""},
+		{503, 0, "try later", ""},
+		{404, 16, "No such column active (NO_SUCH_COLUMN_IN_TABLE)", "the table is not as `weir migrate` made it"},
+		{404, 60, "Table does not exist (UNKNOWN_TABLE)", "run `weir migrate`"},
+		{404, 81, "Database weir does not exist (UNKNOWN_DATABASE)", "run `weir migrate`"},
+		{400, 53, "Type mismatch (TYPE_MISMATCH)", "the table is not as `weir migrate` made it"},
+		{403, 497, "Not enough privileges (ACCESS_DENIED)", "lacks a right"},
+		{500, 164, "Cannot execute query in readonly mode (READONLY)", "read-only"},
+		{403, 516, "Authentication failed (AUTHENTICATION_FAILED)", "check user and password"},
+		{404, 115, "Setting insert_deduplicate is neither a builtin setting (UNKNOWN_SETTING)", "ClickHouse 26.3"},
+		{401, 0, "", "check user and password"},
+		{404, 0, "nothing here", "not that of ClickHouse's HTTP interface"},
+	} {
+		b.on(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			if a.code > 0 {
+				w.Header().Set("X-ClickHouse-Exception-Code", fmt.Sprint(a.code))
+				a.text = fmt.Sprintf("Code: %d. DB::Exception: %s", a.code, a.text)
+			}
+			w.WriteHeader(a.status)
+			io.WriteString(w, a.text)
+		})
+		err := s.Write(t.Context(), changes)
+		var e *Error
+		switch {
+		case !errors.As(err, &e):
+			t.Errorf("%d %s: error %v", a.code, a.text, err)
+		case int(e.Code) != a.code:
+			t.Errorf("%s: code %d", a.text, e.Code)
+		case a.fatal == "" && e.Fatal():
+			t.Errorf("%s: fatal: %v", a.text, err)
+		case a.fatal != "" && (!e.Fatal() || !strings.Contains(err.Error(), a.fatal)):
+			t.Errorf("%s: %v, want advice %q", a.text, err, a.fatal)
+		}
+	}
+	b.off()
+	write(t, s, changes)
+}
+
+// TestUnknownOutcome: inserts that hang, whose answers are lost, that are cut
+// in the middle or half stored: an error that is worth trying again, and after
+// the next attempt the numbers are right.
+func TestUnknownOutcome(t *testing.T) {
+	for name, f := range map[string]func(b *between, w http.ResponseWriter, r *http.Request){
+		"answer lost": func(b *between, w http.ResponseWriter, r *http.Request) {
+			b.engine.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		},
+		"hangs": func(b *between, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		},
+		"cut in the middle of a block": func(b *between, w http.ResponseWriter, r *http.Request) {
+			r.Body = io.NopCloser(io.LimitReader(r.Body, 200))
+			r.ContentLength = -1
+			b.engine.ServeHTTP(w, r)
+		},
+		"refused": func(b *between, w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+		"fails after the header": func(b *between, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			io.WriteString(w, "\r\n__exception__\r\nabcdefghijklmnop\r\nCode: 241. DB::Exception: Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)\n76 abcdefghijklmnop\r\n__exception__\r\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s, changes := prepared(t)
+			for at := range 4 { // state, places, dead letters (none), ledger
+				n := 0
+				b.on(func(w http.ResponseWriter, r *http.Request) {
+					if n++; n == at+1 {
+						f(b, w, r)
+						return
+					}
+					b.engine.ServeHTTP(w, r)
+				})
+				start := time.Now()
+				err := s.Write(t.Context(), changes)
+				var e *Error
+				if at < 3 && (!errors.As(err, &e) || e.Fatal()) {
+					t.Fatalf("insert %d: %v, want an error to try again", at, err)
+				}
+				if d := time.Since(start); d > 20*time.Second {
+					t.Errorf("insert %d: the error took %v", at, d)
+				}
+			}
+			b.off()
+			write(t, s, changes)
+			backend := &backend{s.client}
+			if got := one(t, backend.c, "SELECT sum(hits) FROM "+s.client.name("clicks_1m")); got != "(50)" {
+				t.Errorf("%s hits", got)
+			}
+			if got := one(t, backend.c, "SELECT count() FROM "+s.client.name("weir_ledger")+" FINAL"); got != "(1)" {
+				t.Errorf("%s ledger lines", got)
+			}
+		})
+	}
+}
+
+// TestUnreachable: nobody there, or somebody who is not ClickHouse.
+func TestUnreachable(t *testing.T) {
+	ctx := t.Context()
+	var e *Error
+	c := dial(t, Config{URL: "http://127.0.0.1:1", Database: "weir", User: "u", Password: "hunter2"})
+	if err := c.Ping(ctx); !errors.As(err, &e) || e.Fatal() || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("nobody there: %v", err)
+	}
+	if _, err := c.Job(ctx, clicks()); !errors.As(err, &e) || e.Fatal() {
+		t.Errorf("nobody there: %v", err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	if err := dial(t, Config{URL: other.URL, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
+		t.Errorf("something else there: %v", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := c.Ping(ctx); err == nil || fatalWith(err, "") {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestTLS: a certificate that is not trusted, or for another name, is said to
+// be so; the right one works.
+func TestTLS(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	u, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var user, key atomic.Value
+	proxy := httputil.NewSingleHostReverseProxy(u)
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user.Store(r.Header.Get("X-ClickHouse-User"))
+		key.Store(r.Header.Get("X-ClickHouse-Key"))
+		proxy.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	srv.Config.ErrorLog = nil
+	if err := dial(t, Config{URL: srv.URL, Database: database}).Ping(t.Context()); !fatalWith(err, "set clickhouse.tls.ca_file") {
+		t.Errorf("unknown authority: %v", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(srv.Certificate())
+	if err := dial(t, Config{URL: srv.URL, Database: database, TLS: &tls.Config{RootCAs: pool, ServerName: "clickhouse.internal"}}).Ping(t.Context()); !fatalWith(err, "another name") {
+		t.Errorf("another name: %v", err)
+	}
+	c := dial(t, Config{URL: srv.URL, Database: database, User: "weir", Password: "hunter2", TLS: &tls.Config{RootCAs: pool}})
+	if err := c.Ping(t.Context()); err != nil {
+		t.Errorf("the right one: %v", err)
+	}
+	if user.Load() != "weir" || key.Load() != "hunter2" {
+		t.Errorf("the server saw user %v, key %v", user.Load(), key.Load())
+	}
+}
+
+// TestConfig: what cannot work is refused before anything is tried.
+func TestConfig(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"want http://":          {URL: "clickhouse://localhost:9000", Database: "weir"},
+		"do not belong there":   {URL: "http://u:hunter2@localhost:8123", Database: "weir"},
+		"but the url says http": {URL: "http://localhost:8123", Database: "weir", TLS: &tls.Config{}},
+		"no digit first":        {URL: "http://localhost:8123", Database: "1weir"},
+		"quotes":                {URL: "http://localhost:8123", Database: "weir", Cluster: "a'b"},
+		"negative":              {URL: "http://localhost:8123", Database: "weir", InsertTimeout: -1},
+	} {
+		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package clickhouse
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// locations is the second preset: geohash cells and last positions.
+func locations() Job {
+	return Job{
+		Topic: "locations", Keep: 7 * 24 * time.Hour,
+		Rollups: []Rollup{{Window: time.Minute, Keep: 30 * 24 * time.Hour}, {Window: time.Hour}},
+		Spec: &window.Spec{
+			Job: "locations", Version: 3, TimeField: "ts", TimeUnit: event.Millis,
+			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 1_000_000,
+			By:       []window.Column{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}, {Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"}},
+		},
+	}
+}
+
+// total is a job without groups whose first rollup is longer than its window.
+func total() Job {
+	return Job{
+		Topic: "total", Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: 5 * time.Minute}, {Window: time.Hour}},
+		Spec: &window.Spec{
+			Job: "total", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 1,
+			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+		},
+	}
+}
+
+// TestGoldenSQL: the statements of a first migration, on one server and on a
+// cluster, are those of the golden files. After a change: go test -update, and
+// read the difference.
+func TestGoldenSQL(t *testing.T) {
+	for file, cfg := range map[string]Config{
+		"testdata/server.sql":  {URL: "http://localhost:8123", Database: "weir"},
+		"testdata/cluster.sql": {URL: "http://localhost:8123", Database: "weir", Cluster: "main"},
+	} {
+		c := dial(t, cfg)
+		layouts, err := plans([]Job{clicks(), locations(), total()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := c.steps(&inventory{}, layouts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, c.reader(&Reader{User: "grafana", Password: "hunter2"})...)
+		var b strings.Builder
+		for _, s := range steps {
+			b.WriteString("-- " + s.Object + "\n" + s.SQL + ";\n\n")
+		}
+		if *update {
+			if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != string(want) {
+			t.Errorf("%s differs: run go test -update and read the difference", file)
+		}
+		if strings.Contains(b.String(), "hunter2") {
+			t.Error("a password is in the SQL")
+		}
+	}
+}
+
+// TestMigrateAgain: once is enough, twice and at the same time is allowed, and
+// a dry run changes nothing.
+func TestMigrateAgain(t *testing.T) {
+	c := open(t)
+	jobs := []Job{clicks(), locations(), total()}
+	dry, err := c.Migrate(t.Context(), jobs, Migration{DryRun: true})
+	if err != nil || len(dry) < 20 {
+		t.Fatalf("%d statements, %v", len(dry), err)
+	}
+	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "run `weir migrate`") {
+		t.Errorf("after a dry run the job opens with %v", err)
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = c.Migrate(t.Context(), jobs, Migration{}) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Migrate(t.Context(), jobs, Migration{})
+	if err != nil || len(again) != 0 {
+		t.Errorf("a second migration runs %v, %v", again, err)
+	}
+	for _, j := range jobs {
+		if _, err := c.Job(t.Context(), j); err != nil {
+			t.Errorf("job %s: %v", j.Spec.Job, err)
+		}
+	}
+	if n := one(t, c, "SELECT uniqExact(object) FROM "+c.name("weir_schema")); n == "(0)" {
+		t.Error("nothing is recorded")
+	}
+	if got := read(t, c, "SELECT * FROM "+c.name("weir_audit")); len(got) != 0 {
+		t.Errorf("the audit of nothing finds %q", got)
+	}
+}
+
+func fatalWith(err error, words string) bool {
+	var fatal interface{ Fatal() bool }
+	return errors.As(err, &fatal) && fatal.Fatal() && strings.Contains(err.Error(), words)
+}
+
+// TestMigrateForward: what may change does: a measure more, other lifetimes.
+func TestMigrateForward(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	install(t, c, j)
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	j.Keep = 500 * 24 * time.Hour
+	j.Rollups[0].Keep = 40 * 24 * time.Hour
+	if _, err := c.Job(t.Context(), j); !fatalWith(err, "lacks column ids") {
+		t.Errorf("a job with a new measure opens with %v", err)
+	}
+	steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about []string
+	for _, s := range steps {
+		about = append(about, s.Object)
+	}
+	all := strings.Join(about, ", ")
+	for _, want := range []string{"clicks_state ids", "clicks_1d_rollup ids", "clicks_1d_rollup ids_state", "clicks_state ttl", "clicks_1m_rollup ttl", "weir_jobs", "clicks_1m", "weir_audit"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nothing is done about %s: %s", want, all)
+		}
+	}
+	if got := one(t, c, "SELECT create_table_query FROM system.tables WHERE database = "+text(c.cfg.Database)+" AND name = 'clicks_state'"); !strings.Contains(got, "TTL flushed_at + toIntervalSecond(43200000)") {
+		t.Errorf("the state table is %s", got)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	// For ever again.
+	j.Rollups[0].Keep = 0
+	if steps, err = c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 1 || !strings.HasSuffix(steps[0].SQL, "REMOVE TTL") {
+		t.Errorf("without a lifetime it runs %v, %v", steps, err)
+	}
+}
+
+// TestAlteredByHand: what somebody did to the tables is said in words when the
+// job opens, and a migration refuses to guess.
+func TestAlteredByHand(t *testing.T) {
+	for _, a := range []struct {
+		name, sql string
+		opens     string // words of the error at Job
+		migrates  string // words of the error at Migrate; empty: it repairs
+	}{
+		{"a column dropped", "ALTER TABLE {clicks_state} DROP COLUMN hits", "lacks column hits, which weir migrate had made: it was changed by hand", "column hits is gone"},
+		{"a measure's column dropped", "ALTER TABLE {clicks_state} DROP COLUMN active", "lacks column active", ""},
+		{"another type", "ALTER TABLE {clicks_1m_rollup} MODIFY COLUMN users UInt32", "column users is UInt32, weir made it SimpleAggregateFunction(max, UInt64)", "column users is UInt32"},
+		{"a table dropped", "DROP TABLE {clicks_1h_rollup} SYNC", "there is no table clicks_1h_rollup, which weir migrate had made", ""},
+		{"a table remade", "CREATE OR REPLACE TABLE {clicks_1h_rollup} (a UInt8) ENGINE = MergeTree ORDER BY a", "its engine is MergeTree", "its engine is MergeTree"},
+		{"another order", "CREATE OR REPLACE TABLE {weir_rollups} (job String, version UInt32, rollup UInt32) ENGINE = AggregatingMergeTree ORDER BY job", "it is ordered by (job)", "it is ordered by (job)"},
+		{"a ledger column dropped", "ALTER TABLE {weir_ledger} DROP COLUMN late", "lacks column late", "column late is gone"},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			c := open(t)
+			install(t, c, clicks())
+			sql := a.sql
+			for _, name := range []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "weir_rollups", "weir_ledger"} {
+				sql = strings.ReplaceAll(sql, "{"+name+"}", c.name(name))
+			}
+			if err := c.exec(t.Context(), "alter", sql, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, a.opens) {
+				t.Errorf("the job opens with %v, want %q", err, a.opens)
+			}
+			_, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{})
+			if a.migrates != "" {
+				if !fatalWith(err, a.migrates) {
+					t.Errorf("it migrates with %v, want %q", err, a.migrates)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Job(t.Context(), clicks()); err != nil {
+				t.Errorf("after the migration the job opens with %v", err)
+			}
+		})
+	}
+}
+
+// TestAlteredWhileRunning: a write into a table that was changed says so.
+func TestAlteredWhileRunning(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
+	changes := op.Take()
+	changes.Table.Seal()
+	for sql, words := range map[string]string{
+		"ALTER TABLE " + c.name("clicks_state") + " DROP COLUMN active": "the table is not as `weir migrate` made it",
+		"DROP TABLE " + c.name("clicks_state") + " SYNC":                "run `weir migrate`",
+	} {
+		if err := c.exec(t.Context(), "alter", sql, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), changes); !fatalWith(err, words) {
+			t.Errorf("%s: %v, want %q", sql, err, words)
+		}
+		break
+	}
+	if err := c.exec(t.Context(), "drop", "DROP TABLE "+c.name("clicks_state")+" SYNC", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), changes); !fatalWith(err, "run `weir migrate`") {
+		t.Errorf("without the table: %v", err)
+	}
+	// Nothing is lost: once the table is back, the same changes go in.
+	if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, changes)
+	if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(1)" {
+		t.Errorf("%s hits", got)
+	}
+}
+
+// TestVersions: the views show the newest version; an older one still opens.
+func TestVersions(t *testing.T) {
+	c := open(t)
+	old, next := clicks(), clicks()
+	next.Spec.Version = 2
+	first := install(t, c, old)
+	second := install(t, c, next)
+	for i, s := range []*Sink{first, second} {
+		op := operator(t, s.layout.Spec, 0)
+		var docs []string
+		for n := range 3 + i {
+			docs = append(docs, click(noon, "/", n, string(rune('a'+n))))
+		}
+		observe(t, op, 0, 0, noon, docs...)
+		write(t, s, op.Take())
+	}
+	for range 2 {
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(4)" {
+			t.Errorf("the view counts %s, want version 2's 4", got)
+		}
+		// The older configuration migrates again: the views stay.
+		if _, err := c.Migrate(t.Context(), []Job{old}, Migration{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Job(t.Context(), old); err != nil {
+		t.Errorf("the older version opens with %v", err)
+	}
+}
+
+// TestNames: jobs that cannot be stored are refused before anything is done.
+func TestNames(t *testing.T) {
+	for name, change := range map[string]func(*Job){
+		"letters, digits and _": func(j *Job) { j.Spec.Job = "my job" },
+		"not begin with weir_":  func(j *Job) { j.Spec.Job = "weir_x" },
+		"no topic":              func(j *Job) { j.Topic = "" },
+		"is taken":              func(j *Job) { j.Spec.By[0].Name = "hits" },
+		`column "users_state"`:  func(j *Job) { j.Spec.By[0].Name = "users_state" },
+		"a letter first":        func(j *Job) { j.Spec.Measures[0].Name = "_users" },
+		"no multiple of":        func(j *Job) { j.Rollups[1].Window = 90 * time.Second },
+		"keep":                  func(j *Job) { j.Keep = 0 },
+	} {
+		j := clicks()
+		change(&j)
+		if _, err := plans([]Job{j}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %q", err, name)
+		}
+	}
+	// Two jobs that would share a table.
+	a, b := clicks(), clicks()
+	a.Spec.Version = 2
+	b.Spec.Job = "clicks_v2"
+	if _, err := plans([]Job{a, b}); !fatalWith(err, "belongs to job clicks already") {
+		t.Errorf("shared tables: %v", err)
+	}
+	for d, want := range map[time.Duration]string{time.Minute: "1m", 90 * time.Second: "90s", time.Hour: "1h", 36 * time.Hour: "36h", 24 * time.Hour: "1d", 168 * time.Hour: "7d"} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+}
+
+// TestLongerFirstRollup: a job whose first rollup is longer than its window,
+// and that has no groups, shows right numbers live and rolled up.
+func TestLongerFirstRollup(t *testing.T) {
+	c := open(t)
+	s := install(t, c, total())
+	op := operator(t, s.layout.Spec, 0)
+	var docs []string
+	for i := range 60 {
+		docs = append(docs, click(noon+int64(i%12)*60_000, "/", i%20, ""))
+	}
+	want := "(60) (20,1763640000,25) (20,1763640300,25) (10,1763640600,10)"
+	observe(t, op, 0, 0, noon+720_000, docs...)
+	write(t, s, op.Take())
+	for _, name := range []string{"live", "rolled up", "rolled up twice"} {
+		got := one(t, c, "SELECT sum(hits) FROM "+c.name("total_5m")) + " " +
+			strings.Join(read(t, c, "SELECT users, toUnixTimestamp(window_start), hits FROM "+c.name("total_5m")+" ORDER BY window_start"), " ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if err := s.Rollup(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := one(t, c, "SELECT hits, users FROM "+c.name("total_1h")); got != "(60,20)" {
+		t.Errorf("the hour is %s", got)
+	}
+}

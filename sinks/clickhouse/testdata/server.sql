@@ -1,0 +1,749 @@
+-- database
+CREATE DATABASE IF NOT EXISTS `weir`;
+
+-- weir_schema
+CREATE TABLE IF NOT EXISTS `weir`.`weir_schema`
+(
+    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3),
+    `object` String,
+    `sql` String
+)
+ENGINE = MergeTree
+ORDER BY (applied_at, object)
+COMMENT 'Every statement that weir migrate has run.';
+
+-- weir_jobs
+CREATE TABLE IF NOT EXISTS `weir`.`weir_jobs`
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `measure` String,
+    `meaning` String,
+    `topic` String,
+    `keep` UInt32,
+    `groups` Array(String),
+    `rollup` String,
+    `seconds` UInt32,
+    `bits` UInt64,
+    `created_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = MergeTree
+ORDER BY (job, version, measure, created_at)
+COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row counts.';
+
+-- weir_ledger
+CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger`
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `chunk` UInt64,
+    `first` UInt64,
+    `next` SimpleAggregateFunction(max, UInt64),
+    `counted` SimpleAggregateFunction(max, UInt64),
+    `late` SimpleAggregateFunction(max, UInt64),
+    `future` SimpleAggregateFunction(max, UInt64),
+    `malformed` SimpleAggregateFunction(max, UInt64),
+    `duplicate` SimpleAggregateFunction(max, UInt64),
+    `filtered` SimpleAggregateFunction(max, UInt64),
+    `gap` SimpleAggregateFunction(max, UInt64),
+    `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
+    `topic_id` SimpleAggregateFunction(max, UUID),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    `began` SimpleAggregateFunction(min, DateTime('UTC')) DEFAULT now(),
+    `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (job, version, epoch, partition, chunk, first)
+COMMENT 'What became of every offset: one line a chunk, all figures are maxima. Read it with FINAL.';
+
+-- weir_dead_letters
+CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters`
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `offset` UInt64,
+    `topic` LowCardinality(String),
+    `fate` LowCardinality(String),
+    `reason` String,
+    `record_time` DateTime64(3, 'UTC'),
+    `payload` String CODEC(ZSTD(1)),
+    `flushed_at` DateTime('UTC') DEFAULT now()
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (job, version, epoch, partition, offset)
+TTL flushed_at + toIntervalDay(30)
+COMMENT 'Records that reached no count, with the reason. Repeats are equal and collapse: read it with FINAL.';
+
+-- weir_rollups
+CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups`
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `rollup` UInt32,
+    `since` SimpleAggregateFunction(max, DateTime('UTC')),
+    `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (job, version, rollup)
+COMMENT 'How far each rollup is: rows written at since or later may not be in it yet.';
+
+-- clicks_state
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_state`
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
+    `users` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `active` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `seen` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (window_start, `page`, `country`)
+TTL flushed_at + toIntervalSecond(34560000)
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
+COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+
+-- clicks_places_state
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_places_state`
+(
+    `window_start` DateTime('UTC'),
+    `member` String CODEC(ZSTD(1)),
+    `last` SimpleAggregateFunction(max, Tuple(ts DateTime64(3, 'UTC'), slot UInt64, off UInt64, score UInt64)) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (window_start, member)
+TTL flushed_at + toIntervalSecond(34560000)
+SETTINGS ttl_only_drop_parts = 1
+COMMENT 'The last position of each member in each window: the greatest (time, slot, offset) stays.';
+
+-- clicks_1m_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup`
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `seen` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (`page`, `country`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1m.';
+
+-- clicks_1h_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup`
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `seen` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(window_start)
+ORDER BY (`page`, `country`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1h.';
+
+-- clicks_1d_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_1d_rollup`
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `seen` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYear(window_start)
+ORDER BY (`page`, `country`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1d.';
+
+-- locations_v3_state
+CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_state`
+(
+    `cell` String,
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
+    `users` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (window_start, `cell`)
+TTL flushed_at + toIntervalSecond(604800)
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
+COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+
+-- locations_v3_places_state
+CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_places_state`
+(
+    `window_start` DateTime('UTC'),
+    `member` String CODEC(ZSTD(1)),
+    `last` SimpleAggregateFunction(max, Tuple(ts DateTime64(3, 'UTC'), slot UInt64, off UInt64, score UInt64)) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (window_start, member)
+TTL flushed_at + toIntervalSecond(604800)
+SETTINGS ttl_only_drop_parts = 1
+COMMENT 'The last position of each member in each window: the greatest (time, slot, offset) stays.';
+
+-- locations_v3_1m_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1m_rollup`
+(
+    `cell` String,
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (`cell`, window_start)
+TTL window_start + toIntervalSecond(2592000)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1m.';
+
+-- locations_v3_1h_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1h_rollup`
+(
+    `cell` String,
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(window_start)
+ORDER BY (`cell`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1h.';
+
+-- total_state
+CREATE TABLE IF NOT EXISTS `weir`.`total_state`
+(
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
+    `users` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY window_start
+TTL flushed_at + toIntervalSecond(604800)
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
+COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+
+-- total_5m_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`total_5m_rollup`
+(
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY window_start
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 5m.';
+
+-- total_1h_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`total_1h_rollup`
+(
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `users` SimpleAggregateFunction(max, UInt64),
+    `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(window_start)
+ORDER BY window_start
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1h.';
+
+-- weirPfCount
+CREATE OR REPLACE FUNCTION weirPfCount AS state -> arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1];
+
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27)), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
+
+-- weirLon
+CREATE OR REPLACE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
+
+-- weirLat
+CREATE OR REPLACE FUNCTION weirLat AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878);
+
+-- weirGeohash
+CREATE OR REPLACE FUNCTION weirGeohash AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), '0'), 1, precision);
+
+-- weirGeoDist
+CREATE OR REPLACE FUNCTION weirGeoDist AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1];
+
+-- weir_jobs
+INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
+('clicks', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "50"
+by "page" "page" "" "false" "" "" "0"
+by "country" "country" "" "true" "" "" "0"
+', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
+('clicks', 1, 'places', 'geo "user" optional=true capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('locations', 3, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "262144"
+max_groups "1000000"
+by "cell" "" "" "false" "lon" "lat" "5"
+', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('locations', 3, 'places', 'geo "user" optional=false capacity=0 error=0 lon="lon" lat="lat"', 'locations', 604800, ['cell'], 'locations_v3_1m_rollup', 60, 0),
+('total', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "1"
+', 'total', 604800, [], 'total_5m_rollup', 300, 0),
+('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
+
+-- clicks_1m
+CREATE OR REPLACE VIEW `weir`.`clicks_1m` AS
+SELECT
+    `page`, `country`, window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(max(_t.`active`)) AS `active`,
+    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt8(ifNull(window_start + 60 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+    FROM `weir`.`clicks_1m_rollup`
+    UNION ALL
+    SELECT `page`, `country`, window_start, hits, weirPfCount(_w.`users`) AS `users`, bitmapCardinality(_w.`active`) AS `active`, bitmapCardinality(_w.`seen`) AS `seen`
+    FROM
+    (
+        SELECT
+            `page`, `country`, window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`,
+            groupBitmapMergeState(_s.`active`) AS `active`,
+            groupBitmapMergeState(_s.`seen`) AS `seen`
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        GROUP BY `page`, `country`, window_start
+    ) AS _w
+) AS _t
+GROUP BY `page`, `country`, window_start;
+
+-- clicks_1h
+CREATE OR REPLACE VIEW `weir`.`clicks_1h` AS
+SELECT
+    `page`, `country`, window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(max(_t.`active`)) AS `active`,
+    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+    FROM `weir`.`clicks_1h_rollup`
+) AS _t
+GROUP BY `page`, `country`, window_start;
+
+-- clicks_1d
+CREATE OR REPLACE VIEW `weir`.`clicks_1d` AS
+SELECT
+    `page`, `country`, window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(max(_t.`active`)) AS `active`,
+    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt8(ifNull(window_start + 86400 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+    FROM `weir`.`clicks_1d_rollup`
+) AS _t
+GROUP BY `page`, `country`, window_start;
+
+-- clicks_places
+CREATE OR REPLACE VIEW `weir`.`clicks_places` AS
+SELECT
+    window_start,
+    member,
+    _t.latest.score AS score,
+    weirLon(score) AS lon,
+    weirLat(score) AS lat,
+    weirGeohash(score, 11) AS geohash,
+    _t.latest.ts AS ts
+FROM
+(
+    SELECT window_start, member, max(last) AS latest
+    FROM `weir`.`clicks_places_state`
+    GROUP BY window_start, member
+) AS _t;
+
+-- locations_1m
+CREATE OR REPLACE VIEW `weir`.`locations_1m` AS
+SELECT
+    `cell`, window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt8(ifNull(window_start + 60 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3), 0)) AS complete
+FROM
+(
+    SELECT `cell`, window_start, hits, `users`
+    FROM `weir`.`locations_v3_1m_rollup`
+    UNION ALL
+    SELECT `cell`, window_start, hits, weirPfCount(_w.`users`) AS `users`
+    FROM
+    (
+        SELECT
+            `cell`, window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
+        GROUP BY `cell`, window_start
+    ) AS _w
+) AS _t
+GROUP BY `cell`, window_start;
+
+-- locations_1h
+CREATE OR REPLACE VIEW `weir`.`locations_1h` AS
+SELECT
+    `cell`, window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3), 0)) AS complete
+FROM
+(
+    SELECT `cell`, window_start, hits, `users`
+    FROM `weir`.`locations_v3_1h_rollup`
+) AS _t
+GROUP BY `cell`, window_start;
+
+-- locations_places
+CREATE OR REPLACE VIEW `weir`.`locations_places` AS
+SELECT
+    window_start,
+    member,
+    _t.latest.score AS score,
+    weirLon(score) AS lon,
+    weirLat(score) AS lat,
+    weirGeohash(score, 11) AS geohash,
+    _t.latest.ts AS ts
+FROM
+(
+    SELECT window_start, member, max(last) AS latest
+    FROM `weir`.`locations_v3_places_state`
+    GROUP BY window_start, member
+) AS _t;
+
+-- total_5m
+CREATE OR REPLACE VIEW `weir`.`total_5m` AS
+SELECT
+    window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt8(ifNull(window_start + 300 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1), 0)) AS complete
+FROM
+(
+    SELECT window_start, hits, `users`
+    FROM `weir`.`total_5m_rollup`
+    UNION ALL
+    SELECT
+        _start AS window_start,
+        sum(_w.hits) AS hits,
+        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    FROM
+    (
+        SELECT
+            toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`
+        FROM `weir`.`total_state` AS _s
+        WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+        GROUP BY window_start
+    ) AS _w
+    GROUP BY _start
+) AS _t
+GROUP BY window_start;
+
+-- total_1h
+CREATE OR REPLACE VIEW `weir`.`total_1h` AS
+SELECT
+    window_start,
+    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1), 0)) AS complete
+FROM
+(
+    SELECT window_start, hits, `users`
+    FROM `weir`.`total_1h_rollup`
+) AS _t
+GROUP BY window_start;
+
+-- weir_audit
+CREATE OR REPLACE VIEW `weir`.`weir_audit` AS
+WITH lines AS
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`gap`)) AS others,
+        max(flushed_at) AS flushed, min(_l.began) AS began
+    FROM `weir`.`weir_ledger` AS _l
+    GROUP BY job, version, epoch, partition, chunk, first
+)
+SELECT
+    job, version, CAST('fates', 'String') AS kind, epoch, partition, chunk,
+    CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
+    toUInt64(next - first) AS expected, counted + others AS found,
+    'the fates of a ledger line do not sum up to its offsets: the line was changed' AS detail
+FROM lines
+WHERE next - first != counted + others
+
+UNION ALL
+
+SELECT
+    job, version, 'hole', epoch, partition, chunk, NULL, '', reached, first,
+    'offsets between two ledger lines have no fate: a line is missing before this one'
+FROM
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        max(next) OVER before AS reached, count() OVER before AS earlier
+    FROM lines
+    WINDOW before AS (PARTITION BY job, version, epoch, partition ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+WHERE earlier > 0 AND first > reached
+
+UNION ALL
+
+SELECT
+    'clicks', 1,
+    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
+    NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
+    multiIf(
+        known = 0, 'state rows count events of a chunk that has no ledger line',
+        hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
+        'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
+FROM
+(
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    FROM
+    (
+        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM
+        (
+            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            FROM `weir`.`clicks_state`
+            GROUP BY `page`, `country`, window_start
+        )
+        UNION ALL
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        FROM lines
+        WHERE job = 'clicks' AND version = 1
+        GROUP BY epoch, partition, chunk
+    ) AS _n
+    GROUP BY slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AND began > now() - 34473600
+
+UNION ALL
+
+SELECT
+    'clicks', 1, 'window', 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), rolled, held,
+    'state rows of the window hold fewer events than its rollup: rows are gone'
+FROM
+(
+    SELECT `page`, `country`, window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
+    FROM
+    (
+        SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
+        FROM `weir`.`clicks_1m_rollup` AS _r
+        GROUP BY `page`, `country`, window_start
+        UNION ALL
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
+        FROM `weir`.`clicks_state`
+        GROUP BY `page`, `country`, window_start
+    ) AS _n
+    GROUP BY `page`, `country`, window_start
+)
+WHERE held < rolled AND touched <= now() - 10 AND last > now() - 34473600
+
+UNION ALL
+
+SELECT
+    'locations', 3,
+    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
+    NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
+    multiIf(
+        known = 0, 'state rows count events of a chunk that has no ledger line',
+        hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
+        'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
+FROM
+(
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    FROM
+    (
+        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM
+        (
+            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            FROM `weir`.`locations_v3_state`
+            GROUP BY `cell`, window_start
+        )
+        UNION ALL
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        FROM lines
+        WHERE job = 'locations' AND version = 3
+        GROUP BY epoch, partition, chunk
+    ) AS _n
+    GROUP BY slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AND began > now() - 518400
+
+UNION ALL
+
+SELECT
+    'locations', 3, 'window', 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), rolled, held,
+    'state rows of the window hold fewer events than its rollup: rows are gone'
+FROM
+(
+    SELECT `cell`, window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
+    FROM
+    (
+        SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
+        FROM `weir`.`locations_v3_1m_rollup` AS _r
+        GROUP BY `cell`, window_start
+        UNION ALL
+        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
+        FROM `weir`.`locations_v3_state`
+        GROUP BY `cell`, window_start
+    ) AS _n
+    GROUP BY `cell`, window_start
+)
+WHERE held < rolled AND touched <= now() - 10 AND last > now() - 518400
+
+UNION ALL
+
+SELECT
+    'total', 1,
+    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
+    NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
+    multiIf(
+        known = 0, 'state rows count events of a chunk that has no ledger line',
+        hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
+        'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
+FROM
+(
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    FROM
+    (
+        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM
+        (
+            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            FROM `weir`.`total_state`
+            GROUP BY window_start
+        )
+        UNION ALL
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        FROM lines
+        WHERE job = 'total' AND version = 1
+        GROUP BY epoch, partition, chunk
+    ) AS _n
+    GROUP BY slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AND began > now() - 518400
+
+UNION ALL
+
+SELECT
+    'total', 1, 'window', 0, 0, 0, window_start, '', rolled, held,
+    'state rows of the window hold fewer events than its rollup: rows are gone'
+FROM
+(
+    SELECT window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
+    FROM
+    (
+        SELECT window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
+        FROM `weir`.`total_5m_rollup` AS _r
+        GROUP BY window_start
+        UNION ALL
+        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
+        FROM `weir`.`total_state`
+        GROUP BY window_start
+    ) AS _n
+    GROUP BY window_start
+)
+WHERE held < rolled AND touched <= now() - 10 AND last > now() - 518400;
+
+-- user grafana
+CREATE USER OR REPLACE `grafana` IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+
+-- grant grafana
+GRANT SELECT ON `weir`.* TO `grafana`;
+
