@@ -62,8 +62,12 @@ type Config struct {
 	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Policy        window.Policy
-	UntilEnd      bool // read to where the logs end at the start, flush, roll up, return
-	Log           *slog.Logger
+	// Exclusive, if set, runs f unless another process is rolling this job up
+	// now. It saves work and decides nothing: a lock that is lost, or held by
+	// two, only means that the same rollup is made twice.
+	Exclusive func(ctx context.Context, f func(context.Context) error) error
+	UntilEnd  bool // read to where the logs end at the start, flush, roll up, return
+	Log       *slog.Logger
 }
 
 func (c *Config) setDefaults() {

@@ -425,3 +425,34 @@ func TestRatio(t *testing.T) {
 		t.Errorf("still warned after a good minute: %s", w)
 	}
 }
+
+// TestExclusive: a rollup that another process holds the lock for is left to
+// it; a lock out of reach stops nobody.
+func TestExclusive(t *testing.T) {
+	for name, want := range map[string]struct {
+		lock    func(context.Context, func(context.Context) error) error
+		rollups bool
+	}{
+		"held by another": {func(context.Context, func(context.Context) error) error { return nil }, false},
+		"ours":            {func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }, true},
+		"out of reach":    {func(context.Context, func(context.Context) error) error { return errors.New("refused") }, true},
+		"none":            {nil, true},
+	} {
+		sink := newSink(spec())
+		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}}
+		cfg := Config{Spec: spec(), Topic: "clicks", Source: src, Sink: sink, Rollup: 5 * time.Millisecond, Exclusive: want.lock}
+		j, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := j.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		// The last rollup of a job that ends is made in any case.
+		if got := sink.rollups > 1; got != want.rollups {
+			t.Errorf("%s: %d rollups", name, sink.rollups)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (r *rollups) loop(ctx context.Context) {
 		began := time.Now()
 		// Longer rollups have their own, slower pace inside the sink, so it
 		// is called even when nothing was written since.
-		err := r.job.cfg.Sink.Rollup(ctx, false)
+		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -51,6 +51,24 @@ func (r *rollups) loop(ctx context.Context) {
 			r.job.cfg.Log.Warn("rollup failed; the next one does its work", "error", err)
 		}
 	}
+}
+
+// exclusively runs f under the job's lock, if it has one. A lock that cannot
+// be asked for is no reason not to roll up.
+func (j *Job) exclusively(ctx context.Context, f func(context.Context) error) error {
+	if j.cfg.Exclusive == nil {
+		return f(ctx)
+	}
+	ran := false
+	err := j.cfg.Exclusive(ctx, func(ctx context.Context) error {
+		ran = true
+		return f(ctx)
+	})
+	if err != nil && !ran && ctx.Err() == nil {
+		j.cfg.Log.Debug("the rollup lock is out of reach; rolling up all the same", "error", err)
+		return f(ctx)
+	}
+	return err
 }
 
 func (r *rollups) stop() {

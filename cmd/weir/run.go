@@ -7,13 +7,17 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/config"
 	"weir/jobs"
+	"weir/locks"
+	"weir/locks/redislock"
 	"weir/serve"
 	"weir/sinks/clickhouse"
 	"weir/window"
@@ -56,6 +60,26 @@ type runOptions struct {
 	newEpoch bool
 	log      *slog.Logger
 	started  func(addr string) // the HTTP address, once it listens
+	locks    *redislock.Locks  // nil: no rollup lock
+	owner    string            // this process, to the lock
+}
+
+// rollupLease is how long the rollup lock outlives a process that was killed
+// while it held it. It is extended while a rollup takes longer.
+const rollupLease = 30 * time.Second
+
+// exclusive is the rollup lock of one job, or nil.
+func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.Context, func(context.Context) error) error {
+	if o.locks == nil {
+		return nil
+	}
+	return func(ctx context.Context, f func(context.Context) error) error {
+		err := o.locks.Do(ctx, "weir:rollup:"+cfg.ClickHouse.Database+"."+j.Name, o.owner, rollupLease, func(ctx context.Context, _ redislock.Lease) error { return f(ctx) })
+		if errors.Is(err, locks.ErrHeld) {
+			return nil // somebody else is at it
+		}
+		return err
+	}
 }
 
 // runJobs runs every job of the configuration until ctx ends or one of them
@@ -68,6 +92,12 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	defer client.Close()
 	if err := reach(ctx, o.log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
 		return err
+	}
+	if cfg.Rollup.Lock != "" {
+		r := redis.NewClient(&redis.Options{Addr: cfg.Rollup.Lock, Password: cfg.Rollup.LockPassword.Reveal(), DialTimeout: time.Second, ReadTimeout: time.Second})
+		defer r.Close()
+		host, _ := os.Hostname()
+		o.locks, o.owner = redislock.New(r), fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
 	var closers []io.Closer
 	defer func() {
@@ -135,6 +165,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
 		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
 		Stop:          time.Duration(cfg.Flush.StopTimeout),
+		Exclusive:     o.exclusive(cfg, j),
 		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
 		UntilEnd:      o.untilEnd,
 		Log:           o.log,
