@@ -102,6 +102,12 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		return fail(ErrBeyondEnd, "position %d, log ends at %d", position, a.LogEnd)
 	}
 	plan.Owed, plan.Lost = position, position
+	if known != nil && position < a.LogStart {
+		// The group is behind the ledger, a commit of its having been lost,
+		// say. What expired in between is durable: no loss, and no gap.
+		position = max(position, min(known.Next, a.LogStart))
+		plan.Lost = position
+	}
 	if position < a.LogStart {
 		if !p.SkipLost {
 			return fail(ErrRetention, "position %d, log starts at %d, %d records are gone", position, a.LogStart, a.LogStart-position)
