@@ -79,10 +79,11 @@ func pfCount() string {
 }
 
 // bloomHas asks a split-block filter of that many bits (package bloom, block.go)
-// whether a value is in it; the value counts as its text, as in an event.
-const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> toUInt32(` +
+// whether a value is in it; the value counts as its text, as in an event. The number of bits
+// may come from a scalar subquery, which ClickHouse takes to be nullable.
+const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(` +
 	`bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + ` +
-	`bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27)), ` +
+	`bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), ` +
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
 
 // centre is the middle of the i-th of 2^26 cells between -low and low, as Redis

@@ -1,0 +1,90 @@
+package clickhouse
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/local/localtest"
+	"weir/window"
+)
+
+// TestDocs runs every SQL block of docs/sql.md. All but the audit have to
+// answer with rows.
+func TestDocs(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	c := dial(t, Config{URL: engine, Database: database})
+	presets(t, c)
+	page, err := os.ReadFile("../../docs/sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```sql\n")[1:]
+	if len(blocks) < 15 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		sql, _, _ := strings.Cut(b, "```")
+		answer, err := http.Post(engine+"/?"+url.Values{"database": {database}, "default_format": {"TSV"}}.Encode(), "text/plain", strings.NewReader(sql))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		switch empty := strings.Contains(sql, "weir_audit"); {
+		case err != nil || answer.StatusCode != http.StatusOK:
+			t.Errorf("%s\n%d, %v: %s", sql, answer.StatusCode, err, rows)
+		case empty != (len(rows) == 0):
+			t.Errorf("%s\nanswers %q", sql, rows)
+		default:
+			t.Logf("%.60q: %d rows", sql, strings.Count(string(rows), "\n"))
+		}
+	}
+}
+
+// presets writes some minutes of both presets, up to now.
+func presets(t *testing.T, c *Client) {
+	t.Helper()
+	job := func(name string, by []window.Column, measures ...window.Measure) Job {
+		return Job{Topic: name, Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}}, Spec: &window.Spec{
+			Job: name, Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
+			By: by, Measures: measures,
+		}}
+	}
+	jobs := []Job{
+		job("clicks", []window.Column{{Name: "page", Path: "page"}},
+			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
+			window.Measure{Name: "active", Kind: window.Bitmap, Path: "user"},
+			window.Measure{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 1000, Error: 0.01}),
+		job("locations", []window.Column{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
+			window.Measure{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"}),
+	}
+	if _, err := c.Migrate(t.Context(), jobs, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UnixMilli()
+	for _, j := range jobs {
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := operator(t, j.Spec, 0)
+		docs := []string{`{`}
+		for i := range 600 {
+			ts := now - int64(600-i)*1000
+			docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/p/%d","user":%d,"id":"e%d","lon":%f,"lat":38.115}`, ts, i%5, i%97, i, 13.36+float64(i%97)/1e4))
+		}
+		observe(t, op, 0, 0, event.Time(now), docs...)
+		write(t, s, op.Take())
+		if err := s.Rollup(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
