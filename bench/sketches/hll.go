@@ -131,18 +131,11 @@ func hllAdd(b *Bench) error {
 	for _, e := range elements[:100] {
 		add = append(add, e)
 	}
-	var pool hll.Pool
-	pool.Grow(1)
-	pool.MergeSketch(0, &s)
-	idx, hashes := make([]uint32, 100), make([]uint64, 100)
 	return b.Compare(Row{
 		Name: batchName, Other: "redis PFADD of 100, an element", Against: Redis, Floor: 8, Aim: 12,
 		Ours: Here(func(n int) {
 			for ; n > 0; n -= 100 {
-				for i, e := range elements[:100] {
-					hashes[i] = hll.Hash(e)
-				}
-				pool.AddBatch(idx, hashes)
+				s.AddAll(elements[:100]...)
 			}
 		}),
 		Theirs: Command(srv, 100, add...),

@@ -49,14 +49,11 @@ func (s *Sketch) AppendClickHouse(dst []byte) []byte {
 // [Sketch.AppendClickHouse].
 func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	l := p.line(i)
-	switch {
-	case l.head <= inline:
-		return appendClickHouseEntries(dst, l.e[:l.head], int(l.head))
-	case l.head == formDense:
-		return appendClickHouseDense(dst, p.dense[l.e[0]], p.histogram(l))
-	default:
-		return appendClickHouseEntries(dst, p.view(l).entries, int(l.e[1]))
+	if l.form == formDense {
+		return appendClickHouseDense(dst, p.dense[l.number], p.histogram(l))
 	}
+	var buf [inline]entry
+	return appendClickHouseEntries(dst, p.view(l, &buf).entries, int(l.n))
 }
 
 // appendClickHouseEntries appends n registers, given as a list with gaps.

@@ -123,7 +123,7 @@ func TestMergeClickHouse(t *testing.T) {
 		if k, err := p.MergeClickHouse(0, s.AppendClickHouse(nil)); err != nil || k < 2 {
 			t.Fatalf("Pool.MergeClickHouse = %d, %v", k, err)
 		}
-		all.same(t, "pool", registersOf(p.view(p.line(0))))
+		all.same(t, "pool", registersOf(p.view(p.line(0), new([inline]entry))))
 	}
 	// A list of real hashes, as ClickHouse writes it, in any order, with a
 	// repetition and the key 0, and longer than ClickHouse would make it.

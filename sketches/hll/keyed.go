@@ -9,20 +9,26 @@ import (
 // Keyed is a Pool whose sketches are found by a 64-bit key hash: one sketch
 // per page and minute, for a million pages. Two keys of the same hash share a
 // sketch, so hash keys well (with [KeyedHash] where strangers choose them, or
-// they can also make every search long). The zero value is empty and ready.
+// they can also make every search long). The zero value is empty and ready; it
+// takes up to MaxKeys keys.
 type Keyed struct {
-	pool  Pool
+	pool  Pool   // its lines hold the keys
 	slots []slot // power of two; at most three quarters in use
 	shift uint8  // 64 - log2(len(slots))
 }
 
-// A slot of the index. Four share a cache line.
-type slot struct {
-	key    uint64
-	number uint32 // of the sketch, plus one; 0 for a free slot
-}
+// A slot of the index is 0 when free, else six bits of the key's product above
+// the number of its sketch plus one. Sixteen slots share a cache line, and the
+// six bits spare nearly every look at a key that is not the one searched.
+type slot uint32
 
-const slotsMin = 64
+const (
+	slotsMin   = 64
+	numberBits = 26
+
+	// MaxKeys is the number of keys a Keyed can hold.
+	MaxKeys = 1<<numberBits - 1
+)
 
 // Len is the number of keys.
 func (k *Keyed) Len() int { return k.pool.Len() }
@@ -35,84 +41,115 @@ func (k *Keyed) Add(key, h uint64) {
 }
 
 // AddBatch records hashes[i] under keys[i], for each i. Both slices have the
-// same length. The index slots of 64 events are fetched together, then their
-// sketches, and then all are changed: see [Pool.AddBatch].
+// same length. It is the way to add many: see [Pool.AddBatch].
 func (k *Keyed) AddBatch(keys, hashes []uint64) {
 	if len(keys) != len(hashes) {
 		panic(fmt.Sprintf("hll: %d keys for %d hashes", len(keys), len(hashes)))
 	}
-	var numbers [64]uint32
+	var b batch
 	for len(keys) > 0 {
-		n := min(len(numbers), len(keys))
+		n := min(batchMax, len(keys))
 		k.reserve(n)
-		for i, key := range keys[:n] {
-			if s := k.slots[k.home(key)]; s.key == key && s.number != 0 {
-				numbers[i&63] = s.number - 1 // so for most
-			} else {
-				numbers[i&63] = k.number(key)
+		// The index first, then the lines, so that the misses of each step
+		// overlap. How long a search goes on is a guess that often fails and
+		// throws away what was under way: so all slots are fetched before.
+		for _, key := range keys[:n] {
+			at, _ := k.home(key)
+			b.warm ^= entry(k.slots[at])
+		}
+		// The tag is nearly always right; the line tells.
+		for j, key := range keys[:n] {
+			b.lines[j&(batchMax-1)] = k.pool.lineUnchecked(k.likely(key))
+			b.entries[j&(batchMax-1)] = entryOf(hashes[j])
+		}
+		for j, key := range keys[:n] {
+			if b.lines[j&(batchMax-1)].key != key {
+				b.lines[j&(batchMax-1)] = k.pool.lineUnchecked(k.number(key))
 			}
 		}
-		k.pool.AddBatch(numbers[:n], hashes[:n])
+		k.pool.settle(&b, n)
 		keys, hashes = keys[n:], hashes[n:]
 	}
 }
 
-// home is where the search for key starts: the high bits of a multiplicative
-// hash, so that keys which differ in few bits still spread.
-func (k *Keyed) home(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> k.shift }
+// home is where the search for key starts and the tag of its slot. Both come
+// from a product, so that keys which differ in few bits still spread.
+func (k *Keyed) home(key uint64) (at uint64, tag slot) {
+	h := key * 0x9E3779B97F4A7C15
+	return h >> k.shift, slot(h) &^ MaxKeys
+}
+
+// likely is the number of key's sketch as far as the tags tell, made if no tag
+// is like key's. There must be room.
+func (k *Keyed) likely(key uint64) uint32 {
+	at, tag := k.home(key)
+	for mask := uint64(len(k.slots) - 1); ; at++ {
+		switch s := k.slots[at&mask]; {
+		case s == 0:
+			return k.insert(at&mask, tag, key)
+		case s&^MaxKeys == tag:
+			return uint32(s&MaxKeys) - 1
+		}
+	}
+}
 
 // number is the number of key's sketch, made if need be. There must be room.
 func (k *Keyed) number(key uint64) uint32 {
-	mask := uint64(len(k.slots) - 1)
-	for p := k.home(key); ; p = (p + 1) & mask {
-		s := &k.slots[p&mask]
-		if s.number == 0 {
-			i := k.pool.Len()
-			k.pool.Grow(i + 1)
-			*s = slot{key, uint32(i) + 1}
-			return uint32(i)
+	at, tag := k.home(key)
+	for mask := uint64(len(k.slots) - 1); ; at++ {
+		s := k.slots[at&mask]
+		if s == 0 {
+			return k.insert(at&mask, tag, key)
 		}
-		if s.key == key {
-			return s.number - 1
+		if i := uint32(s&MaxKeys) - 1; s&^MaxKeys == tag && k.pool.lineUnchecked(i).key == key {
+			return i
 		}
 	}
+}
+
+func (k *Keyed) insert(at uint64, tag slot, key uint64) uint32 {
+	i := k.pool.Len()
+	k.pool.Grow(i + 1)
+	k.pool.lineUnchecked(uint32(i)).key = key
+	k.slots[at] = tag | slot(i+1)
+	return uint32(i)
 }
 
 func (k *Keyed) find(key uint64) (number uint32, ok bool) {
 	if len(k.slots) == 0 {
 		return 0, false
 	}
-	mask := uint64(len(k.slots) - 1)
-	for p := k.home(key); ; p = (p + 1) & mask {
-		s := k.slots[p&mask]
-		if s.number == 0 {
+	at, tag := k.home(key)
+	for mask := uint64(len(k.slots) - 1); ; at++ {
+		s := k.slots[at&mask]
+		if s == 0 {
 			return 0, false
 		}
-		if s.key == key {
-			return s.number - 1, true
+		if i := uint32(s&MaxKeys) - 1; s&^MaxKeys == tag && k.pool.lineUnchecked(i).key == key {
+			return i, true
 		}
 	}
 }
 
 // reserve makes room for n more keys. Only the index moves, never a sketch.
 func (k *Keyed) reserve(n int) {
-	if (k.pool.Len()+n)*4 <= len(k.slots)*3 {
+	want := k.pool.Len() + n
+	if want*4 <= len(k.slots)*3 {
 		return
 	}
-	old := k.slots
-	size := max(slotsMin, 2*len(old))
+	if want > MaxKeys {
+		panic(fmt.Sprintf("hll: more than %d keys", MaxKeys))
+	}
+	size := max(slotsMin, 2*len(k.slots))
 	k.slots = make([]slot, size)
 	k.shift = uint8(64 - bits.TrailingZeros(uint(size)))
 	mask := uint64(size - 1)
-	for _, s := range old {
-		if s.number == 0 {
-			continue
+	for i := range k.pool.Len() {
+		at, tag := k.home(k.pool.lineUnchecked(uint32(i)).key)
+		for k.slots[at&mask] != 0 {
+			at++
 		}
-		p := k.home(s.key)
-		for k.slots[p&mask].number != 0 {
-			p++
-		}
-		k.slots[p&mask] = s
+		k.slots[at&mask] = tag | slot(i+1)
 	}
 }
 
@@ -144,5 +181,5 @@ func (k *Keyed) Reset() {
 // Bytes is the memory held, index included.
 func (k *Keyed) Bytes() int {
 	own := unsafe.Sizeof(*k) - unsafe.Sizeof(k.pool)
-	return int(own) + cap(k.slots)*int(unsafe.Sizeof(slot{})) + k.pool.Bytes()
+	return int(own) + 4*cap(k.slots) + k.pool.Bytes()
 }

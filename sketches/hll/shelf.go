@@ -12,28 +12,28 @@ type shelf struct {
 type board [tableMax]entry
 
 const (
-	classes     = 7 // 32, 64, … 2,048 entries
-	classMin    = 32
-	boardTables = tableMax / classMin // of class 0
+	classes   = 7 // 32, 64, … 2,048 entries
+	classMin  = 32
+	classBits = 6 // log2 of the tables of class 0 on a board
 )
 
 // at is the table of this number.
-func (s *shelf) at(class, number uint32) table {
+func (s *shelf) at(class uint8, number uint32) table {
+	class &= 7
 	size := uint32(classMin) << class
-	perBoard := uint32(boardTables) >> class
-	from := number % perBoard * size
-	return s.boards[number/perBoard][from : from+size]
+	from := number << class * classMin % tableMax
+	return s.boards[number>>(classBits-class)][from : from+size]
 }
 
 // take hands out an empty table.
-func (s *shelf) take(class uint32) (number uint32, t table) {
+func (s *shelf) take(class uint8) (number uint32, t table) {
 	if k := len(s.free); k > 0 {
 		number = s.free[k-1]
 		s.free = s.free[:k-1]
 	} else {
 		number = s.next
 		s.next++
-		if perBoard := uint32(boardTables) >> class; int(number/perBoard) == len(s.boards) {
+		if int(number>>(classBits-class)) == len(s.boards) {
 			s.boards = append(s.boards, new(board))
 		}
 	}

@@ -79,9 +79,9 @@ func randomHash(r *rand.Rand) uint64 {
 	return h
 }
 
-// sizes cross every change of form: inline to table at 15, tables doubling,
+// sizes cross every change of form: list to table at 16, tables doubling,
 // dense at 1,536.
-var sizes = []int{0, 1, 14, 15, 16, 17, 23, 24, 25, 47, 48, 49, 100, 101, 383, 384, 385, 1200, 1535, 1536, 1537, 1700, 9000}
+var sizes = []int{0, 1, 15, 16, 17, 18, 23, 24, 25, 47, 48, 49, 100, 101, 383, 384, 385, 1200, 1535, 1536, 1537, 1700, 9000}
 
 func TestSketchTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 1))
@@ -171,6 +171,24 @@ func copyRegisters(n *naive, s *Sketch) {
 	}
 }
 
+func TestAddAll(t *testing.T) {
+	var one, all Sketch
+	r := rand.New(rand.NewPCG(10, 8))
+	for round := range 60 {
+		list := elements(r, r.IntN(5)*r.IntN(100), 3000)
+		rose := false
+		for _, e := range list {
+			rose = one.Add(e) || rose
+		}
+		if got := all.AddAll(list...); got != rose {
+			t.Fatalf("round %d: AddAll of %d says a register rose: %v", round, len(list), got)
+		}
+		if one.Registers() != all.Registers() {
+			t.Fatalf("round %d: AddAll and Add give other registers", round)
+		}
+	}
+}
+
 // A pool and a keyed set under random additions, batches, merges, counts,
 // growth and resets.
 func TestPoolTwin(t *testing.T) {
@@ -212,7 +230,7 @@ func TestPoolTwin(t *testing.T) {
 		other.Grow(2)
 		for i := range twins {
 			l := p.line(uint32(i))
-			twins[i].same(t, "pool", registersOf(p.view(l)))
+			twins[i].same(t, "pool", registersOf(p.view(l, new([inline]entry))))
 			checkCount(t, p.Count(uint32(i)), &twins[i])
 			checkCount(t, p.Sketch(uint32(i)).Count(), &twins[i])
 			other.Merge(1, &p, uint32(i))
