@@ -21,7 +21,14 @@ func Bits(capacity int, err float64) (uint64, error) {
 	case SplitBlockError(capacity, MaxBits) > err:
 		return 0, fmt.Errorf("bloom: %d items at an error of %v need more than 2³² bits", capacity, err)
 	}
-	low, high := uint64(0), uint64(MaxBits/blockBits) // too few blocks, enough blocks
+	// A block more is a fraction of the error less, so the answer lies not far
+	// above what a classic filter would take. Filters of a few blocks, of which
+	// a small chunk needs two, take four evaluations instead of 24.
+	classic, _ := ClassicSize(capacity, err)
+	low, high := uint64(0), min(1+uint64(classic)/blockBits, MaxBits/blockBits) // too few blocks, enough blocks
+	for SplitBlockError(capacity, high*blockBits) > err {
+		low, high = high, min(high+1+high/4, MaxBits/blockBits)
+	}
 	for low+1 < high {
 		mid := (low + high) / 2
 		if SplitBlockError(capacity, mid*blockBits) <= err {
@@ -64,11 +71,29 @@ func SplitBlockError(n int, bits uint64) float64 {
 	p := math.Exp(from*math.Log(mean) - mean - lg)
 	sum := 0.0
 	for j := from; j <= to; j++ {
-		sum += p * math.Pow(-math.Expm1(j*math.Log(31.0/32)), perItem)
-		p *= mean / (j + 1)
+		sum += p * falsePositive(j)
+		if p *= mean / (j + 1); j > mean && p < 1e-20*sum {
+			break // what follows is less than that again
+		}
 	}
 	return min(sum, 1)
 }
+
+// falsePositive is the chance that a block which has got j items has all eight
+// bits of another. Few items are the usual case, and are looked up.
+func falsePositive(j float64) float64 {
+	if j < float64(len(falsePositives)) {
+		return falsePositives[int(j)]
+	}
+	return math.Pow(-math.Expm1(j*math.Log(31.0/32)), perItem)
+}
+
+var falsePositives = func() (t [128]float64) {
+	for j := range t {
+		t[j] = math.Pow(-math.Expm1(float64(j)*math.Log(31.0/32)), perItem)
+	}
+	return t
+}()
 
 // The classic Bloom filter, of any number of bits and hashes: what a [Scalable]
 // layer is, and what other libraries make.
