@@ -1,0 +1,306 @@
+package resp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// collect reads everything and returns copies.
+func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
+	r := NewReader(src, l)
+	for {
+		commands, err := r.Batch(most)
+		if err != nil {
+			if len(commands) > 0 {
+				panic("commands with an error")
+			}
+			return list, err
+		}
+		if len(commands) == 0 || len(commands) > most {
+			panic(fmt.Sprintf("%d commands of at most %d", len(commands), most))
+		}
+		for _, args := range commands {
+			var c []string
+			for _, a := range args {
+				c = append(c, string(a))
+			}
+			list = append(list, c)
+		}
+	}
+}
+
+var streams = []struct {
+	name, in string
+	want     [][]string
+	err      string
+}{
+	{"one", "*1\r\n$4\r\nPING\r\n", [][]string{{"PING"}}, "EOF"},
+	{"two", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n$4\r\nPING\r\n", [][]string{{"GET", "k"}, {"PING"}}, "EOF"},
+	{"binary and empty", "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$4\r\n\r\n\x00\xff\r\n", [][]string{{"SET", "", "\r\n\x00\xff"}}, "EOF"},
+	{"no command", "*0\r\n*-1\r\n\r\n\n  \r\nPING\r\n", [][]string{{"PING"}}, "EOF"},
+	{"inline", "SET k  v\r\nGET\tk\nPING\r\n", [][]string{{"SET", "k", "v"}, {"GET", "k"}, {"PING"}}, "EOF"},
+	{"quotes", `SET "a b\x41\n\"\\\q" 'it\'s \n' ""` + "\r\n", [][]string{{"SET", "a bA\n\"\\q", `it's \n`, ""}}, "EOF"},
+	{"quote in word", `SET a"b c" d` + "\n", [][]string{{"SET", "ab c", "d"}}, "EOF"},
+	{"half hex", `ECHO "\x4"` + "\n", [][]string{{"ECHO", "x4"}}, "EOF"},
+	{"mixed", "PING\r\n*1\r\n$4\r\nQUIT\r\nPING\n", [][]string{{"PING"}, {"QUIT"}, {"PING"}}, "EOF"},
+	{"half", "*2\r\n$3\r\nGET\r\n$5\r\nabc", nil, "EOF"},
+	{"commands before the breach", "PING\r\n*x\r\n", [][]string{{"PING"}}, "Protocol error: invalid multibulk length"},
+	{"open quote", "SET \"a\r\n", nil, "Protocol error: unbalanced quotes in request"},
+	{"quote and no blank", "SET \"a\"b\r\n", nil, "Protocol error: unbalanced quotes in request"},
+	{"no dollar", "*1\r\n:4\r\n", nil, "Protocol error: expected '$', got ':'"},
+	{"no line", "*1\r\n\n", nil, "Protocol error: expected '$', got '\n'"},
+	{"negative bulk", "*1\r\n$-1\r\n", nil, "Protocol error: invalid bulk length"},
+	{"plus", "*1\r\n$+4\r\n", nil, "Protocol error: invalid bulk length"},
+	{"bulk above", "*1\r\n$101\r\n", nil, "Protocol error: invalid bulk length"},
+	{"huge bulk", "*1\r\n$99999999999999999999\r\n", nil, "Protocol error: invalid bulk length"},
+	{"args above", "*11\r\n", nil, "Protocol error: too many arguments"},
+	{"huge count", "*2147483648\r\n", nil, "Protocol error: invalid multibulk length"},
+	{"leading zero", "*01\r\n", nil, "Protocol error: invalid multibulk length"},
+	{"minus zero", "*-0\r\n", nil, "Protocol error: invalid multibulk length"},
+	{"no carriage return", "*1\n", nil, "Protocol error: invalid multibulk length"},
+	{"bulk without end", "*1\r\n$4\r\nPINGxx", nil, "Protocol error: expected CRLF after bulk"},
+	{"request above", "*4\r\n$100\r\n" + strings.Repeat("x", 100) + "\r\n$100\r\n" + strings.Repeat("x", 100) + "\r\n$100\r\n", nil, "Protocol error: too big request"},
+	{"inline args above", "1 2 3 4 5 6 7 8 9 10 11\r\n", nil, "Protocol error: too many arguments"},
+}
+
+var testLimits = Limits{Args: 10, Bulk: 100, Request: 300}
+
+func TestStreams(t *testing.T) {
+	for _, c := range streams {
+		for _, most := range []int{1, 2, 64} {
+			got, err := collect(strings.NewReader(c.in), testLimits, most)
+			if !reflect.DeepEqual(got, c.want) || err.Error() != c.err {
+				t.Errorf("%s, %d at once: %q, %v\nwant %q, %s", c.name, most, got, err, c.want, c.err)
+			}
+		}
+	}
+}
+
+// TestSplitAtEveryByte gives each stream in two reads, in every way, and byte
+// by byte, and with the error beside the last bytes: nothing may change.
+func TestSplitAtEveryByte(t *testing.T) {
+	for _, c := range streams {
+		check := func(how string, src io.Reader) {
+			t.Helper()
+			got, err := collect(src, testLimits, 3)
+			if !reflect.DeepEqual(got, c.want) || err.Error() != c.err {
+				t.Fatalf("%s, %s: %q, %v\nwant %q, %s", c.name, how, got, err, c.want, c.err)
+			}
+		}
+		for i := range c.in {
+			check(fmt.Sprint("split at ", i), io.MultiReader(strings.NewReader(c.in[:i]), strings.NewReader(c.in[i:])))
+		}
+		check("byte by byte", iotest.OneByteReader(strings.NewReader(c.in)))
+		check("error with data", iotest.DataErrReader(strings.NewReader(c.in)))
+	}
+}
+
+// TestLongLines: a line that never ends is a breach, not a growing buffer.
+func TestLongLines(t *testing.T) {
+	for head, want := range map[string]string{
+		"x":         "Protocol error: too big inline request",
+		"*1":        "Protocol error: too big mbulk count string",
+		"*1\r\n$1":  "Protocol error: too big bulk count string",
+		"*1\r\nxxx": "Protocol error: too big bulk count string",
+	} {
+		endless := io.MultiReader(strings.NewReader(head), repeat('1'))
+		if _, err := collect(endless, Limits{}, 1); err.Error() != want {
+			t.Errorf("%q…: %v, want %s", head, err, want)
+		}
+	}
+}
+
+type repeat byte
+
+func (c repeat) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(c)
+	}
+	return len(b), nil
+}
+
+// TestAnnouncedLength: a length alone takes no memory.
+func TestAnnouncedLength(t *testing.T) {
+	in := "*1000000\r\n$536870912\r\nabc"
+	src := strings.NewReader("")
+	n := testing.AllocsPerRun(10, func() {
+		src.Reset(in)
+		r := NewReader(src, Limits{})
+		if _, err := r.Batch(1); !errors.Is(err, io.EOF) || len(r.buf) > bufferMin {
+			t.Fatalf("%v, buffer of %d bytes", err, len(r.buf))
+		}
+	})
+	if n > 4 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestMemory: the buffer follows what it is used for, up and down.
+func TestMemory(t *testing.T) {
+	var in bytes.Buffer
+	r := NewReader(&in, Limits{})
+	send := func(size, commands int) {
+		t.Helper()
+		for range commands {
+			fmt.Fprintf(&in, "*1\r\n$%d\r\n%s\r\n", size, strings.Repeat("x", size))
+		}
+		for in.Len() > 0 || r.Partial() {
+			if _, err := r.Batch(64); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	send(10<<20, 1)
+	if len(r.buf) < 10<<20 {
+		t.Fatal("a long command fits nowhere")
+	}
+	send(100, 1)
+	if len(r.buf) > bufferMax {
+		t.Errorf("%d bytes are kept after a long command", len(r.buf))
+	}
+	for range 200 {
+		send(4, 1)
+	}
+	if len(r.buf) != bufferMin {
+		t.Errorf("%d bytes are kept for short commands", len(r.buf))
+	}
+	send(100, 10_000)
+	if len(r.buf) != bufferMax {
+		t.Errorf("%d bytes for a pipeline, want %d", len(r.buf), bufferMax)
+	}
+}
+
+type loop struct {
+	text []byte
+	at   int
+}
+
+func (l *loop) Read(b []byte) (int, error) {
+	n := copy(b, l.text[l.at:])
+	l.at = (l.at + n) % len(l.text)
+	return n, nil
+}
+
+func TestAllocations(t *testing.T) {
+	r := NewReader(&loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}, Limits{})
+	var w Writer
+	step := func() {
+		commands, err := r.Batch(64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range commands {
+			w.Int(1)
+			w.Bulk(commands[0][2])
+			w.Double(0.5)
+		}
+		w.Reset()
+	}
+	for range 100 {
+		step()
+	}
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations in a batch", n)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	var w Writer
+	all := func() string {
+		w.Reset()
+		w.Status("OK")
+		w.Error("ERR a\r\nb")
+		w.Int(math.MinInt64)
+		w.Bulk([]byte("a\r\n"))
+		w.BulkString("")
+		w.Text("t")
+		w.Null()
+		w.NullArray()
+		w.Array(0)
+		w.Map(1)
+		w.Set(2)
+		w.Bool(true)
+		w.Bool(false)
+		w.Double(1.5)
+		w.Double(math.Inf(-1))
+		w.Double(math.Inf(1))
+		return string(w.Bytes())
+	}
+	two := "+OK\r\n-ERR a  b\r\n:-9223372036854775808\r\n$3\r\na\r\n\r\n$0\r\n\r\n$1\r\nt\r\n$-1\r\n*-1\r\n*0\r\n*2\r\n*2\r\n:1\r\n:0\r\n$3\r\n1.5\r\n$4\r\n-inf\r\n$3\r\ninf\r\n"
+	three := "+OK\r\n-ERR a  b\r\n:-9223372036854775808\r\n$3\r\na\r\n\r\n$0\r\n\r\n=5\r\ntxt:t\r\n_\r\n_\r\n*0\r\n%1\r\n~2\r\n#t\r\n#f\r\n,1.5\r\n,-inf\r\n,inf\r\n"
+	if got := all(); got != two || w.Version() != 2 {
+		t.Errorf("RESP2: %q\nwant   %q", got, two)
+	}
+	w.SetVersion(3)
+	if got := all(); got != three || w.Version() != 3 {
+		t.Errorf("RESP3: %q\nwant   %q", got, three)
+	}
+	n := w.Len()
+	w.Int(1)
+	w.Truncate(n)
+	if string(w.Bytes()) != three {
+		t.Error("Truncate left something")
+	}
+}
+
+// FuzzReader: whatever comes, split anywhere, there is no panic, no argument
+// outside what came, and the same commands as in one piece. What was read is
+// the same again when it is written in the usual form.
+func FuzzReader(f *testing.F) {
+	for _, c := range streams {
+		f.Add([]byte(c.in), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
+		whole, err := collect(bytes.NewReader(in), testLimits, 1<<20)
+		parts, errParts := collect(&steps{in, int(step)%17 + 1}, testLimits, 2)
+		if !reflect.DeepEqual(whole, parts) || err.Error() != errParts.Error() {
+			t.Fatalf("%q in one: %q, %v; in steps: %q, %v", in, whole, err, parts, errParts)
+		}
+		var again bytes.Buffer
+		for _, c := range whole {
+			fmt.Fprintf(&again, "*%d\r\n", len(c))
+			for _, a := range c {
+				fmt.Fprintf(&again, "$%d\r\n%s\r\n", len(a), a)
+			}
+		}
+		if back, _ := collect(&again, Limits{}, 5); !reflect.DeepEqual(whole, back) {
+			t.Fatalf("%q: %q became %q", in, whole, back)
+		}
+	})
+}
+
+type steps struct {
+	in   []byte
+	size int
+}
+
+func (s *steps) Read(b []byte) (int, error) {
+	if len(s.in) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), s.size)], s.in)
+	s.in = s.in[n:]
+	return n, nil
+}
+
+func BenchmarkReader(b *testing.B) {
+	r := NewReader(&loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}, Limits{})
+	n := 0
+	for b.Loop() {
+		if n == 0 {
+			commands, err := r.Batch(64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			n = len(commands)
+		}
+		n--
+	}
+}

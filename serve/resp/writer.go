@@ -1,0 +1,176 @@
+package resp
+
+import (
+	"math"
+	"strconv"
+)
+
+// A Writer gathers replies. The zero value speaks RESP2.
+//
+// Arrays, maps and sets are announced by their length; that many replies (for
+// a map twice as many) must follow.
+type Writer struct {
+	buf []byte
+	v3  bool
+}
+
+// SetVersion chooses RESP3 for 3 and RESP2 for anything else, from the next
+// reply on.
+func (w *Writer) SetVersion(v int) { w.v3 = v == 3 }
+
+// Version is 2 or 3.
+func (w *Writer) Version() int {
+	if w.v3 {
+		return 3
+	}
+	return 2
+}
+
+// Bytes is everything written since Reset, valid until the next call.
+func (w *Writer) Bytes() []byte { return w.buf }
+
+// Len is the length of Bytes.
+func (w *Writer) Len() int { return len(w.buf) }
+
+// Truncate drops what was written beyond the first n bytes.
+func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
+
+// Reset drops everything, and the memory too where it is much.
+func (w *Writer) Reset() {
+	if cap(w.buf) > 2*bufferMax {
+		w.buf = nil
+	}
+	w.buf = w.buf[:0]
+}
+
+func (w *Writer) head(kind byte, n int64) {
+	w.buf = append(w.buf, kind)
+	w.buf = strconv.AppendInt(w.buf, n, 10)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+func (w *Writer) text(kind byte, s string) {
+	w.buf = append(w.buf, kind)
+	at := len(w.buf)
+	w.buf = append(w.buf, s...)
+	for i := at; i < len(w.buf); i++ { // a line ends where it ends
+		if c := w.buf[i]; c == '\r' || c == '\n' {
+			w.buf[i] = ' '
+		}
+	}
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Status is a simple string such as OK.
+func (w *Writer) Status(s string) { w.text('+', s) }
+
+// Error is an error; by custom its first word, in capitals, says which.
+func (w *Writer) Error(s string) { w.text('-', s) }
+
+// Int is an integer.
+func (w *Writer) Int(n int64) { w.head(':', n) }
+
+// Bulk is a string of any bytes.
+func (w *Writer) Bulk(b []byte) {
+	w.head('$', int64(len(b)))
+	w.buf = append(w.buf, b...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// BulkString is Bulk of a string.
+func (w *Writer) BulkString(s string) {
+	w.head('$', int64(len(s)))
+	w.buf = append(w.buf, s...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Text is Bulk, marked as plain text in RESP3 so that clients print it as is.
+func (w *Writer) Text(s string) {
+	if !w.v3 {
+		w.BulkString(s)
+		return
+	}
+	w.head('=', int64(len(s))+4)
+	w.buf = append(w.buf, "txt:"...)
+	w.buf = append(w.buf, s...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Null is what a missing string is in RESP2, and anything missing in RESP3.
+func (w *Writer) Null() {
+	if w.v3 {
+		w.buf = append(w.buf, "_\r\n"...)
+	} else {
+		w.buf = append(w.buf, "$-1\r\n"...)
+	}
+}
+
+// NullArray is a missing array.
+func (w *Writer) NullArray() {
+	if w.v3 {
+		w.buf = append(w.buf, "_\r\n"...)
+	} else {
+		w.buf = append(w.buf, "*-1\r\n"...)
+	}
+}
+
+// Array announces n replies.
+func (w *Writer) Array(n int) { w.head('*', int64(n)) }
+
+// Map announces n pairs of replies; in RESP2 they are an array.
+func (w *Writer) Map(n int) {
+	if w.v3 {
+		w.head('%', int64(n))
+	} else {
+		w.head('*', 2*int64(n))
+	}
+}
+
+// Set announces n replies without an order; in RESP2 they are an array.
+func (w *Writer) Set(n int) {
+	if w.v3 {
+		w.head('~', int64(n))
+	} else {
+		w.head('*', int64(n))
+	}
+}
+
+// Bool is true or false; 1 or 0 in RESP2.
+func (w *Writer) Bool(b bool) {
+	switch {
+	case w.v3 && b:
+		w.buf = append(w.buf, "#t\r\n"...)
+	case w.v3:
+		w.buf = append(w.buf, "#f\r\n"...)
+	case b:
+		w.buf = append(w.buf, ":1\r\n"...)
+	default:
+		w.buf = append(w.buf, ":0\r\n"...)
+	}
+}
+
+// Number is a floating-point number whose text is given; a string in RESP2.
+func (w *Writer) Number(text []byte) {
+	if !w.v3 {
+		w.Bulk(text)
+		return
+	}
+	w.buf = append(w.buf, ',')
+	w.buf = append(w.buf, text...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
+// Double is a floating-point number, its text the shortest that gives it back.
+func (w *Writer) Double(v float64) {
+	var room [32]byte
+	text := room[:0]
+	switch {
+	case math.IsInf(v, 1):
+		text = append(text, "inf"...)
+	case math.IsInf(v, -1):
+		text = append(text, "-inf"...)
+	default:
+		text = strconv.AppendFloat(text, v, 'g', -1, 64)
+	}
+	w.Number(text)
+}
