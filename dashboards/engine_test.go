@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/event"
 	"weir/internal/config"
 	"weir/internal/local/localtest"
 	"weir/sinks/clickhouse"
-	"weir/window"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }
@@ -70,20 +68,9 @@ func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
 	t.Cleanup(func() { client.Close() })
 	var jobs []clickhouse.Job
 	for _, j := range cfg.Jobs {
-		spec := &window.Spec{
-			Job: j.Name, Version: j.Version, TimeField: j.Time.Field,
-			Window: ms(j.Window), Lateness: ms(j.Lateness), Skew: ms(j.Skew), Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
-		}
-		for _, c := range j.By {
-			column := window.Column{Name: c.Name, Path: c.Field}
-			if g := c.Geohash; g != nil {
-				column.Lon, column.Lat, column.Precision = g.Lon, g.Lat, g.Precision
-			}
-			spec.By = append(spec.By, column)
-		}
-		for _, m := range j.Measures {
-			kind, _ := window.ParseKind(m.Sketch)
-			spec.Measures = append(spec.Measures, window.Measure{Name: m.Name, Kind: kind, Path: m.Field + m.Member, Lon: m.Lon, Lat: m.Lat})
+		spec, err := j.Spec()
+		if err != nil {
+			t.Fatal(err)
 		}
 		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
 		for _, r := range j.Rollups {
@@ -103,8 +90,6 @@ func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
 	}
 	return sinks
 }
-
-func ms(d config.Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }
 
 // fill writes three days: 10 users a day on /p/1, of whom five were there the
 // day before, and always the users 100 and 101 on /o'brien, two hits each; and

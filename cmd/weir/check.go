@@ -137,7 +137,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	}
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		s, err := spec(j)
+		s, err := j.Spec()
 		if !k.result("schema", "meaning of job "+j.Name, "", err, exitConfig) {
 			continue
 		}

@@ -142,7 +142,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 
 // newJob puts one job together.
 func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, o runOptions) (*jobs.Job, io.Closer, error) {
-	s, err := spec(j)
+	s, err := j.Spec()
 	if err != nil {
 		return nil, nil, &exit{exitConfig, err, ""}
 	}

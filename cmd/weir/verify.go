@@ -93,7 +93,7 @@ type verifier struct {
 }
 
 func (v *verifier) job(ctx context.Context, j *config.Job) error {
-	s, err := spec(j)
+	s, err := j.Spec()
 	if err != nil {
 		return &exit{exitConfig, err, ""}
 	}

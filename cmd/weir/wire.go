@@ -20,57 +20,6 @@ import (
 // This file is the only place that sees both sides of every boundary: it
 // turns configuration into parts and hands the parts to each other.
 
-// spec turns a configured job into its meaning.
-func spec(j *config.Job) (*window.Spec, error) {
-	unit, err := event.ParseUnit(j.Time.Unit)
-	if err != nil {
-		return nil, err
-	}
-	s := &window.Spec{
-		Job: j.Name, Version: j.Version,
-		TimeField: j.Time.Field, TimeUnit: unit,
-		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
-		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
-	}
-	for _, c := range j.By {
-		col := window.Column{Name: c.Name, Path: c.Field}
-		if c.Default != nil {
-			col.Default, col.HasDefault = *c.Default, true
-		}
-		if g := c.Geohash; g != nil {
-			col.Path, col.Lon, col.Lat, col.Precision = "", g.Lon, g.Lat, g.Precision
-		}
-		s.By = append(s.By, col)
-	}
-	for _, m := range j.Measures {
-		kind, ok := window.ParseKind(m.Sketch)
-		if !ok {
-			return nil, fmt.Errorf("job %s: no sketch %q", j.Name, m.Sketch)
-		}
-		w := window.Measure{Name: m.Name, Kind: kind, Path: m.Field, Optional: m.Optional}
-		switch kind {
-		case window.Bloom:
-			w.Capacity, w.Error = m.Capacity, m.Error
-		case window.Geo:
-			w.Path, w.Lon, w.Lat = m.Member, m.Lon, m.Lat
-		}
-		s.Measures = append(s.Measures, w)
-	}
-	for _, w := range j.Where {
-		s.Where = append(s.Where, window.Condition{Path: w.Field, In: w.In})
-	}
-	if j.Dedupe != nil {
-		s.Dedupe = &window.Dedupe{Path: j.Dedupe.Field, Error: j.Dedupe.Error}
-	}
-	if j.HashKey.IsSet() {
-		key := j.HashKey.Key128()
-		s.HashKey = &key
-	}
-	return s, s.Validate()
-}
-
-func millis(d config.Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }
-
 // group is the consumer group of one job: its own, so that jobs on one topic
 // do not share positions, and a new version begins where the log does.
 func group(cfg *config.Config, j *config.Job) string {
@@ -85,7 +34,7 @@ func group(cfg *config.Config, j *config.Job) string {
 func source(cfg *config.Config, j *config.Job, log *slog.Logger) (*ingest.Source, error) {
 	k := &cfg.Kafka
 	c := ingest.Config{
-		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: "weir",
+		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
 		Session: time.Duration(k.Session), Log: log,
 	}
 	if k.TLS.Enabled {
@@ -130,7 +79,7 @@ func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
 	var out []clickhouse.Job
 	for i := range cfg.Jobs {
-		s, err := spec(&cfg.Jobs[i])
+		s, err := cfg.Jobs[i].Spec()
 		if err != nil {
 			return nil, &exit{exitConfig, err, ""}
 		}

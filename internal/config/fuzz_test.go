@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/event"
-	"weir/window"
 )
 
 // FuzzLoad: whatever stands in the file, Load either returns a configuration
@@ -72,41 +71,23 @@ func FuzzLoad(f *testing.F) {
 func accepted(t *testing.T, cfg *Config) {
 	t.Helper()
 	for _, j := range cfg.Jobs {
-		ms := func(d Duration) event.Time { return event.Time(d / 1e6) }
-		unit, err := event.ParseUnit(j.Time.Unit)
+		spec, err := j.Spec()
 		if err != nil {
 			t.Error(err)
+			continue
 		}
-		spec := &window.Spec{
-			Job: j.Name, Version: j.Version, TimeField: j.Time.Field, TimeUnit: unit,
-			Window: ms(j.Window), Lateness: ms(j.Lateness), Skew: ms(j.Skew), Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+		paths := map[string]bool{spec.TimeField: true}
+		for _, c := range spec.By {
+			paths[c.Path], paths[c.Lon], paths[c.Lat] = true, true, true
 		}
-		paths := map[string]bool{j.Time.Field: true}
-		for _, c := range j.By {
-			column := window.Column{Name: c.Name, Path: c.Field}
-			if g := c.Geohash; g != nil {
-				column.Lon, column.Lat, column.Precision = g.Lon, g.Lat, g.Precision
-			}
-			paths[column.Path], paths[column.Lon], paths[column.Lat] = true, true, true
-			spec.By = append(spec.By, column)
+		for _, w := range spec.Where {
+			paths[w.Path] = true
 		}
-		for _, w := range j.Where {
-			paths[w.Field] = true
+		for _, m := range spec.Measures {
+			paths[m.Path], paths[m.Lon], paths[m.Lat] = true, true, true
 		}
-		for _, m := range j.Measures {
-			kind, ok := window.ParseKind(m.Sketch)
-			if !ok {
-				t.Errorf("sketch %s is unknown to window", m.Sketch)
-			}
-			paths[m.Field], paths[m.Member], paths[m.Lon], paths[m.Lat] = true, true, true, true
-			spec.Measures = append(spec.Measures, window.Measure{Name: m.Name, Kind: kind, Path: m.Field + m.Member, Capacity: m.Capacity, Error: m.Error, Lon: m.Lon, Lat: m.Lat})
-		}
-		if d := j.Dedupe; d != nil {
-			paths[d.Field] = true
-			spec.Dedupe = &window.Dedupe{Path: d.Field, Error: d.Error}
-		}
-		if err := spec.Validate(); err != nil {
-			t.Error(err)
+		if d := spec.Dedupe; d != nil {
+			paths[d.Path] = true
 		}
 		delete(paths, "")
 		var list []string

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestInstance(t *testing.T) {
+	dead := exec.Command(os.Args[0], "-test.run", "^$")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	me := instance{"web-1.example", os.Getpid(), 1763600000123}
+	if back, ok := parseInstance(me.String()); !ok || back != me {
+		t.Errorf("%s reads back as %+v, %v", me, back, ok)
+	}
+	for _, c := range []struct {
+		name string
+		id   string
+		want bool
+	}{
+		{"killed", instance{me.host, dead.Process.Pid, me.start - 5000}.String(), true},
+		{"killed, in a container where every run has this pid", instance{me.host, me.pid, me.start - 1}.String(), true},
+		{"itself", me.String(), false},
+		{"alive beside it", instance{me.host, os.Getppid(), me.start}.String(), false},
+		{"on another host", instance{"web-2.example", dead.Process.Pid, me.start}.String(), false},
+		{"another program", "consumer-weir-1", false},
+		{"an older weir", "weir", false},
+		{"no pid", "weir-web-1.example--abc", false},
+		{"not a number", "weir-web-1.example-7-!", false},
+	} {
+		if got := me.succeeds(c.id); got != c.want {
+			t.Errorf("%s: %s is dead: %v, want %v", c.name, c.id, got, c.want)
+		}
+	}
+}

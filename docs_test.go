@@ -1,0 +1,201 @@
+package weir_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/config"
+	"weir/internal/local/localtest"
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// documents are the Markdown files that people read.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// blocks are the fenced blocks of one language in a document.
+func blocks(t *testing.T, file, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// TestDocumentsSQL runs every SQL block of every document on the engine, with
+// the tables of the presets and a little traffic in them. docs/sql.md has a
+// stricter test of its own beside the sink.
+func TestDocumentsSQL(t *testing.T) {
+	url, database := localtest.Engine(t)
+	presets(t, url, database)
+	n := 0
+	for _, file := range documents(t) {
+		if file == filepath.Join("docs", "sql.md") {
+			continue // has a stricter test of its own, beside the sink
+		}
+		for _, sql := range blocks(t, file, "sql") {
+			for _, statement := range strings.Split(sql, ";\n") {
+				if strings.TrimSpace(statement) == "" {
+					continue
+				}
+				n++
+				if _, err := localtest.Query(url, database, statement); err != nil {
+					t.Errorf("%s:\n%s\n%v", file, statement, err)
+				}
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d statements found: the test tests nothing", n)
+	}
+}
+
+// presets makes the presets' tables and counts a few events into them.
+func presets(t *testing.T, url, database string) {
+	t.Helper()
+	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	var jobs []clickhouse.Job
+	for _, j := range cfg.Jobs {
+		spec, err := j.Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.Job == "clicks" {
+			// Not in the preset, where it would mostly cost memory.
+			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01})
+		}
+		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
+		for _, r := range j.Rollups {
+			job.Rollups = append(job.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
+		}
+		jobs = append(jobs, job)
+	}
+	if _, err := client.Migrate(t.Context(), jobs, clickhouse.Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	now := event.Time(time.Now().UnixMilli())
+	stamp := func(doc string) []byte {
+		return []byte(strings.ReplaceAll(doc, "NOW", time.UnixMilli(int64(now)).UTC().Format("2006-01-02T15:04:05.000Z")))
+	}
+	for i, job := range jobs {
+		spec := *job.Spec
+		spec.TimeUnit = event.RFC3339 // legible above; the tables do not know the unit
+		op, err := window.NewOperator(&spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op.Start(window.Plan{})
+		doc := map[string]string{
+			"clicks":    `{"ts":"NOW","page":"/p/1","user_id":7}`,
+			"locations": `{"ts":"NOW","user_id":7,"lon":13.361389,"lat":38.115556}`,
+		}[job.Spec.Job]
+		err = op.Observe(&event.Batch{Next: 1, Records: []event.Record{{Time: now, Value: stamp(doc)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink, err := client.Job(t.Context(), jobs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := op.Take()
+		c.Table.Seal()
+		if c.Table.Len() != 1 {
+			t.Fatalf("%s: the event was not counted: %+v", job.Spec.Job, c.Dead)
+		}
+		if err := sink.Write(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if err := sink.Rollup(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDocumentsYAML loads every YAML block of every document.
+func TestDocumentsYAML(t *testing.T) {
+	for _, file := range documents(t) {
+		for _, y := range blocks(t, file, "yaml") {
+			_, _, err := config.Load(config.Options{File: file, Data: []byte(y), NoJobs: true, NoSecrets: true})
+			if err != nil {
+				t.Errorf("%s:\n%s\n%v", file, y, err)
+			}
+		}
+	}
+}
+
+// TestDocumentsMake: every make target that a document quotes exists.
+func TestDocumentsMake(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(text), -1) {
+		targets[m[1]] = true
+	}
+	n := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+			n++
+			if !targets[m[1]] {
+				t.Errorf("%s quotes `make %s`, which is no target", file, m[1])
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d quotes found: the test tests nothing", n)
+	}
+}
+
+// TestDocumentsLinks: every link between documents leads somewhere.
+func TestDocumentsLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// Spec is what the job means to the core. Load has checked everything that it
+// checks, so an error here is a gap between the two.
+func (j *Job) Spec() (*window.Spec, error) {
+	unit, err := event.ParseUnit(j.Time.Unit)
+	if err != nil {
+		return nil, err
+	}
+	s := &window.Spec{
+		Job: j.Name, Version: j.Version,
+		TimeField: j.Time.Field, TimeUnit: unit,
+		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
+		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+	}
+	for _, c := range j.By {
+		col := window.Column{Name: c.Name, Path: c.Field}
+		if c.Default != nil {
+			col.Default, col.HasDefault = *c.Default, true
+		}
+		if g := c.Geohash; g != nil {
+			col.Path, col.Lon, col.Lat, col.Precision = "", g.Lon, g.Lat, g.Precision
+		}
+		s.By = append(s.By, col)
+	}
+	for _, m := range j.Measures {
+		kind, ok := window.ParseKind(m.Sketch)
+		if !ok {
+			return nil, fmt.Errorf("job %s: no sketch %q", j.Name, m.Sketch)
+		}
+		w := window.Measure{Name: m.Name, Kind: kind, Path: m.Field, Optional: m.Optional}
+		switch kind {
+		case window.Bloom:
+			w.Capacity, w.Error = m.Capacity, m.Error
+		case window.Geo:
+			w.Path, w.Lon, w.Lat = m.Member, m.Lon, m.Lat
+		}
+		s.Measures = append(s.Measures, w)
+	}
+	for _, w := range j.Where {
+		s.Where = append(s.Where, window.Condition{Path: w.Field, In: w.In})
+	}
+	if j.Dedupe != nil {
+		s.Dedupe = &window.Dedupe{Path: j.Dedupe.Field, Error: j.Dedupe.Error}
+	}
+	if j.HashKey.IsSet() {
+		key := j.HashKey.Key128()
+		s.HashKey = &key
+	}
+	return s, s.Validate()
+}
+
+func millis(d Duration) event.Time { return event.Time(time.Duration(d).Milliseconds()) }
