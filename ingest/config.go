@@ -22,7 +22,7 @@ type Config struct {
 	Topic   string
 	Group   string // consumer group; may be empty where only Assign and Ends are used
 
-	ClientID string      // what brokers write into their logs and quotas; default "weir"
+	ClientID string      // what brokers write into their logs and quotas, and the group's members are listed by; default "weir"
 	TLS      *tls.Config // nil: plaintext
 	SASL     SASL        // zero: no authentication
 
@@ -35,6 +35,12 @@ type Config struct {
 	Rebalance time.Duration // how long the group waits for members to join again; default 60 s
 	Heartbeat time.Duration // also how soon a rebalance is noticed; default 1 s, at most a third of Session
 	Watch     time.Duration // how often to look for added partitions; default 5 s
+
+	// Gone tells by the ClientID of another member of the group that its
+	// process is certainly dead. Such members are taken out of the group when
+	// this one joins; otherwise the group waits for their session. A mistake
+	// costs a rebalance, no more. Nil: nobody is known to be dead.
+	Gone func(clientID string) bool
 
 	MaxWait        time.Duration // a fetch's wait for data; default 250 ms
 	MinBytes       int           // a fetch is answered sooner once this much has come; default 1

@@ -48,6 +48,7 @@
 //	config.go     settings and their defaults
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
+//	bury.go       members whose process is dead
 //	fetch.go      who asks which broker for what, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in

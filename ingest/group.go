@@ -253,6 +253,9 @@ func (s *Source) membership() {
 				s.offer(offer{err: err})
 				break
 			}
+			if s.config.Gone != nil {
+				s.buried.Do(func() { s.task(s.bury) })
+			}
 			again = s.join()
 		}
 	}

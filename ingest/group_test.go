@@ -257,7 +257,7 @@ func TestPartitionsAdded(t *testing.T) {
 
 func TestMissingTopicIsWaitedFor(t *testing.T) {
 	kafka := realKafka(t)
-	const topic = "comes-later"
+	topic := newTopicName()
 	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

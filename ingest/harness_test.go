@@ -86,12 +86,16 @@ var topicNumber struct {
 // pairs.
 func newTopic(t testing.TB, addrs []string, partitions int32, settings ...string) string {
 	t.Helper()
-	topicNumber.Lock()
-	topicNumber.n++
-	name := fmt.Sprintf("topic-%d", topicNumber.n)
-	topicNumber.Unlock()
+	name := newTopicName()
 	createTopic(t, addrs, name, partitions, settings...)
 	return name
+}
+
+func newTopicName() string {
+	topicNumber.Lock()
+	defer topicNumber.Unlock()
+	topicNumber.n++
+	return fmt.Sprintf("topic-%d", topicNumber.n)
 }
 
 func createTopic(t testing.TB, addrs []string, name string, partitions int32, settings ...string) {
@@ -398,20 +402,12 @@ func franz(t testing.TB, addrs []string, topic string, ends map[int32]int64) map
 		kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
 	records := make(map[int32][]string)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	quiet := 0
-	for left > 0 && quiet < 10 { // a log may end in aborted records, which nobody sees
-		poll, stop := context.WithTimeout(ctx, 300*time.Millisecond)
-		fetches := c.PollFetches(poll)
-		stop()
-		if ctx.Err() != nil {
-			t.Fatalf("franz-go: %v", ctx.Err())
-		}
-		if fetches.NumRecords() == 0 {
-			quiet++
-		} else {
-			quiet = 0
+	for left > 0 {
+		fetches := c.PollFetches(ctx)
+		for _, e := range fetches.Errors() {
+			t.Fatalf("franz-go: partition %d: %v", e.Partition, e.Err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			if !r.Attrs.IsControl() {
@@ -468,4 +464,15 @@ func contains(t testing.TB, what, text string, parts ...string) {
 			t.Errorf("%s: %q does not contain %q", what, text, p)
 		}
 	}
+}
+
+// lines are the connections open now.
+func (b *switchboard) lines() map[*line]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines := make(map[*line]bool)
+	for l := range b.open {
+		lines[l] = true
+	}
+	return lines
 }

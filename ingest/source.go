@@ -34,6 +34,7 @@ type Source struct {
 	tasks  sync.WaitGroup // goroutines of the Source itself
 
 	member sync.Once     // starts the membership, at the first Next
+	buried sync.Once     // members of dead processes, at the first join
 	asked  chan struct{} // somebody waits for partitions while the member is out of the group
 	offers chan offer    // what the membership came to
 }

@@ -1,0 +1,84 @@
+package ingest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// leaveBehind makes a member of the group that owns every partition and is
+// never heard of again, as one that was killed.
+func leaveBehind(t *testing.T, ctx context.Context, addrs []string, group, clientID string, session time.Duration) {
+	t.Helper()
+	client := newClient(t, addrs, kgo.ClientID(clientID))
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Group, join.ProtocolType = group, "consumer"
+	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = int32(session.Milliseconds()), 60_000
+	protocol := kmsg.NewJoinGroupRequestProtocol()
+	protocol.Name = "range"
+	meta := kmsg.NewConsumerMemberMetadata()
+	meta.Topics = []string{group}
+	protocol.Metadata = meta.AppendTo(nil)
+	join.Protocols = append(join.Protocols, protocol)
+	for {
+		res, err := join.RequestWith(ctx, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		join.MemberID = res.MemberID // the second time, by its name
+		err = kerr.ErrorForCode(res.ErrorCode)
+		if err == nil {
+			sync := kmsg.NewPtrSyncGroupRequest()
+			sync.Group, sync.MemberID, sync.Generation = group, res.MemberID, res.Generation
+			if _, err := sync.RequestWith(ctx, client); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// A member that is known to be dead does not hold its successor up; one that
+// is not known to be is waited for.
+func TestDeadMemberIsBuried(t *testing.T) {
+	kafka := realKafka(t)
+	const session = 8 * time.Second
+	for _, c := range []struct {
+		name, dead string
+		slow       bool
+	}{
+		{"dead", "weir-a-7-old", false},
+		{"silent", "weir-b-7-old", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			topic := newTopic(t, kafka.Addrs(), 2)
+			ctx := soon(t)
+			leaveBehind(t, ctx, kafka.Addrs(), topic, c.dead, session)
+			began := time.Now()
+			s, book := open(t, Config{
+				Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-new",
+				Gone: func(id string) bool { return id == "weir-a-7-old" },
+			})
+			g := next(t, ctx, s)
+			took := time.Since(began)
+			if n := len(g.Partitions()); n != 2 {
+				t.Errorf("%d partitions, want both", n)
+			}
+			if slow := took > session/2; slow != c.slow {
+				t.Errorf("partitions came after %v; the session is %v", took, session)
+			}
+			if said := strings.Contains(book.String(), "process is dead"); said == c.slow {
+				t.Errorf("said so: %v", said)
+			}
+		})
+	}
+}
