@@ -26,12 +26,13 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.rc.SetReadDeadline(time.Now().Add(ioTimeout))
+	// Setting a deadline fails on a connection that is gone; so does Read.
+	_ = b.rc.SetReadDeadline(time.Now().Add(ioTimeout))
 	n, err := b.r.Read(p)
 	if err != nil {
 		// Afterwards the server waits for the client to go away or to send
 		// its next request, for as long as the query takes.
-		b.rc.SetReadDeadline(time.Time{})
+		_ = b.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }

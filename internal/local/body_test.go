@@ -2,12 +2,18 @@ package local
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/ClickHouse/ch-go/compress"
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 )
 
 // TestFramesCut cuts a stream of frames at every byte. Only at the seams
@@ -78,4 +84,45 @@ func FuzzFrames(f *testing.F) {
 			t.Fatalf("%d bytes pass for no frame at all", len(stream))
 		}
 	})
+}
+
+// TestCodingsCut cuts a body in each Content-Encoding everywhere. A cut that
+// loses rows must be an error; one behind the last row, in a trailer, may pass.
+func TestCodingsCut(t *testing.T) {
+	plain := strings.Repeat("some rows\n\n", 50)
+	for coding, open := range map[string]func(w io.Writer) io.WriteCloser{
+		"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		"br":      func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) },
+		"lz4":     func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) },
+		"zstd": func(w io.Writer) io.WriteCloser {
+			z, err := zstd.NewWriter(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return z
+		},
+	} {
+		var packed bytes.Buffer
+		w := open(&packed)
+		if _, err := io.WriteString(w, plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for n := range packed.Len() + 1 {
+			r, err := decode(bytes.NewReader(packed.Bytes()[:n]), coding)
+			var got []byte
+			if err == nil {
+				got, err = io.ReadAll(r)
+			}
+			if n == packed.Len() && (err != nil || string(got) != plain) {
+				t.Errorf("%s: %d bytes, %v", coding, len(got), err)
+			}
+			if n > 0 && err == nil && string(got) != plain {
+				t.Errorf("%s: the first %d of %d bytes pass for %q", coding, n, packed.Len(), got)
+			}
+		}
+	}
 }

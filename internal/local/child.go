@@ -51,7 +51,7 @@ func runChild(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {
-		io.Copy(io.Discard, os.NewFile(childLifeline, "lifeline"))
+		_, _ = io.Copy(io.Discard, os.NewFile(childLifeline, "lifeline"))
 		os.Exit(0) // the parent is gone; nothing acknowledged is lost
 	}()
 	socket := os.NewFile(childListener, "listener")

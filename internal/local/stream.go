@@ -76,7 +76,6 @@ func (f *front) stream(s *session, q *request, format string, out *response) err
 	out.head(format, f.timezone, total, time.Since(start))
 	body := out.body()
 	_, err := body.Write(held)
-	held = nil
 	for err == nil {
 		chunk := s.next(r)
 		if fail := chunk.err(); fail != nil {

@@ -235,7 +235,7 @@ func digestFile(path string, sum hash.Hash) ([]byte, error) {
 // treeSize adds up the files below dir; files that vanish meanwhile count as
 // nothing.
 func treeSize(dir string) (total int64) {
-	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				total += info.Size()
