@@ -231,11 +231,15 @@ func TestDo(t *testing.T) {
 		t.Errorf("Do = %v, want f's error", err)
 	}
 
-	// Somebody takes the lock away.
-	err = a.Do(ctx, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
+	// Somebody takes the lock away, which shows at the next extension, a third
+	// of the lease later.
+	err = a.Do(ctx, "x", "ann", 3*ttl, func(inner context.Context, lease Lease) error {
 		srv.Do(t, "SET", "x", "thief")
 		select {
 		case <-inner.Done():
+			if !time.Now().Before(lease.Expires) {
+				t.Error("robbed: noticed at the end only")
+			}
 			return context.Cause(inner)
 		case <-time.After(5 * time.Second):
 			return errors.New("nobody noticed")

@@ -85,6 +85,9 @@ func TestEncodeEdges(t *testing.T) {
 	}{
 		{-180, LatMin, 0},
 		{180, LatMax, 13510798882111488},
+		{180, 14.17518813, 10151864160030992}, // without the float64, one more
+		{180, -33.3333333, 9294262270427472},
+		{180, 77.7, 10503657218180356},
 		{0, 0, 3377699720527872},
 	} {
 		if got, ok := Encode(v.lon, v.lat); !ok || got != v.score {

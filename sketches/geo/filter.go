@@ -81,9 +81,9 @@ func newFilter(q Query) filter {
 	// half a continent, its bounds say nothing.
 	const least, greatest = 20, 1.0
 	f.xIn, f.yIn, f.xOut, f.yOut = math.Inf(1), math.Inf(1), 0, 0
+	sin := math.Sin(min(wide, math.Pi) / 2)
+	f.insideBelow, f.beyondTop = sin*sin*(1-tight), sin*sin*(1+tight)
 	if q.Shape.circle {
-		sin := math.Sin(min(wide, math.Pi) / 2)
-		f.ring(sin * sin)
 		if wide > least*cellHeight && wide < greatest {
 			// The haversine is sin²(Δφ/2) + cos φ₁·cos φ₂·sin²(Δλ/2), and sin t
 			// is between t and t·sin(s)/s for t ≤ s.
@@ -96,8 +96,6 @@ func newFilter(q Query) filter {
 		}
 		return f
 	}
-	sin := math.Sin(min(wide, math.Pi) / 2)
-	f.ring(sin * sin)
 	f.xIn, f.yIn = 0, 0
 	if wide > least*cellWidth && tall > least*cellHeight && wide < greatest {
 		f.yIn = tall / cellHeight * (1 - loose)
@@ -111,14 +109,6 @@ func square(x float64) float64 { return x * x }
 // loose is far above the rounding errors of step 2 in a shape of at least 20
 // cells, tight far above those of step 3.
 const loose, tight = 1e-6, 1e-12
-
-// ring sets the haversines between which step 3 is not sure, around h.
-func (f *filter) ring(h float64) {
-	f.insideBelow, f.beyondTop = h*(1-tight), h*(1+tight)
-	if h > 1-tight {
-		f.beyondTop = 2 // more than any haversine: nothing is beyond
-	}
-}
 
 // bound sets the bounding box to what is within these angles of the centre,
 // and two cells more.

@@ -26,7 +26,7 @@ func AppendHash(dst []byte, lon, lat float64, precision int) []byte {
 		return dst
 	}
 	const n = 1 << 30
-	x := uint64((lon+180)/360*n) & (n - 1)
+	x := uint64((lon + 180) / 360 * n) // of 180, the one bit is above all that is printed
 	y := min(uint64((lat+90)/180*n), n-1)
 	bits := spread(y) | spread(x)<<1
 	for shift := 55; precision > 0; precision-- {

@@ -134,6 +134,29 @@ func TestLastLaws(t *testing.T) {
 	}
 }
 
+// TestLastCollision: two windows of one member whose hashes share all the bits
+// that the index looks at are still two.
+func TestLastCollision(t *testing.T) {
+	member := []byte("a")
+	seen := map[uint64]int64{}
+	for w := int64(1); w < 1<<22; w++ {
+		h := hash(w, member)
+		other, ok := seen[h>>32<<32|h&15]
+		if !ok {
+			seen[h>>32<<32|h&15] = w
+			continue
+		}
+		var l Last // of 16 slots
+		l.Put(w, member, Stamp{}, 1)
+		l.Put(other, member, Stamp{}, 2)
+		if want := []position{{other, "a", Stamp{}, 2}, {w, "a", Stamp{}, 1}}; !slices.Equal(rows(&l), want) {
+			t.Errorf("windows %d and %d: %v, want %v", other, w, rows(&l), want)
+		}
+		return
+	}
+	t.Error("no two windows collide: the test tests nothing")
+}
+
 func TestLastReset(t *testing.T) {
 	var l Last
 	for i := range 1000 {

@@ -28,13 +28,15 @@ func randomPlace(r *rand.Rand) (lon, lat float64) {
 	case 0, 1, 2:
 		return r.Float64()*360 - 180, (r.Float64()*2 - 1) * LatMax
 	case 3, 4, 5:
-		town := float64(r.IntN(5))
-		return near(town*13, 0.1, -180, 180), near(town*12-20, 0.1, LatMin, LatMax)
+		// From 60° on, a search scans all nine cells.
+		town := r.IntN(5)
+		return near(float64(town)*13, 0.1, -180, 180), near([]float64{-20, 5, 48, 62, 65}[town], 0.1, LatMin, LatMax)
 	case 6:
 		lon = near(180, 0.5, -400, 400)
-		if lon > 180 {
+		if lon > 180.5 {
 			lon -= 360
 		}
+		lon = min(lon, 180) // often exactly
 		return lon, near(float64(r.IntN(3))*30-30, 1, LatMin, LatMax)
 	case 7:
 		return r.Float64()*360 - 180, math.Copysign(80+r.Float64()*5.05, r.Float64()-0.5)
@@ -277,6 +279,115 @@ func TestRedisSearches(t *testing.T) {
 	t.Logf("%d searches with %d hits", total, hits)
 	if hits < 10*total {
 		t.Errorf("only %d hits in %d searches: too few to say anything", hits, total)
+	}
+}
+
+// TestRedisOrder compares unsorted searches that find members in all nine
+// cells, which happens in high latitudes, where cells are narrower than shapes.
+func TestRedisOrder(t *testing.T) {
+	srv := redistest.Start(t)
+	r := rand.New(rand.NewPCG(16, 1))
+	nine := 0
+	for range 100 {
+		// From the middle of a cell of the step that the radius will choose.
+		step := 6 + r.IntN(12)
+		box := cellAt(r.Float64()*360-180, 60+5*r.Float64(), step).box()
+		lon, lat := box.Centre()
+		radius := mercatorMax / float64(int(2)<<step) * (1.3 + 0.6*r.Float64())
+		s := new(Set)
+		args := []any{"GEOADD", "k"}
+		srv.Do(t, "DEL", "k")
+		for i := range 300 {
+			atLon, atLat := around(lon, lat, radius*1.1*math.Sqrt(r.Float64()), 2*math.Pi*r.Float64())
+			s.Add(fmt.Append(nil, i), atLon, atLat)
+			args = append(args, text(atLon), text(atLat), i)
+		}
+		srv.Do(t, args...)
+		q := Query{Lon: lon, Lat: lat, Shape: Circle(radius, Metre)}
+		hits := s.Search(nil, q)
+		want := srv.Do(t, "GEORADIUS", "k", text(lon), text(lat), text(radius), "m")
+		if got := (search{}).reply(hits); !reflect.DeepEqual(got, want) {
+			t.Fatalf("around (%v, %v), %v m:\n ours %v\nredis %v", lon, lat, radius, got, want)
+		}
+		found := 0
+		cells := q.Shape.cover(lon, lat, nil)
+		for _, c := range cells {
+			low, high := c.scores()
+			if slices.ContainsFunc(hits, func(h Hit) bool { return h.Score >= low && h.Score < high }) {
+				found++
+			}
+		}
+		if found == 9 {
+			nine++
+		}
+	}
+	if nine < 50 {
+		t.Errorf("only %d searches found members in all nine cells", nine)
+	}
+}
+
+// TestRedisTies searches among members at few different places, so that most
+// distances are equal, with COUNT: which ones come, and in what order, is up
+// to the partial quicksort. Sizes go over every special case of it.
+func TestRedisTies(t *testing.T) {
+	srv := redistest.Start(t)
+	r := rand.New(rand.NewPCG(14, 1))
+	for n := 1; n < 130; n++ {
+		s := new(Set)
+		args := []any{"GEOADD", "k"}
+		srv.Do(t, "DEL", "k")
+		places := 1 + r.IntN(n)
+		for i := range n {
+			lon, lat := float64(r.IntN(places))/100, float64(r.IntN(3))/100
+			s.Add(fmt.Append(nil, i), lon, lat)
+			args = append(args, text(lon), text(lat), i)
+		}
+		srv.Do(t, args...)
+		for range 12 {
+			q := Query{Lon: 0.02, Lat: 0.01, Shape: Circle(1000, Kilometre), Order: Asc + Order(r.IntN(2)), Count: 1 + r.IntN(n)}
+			order := []string{Asc: "ASC", Desc: "DESC"}[q.Order]
+			want := srv.Do(t, "GEOSEARCH", "k", "FROMLONLAT", "0.02", "0.01", "BYRADIUS", 1000, "km", order, "COUNT", q.Count)
+			if got := (search{}).reply(s.Search(nil, q)); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%d members at %d places, %s COUNT %d:\n ours %v\nredis %v", n, 3*places, order, q.Count, got, want)
+			}
+		}
+	}
+}
+
+// TestRedisForeignScores searches sets whose scores no GEOADD made: ZADD takes
+// any. Such a member is wherever its bits say, within the limits.
+func TestRedisForeignScores(t *testing.T) {
+	srv := redistest.Start(t)
+	r := rand.New(rand.NewPCG(15, 1))
+	for range 20 {
+		s := new(Set)
+		args := []any{"ZADD", "k"}
+		srv.Do(t, "DEL", "k")
+		for i := range 200 {
+			v := float64(r.Uint64() >> (9 + r.IntN(4)))
+			if r.IntN(4) == 0 {
+				// East of 180°, near the equator.
+				v = float64(1<<53 + 3<<50 + r.Uint64N(1<<50))
+			}
+			if r.IntN(10) == 0 {
+				v += 0.5
+			}
+			s.Put(fmt.Append(nil, i), v)
+			args = append(args, text(v), i)
+		}
+		srv.Do(t, args...)
+		for range 30 {
+			lon, lat := []float64{-180, 179.9999, 180, 180}[r.IntN(4)], (r.Float64()*2-1)*LatMax
+			if r.IntN(4) == 0 {
+				lat = LatMax
+			}
+			km := math.Round(math.Pow(10, r.Float64()*4.2))
+			hits := s.Search(nil, Query{Lon: lon, Lat: lat, Shape: Circle(km, Kilometre), WithDist: true})
+			want := srv.Do(t, "GEORADIUS", "k", text(lon), text(lat), km, "km", "WITHDIST")
+			if got := (search{withDist: true}).reply(hits); !reflect.DeepEqual(got, want) {
+				t.Fatalf("around (%v, %v), %v km:\n ours %v\nredis %v", lon, lat, km, got, want)
+			}
+		}
 	}
 }
 

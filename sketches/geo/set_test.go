@@ -181,6 +181,26 @@ func TestSetAgainstModel(t *testing.T) {
 	}
 }
 
+// TestSetSplits puts one entry at every place of a full block.
+func TestSetSplits(t *testing.T) {
+	for at := range blockMax + 1 {
+		var s Set
+		for i := range 3 * blockMax {
+			s.Put(fmt.Appendf(nil, "%d", i), float64(i))
+		}
+		if len(s.blocks[1]) != blockMax {
+			t.Fatalf("the second block has %d entries", len(s.blocks[1]))
+		}
+		s.Put([]byte("new"), float64(blockMax+at)-0.5)
+		if err := s.valid(); err != nil {
+			t.Fatalf("at %d: %v", at, err)
+		}
+		if rank, _ := s.Rank([]byte("new")); rank != blockMax+at {
+			t.Fatalf("put at %d, found at %d", blockMax+at, rank)
+		}
+	}
+}
+
 // TestSetShrinks: removing gives blocks back.
 func TestSetShrinks(t *testing.T) {
 	var s Set
