@@ -101,10 +101,10 @@ func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
 			return out, errTooLong
 		}
 	}
-	if err != io.EOF {
-		return out, err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return out, nil
+	return out, err
 }
 
 // xerial is how the Java client has always framed snappy: this, two version

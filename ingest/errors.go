@@ -15,7 +15,7 @@ import (
 var (
 	ErrClosed  = errors.New("ingest: source is closed")
 	ErrEnded   = errors.New("ingest: the generation has ended")
-	ErrNoGroup = errors.New("ingest: partitions assigned without a group have no committed offsets")
+	ErrNoGroup = errors.New("ingest: no group: Config.Group is empty, or the partitions came from Assign")
 )
 
 // What a log may have done to a reader; the decision is the reader's. The

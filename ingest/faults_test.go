@@ -533,7 +533,7 @@ func TestCallersErrorsComeBack(t *testing.T) {
 	err = g.Fetch(ctx, starts(g), func(p event.Part) error {
 		return p.Unpack(func(*event.Batch) error { return mine })
 	})
-	if err != mine {
+	if !errors.Is(err, mine) {
 		t.Errorf("got %v", err)
 	}
 	if err := g.Fetch(ctx, map[int32]int64{0: -1}, nil); err == nil {

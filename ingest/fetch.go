@@ -40,8 +40,8 @@ type fetch struct {
 }
 
 // Fetch reads on from the given offsets until ctx or the Generation ends,
-// handing every Part to deliver. Every offset must be one that Partitions
-// allows or that this Generation has read to.
+// handing every Part to deliver. A Part without a batch is news of the log's
+// ends.
 //
 // deliver takes over the Part, also when it fails; an error of its own ends
 // Fetch. It may block: that is how a full queue slows fetching down, since

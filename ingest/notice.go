@@ -63,7 +63,7 @@ func (n *notices) latest() string {
 // plainly is an error's text without what differs at each repetition: the
 // number of our own port.
 func plainly(err error) string {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
 	}
 	var op *net.OpError
