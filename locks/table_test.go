@@ -90,7 +90,7 @@ func moves() []move {
 				got, err := w.table.acquire(&w.table.Table, owner, w.now, ttl)
 				if live >= 0 && w.handed[live].Owner != owner {
 					if !errors.Is(err, locks.ErrHeld) || got.Fence != 0 || got.Owner != w.handed[live].Owner {
-						return fmt.Errorf("%+v, %v, but %+v stands", got, err, w.handed[live])
+						return fmt.Errorf("%+v, %w, but %+v stands", got, err, w.handed[live])
 					}
 					return nil
 				}
@@ -103,7 +103,7 @@ func moves() []move {
 					return fmt.Errorf("fence %d after %d", got.Fence, w.fence)
 				}
 				if err != nil || got != want {
-					return fmt.Errorf("%+v, %v, want %+v", got, err, want)
+					return fmt.Errorf("%+v, %w, want %+v", got, err, want)
 				}
 				if live >= 0 {
 					w.handed[live] = got
@@ -126,7 +126,7 @@ func moves() []move {
 			holds, err := w.table.release(&w.table.Table, w.handed[i], w.now)
 			if !stands {
 				if !errors.Is(err, locks.ErrNotHeld) {
-					return fmt.Errorf("%d, %v for %+v, which does not stand", holds, err, w.handed[i])
+					return fmt.Errorf("%d, %w for %+v, which does not stand", holds, err, w.handed[i])
 				}
 				return nil
 			}

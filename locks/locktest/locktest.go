@@ -244,8 +244,10 @@ func fencing(c *check) {
 	}
 	c.wait(4)
 	bob := c.acquires(c.B, "bob", 20, 1)
-	if !gate.Pass(bob.Fence) || !gate.Pass(bob.Fence) {
-		c.t.Fatal("the second holder is refused")
+	for range 2 {
+		if !gate.Pass(bob.Fence) {
+			c.t.Fatal("the second holder is refused")
+		}
 	}
 	if gate.Pass(ann.Fence) {
 		c.t.Fatal("the first holder acts after the second")
