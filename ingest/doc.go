@@ -49,6 +49,7 @@
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
 //	bury.go       members whose process is dead
+//	inspect.go    what a check before the start wants to know
 //	fetch.go      who asks which broker for what, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in
@@ -56,5 +57,6 @@
 //	compress.go   the four codecs, with a limit on what they may become
 //	metadata.go   the topic's id, its leaders, its log ends
 //	wire.go       requests over kafka-go's connections; the primitive types
+//	notice.go     trouble is logged once, and once that it is over
 //	errors.go     what is worth another try, what is final, and the errors callers see
 package ingest

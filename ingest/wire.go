@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 )
 
@@ -307,5 +306,4 @@ func (b *switchboard) hangUp() {
 var (
 	_ protocol.RawExchanger  = (*call)(nil)
 	_ protocol.BrokerMessage = (*call)(nil)
-	_ kafka.RoundTripper     = (*kafka.Transport)(nil)
 )
