@@ -5,7 +5,8 @@
 //	sketches [-rows regexp] [-rounds n] redis|libraries|all
 //
 // A row runs its two sides in turns, many short runs each, and compares the
-// shortest: what the machine is doing besides only ever adds time. Time is the
+// shortest: what the machine is doing besides only ever adds time. A row under
+// its floor is given more rounds, both sides alike, before it fails. Time is the
 // processor time of the side's process, as the kernel accounts it to us and as
 // INFO cpu tells it of redis-server, so work pushed to another thread (garbage
 // collection, say) counts.

@@ -40,12 +40,10 @@ func Hash(b []byte) uint64 {
 	if len(b) >= 8 {
 		h = (h ^ murmurMix(binary.LittleEndian.Uint64(b), m)) * m
 		last := binary.LittleEndian.Uint64(b[len(b)-8:])
-		switch rest := len(b) - 8; rest {
-		case 0:
-		case 8:
+		if len(b) == 16 {
 			h = (h ^ murmurMix(last, m)) * m
-		default:
-			h = (h ^ last>>(64-8*rest)) * m
+		} else if len(b) > 8 {
+			h = (h ^ last>>(uint(128-8*len(b))&63)) * m
 		}
 	} else if len(b) > 0 {
 		h = (h ^ shortWord(b)) * m
@@ -68,7 +66,7 @@ func shortWord(b []byte) uint64 {
 	n := len(b)
 	switch {
 	case n >= 4: // two halves that may overlap
-		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
+		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(uint(8*n-32)&63)
 	case n == 3:
 		return uint64(binary.LittleEndian.Uint16(b)) | uint64(b[2])<<16
 	case n == 2:
@@ -124,10 +122,14 @@ func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
 }
 
 // split is where a hash goes: the register its low 14 bits name, and the rank
-// of the rest, 1 to 51. The bit forced on stands for "no one bit at all".
+// of the rest, 1 to 51.
 func split(h uint64) (register uint32, rank uint8) {
-	return uint32(h & (Registers - 1)), uint8(bits.TrailingZeros64(h>>Precision|1<<(MaxRank-1)) + 1)
+	return uint32(h % Registers), uint8(rankBelow(h) + 1)
 }
+
+// rankBelow is the rank of h less one: the zero bits before the first one bit,
+// where the bit forced on stands for "no one bit at all".
+func rankBelow(h uint64) int { return bits.TrailingZeros64(h>>Precision | 1<<(MaxRank-1)) }
 
 // An entry is a register with its rank in one word, register<<6 | rank: the
 // form in which small sketches keep registers. No entry is 0, since no rank is.

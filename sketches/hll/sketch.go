@@ -17,7 +17,10 @@ type Sketch struct {
 // PFADD answers. It does not allocate, except where the sketch grows.
 func (s *Sketch) Add(b []byte) bool {
 	h := Hash(b)
-	return !s.has(h) && s.raise(entryOf(h))
+	if s.has(h) {
+		return false
+	}
+	return s.raise(entryOf(h))
 }
 
 // AddAll is PFADD of several elements: it tells whether a register rose.
@@ -32,13 +35,17 @@ func (s *Sketch) AddAll(elements ...[]byte) (rose bool) {
 
 // AddHash is Add for an element already hashed, by [Hash] or another hash of
 // 64 good bits.
-func (s *Sketch) AddHash(h uint64) bool { return !s.has(h) && s.raise(entryOf(h)) }
+func (s *Sketch) AddHash(h uint64) bool {
+	if s.has(h) {
+		return false
+	}
+	return s.raise(entryOf(h))
+}
 
 // has tells whether the sketch is dense and adding h would change nothing:
 // nearly always so in a hot one, and small enough for the compiler to inline.
 func (s *Sketch) has(h uint64) bool {
-	i, r := split(h)
-	return s.dense != nil && s.dense[i] >= r
+	return s.dense != nil && int(s.dense[h%Registers]) > rankBelow(h)
 }
 
 // rose keeps the histogram. While it is stale this does no harm.
