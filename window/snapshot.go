@@ -68,7 +68,7 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	}
 	for c := range t.columns {
 		if p := t.columns[c].places; p != nil {
-			p.Each(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
+			p.All(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
 				if r.has(event.Time(window)) {
 					into.columns[c].places.Put(window, member, st, score)
 				}

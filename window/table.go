@@ -326,3 +326,6 @@ func splitGroup(dst [][]byte, key []byte, of int) [][]byte {
 
 // groupHash spreads groups over the indexes. It reaches no row.
 func groupHash(key []byte) uint64 { return hll.Hash(key) }
+
+// Spec is what the table's rows mean.
+func (t *Table) Spec() *Spec { return t.spec }

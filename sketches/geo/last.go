@@ -148,6 +148,18 @@ func (l *Last) Reset() {
 	clear(l.index)
 }
 
+// All yields what Each yields, in the order in which the members came. It
+// changes nothing in l, not even scratch memory, so it may run beside another
+// reader.
+func (l *Last) All(yield func(window int64, member []byte, st Stamp, score uint64) bool) {
+	for i := range l.entries {
+		e := &l.entries[i]
+		if !yield(e.window, l.member(e), e.stamp, e.score) {
+			return
+		}
+	}
+}
+
 // Each calls yield with every position, ordered by window, then by the
 // member's bytes, until yield returns false. The member is valid during the
 // call only. yield must not change l.

@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// readingSink reads everything of what it is given, as a sink does while it
+// encodes, slowly enough for others to read beside it.
+type readingSink struct{ *joinSink }
+
+func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
+	var b []byte
+	for row := range c.Table.Rows {
+		for m, ms := range c.Table.Spec().Measures {
+			if ms.Kind != window.Geo {
+				b = row.AppendState(b[:0], m)
+			}
+		}
+	}
+	for m, ms := range c.Table.Spec().Measures {
+		if ms.Kind == window.Geo {
+			c.Table.Places(m).Each(func(int64, []byte, geo.Stamp, uint64) bool { return true })
+		}
+	}
+	time.Sleep(2 * time.Millisecond)
+	return s.joinSink.Write(ctx, c)
+}
+
+// TestLive: read at any moment, memory joined with the sink never lacks a
+// record that was counted before the read began, and never doubles one.
+func TestLive(t *testing.T) {
+	s := spec()
+	s.Measures = append(s.Measures,
+		window.Measure{Name: "active", Kind: window.Bitmap, Path: "user"},
+		window.Measure{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 100, Error: 0.01},
+		window.Measure{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"})
+	const records = 20_000
+	log := &fakeLog{parts: make([][]event.Record, 2)}
+	for p := range log.parts {
+		for i := range records {
+			now := event.Time(1_763_600_000_000 + i*10)
+			log.parts[p] = append(log.parts[p], event.Record{Offset: int64(i), Time: now,
+				Value: fmt.Appendf(nil, `{"ts":%d,"page":"/%d","user":%d,"lon":%d,"lat":1}`, now, i%7, i%90, i%170)})
+		}
+	}
+	n := 0
+	sink := readingSink{newSink(s)}
+	sink.outcome = func() error {
+		if n++; n%5 == 0 {
+			return errLost
+		}
+		return nil
+	}
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	j, err := New(Config{Spec: s, Topic: "clicks", Source: src, Sink: sink, Workers: 2, Flush: 3 * time.Millisecond, Rollup: time.Hour, UntilEnd: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Bool
+	errs := make(chan error, 1)
+	go func() { errs <- j.Run(t.Context()); done.Store(true) }()
+	all := &window.Range{From: 0, Until: math.MaxInt64, Group: [][]byte{nil}}
+	reads, last := 0, uint64(0)
+	for !done.Load() {
+		var before uint64
+		for _, p := range j.Status().Partitions {
+			before += uint64(p.Next)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		mem, err := j.Live(ctx, all)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			continue // between generations, or done
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined := window.NewTable(s)
+		sink.mu.Lock()
+		sink.all.Table.Copy(joined, all)
+		sink.mu.Unlock()
+		mem.Copy(joined, all)
+		joined.Seal()
+		var got uint64
+		for row := range joined.Rows {
+			for _, n := range row.Hits {
+				got += n
+			}
+		}
+		if got < before || got < last || got > 2*records {
+			t.Fatalf("read %d: %d hits, %d were counted before it, %d at the read before", reads, got, before, last)
+		}
+		last = got
+		reads++
+	}
+	if err := <-errs; err != nil {
+		t.Fatal(err)
+	}
+	if reads < 5 {
+		t.Fatalf("only %d reads: the test tests nothing", reads)
+	}
+}
