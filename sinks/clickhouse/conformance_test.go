@@ -40,6 +40,7 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 		return nil, err
 	}
 	s.quiet = -time.Hour // the suite is alone: everything is settled
+	s.merge, s.limit = 20, 33
 	return s, nil
 }
 

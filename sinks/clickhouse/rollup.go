@@ -77,7 +77,7 @@ func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error 
 		return err
 	}
 	for len(touched) > 0 {
-		n := batch(touched)
+		n := s.batch(touched)
 		d.windows = touched[:n]
 		if err := s.client.exec(ctx, "roll up into "+v.table, render("rollup", d), queryTimeout); err != nil {
 			return err
@@ -119,10 +119,10 @@ func (s *Sink) touched(ctx context.Context, d levelData, since int64) ([]touched
 }
 
 // batch is how many of the windows are rolled up with one statement.
-func batch(list []touchedWindow) int {
-	rows := uint64(0)
+func (s *Sink) batch(list []touchedWindow) int {
+	rows := 0
 	for i, w := range list {
-		if rows += w.rows; i > 0 && rows > rollupRows {
+		if rows += int(w.rows); i > 0 && rows > s.merge {
 			return i
 		}
 	}

@@ -20,6 +20,7 @@ type Sink struct {
 
 	quiet time.Duration // for Audit
 	limit int           // rows a block
+	merge int           // rows a rollup statement
 
 	// Owned by Write.
 	state, dead, ledger *block
@@ -42,7 +43,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err := c.check(ctx, l); err != nil {
 		return nil, err
 	}
-	s := &Sink{client: c, layout: l, quiet: quiet, limit: blockRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
+	s := &Sink{client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels))}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}

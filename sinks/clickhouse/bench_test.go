@@ -1,0 +1,265 @@
+package clickhouse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// pages is the clicks job of the floors: hits and users by page.
+func pages(keep time.Duration) Job {
+	return Job{
+		Topic: "clicks", Keep: keep, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
+		Spec: &window.Spec{
+			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
+			By:       []window.Column{{Name: "page", Path: "page"}},
+			Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
+		},
+	}
+}
+
+// traffic is events of Zipf pages by many users, over four partitions.
+type traffic struct {
+	op   *window.Operator
+	r    *rand.Rand
+	zipf *rand.Zipf
+	next [4]int64
+}
+
+func newTraffic(b *testing.B, spec *window.Spec, pages uint64) *traffic {
+	r := rand.New(rand.NewPCG(1, 2))
+	return &traffic{op: operator(b, spec, 0, 1, 2, 3), r: r, zipf: rand.NewZipf(r, 1.1, 4, pages-1)}
+}
+
+// observe makes n events within the millisecond span after at.
+func (f *traffic) observe(b *testing.B, at time.Time, span time.Duration, n int) {
+	for p := range int32(4) {
+		batch := event.Batch{Partition: p, First: f.next[p]}
+		for range n / 4 {
+			ts := at.UnixMilli() + f.r.Int64N(span.Milliseconds())
+			doc := fmt.Appendf(nil, `{"ts":%d,"user_id":%d,"page":"/p/%d"}`, ts, f.r.IntN(2_000_000), f.zipf.Uint64())
+			batch.Records = append(batch.Records, event.Record{Offset: f.next[p], Time: event.Time(ts), Value: doc})
+			f.next[p]++
+		}
+		batch.Next = f.next[p]
+		if err := f.op.Observe(&batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// flush writes what was observed and returns the number of rows.
+func (f *traffic) flush(b *testing.B, s *Sink) int {
+	c := f.op.Take()
+	c.Table.Seal()
+	if err := s.Write(b.Context(), c); err != nil {
+		b.Fatal(err)
+	}
+	n := c.Table.Len()
+	f.op.Reuse(c.Table)
+	return n
+}
+
+// ask times a query, reading every row.
+func ask(b *testing.B, c *Client, sql string) (rows int, took time.Duration) {
+	start := time.Now()
+	err := c.query(b.Context(), "ask", sql, func(scan func(...any) error) error { rows++; return nil })
+	if err != nil {
+		b.Fatal(err)
+	}
+	return rows, time.Since(start)
+}
+
+// BenchmarkDay reads a day of 1,440 windows × 200 pages through clicks_1m.
+// Floors: 200 ms for all of it, 50 ms for one page.
+func BenchmarkDay(b *testing.B) {
+	c := open(b)
+	j := pages(400 * 24 * time.Hour)
+	s := install(b, c, j)
+	f := newTraffic(b, j.Spec, 200)
+	day := time.Now().UTC().Truncate(24 * time.Hour).Add(-24 * time.Hour)
+	for minute := range 1440 {
+		at := day.Add(time.Duration(minute) * time.Minute)
+		for p := range int32(4) { // every page in every window
+			batch := event.Batch{Partition: p, First: f.next[p]}
+			for i := range 50 {
+				batch.Records = append(batch.Records, event.Record{Offset: f.next[p], Time: event.Time(at.UnixMilli()),
+					Value: fmt.Appendf(nil, `{"ts":%d,"user_id":%d,"page":"/p/%d"}`, at.UnixMilli(), f.r.IntN(2_000_000), int(p)*50+i)})
+				f.next[p]++
+			}
+			batch.Next = f.next[p]
+			if err := f.op.Observe(&batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		f.observe(b, at, time.Minute, 2000)
+		if minute%60 == 59 {
+			f.flush(b, s)
+		}
+	}
+	start := time.Now()
+	if err := s.Rollup(b.Context(), true); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(time.Since(start).Seconds(), "s/rollup-of-the-day")
+	// The rollup's overlap is over a few seconds later.
+	time.Sleep(overlap + 2*time.Second)
+	if err := s.Rollup(b.Context(), false); err != nil {
+		b.Fatal(err)
+	}
+	within := fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", day.Unix(), day.Unix()+86400)
+	for name, sql := range map[string]string{
+		"whole": "SELECT window_start, page, hits, users FROM " + c.name("clicks_1m") + " WHERE " + within,
+		"page":  "SELECT window_start, hits, users FROM " + c.name("clicks_1m") + " WHERE page = '/p/17' AND " + within,
+		"hours": "SELECT window_start, page, hits, users FROM " + c.name("clicks_1h") + " WHERE " + within,
+	} {
+		b.Run(name, func(b *testing.B) {
+			least := time.Hour
+			for b.Loop() {
+				rows, took := ask(b, c, sql)
+				if want := map[string]int{"whole": 288_000, "page": 1440, "hours": 4800}[name]; rows != want {
+					b.Fatalf("%d rows, want %d", rows, want)
+				}
+				least = min(least, took)
+			}
+			b.ReportMetric(float64(least.Microseconds())/1000, "ms-best")
+		})
+	}
+}
+
+// BenchmarkLive reads the last 15 minutes of 1,000 pages through clicks_1m
+// while traffic flows: a flush every second, a rollup every five. Floor:
+// 150 ms. RATE is events a second, 10,000 by default.
+func BenchmarkLive(b *testing.B) {
+	rate := 10_000
+	if v, err := strconv.Atoi(os.Getenv("RATE")); err == nil {
+		rate = v
+	}
+	c := open(b)
+	j := pages(7 * 24 * time.Hour)
+	s := install(b, c, j)
+	f := newTraffic(b, j.Spec, 1000)
+	const minutes = 14
+	for at := time.Now().Add(-minutes * time.Minute); at.Before(time.Now()); at = at.Add(10 * time.Second) {
+		f.observe(b, at, 10*time.Second, min(rate, 2000)*10) // the past need not be as busy
+		f.flush(b, s)
+	}
+	if err := s.Rollup(b.Context(), true); err != nil {
+		b.Fatal(err)
+	}
+	sql := "SELECT window_start, page, hits, users FROM " + c.name("clicks_1m") + " WHERE window_start >= now() - INTERVAL 15 MINUTE"
+	var all, flushes time.Duration
+	least, n := time.Hour, 0
+	engine := engineCPU()
+	start := time.Now()
+	for second := range 20 {
+		tick := time.Now()
+		f.observe(b, tick, time.Second, rate)
+		began := time.Now()
+		f.flush(b, s)
+		flushes += time.Since(began)
+		if second%5 == 4 {
+			if err := s.Rollup(b.Context(), false); err != nil {
+				b.Fatal(err)
+			}
+		}
+		rows, took := ask(b, c, sql)
+		if rows < 10_000 {
+			b.Fatalf("%d rows", rows)
+		}
+		if second >= 8 { // past the filling's overlap
+			all, n, least = all+took, n+1, min(least, took)
+		}
+		time.Sleep(time.Until(tick.Add(time.Second)))
+	}
+	b.ReportMetric(float64(all.Microseconds())/1000/float64(n), "ms-mean")
+	b.ReportMetric(float64(least.Microseconds())/1000, "ms-best")
+	b.ReportMetric(float64(flushes.Microseconds())/1000/20, "ms/flush")
+	b.ReportMetric(float64(engineCPU()-engine)/float64(time.Since(start)), "engine-cpus")
+}
+
+// BenchmarkWrite is our own CPU for a row of a flush: 1,000 pages, of which
+// a few are dense. The engine's is beside it.
+func BenchmarkWrite(b *testing.B) {
+	c := open(b)
+	j := pages(7 * 24 * time.Hour)
+	s := install(b, c, j)
+	f := newTraffic(b, j.Spec, 1000)
+	f.observe(b, time.UnixMilli(noon), time.Minute, 200_000)
+	changes := f.op.Take()
+	changes.Table.Seal()
+	ours, engine := cpu(), engineCPU()
+	rows := 0
+	for b.Loop() {
+		if err := s.Write(b.Context(), changes); err != nil {
+			b.Fatal(err)
+		}
+		rows += changes.Table.Len()
+	}
+	b.ReportMetric(float64((cpu()-ours).Nanoseconds())/float64(rows), "cpu-ns/row")
+	b.ReportMetric(float64((engineCPU()-engine).Nanoseconds())/float64(rows), "engine-ns/row")
+	b.ReportMetric(float64(rows)/float64(b.N), "rows/flush")
+}
+
+// BenchmarkRows is the making of blocks alone.
+func BenchmarkRows(b *testing.B) {
+	l, err := pages(time.Hour).plan()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := newTraffic(b, l.Spec, 1000)
+	f.observe(b, time.UnixMilli(noon), time.Minute, 200_000)
+	table := f.op.Take().Table
+	table.Seal()
+	block := stateBlock(l)
+	var group [][]byte
+	rows := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		block.reset()
+		for row := range table.Rows {
+			group = block.addRow(l, row, group)
+		}
+		rows += block.rows
+	}
+	b.SetBytes(int64(block.size()))
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
+}
+
+// cpu is what this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// engineCPU is what the engine, our child, has used.
+func engineCPU() (sum time.Duration) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		f := strings.Fields(rest)
+		if len(f) < 13 || f[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		user, _ := strconv.Atoi(f[11])
+		system, _ := strconv.Atoi(f[12])
+		sum += time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+	}
+	return sum
+}
