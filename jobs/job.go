@@ -181,6 +181,16 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		if v, ok := known[a.Partition]; ok {
 			k = &v
 		}
+		if k != nil && k.Next > a.LogEnd {
+			// The owner before may have flushed between the generation's look
+			// at the log and ours at the ledger. Taken for a truncated log,
+			// that would stop the job, or count all of it under a new epoch.
+			ends, err := j.cfg.Source.Ends(ctx)
+			if err != nil {
+				return nil, err
+			}
+			a.LogEnd = max(a.LogEnd, ends[a.Partition])
+		}
 		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
 		if err != nil {
 			return nil, err

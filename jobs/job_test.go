@@ -279,6 +279,42 @@ func TestUntilEnd(t *testing.T) {
 	}
 }
 
+// staleSource tells an end of the log that was true a while ago.
+type staleSource struct{ *fakeSource }
+
+type staleGeneration struct{ Generation }
+
+func (s staleSource) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return staleGeneration{g}, err
+}
+
+func (g staleGeneration) Partitions() []event.Assignment {
+	as := g.Generation.Partitions()
+	for i := range as {
+		as[i].LogEnd = 100
+	}
+	return as
+}
+
+// TestStaleEnd: when a generation began, the log ended before what the owner
+// before it has flushed since. That is no truncated log.
+func TestStaleEnd(t *testing.T) {
+	log := newLog(3, 1000)
+	sink := newSink(spec())
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	for range 2 {
+		cfg := Config{Source: staleSource{src}, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}}
+		if err := runJob(t, t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		clear(src.committed) // the ledger alone knows the position
+	}
+	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
+		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
+	}
+}
+
 // TestStopDrains: asked to stop in the middle, a job leaves nothing unflushed
 // behind, and the next one goes on where it was.
 func TestStopDrains(t *testing.T) {
