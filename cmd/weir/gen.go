@@ -140,11 +140,14 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 		return 0, &exit{exitUsage, fmt.Errorf("--compression %q: want none, gzip, snappy, lz4 or zstd", p.codec), ""}
 	}
 	addr := kafka.TCP(p.brokers...)
-	if err := reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error { return p.create(ctx, addr) }); err != nil {
+	transport := &kafka.Transport{MetadataTTL: time.Second}
+	defer transport.CloseIdleConnections()
+	client := &kafka.Client{Addr: addr, Transport: transport}
+	if err := reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error { return p.create(ctx, client) }); err != nil {
 		return 0, err
 	}
 	w := &kafka.Writer{
-		Addr: addr, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codec,
+		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codec,
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
@@ -198,18 +201,24 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 
 var codecs = map[string]compress.Compression{"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd}
 
-// create makes the topic if it is missing.
-func (p *producer) create(ctx context.Context, addr interface {
-	Network() string
-	String() string
-}) error {
-	client := &kafka.Client{Addr: addr}
+// create makes the topic if it is missing, and is content once the brokers
+// tell producers of it, which is some time after they have made it.
+func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: p.topic, NumPartitions: p.partitions, ReplicationFactor: -1}}})
 	if err != nil {
 		return err
 	}
 	if err := res.Errors[p.topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
 		return err
+	}
+	told, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{p.topic}})
+	if err != nil {
+		return err
+	}
+	for _, t := range told.Topics {
+		if t.Error != nil {
+			return fmt.Errorf("topic %s: %w", p.topic, t.Error)
+		}
 	}
 	return nil
 }

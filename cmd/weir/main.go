@@ -16,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"weir/ingest"
 	"weir/internal/config"
 	"weir/internal/local"
 	"weir/jobs"
+	"weir/window"
 )
 
 // Exit codes, as documented in docs/commands.md. 69 and 78 are those of
@@ -80,8 +82,26 @@ func classify(err error) (code int, hint string) {
 	case errors.Is(err, jobs.ErrUnflushed):
 		return exitUnflushed, ""
 	}
+	for _, d := range decisions {
+		if errors.Is(err, d.err) {
+			return exitFailed, d.hint
+		}
+	}
 	return exitFailed, ""
 }
+
+// decisions are the errors that wait for the operator's, and what it can be.
+var decisions = []struct {
+	err  error
+	hint string
+}{
+	{window.ErrRecreated, recreatedHint},
+	{ingest.ErrRecreated, recreatedHint},
+	{window.ErrBeyondEnd, "if the topic was truncated or made again: weir run --new-epoch counts it anew, beside what was counted before"},
+	{window.ErrRetention, "kafka.on_data_loss: skip records the gap in weir_ledger and goes on; nothing can bring the records back"},
+}
+
+const recreatedHint = "weir run --new-epoch counts the new topic, beside what was counted of the old one"
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

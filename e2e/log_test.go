@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func (s *stage) soon() context.Context {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	s.t.Cleanup(cancel)
+	return ctx
+}
+
+// create makes a topic.
+func (s *stage) create(kind string, partitions int32) {
+	s.t.Helper()
+	eventually(s.t, 20*time.Second, func() error { // a deletion takes its time
+		_, err := s.admin.CreateTopic(s.soon(), partitions, 1, nil, s.topic(kind))
+		return err
+	})
+}
+
+// recreate deletes a topic and makes it again.
+func (s *stage) recreate(kind string) {
+	s.t.Helper()
+	if _, err := s.admin.DeleteTopic(s.soon(), s.topic(kind)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.create(kind, 4)
+}
+
+// A topic that is deleted and made again reuses offsets for other records:
+// weir says so and stops, and counts them beside the old ones when told to.
+func TestTopicRecreated(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	first := s.produced("clicks", 20_000, "--seed", "1")
+	p := s.weir("run")
+	s.caughtUp("clicks", 30*time.Second)
+
+	// Under a running process.
+	s.recreate("clicks")
+	second := s.produced("clicks", 30_000, "--seed", "2")
+	p.exits(1, 60*time.Second)
+	p.says(`^error: .*deleted and created again`, 0)
+	p.says(`^hint: .*--new-epoch`, 0)
+	s.sameClicks(first) // nothing of the new topic came in under the old offsets
+
+	// At a start.
+	s.weir("run").exits(1, 60*time.Second).says(`^error: .*deleted and made again`, 0)
+	s.untilEnd("--new-epoch")
+	both := union(first, second)
+	s.sameClicks(both)
+	if n := s.number("SELECT max(epoch) FROM weir_ledger"); n != 1 {
+		t.Errorf("the new topic is counted in epoch %d, want 1", n)
+	}
+	// The decision is in the ledger: it need not be repeated, and changes nothing if it is.
+	s.untilEnd()
+	s.untilEnd("--new-epoch")
+	s.sameClicks(both)
+	s.audited()
+}
+
+// Partitions that are added while weir runs are read without a restart, from
+// their first record on.
+func TestPartitionsAdded(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 2)
+	first := s.produced("clicks", 20_000, "--seed", "1")
+	p := s.weir("run")
+	s.caughtUp("clicks", 30*time.Second)
+	if _, err := s.admin.UpdatePartitions(s.soon(), 5, s.topic("clicks")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, func() error {
+		if n := len(s.ends("clicks")); n != 5 {
+			return notYet("%d partitions", n)
+		}
+		return nil
+	})
+	second := s.produced("clicks", 20_000, "--seed", "2")
+	for i, at := range s.ends("clicks") {
+		if at == 0 {
+			t.Fatalf("partition %d got nothing", i)
+		}
+	}
+	s.caughtUp("clicks", 40*time.Second)
+	select {
+	case <-p.done:
+		t.Fatal("the process ended")
+	default:
+	}
+	s.sameClicks(union(first, second))
+}
+
+// Records that the broker deleted before they were read stop weir, in words;
+// told to skip them, it records the gap and counts the rest. No window has
+// events on both sides of the cut, as with a retention above lateness + skew.
+func TestRecordsDeleted(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	first := s.produced("clicks", 20_000, "--seed", "1", "--start", "3h")
+	s.untilEnd()
+	before := s.ends("clicks")
+	s.produced("clicks", 20_000, "--seed", "2")
+	after := s.ends("clicks")
+
+	// Half of what is new, in all partitions but one.
+	cut := kadm.Offsets{}
+	var gone, kept int64
+	for p, to := range after {
+		at := before[p]
+		if p != 3 {
+			at += (to - before[p]) / 2
+		}
+		gone, kept = gone+at-before[p], kept+to-at
+		cut.Add(kadm.Offset{Topic: s.topic("clicks"), Partition: p, At: at})
+	}
+	if _, err := s.admin.DeleteRecords(s.soon(), cut); err != nil {
+		t.Fatal(err)
+	}
+	p := s.weir("run").exits(1, 60*time.Second)
+	p.says(`^error: .*retention passed the position.*records are gone`, 0)
+	p.says(`^hint: .*on_data_loss`, 0)
+	s.sameClicks(first)
+
+	s.untilEnd("--kafka.on_data_loss=skip").says("retention took records before they were read", 0)
+	row := s.sql("SELECT sum(counted), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
+	if want := []string{strconv.Itoa(int(first.Fates.Valid + kept)), strconv.Itoa(int(gone))}; row[0] != want[0] || row[1] != want[1] {
+		t.Errorf("the ledger has counted %s with a gap of %s, want %v", row[0], row[1], want)
+	}
+	if hits := s.number("SELECT sum(hits) FROM clicks_1m"); hits != first.Fates.Valid+kept {
+		t.Errorf("%d hits, want %d", hits, first.Fates.Valid+kept)
+	}
+	s.adds("clicks")
+	s.audited()
+}
+
+// A topic that is not there yet is waited for, in words, and read once it is.
+func TestTopicMissing(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	p := s.weir("run")
+	p.says(`"level":"WARN".*`+s.topic("clicks")+`.*the topic does not exist`, 20*time.Second)
+	if code, body, err := p.get("/readyz"); err != nil || code != 503 {
+		t.Errorf("/readyz without a topic: %d %s %v", code, body, err)
+	}
+	if code, body, err := p.get("/livez"); err != nil || code != 200 {
+		t.Errorf("/livez without a topic: %d %s %v", code, body, err)
+	}
+	truth := s.produced("clicks", 5_000)
+	s.caughtUp("clicks", 30*time.Second)
+	s.sameClicks(truth)
+	p.says("works again", time.Second)
+	if code, body, err := p.get("/readyz"); err != nil || code != 200 {
+		t.Errorf("/readyz with the topic: %d %s %v", code, body, err)
+	}
+}
+
+// Transactions that were aborted are gaps; those that were committed count.
+func TestTransactions(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 1)
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(producer.Close)
+	now := time.Now()
+	for n, commit := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+		if err := producer.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			value := fmt.Sprintf(`{"ts":%d,"user_id":%d,"page":"/t/%d"}`, now.UnixMilli(), i, n)
+			if err := producer.ProduceSync(s.soon(), &kgo.Record{Topic: s.topic("clicks"), Value: []byte(value)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := producer.EndTransaction(s.soon(), commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.untilEnd()
+	got := s.sql("SELECT page, hits, users FROM clicks_1m ORDER BY page")
+	if fmt.Sprint(got) != "[[/t/0 100 100] [/t/2 100 100]]" {
+		t.Errorf("counted %v, want pages 0 and 2", got)
+	}
+	if row := s.sql("SELECT sum(counted), sum(gap) FROM weir_ledger FINAL")[0]; fmt.Sprint(row) != "[200 103]" {
+		t.Errorf("the ledger has counted and gap %v, want 200, and 100 aborted with three markers", row)
+	}
+	s.adds("clicks")
+}
