@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,6 +120,9 @@ func (c *Client) check(ctx context.Context, l *layout) error {
 	if !inv.database {
 		return refuse(what, "there is no database "+c.cfg.Database, missingAction)
 	}
+	if err := c.rights(ctx); err != nil {
+		return err
+	}
 	if err := inv.meaning(l); err != nil {
 		return err
 	}
@@ -156,6 +160,22 @@ func (c *Client) check(ctx context.Context, l *layout) error {
 		c.log.Warn("a newer version of the job has its tables already; the views show that one", "job", l.Spec.Job, "version", l.Spec.Version, "newest", newest)
 	}
 	return nil
+}
+
+// rights refuses an account that may not write, before the first flush finds
+// out.
+func (c *Client) rights(ctx context.Context) error {
+	const what = "check the account's rights"
+	granted := uint8(1)
+	err := c.query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+quote(c.cfg.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
+	var e *Error
+	switch {
+	case errors.As(err, &e) && e.Code == 62: // servers before 24.11 cannot say
+		return nil
+	case err == nil && granted == 0:
+		return refuse(what, "SELECT or INSERT on "+c.cfg.Database+" is not granted", fatal[497])
+	}
+	return err
 }
 
 // compare looks a table up. It returns the columns that are not there (all, if

@@ -246,6 +246,31 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestRights: an account that may not write is told so when the job opens.
+func TestRights(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	install(t, dial(t, Config{URL: engine, Database: database}), clicks())
+	answer := "SELECT toUInt8(0) AS result"
+	b := stand(t, engine)
+	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.HasPrefix(string(body), "CHECK GRANT") {
+			body = []byte(answer)
+		}
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(string(body))), int64(len(body))
+		b.engine.ServeHTTP(w, r)
+	})
+	c := dial(t, Config{URL: b.URL, Database: database})
+	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "grant SELECT and INSERT") {
+		t.Errorf("without rights: %v", err)
+	}
+	for _, answer = range []string{"SELECT toUInt8(1) AS result", "FROM WHERE"} {
+		if _, err := c.Job(t.Context(), clicks()); err != nil {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
 // TestConfig: what cannot work is refused before anything is tried.
 func TestConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{

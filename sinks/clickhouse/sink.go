@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -151,10 +150,4 @@ func (s *Sink) flush(ctx context.Context, b *block, now bool) error {
 	b.reset()
 	b.clip()
 	return err
-}
-
-// Describe names the tables and views of the job, for people.
-func (s *Sink) Describe() string {
-	tables, views := s.layout.objects()
-	return "tables " + strings.Join(tables, ", ") + "; views " + strings.Join(views, ", ")
 }

@@ -129,20 +129,19 @@ type Position struct {
 	Score uint64
 }
 
-// LineKey and DeadKey are what repeats of a ledger line and of a dead letter
-// have in common.
-type (
-	LineKey struct {
-		Epoch        uint8
-		Partition    int32
-		Chunk, First int64
-	}
-	DeadKey struct {
-		Epoch     uint8
-		Partition int32
-		Offset    int64
-	}
-)
+// A LineKey is what repeats of a ledger line have in common.
+type LineKey struct {
+	Epoch        uint8
+	Partition    int32
+	Chunk, First int64
+}
+
+// A DeadKey is what repeats of a dead letter have in common.
+type DeadKey struct {
+	Epoch     uint8
+	Partition int32
+	Offset    int64
+}
 
 func newContents() *Contents {
 	return &Contents{
