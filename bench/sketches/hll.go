@@ -94,7 +94,7 @@ func hllMerge(b *Bench) error {
 
 // hllAdd: elements of 16 bytes into one sketch that has seen a million.
 func hllAdd(b *Bench) error {
-	const hotName, batchName = "add to a hot HLL, hash included", "batched add, 100 elements a time"
+	const hotName, batchName = "add to a hot HLL, hash included", "add 100 elements at once to a hot HLL"
 	elements := keys(512, 99)
 	var s hll.Sketch
 	ax := hyperloglog.New14()
@@ -170,7 +170,7 @@ func hllCount(b *Bench) error {
 // hllKeys: a million keys, ten million events, about ten users a key, in an
 // order without any locality.
 func hllKeys(b *Bench) error {
-	const firstName, againName, sizeName = "a million HLLs filled from empty, an event", "a million live HLLs, an event", "bytes per key of a million HLLs, with index"
+	const firstName, againName, sizeName = "fill a million keys' HLLs, an event", "add to a million live HLLs, an event", "bytes per key of a million HLLs, with index"
 	if !b.Wants(Libraries, firstName) && !b.Wants(Libraries, againName) && !b.Wants(Libraries, sizeName) {
 		return nil
 	}

@@ -55,6 +55,14 @@ func TestMaxAssembly(t *testing.T) {
 	})
 }
 
+// What runs on a processor without AVX2 is SSE2 and plain Go.
+func TestMaxWithoutAVX2(t *testing.T) {
+	defer func(had bool) { hasAVX2 = had }(hasAVX2)
+	hasAVX2 = false
+	TestMax(t)
+	TestGolden(t)
+}
+
 func TestSearchAssembly(t *testing.T) {
 	r := rand.New(rand.NewPCG(80, 1))
 	for range 2000 {

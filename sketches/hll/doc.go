@@ -26,10 +26,13 @@
 //   - [Keyed] is a Pool with an index from 64-bit key hashes.
 //   - [String] is the Redis string form, byte for byte: what GET returns after
 //     PFADD, PFCOUNT and PFMERGE, sparse and dense, with the cached count.
-//   - [Precise] is a sketch of another precision, outside Redis' world.
+//   - [Sized] is a sketch of another precision, outside Redis' world.
 //
-// A sketch leaves through AppendClickHouse as a uniqCombined64(14) state and
-// comes back through MergeClickHouse, or the same through [String].
+// A sketch leaves as a ClickHouse state of uniqCombined64(14) through
+// AppendClickHouse, or as a Redis string through AppendRedis, and comes back
+// through MergeClickHouse and MergeRedis. Because a merge is a join, what
+// changed since the last flush is simply a sketch of its own: add to an empty
+// one, send it, and on failure merge it into the next.
 //
 // # Contract
 //

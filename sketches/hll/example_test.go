@@ -49,3 +49,22 @@ func ExampleSketch_AppendClickHouse() {
 	fmt.Printf("SELECT finalizeAggregation(CAST(unhex('%x') AS AggregateFunction(uniqCombined64(14), UInt64)))\n", state)
 	// Output: SELECT finalizeAggregation(CAST(unhex('0101b41c040000000000') AS AggregateFunction(uniqCombined64(14), UInt64)))
 }
+
+// What a sketch of n users takes: here, as a Redis string, and as a ClickHouse
+// state.
+func Example_sizes() {
+	for _, n := range []int{1, 10, 100, 1000, 2000, 100000} {
+		var s hll.Sketch
+		for i := range n {
+			s.Add(fmt.Appendf(nil, "user:%d", i))
+		}
+		fmt.Println(n, s.Bytes(), len(s.AppendRedis(nil, hll.DefaultSparseMax)), len(s.AppendClickHouse(nil)))
+	}
+	// Output:
+	// 1 240 21 10
+	// 10 240 46 82
+	// 100 1200 283 802
+	// 1000 8368 1910 12499
+	// 2000 16560 12304 12499
+	// 100000 16560 12304 12499
+}

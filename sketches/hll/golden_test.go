@@ -175,3 +175,36 @@ func readGolden(t *testing.T, name string) (v String, count uint64) {
 	}
 	return b, count
 }
+
+// States that a real ClickHouse 26.7 made, of the numbers below n:
+//
+//	SELECT CAST(uniqCombined64State(14)(number) AS String) FROM numbers(n) FORMAT RawBLOB
+//
+// Up to 512 numbers they are lists of hashes, after that all registers, which
+// must be ours byte for byte.
+func TestGoldenClickHouse(t *testing.T) {
+	for _, n := range []int{0, 10, 16, 17, 100, 512, 513, 100000} {
+		state, err := os.ReadFile(fmt.Sprintf("testdata/clickhouse/numbers.%d.state", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want naive
+		var ours, theirs Sketch
+		for i := range uint64(n) {
+			// How ClickHouse hashes a UInt64: the end of MurmurHash3.
+			h := (i ^ i>>33) * 0xff51afd7ed558ccd
+			h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+			h ^= h >> 33
+			want.add(h)
+			ours.AddHash(h)
+		}
+		if k, err := theirs.MergeClickHouse(state); err != nil || k != len(state) {
+			t.Fatalf("%d numbers: read %d of %d bytes: %v", n, k, len(state), err)
+		}
+		list := theirs.Registers()
+		want.same(t, fmt.Sprint(n, " numbers"), list[:])
+		if got := ours.AppendClickHouse(nil); n > 512 && !bytes.Equal(got, state) {
+			t.Errorf("%d numbers: our state differs from ClickHouse's at byte %d", n, firstDifference(got, state))
+		}
+	}
+}
