@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"weir/internal/kafkatest"
+	"weir/internal/local"
 	"weir/internal/local/localtest"
 )
 
@@ -38,11 +39,13 @@ func TestMain(m *testing.M) {
 var house struct {
 	dir    string
 	binary onceValue[string]
+	engine onceValue[string] // the library, which the binary does not find from a test's directory
 	broker onceValue[*kafkatest.Cluster]
 }
 
 func init() {
 	house.binary.make = build
+	house.engine.make = local.FindEngine
 	house.broker.make = func() (*kafkatest.Cluster, error) { return kafkatest.Launch(kafkatest.Config{}) }
 }
 

@@ -38,7 +38,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, name: "weir " + args[0], cmd: exec.Command(house.binary.get(t), args...), began: time.Now(), done: make(chan struct{})}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=") // a developer's own settings stay out of it
+	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=", "WEIR_ENGINE="+house.engine.get(t))
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
 	p.cmd.WaitDelay = 5 * time.Second
 	p.cmd.SysProcAttr = dieWithTest()
