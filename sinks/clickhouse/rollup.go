@@ -68,13 +68,17 @@ func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error 
 	if level > 0 {
 		d.before = &s.layout.levels[level-1]
 	}
-	began, watermark, since, err := s.progress(ctx, v)
+	at, err := s.progress(ctx, d)
 	if err != nil {
 		return err
 	}
-	touched, err := s.touched(ctx, d, max(since-int64(back/time.Second), 0))
+	d.since = max(at.since-int64(back/time.Second), 0)
+	touched, err := s.touched(ctx, d)
 	if err != nil {
 		return err
+	}
+	if len(touched) == 0 && at.watermark <= at.noted {
+		return nil
 	}
 	for len(touched) > 0 {
 		n := s.batch(touched)
@@ -86,18 +90,23 @@ func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error 
 	}
 	// Rows that were written from here on are the live tail's.
 	note := fmt.Sprintf("INSERT INTO %s (job, version, rollup, since, watermark) VALUES (%s, %d, %d, toDateTime(%d, 'UTC'), fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
-		s.client.name("weir_rollups"), text(s.layout.Spec.Job), s.layout.Spec.Version, v.seconds, max(began-int64(overlap/time.Second), 0), watermark)
+		s.client.name("weir_rollups"), text(s.layout.Spec.Job), s.layout.Spec.Version, v.seconds, max(at.now-int64(overlap/time.Second), 0), at.watermark)
 	return s.client.exec(ctx, "note the rollup", note, queryTimeout)
 }
 
-// progress is the server's time, the job's watermark, and since when the level
-// may lack rows.
-func (s *Sink) progress(ctx context.Context, v *level) (now, watermark, since int64, err error) {
-	sql := render("progress", levelData{c: s.client, l: s.layout, v: v})
-	err = s.client.query(ctx, "read the rollup's progress", sql, func(scan func(...any) error) error {
-		return scan(&now, &watermark, &since)
+// progress is how far a level and its job are.
+type progress struct {
+	now       int64 // the server's time, s
+	watermark int64 // of the job, ms
+	since     int64 // when the level may begin to lack rows, s
+	noted     int64 // the watermark it was last given, ms
+}
+
+func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err error) {
+	err = s.client.query(ctx, "read the rollup's progress", render("progress", d), func(scan func(...any) error) error {
+		return scan(&at.now, &at.watermark, &at.since, &at.noted)
 	})
-	return now, watermark, since, err
+	return at, err
 }
 
 // A touchedWindow is a window to roll up and the number of rows it is made of.
@@ -106,16 +115,30 @@ type touchedWindow struct {
 	rows  uint64
 }
 
-func (s *Sink) touched(ctx context.Context, d levelData, since int64) ([]touchedWindow, error) {
-	d.since = since
-	var list []touchedWindow
+// touched are the windows written since, in order. Two queries, because each
+// then has an index to use: the time of writing, and the window.
+func (s *Sink) touched(ctx context.Context, d levelData) ([]touchedWindow, error) {
 	err := s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w touchedWindow
-		err := scan(&w.start, &w.rows)
-		list = append(list, w)
+		err := scan(&w.start)
+		d.windows = append(d.windows, w)
 		return err
 	})
-	return list, err
+	if err != nil || len(d.windows) == 0 {
+		return nil, err
+	}
+	rows := map[int64]uint64{}
+	err = s.client.query(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
+		var start int64
+		var n uint64
+		err := scan(&start, &n)
+		rows[start] = n
+		return err
+	})
+	for i := range d.windows {
+		d.windows[i].rows = rows[d.windows[i].start]
+	}
+	return d.windows, err
 }
 
 // batch is how many of the windows are rolled up with one statement.

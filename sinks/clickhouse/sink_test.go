@@ -1,10 +1,12 @@
 package clickhouse
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"weir/internal/local/localtest"
@@ -134,4 +136,53 @@ func TestComplete(t *testing.T) {
 	// …and when it comes back, late, what was complete stays so.
 	exec(line + "now())")
 	complete("(0,1) (60,1) (120,0) (180,0)")
+}
+
+// TestAtOnce: a writer and two who roll up, at the same time, and somebody who
+// reads: the view never falls, and ends right.
+func TestAtOnce(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	const flushes, perFlush = 25, 40
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		other, err := c.Job(t.Context(), clicks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if err := other.Rollup(t.Context(), false); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	last := uint64(0)
+	for i := range int64(flushes) {
+		var docs []string
+		for n := range int64(perFlush) {
+			docs = append(docs, click(noon+n*2000, fmt.Sprintf("/p/%d", n%3), int(i*perFlush+n), fmt.Sprint(i, n)))
+		}
+		observe(t, op, 0, i*perFlush, noon, docs...)
+		write(t, s, op.Take())
+		var hits, users uint64
+		err := c.query(t.Context(), "read", "SELECT sum(hits), sum(users) FROM "+c.name("clicks_1m"), func(scan func(...any) error) error { return scan(&hits, &users) })
+		if err != nil || hits != uint64(i+1)*perFlush || users < last {
+			t.Fatalf("after flush %d: %d hits, %d users (before: %d), %v", i, hits, users, last, err)
+		}
+		last = users
+	}
+	cancel()
+	wg.Wait()
+	if err := s.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for _, view := range []string{"clicks_1m", "clicks_1h", "clicks_1d"} {
+		if got := one(t, c, "SELECT sum(hits) FROM "+c.name(view)); got != fmt.Sprintf("(%d)", flushes*perFlush) {
+			t.Errorf("%s counts %s", view, got)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 {{- /* The server's time; the job's watermark, which is that of its slowest
 partition, leaving out those that were silent for a minute while others moved;
-and since when the rollup may lack rows. */ -}}
+since when the rollup may lack rows; the watermark it was last given. */ -}}
 SELECT
     toInt64(toUnixTimestamp(now())),
     (
@@ -14,4 +14,7 @@ SELECT
         )
         WHERE moved >= latest - 60
     ),
-    (SELECT toInt64(toUnixTimestamp(max(since))) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}})
+    toInt64(toUnixTimestamp(max(since))),
+    toInt64(toUnixTimestamp64Milli(max(watermark)))
+FROM {{.Rollups}}
+WHERE {{.Job}} AND rollup = {{.Seconds}}

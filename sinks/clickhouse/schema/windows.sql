@@ -1,7 +1,5 @@
-{{- /* Windows of the rollup that were written lately, and of how many rows
-they are made. */ -}}
-SELECT toInt64(toUnixTimestamp({{.Start}})) AS start, count() AS rows
+{{- /* Windows of the rollup that were written lately. */ -}}
+SELECT DISTINCT toInt64(toUnixTimestamp({{.Start}})) AS start
 FROM {{.Source}}
-WHERE {{.Start}} IN (SELECT {{.Start}} FROM {{.Source}} WHERE {{.Touched}} >= {{.Since}})
-GROUP BY start
+WHERE {{.Touched}} >= {{.Since}}
 ORDER BY start
