@@ -131,7 +131,7 @@ func moves() []move {
 				return nil
 			}
 			if w.handed[i].Holds--; err != nil || holds != w.handed[i].Holds {
-				return fmt.Errorf("%d, %v, want %d", holds, err, w.handed[i].Holds)
+				return fmt.Errorf("%d, %w, want %d", holds, err, w.handed[i].Holds)
 			}
 			return nil
 		}}, move{fmt.Sprintf("lease -%d is extended", back), func(w *world) error {
@@ -143,13 +143,13 @@ func moves() []move {
 			got, err := w.table.extend(&w.table.Table, w.handed[i], w.now, 2)
 			if !stands {
 				if !errors.Is(err, locks.ErrNotHeld) {
-					return fmt.Errorf("%+v, %v for %+v, which does not stand", got, err, w.handed[i])
+					return fmt.Errorf("%+v, %w for %+v, which does not stand", got, err, w.handed[i])
 				}
 				return nil
 			}
 			w.handed[i].Expires = w.now + 2
 			if err != nil || got != w.handed[i] {
-				return fmt.Errorf("%+v, %v, want %+v", got, err, w.handed[i])
+				return fmt.Errorf("%+v, %w, want %+v", got, err, w.handed[i])
 			}
 			return nil
 		}})

@@ -51,9 +51,10 @@ type Spec struct {
 	Where    []Condition // all must hold, else Filtered
 	Dedupe   *Dedupe     // nil: no deduplication
 
-	// HashKey, if set, keys the hash of the ids that HLL and Bloom measures
-	// see, so that nobody can craft ids that blind a sketch. The result is
-	// then no longer what PFADD of the raw id would give.
+	// HashKey, if set, keys the hash of the ids that HLL measures see, so that
+	// nobody can craft ids that blind a sketch. The result is then no longer
+	// what PFADD of the raw id would give. Bloom measures keep the plain hash,
+	// which SQL can compute too.
 	HashKey *[16]byte
 }
 

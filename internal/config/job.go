@@ -23,7 +23,7 @@ type Job struct {
 	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
 	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
 
-	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. Ids are hashed with it before they reach hll and bloom sketches, against crafted ids and for pseudonymity; PFCOUNT then no longer equals that of a Redis fed the plain ids."`
+	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. Ids are hashed with it on their way into hll sketches, against ids that were crafted to mislead them; PFCOUNT then no longer equals that of a Redis fed the plain ids. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
 }
 

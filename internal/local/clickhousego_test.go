@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 			"SELECT 1; SELECT 2":             62,
 			"SELECT nosuch(1)":               46,
 			"SELECT throwIf(1)":              395,
-			"SELECT 1 INTO OUTFILE 'x.csv'": 358,
+			"SELECT 1 INTO OUTFILE 'x.csv'":  358,
 			"SELECT {nosuch:UInt8}":          456,
 			"SELECT 1 SETTINGS nosuch = 1":   115,
 			"DROP TABLE nosuch":              60,

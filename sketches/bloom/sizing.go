@@ -25,7 +25,7 @@ func Bits(capacity int, err float64) (uint64, error) {
 	// above what a classic filter would take. Filters of a few blocks, of which
 	// a small chunk needs two, take four evaluations instead of 24.
 	classic, _ := ClassicSize(capacity, err)
-	low, high := uint64(0), min(1+uint64(classic)/blockBits, MaxBits/blockBits) // too few blocks, enough blocks
+	low, high := uint64(0), min(1+classic/blockBits, MaxBits/blockBits) // too few blocks, enough blocks
 	for SplitBlockError(capacity, high*blockBits) > err {
 		low, high = high, min(high+1+high/4, MaxBits/blockBits)
 	}

@@ -137,11 +137,11 @@ func (j Join[S]) laws(t Reporter, r *rand.Rand, what string, a, b, c []uint64) {
 		if i%7 != 0 {
 			continue
 		}
-		if n := j.Count(growing); n < last {
+		n := j.Count(growing)
+		if n < last {
 			t.Errorf("%s: the count falls from %d to %d with id %d", what, last, n, i)
 			return
-		} else {
-			last = n
 		}
+		last = n
 	}
 }
