@@ -64,7 +64,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 		if t.Failed() {
-			t.Logf("%s, exit code %d, said at last:\n%s", p.name, p.code, p.log.tail(25))
+			t.Logf("%s, exit code %d, said at last:\n%s\n%s", p.name, p.code, p.out.tail(15), p.log.tail(25))
 		}
 	})
 	return p
@@ -135,7 +135,12 @@ func (p *process) address() string {
 
 // get asks the process over HTTP.
 func (p *process) get(path string) (code int, body string, err error) {
-	res, err := http.Get(p.address() + path)
+	p.t.Helper()
+	return get(p.address() + path)
+}
+
+func get(url string) (code int, body string, err error) {
+	res, err := http.Get(url)
 	if err != nil {
 		return 0, "", err
 	}
@@ -146,13 +151,19 @@ func (p *process) get(path string) (code int, body string, err error) {
 
 // status is /api/v1/status, by job. A process that does not answer has none.
 func (p *process) status() map[string]jobs.Status {
-	_, body, err := p.get("/api/v1/status")
+	p.t.Helper()
+	return statusAt(p.t, p.address())
+}
+
+func statusAt(t *testing.T, address string) map[string]jobs.Status {
+	t.Helper()
+	code, body, err := get(address + "/api/v1/status")
 	if err != nil {
 		return nil
 	}
 	var s struct{ Jobs []jobs.Status }
-	if err := json.Unmarshal([]byte(body), &s); err != nil {
-		p.t.Errorf("status is no JSON: %v: %s", err, body)
+	if err := json.Unmarshal([]byte(body), &s); err != nil || code != http.StatusOK {
+		t.Errorf("status: %d %s: %v", code, body, err)
 		return nil
 	}
 	by := make(map[string]jobs.Status)

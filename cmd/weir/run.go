@@ -59,6 +59,7 @@ type runOptions struct {
 	untilEnd bool
 	newEpoch bool
 	log      *slog.Logger
+	http     net.Listener      // nil: listen as configured
 	started  func(addr string) // the HTTP address, once it listens
 	locks    *redislock.Locks  // nil: no rollup lock
 	owner    string            // this process, to the lock
@@ -116,9 +117,11 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	build := buildInfo()
 	web := &serve.HTTP{Jobs: all, Token: cfg.HTTP.Token.Reveal(), Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
-	l, err := net.Listen("tcp", cfg.HTTP.Listen)
-	if err != nil {
-		return fmt.Errorf("http.listen: %w", err)
+	l := o.http
+	if l == nil {
+		if l, err = net.Listen("tcp", cfg.HTTP.Listen); err != nil {
+			return fmt.Errorf("http.listen: %w", err)
+		}
 	}
 	if o.started != nil {
 		o.started(l.Addr().String())

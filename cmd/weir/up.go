@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,9 +109,11 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer stopParts()
 
 	began := time.Now()
-	broker, err := local.StartBroker(parts, local.BrokerConfig{
-		Listen: u.listen("127.0.0.1:9092"), Data: filepath.Join(u.data, "broker"),
-		Topics: localTopics(u.topics(), upPartitions), Log: u.log,
+	broker, err := orFree(u, "127.0.0.1:9092", func(addr string) (*local.Broker, error) {
+		return local.StartBroker(parts, local.BrokerConfig{
+			Listen: addr, Data: filepath.Join(u.data, "broker"),
+			Topics: localTopics(u.topics(), upPartitions), Log: u.log,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
@@ -118,8 +121,8 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, broker.Close()) }()
 	u.step("broker", "%s   (Kafka protocol, in this process, log in %s)", broker.Addr(), filepath.Join(u.data, "broker"))
 
-	engine, err := local.StartEngine(parts, local.EngineConfig{
-		Listen: u.listen("127.0.0.1:8123"), Data: filepath.Join(u.data, "engine"), Library: lib, Log: u.log,
+	engine, err := orFree(u, "127.0.0.1:8123", func(addr string) (*local.Engine, error) {
+		return local.StartEngine(parts, local.EngineConfig{Listen: addr, Data: filepath.Join(u.data, "engine"), Library: lib, Log: u.log})
 	})
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
@@ -127,7 +130,11 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	u.step("engine", "%s   (ClickHouse, child process %d, tables in %s)", engine.URL(), engine.Pid(), filepath.Join(u.data, "engine"))
 
-	u.cfg.HTTP.Listen = u.listen(u.cfg.HTTP.Listen)
+	web, err := orFree(u, u.cfg.HTTP.Listen, func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) })
+	if err != nil {
+		return fmt.Errorf("http.listen: %w", err)
+	}
+	defer web.Close() // again, if the jobs came to serve on it
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
 	u.cfg.ClickHouse.URL = engine.URL()
 	if err := u.migrate(ctx); err != nil {
@@ -137,7 +144,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	g, running := errgroup.WithContext(ctx)
 	started := make(chan string, 1)
 	g.Go(func() error {
-		return runJobs(running, u.cfg, runOptions{log: u.log, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
+		return runJobs(running, u.cfg, runOptions{log: u.log, http: web, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
 	})
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr()) })
@@ -176,15 +183,15 @@ func (u *up) topics() []string {
 	return ts
 }
 
-// listen is addr, or any free port if somebody else has that one.
-func (u *up) listen(addr string) string {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		u.step("note", "%s is taken by another program; using a free port", addr)
-		return "127.0.0.1:0"
+// orFree starts something on addr, or on any free port if another program has
+// that one: several `weir up` live side by side.
+func orFree[T any](u *up, addr string, start func(addr string) (T, error)) (T, error) {
+	v, err := start(addr)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return v, err
 	}
-	_ = l.Close()
-	return addr
+	u.step("note", "%s is taken by another program; using a free port", addr)
+	return start("127.0.0.1:0")
 }
 
 // migrate creates the tables.

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/local/localtest"
+)
+
+// An upProcess is `weir up` on ports of its own.
+type upProcess struct {
+	*process
+	url string // of its engine
+}
+
+// startUp starts weir up and waits until its engine answers.
+func startUp(t *testing.T, dir string, args ...string) *upProcess {
+	t.Helper()
+	p := &upProcess{process: launch(t, dir, append([]string{"up", "--data", "data", "--http.listen=127.0.0.1:0"}, args...)...)}
+	line := p.prints(`^engine `, 60*time.Second)
+	p.url = regexp.MustCompile(`http://[^ ]+`).FindString(line)
+	return p
+}
+
+func (p *upProcess) number(sql string) int64 {
+	p.t.Helper()
+	text, err := localtest.Query(p.url, "weir", sql)
+	if err != nil {
+		return -1 // the tables are not made yet
+	}
+	return integer(p.t, text)
+}
+
+// hits waits for more of them than there were, and returns how many.
+func (p *upProcess) hits(than int64, limit time.Duration) (n int64) {
+	p.t.Helper()
+	eventually(p.t, limit, func() error {
+		if n = p.number("SELECT sum(hits) FROM clicks_1m"); n <= than {
+			return notYet("%d hits, which is not more than %d", n, than)
+		}
+		return nil
+	})
+	return n
+}
+
+// adds wants rows and ledger to say the same, of both jobs.
+func (p *upProcess) adds() {
+	p.t.Helper()
+	for _, job := range []string{"clicks", "locations"} {
+		if n := p.number(fmt.Sprintf("SELECT toInt64((SELECT sum(hits) FROM %[1]s_1m)) - toInt64((SELECT sum(counted) FROM weir_ledger FINAL WHERE job = '%[1]s'))", job)); n != 0 {
+			p.t.Errorf("%s: the view has %d hits more than the ledger counted", job, n)
+		}
+	}
+	if n := p.number("SELECT count() FROM weir_audit"); n != 0 {
+		p.t.Errorf("weir_audit has %d rows", n)
+	}
+}
+
+// weir up: first row within 3 s of the engine's answer, ctrl-C drains, and the
+// next start goes on where it was; two at once stay out of each other's way.
+func TestUp(t *testing.T) {
+	parallel(t)
+	dir := t.TempDir()
+	p := startUp(t, dir)
+	began := time.Now()
+	first := p.hits(0, 20*time.Second)
+	took := time.Since(began)
+	t.Logf("first row %s after the engine answered, %s after the start", took.Round(10*time.Millisecond), time.Since(p.began).Round(10*time.Millisecond))
+	if took > 3*time.Second {
+		t.Errorf("the first row was visible %s after the engine answered, want 3 s", took)
+	}
+	p.prints(`^ready `, 10*time.Second)
+	p.prints(`clicks +window +hits`, 20*time.Second) // the live table
+	p.prints(`\d\d:\d\d +\d+ .*/p/\d+ .*still filling`, 20*time.Second)
+
+	beside := startUp(t, t.TempDir(), "--rate", "200")
+	if beside.url == p.url {
+		t.Fatal("two engines on one address")
+	}
+	beside.hits(0, 20*time.Second)
+	again := p.hits(first, 5*time.Second)
+
+	// The commands it prints work as they are printed.
+	for _, line := range regexp.MustCompile(`curl '([^']+)' -d '([^']+)'`).FindAllStringSubmatch(p.out.String(), -1) {
+		db := line[1][strings.LastIndex(line[1], "=")+1:]
+		if _, err := localtest.Query(p.url, db, line[2]); err != nil {
+			t.Errorf("%s: %v", line[0], err)
+		}
+	}
+
+	for _, p := range []*upProcess{beside, p} {
+		p.signal(syscall.SIGINT)
+		p.exits(0, 15*time.Second)
+		p.prints("^drained", 0)
+	}
+
+	p = startUp(t, dir, "--no-gen")
+	p.hits(again-1, 20*time.Second)
+	p.drained()
+	all := p.hits(0, time.Second)
+	time.Sleep(11 * time.Second) // nobody writes: the audit looks at everything
+	if n := p.number("SELECT sum(hits) FROM clicks_1m"); n != all {
+		t.Errorf("%d hits after the start, %d later, without any traffic", all, n)
+	}
+	p.adds()
+	p.signal(syscall.SIGINT)
+	p.exits(0, 15*time.Second)
+
+	// kill -9 of everything at once, on data that has seen some starts.
+	p = startUp(t, dir)
+	now := p.hits(all, 20*time.Second)
+	p.kill()
+	p = startUp(t, dir, "--no-gen")
+	p.hits(now-1, 20*time.Second)
+	p.drained()
+	time.Sleep(12 * time.Second)
+	p.adds()
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 15*time.Second)
+}
+
+// drained waits until its jobs have made everything durable that was produced
+// before the last one ended.
+func (p *upProcess) drained() {
+	p.t.Helper()
+	url := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^http `, 10*time.Second))
+	eventually(p.t, 20*time.Second, func() error {
+		for name, j := range statusAt(p.t, url) {
+			var lag int64
+			for _, at := range j.Partitions {
+				lag += at.End - at.Durable
+			}
+			if lag > 0 || len(j.Partitions) != 4 {
+				return notYet("%s is %d records behind on %d partitions", name, lag, len(j.Partitions))
+			}
+		}
+		return nil
+	})
+}
+
+// A configuration of one's own runs on the embedded parts as well; a port that is
+// taken is replaced by a free one.
+func TestUpConfigured(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.configure(fmt.Sprintf(clicksJob, "visits"))
+	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--no-gen", "--data", filepath.Join(t.TempDir(), "deep", "data"))
+	url := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^engine `, 60*time.Second))
+	broker := regexp.MustCompile(`127[^ ]+`).FindString(p.prints(`^broker `, 0))
+	p.prints(`^ready `, 20*time.Second)
+	launch(t, s.dir, "gen", "--kafka.brokers", broker, "--topic", "visits", "--kind", "clicks", "--rate", "0", "--events", "3000").exits(0, 30*time.Second)
+	eventually(t, 20*time.Second, func() error {
+		text, err := localtest.Query(url, s.db, "SELECT sum(hits) FROM clicks_1m")
+		if err != nil || text != strconv.Itoa(3000) {
+			return notYet("%s %v", text, err)
+		}
+		return nil
+	})
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 15*time.Second)
+}
