@@ -80,9 +80,17 @@ func (l *Lane) line() Line {
 func (l *Lane) turn() {
 	l.first = l.next
 	l.highest = max(l.highest, l.watermark)
-	l.fates = [Fates]uint64{}
+	if !planted("fates-kept") {
+		l.fates = [Fates]uint64{}
+	}
 	l.watermark = 0
-	l.groups.reset()
+	if planted("cap-kept") {
+		for i := range l.groups.groups {
+			l.groups.groups[i].cell = 0
+		}
+	} else {
+		l.groups.reset()
+	}
 	l.cells, l.dirty = l.cells[:0], l.dirty[:0]
 	clear(l.index)
 	if l.seen != nil {
@@ -95,6 +103,9 @@ func (l *Lane) turn() {
 // one before. A repeat is noted all the same: what a chunk's filter holds must
 // not depend on the chunk before it, or a warm-up could not rebuild it.
 func (l *Lane) repeat(id uint64) bool {
+	if planted("repeat-lost") {
+		return l.before.Has(id) || l.seen.TestAndAdd(id)
+	}
 	return l.seen.TestAndAdd(id) || l.before.Has(id)
 }
 

@@ -275,6 +275,9 @@ func (o *Operator) harvest(l *Lane) {
 	for _, i := range l.dirty {
 		c := &l.cells[i]
 		o.table.hits = append(o.table.hits, hit{c.row, slot, uint64(c.count)})
+		if planted("counts-reset") {
+			c.count = 0
+		}
 	}
 	l.dirty = l.dirty[:0]
 	o.lines = append(o.lines, l.line())
