@@ -1,0 +1,34 @@
+// Package sim holds weir to its claim. It runs the product's own core
+// (window.Spec.Resume, window.Operator, window.Changes, window.Outbox,
+// window.Audit and the sketches) in up to three simulated processes against a
+// log and a sink that fail in every way the failure model knows, and compares
+// what the sink holds in the end with a reference built straight from the log.
+//
+//	r := sim.Run(42, sim.Options{})
+//	if r.Failed() { fmt.Println(r.Problems, sim.Shrink(r)) }
+//
+// One number, the seed, decides everything: the log's content, the job's
+// spec, which kinds of fault are on and how often they strike (swarm testing:
+// each seed switches off a random subset), and what happens at each step. A
+// run has one goroutine and reads no clock, so the same seed gives the same
+// [Result.Digest] on every machine.
+//
+// What is simulated is what lies around the core: Kafka's log, the consumer
+// group, the network, ClickHouse as a table that joins, and the order in which
+// package jobs calls the core. A [Mistake] plants an error there; a run with
+// one must fail, or the simulator proves nothing.
+//
+// Where to look:
+//
+//	faults.go     the kinds of fault, and the mix a seed draws
+//	schedule.go   one run: the steps, healing, draining
+//	log.go        partitions, records, retention, transactions, new topics
+//	group.go      ownership and committed offsets
+//	member.go     a process: take, write, acknowledge, commit, as in jobs
+//	network.go    requests, and what becomes of them
+//	sink.go       the store
+//	reference.go  what the log says should be there
+//	oracle.go     the comparison
+//	mistakes.go   negative controls
+//	campaign.go   many seeds; shrink.go: a failure made small
+package sim

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// A Fault is a kind of trouble that a seed may switch on.
+type Fault uint8
+
+// The first group strikes processes, the second writes, the third the group
+// and the log; the last is trouble in the records, and features that have
+// trouble of their own.
+const (
+	Kill    Fault = iota // kill -9, at any step
+	Stop                 // SIGTERM: a last flush, a commit, out of the group
+	Zombie               // SIGSTOP past the session, then SIGCONT: it writes and commits late
+	Rolling              // processes are replaced by a version with one more measure
+	Memory               // a budget so small that flushes are early and fetching stops
+
+	Refuse     // an insert is not applied, and the error says so
+	LoseAnswer // an insert is applied, and an error is all that comes back
+	Partial    // some rows of an insert are applied
+	LandLate   // an insert times out, and is applied many steps later
+	Slow       // an insert is answered many steps later
+	Down       // the sink refuses everything for a long time
+
+	Rebalance   // partitions change hands without a reason
+	LoseCommit  // a commit is lost, or its answer is
+	MoveCommit  // the coordinator lets an evicted member commit
+	Expire      // the group forgets its offsets
+	Coordinator // no commits for a while
+	Grow        // partitions are added
+	Retention   // the log's beginning goes, read or not
+	Gaps        // offsets without records: compacted
+	Aborted     // transactions: open, aborted, their markers
+	Recreate    // the topic is deleted and made again
+
+	Disorder  // records that are late, or from the future
+	Malformed // records that are no events
+	Repeats   // ids that come again
+	Dedupe    // the job counts an id once
+	Cap       // fewer groups keep their names than there are
+	Where     // the job wants only some events
+	Faults    // how many there are
+)
+
+var faults = [Faults]string{
+	Kill: "kill", Stop: "stop", Zombie: "zombie", Rolling: "rolling", Memory: "memory",
+	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down",
+	Rebalance: "rebalance", LoseCommit: "lose-commit", MoveCommit: "move-commit", Expire: "expire", Coordinator: "coordinator",
+	Grow: "grow", Retention: "retention", Gaps: "gaps", Aborted: "aborted", Recreate: "recreate",
+	Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",
+}
+
+func (f Fault) String() string { return faults[f] }
+
+// A Set is a set of faults.
+type Set uint32
+
+// Has reports whether f is in the set.
+func (s Set) Has(f Fault) bool { return s>>f&1 != 0 }
+
+// With is the set and f.
+func (s Set) With(f Fault) Set { return s | 1<<f }
+
+// All is every fault there is.
+const All Set = 1<<Faults - 1
+
+func (s Set) String() string {
+	var names []string
+	for f := range Faults {
+		if s.Has(f) {
+			names = append(names, f.String())
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseSet is the inverse of Set.String.
+func ParseSet(text string) (Set, error) {
+	var s Set
+	for name := range strings.SplitSeq(text, ",") {
+		if name == "" {
+			continue
+		}
+		f := Fault(0)
+		for f < Faults && faults[f] != name {
+			f++
+		}
+		if f == Faults {
+			return 0, fmt.Errorf("sim: no fault %q; there are %s", name, All)
+		}
+		s = s.With(f)
+	}
+	return s, nil
+}
+
+// A mix is the faults that a seed has on, and how often each strikes.
+type mix struct {
+	on    Set
+	every [Faults]int // about one in so many occasions
+	count [Faults]int // how often it did
+}
+
+// draw picks each fault with even odds. What every seed may do at most times
+// and what only some may do often are drawn apart, so that rare mixes of two
+// come up as well as storms.
+func draw(r *rand.Rand, without Set) mix {
+	m := mix{}
+	for f := range Faults {
+		on, every := r.IntN(2) == 0, 1+r.IntN(4)*r.IntN(4)
+		if on {
+			m.on = m.on.With(f)
+		}
+		m.every[f] = every
+	}
+	if m.on.Has(Memory) {
+		// Memory fills with large dead letters while the sink is away.
+		m.on = m.on.With(Malformed).With(Down)
+		m.every[Malformed] = 1
+	}
+	// Drawn first and dropped then: the others stay as they were.
+	m.on &^= without
+	return m
+}
+
+// strikes decides whether f happens at an occasion of which one in n is to be
+// hit at the highest rate.
+func (m *mix) strikes(r *rand.Rand, f Fault, n int) bool {
+	if !m.on.Has(f) || r.IntN(n*m.every[f]) != 0 {
+		return false
+	}
+	m.count[f]++
+	return true
+}

@@ -1,0 +1,323 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"weir/event"
+	"weir/window"
+)
+
+// A topic is one incarnation of the simulated topic.
+type topic struct {
+	id    [16]byte
+	parts []*partition
+}
+
+// A partition is its log: offset o is records[o].
+type partition struct {
+	records []record
+	start   int64   // first offset that retention has left
+	open    int64   // first offset of the open transaction; -1: none
+	pending []int64 // the records of it
+
+	// seen is how far anybody may have read, doubt is where the answer is not
+	// a function of the log any more: see taint.
+	doubt []bool // by chunk
+
+	// added is the step in which the partition came to be; nobody has seen it
+	// before a rebalance.
+	known bool
+}
+
+// A record is what stands at an offset. The fields are those of the event
+// that value spells, for the reference, which does not read JSON.
+type record struct {
+	form  form
+	time  event.Time // Kafka's
+	at    event.Time // the event's own
+	value []byte
+
+	id, user, device, page, country, who int // device, country and who: -1: not there
+	lon, lat                             int // hundredths of a degree
+	unwanted                             bool
+}
+
+type form uint8
+
+const (
+	gap    form = iota // no record: compacted, aborted, a transaction's marker
+	good               // an event
+	broken             // a record that is not what the job wants
+)
+
+const (
+	begin = event.Time(1_763_600_000_000)
+
+	pages     = 6
+	countries = 3
+	users     = 40
+	people    = 4
+)
+
+var countryNames = [countries]string{"DE", "FR", "JP"}
+
+func newTopic(number, partitions int) *topic {
+	t := &topic{}
+	binary.BigEndian.PutUint64(t.id[:], uint64(number+1))
+	for range partitions {
+		t.parts = append(t.parts, &partition{open: -1})
+	}
+	return t
+}
+
+func (p *partition) end() int64 { return int64(len(p.records)) }
+
+// stable is the end of what read_committed may see.
+func (p *partition) stable() int64 {
+	if p.open >= 0 {
+		return p.open
+	}
+	return p.end()
+}
+
+// taint marks the chunks from a to b as those of which an offset may have been
+// lost to retention after some reader had counted it, or may be counted by
+// readers that began at different places.
+func (p *partition) taint(a, b int64) {
+	for int64(len(p.doubt)) <= b {
+		p.doubt = append(p.doubt, false)
+	}
+	for c := a; c <= b; c++ {
+		p.doubt[c] = true
+	}
+}
+
+func (p *partition) doubtful(chunk int64) bool {
+	return chunk < int64(len(p.doubt)) && p.doubt[chunk]
+}
+
+// A producer writes the log.
+type producer struct {
+	r      *rand.Rand
+	mix    *mix
+	spec   *window.Spec
+	now    event.Time
+	nextID int
+	values []byte // the records' bytes, one behind the other
+	broken int    // about one record in so many is malformed, at most
+}
+
+// append writes up to n records, and what the mix adds between them.
+func (w *producer) append(p *partition, n int) {
+	for range n {
+		if w.mix.strikes(w.r, Gaps, 12) {
+			for range 1 + w.r.IntN(2*int(min(w.spec.Chunk, 16))) {
+				p.records = append(p.records, record{})
+			}
+		}
+		if w.mix.on.Has(Aborted) {
+			w.transact(p)
+		}
+		if p.open >= 0 && w.r.IntN(2) == 0 {
+			p.pending = append(p.pending, p.end())
+		}
+		p.records = append(p.records, w.record(p))
+	}
+}
+
+// transact begins or ends a transaction. Records of an aborted one are never
+// seen: readers stop before the first open offset.
+func (w *producer) transact(p *partition) {
+	switch {
+	case p.open < 0 && w.r.IntN(20) == 0:
+		p.open = p.end()
+	case p.open >= 0 && w.r.IntN(8) == 0:
+		w.endTransaction(p)
+	}
+}
+
+func (w *producer) endTransaction(p *partition) {
+	if p.open < 0 {
+		return
+	}
+	if w.r.IntN(2) == 0 {
+		w.mix.count[Aborted]++
+		for _, o := range p.pending {
+			p.records[o] = record{}
+		}
+	}
+	p.records = append(p.records, record{}) // the marker
+	p.open, p.pending = -1, p.pending[:0]
+}
+
+func (w *producer) record(p *partition) record {
+	r := w.r
+	rec := record{
+		form: good, time: w.now, at: w.now - event.Time(r.Int64N(int64(w.spec.Window))),
+		user: r.IntN(users), page: r.IntN(1 + r.IntN(pages)), device: r.IntN(3*users) - 10, country: r.IntN(countries+2) - 2, who: r.IntN(people+2) - 2,
+		lon: r.IntN(36000) - 18000, lat: r.IntN(16000) - 8000,
+	}
+	switch {
+	case w.mix.strikes(r, Disorder, 8):
+		switch r.IntN(4) {
+		case 0: // a clock that is years off, or a unit that is
+			rec.at = event.Time(r.Int64N(int64(4_000_000_000_000)))
+		case 1:
+			rec.at = w.now + w.spec.Skew + event.Time(r.IntN(5)) - 2
+		case 2:
+			rec.at = w.now - w.spec.Lateness + event.Time(r.IntN(5)) - 2
+		default:
+			rec.at = w.now - event.Time(r.Int64N(2*int64(w.spec.Lateness)))
+		}
+	case w.mix.strikes(r, Malformed, w.broken):
+		rec.form = broken
+	}
+	rec.unwanted = w.spec.Where != nil && r.IntN(4) == 0
+	rec.id = w.nextID
+	w.nextID++
+	if w.mix.strikes(r, Repeats, 3) {
+		// Within the two chunks that count, at their edge, and beyond. Repeats
+		// of repeats make chains over many chunks.
+		if o := p.end() - 1 - r.Int64N(3*w.spec.Chunk); o >= 0 && p.records[o].form != gap {
+			rec.id = p.records[o].id
+		}
+	}
+	pad := rec.form == broken && w.mix.on.Has(Memory)
+	if cap(w.values)-len(w.values) < 256+len(padding) {
+		w.values = make([]byte, 0, 32<<10) // the one before stays with its records
+	}
+	from := len(w.values)
+	w.values = rec.spell(w.values, r, pad)
+	rec.value = w.values[from:len(w.values):len(w.values)]
+	if rec.form == broken && len(rec.value) == 0 && r.IntN(2) == 0 {
+		rec.value = nil // a tombstone
+	}
+	return rec
+}
+
+// padding makes records large whose bytes the core has to keep: dead letters.
+var padding = bytes.Repeat([]byte("x"), 12_000)
+
+// spell appends the record's JSON, broken in one of the ways there are.
+func (rec *record) spell(dst []byte, r *rand.Rand, pad bool) []byte {
+	damage := -1
+	if rec.form == broken {
+		rec.unwanted = false // which of the two it would be is for window's own tests
+		if damage = r.IntN(6); damage == 0 {
+			return dst // empty
+		}
+	}
+	from := len(dst)
+	dst = append(dst, `{"id":"e`...)
+	dst = strconv.AppendInt(dst, int64(rec.id), 10)
+	dst = append(dst, `","ts":`...)
+	if damage == 1 {
+		dst = append(dst, `"noon",`...)
+	} else {
+		dst = strconv.AppendInt(dst, int64(rec.at), 10)
+		dst = append(dst, ',')
+	}
+	if damage != 2 {
+		dst = append(dst, `"user":"u`...)
+		dst = strconv.AppendInt(dst, int64(rec.user), 10)
+		dst = append(dst, `",`...)
+	}
+	if rec.device >= 0 {
+		dst = append(dst, `"device":`...)
+		dst = strconv.AppendInt(dst, int64(rec.device), 10)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"page":"/`...)
+	dst = strconv.AppendInt(dst, int64(rec.page), 10)
+	dst = append(dst, '"')
+	switch rec.country {
+	case -2:
+	case -1:
+		dst = append(dst, `,"geo":{"country":null}`...)
+	default:
+		dst = append(dst, `,"geo":{"country":"`...)
+		dst = append(dst, countryNames[rec.country]...)
+		dst = append(dst, `"}`...)
+	}
+	if rec.who >= 0 {
+		dst = append(dst, `,"who":"p`...)
+		dst = strconv.AppendInt(dst, int64(rec.who), 10)
+		dst = append(dst, `","lon":`...)
+		dst = strconv.AppendFloat(dst, float64(rec.lon)/100, 'f', 2, 64)
+		dst = append(dst, `,"lat":`...)
+		dst = strconv.AppendFloat(dst, float64(rec.lat)/100, 'f', 2, 64)
+	}
+	if pad {
+		dst = append(dst, `,"pad":"`...)
+		dst = append(dst, padding[r.IntN(len(padding)/2):]...)
+		dst = append(dst, '"')
+	}
+	if rec.unwanted {
+		dst = append(dst, `,"action":"scroll"`...)
+	} else {
+		dst = append(dst, `,"action":"view"`...)
+	}
+	switch damage {
+	case 3:
+		dst = append(dst, `,"page":"again"}`...) // a key twice
+	case 4:
+		return dst[:from+1+r.IntN(len(dst)-from)] // cut
+	case 5:
+		dst = append(dst, "} \xff"...) // more than one document, and not UTF-8
+	default:
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// newSpec draws the job of a seed: old is what processes begin with, and
+// spec, which may have a measure more, what they are replaced by.
+func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
+	size := event.Time(1000 * (5 + r.IntN(40)))
+	s := window.Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
+		Window: size, Lateness: size * event.Time(1+r.IntN(4)), Skew: 20_000,
+		Chunk: 4 << r.IntN(5), MaxGroups: 1000,
+		By: []window.Column{
+			{Name: "page", Path: "page"},
+			{Name: "country", Path: "geo.country", Default: "??", HasDefault: true},
+		}[:r.IntN(3)],
+		Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+	}
+	optional := []window.Measure{
+		{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true},
+		{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01},
+		{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"},
+	}
+	for _, o := range optional {
+		if r.IntN(3) == 0 {
+			s.Measures = append(s.Measures, o)
+		}
+	}
+	if r.IntN(8) == 0 {
+		s.HashKey = &[16]byte{1, 2, 3, byte(r.IntN(256))}
+	}
+	cap := 1 + r.IntN(3)
+	if m.on.Has(Cap) {
+		s.MaxGroups = cap
+	}
+	if m.on.Has(Dedupe) {
+		s.Dedupe = &window.Dedupe{Path: "id", Error: 1e-6}
+	}
+	if m.on.Has(Where) {
+		s.Where = []window.Condition{{Path: "action", In: []string{"click", "view"}}}
+	}
+	if !m.on.Has(Rolling) {
+		return &s, &s
+	}
+	more := s
+	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: "added", Kind: window.HLL, Path: "id"})
+	if s.Meaning() != more.Meaning() {
+		panic(fmt.Sprintf("sim: a measure more is another job: %q, %q", s.Meaning(), more.Meaning()))
+	}
+	return &s, &more
+}

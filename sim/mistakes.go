@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"weir/event"
+	"weir/window"
+)
+
+// A Mistake is an error planted on purpose: a negative control. The
+// simulator is worth something only if it finds each of them.
+type Mistake uint8
+
+// The first seven are those of docs/exactly-once.md: the classical ways to be
+// wrong about exactly once. They and the next are errors of order or of the
+// wire, made by the simulated process and sink. The last are in package window
+// itself, and there in builds with the tag "mistakes" only.
+const (
+	None Mistake = iota
+
+	CommitFirst // the offset is committed before the insert is answered
+	Increments  // counts are sent as what came since the last acknowledgement
+	Tokens      // increments, deduplicated by a token made of their bounds
+	MidChunk    // reading goes on at the position, not at its chunk's beginning
+	LastWins    // a row replaces the one before it
+	WallClock   // what is too late is judged by the time of reading
+	Watermark   // what is too late is judged by the latest event seen
+
+	NoWarmUp      // the filters begin empty in the middle of the log
+	DropFailed    // changes whose insert failed are not sent again
+	ErrorsIgnored // an error is taken for a success
+	LedgerFirst   // the ledger is written before the rows it speaks of
+	EpochKept     // a recreated topic is counted under the old epoch
+	GapUnwritten  // what retention took leaves no trace
+	NewFromEnd    // a partition never read before is read from its end
+	SlotShared    // the slot does not name the partition
+	ReuseInFlight // a table is reused before its insert is answered
+	GateOpen      // memory does not stop the fetch
+
+	FatesKept   // a chunk's fates begin where the last chunk's ended
+	CapKept     // groups keep their name by what the worker saw, not the chunk
+	RepeatLost  // a repeated id is not noted in its chunk's filter
+	CountsReset // counts begin anew after each flush
+	Mistakes    // how many there are, None included
+)
+
+var mistakes = [Mistakes]struct{ name, text string }{
+	None:          {"none", "nothing"},
+	CommitFirst:   {"commit-first", "commit before the insert is answered"},
+	Increments:    {"increments", "counts sent as increments"},
+	Tokens:        {"tokens", "increments with deduplication tokens over variable bounds"},
+	MidChunk:      {"mid-chunk", "resume in the middle of a chunk"},
+	LastWins:      {"last-wins", "the last write wins, without a join"},
+	WallClock:     {"wall-clock", "lateness by the wall clock"},
+	Watermark:     {"watermark", "a watermark that decides content"},
+	NoWarmUp:      {"no-warm-up", "no warm-up of the deduplication filter"},
+	DropFailed:    {"drop-failed", "changes dropped when their insert fails"},
+	ErrorsIgnored: {"errors-ignored", "an error taken for a success"},
+	LedgerFirst:   {"ledger-first", "ledger written before the rows"},
+	EpochKept:     {"epoch-kept", "epoch not raised for a recreated topic"},
+	GapUnwritten:  {"gap-unwritten", "expired records skipped silently"},
+	NewFromEnd:    {"new-from-end", "new partitions read from their end"},
+	SlotShared:    {"slot-shared", "slots of two partitions are one"},
+	ReuseInFlight: {"reuse-in-flight", "a table reused before its insert is answered"},
+	GateOpen:      {"gate-open", "fetching goes on over the memory budget"},
+	FatesKept:     {"fates-kept", "window: fates not reset at the end of a chunk"},
+	CapKept:       {"cap-kept", "window: groups capped by worker, not by chunk"},
+	RepeatLost:    {"repeat-lost", "window: a repeat is not noted in the filter"},
+	CountsReset:   {"counts-reset", "window: counts begin anew after a flush"},
+}
+
+func (m Mistake) String() string { return mistakes[m].name }
+
+// Text is the mistake in words.
+func (m Mistake) Text() string { return mistakes[m].text }
+
+// InCore reports whether the mistake is in package window.
+func (m Mistake) InCore() bool { return m >= FatesKept }
+
+// ParseMistake is the inverse of Mistake.String.
+func ParseMistake(name string) (Mistake, error) {
+	for m := range Mistakes {
+		if mistakes[m].name == name {
+			return m, nil
+		}
+	}
+	return None, fmt.Errorf("sim: no mistake %q", name)
+}
+
+// A cheat is what a mistaken process remembers in a run.
+type cheat struct {
+	acked, sent map[string]uint64 // Increments: by row and slot
+	latest      event.Time        // Watermark
+}
+
+func (s *schedule) newCheat() *cheat {
+	switch s.mistake {
+	case Increments, Tokens:
+		return &cheat{acked: map[string]uint64{}, sent: map[string]uint64{}}
+	case Watermark:
+		return &cheat{}
+	}
+	return nil
+}
+
+// plan misreads where to go on.
+func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
+	switch {
+	case m == MidChunk:
+		p.Start = max(p.Start, p.Owed)
+		p.Warm, p.Lost = p.Start, min(p.Lost, p.Start)
+	case m == NoWarmUp:
+		p.Warm = p.Start
+	case m == EpochKept && known != nil:
+		p.Epoch = known.Epoch
+	case m == GapUnwritten:
+		p.Lost = p.Start
+	case m == NewFromEnd && known == nil:
+		p.Warm, p.Start, p.Owed, p.Lost = a.LogEnd, a.LogEnd, a.LogEnd, a.LogEnd
+	}
+}
+
+// batch leaves out what it thinks too late.
+func (m Mistake) batch(r *run, b *event.Batch) {
+	if m != WallClock && m != Watermark {
+		return
+	}
+	s := r.m.s
+	log := r.topic.parts[b.Partition].records
+	b.Records = slices.DeleteFunc(b.Records, func(rec event.Record) bool {
+		at := log[rec.Offset].at
+		if m == WallClock {
+			return at < s.producer.now-s.spec.Lateness
+		}
+		r.cheat.latest = max(r.cheat.latest, at)
+		return at < r.cheat.latest-s.spec.Lateness
+	})
+}
+
+// hit sends a count under another slot, or as an increment.
+func (m Mistake) hit(r *run, key []byte, h hit) hit {
+	switch m {
+	case SlotShared:
+		h.slot = window.MakeSlot(h.slot.Epoch(), 0, h.slot.Chunk())
+	case Increments, Tokens:
+		k := string(binary.BigEndian.AppendUint64(slices.Clone(key), uint64(h.slot)))
+		r.cheat.sent[k] = h.count
+		h.count -= r.cheat.acked[k]
+	}
+	return h
+}
+
+// settle notes what increments begin from.
+func (c *cheat) settle(ok bool) {
+	if c == nil || c.sent == nil {
+		return
+	}
+	if ok {
+		for k, n := range c.sent {
+			c.acked[k] = n
+		}
+	}
+	clear(c.sent)
+}
+
+// token names an insert by the bounds of what it holds.
+func (c *cheat) token(changes *window.Changes) uint64 {
+	if c == nil {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, l := range changes.Lines {
+		fmt.Fprint(h, l.Epoch, l.Partition, l.First, l.Next, ";")
+	}
+	return h.Sum64()
+}

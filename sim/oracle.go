@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/window"
+)
+
+// judge compares the sink with the reference, once all is quiet.
+func (s *schedule) judge() {
+	exact := s.old == s.spec
+	lanes := slices.SortedFunc(maps.Keys(s.counted), func(a, b lane) int {
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
+	})
+	for _, key := range lanes {
+		exact = exact && !slices.Contains(s.counted[key].parts[key.partition].doubt, true)
+	}
+	f := newReference(s.spec, exact)
+	for n, key := range lanes {
+		t := s.counted[key]
+		for _, earlier := range lanes[:n] {
+			if earlier.partition == key.partition && s.counted[earlier] == t {
+				s.fail("partition %d: one topic is counted under epochs %d and %d", key.partition, earlier.epoch, key.epoch)
+			}
+		}
+		p := t.parts[key.partition]
+		first, _ := s.sink.reach(key)
+		if first > p.start || first > 0 && p.start == 0 {
+			s.fail("partition %d (epoch %d): the ledger begins at %d, the log at %d", key.partition, key.epoch, first, p.start)
+		}
+		added := int64(0)
+		if s.old != s.spec {
+			added = p.end()
+			if t == s.topic {
+				added = s.added[key.partition]
+			}
+		}
+		f.read(t, key, added)
+		s.totals.Events += len(p.records)
+	}
+	s.judgeRows(f)
+	s.judgePlaces(f)
+	s.judgeDead(f)
+	s.judgeLedger(f)
+	s.audit()
+	s.finish(lanes)
+}
+
+// judgeRows compares counts by slot, and the bytes of every state.
+func (s *schedule) judgeRows(f *reference) {
+	var key, got, want []byte
+	found := 0
+	for n := range f.rows {
+		w := &f.rows[n]
+		key = f.key(key[:0], w.rowKey)
+		var row storedRow
+		at, ok := s.sink.index[string(key)]
+		if ok {
+			row = s.sink.rows[at]
+			found++
+		}
+		surely := false
+		slots := 0
+		for _, b := range w.hits {
+			count := uint64(0)
+			if i := slices.IndexFunc(row.hits, func(h hit) bool { return h.slot == b.slot }); i >= 0 {
+				count = row.hits[i].count
+				slots++
+			}
+			if count < b.low || count > b.high {
+				s.fail("row %s: slot %d/%d/%d counts %d, the log has %d to %d", name(key), b.slot.Epoch(), b.slot.Partition(), b.slot.Chunk(), count, b.low, b.high)
+			}
+			surely = surely || b.low > 0
+		}
+		if slots != len(row.hits) {
+			s.fail("row %s: counts under %d slots, the log has %d", name(key), len(row.hits), len(w.hits))
+		}
+		if !ok {
+			continue
+		}
+		for m := range s.spec.Measures {
+			if s.spec.Measures[m].Kind == window.Geo {
+				continue
+			}
+			got = s.sink.states.bytes(got[:0], row.state, m)
+			want = f.low.bytes(want[:0], uint32(n), m)
+			switch {
+			case bytes.Equal(got, want):
+			case f.exact:
+				s.fail("row %s: the state of %s is not that of the log", name(key), s.spec.Measures[m].Name)
+			case !f.within(uint32(n), m, got, want):
+				s.fail("row %s: the state of %s is not between what must and what may be there", name(key), s.spec.Measures[m].Name)
+			}
+		}
+	}
+	if found != len(s.sink.rows) {
+		for _, row := range s.sink.rows {
+			if !slices.ContainsFunc(f.rows, func(w wanted) bool { return string(f.key(nil, w.rowKey)) == row.key }) {
+				s.fail("row %s is not in the log", name([]byte(row.key)))
+			}
+		}
+	}
+}
+
+// within reports whether low ⊆ got ⊆ high, states being ordered by what joins
+// into them without a change.
+func (f *reference) within(row uint32, m int, got, low []byte) bool {
+	high := f.high.bytes(nil, row, m)
+	if f.joined.spec == nil {
+		f.joined = newStates(f.spec)
+	}
+	join := func(a, b []byte) []byte {
+		i := f.joined.add()
+		if f.joined.join(i, m, a) != nil || f.joined.join(i, m, b) != nil {
+			return nil
+		}
+		return f.joined.bytes(nil, i, m)
+	}
+	return bytes.Equal(join(got, low), got) && bytes.Equal(join(high, got), high)
+}
+
+// name is a row's key for people.
+func name(key []byte) string {
+	groups := strings.Split(strings.TrimSuffix(string(key[8:]), "\x00"), "\x00")
+	return fmt.Sprintf("(%s) at %d ms", strings.Join(groups, " "), binary.BigEndian.Uint64(key))
+}
+
+func (s *schedule) judgePlaces(f *reference) {
+	var bad []string
+	for k, w := range f.places {
+		got, ok := s.sink.places[k]
+		switch {
+		case !ok && w.low == place{}:
+		case !ok:
+			bad = append(bad, fmt.Sprintf("no position of %s in window %d", k.member, k.window))
+		case got.stamp.Compare(w.low.stamp) < 0 || got.stamp.Compare(w.high.stamp) > 0 || w.low == w.high && got != w.low:
+			bad = append(bad, fmt.Sprintf("position of %s in window %d is %v, the log has %v", k.member, k.window, got, w.high))
+		}
+	}
+	for k := range s.sink.places {
+		if _, ok := f.places[k]; !ok {
+			bad = append(bad, fmt.Sprintf("a position of %s in window %d is not in the log", k.member, k.window))
+		}
+	}
+	s.failSorted(bad)
+}
+
+func (s *schedule) judgeDead(f *reference) {
+	var bad []string
+	for k, w := range f.dead {
+		got, ok := s.sink.dead[k]
+		switch {
+		case !ok && w.maybe:
+		case !ok:
+			bad = append(bad, fmt.Sprintf("no dead letter for offset %d of partition %d, which is %v", k.offset, k.partition, w.fate))
+		case got.Fate != w.fate || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Reason == "":
+			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Fate, got.Reason, got.Payload, w.fate, w.rec.value))
+		}
+	}
+	for k, d := range s.sink.dead {
+		if _, ok := f.dead[k]; !ok {
+			bad = append(bad, fmt.Sprintf("offset %d of partition %d is a dead letter (%v: %s), but not in the log", k.offset, k.partition, d.Fate, d.Reason))
+		}
+	}
+	s.failSorted(bad)
+}
+
+// judgeLedger wants one line a chunk, with exactly the fates of the log.
+func (s *schedule) judgeLedger(f *reference) {
+	for _, w := range f.lines {
+		if w.maybe {
+			continue
+		}
+		lines := s.sink.ledger[lane{w.line.Epoch, w.line.Partition}]
+		var of []window.Line
+		for _, l := range lines {
+			if l.Chunk == w.line.Chunk {
+				of = append(of, l)
+			}
+		}
+		switch {
+		case len(of) != 1:
+			s.fail("partition %d, chunk %d: %d ledger lines", w.line.Partition, w.line.Chunk, len(of))
+		case of[0] != w.line:
+			s.fail("partition %d, chunk %d: the ledger says\n\t%+v, the log\n\t%+v", w.line.Partition, w.line.Chunk, of[0], w.line)
+		}
+	}
+}
+
+// audit runs the product's own audit over the sink. Where nothing is in
+// doubt it must be silent.
+func (s *schedule) audit() {
+	a := window.NewAudit(s.spec)
+	for _, row := range s.sink.rows {
+		for _, h := range row.hits {
+			a.Hits(h.slot, h.count, true)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.sink.ledger), func(a, b lane) int {
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
+	}) {
+		lines := s.sink.ledger[key]
+		for n := range lines {
+			a.Line(&lines[n], true)
+		}
+	}
+	for found := range a.Findings {
+		chunk := found.Chunk
+		if found.Misfit == window.Hole {
+			chunk = int64(found.Expected) / s.spec.Chunk // where it begins
+		}
+		if found.Misfit != window.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, chunk)) {
+			continue
+		}
+		s.fail("audit: %v: %v", found.Misfit, found)
+	}
+}
+
+// finish makes what is stored part of the digest.
+func (s *schedule) finish(lanes []lane) {
+	for _, row := range s.sink.rows {
+		for _, h := range row.hits {
+			s.note(uint64(h.slot)<<20 ^ h.count)
+		}
+	}
+	for _, key := range lanes {
+		for _, l := range s.sink.ledger[key] {
+			s.note(uint64(l.First)<<32 | uint64(l.Next))
+			s.note(l.Fates[window.Counted])
+		}
+	}
+	for _, c := range s.group.committed {
+		s.note(uint64(c))
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !mistakes
+
+package sim
+
+const plantable = false
+
+func plant(Mistake) {}

@@ -1,0 +1,283 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+
+	"weir/event"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+// A reference is what the log says should be in the sink. It is made of the
+// fields that the records were spelled from, chunk by chunk in one pass,
+// without a line of package window: the rules once more, as plainly as they
+// can be said.
+//
+// What is not a function of the log (chunks in doubt: see partition.taint) it
+// knows within bounds. Everything else it knows exactly: low equals high.
+type reference struct {
+	spec  *window.Spec
+	rows  []wanted
+	index map[rowKey]int
+	low   states // of what must be there, by row
+	high  states // of what may be there
+	exact bool   // nothing is in doubt: high is not kept
+
+	places map[placeKey]wantedPlace
+	dead   map[deadKey]wantedDead
+	lines  []wantedLine
+
+	joined  states // scratch of within
+	scratch []byte
+	names   []int
+	seen    [2]*bloom.Filter // of this chunk, and of the one before
+}
+
+type rowKey struct {
+	window event.Time
+	group  int
+}
+
+type wanted struct {
+	rowKey
+	hits []bounds
+}
+
+// bounds are what a slot's count in a row may be.
+type bounds struct {
+	slot      window.Slot
+	low, high uint64
+}
+
+type wantedPlace struct {
+	low, high place // low is the zero place if there may be none
+}
+
+type wantedDead struct {
+	rec   *record
+	fate  window.Fate
+	maybe bool
+}
+
+// wantedLine is the ledger of a chunk.
+type wantedLine struct {
+	line  window.Line
+	maybe bool // in doubt: only the audit's rules hold
+}
+
+// other is the number of the group Other.
+const other = -1
+
+func newReference(spec *window.Spec, exact bool) *reference {
+	f := &reference{
+		spec: spec, index: map[rowKey]int{}, exact: exact, low: newStates(spec),
+		places: map[placeKey]wantedPlace{}, dead: map[deadKey]wantedDead{},
+	}
+	if !exact {
+		f.high = newStates(spec)
+	}
+	if d := spec.Dedupe; d != nil {
+		for n := range f.seen {
+			f.seen[n] = bloom.New(int(spec.Chunk), d.Error/2)
+		}
+	}
+	return f
+}
+
+// read takes in a partition's log, counted under an epoch. From added on,
+// every reader knew the last measure. What expired before the ledger begins is
+// in doubt: somebody may have written rows of it all the same.
+func (f *reference) read(t *topic, key lane, added int64) {
+	p := t.parts[key.partition]
+	from := int64(0)
+	for _, filter := range f.seen {
+		if filter != nil {
+			filter.Reset()
+		}
+	}
+	for from < p.end() {
+		chunk := from / f.spec.Chunk
+		to := min((chunk+1)*f.spec.Chunk, p.end())
+		f.chunk(p, key, chunk, from, to, t.id, added)
+		from = to
+	}
+}
+
+func (f *reference) chunk(p *partition, key lane, chunk, from, to int64, id [16]byte, added int64) {
+	f.names = f.names[:0]
+	f.seen[0], f.seen[1] = f.seen[1], f.seen[0]
+	if f.seen[0] != nil {
+		f.seen[0].Reset()
+	}
+	want := wantedLine{maybe: p.doubtful(chunk)}
+	l := &want.line
+	*l = window.Line{Partition: key.partition, Epoch: key.epoch, Chunk: chunk, First: from, Next: to, TopicID: id}
+	for o := from; o < to; o++ {
+		rec := &p.records[o]
+		fate := f.fate(rec)
+		if f.seen[0] != nil && fate == window.Counted {
+			h := bloom.Hash(f.text("e", rec.id))
+			before := f.seen[1].Has(h)
+			if (f.seen[0].TestAndAdd(h) || before) && !want.maybe {
+				fate = window.Duplicate
+			}
+		}
+		l.Fates[fate]++
+		switch fate {
+		case window.Counted:
+			l.Watermark = max(l.Watermark, rec.at)
+			f.count(rec, l.Slot(), o, want.maybe, o >= added)
+		case window.Late, window.Future, window.Malformed:
+			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, fate, want.maybe}
+		}
+	}
+	f.lines = append(f.lines, want)
+}
+
+// fate is what becomes of a record that no other record can change.
+func (f *reference) fate(rec *record) window.Fate {
+	switch {
+	case rec.form == gap:
+		return window.Gap
+	case rec.form == broken:
+		return window.Malformed
+	case rec.unwanted:
+		return window.Filtered
+	case rec.at < rec.time-f.spec.Lateness:
+		return window.Late
+	case rec.at > rec.time+f.spec.Skew:
+		return window.Future
+	}
+	return window.Counted
+}
+
+// group is the number of a record's group, and text what a row's key makes of
+// that number.
+func (f *reference) group(rec *record) int {
+	switch len(f.spec.By) {
+	case 0:
+		return 0
+	case 1:
+		return rec.page
+	}
+	return rec.page*(countries+1) + max(rec.country, other) + 1
+}
+
+func (f *reference) key(dst []byte, k rowKey) []byte {
+	var texts [2][]byte
+	for n := range f.spec.By {
+		switch page := k.group; {
+		case k.group == other:
+			texts[n] = []byte(window.Other)
+		case n == 0:
+			if len(f.spec.By) == 2 {
+				page /= countries + 1
+			}
+			texts[n] = strconv.AppendInt([]byte{'/'}, int64(page), 10)
+		case k.group%(countries+1) == 0:
+			texts[n] = []byte("??")
+		default:
+			texts[n] = []byte(countryNames[k.group%(countries+1)-1])
+		}
+	}
+	return appendKey(dst, k.window, texts[:len(f.spec.By)]...)
+}
+
+// count puts an event into its row. If it is in doubt, into every row it may
+// be in, and maybe.
+func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, added bool) {
+	at := rec.at - rec.at%f.spec.Window
+	group := f.group(rec)
+	named := slices.Contains(f.names, group)
+	if !named && len(f.names) < f.spec.MaxGroups {
+		f.names = append(f.names, group)
+		named = true
+	}
+	switch {
+	case maybe && len(f.spec.By) == 0: // Other has no columns to stand in either
+		f.enter(rec, rowKey{at, group}, slot, false, added)
+	case maybe:
+		f.enter(rec, rowKey{at, group}, slot, false, added)
+		f.enter(rec, rowKey{at, other}, slot, false, added)
+	case named:
+		f.enter(rec, rowKey{at, group}, slot, true, added)
+	default:
+		f.enter(rec, rowKey{at, other}, slot, true, added)
+	}
+	for n, m := range f.spec.Measures {
+		if m.Kind != window.Geo || rec.who < 0 {
+			continue
+		}
+		// The record spells hundredths; the nearest float64 of the text is
+		// that of the quotient.
+		score, _ := geo.Encode(float64(rec.lon)/100, float64(rec.lat)/100)
+		k := placeKey{n, at, string(f.text("p", rec.who))}
+		is := place{geo.Stamp{Time: int64(rec.at), Slot: uint64(slot), Offset: offset}, score}
+		w := f.places[k]
+		if w.high.stamp.Compare(is.stamp) < 0 {
+			w.high = is
+		}
+		if !maybe && w.low.stamp.Compare(is.stamp) < 0 {
+			w.low = is
+		}
+		f.places[k] = w
+	}
+}
+
+func (f *reference) enter(rec *record, k rowKey, slot window.Slot, sure, added bool) {
+	n, ok := f.index[k]
+	if !ok {
+		n = len(f.rows)
+		f.rows = append(f.rows, wanted{rowKey: k})
+		f.index[k] = n
+		f.low.add()
+		if !f.exact {
+			f.high.add()
+		}
+	}
+	w := &f.rows[n]
+	if len(w.hits) == 0 || w.hits[len(w.hits)-1].slot != slot {
+		w.hits = append(w.hits, bounds{slot: slot})
+	}
+	h := &w.hits[len(w.hits)-1]
+	h.high++
+	if sure {
+		h.low++
+		f.sketch(&f.low, uint32(n), rec, added)
+	}
+	if !f.exact {
+		f.sketch(&f.high, uint32(n), rec, true)
+	}
+}
+
+// sketch adds an event to the sketches of a row.
+func (f *reference) sketch(st *states, row uint32, rec *record, added bool) {
+	for n, m := range f.spec.Measures {
+		switch {
+		case m.Name == "added" && !added:
+		case m.Kind == window.HLL:
+			text := f.text("u", rec.user)
+			if m.Name == "added" {
+				text = f.text("e", rec.id)
+			}
+			if f.spec.HashKey != nil {
+				st.hll[n].Add(row, hll.KeyedHash(*f.spec.HashKey, text))
+			} else {
+				st.hll[n].Add(row, hll.Hash(text))
+			}
+		case m.Kind == window.Bitmap && rec.device >= 0:
+			st.bitmap[n].Add(row, uint32(rec.device))
+		case m.Kind == window.Bloom:
+			st.bloom[n].Add(row, bloom.Hash(f.text("e", rec.id)))
+		}
+	}
+}
+
+// text is an id as the record spells it, valid until the next call.
+func (f *reference) text(prefix string, n int) []byte {
+	f.scratch = strconv.AppendInt(append(f.scratch[:0], prefix...), int64(n), 10)
+	return f.scratch
+}

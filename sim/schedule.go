@@ -1,0 +1,551 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+
+	"weir/event"
+	"weir/window"
+)
+
+// Options change a run from what its seed says.
+type Options struct {
+	Without Set     // faults that stay off
+	Steps   int     // steps with faults; 0: as the seed says
+	Mistake Mistake // planted on purpose
+
+	// Trace, if set, is told what happens.
+	Trace func(step int, what string)
+}
+
+// A Result is what came of a run.
+type Result struct {
+	Seed     uint64
+	Options  Options
+	On       Set // faults the seed switched on
+	Steps    int // steps with faults
+	Totals   Totals
+	Digest   uint64   // of everything that happened
+	Problems []string // violations, at most maxProblems; none is what should be
+}
+
+// Failed reports whether a violation was found.
+func (r *Result) Failed() bool { return len(r.Problems) > 0 }
+
+// Totals says how much a run, or many, went through.
+type Totals struct {
+	Faults  [Faults]int // how often each struck
+	Steps   int
+	Events  int // records in the logs
+	Inserts int
+	Rows    int // in inserts
+	Replays int // offsets read again
+	Fenced  int // commits refused to evicted members
+	Peak    int // most bytes one process held
+}
+
+func (t *Totals) add(o *Totals) {
+	for f := range t.Faults {
+		t.Faults[f] += o.Faults[f]
+	}
+	t.Steps += o.Steps
+	t.Events += o.Events
+	t.Inserts += o.Inserts
+	t.Rows += o.Rows
+	t.Replays += o.Replays
+	t.Fenced += o.Fenced
+	t.Peak = max(t.Peak, o.Peak)
+}
+
+const (
+	maxProblems = 8
+	// patience is how many steps may pass, once faults have stopped, until
+	// everything is durable and committed. Runs need a tenth of it.
+	patience = 20_000
+)
+
+// A schedule is one run.
+type schedule struct {
+	r, faults *rand.Rand // who does what; what goes wrong
+	mix       mix
+	mistake   Mistake
+	trace     func(step int, what string)
+
+	old, spec *window.Spec // processes begin with old and end with spec
+	workers   int
+	batch     int64 // most offsets in a fetch, about
+	budget    int   // bytes a process may hold
+	upgraded  bool  // all processes run spec
+
+	step     int
+	ticks    int // steps that were not skipped
+	topic    *topic
+	past     []*topic // deleted
+	producer producer
+	group    *group
+	network  *network
+	sink     *sink
+	members  []*member
+	epochs   int // the highest there is
+
+	counted map[lane]*topic // which topic was read under an epoch of a partition
+	added   []int64         // by partition: from here on, everybody counts the added measure
+
+	buffer   []byte // what a fetch returned
+	records  []event.Record
+	handed   event.Batch
+	totals   Totals
+	digest   uint64
+	problems []string
+}
+
+// Run runs the schedule of a seed.
+func Run(seed uint64, o Options) Result {
+	s := newSchedule(seed, o)
+	steps := 100 + s.r.IntN(300)
+	if o.Steps > 0 {
+		steps = o.Steps
+	}
+	on := s.mix.on
+	for _, feature := range []Fault{Dedupe, Cap, Where} {
+		if on.Has(feature) {
+			s.mix.count[feature]++ // it is there from beginning to end
+		}
+	}
+	s.guard(func() {
+		for range steps {
+			s.tick(true)
+		}
+		s.heal()
+		if s.settle() {
+			s.judge()
+		}
+	})
+	s.totals.Faults, s.totals.Steps = s.mix.count, s.ticks
+	return Result{Seed: seed, Options: o, On: on, Steps: steps, Totals: s.totals, Digest: s.digest, Problems: s.problems}
+}
+
+// guard turns a panic of the core's into a violation.
+func (s *schedule) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.fail("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	f()
+}
+
+func newSchedule(seed uint64, o Options) *schedule {
+	// One stream a purpose: a fault dropped by Shrink leaves the records and
+	// most of the order of things as they were.
+	stream := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
+	s := &schedule{
+		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace,
+		counted: map[lane]*topic{}, digest: seed,
+	}
+	setup := stream(4)
+	s.old, s.spec = newSpec(setup, &s.mix)
+	s.workers = 1 + setup.IntN(2)
+	s.batch = 2 << setup.IntN(5)
+	s.budget = 80_000 + 80_000*s.workers + setup.IntN(50_000) // a few empty tables take half of it
+	s.topic = newTopic(0, 1+setup.IntN(4))
+	s.producer = producer{r: stream(5), mix: &s.mix, spec: s.spec, now: begin, broken: 8}
+	if s.mix.on.Has(Memory) {
+		s.producer.broken = 3
+	}
+	s.group = &group{s: s}
+	s.network = &network{s: s}
+	s.sink = newSink(s)
+	for range 1 + setup.IntN(3) {
+		m := &member{s: s}
+		s.members = append(s.members, m)
+		m.start()
+	}
+	return s
+}
+
+// fail notes a violation.
+func (s *schedule) fail(format string, args ...any) {
+	if len(s.problems) < maxProblems {
+		s.problems = append(s.problems, fmt.Sprintf("step %d: ", s.step)+fmt.Sprintf(format, args...))
+	}
+}
+
+// failSorted notes what came out of a map, in an order of its own.
+func (s *schedule) failSorted(problems []string) {
+	slices.Sort(problems)
+	for _, p := range problems {
+		s.fail("%s", p)
+	}
+}
+
+// note makes something part of the digest.
+func (s *schedule) note(x uint64) {
+	s.digest = (s.digest ^ x) * 0x9e3779b97f4a7c15
+	s.digest ^= s.digest >> 29
+}
+
+func (s *schedule) tell(format string, args ...any) {
+	if s.trace != nil {
+		s.trace(s.step, fmt.Sprintf(format, args...))
+	}
+}
+
+// tick is one step: time passes, records come, faults strike, what is due
+// arrives, and two processes do something.
+func (s *schedule) tick(faults bool) {
+	s.step++
+	s.ticks++
+	if faults {
+		s.producer.now += event.Time(s.r.Int64N(int64(s.spec.Window) / 8))
+		if s.r.IntN(2) == 0 {
+			s.producer.append(s.topic.parts[s.r.IntN(len(s.topic.parts))], 1+s.r.IntN(6))
+		}
+		s.strike()
+	}
+	s.group.tick()
+	s.network.tick()
+	for range 2 {
+		if m := s.members[s.r.IntN(len(s.members))]; m.alive && !m.paused {
+			m.turn()
+		}
+	}
+}
+
+// strike lets faults happen to processes, the group and the log. Those of
+// the network strike when something is sent.
+func (s *schedule) strike() {
+	r, m := s.faults, &s.mix
+	for n, p := range s.members {
+		switch {
+		case !p.alive:
+			if s.step >= p.back {
+				s.tell("process %d starts", n)
+				p.start()
+			}
+		case p.paused:
+			if s.step >= p.back {
+				s.tell("process %d wakes", n)
+				p.wake()
+			}
+		case m.strikes(r, Kill, 40):
+			s.tell("process %d is killed", n)
+			p.kill()
+			p.back = s.step + r.IntN(2*session)
+		case m.strikes(r, Zombie, 60):
+			s.tell("process %d is stopped by a signal", n)
+			p.paused, p.back = true, s.step+r.IntN(3*session)
+			s.group.silent()
+		case !p.leaving && m.strikes(r, Stop, 60):
+			s.tell("process %d is asked to end", n)
+			p.terminate()
+			p.back = s.step + r.IntN(session)
+		}
+	}
+	if m.strikes(r, Rebalance, 30) {
+		s.tell("rebalance")
+		s.group.rebalance()
+	}
+	if s.sink.down = s.step < s.sink.up; !s.sink.down && m.on.Has(Down) && r.IntN(60*m.every[Down]) == 0 {
+		s.tell("the sink goes down")
+		s.sink.up = s.step + 20 + r.IntN(100)
+		if m.on.Has(Memory) {
+			s.sink.up += r.IntN(200)
+		}
+	}
+	if s.step >= s.group.down && m.on.Has(Coordinator) && r.IntN(20*m.every[Coordinator]) == 0 {
+		s.group.down = s.step + r.IntN(30)
+	}
+	if m.strikes(r, Expire, 40) {
+		s.tell("the group's offsets expire")
+		for p := range s.group.committed {
+			s.group.committed[p] = -1
+		}
+	}
+	if len(s.topic.parts) < 6 && m.strikes(r, Grow, 60) {
+		s.tell("a partition is added")
+		s.topic.parts = append(s.topic.parts, &partition{open: -1})
+		s.group.rebalance()
+	}
+	if m.on.Has(Retention) && r.IntN(15*m.every[Retention]) == 0 {
+		s.retain(r.IntN(len(s.topic.parts)), r)
+	}
+	if m.on.Has(Recreate) && r.IntN(40*m.every[Recreate]) == 0 {
+		s.recreate(r)
+	}
+}
+
+// retain lets the beginning of a partition's log expire: what is durable, or
+// more.
+func (s *schedule) retain(n int, r *rand.Rand) {
+	p := s.topic.parts[n]
+	next := s.reach(n)
+	to := p.stable()
+	if r.IntN(2) == 0 {
+		to = min(to, next)
+	}
+	if to <= p.start {
+		return
+	}
+	p.start += 1 + r.Int64N(to-p.start)
+	s.mix.count[Retention]++
+	s.tell("partition %d now begins at %d; durable up to %d", n, p.start, next)
+
+	// Whoever begins here makes numbers that are not comparable with those of
+	// readers that began at the chunk's beginning, or with all of the chunk
+	// before in their filters; and what was not durable may be lost.
+	chunk := s.spec.Chunk
+	first, last := p.start/chunk, p.start/chunk
+	if p.start%chunk == 0 {
+		last--
+	}
+	if s.spec.Dedupe != nil {
+		last++
+	}
+	if next < p.start {
+		first = next / chunk
+	}
+	p.taint(first, last)
+}
+
+// recreate deletes the topic and makes it again, once every partition that
+// anybody has read stands in the ledger with the topic's id: see the package's
+// limits in docs/simulation.md.
+func (s *schedule) recreate(r *rand.Rand) {
+	if s.epochs >= 3 {
+		return
+	}
+	for n := range s.topic.parts {
+		if key, ok := s.laneOf(n); ok && len(s.sink.ledger[key]) == 0 {
+			return
+		}
+	}
+	s.mix.count[Recreate]++
+	s.tell("the topic is deleted and made again")
+	for n, p := range s.topic.parts {
+		next := s.reach(n)
+		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)
+	}
+	s.past = append(s.past, s.topic)
+	s.topic = newTopic(len(s.past), len(s.topic.parts))
+	for p := range s.group.committed {
+		if r.IntN(2) == 0 {
+			s.group.committed[p] = -1
+		}
+	}
+	s.group.rebalance()
+}
+
+// laneOf is the latest epoch under which the topic's partition was read; false
+// if it was not.
+func (s *schedule) laneOf(partition int) (lane, bool) {
+	for epoch := s.epochs; epoch >= 0; epoch-- {
+		if key := (lane{uint8(epoch), int32(partition)}); s.counted[key] == s.topic {
+			return key, true
+		}
+	}
+	return lane{}, false
+}
+
+// reach is how far a partition of the topic is durable.
+func (s *schedule) reach(partition int) int64 {
+	key, ok := s.laneOf(partition)
+	if !ok {
+		return 0
+	}
+	_, next := s.sink.reach(key)
+	return next
+}
+
+// strained reports whether a slot's chunk is in doubt.
+func (s *schedule) strained(slot window.Slot) bool {
+	t := s.counted[lane{slot.Epoch(), slot.Partition()}]
+	return t != nil && t.parts[slot.Partition()].doubtful(slot.Chunk())
+}
+
+// version is the job that a process starting now runs.
+func (s *schedule) version() *window.Spec {
+	if s.upgraded || s.old == s.spec {
+		return s.spec
+	}
+	if s.faults.IntN(2) == 0 {
+		s.mix.count[Rolling]++
+		return s.spec
+	}
+	return s.old
+}
+
+// planned notes a plan: how much is read again.
+func (s *schedule) planned(t *topic, p window.Plan) {
+	s.totals.Replays += int(p.Replays)
+	s.tell("partition %d: epoch %d, from %d, counted from %d, owed %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Owed, p.Lost)
+}
+
+// read makes the batch that a fetch returns: the records of [from, to), in a
+// buffer that is overwritten when they have been looked at.
+func (s *schedule) read(p *partition, partition int32, from, to int64) *event.Batch {
+	s.buffer, s.records = s.buffer[:0], s.records[:0]
+	for o := from; o < to; o++ {
+		rec := &p.records[o]
+		if rec.form == gap {
+			continue
+		}
+		value := rec.value
+		if value != nil {
+			at := len(s.buffer)
+			s.buffer = append(s.buffer, value...)
+			value = s.buffer[at:len(s.buffer):len(s.buffer)]
+		}
+		s.records = append(s.records, event.Record{Offset: o, Time: rec.time, Value: value})
+	}
+	s.handed = event.Batch{Partition: partition, First: from, Next: to, Records: s.records}
+	return &s.handed
+}
+
+// forget overwrites the fetch buffer, as the next fetch would.
+func (s *schedule) forget() {
+	for n := range s.buffer {
+		s.buffer[n] = '#'
+	}
+}
+
+// held checks a process's memory after each fetch, and which topic it counts.
+func (s *schedule) held(r *run) {
+	n := r.bytes()
+	s.totals.Peak = max(s.totals.Peak, n)
+	if s.mix.on.Has(Memory) && n > s.budget+slack {
+		s.fail("a process holds %d bytes, its budget is %d", n, s.budget)
+	}
+}
+
+// slack is what one fetch may add to a budget that was not used up: the first
+// rows of a new table (some 50 KB with all measures), the records' dead
+// letters, and the counts of open chunks, which no flush frees.
+const slack = 100_000
+
+// heal ends all trouble: what comes from here on is only time.
+func (s *schedule) heal() {
+	s.tell("faults stop")
+	s.mix.on &= Set(0).With(Memory)
+	s.sink.down, s.sink.up, s.group.down = false, 0, 0
+	for _, p := range s.topic.parts {
+		s.producer.endTransaction(p)
+	}
+	for _, m := range s.members {
+		if m.alive && m.spec != s.spec {
+			m.kill()
+		}
+	}
+	s.upgraded = true
+	for n := range s.topic.parts {
+		s.added = append(s.added, s.reached(n))
+	}
+	for _, m := range s.members {
+		m.wake()
+		if !m.alive {
+			m.start()
+		}
+	}
+}
+
+// reached is how far the ledger of a partition goes, or will go when what is
+// under way has landed.
+func (s *schedule) reached(partition int) int64 {
+	next := int64(0)
+	key, ok := s.laneOf(partition)
+	if !ok {
+		return 0
+	}
+	see := func(lines []window.Line) {
+		for _, l := range lines {
+			if l.Epoch == key.epoch && l.Partition == key.partition {
+				next = max(next, l.Next)
+			}
+		}
+	}
+	see(s.sink.ledger[key])
+	for _, i := range s.network.sent {
+		see(i.lines)
+	}
+	return next
+}
+
+// settle lets the processes work until nothing is owed. It is false, and a
+// violation, if that takes too long.
+func (s *schedule) settle() bool {
+	owed, again := "", false
+	for end := s.ticks + patience; s.ticks < end; {
+		s.tick(false)
+		for _, m := range s.members {
+			if !m.alive { // asked to end just before faults stopped, it did
+				m.start()
+			}
+		}
+		if len(s.problems) > 0 {
+			return false
+		}
+		switch owed = s.owed(again); {
+		case owed == underWay:
+			s.network.skip()
+		case owed != "":
+		case again:
+			return true
+		default:
+			// The last commit may have been lost. Whoever owns the partition
+			// next makes up for it.
+			again = true
+			s.group.rebalance()
+		}
+	}
+	s.fail("no progress: %d steps after the last fault %s", patience, owed)
+	return false
+}
+
+// underWay is owed by the network alone: something sent long ago.
+const underWay = "an insert is under way"
+
+// owed is what there is still to do; empty: nothing. Positions must be
+// committed only after the generation that began at the end: see settle.
+func (s *schedule) owed(again bool) string {
+	if s.group.preparing {
+		return "the group is rebalancing"
+	}
+	for _, m := range s.members {
+		if m.phase != running || m.run.write != nil || m.run.positions != nil || !m.run.outbox.Empty() {
+			return "a process is not done"
+		}
+	}
+	for n, p := range s.topic.parts {
+		if s.reach(n) < p.end() {
+			if p.start < p.end() {
+				return "a partition is not durable to its end"
+			}
+			continue // nobody read any of it, and now it is gone
+		}
+		if c := s.group.committed[n]; again && c >= 0 && c < p.end() {
+			return "a partition is not committed to its end"
+		}
+	}
+	if len(s.network.sent) > 0 {
+		return underWay
+	}
+	return ""
+}
+
+// reading notes which topic is counted under an epoch. Two under one would
+// share slots.
+func (s *schedule) reading(r *run, partition int32) {
+	key := lane{r.epochs[partition], partition}
+	s.epochs = max(s.epochs, int(key.epoch))
+	switch old := s.counted[key]; old {
+	case nil:
+		s.counted[key] = r.topic
+	case r.topic:
+	default:
+		if s.mistake != EpochKept { // left to the comparison
+			s.fail("partition %d: two topics are counted under epoch %d", partition, key.epoch)
+		}
+	}
+}

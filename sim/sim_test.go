@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // schedules are small and short-lived
+	m.Run()
+}
+
+// seeds is what every run of the tests goes through; make sim takes more.
+const seeds = 5000
+
+// TestSchedules runs the first seeds: no violation, and every fault struck.
+func TestSchedules(t *testing.T) {
+	n, totals, failed := Campaign{
+		Seeds: seeds, Goroutines: runtime.GOMAXPROCS(0), Again: 100,
+		Until: func(r *Result) bool { return r.Failed() },
+	}.Run()
+	for _, r := range failed {
+		small := Shrink(r)
+		t.Errorf("seed %d: %q\nshrunk to %d steps with %s: %q\nagain: %s", r.Seed, r.Problems, small.Steps, small.On, small.Problems, Command(small))
+	}
+	for f := range Faults {
+		if totals.Faults[f] == 0 {
+			t.Errorf("%v never happened: the runs test less than they say", f)
+		}
+	}
+	t.Logf("%d schedules, %+v", n, totals)
+}
+
+// TestDigest: a seed decides everything.
+func TestDigest(t *testing.T) {
+	seen := map[uint64]uint64{}
+	for seed := range uint64(50) {
+		r := Run(seed, Options{})
+		if again := Run(seed, Options{}); again.Digest != r.Digest {
+			t.Errorf("seed %d: digest %x, then %x", seed, r.Digest, again.Digest)
+		}
+		if old, ok := seen[r.Digest]; ok {
+			t.Errorf("seeds %d and %d have one digest: it says nothing", old, seed)
+		}
+		seen[r.Digest] = seed
+	}
+}
+
+// TestSet: what the command line says is read as it is written.
+func TestSet(t *testing.T) {
+	for f := range Faults {
+		s, err := ParseSet(Set(0).With(f).String())
+		if err != nil || s != Set(0).With(f) {
+			t.Errorf("%v: %v, %v", f, s, err)
+		}
+	}
+	if s, err := ParseSet(All.String()); err != nil || s != All {
+		t.Errorf("all: %v, %v", s, err)
+	}
+	if _, err := ParseSet("kill,flood"); err == nil {
+		t.Error("no error for a fault that is none")
+	}
+}
+
+// TestControls plants one mistake after the other. Those in the core take the
+// build tag "mistakes": make sim-controls.
+func TestControls(t *testing.T) {
+	for m := None + 1; m < Mistakes; m++ {
+		if m.InCore() && !plantable {
+			continue
+		}
+		r, ok, err := Control(m)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case !ok:
+			t.Errorf("%v (%s) was not found in %d seeds", m, m.Text(), Within)
+		default:
+			t.Logf("%v: seed %d: %s", m, r.Seed, r.Problems[0])
+		}
+	}
+	if err := Plant(RepeatLost); (err == nil) != plantable {
+		t.Errorf("planting in the core: %v", err)
+	}
+	plant(None)
+}
+
+// TestShrink: what is left of a failure fails, is no larger, and runs again
+// from its command line.
+func TestShrink(t *testing.T) {
+	r := Run(1, Options{Mistake: DropFailed})
+	if !r.Failed() {
+		t.Fatal("the seed does not fail")
+	}
+	small := Shrink(r)
+	if !small.Failed() || small.Steps > r.Steps || small.Options.Without == 0 {
+		t.Errorf("shrunk %d steps with %s to %d with %s: %q", r.Steps, r.On, small.Steps, small.On, small.Problems)
+	}
+	if again := Run(small.Seed, small.Options); again.Digest != small.Digest || !again.Failed() {
+		t.Errorf("again: digest %x, then %x; %q", small.Digest, again.Digest, again.Problems)
+	}
+	t.Log(Command(small), small.Problems)
+}

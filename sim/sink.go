@@ -1,0 +1,414 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+// A sink is ClickHouse as weir uses it: tables whose rows join by key. What
+// reaches it is bytes, as over the wire: a change to a Table after it was
+// sent must not change what lands.
+type sink struct {
+	s    *schedule
+	down bool
+	up   int // step at which it is back
+
+	rows   []storedRow
+	index  map[string]int // by window and group
+	states states
+	slots  map[window.Slot]uint64 // sum over rows
+
+	places map[placeKey]place
+	dead   map[deadKey]window.DeadLetter
+	ledger map[lane][]window.Line // by first offset
+
+	tokens map[uint64]bool // only a planted mistake needs them
+}
+
+type storedRow struct {
+	key   string
+	hits  []hit
+	state uint32 // number in states
+}
+
+type hit struct {
+	slot  window.Slot
+	count uint64
+}
+
+// states are the sketch columns of some rows, one pool a measure. They hold
+// what the sink has, and what the reference wants.
+type states struct {
+	spec   *window.Spec
+	hll    []*hll.Pool
+	bitmap []*bitmap.Pool
+	bloom  []*bloom.Pool
+	n      int
+}
+
+type placeKey struct {
+	measure int
+	window  event.Time
+	member  string
+}
+
+type place struct {
+	stamp geo.Stamp
+	score uint64
+}
+
+type deadKey struct {
+	epoch     uint8
+	partition int32
+	offset    int64
+}
+
+type lane struct {
+	epoch     uint8
+	partition int32
+}
+
+func newSink(s *schedule) *sink {
+	return &sink{
+		s: s, index: map[string]int{}, states: newStates(s.spec), slots: map[window.Slot]uint64{},
+		places: map[placeKey]place{}, dead: map[deadKey]window.DeadLetter{}, ledger: map[lane][]window.Line{},
+	}
+}
+
+func newStates(spec *window.Spec) states {
+	n := len(spec.Measures)
+	st := states{spec: spec, hll: make([]*hll.Pool, n), bitmap: make([]*bitmap.Pool, n), bloom: make([]*bloom.Pool, n)}
+	for i, m := range spec.Measures {
+		switch m.Kind {
+		case window.HLL:
+			st.hll[i] = new(hll.Pool)
+		case window.Bitmap:
+			st.bitmap[i] = new(bitmap.Pool)
+		case window.Bloom:
+			st.bloom[i] = bloom.NewPool(m.Capacity, m.Error)
+		}
+	}
+	return st
+}
+
+// add makes the states of one more row.
+func (st *states) add() uint32 {
+	st.n++
+	for i := range st.spec.Measures {
+		switch {
+		case st.hll[i] != nil:
+			st.hll[i].Grow(st.n)
+		case st.bitmap[i] != nil:
+			st.bitmap[i].Grow(st.n)
+		case st.bloom[i] != nil:
+			st.bloom[i].Grow(st.n)
+		}
+	}
+	return uint32(st.n) - 1
+}
+
+// join merges a state into the one of measure m of row i.
+func (st *states) join(i uint32, m int, state []byte) error {
+	switch {
+	case st.hll[m] != nil:
+		_, err := st.hll[m].MergeClickHouse(i, state)
+		return err
+	case st.bitmap[m] != nil:
+		return st.bitmap[m].MergeClickHouse(i, state)
+	default:
+		return st.bloom[m].MergeClickHouse(i, state)
+	}
+}
+
+// bytes appends the state of measure m of row i.
+func (st *states) bytes(dst []byte, i uint32, m int) []byte {
+	switch {
+	case st.hll[m] != nil:
+		return st.hll[m].AppendClickHouse(dst, i)
+	case st.bitmap[m] != nil:
+		return st.bitmap[m].AppendClickHouse(dst, i)
+	default:
+		return st.bloom[m].AppendClickHouse(dst, i)
+	}
+}
+
+// An insert is one request: rows of one table.
+type insert struct {
+	run          *run // who waits for the answer; nil: nobody any more
+	land, answer int  // steps
+	err          error
+	keep         float64 // share of the rows that is applied
+	token        uint64
+
+	rows     []sentRow
+	measures []int // the spec's, by state of a row
+	data     []byte
+	hits     []hit
+	places   []sentPlace
+	dead     []window.DeadLetter
+	lines    []window.Line
+}
+
+// sentRow is a row in an insert: its key and states are spans of data.
+type sentRow struct {
+	key    []byte
+	hits   []hit
+	states [][]byte
+}
+
+type sentPlace struct {
+	key   placeKey
+	place place
+}
+
+// A write is the sequence of inserts that makes changes durable: rows,
+// positions, dead letters, ledger, each sent when the one before is answered.
+type write struct {
+	stages []*insert
+	at     int
+}
+
+// next sends the next insert, or reports that there is none.
+func (w *write) next(s *schedule, r *run) (done bool) {
+	if w.at == len(w.stages) {
+		return true
+	}
+	w.at++
+	i := w.stages[w.at-1]
+	i.run = r
+	s.network.send(i)
+	s.totals.Inserts++
+	return false
+}
+
+// encode writes changes down as the inserts of a write.
+func (s *schedule) encode(r *run, c *window.Changes) *write {
+	w := &write{}
+	spec := r.m.spec
+	if c.Table.Len() > 0 {
+		w.stages = append(w.stages, s.encodeRows(r, spec, c))
+	}
+	for m := range spec.Measures {
+		if places := c.Table.Places(m); places != nil && places.Len() > 0 {
+			i := &insert{}
+			places.Each(func(at int64, member []byte, st geo.Stamp, score uint64) bool {
+				i.places = append(i.places, sentPlace{placeKey{m, event.Time(at), string(member)}, place{st, score}})
+				return true
+			})
+			w.stages = append(w.stages, i)
+		}
+	}
+	if len(c.Dead) > 0 {
+		w.stages = append(w.stages, &insert{dead: slices.Clone(c.Dead)})
+	}
+	if len(c.Lines) > 0 {
+		w.stages = append(w.stages, &insert{lines: slices.Clone(c.Lines)})
+	}
+	if s.mistake == LedgerFirst {
+		slices.Reverse(w.stages)
+	}
+	return w
+}
+
+func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *insert {
+	i := &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
+	for m := range spec.Measures {
+		if spec.Measures[m].Kind != window.Geo {
+			i.measures = append(i.measures, m)
+		}
+	}
+	var group [2][]byte
+	states := make([][]byte, 0, c.Table.Len()*len(i.measures))
+	// Slices of data that has since moved keep what they point to.
+	i.data = make([]byte, 0, 64*c.Table.Len())
+	for row := range c.Table.Rows {
+		from := len(i.data)
+		i.data = appendKey(i.data, row.Window(), row.Group(group[:0])...)
+		sent := sentRow{key: i.data[from:len(i.data):len(i.data)]}
+		at := len(i.hits)
+		for slot, n := range row.Hits {
+			i.hits = append(i.hits, s.mistake.hit(r, sent.key, hit{slot, n}))
+		}
+		sent.hits = i.hits[at:len(i.hits):len(i.hits)]
+		at = len(states)
+		for _, m := range i.measures {
+			from := len(i.data)
+			i.data = row.AppendState(i.data, m)
+			states = append(states, i.data[from:len(i.data):len(i.data)])
+		}
+		sent.states = states[at:len(states):len(states)]
+		i.rows = append(i.rows, sent)
+	}
+	s.totals.Rows += len(i.rows)
+	return i
+}
+
+// appendKey appends a row's key: its window and the texts of its group.
+func appendKey(dst []byte, at event.Time, group ...[]byte) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(at))
+	for _, text := range group {
+		dst = append(dst, text...)
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// apply joins an insert into the tables. Of a partial one some rows are
+// missing, any of them: ClickHouse takes a block apart by the table's
+// partitions. Not so the ledger, which has none: of lines sent in several
+// blocks the first ones land.
+func (k *sink) apply(i *insert) {
+	s := k.s
+	missing := func() bool { return i.keep < 1 && s.faults.Float64() >= i.keep }
+	if s.mistake == Tokens && len(i.rows) > 0 {
+		if k.tokens[i.token] {
+			return
+		}
+		if k.tokens == nil {
+			k.tokens = map[uint64]bool{}
+		}
+		k.tokens[i.token] = true
+	}
+	for n := range i.rows {
+		if !missing() {
+			k.join(&i.rows[n], i.measures)
+		}
+	}
+	for _, p := range i.places {
+		if old, ok := k.places[p.key]; !missing() && (!ok || old.stamp.Compare(p.place.stamp) < 0) {
+			k.places[p.key] = p.place
+		}
+	}
+	for _, d := range i.dead {
+		if missing() {
+			continue
+		}
+		key := deadKey{d.Epoch, d.Partition, d.Offset}
+		if old, ok := k.dead[key]; ok && (old.Fate != d.Fate || old.Reason != d.Reason || old.Time != d.Time || string(old.Payload) != string(d.Payload)) {
+			s.fail("dead letter %v was %s (%s), now is %s (%s)", key, old.Fate, old.Reason, d.Fate, d.Reason)
+		}
+		k.dead[key] = d
+	}
+	for n := range i.lines[:int(float64(len(i.lines))*i.keep)] {
+		k.enter(&i.lines[n])
+	}
+	s.note(uint64(len(i.rows))<<48 | uint64(len(i.dead))<<24 | uint64(len(i.lines)))
+}
+
+func (k *sink) join(row *sentRow, measures []int) {
+	s := k.s
+	n, ok := k.index[string(row.key)]
+	if !ok {
+		n = len(k.rows)
+		k.rows = append(k.rows, storedRow{key: string(row.key), state: k.states.add()})
+		k.index[k.rows[n].key] = n
+	}
+	stored := &k.rows[n]
+	for _, h := range row.hits {
+		k.slots[h.slot] += stored.join(h, s.mistake)
+	}
+	if s.mistake == LastWins {
+		stored.state = k.states.add()
+	}
+	for at, m := range measures {
+		if err := k.states.join(stored.state, m, row.states[at]); err != nil {
+			s.fail("state of measure %s: %v", s.spec.Measures[m].Name, err)
+		}
+	}
+}
+
+// join takes a count in and returns by how much it changed.
+func (r *storedRow) join(h hit, m Mistake) uint64 {
+	for n := len(r.hits) - 1; n >= 0; n-- {
+		if old := &r.hits[n]; old.slot == h.slot {
+			before := old.count
+			switch m {
+			case Increments, Tokens:
+				old.count += h.count
+			case LastWins:
+				old.count = h.count
+			default:
+				old.count = max(old.count, h.count)
+			}
+			return old.count - before
+		}
+	}
+	r.hits = append(r.hits, h)
+	return h.count
+}
+
+// enter joins a ledger line. What it speaks of must be there already.
+func (k *sink) enter(l *window.Line) {
+	key := lane{l.Epoch, l.Partition}
+	lines := k.ledger[key]
+	n, found := slices.BinarySearchFunc(lines, l, func(a window.Line, b *window.Line) int {
+		return cmp.Or(cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.First, b.First))
+	})
+	if !found {
+		k.ledger[key] = slices.Insert(lines, n, *l)
+	} else {
+		old := &lines[n]
+		old.Next = max(old.Next, l.Next)
+		old.Watermark = max(old.Watermark, l.Watermark)
+		if slices.Compare(old.TopicID[:], l.TopicID[:]) < 0 {
+			old.TopicID = l.TopicID
+		}
+		for f := range old.Fates {
+			old.Fates[f] = max(old.Fates[f], l.Fates[f])
+		}
+	}
+	if have := k.slots[l.Slot()]; have < l.Fates[window.Counted] && !k.s.strained(l.Slot()) {
+		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Fates[window.Counted], l.Partition, l.Chunk, have)
+	}
+}
+
+// known is what the ledger says of a partition: of its latest epoch.
+func (k *sink) known(partition int32) *window.Known {
+	for epoch := k.s.epochs; epoch >= 0; epoch-- {
+		lines := k.ledger[lane{uint8(epoch), partition}]
+		if len(lines) == 0 {
+			continue
+		}
+		known := &window.Known{Epoch: uint8(epoch)}
+		for n := range lines {
+			known.Next = max(known.Next, lines[n].Next)
+			if slices.Compare(known.TopicID[:], lines[n].TopicID[:]) < 0 {
+				known.TopicID = lines[n].TopicID
+			}
+		}
+		return known
+	}
+	return nil
+}
+
+// reach is how far a partition's ledger goes without a hole, and where it
+// begins; 0, 0 if there is none. A hole in doubt is none: a partition was read,
+// what was read was under way, and retention passed before any of it landed.
+// Then nobody knew that anything was owed.
+func (k *sink) reach(key lane) (first, next int64) {
+	for n, l := range k.ledger[key] {
+		switch {
+		case n == 0:
+			first, next = l.First, l.Next
+		case l.First <= next || k.s.strained(window.MakeSlot(key.epoch, key.partition, next/k.s.spec.Chunk)):
+			next = max(next, l.Next)
+		default:
+			return first, next
+		}
+	}
+	return first, next
+}
+
+// durable reports whether everything before an offset is in the tables.
+func (k *sink) durable(epoch uint8, partition int32, offset int64) bool {
+	_, next := k.reach(lane{epoch, partition})
+	return next >= offset
+}
