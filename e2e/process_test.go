@@ -64,7 +64,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 		if t.Failed() {
-			t.Logf("%s, exit code %d, said at last:\n%s\n%s", p.name, p.code, p.out.tail(15), p.log.tail(25))
+			t.Logf("%s, exit code %d, said at last:\n%s\n%s", p.name, p.code, p.out.tail(6), p.log.tail(25))
 		}
 	})
 	return p

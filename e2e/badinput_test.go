@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A record somebody sent, and what must become of it.
+type sent struct {
+	name   string
+	value  string // {NOW} is the record's time
+	fate   string // counted, or the fate of the dead letter
+	reason string // pattern
+	group  string // what it counts under
+}
+
+var badClicks = []sent{
+	{"cut off", `{"ts":{NOW},"user_id":1,"page":"/x`, "malformed", "ends in the middle", ""},
+	{"no JSON", "hello", "malformed", "JSON", ""},
+	{"a comma too many", `{"ts":{NOW},"user_id":1,"page":"/x",}`, "malformed", "JSON", ""},
+	{"two values", `{"ts":{NOW},"user_id":1,"page":"/x"}{}`, "malformed", "bytes after the document", ""},
+	{"an array", `[{"ts":{NOW},"user_id":1,"page":"/x"}]`, "malformed", "object", ""},
+	{"the word null", "null", "malformed", "object", ""},
+	{"NaN", `{"ts":NaN,"user_id":1,"page":"/x"}`, "malformed", "JSON", ""},
+	{"Infinity in a field nobody reads", `{"ts":{NOW},"user_id":1,"page":"/x","score":Infinity}`, "malformed", "JSON", ""},
+	{"invalid UTF-8", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/\xff\"}", "malformed", "JSON|UTF-8", ""},
+	{"invalid UTF-8 in a field nobody reads", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/x\",\"t\xe9\":1}", "malformed", "JSON|UTF-8", ""},
+	{"half a surrogate", `{"ts":{NOW},"user_id":1,"page":"\ud800"}`, "malformed", "invalid escape", ""},
+	{"a line break in a text", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/\n\"}", "malformed", "control character", ""},
+	{"the same key twice", `{"ts":{NOW},"ts":1,"user_id":1,"page":"/x"}`, "malformed", "JSON|twice|duplicate", ""},
+	{"nested beyond reason", `{"ts":{NOW},"user_id":1,"page":"/x","d":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "malformed", "JSON|nested|deep", ""},
+	{"empty", "", "malformed", ".", ""},
+	{"a megabyte of nothing", strings.Repeat("x", 1_000_000), "malformed", "JSON", ""},
+
+	{"no time", `{"user_id":1,"page":"/x"}`, "malformed", "^field ts is missing$", ""},
+	{"null for a time", `{"ts":null,"user_id":1,"page":"/x"}`, "malformed", "^field ts is missing$", ""},
+	{"a time in words", `{"ts":"yesterday","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"digits as text for a time", `{"ts":"{NOW}","user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"a time before 1970", `{"ts":-1,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"a time beyond ClickHouse", `{"ts":4294967296000,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"a huge time", `{"ts":1e400,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"a time of 300 digits", `{"ts":` + strings.Repeat("9", 300) + `,"user_id":1,"page":"/x"}`, "malformed", "^field ts is not a time", ""},
+	{"no page", `{"ts":{NOW},"user_id":1}`, "malformed", "^field page is missing$", ""},
+	{"an object for a page", `{"ts":{NOW},"user_id":1,"page":{}}`, "malformed", "^field page is not text, number or bool$", ""},
+	{"a page of a megabyte", `{"ts":{NOW},"user_id":1,"page":"` + strings.Repeat("x", 1_000_000) + `"}`, "malformed", "^field page is longer", ""},
+	{"no user", `{"ts":{NOW},"page":"/x"}`, "malformed", "^field user_id is missing$", ""},
+	{"a list of users", `{"ts":{NOW},"user_id":[1],"page":"/x"}`, "malformed", "^field user_id is neither text nor number$", ""},
+	{"a user below zero", `{"ts":{NOW},"user_id":-1,"page":"/x"}`, "malformed", "^field user_id is not an unsigned integer below", ""},
+	{"half a user", `{"ts":{NOW},"user_id":1.5,"page":"/x"}`, "malformed", "^field user_id is not an unsigned integer below", ""},
+	{"a user above 2^32", `{"ts":{NOW},"user_id":4294967296,"page":"/x"}`, "malformed", "^field user_id is not an unsigned integer below", ""},
+	{"a huge user", `{"ts":{NOW},"user_id":1e99,"page":"/x"}`, "malformed", "^field user_id is not an unsigned integer below", ""},
+
+	{"from 1970", `{"ts":86400000,"user_id":1,"page":"/x"}`, "late", "older", ""},
+	{"from 2099", `{"ts":4070908800000,"user_id":1,"page":"/x"}`, "future", "newer", ""},
+
+	{"a number for a page", `{"ts":{NOW},"user_id":1,"page":17}`, "counted", "", "17"},
+	{"a bool for a page", `{"ts":{NOW},"user_id":1,"page":true}`, "counted", "", "true"},
+	{"an empty page", `{"ts":{NOW},"user_id":1,"page":""}`, "counted", "", ""},
+	{"escapes", `{"ts":{NOW},"user_id":1,"p\u0061ge":"\u002f\ud83d\ude00"}`, "counted", "", "/😀"},
+	{"the largest user", `{"ts":{NOW},"user_id":4294967295,"page":"/max"}`, "counted", "", "/max"},
+	{"a megabyte beside it", `{"filler":"` + strings.Repeat("x", 1_000_000) + `","ts":{NOW},"user_id":1,"page":"/big"}`, "counted", "", "/big"},
+}
+
+var badLocations = []sent{
+	{"north of Redis' map", `{"ts":{NOW},"user_id":1,"lon":13.4,"lat":85.06}`, "malformed", "^field lat or lon is out of range", ""},
+	{"off the earth", `{"ts":{NOW},"user_id":1,"lon":180.5,"lat":52}`, "malformed", "^field lat or lon is out of range", ""},
+	{"a huge longitude", `{"ts":{NOW},"user_id":1,"lon":1e400,"lat":52}`, "malformed", "^field lon is not a number|^field lat or lon is out of range", ""},
+	{"a longitude in words", `{"ts":{NOW},"user_id":1,"lon":"13.4 E","lat":52}`, "malformed", "^field lon is not a number", ""},
+	{"no latitude", `{"ts":{NOW},"user_id":1,"lon":13.4}`, "malformed", "^field lat is missing", ""},
+	{"nobody", `{"ts":{NOW},"lon":13.4,"lat":52}`, "malformed", "^field user_id is missing", ""},
+	{"the south pole of the map", `{"ts":{NOW},"user_id":2,"lon":-180,"lat":-85.05}`, "counted", "", "00"},
+}
+
+const (
+	good       = 1500     // good records around the others
+	maxPayload = 16 << 10 // what a dead letter keeps of its record
+)
+
+// Everything that producers have been seen to send: each record has its fate,
+// each that is lost to the counts its dead letter with a reason, and the good
+// ones around them are counted as if nothing had been. A null value is an
+// empty one.
+func TestBadInput(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+	s.create("clicks", 1)
+	s.create("locations", 1)
+	p := s.weir("run")
+
+	clicks := s.mixed("clicks", `{"ts":{NOW},"user_id":7,"page":"/good"}`, badClicks)
+	locations := s.mixed("locations", `{"ts":{NOW},"user_id":7,"lon":13.4,"lat":52.5}`, badLocations)
+	s.caughtUp("clicks", 30*time.Second)
+	s.caughtUp("locations", 30*time.Second)
+	s.judged("clicks", "page", clicks, badClicks)
+	s.judged("locations", "substring(cell, 1, 2)", locations, badLocations)
+	for sql, want := range map[string]int64{
+		"SELECT sum(hits) FROM clicks_1m WHERE page = '/good'":                      good,
+		"SELECT count() FROM clicks_1m WHERE page IN ('/x', '__other__')":           0,
+		"SELECT sum(hits) FROM locations_1m WHERE cell = 'u33d8'":                   good,
+		"SELECT count() FROM weir_dead_letters WHERE length(payload) > 16384":       0,
+		"SELECT max(users) FROM clicks_1m WHERE page = '/good'":                     1,
+		"SELECT toUInt64(max(active)) FROM clicks_1m WHERE page IN ('/good', '17')": 1,
+	} {
+		if n := s.number("%s", sql); n != want {
+			t.Errorf("%s: %d, want %d", sql, n, want)
+		}
+	}
+
+	// More than 1 % were malformed: told in the log, the status and a metric.
+	p.says(`"level":"WARN".*malformed.*"job":"clicks"`, 5*time.Second)
+	if st := p.status()["clicks"]; !strings.Contains(st.Malformed, "1 %") {
+		t.Errorf("the status says %q of malformed records", st.Malformed)
+	}
+	_, metrics, err := p.get("/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := 0
+	for _, c := range badClicks {
+		if c.fate == "malformed" {
+			bad++
+		}
+	}
+	for _, line := range []string{
+		`weir_malformed_alarm{job="clicks",topic="` + s.topic("clicks") + `"} 1`,
+		`weir_malformed_alarm{job="locations",topic="` + s.topic("locations") + `"} 0`,
+		fmt.Sprintf(`weir_dead_letters_total{job="clicks",reason="malformed",topic="%s"} %d`, s.topic("clicks"), bad+1),
+		`weir_dead_letters_total{job="clicks",reason="late",topic="` + s.topic("clicks") + `"} 1`,
+		`weir_dead_letters_total{job="clicks",reason="future",topic="` + s.topic("clicks") + `"} 1`,
+	} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("no metric %s, but\n%s", line, strings.Join(regexp.MustCompile(`(?m)^weir_(malformed|dead).*$`).FindAllString(metrics, -1), "\n"))
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 10*time.Second)
+	s.adds("clicks")
+	s.adds("locations")
+}
+
+// mixed produces good records, with the others at random places among them.
+// It returns the records of these, and behind them that of a null value.
+func (s *stage) mixed(kind, ok string, others []sent) []*kgo.Record {
+	s.t.Helper()
+	now := time.Now()
+	record := func(value string) *kgo.Record {
+		value = strings.ReplaceAll(value, "{NOW}", fmt.Sprint(now.UnixMilli()))
+		return &kgo.Record{Topic: s.topic(kind), Partition: 0, Timestamp: now, Value: []byte(value)}
+	}
+	var records []*kgo.Record
+	for range good {
+		records = append(records, record(ok))
+	}
+	var odd []*kgo.Record
+	for _, c := range others {
+		odd = append(odd, record(c.value))
+	}
+	odd = append(odd, record("")) // a null value: a tombstone
+	odd[len(odd)-1].Value = nil
+	records = append(records, odd...)
+	rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	if err := s.client.ProduceSync(s.soon(), records...).FirstErr(); err != nil {
+		s.t.Fatal(err)
+	}
+	return odd
+}
+
+// judged compares dead letters and counts with what was to become of each.
+func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
+	s.t.Helper()
+	type letter struct{ fate, reason, payload string }
+	dead := make(map[int64]letter)
+	for _, row := range s.sql(`SELECT offset, fate, reason, hex(payload) FROM weir_dead_letters FINAL WHERE job = '%s'`, job) {
+		dead[integer(s.t, row[0])] = letter{row[1], row[2], row[3]}
+	}
+	for i, c := range append(others, sent{"a null value", "", "malformed", ".", ""}) {
+		d, buried := dead[odd[i].Offset]
+		delete(dead, odd[i].Offset)
+		switch {
+		case c.fate == "counted" && buried:
+			s.t.Errorf("%s: %s: a dead letter: %s: %s", job, c.name, d.fate, d.reason)
+		case c.fate == "counted":
+			if n := s.number("SELECT sum(hits) FROM %s_1m WHERE %s = '%s'", job, group, c.group); n != 1 {
+				s.t.Errorf("%s: %s: counted %d times under %q", job, c.name, n, c.group)
+			}
+		case !buried:
+			s.t.Errorf("%s: %s: no dead letter, want %s", job, c.name, c.fate)
+		case d.fate != c.fate || !regexp.MustCompile(c.reason).MatchString(d.reason):
+			s.t.Errorf("%s: %s: %s: %q, want %s: %q", job, c.name, d.fate, d.reason, c.fate, c.reason)
+		case d.payload != fmt.Sprintf("%X", odd[i].Value[:min(len(odd[i].Value), maxPayload)]):
+			s.t.Errorf("%s: %s: another payload, of %d bytes", job, c.name, len(d.payload)/2)
+		}
+	}
+	for offset, d := range dead {
+		s.t.Errorf("%s: offset %d: a dead letter of a good record: %v", job, offset, d)
+	}
+}
