@@ -159,7 +159,10 @@ func stopped(ctx context.Context, err error) error {
 func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (done bool, err error) {
 	defer gen.Release()
 	r, err := j.newRun(ctx, gen, ends, rollups)
-	if err != nil {
+	switch {
+	case errors.Is(err, errEnded):
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return r.loop(ctx)
@@ -215,8 +218,12 @@ func fatal(err error) bool {
 	return errors.As(err, &f) && f.Fatal()
 }
 
+// errEnded: the generation ended before its run could begin.
+var errEnded = errors.New("the generation ended")
+
 // retry calls f until it succeeds, fails for good, or there is no point any
-// more. A nil done never closes.
+// more: then the error is ctx's, or errEnded once done is closed. A nil done
+// never closes.
 func retry[T any](ctx context.Context, done <-chan struct{}, log *slog.Logger, what string, f func() (T, error)) (T, error) {
 	wait := backoff{}
 	for {
@@ -230,7 +237,7 @@ func retry[T any](ctx context.Context, done <-chan struct{}, log *slog.Logger, w
 		case <-ctx.Done():
 			return v, ctx.Err()
 		case <-done:
-			return v, nil
+			return v, errEnded
 		case <-time.After(d):
 		}
 	}

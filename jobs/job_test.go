@@ -315,6 +315,31 @@ func TestStaleEnd(t *testing.T) {
 	}
 }
 
+// deafSink does not tell its ledger.
+type deafSink struct{ *joinSink }
+
+func (deafSink) Known(context.Context) (map[int32]window.Known, error) {
+	return nil, errors.New("down")
+}
+
+// TestEndedBeforeKnown: a generation that ends while the ledger cannot be
+// read has nothing to go by. It must not plan as if the ledger were empty: it
+// would count a topic that was made again under the old one's epoch.
+func TestEndedBeforeKnown(t *testing.T) {
+	j, err := New(Config{Spec: spec(), Sink: deafSink{newSink(spec())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gen := &fakeGeneration{s: &fakeSource{log: newLog(1, 10)}, done: make(chan struct{})}
+	close(gen.done)
+	if plans, err := j.plans(t.Context(), gen); !errors.Is(err, errEnded) {
+		t.Fatalf("plans %v, %v; want errEnded", plans, err)
+	}
+	if done, err := j.generation(t.Context(), gen, nil, nil); done || err != nil {
+		t.Fatalf("the generation came to %v, %v; want another one", done, err)
+	}
+}
+
 // TestStopDrains: asked to stop in the middle, a job leaves nothing unflushed
 // behind, and the next one goes on where it was.
 func TestStopDrains(t *testing.T) {
