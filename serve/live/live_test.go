@@ -1,0 +1,232 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/jobs"
+	"weir/sinks/sinktest"
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+// tableSink is a sink that is a table; tableJob a job whose memory is one.
+type tableSink struct{ t *window.Table }
+
+func (s tableSink) part(r *window.Range) *window.Table {
+	p := window.NewTable(s.t.Spec())
+	s.t.Copy(p, r)
+	p.Seal()
+	return p
+}
+
+func (s tableSink) Total(_ context.Context, r *window.Range) (total uint64, _ error) {
+	for row := range s.part(r).Rows {
+		for _, n := range row.Hits {
+			total += n
+		}
+	}
+	return total, nil
+}
+
+func (s tableSink) Counts(_ context.Context, r *window.Range, into *window.Table) error {
+	for row := range s.part(r).Rows {
+		hits := map[uint64]uint64{}
+		for slot, n := range row.Hits {
+			hits[uint64(slot)] = n
+		}
+		if err := into.Load(row.Window(), row.Group(nil), hits, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s tableSink) State(_ context.Context, r *window.Range, m int) (state []byte, err error) {
+	one := window.NewTable(&window.Spec{Measures: s.t.Spec().Measures})
+	for row := range s.part(r).Rows {
+		states := make([][]byte, len(s.t.Spec().Measures))
+		states[m] = row.AppendState(nil, m)
+		if err := one.Load(0, nil, nil, states); err != nil {
+			return nil, err
+		}
+	}
+	one.Seal()
+	for row := range one.Rows {
+		state = row.AppendState(nil, m)
+	}
+	return state, nil
+}
+
+func (s tableSink) Places(_ context.Context, r *window.Range, m int, into *window.Table) error {
+	s.part(r).Places(m).All(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+		into.LoadPlace(m, event.Time(w), member, st, score)
+		return true
+	})
+	return nil
+}
+
+func (s tableSink) Windows(_ context.Context, r *window.Range, limit int, yield func(event.Time, []string) bool) error {
+	for row := range s.part(r).Rows {
+		var g []string
+		for _, b := range row.Group(nil) {
+			g = append(g, string(b))
+		}
+		if limit--; limit < 0 || !yield(row.Window(), g) {
+			break
+		}
+	}
+	return nil
+}
+
+type tableJob struct{ tableSink }
+
+func (j tableJob) Spec() *window.Spec  { return j.t.Spec() }
+func (j tableJob) Status() jobs.Status { return jobs.Status{State: "running"} }
+func (j tableJob) Live(_ context.Context, r *window.Range) (*window.Table, error) {
+	return j.part(r), nil
+}
+
+// TestLookup: however what was counted is spread over memory and sink, some
+// of it in both, the answer is that of the whole.
+func TestLookup(t *testing.T) {
+	for seed := range uint64(12) {
+		spec := sinktest.Spec()
+		log := sinktest.NewLog(seed)
+		whole, err := log.Whole(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces, err := log.Pieces(spec, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem, stored := window.NewTable(spec), window.NewTable(spec)
+		all := &window.Range{From: math.MinInt64, Until: math.MaxInt64, Group: [][]byte{nil, nil}}
+		for i, p := range pieces {
+			if i%3 != 0 {
+				p.Table.Copy(stored, all)
+			}
+			if i%3 != 1 {
+				p.Table.Copy(mem, all)
+			}
+		}
+		mem.Seal()
+		stored.Seal()
+		w := New(func() time.Time { return time.UnixMilli(1_763_600_100_000) })
+		w.Add(tableJob{tableSink{mem}}, tableSink{stored})
+
+		first, last := event.Time(math.MaxInt64), event.Time(0)
+		for row := range whole.Table.Rows {
+			first, last = min(first, row.Window()), max(last, row.Window())
+		}
+		for _, q := range []Query{
+			{From: first, Until: last + 1},
+			{From: first, Until: first + 1},
+			{From: first + 60_000, Until: last, Group: [][]byte{[]byte("/p/1")}},
+			{From: first, Until: last + 1, Group: [][]byte{nil, []byte("DE")}},
+		} {
+			q.Job = spec.Job
+			r := &window.Range{From: q.From, Until: q.Until, Group: append(append([][]byte{}, q.Group...), nil, nil)[:2]}
+			ref := tableSink{whole.Table}
+			get := func(measure string) Value {
+				t.Helper()
+				q.Measure = measure
+				v, found, err := w.Lookup(t.Context(), q)
+				if err != nil || !found {
+					t.Fatalf("seed %d: %+v: found %t, %v", seed, q, found, err)
+				}
+				return v
+			}
+			if want, _ := ref.Total(t.Context(), r); get(Hits).Hits != want {
+				t.Errorf("seed %d: %+v: %d hits, want %d", seed, q, get(Hits).Hits, want)
+			}
+			for m, measure := range spec.Measures {
+				if measure.Kind == window.Geo {
+					continue
+				}
+				want, err := ref.State(t.Context(), r, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []byte
+				switch v := get(measure.Name); measure.Kind {
+				case window.HLL:
+					var ref hll.Sketch
+					if _, err := ref.MergeClickHouse(want); err != nil {
+						t.Fatal(err)
+					}
+					got, want = v.HLL.AppendClickHouse(nil), ref.AppendClickHouse(nil)
+				case window.Bitmap:
+					ref, err := bitmap.FromClickHouse(want)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, want = v.Bitmap.AppendClickHouse(nil), ref.AppendClickHouse(nil)
+				default:
+					ref := bloom.New(measure.Capacity, measure.Error)
+					if err := ref.MergeClickHouse(want); err != nil {
+						t.Fatal(err)
+					}
+					for id := range 2000 {
+						h := bloom.Hash([]byte{'p', byte('0' + id%3), 'e', byte('0' + id/100%10), byte('0' + id/10%10), byte('0' + id%10)})
+						if v.Bloom.Has(h) != ref.Has(h) {
+							t.Fatalf("seed %d: %+v: membership differs", seed, q)
+						}
+					}
+					want = nil // a filter has no bytes of its own to compare
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("seed %d: %+v: measure %s differs from the whole's", seed, q, measure.Name)
+				}
+			}
+			if len(q.Group) == 0 {
+				var want geo.Last
+				ref.part(r).Places(3).All(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
+					want.Put(0, member, st, score)
+					return true
+				})
+				set := get("places").Geo
+				if set.Len() != want.Len() {
+					t.Errorf("seed %d: %d places, want %d", seed, set.Len(), want.Len())
+				}
+				want.All(func(_ int64, member []byte, _ geo.Stamp, score uint64) bool {
+					if got, ok := set.Score(member); !ok || got != float64(score) {
+						t.Errorf("seed %d: %s is at %v, want %v", seed, member, got, float64(score))
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
+func TestLookupOfNothing(t *testing.T) {
+	spec := sinktest.Spec()
+	empty := window.NewTable(spec)
+	empty.Seal()
+	w := New(time.Now)
+	w.Add(tableJob{tableSink{empty}}, tableSink{empty})
+	for _, q := range []Query{
+		{Job: "nobody", Measure: "users"}, {Job: spec.Job, Measure: "nothing"},
+		{Job: spec.Job, Measure: Hits, Until: 100}, {Job: spec.Job, Measure: "users", Until: 100}, {Job: spec.Job, Measure: "places", Until: 100},
+	} {
+		if _, found, err := w.Lookup(t.Context(), q); found || err != nil {
+			t.Errorf("%+v: found %t, %v", q, found, err)
+		}
+	}
+	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)}); err == nil || !strings.Contains(err.Error(), "2 group columns") {
+		t.Errorf("three groups of two columns: %v", err)
+	}
+	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: "places", Group: [][]byte{[]byte("x")}}); err == nil {
+		t.Error("places of one group: no error")
+	}
+}
