@@ -1,0 +1,360 @@
+package redis
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// redisVersion is the Redis that replies are those of.
+const redisVersion = "7.2.0"
+
+var adminCommands = []command{
+	{name: "command", arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: commandCommand},
+	{name: "config", arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: configCommand},
+	{name: "info", arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: info},
+	{name: "memory", arity: -2, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: memoryCommand},
+	{name: "object", arity: -2, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: objectCommand},
+	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: debug},
+	{name: "function", arity: -2, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: functionCommand},
+	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: func(c *client) {
+		c.w.Array(2)
+		c.w.BulkString(strconv.FormatInt(c.nano/1e9, 10))
+		c.w.BulkString(strconv.FormatInt(c.nano%1e9/1e3, 10))
+	}},
+}
+
+func commandCommand(c *client) {
+	n := len(c.args)
+	switch {
+	case n == 1 || is(c.args[1], "INFO"):
+		names := commandNames()
+		if n > 2 {
+			names = nil
+			for _, a := range c.args[2:] {
+				names = append(names, strings.ToLower(string(a)))
+			}
+		}
+		c.w.Array(len(names))
+		for _, name := range names {
+			c.commandInfo(table[name])
+		}
+	case is(c.args[1], "COUNT") && n == 2:
+		c.w.Int(int64(len(table)))
+	case is(c.args[1], "LIST") && n == 2:
+		c.strings(commandNames())
+	case is(c.args[1], "DOCS"):
+		var list []*command
+		if n == 2 {
+			for _, name := range commandNames() {
+				list = append(list, table[name])
+			}
+		}
+		for _, a := range c.args[2:] {
+			if cmd := lookup(a); cmd != nil {
+				list = append(list, cmd)
+			}
+		}
+		c.w.Map(len(list))
+		for _, cmd := range list {
+			c.w.BulkString(cmd.name)
+			c.w.Map(3)
+			c.w.BulkString("summary")
+			c.w.BulkString(cmd.about)
+			c.w.BulkString("since")
+			c.w.BulkString(cmd.since)
+			c.w.BulkString("group")
+			c.w.BulkString(cmd.family)
+		}
+	default:
+		c.badSubcommand()
+	}
+}
+
+func (c *client) commandInfo(cmd *command) {
+	if cmd == nil {
+		c.w.NullArray()
+		return
+	}
+	var names []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"write", cmd.flags&flagWrite != 0},
+		{"readonly", cmd.flags&flagWrite == 0 && cmd.keys.first > 0},
+		{"denyoom", cmd.flags&flagGrow != 0},
+		{"no_auth", cmd.flags&flagNoAuth != 0},
+	} {
+		if f.set {
+			names = append(names, f.name)
+		}
+	}
+	c.w.Array(10)
+	c.w.BulkString(cmd.name)
+	c.w.Int(int64(cmd.arity))
+	c.w.Set(len(names))
+	for _, name := range names {
+		c.w.Status(name)
+	}
+	c.w.Int(int64(cmd.keys.first))
+	c.w.Int(int64(cmd.keys.last))
+	c.w.Int(int64(cmd.keys.step))
+	c.w.Set(0) // ACL categories
+	c.w.Array(0)
+	c.w.Array(0)
+	c.w.Array(0)
+}
+
+// A parameter is one of CONFIG.
+type parameter struct {
+	name string
+	get  func(*Server) string
+	set  func(*Server, int64) // nil: fixed
+}
+
+func fixed(text string) func(*Server) string { return func(*Server) string { return text } }
+
+var parameters = []parameter{
+	{"appendonly", fixed("no"), nil},
+	{"databases", fixed("1"), nil},
+	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.sparseMax) }, func(s *Server, n int64) { s.sparseMax = int(n) }},
+	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil},
+	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.memory) }, func(s *Server, n int64) { s.memory = int(n) }},
+	{"maxmemory-policy", fixed("noeviction"), nil},
+	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.bulk) }, nil},
+	{"save", fixed(""), nil},
+	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil},
+}
+
+func configCommand(c *client) {
+	n := len(c.args)
+	switch {
+	case is(c.args[1], "GET") && n >= 3:
+		var found []parameter
+		for _, p := range parameters {
+			for _, a := range c.args[2:] {
+				if match(strings.ToLower(string(a)), p.name) {
+					found = append(found, p)
+					break
+				}
+			}
+		}
+		c.w.Map(len(found))
+		for _, p := range found {
+			c.w.BulkString(p.name)
+			c.w.BulkString(p.get(c.server))
+		}
+	case is(c.args[1], "SET") && n >= 4 && n%2 == 0:
+		c.configSet(c.args[2:])
+	case is(c.args[1], "RESETSTAT") && n == 2:
+		c.server.calls, c.server.store.expired = 0, 0
+		c.w.Status("OK")
+	default:
+		c.badSubcommand()
+	}
+}
+
+// configSet sets all of the parameters or none.
+func (c *client) configSet(args [][]byte) {
+	for _, do := range []bool{false, true} {
+		for i := 0; i < len(args); i += 2 {
+			p, ok := settable(args[i])
+			if !ok {
+				c.w.Error("ERR Unknown option or number of arguments for CONFIG SET - '" + string(args[i]) + "'")
+				return
+			}
+			n, ok := parseInt(args[i+1])
+			if !ok || n < 0 {
+				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument couldn't be parsed into an integer")
+				return
+			}
+			if do {
+				p.set(c.server, n)
+			}
+		}
+	}
+	c.w.Status("OK")
+}
+
+func settable(name []byte) (parameter, bool) {
+	for _, p := range parameters {
+		if p.set != nil && is(name, strings.ToUpper(p.name)) {
+			return p, true
+		}
+	}
+	return parameter{}, false
+}
+
+func info(c *client) {
+	s := c.server
+	var m runtime.MemStats
+	sections := []struct {
+		name string
+		text func() string
+	}{
+		{"Server", func() string {
+			return fmt.Sprintf("redis_version:%s\r\nredis_mode:standalone\r\nserver_name:weir\r\ngo_version:%s\r\nuptime_in_seconds:%d\r\n",
+				redisVersion, runtime.Version(), int(s.config.Now().Sub(s.started).Seconds()))
+		}},
+		{"Clients", func() string {
+			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\n", len(s.clients), s.config.Clients)
+		}},
+		{"Memory", func() string {
+			runtime.ReadMemStats(&m)
+			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.memory)
+		}},
+		{"Persistence", func() string {
+			return fmt.Sprintf("loading:0\r\nrdb_changes_since_last_save:%d\r\naof_enabled:0\r\n", s.store.dirty)
+		}},
+		{"Stats", func() string {
+			return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nexpired_keys:%d\r\n", s.accepted, s.calls, s.store.expired)
+		}},
+		{"Replication", func() string { return "role:master\r\nconnected_slaves:0\r\n" }},
+		{"Keyspace", func() string {
+			if len(s.store.items) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("db0:keys=%d,expires=%d,avg_ttl=0\r\n", len(s.store.items), len(s.store.volatile))
+		}},
+	}
+	var b strings.Builder
+	for _, section := range sections {
+		wanted := len(c.args) == 1
+		for _, a := range c.args[1:] {
+			wanted = wanted || is(a, strings.ToUpper(section.name)) || is(a, "ALL") || is(a, "DEFAULT") || is(a, "EVERYTHING")
+		}
+		if !wanted {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\r\n")
+		}
+		fmt.Fprintf(&b, "# %s\r\n%s", section.name, section.text())
+	}
+	c.w.Text(b.String())
+}
+
+func memoryCommand(c *client) {
+	if !is(c.args[1], "USAGE") || len(c.args) != 3 && !(len(c.args) == 5 && is(c.args[3], "SAMPLES")) {
+		c.badSubcommand()
+		return
+	}
+	it := c.read(c.args[2])
+	if it == nil {
+		c.w.Null()
+		return
+	}
+	c.w.Int(int64(it.memory()))
+}
+
+func objectCommand(c *client) {
+	if len(c.args) != 3 || !is(c.args[1], "ENCODING") && !is(c.args[1], "REFCOUNT") && !is(c.args[1], "IDLETIME") {
+		c.badSubcommand()
+		return
+	}
+	it := c.read(c.args[2])
+	switch {
+	case it == nil:
+		c.w.Null()
+	case is(c.args[1], "REFCOUNT"):
+		c.w.Int(1)
+	case is(c.args[1], "IDLETIME"):
+		c.w.Int(0)
+	default:
+		c.w.BulkString(it.encoding())
+	}
+}
+
+// encoding is a word that Redis has for such a value; what is in memory here
+// is something else.
+func (it *item) encoding() string {
+	switch it.kind {
+	case kindZset:
+		if it.zset.Len() > 128 {
+			return "skiplist"
+		}
+		for member := range it.zset.Slice(0, it.zset.Len()) {
+			if len(member) > 64 {
+				return "skiplist"
+			}
+		}
+		return "listpack"
+	case kindBloom:
+		return "raw"
+	case kindList:
+		return "quicklist"
+	}
+	if len(it.str) <= 20 {
+		if _, ok := parseInt(it.str); ok {
+			return "int"
+		}
+	}
+	if len(it.str) <= 44 && it.str != nil {
+		return "embstr"
+	}
+	return "raw"
+}
+
+func debug(c *client) {
+	n := len(c.args)
+	switch {
+	case is(c.args[1], "SET-ACTIVE-EXPIRE") && n == 3:
+		c.server.idle = string(c.args[2]) == "0"
+		c.w.Status("OK")
+	case is(c.args[1], "PROTOCOL") && n == 3:
+		c.debugProtocol(strings.ToLower(string(c.args[2])))
+	default:
+		c.badSubcommand()
+	}
+}
+
+// debugProtocol replies one of every type, for tests of clients.
+func (c *client) debugProtocol(kind string) {
+	switch kind {
+	case "string":
+		c.w.BulkString("Hello World")
+	case "integer":
+		c.w.Int(12345)
+	case "double":
+		c.w.Double(3.141)
+	case "null":
+		c.w.Null()
+	case "array":
+		c.w.Array(3)
+		for i := range int64(3) {
+			c.w.Int(i)
+		}
+	case "set":
+		c.w.Set(3)
+		for i := range int64(3) {
+			c.w.Int(i)
+		}
+	case "map":
+		c.w.Map(3)
+		for i := range int64(3) {
+			c.w.Int(i)
+			c.w.Bool(i == 1)
+		}
+	case "verbatim":
+		c.w.Text("This is a verbatim\nstring")
+	case "true":
+		c.w.Bool(true)
+	case "false":
+		c.w.Bool(false)
+	default:
+		c.w.Error("ERR Wrong protocol type name. Please use one of the following: string|integer|double|null|array|set|map|verbatim|true|false")
+	}
+}
+
+func functionCommand(c *client) {
+	switch {
+	case is(c.args[1], "FLUSH") && len(c.args) <= 3:
+		c.w.Status("OK")
+	case is(c.args[1], "LIST"):
+		c.w.Array(0)
+	default:
+		c.badSubcommand()
+	}
+}

@@ -1,0 +1,272 @@
+package redis
+
+import "weir/sketches/bitmap"
+
+var bitCommands = []command{
+	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: setbit},
+	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: getbit},
+	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: bitcount},
+	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
+	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, since: "2.6.0", family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
+		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: bitop},
+	{name: "bitfield", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c *client) { bitfield(c, false) }},
+	{name: "bitfield_ro", arity: -2, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c *client) { bitfield(c, true) }},
+}
+
+// bitOffset reads the offset of SETBIT and GETBIT.
+func (c *client) bitOffset(arg []byte) (uint64, bool) {
+	n, ok := parseInt(arg)
+	if !ok || n < 0 || n>>3 >= int64(c.server.bulk) {
+		c.fail(bitmap.ErrOffset)
+		return 0, false
+	}
+	return uint64(n), true
+}
+
+func setbit(c *client) {
+	off, ok := c.bitOffset(c.args[2])
+	if !ok {
+		return
+	}
+	if len(c.args[3]) != 1 || c.args[3][0]|1 != '1' {
+		c.fail(bitmap.ErrBit)
+		return
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	if !c.fits(int(off >> 3)) {
+		return
+	}
+	fresh := it == nil
+	if fresh {
+		it = &item{str: []byte{}}
+	}
+	n := len(it.str)
+	bit := int(c.args[3][0] - '0')
+	var old int
+	it.str, old = bitmap.SetBit(it.str, off, bit)
+	if fresh {
+		c.server.store.put(c.args[1], it)
+	} else if old != bit || n != len(it.str) {
+		c.touch(it)
+	}
+	c.w.Int(int64(old))
+}
+
+func getbit(c *client) {
+	off, ok := c.bitOffset(c.args[2])
+	if !ok {
+		return
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	switch {
+	case !ok:
+	case it == nil:
+		c.w.Int(0)
+	case it.bits != nil:
+		c.w.Int(int64(btoi(off < 1<<32 && it.bits.Has(uint32(off)))))
+	default:
+		c.w.Int(int64(bitmap.GetBit(it.text(), off)))
+	}
+}
+
+// bitUnit reads BYTE or BIT where argument n is there.
+func (c *client) bitUnit(n int) (unit bitmap.Unit, ok bool) {
+	if len(c.args) <= n {
+		return bitmap.Byte, true
+	}
+	unit, err := bitmap.ParseUnit(string(c.args[n]))
+	if err != nil {
+		c.w.Error(errSyntax)
+	}
+	return unit, err == nil
+}
+
+func bitcount(c *client) {
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	if it == nil { // before the arguments are looked at, up to Redis 7.2
+		c.w.Int(0)
+		return
+	}
+	switch len(c.args) {
+	case 2:
+		if it.bits != nil {
+			c.w.Int(int64(it.bits.Count()))
+		} else {
+			c.w.Int(int64(bitmap.Count(it.text())))
+		}
+	case 4, 5:
+		start, ok := c.integer(c.args[2])
+		if !ok {
+			return
+		}
+		end, ok := c.integer(c.args[3])
+		if !ok {
+			return
+		}
+		if start < 0 && end < 0 && start > end {
+			c.w.Int(0) // whatever follows, up to Redis 7.2
+			return
+		}
+		unit, ok := c.bitUnit(4)
+		switch {
+		case !ok:
+		case it.bits != nil:
+			c.w.Int(int64(it.bits.CountIn(start, end, unit)))
+		default:
+			c.w.Int(int64(bitmap.CountIn(it.text(), start, end, unit)))
+		}
+	default:
+		c.w.Error(errSyntax)
+	}
+}
+
+func bitpos(c *client) {
+	n, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	if n != 0 && n != 1 {
+		c.fail(bitmap.ErrBitArg)
+		return
+	}
+	bit := int(n)
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	if it == nil {
+		c.w.Int(-int64(bit))
+		return
+	}
+	switch len(c.args) {
+	case 3, 4:
+		var start int64
+		if len(c.args) == 4 {
+			if start, ok = c.integer(c.args[3]); !ok {
+				return
+			}
+		}
+		switch {
+		case it.bits != nil:
+			c.w.Int(it.bits.PosFrom(bit, start))
+		default:
+			c.w.Int(bitmap.PosFrom(it.text(), bit, start))
+		}
+	case 5, 6:
+		start, ok := c.integer(c.args[3])
+		if !ok {
+			return
+		}
+		unit, ok := c.bitUnit(5)
+		if !ok {
+			return
+		}
+		end, ok := c.integer(c.args[4])
+		switch {
+		case !ok:
+		case it.bits != nil:
+			c.w.Int(it.bits.PosIn(bit, start, end, unit))
+		default:
+			c.w.Int(bitmap.PosIn(it.text(), bit, start, end, unit))
+		}
+	default:
+		c.w.Error(errSyntax)
+	}
+}
+
+func bitop(c *client) {
+	op, err := bitmap.ParseOperation(string(c.args[1]))
+	if err == nil {
+		err = op.Check(len(c.args) - 3)
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	sources := make([][]byte, 0, len(c.args)-3)
+	for _, key := range c.args[3:] {
+		it, ok := c.typed(key, kindString)
+		if !ok {
+			return
+		}
+		if it == nil {
+			sources = append(sources, nil)
+			continue
+		}
+		if it.bits != nil && it.bits.Len() > uint64(c.server.bulk) {
+			c.w.Error(errTooLong)
+			return
+		}
+		sources = append(sources, it.text())
+	}
+	out, err := bitmap.Op(nil, op, sources...)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if len(out) == 0 {
+		c.server.store.remove(c.args[2], c.now)
+		c.w.Int(0)
+		return
+	}
+	c.server.store.put(c.args[2], &item{str: out})
+	c.w.Int(int64(len(out)))
+}
+
+func bitfield(c *client, readOnly bool) {
+	words := make([]string, 0, len(c.args)-2)
+	for _, a := range c.args[2:] {
+		words = append(words, string(a))
+	}
+	ops, err := bitmap.ParseFieldOps(words, readOnly)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	writes, end := false, uint64(0)
+	for _, op := range ops {
+		if op.Kind != bitmap.FieldGet {
+			writes = true
+			end = max(end, (op.Offset+uint64(op.Type.Width)+7)/8)
+		}
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	if end > uint64(c.server.bulk) {
+		c.fail(bitmap.ErrOffset)
+		return
+	}
+	if !c.fits(int(end)) {
+		return
+	}
+	var b []byte
+	if it != nil {
+		b = it.text()
+	}
+	out, replies, changes := bitmap.Fields(b, ops, nil)
+	switch {
+	case !writes:
+	case it == nil:
+		c.server.store.put(c.args[1], &item{str: out})
+	default:
+		if it.str = out; changes > 0 {
+			c.touch(it)
+		}
+	}
+	c.w.Array(len(replies))
+	for _, r := range replies {
+		if r.Null {
+			c.w.Null()
+		} else {
+			c.w.Int(r.Value)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package redis
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var connectionCommands = []command{
+	{name: "ping", arity: -1, since: "1.0.0", family: "connection", about: "PONG, or the argument", run: ping},
+	{name: "echo", arity: 2, since: "1.0.0", family: "connection", about: "the argument", run: func(c *client) { c.w.Bulk(c.args[1]) }},
+	{name: "select", arity: 2, since: "1.0.0", family: "connection", about: "chooses database 0", differ: "There is only that one.", run: selectDB},
+	{name: "quit", arity: -1, flags: flagNoAuth | flagNoQueue, since: "1.0.0", family: "connection", about: "ends the connection", run: func(c *client) {
+		c.w.Status("OK")
+		c.closing = true
+	}},
+	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: auth},
+	{name: "hello", arity: -1, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: hello},
+	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: reset},
+	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: clientCommand},
+}
+
+func ping(c *client) {
+	switch {
+	case len(c.args) > 2:
+		c.w.Error(arityError(c.cmd.name))
+	case len(c.args) == 2:
+		c.w.Bulk(c.args[1])
+	default:
+		c.w.Status("PONG")
+	}
+}
+
+func selectDB(c *client) {
+	n, ok := c.integer(c.args[1])
+	switch {
+	case !ok:
+	case n != 0:
+		c.w.Error("ERR DB index is out of range")
+	default:
+		c.w.Status("OK")
+	}
+}
+
+// allowed compares in a time that does not tell how much was right.
+func (c *client) allowed(user, password []byte) bool {
+	want, got := sha256.Sum256([]byte(c.server.config.Password)), sha256.Sum256(password)
+	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && string(user) == "default"
+}
+
+const errPassword = "WRONGPASS invalid username-password pair or user is disabled."
+
+func auth(c *client) {
+	user, password := []byte("default"), c.args[1]
+	switch len(c.args) {
+	case 2:
+		if c.server.config.Password == "" {
+			c.w.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+			return
+		}
+	case 3:
+		user, password = c.args[1], c.args[2]
+	default:
+		c.w.Error(errSyntax)
+		return
+	}
+	if !c.login(user, password) {
+		c.w.Error(errPassword)
+		return
+	}
+	c.w.Status("OK")
+}
+
+func (c *client) login(user, password []byte) bool {
+	if c.server.config.Password == "" {
+		return string(user) == "default" // any password will do, as in Redis
+	}
+	if !c.allowed(user, password) {
+		return false
+	}
+	c.authed = true
+	c.r.SetLimits(c.server.limits())
+	return true
+}
+
+func hello(c *client) {
+	version := int64(c.w.Version())
+	rest := c.args[1:]
+	if len(rest) > 0 {
+		n, ok := parseInt(rest[0])
+		if !ok {
+			c.w.Error("ERR Protocol version is not an integer or out of range")
+			return
+		}
+		if n < 2 || n > 3 {
+			c.w.Error("NOPROTO unsupported protocol version")
+			return
+		}
+		version, rest = n, rest[1:]
+	}
+	name, named := "", false
+	for len(rest) > 0 {
+		switch {
+		case is(rest[0], "AUTH") && len(rest) >= 3:
+			if !c.login(rest[1], rest[2]) {
+				c.w.Error(errPassword)
+				return
+			}
+			rest = rest[3:]
+		case is(rest[0], "SETNAME") && len(rest) >= 2:
+			if name, named = string(rest[1]), true; !printable(name) {
+				c.w.Error(errName)
+				return
+			}
+			rest = rest[2:]
+		default:
+			c.w.Error("ERR Syntax error in HELLO option '" + string(rest[0]) + "'")
+			return
+		}
+	}
+	if !c.authed {
+		c.w.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return
+	}
+	if named {
+		c.name = name
+	}
+	c.w.SetVersion(int(version))
+	c.w.Map(7)
+	c.w.BulkString("server")
+	c.w.BulkString("redis")
+	c.w.BulkString("version")
+	c.w.BulkString(redisVersion)
+	c.w.BulkString("proto")
+	c.w.Int(version)
+	c.w.BulkString("id")
+	c.w.Int(c.id)
+	c.w.BulkString("mode")
+	c.w.BulkString("standalone")
+	c.w.BulkString("role")
+	c.w.BulkString("master")
+	c.w.BulkString("modules")
+	c.w.Array(0)
+}
+
+func reset(c *client) {
+	c.endTransaction()
+	c.name = ""
+	c.w.SetVersion(2)
+	if c.server.config.Password != "" {
+		c.authed = false
+		c.r.SetLimits(strangerLimits)
+	}
+	c.w.Status("RESET")
+}
+
+const errName = "ERR Client names cannot contain spaces, newlines or special characters."
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
+}
+
+// badSubcommand is the reply to a subcommand that does not exist, or not with
+// so many arguments.
+func (c *client) badSubcommand() {
+	c.w.Error("ERR unknown subcommand or wrong number of arguments for '" + string(c.args[1]) + "'. Try " + strings.ToUpper(c.cmd.name) + " HELP.")
+}
+
+func clientCommand(c *client) {
+	n := len(c.args)
+	switch sub := c.args[1]; {
+	case is(sub, "ID") && n == 2:
+		c.w.Int(c.id)
+	case is(sub, "GETNAME") && n == 2:
+		if c.name == "" {
+			c.w.Null()
+		} else {
+			c.w.BulkString(c.name)
+		}
+	case is(sub, "SETNAME") && n == 3:
+		if !printable(string(c.args[2])) {
+			c.w.Error(errName)
+			return
+		}
+		c.name = string(c.args[2])
+		c.w.Status("OK")
+	case is(sub, "SETINFO") && n == 4:
+		c.setInfo(c.args[2], string(c.args[3]))
+	case is(sub, "LIST") && n == 2:
+		var b strings.Builder
+		list := make([]*client, 0, len(c.server.clients))
+		for other := range c.server.clients {
+			list = append(list, other)
+		}
+		slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
+		for _, other := range list {
+			other.describe(&b)
+		}
+		c.w.Text(b.String())
+	case is(sub, "INFO") && n == 2:
+		var b strings.Builder
+		c.describe(&b)
+		c.w.Text(b.String())
+	case (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && n == 3:
+		if !is(c.args[2], "ON") && !is(c.args[2], "OFF") {
+			c.w.Error(errSyntax)
+			return
+		}
+		c.w.Status("OK")
+	case is(sub, "HELP") && n == 2:
+		c.help("ID", "GETNAME", "SETNAME <name>", "SETINFO (LIB-NAME|LIB-VER) <text>", "LIST", "INFO", "NO-EVICT (ON|OFF)", "NO-TOUCH (ON|OFF)")
+	default:
+		c.badSubcommand()
+	}
+}
+
+func (c *client) help(lines ...string) {
+	c.w.Array(len(lines) + 1)
+	c.w.Status(strings.ToUpper(c.cmd.name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
+	for _, l := range lines {
+		c.w.Status(l)
+	}
+}
+
+func (c *client) setInfo(name []byte, value string) {
+	if !printable(value) {
+		c.w.Error("ERR " + strings.ToLower(string(name)) + " cannot contain spaces, newlines or special characters.")
+		return
+	}
+	switch {
+	case is(name, "LIB-NAME"):
+		c.library = value
+	case is(name, "LIB-VER"):
+		c.version = value
+	default:
+		c.w.Error("ERR Unrecognized option '" + string(name) + "'")
+		return
+	}
+	c.w.Status("OK")
+}
+
+// describe is a line of CLIENT LIST.
+func (c *client) describe(b *strings.Builder) {
+	queued := "-1"
+	if c.multi {
+		queued = strconv.Itoa(len(c.queue))
+	}
+	fmt.Fprintf(b, "id=%d addr=%s name=%s age=%d db=0 sub=0 multi=%s watch=%d resp=%d lib-name=%s lib-ver=%s\n",
+		c.id, c.addr, c.name, int(c.server.config.Now().Sub(c.since).Seconds()), queued, len(c.watching), c.w.Version(), c.library, c.version)
+}

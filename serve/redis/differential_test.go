@@ -1,0 +1,524 @@
+package redis
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/internal/redistest"
+)
+
+// The tests of this file send the same random commands to a real redis-server
+// and to ours. Replies must be equal, texts of errors too, and at the end of a
+// round so must the bytes and the scores of every key.
+
+var rounds = flag.Int("rounds", 12, "rounds of 3,000 commands in the differential test")
+
+// dice draws arguments: mostly good ones, sometimes ones that Redis refuses.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
+
+// key draws keys of a family, and now and then one of another: for type errors.
+func (d dice) key(family string) string {
+	if d.IntN(40) == 0 {
+		family = d.one("s", "h", "b", "z", "g", "l")
+	}
+	return family + strconv.Itoa(d.IntN(5))
+}
+
+func (d dice) int() string {
+	switch d.IntN(12) {
+	case 0:
+		return d.one("", "x", "1.5", "01", "+1", " 1", "-0", "9223372036854775808", "-9223372036854775809", "1e3")
+	case 1:
+		return d.one("9223372036854775807", "-9223372036854775808", "4294967296", "-1", "0")
+	}
+	return strconv.Itoa(d.IntN(60) - 20)
+}
+
+func (d dice) offset() string {
+	if d.IntN(20) == 0 {
+		return d.one("-1", "x", "4294967296", "1.0", "")
+	}
+	return strconv.Itoa(d.IntN(1 << (1 + d.IntN(13))))
+}
+
+func (d dice) float() string {
+	switch d.IntN(14) {
+	case 0:
+		return d.one("", "x", "nan", "1e400", " 1", "1 ", "1_0", "-nan", "1x", "--1", "(1")
+	case 1:
+		return d.one("inf", "-inf", "+inf", "Infinity", "0x1p3", "0x10", "1e-300", "-0", ".5", "5.", "+3")
+	case 2:
+		return strconv.FormatFloat(d.NormFloat64()*1e6, 'g', -1, 64)
+	}
+	return strconv.Itoa(d.IntN(20) - 5)
+}
+
+func (d dice) value() string {
+	if d.IntN(6) == 0 {
+		return d.one("", "\r\n", "\x00\xff", "12", "-7", "HYLL", strings.Repeat("x", d.IntN(100)))
+	}
+	return strconv.Itoa(d.IntN(1000))
+}
+
+func (d dice) element() string { return "e" + strconv.Itoa(d.IntN(3000)) }
+func (d dice) member() string  { return "m" + strconv.Itoa(d.IntN(30)) }
+
+// some draws up to n extra words.
+func (d dice) some(n int, of ...string) (words []string) {
+	for range d.IntN(n + 1) {
+		if d.IntN(30) == 0 {
+			words = append(words, "bogus")
+		} else {
+			words = append(words, strings.Fields(of[d.IntN(len(of))])...)
+		}
+	}
+	return words
+}
+
+func (d dice) many(n int, f func() string) (words []string) {
+	for range 1 + d.IntN(n) {
+		words = append(words, f())
+	}
+	return words
+}
+
+func (d dice) keys(n int, family string) []string {
+	return d.many(n, func() string { return d.key(family) })
+}
+
+func words(list ...any) (w []string) {
+	for _, x := range list {
+		switch x := x.(type) {
+		case string:
+			w = append(w, x)
+		case []string:
+			w = append(w, x...)
+		}
+	}
+	return w
+}
+
+var families = map[string]func(d dice) []string{
+	"strings": func(d dice) []string {
+		k := d.key("s")
+		// Never twice the same end: the two clocks are not read at once.
+		far := func() string { return strconv.Itoa(50_000 + d.IntN(1_000_000)) }
+		switch d.IntN(20) {
+		case 0, 1, 2:
+			return words("SET", k, d.value(), d.some(3, "NX", "XX", "GET", "KEEPTTL", "EX 1000", "PX 900000", "EX 0", "PX x", "EXAT 99999999999", "PXAT 99999999999999", "EX 9223372036854775807", "EX"))
+		case 3:
+			return words("SETNX", k, d.value())
+		case 4:
+			return words(d.one("SETEX", "PSETEX"), k, d.one("100000", "0", "-1", "x", "9223372036854775807"), d.value())
+		case 5:
+			return words("GETDEL", k)
+		case 6, 7:
+			return words("GETRANGE", k, d.int(), d.int())
+		case 8, 9:
+			return words("SETRANGE", k, d.one(d.offset(), "-1", "x"), d.value())
+		case 10:
+			return words("APPEND", k, d.value())
+		case 11:
+			return words("STRLEN", k)
+		case 12:
+			return words(d.one("DEL", "UNLINK", "EXISTS"), d.keys(3, "s"))
+		case 13:
+			return words(d.one("EXPIRE", "PEXPIRE"), k, d.one(far(), far(), far(), "0", "-5", "x", "9223372036854775807", "9223372036854774"), d.some(2, "NX", "XX", "GT", "LT"))
+		case 14:
+			return words("PERSIST", k)
+		case 15:
+			return words("TYPE", k)
+		case 16:
+			return words(d.one("RENAME", "RENAMENX"), k, d.key("s"))
+		case 17:
+			return words("TTL", k)
+		case 18:
+			return words(d.one("EXPIREAT", "PEXPIREAT"), k, d.one("99999999999", "1", "-1", "x"), d.some(1, "NX", "XX", "GT", "LT"))
+		}
+		return words("GET", k)
+	},
+	"lists": func(d dice) []string {
+		k := d.key("l")
+		switch d.IntN(5) {
+		case 0:
+			return words("LPUSH", k, d.many(3, d.value))
+		case 1:
+			return words("RPUSH", k, d.many(3, d.value))
+		case 2:
+			return words("RPOP", k)
+		case 3:
+			return words("LLEN", k)
+		}
+		return words("LRANGE", k, d.int(), d.int())
+	},
+	"hyperloglog": func(d dice) []string {
+		k := d.key("h")
+		switch d.IntN(16) {
+		case 0:
+			return words("PFMERGE", k, d.keys(3, "h")[1:])
+		case 1, 2, 3:
+			return words("PFCOUNT", d.keys(3, "h"))
+		case 4:
+			if d.IntN(20) > 0 {
+				return words("PFADD", k)
+			}
+			return words("DEL", k)
+		case 5:
+			return words("PFDEBUG", d.one("ENCODING", "encoding", "DECODE", "BOGUS"), k, d.some(1, "x"))
+		case 6:
+			if d.IntN(30) == 0 {
+				return words("PFDEBUG", d.one("TODENSE", "GETREG"), k)
+			}
+			return words("STRLEN", k)
+		case 7:
+			if d.IntN(10) == 0 { // damage
+				return words(d.one("APPEND", "SETRANGE"), k, d.offset(), d.one("\x00", "\xff", "HYLL", "\x7f\xff"))[:3+d.IntN(2)]
+			}
+			return words("GETRANGE", k, "0", "20")
+		case 8:
+			return words("GET", k)
+		}
+		return words("PFADD", k, d.many(40, d.element))
+	},
+	"bitmap": func(d dice) []string {
+		k := d.key("b")
+		switch d.IntN(14) {
+		case 0, 1, 2:
+			return words("SETBIT", k, d.offset(), d.one("0", "1", "1", "1", "2", "x", ""))
+		case 3:
+			return words("GETBIT", k, d.offset())
+		case 4, 5:
+			return words("BITCOUNT", k, [][]string{nil, nil, {d.int()}, {d.int(), d.int()}, {d.int(), d.int(), d.one("BIT", "bit", "BYTE", "bogus")}}[d.IntN(5)])
+		case 6, 7:
+			return words("BITPOS", k, d.one("0", "1", "1", "0", "2", "x"), [][]string{nil, nil, {d.int()}, {d.int(), d.int()}, {d.int(), d.int(), d.one("BIT", "BYTE", "bogus")}}[d.IntN(5)])
+		case 8, 9:
+			return words("BITOP", d.one("AND", "or", "XOR", "NOT", "NOT", "bogus"), k, d.keys(3, "b"))
+		case 10:
+			return words(d.one("SET", "APPEND"), k, d.value())
+		case 11, 12:
+			w := words("BITFIELD", k)
+			for range d.IntN(4) {
+				kind := d.one("u", "i") + strconv.Itoa(1+d.IntN(d.one2(8, 64)))
+				at := d.one("", "", "#") + d.offset()
+				switch d.IntN(4) {
+				case 0:
+					w = words(w, "GET", kind, at)
+				case 1:
+					w = words(w, "SET", kind, at, d.int())
+				case 2:
+					w = words(w, "INCRBY", kind, at, d.int())
+				default:
+					w = words(w, "OVERFLOW", d.one("WRAP", "SAT", "FAIL", "sat", "bogus"))
+				}
+			}
+			return w
+		case 13:
+			return words("BITFIELD_RO", k, d.some(1, "GET u8 3", "GET i5 #2", "SET u8 0 1", "GET u64 0"))
+		}
+		return words("STRLEN", k)
+	},
+	"sorted sets": func(d dice) []string {
+		k := d.key("z")
+		bound := func() string { return d.one("", "(") + d.float() }
+		lex := func() string { return d.one("-", "+", "["+d.member(), "("+d.member(), "m", "") }
+		switch d.IntN(14) {
+		case 0, 1, 2, 3:
+			w := words("ZADD", k, d.some(2, "NX", "XX", "GT", "LT", "CH", "INCR"))
+			for range 1 + d.IntN(3) {
+				w = append(w, d.float(), d.member())
+			}
+			return w[:len(w)-btoi(d.IntN(30) == 0)]
+		case 4:
+			return words("ZREM", k, d.many(3, d.member))
+		case 5:
+			return words("ZCARD", k)
+		case 6:
+			return words(d.one("ZSCORE", "ZRANK"), k, d.member())
+		case 7:
+			return words("ZRANGE", k, d.int(), d.int(), d.some(2, "REV", "WITHSCORES", "LIMIT 1 2", "LIMIT 0 -1"))
+		case 8:
+			return words("ZRANGE", k, bound(), bound(), "BYSCORE", d.some(3, "REV", "WITHSCORES", "LIMIT 1 2", "LIMIT 0 -1", "LIMIT -1 3", "LIMIT x 1", "LIMIT"))
+		case 9:
+			// Of members of equal score: with others the answer depends on how
+			// Redis finds its way.
+			y := "y" + strconv.Itoa(d.IntN(3))
+			if d.IntN(2) == 0 {
+				return words("ZADD", y, "0", d.member())
+			}
+			return words("ZRANGE", y, lex(), lex(), "BYLEX", d.some(2, "REV", "WITHSCORES", "LIMIT 1 2"))
+		case 10:
+			return words("ZRANGEBYSCORE", k, bound(), bound(), d.some(2, "WITHSCORES", "LIMIT 0 3", "REV"))
+		case 11:
+			return words(d.one("ZCOUNT", "ZCOUNT", "ZREMRANGEBYSCORE"), k, bound(), bound())
+		case 12:
+			return words("ZREMRANGEBYRANK", k, d.int(), d.int())
+		}
+		return words("ZINCRBY", k, d.float(), d.member())
+	},
+	"geo": func(d dice) []string {
+		k := d.key("g")
+		lon := func() string { return strconv.FormatFloat(d.NormFloat64()*3+12, 'f', 6, 64) }
+		lat := func() string { return strconv.FormatFloat(d.NormFloat64()*3+42, 'f', 6, 64) }
+		if d.IntN(40) == 0 {
+			lon = func() string { return d.one("181", "x", "180", "-180") }
+		}
+		if d.IntN(40) == 0 {
+			lat = func() string { return d.one("86", "nan", "-85.05112878", "") }
+		}
+		unit := func() string { return d.one("km", "km", "KM", "m", "mi", "ft", "parsec")[:] }
+		size := func() string {
+			if d.IntN(20) == 0 {
+				return d.one("-1", "x", "0", "nan")
+			}
+			return strconv.Itoa(1 + d.IntN(800))
+		}
+		from := func() []string {
+			return [][]string{{"FROMMEMBER", d.member()}, {"FROMLONLAT", lon(), lat()}, {"FROMLONLAT", lon(), lat()}, nil, {"FROMMEMBER"}}[d.IntN(3+2*btoi(d.IntN(20) == 0))]
+		}
+		by := func() []string {
+			return [][]string{{"BYRADIUS", size(), unit()}, {"BYBOX", size(), size(), unit()}, nil}[d.IntN(2+btoi(d.IntN(20) == 0))]
+		}
+		opts := []string{"WITHCOORD", "WITHDIST", "WITHHASH", "ASC", "DESC", "ASC COUNT 3", "COUNT 1 ANY", "COUNT 0", "ANY", "COUNT"}
+		switch d.IntN(16) {
+		case 0, 1, 2, 3:
+			w := words("GEOADD", k, d.some(1, "NX", "XX", "CH"))
+			for range 1 + d.IntN(3) {
+				w = append(w, lon(), lat(), d.member())
+			}
+			return w[:len(w)-btoi(d.IntN(30) == 0)]
+		case 4:
+			return words("GEODIST", k, d.member(), d.member(), d.some(1, "km", "mi", "ft", "m x"))
+		case 5:
+			return words("GEOPOS", k, d.many(3, d.member))
+		case 6:
+			return words("GEOHASH", k, d.many(3, d.member))
+		case 7:
+			return words(d.one("GEORADIUS", "GEORADIUS_RO"), k, lon(), lat(), size(), unit(), d.some(3, opts...))
+		case 8:
+			return words(d.one("GEORADIUSBYMEMBER", "GEORADIUSBYMEMBER_RO"), k, d.member(), size(), unit(), d.some(3, opts...))
+		case 9:
+			if d.IntN(2) == 0 { // distances may differ in the last bit: they have keys of their own
+				return words("GEORADIUS", k, lon(), lat(), size(), unit(), "STOREDIST", "t1", d.some(1, "WITHDIST", "COUNT 3", "ASC"))
+			}
+			return words("GEORADIUS", k, lon(), lat(), size(), unit(), "STORE", d.key("z"), d.some(1, "WITHDIST", "COUNT 3", "ASC"))
+		case 10, 11, 12:
+			return words(d.one("GEOSEARCH", "geosearch"), k, from(), by(), d.some(3, append(opts, "STORE z1", "STOREDIST", "BYRADIUS 3 km")...))
+		case 13:
+			if d.IntN(3) == 0 {
+				return words("GEOSEARCHSTORE", "t2", k, from(), by(), "STOREDIST", d.some(1, "ASC", "COUNT 2"))
+			}
+			return words("GEOSEARCHSTORE", d.key("g"), k, from(), by(), d.some(1, "ASC", "COUNT 2", "WITHDIST"))
+		case 14:
+			return words(d.one("ZCARD", "ZREM"), k, d.member())[:3-0]
+		}
+		return words("ZSCORE", k, d.member())
+	},
+	"transactions": func(d dice) []string {
+		switch d.IntN(9) {
+		case 0:
+			return words("MULTI")
+		case 1, 2:
+			return words("EXEC")
+		case 3:
+			return words("DISCARD")
+		case 4:
+			return words("WATCH", d.keys(2, "s"))
+		case 5:
+			return words("UNWATCH")
+		case 6:
+			return words("SET", d.key("s"), d.value())
+		case 7:
+			return words("GET", d.key("s"))
+		}
+		return words(d.one("NOSUCH", "GET", "ECHO"), d.some(3, "a", "b", "c"))
+	},
+	"server": func(d dice) []string {
+		switch d.IntN(8) {
+		case 0:
+			return words("PING", d.some(2, "x"))
+		case 1:
+			return words("ECHO", d.value())
+		case 2:
+			return words("EVAL", d.one(`if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`,
+				`if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`), d.one("1", "1", "1", "-1", "x", "9"), "s"+strconv.Itoa(d.IntN(5)), d.value(), "100000")
+		case 3:
+			return words("DBSIZE")
+		case 4:
+			return words("SELECT", d.one("0", "x", "99"))
+		case 5:
+			return words("nosuch", d.some(4, "a", "b", strings.Repeat("long", 40)))
+		case 6:
+			return words(d.one("AUTH a", "AUTH default x", "AUTH nobody x", "AUTH a b c", "CLIENT GETNAME", "CLIENT NOSUCHTHING x"))[0:0:0]
+		}
+		return words("SCAN", d.one("0", "x"), "COUNT", d.one("1000", "0", "x"))
+	},
+}
+
+func (d dice) one2(a, b int) int {
+	if d.IntN(2) == 0 {
+		return a
+	}
+	return b
+}
+
+func anys(w []string) (args []any) {
+	for _, s := range w {
+		args = append(args, s)
+	}
+	return args
+}
+
+// same compares two replies to a command, and says where they differ.
+func same(command []string, ours, theirs any) (where string) {
+	switch strings.ToUpper(command[0]) {
+	case "SCAN": // in another order
+		a, ok := ours.([]any)
+		b, ok2 := theirs.([]any)
+		if ok && ok2 && reflect.DeepEqual(sorted(a[1]), sorted(b[1])) {
+			return ""
+		}
+	case "TTL": // one clock is read a little later than the other
+		a, ok := ours.(int64)
+		b, ok2 := theirs.(int64)
+		if ok && ok2 && a >= 0 && b >= 0 && a-b <= 1 && b-a <= 1 {
+			return ""
+		}
+	case "EVAL": // Redis adds where in the script
+		a, ok := ours.(redistest.Error)
+		b, ok2 := theirs.(redistest.Error)
+		if ok && ok2 && strings.HasPrefix(string(b), string(a)) {
+			return ""
+		}
+	case "EXEC": // may have all of those in it
+		a, ok := ours.([]any)
+		b, ok2 := theirs.([]any)
+		if !ok || !ok2 || len(a) != len(b) {
+			break
+		}
+		for i := range a {
+			command := "GET"
+			if _, ok := a[i].([]any); ok && len(a[i].([]any)) == 2 {
+				if _, ok := a[i].([]any)[1].([]any); ok {
+					command = "SCAN"
+				}
+			} else if n, ok := a[i].(int64); ok && n >= 800 {
+				command = "TTL"
+			} else if _, ok := a[i].(redistest.Error); ok {
+				command = "EVAL"
+			}
+			if where := same([]string{command}, a[i], b[i]); where != "" {
+				return fmt.Sprintf("reply %d: %s", i, where)
+			}
+		}
+		return ""
+	}
+	if reflect.DeepEqual(ours, theirs) {
+		return ""
+	}
+	return fmt.Sprintf("\nours   %.600q\ntheirs %.600q", fmt.Sprint(ours), fmt.Sprint(theirs))
+}
+
+func sorted(list any) (s []string) {
+	for _, x := range list.([]any) {
+		s = append(s, fmt.Sprint(x))
+	}
+	slices.Sort(s)
+	return s
+}
+
+func TestSameAsRedis(t *testing.T) {
+	theirs := redistest.Start(t).Conn()
+	_, addr := start(t, Config{})
+	ours := dial(t, addr)
+	names := []string{"strings", "lists", "hyperloglog", "bitmap", "sorted sets", "geo", "transactions", "server"}
+	weights := []int{5, 1, 5, 5, 5, 5, 1, 1}
+	both := func(w []string) (a, b any) {
+		t.Helper()
+		return do(t, ours, anys(w)...), do(t, theirs, anys(w)...)
+	}
+	replies, faults := map[string]int{}, 0
+	for round := range *rounds {
+		d := dice{rand.New(rand.NewPCG(uint64(round), 6))}
+		both([]string{"DISCARD"})
+		both([]string{"FLUSHALL"})
+		// Small limits promote early: one round in three.
+		both([]string{"CONFIG", "SET", "hll-sparse-max-bytes", []string{"3000", "3000", "400"}[round%3]})
+		var trail [][]string
+		for range 3000 {
+			i, n := 0, d.IntN(28)
+			for n >= weights[i] {
+				n -= weights[i]
+				i++
+			}
+			w := families[names[i]](d)
+			if len(w) == 0 {
+				continue
+			}
+			trail = append(trail, w)
+			a, b := both(w)
+			if _, ok := b.(redistest.Error); ok {
+				faults++
+			} else {
+				replies[names[i]]++
+			}
+			if where := same(w, a, b); where != "" {
+				for _, w := range trail[max(0, len(trail)-60):] {
+					t.Logf("%q", w)
+				}
+				t.Fatalf("round %d: %q %s", round, w, where)
+			}
+		}
+		both([]string{"DISCARD"})
+		compareKeys(t, both)
+	}
+	t.Logf("%d errors, good replies: %v", faults, replies)
+	for _, name := range names {
+		if replies[name] < 50*(*rounds)/12 {
+			t.Errorf("only %d good replies of %s: the test tests little", replies[name], name)
+		}
+	}
+}
+
+// compareKeys compares every key: type, bytes, members and scores.
+func compareKeys(t *testing.T, both func([]string) (any, any)) {
+	t.Helper()
+	a, b := both([]string{"KEYS", "*"})
+	if !reflect.DeepEqual(sorted(a), sorted(b)) {
+		t.Fatalf("keys differ: %v and %v", sorted(a), sorted(b))
+	}
+	for _, key := range sorted(a) {
+		for _, w := range [][]string{{"TYPE", key}, {"GET", key}, {"ZRANGE", key, "0", "-1", "WITHSCORES"}, {"LRANGE", key, "0", "-1"}} {
+			a, b := both(w)
+			if key[0] == 't' && w[0] == "ZRANGE" {
+				closeTo(t, a.([]any), b.([]any))
+			} else if !reflect.DeepEqual(a, b) {
+				t.Fatalf("%q\nours   %.400q\ntheirs %.400q", w, fmt.Sprint(a), fmt.Sprint(b))
+			}
+		}
+	}
+}
+
+// closeTo compares members and distances: sine and cosine of the C library
+// are not always rounded correctly.
+func closeTo(t *testing.T, ours, theirs []any) {
+	t.Helper()
+	if len(ours) != len(theirs) {
+		t.Fatalf("%v, theirs %v", ours, theirs)
+	}
+	for i := 1; i < len(ours); i += 2 {
+		a, err := strconv.ParseFloat(ours[i].(string), 64)
+		b, err2 := strconv.ParseFloat(theirs[i].(string), 64)
+		if err != nil || err2 != nil || math.Abs(a-b) > 1e-9*b || ours[i-1] != theirs[i-1] {
+			t.Fatalf("%v, theirs %v", ours, theirs)
+		}
+	}
+}

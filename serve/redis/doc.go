@@ -1,0 +1,35 @@
+// Package redis is a server that any Redis client can talk to: the sketches of
+// this repository under the commands that people know them by.
+//
+//	s := redis.New(redis.Config{})
+//	l, err := net.Listen("tcp", "127.0.0.1:6379")
+//	…
+//	err = s.Serve(ctx, l) // until ctx ends
+//
+// There are two kinds of keys. Scratch keys live in memory, belong to nobody
+// but the clients, and are gone with the process. Window keys (see [Key] and
+// [Windows]) begin with "w:", are read-only, and show what a job has counted.
+//
+// # Contract
+//
+// Replies, texts of errors and stored bytes are those of Redis 7.0 to 7.2; the
+// tests send the same random commands to a real redis-server. What differs is
+// said in the command table, from which docs/commands-redis.md is made.
+//
+// Like Redis, the server runs one command at a time, under one lock: no
+// command sees half of another. Reading, parsing, looking up window keys and
+// writing happen outside it, each connection for itself. A peer that sends
+// garbage, or half a command, or takes no answers is cut off, and nobody else
+// notices.
+//
+// # The map of the files
+//
+//	server.go client.go       connections, their limits and deadlines
+//	table.go call.go          the command table, and what every command passes through
+//	store.go                  scratch keys: items, expiry, memory
+//	windows.go windowkey.go   window keys: the interface, the grammar
+//	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go
+//	throttle.go lists.go locks.go transactions.go connection.go admin.go
+//	                          one family of commands each
+//	document.go               the table as a document
+package redis

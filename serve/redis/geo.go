@@ -1,0 +1,381 @@
+package redis
+
+import (
+	"strconv"
+
+	"weir/sketches/geo"
+)
+
+var geoCommands = []command{
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
+	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
+	{name: "geopos", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
+	{name: "geohash", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
+	{name: "georadius", arity: -6, flags: flagWrite, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c *client) { georadius(c, search{store: true}) }},
+	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: func(c *client) { georadius(c, search{}) }},
+	{name: "georadiusbymember", arity: -5, flags: flagWrite, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c *client) { georadius(c, search{byMember: true, store: true}) }},
+	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: func(c *client) { georadius(c, search{byMember: true}) }},
+	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: func(c *client) { geosearch(c, search{free: true}, 2) }},
+	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c *client) { geosearch(c, search{free: true, store: true}, 3) }},
+}
+
+// place reads a longitude and a latitude; if they are none, the error has been
+// sent.
+func (c *client) place(args [][]byte) (lon, lat float64, ok bool) {
+	if lon, ok = c.float(args[0]); !ok {
+		return
+	}
+	if lat, ok = c.float(args[1]); !ok {
+		return
+	}
+	if lon < geo.LonMin || lon > geo.LonMax || lat < geo.LatMin || lat > geo.LatMax {
+		c.w.Error("ERR invalid longitude,latitude pair " + strconv.FormatFloat(lon, 'f', 6, 64) + "," + strconv.FormatFloat(lat, 'f', 6, 64))
+		return lon, lat, false
+	}
+	return lon, lat, true
+}
+
+func (c *client) unit(arg []byte) (geo.Unit, bool) {
+	u, ok := geo.ParseUnit(arg)
+	if !ok {
+		c.w.Error("ERR unsupported unit provided. please use M, KM, FT, MI")
+	}
+	return u, ok
+}
+
+func geoadd(c *client) {
+	var r rule
+	i := 2
+	for ; i < len(c.args); i++ {
+		switch a := c.args[i]; {
+		case is(a, "NX"):
+			r.nx = true
+			continue
+		case is(a, "XX"):
+			r.xx = true
+			continue
+		case is(a, "CH"):
+			r.changed = true
+			continue
+		}
+		break
+	}
+	triples := c.args[i:]
+	if len(triples)%3 != 0 || r.nx && r.xx {
+		c.w.Error(errSyntax)
+		return
+	}
+	scores := make([]float64, 0, 8)
+	names := make([][]byte, 0, 8)
+	for ; len(triples) > 0; triples = triples[3:] {
+		lon, lat, ok := c.place(triples)
+		if !ok {
+			return
+		}
+		cell, _ := geo.Encode(lon, lat)
+		scores, names = append(scores, float64(cell)), append(names, triples[2])
+	}
+	if len(names) == 0 { // options only: ZADD's complaint
+		c.w.Error(errSyntax)
+		return
+	}
+	c.addMembers(r, scores, names)
+}
+
+func geodist(c *client) {
+	u := geo.Metre
+	switch {
+	case len(c.args) == 5:
+		var ok bool
+		if u, ok = c.unit(c.args[4]); !ok {
+			return
+		}
+	case len(c.args) > 5:
+		c.w.Error(errSyntax)
+		return
+	}
+	z, ok := c.members(c.args[1])
+	if !ok {
+		return
+	}
+	if z != nil {
+		lon1, lat1, ok1 := z.Position(c.args[2])
+		lon2, lat2, ok2 := z.Position(c.args[3])
+		if ok1 && ok2 {
+			c.distance(geo.Distance(lon1, lat1, lon2, lat2) / float64(u))
+			return
+		}
+	}
+	c.w.Null()
+}
+
+// distance sends one; it is a string in RESP3, too.
+func (c *client) distance(d float64) {
+	var room [40]byte
+	c.w.Bulk(geo.AppendDistance(room[:0], d))
+}
+
+func (c *client) position(lon, lat float64) {
+	var room [48]byte
+	c.w.Array(2)
+	c.w.Number(geo.AppendCoordinate(room[:0], lon))
+	c.w.Number(geo.AppendCoordinate(room[:0], lat))
+}
+
+func geopos(c *client) {
+	z, ok := c.members(c.args[1])
+	if !ok {
+		return
+	}
+	c.w.Array(len(c.args) - 2)
+	for _, name := range c.args[2:] {
+		if z != nil {
+			if lon, lat, ok := z.Position(name); ok {
+				c.position(lon, lat)
+				continue
+			}
+		}
+		c.w.NullArray()
+	}
+}
+
+func geohash(c *client) {
+	z, ok := c.members(c.args[1])
+	if !ok {
+		return
+	}
+	c.w.Array(len(c.args) - 2)
+	for _, name := range c.args[2:] {
+		if z != nil {
+			if score, ok := z.Score(name); ok {
+				var room [geo.HashPrecisionMax]byte
+				c.w.Bulk(geo.AppendHashOf(room[:0], uint64(score)))
+				continue
+			}
+		}
+		c.w.Null()
+	}
+}
+
+// A search is a geo search while its arguments are read, as georadiusGeneric
+// of geo.c does it: in one pass, with the errors in this order.
+type search struct {
+	byMember bool // GEORADIUSBYMEMBER
+	free     bool // GEOSEARCH: the centre and the shape are options
+	store    bool // may store, and must if free
+
+	q                             geo.Query
+	dest                          []byte
+	storeDist                     bool
+	withCoord, withDist, withHash bool
+	centre, shape                 string // what has given them
+}
+
+// radius reads a length and its unit.
+func (c *client) radius(args [][]byte) (geo.Shape, bool) {
+	r, ok := parseFloat(args[0])
+	if !ok {
+		c.w.Error("ERR need numeric radius")
+		return geo.Shape{}, false
+	}
+	if r < 0 {
+		c.w.Error("ERR radius cannot be negative")
+		return geo.Shape{}, false
+	}
+	u, ok := c.unit(args[1])
+	return geo.Circle(r, u), ok
+}
+
+func (c *client) box(args [][]byte) (geo.Shape, bool) {
+	w, ok := parseFloat(args[0])
+	if !ok {
+		c.w.Error("ERR need numeric width")
+		return geo.Shape{}, false
+	}
+	h, ok := parseFloat(args[1])
+	if !ok {
+		c.w.Error("ERR need numeric height")
+		return geo.Shape{}, false
+	}
+	if w < 0 || h < 0 {
+		c.w.Error("ERR height or width cannot be negative")
+		return geo.Shape{}, false
+	}
+	u, ok := c.unit(args[2])
+	return geo.Rectangle(w, h, u), ok
+}
+
+func (c *client) centreOn(z *zset, member []byte, q *geo.Query) bool {
+	var ok bool
+	if q.Lon, q.Lat, ok = z.Position(member); !ok {
+		c.w.Error("ERR could not decode requested zset member")
+	}
+	return ok
+}
+
+func georadius(c *client, s search) {
+	z, ok := c.members(c.args[1])
+	if !ok {
+		return
+	}
+	rest := 6
+	if s.byMember {
+		rest = 5
+	}
+	switch {
+	case !s.byMember:
+		if s.q.Lon, s.q.Lat, ok = c.place(c.args[2:]); !ok {
+			return
+		}
+		if s.q.Shape, ok = c.radius(c.args[4:]); !ok {
+			return
+		}
+	case z != nil:
+		if !c.centreOn(z, c.args[2], &s.q) {
+			return
+		}
+		if s.q.Shape, ok = c.radius(c.args[3:]); !ok {
+			return
+		}
+	}
+	c.search(z, &s, c.args[rest:])
+}
+
+func geosearch(c *client, s search, rest int) {
+	z, ok := c.members(c.args[rest-1])
+	if !ok {
+		return
+	}
+	if s.store {
+		s.dest = c.args[1]
+	}
+	c.search(z, &s, c.args[rest:])
+}
+
+// search reads the options, searches, and replies or stores.
+func (c *client) search(z *zset, s *search, args [][]byte) {
+	for i := 0; i < len(args); i++ {
+		n, ok := c.searchOption(z, s, args[i:])
+		if !ok {
+			return
+		}
+		i += n
+	}
+	switch {
+	case s.dest != nil && (s.withDist || s.withHash || s.withCoord):
+		who := "STORE option in GEORADIUS"
+		if s.free {
+			who = "GEOSEARCHSTORE"
+		}
+		c.w.Error("ERR " + who + " is not compatible with WITHDIST, WITHHASH and WITHCOORD options")
+		return
+	case s.free && s.centre == "":
+		c.w.Error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for " + string(c.args[0]))
+		return
+	case s.free && s.shape == "":
+		c.w.Error("ERR exactly one of BYRADIUS and BYBOX can be specified for " + string(c.args[0]))
+		return
+	case s.q.Any && s.q.Count == 0:
+		c.w.Error("ERR the ANY argument requires COUNT argument")
+		return
+	case s.dest != nil && c.server.windows != nil && isWindow(s.dest):
+		c.w.Error(errReadOnlyWindow)
+		return
+	}
+	var hits []geo.Hit
+	if z != nil {
+		s.q.WithDist = s.withDist || s.storeDist
+		hits = z.Search(nil, s.q)
+	}
+	if s.dest != nil {
+		c.storeHits(s, hits)
+		return
+	}
+	c.sendHits(s, hits)
+}
+
+// searchOption reads one option and returns how many arguments it has.
+func (c *client) searchOption(z *zset, s *search, args [][]byte) (n int, ok bool) {
+	a, more := args[0], len(args)-1
+	switch {
+	case is(a, "WITHDIST"):
+		s.withDist = true
+	case is(a, "WITHHASH"):
+		s.withHash = true
+	case is(a, "WITHCOORD"):
+		s.withCoord = true
+	case is(a, "ANY"):
+		s.q.Any = true
+	case is(a, "ASC"):
+		s.q.Order = geo.Asc
+	case is(a, "DESC"):
+		s.q.Order = geo.Desc
+	case is(a, "COUNT") && more >= 1:
+		count, ok := c.integer(args[1])
+		if ok && count <= 0 {
+			c.w.Error("ERR COUNT must be > 0")
+			ok = false
+		}
+		s.q.Count = int(count)
+		return 1, ok
+	case s.store && !s.free && more >= 1 && (is(a, "STORE") || is(a, "STOREDIST")):
+		s.dest, s.storeDist = args[1], len(a) > len("STORE")
+		return 1, true
+	case s.free && more >= 1 && is(a, "FROMMEMBER") && s.centre != "lonlat":
+		s.centre = "member"
+		return 1, z == nil || c.centreOn(z, args[1], &s.q)
+	case s.free && more >= 2 && is(a, "FROMLONLAT") && s.centre != "member":
+		s.centre = "lonlat"
+		s.q.Lon, s.q.Lat, ok = c.place(args[1:])
+		return 2, ok
+	case s.free && more >= 2 && is(a, "BYRADIUS") && s.shape != "box":
+		s.shape = "radius"
+		s.q.Shape, ok = c.radius(args[1:])
+		return 2, ok
+	case s.free && more >= 3 && is(a, "BYBOX") && s.shape != "radius":
+		s.shape = "box"
+		s.q.Shape, ok = c.box(args[1:])
+		return 3, ok
+	case s.free && s.store && is(a, "STOREDIST"):
+		s.storeDist = true
+	default:
+		c.w.Error(errSyntax)
+		return 0, false
+	}
+	return 0, true
+}
+
+func (c *client) storeHits(s *search, hits []geo.Hit) {
+	if len(hits) == 0 {
+		c.server.store.remove(s.dest, c.now)
+		c.w.Int(0)
+		return
+	}
+	set := geo.Stored(hits)
+	if s.storeDist {
+		set = geo.StoredDist(hits)
+	}
+	c.server.store.put(s.dest, &item{kind: kindZset, zset: zsetOf(set)})
+	c.w.Int(int64(len(hits)))
+}
+
+func (c *client) sendHits(s *search, hits []geo.Hit) {
+	fields := btoi(s.withDist) + btoi(s.withHash) + btoi(s.withCoord)
+	c.w.Array(len(hits))
+	for i := range hits {
+		h := &hits[i]
+		if fields > 0 {
+			c.w.Array(1 + fields)
+		}
+		c.w.BulkString(h.Member)
+		if s.withDist {
+			c.distance(h.Dist)
+		}
+		if s.withHash {
+			c.w.Int(int64(h.Score))
+		}
+		if s.withCoord {
+			c.position(h.Position())
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package redis
+
+import (
+	"errors"
+	"strings"
+
+	"weir/sketches/hll"
+)
+
+var hllCommands = []command{
+	{name: "pfadd", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
+	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
+	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
+	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, DECODE, ENCODING, TODENSE of a key", run: pfdebug},
+	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: func(c *client) { c.w.Status("OK") }},
+}
+
+// hllError sends an error of package hll: it has Redis's code in front.
+func (c *client) hllError(err error) { c.w.Error(err.Error()) }
+
+func pfadd(c *client) {
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	var v hll.String
+	if it != nil {
+		v = it.str
+	}
+	changed, err := v.Add(c.server.sparseMax, c.args[2:]...)
+	if it == nil {
+		c.server.store.put(c.args[1], &item{str: v})
+	} else {
+		it.str = v
+		if changed {
+			c.touch(it)
+		}
+	}
+	switch {
+	case err != nil:
+		c.hllError(err)
+	case changed:
+		c.w.Int(1)
+	default:
+		c.w.Int(0)
+	}
+}
+
+func pfcount(c *client) {
+	if len(c.args) == 2 {
+		it, ok := c.typed(c.args[1], kindString)
+		switch {
+		case !ok:
+		case it == nil:
+			c.w.Int(0)
+		case it.sketch != nil:
+			c.w.Int(int64(it.sketch.Count()))
+		default:
+			n, wrote, err := hll.String(it.text()).Count()
+			if err != nil {
+				c.hllError(err)
+				return
+			}
+			if wrote && !isWindow(c.args[1]) {
+				c.touch(it)
+			}
+			c.w.Int(int64(n))
+		}
+		return
+	}
+	scratch, sketches, ok := c.sources(c.args[1:])
+	if !ok {
+		return
+	}
+	var n uint64
+	var err error
+	if len(sketches) == 0 {
+		n, err = hll.CountStrings(scratch...)
+	} else {
+		var union hll.Sketch
+		for _, v := range scratch {
+			if err == nil {
+				err = union.MergeRedis(v)
+			}
+		}
+		union.MergeAll(sketches...)
+		n = union.Count()
+	}
+	if err != nil {
+		c.hllError(err)
+		return
+	}
+	c.w.Int(int64(n))
+}
+
+// sources gathers the sketches of keys, those of scratch keys as strings. If
+// one is no sketch, the error has been sent: that of the first key that has
+// one, damage inside a sketch included, as Redis meets it.
+func (c *client) sources(keys [][]byte) (scratch []hll.String, sketches []*hll.Sketch, ok bool) {
+	for _, key := range keys {
+		it := c.read(key)
+		var fault error
+		switch {
+		case it == nil:
+		case it.kind != kindString:
+			fault = errors.New(errType)
+		case it.sketch != nil:
+			sketches = append(sketches, it.sketch)
+		default:
+			scratch = append(scratch, it.text())
+			fault = hll.String(it.text()).Check()
+		}
+		if fault != nil {
+			if _, earlier := hll.CountStrings(scratch...); earlier != nil {
+				fault = earlier
+			}
+			c.hllError(fault)
+			return nil, nil, false
+		}
+	}
+	return scratch, sketches, true
+}
+
+func pfmerge(c *client) {
+	scratch, sketches, ok := c.sources(c.args[1:]) // the first as well: it takes part
+	if !ok {
+		return
+	}
+	it := c.read(c.args[1])
+	var v hll.String
+	if it != nil {
+		v = it.str
+	}
+	for _, s := range sketches {
+		scratch = append(scratch, s.AppendRedis(nil, c.server.sparseMax))
+	}
+	if err := v.Merge(c.server.sparseMax, scratch...); err != nil {
+		c.hllError(err)
+		return
+	}
+	if it == nil {
+		c.server.store.put(c.args[1], &item{str: v})
+	} else {
+		it.str = v
+		c.touch(it)
+	}
+	c.w.Status("OK")
+}
+
+func pfdebug(c *client) {
+	it := c.read(c.args[2])
+	if it == nil {
+		c.w.Error("ERR The specified key does not exist")
+		return
+	}
+	if it.kind != kindString {
+		c.w.Error(errType)
+		return
+	}
+	v := hll.String(it.text())
+	if err := v.Check(); err != nil {
+		c.hllError(err)
+		return
+	}
+	sub := strings.ToLower(string(c.args[1]))
+	switch sub {
+	case "getreg", "decode", "encoding", "todense":
+	default:
+		c.w.Error("ERR Unknown PFDEBUG subcommand '" + string(c.args[1]) + "'")
+		return
+	}
+	switch sub {
+	case "encoding", "decode":
+		f := v.Encoding
+		if sub == "decode" {
+			f = v.Decode
+		}
+		text, err := f()
+		if err != nil {
+			c.hllError(err)
+		} else {
+			c.w.Status(text)
+		}
+		return
+	}
+	converted, err := v.ToDense()
+	if err != nil {
+		c.hllError(err)
+		return
+	}
+	if converted {
+		it.str = v
+		c.touch(it)
+	}
+	if sub == "todense" {
+		c.w.Int(int64(btoi(converted)))
+		return
+	}
+	registers, err := v.Registers(nil)
+	if err != nil {
+		c.hllError(err)
+		return
+	}
+	c.w.Array(len(registers))
+	for _, r := range registers {
+		c.w.Int(int64(r))
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

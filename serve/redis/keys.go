@@ -1,0 +1,254 @@
+package redis
+
+import (
+	"math"
+	"strconv"
+)
+
+var keyCommands = []command{
+	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, since: "1.0.0", family: "generic", about: "deletes keys", run: del},
+	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, since: "4.0.0", family: "generic", about: "deletes keys", run: del},
+	{name: "exists", arity: -2, keys: allKeys, since: "1.0.0", family: "generic", about: "how many of the keys exist", run: exists},
+	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: func(c *client) { expire(c, true, false) }},
+	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: func(c *client) { expire(c, false, false) }},
+	{name: "expireat", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "generic", about: "ends a key at a Unix time in seconds; NX XX GT LT", run: func(c *client) { expire(c, true, true) }},
+	{name: "pexpireat", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key at a Unix time in milliseconds; NX XX GT LT", run: func(c *client) { expire(c, false, true) }},
+	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: func(c *client) { ttl(c, 1000) }},
+	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: func(c *client) { ttl(c, 1) }},
+	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: persist},
+	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, zset, list, MBbloom-- or none", run: typeOf},
+	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: keys},
+	{name: "scan", arity: -2, flags: flagList, since: "2.8.0", family: "generic", about: "the keys, some at a time, window keys last; MATCH COUNT TYPE",
+		differ: "TYPE leaves window keys out, unless it is left out.", run: scan},
+	{name: "rename", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name", run: func(c *client) { rename(c, false) }},
+	{name: "renamenx", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name, unless that is taken", run: func(c *client) { rename(c, true) }},
+	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: func(c *client) { c.w.Int(int64(len(c.server.store.items))) }},
+	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
+	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
+}
+
+func del(c *client) {
+	n := int64(0)
+	for _, key := range c.args[1:] {
+		if c.server.store.remove(key, c.now) {
+			n++
+		}
+	}
+	c.w.Int(n)
+}
+
+func exists(c *client) {
+	n := int64(0)
+	for _, key := range c.args[1:] {
+		if c.read(key) != nil {
+			n++
+		}
+	}
+	c.w.Int(n)
+}
+
+// expire is expireGenericCommand of Redis 7.0's expire.c.
+func expire(c *client, seconds, absolute bool) {
+	var nx, xx, gt, lt bool
+	for _, a := range c.args[3:] {
+		switch {
+		case is(a, "NX"):
+			nx = true
+		case is(a, "XX"):
+			xx = true
+		case is(a, "GT"):
+			gt = true
+		case is(a, "LT"):
+			lt = true
+		default:
+			c.w.Error("ERR Unsupported option " + string(a))
+			return
+		}
+	}
+	if nx && (xx || gt || lt) {
+		c.w.Error("ERR NX and XX, GT or LT options at the same time are not compatible")
+		return
+	}
+	if gt && lt {
+		c.w.Error("ERR GT and LT options at the same time are not compatible")
+		return
+	}
+	at, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	if seconds {
+		if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
+			c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
+			return
+		}
+		at *= 1000
+	}
+	if !absolute {
+		if at > math.MaxInt64-c.now {
+			c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
+			return
+		}
+		at += c.now
+	}
+	it := c.read(c.args[1])
+	switch {
+	case it == nil,
+		nx && it.expires != 0,
+		xx && it.expires == 0,
+		gt && (it.expires == 0 || at <= it.expires), // no end is an end far away
+		lt && it.expires != 0 && at >= it.expires:
+		c.w.Int(0)
+		return
+	}
+	if at <= c.now {
+		c.server.store.drop(it)
+	} else {
+		c.server.store.expire(it, at)
+	}
+	c.w.Int(1)
+}
+
+func ttl(c *client, unit int64) {
+	it := c.read(c.args[1])
+	switch {
+	case it == nil:
+		c.w.Int(-2)
+	case it.expires == 0:
+		c.w.Int(-1)
+	default:
+		left := max(it.expires-c.now, 0)
+		c.w.Int((left + unit/2) / unit)
+	}
+}
+
+func persist(c *client) {
+	it := c.read(c.args[1])
+	if it == nil || it.expires == 0 {
+		c.w.Int(0)
+		return
+	}
+	c.server.store.expire(it, 0)
+	c.w.Int(1)
+}
+
+func typeOf(c *client) {
+	if it := c.read(c.args[1]); it != nil {
+		c.w.Status(it.kind.typeName())
+	} else {
+		c.w.Status("none")
+	}
+}
+
+func keys(c *client) {
+	pattern := string(c.args[1])
+	var found []string
+	s := c.server.store
+	s.scan(0, len(s.order), c.now, func(it *item) {
+		if match(pattern, it.key) {
+			found = append(found, it.key)
+		}
+	})
+	for _, l := range c.listed {
+		if match(pattern, l.key) {
+			found = append(found, l.key)
+		}
+	}
+	c.strings(found)
+}
+
+func (c *client) strings(list []string) {
+	c.w.Array(len(list))
+	for _, s := range list {
+		c.w.BulkString(s)
+	}
+}
+
+func scan(c *client) {
+	cursor, err := strconv.ParseUint(string(c.args[1]), 10, 64)
+	if err != nil {
+		c.w.Error("ERR invalid cursor")
+		return
+	}
+	pattern, kind, count := "*", "", int64(10)
+	for i := 2; i < len(c.args); i += 2 {
+		if i+1 == len(c.args) {
+			c.w.Error(errSyntax)
+			return
+		}
+		value := c.args[i+1]
+		switch {
+		case is(c.args[i], "COUNT"):
+			var ok bool
+			if count, ok = c.integer(value); !ok {
+				return
+			}
+			if count < 1 {
+				c.w.Error(errSyntax)
+				return
+			}
+		case is(c.args[i], "MATCH"):
+			pattern = string(value)
+		case is(c.args[i], "TYPE"):
+			kind = string(value)
+		default:
+			c.w.Error(errSyntax)
+			return
+		}
+	}
+	n := int(min(count, 1<<20))
+	var found []string
+	var next uint64
+	if cursor < windowCursor {
+		next = c.server.store.scan(cursor, n, c.now, func(it *item) {
+			if match(pattern, it.key) && (kind == "" || kind == it.kind.typeName()) {
+				found = append(found, it.key)
+			}
+		})
+		if next == 0 && len(c.listed) > 0 && kind == "" {
+			next = windowCursor
+		}
+	} else {
+		next = c.scanWindows(cursor, n, func(key string) {
+			if match(pattern, key) {
+				found = append(found, key)
+			}
+		})
+	}
+	c.w.Array(2)
+	c.w.BulkString(strconv.FormatUint(next, 10))
+	c.strings(found)
+}
+
+func rename(c *client, unlessTaken bool) {
+	s := c.server.store
+	from, to := c.args[1], c.args[2]
+	it := s.find(from, c.now)
+	if it == nil {
+		c.w.Error(errNoKey)
+		return
+	}
+	taken := s.find(to, c.now) != nil
+	if taken && unlessTaken {
+		c.w.Int(0)
+		return
+	}
+	if string(from) != string(to) {
+		s.drop(it)
+		s.put(to, it)
+	}
+	if unlessTaken {
+		c.w.Int(1)
+	} else {
+		c.w.Status("OK")
+	}
+}
+
+func flush(c *client) {
+	if len(c.args) > 2 || len(c.args) == 2 && !is(c.args[1], "ASYNC") && !is(c.args[1], "SYNC") {
+		c.w.Error(errSyntax)
+		return
+	}
+	c.server.store.flush()
+	c.w.Status("OK")
+}

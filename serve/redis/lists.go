@@ -1,0 +1,106 @@
+package redis
+
+import "bytes"
+
+// Lists are no sketch; there are just enough commands for a key to be of
+// another type.
+var listCommands = []command{
+	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c *client) { push(c, true) }},
+	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c *client) { push(c, false) }},
+	{name: "rpop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "list", about: "takes the last element of a list", differ: "Without a count.", run: rpop},
+	{name: "llen", arity: 2, keys: firstKey, since: "1.0.0", family: "list", about: "the length of a list", run: llen},
+	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: lrange},
+}
+
+func push(c *client, front bool) {
+	it, ok := c.typed(c.args[1], kindList)
+	if !ok {
+		return
+	}
+	if it == nil {
+		it = c.server.store.put(c.args[1], &item{kind: kindList})
+	}
+	for _, a := range c.args[2:] {
+		e := append([]byte{}, a...)
+		if front {
+			it.list = append([][]byte{e}, it.list...)
+		} else {
+			it.list = append(it.list, e)
+		}
+	}
+	c.touch(it)
+	c.w.Int(int64(len(it.list)))
+}
+
+func rpop(c *client) {
+	if len(c.args) > 2 {
+		c.w.Error(errSyntax)
+		return
+	}
+	it, ok := c.typed(c.args[1], kindList)
+	if !ok {
+		return
+	}
+	if it == nil {
+		c.w.Null()
+		return
+	}
+	n := len(it.list) - 1
+	c.w.Bulk(bytes.Clone(it.list[n]))
+	if it.list = it.list[:n]; n == 0 {
+		c.server.store.drop(it)
+	} else {
+		c.touch(it)
+	}
+}
+
+func llen(c *client) {
+	if it, ok := c.typed(c.args[1], kindList); ok {
+		n := 0
+		if it != nil {
+			n = len(it.list)
+		}
+		c.w.Int(int64(n))
+	}
+}
+
+func lrange(c *client) {
+	start, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	end, ok := c.integer(c.args[3])
+	if !ok {
+		return
+	}
+	it, ok := c.typed(c.args[1], kindList)
+	if !ok {
+		return
+	}
+	var list [][]byte
+	if it != nil {
+		list = it.list
+	}
+	from, to := rankRange(start, end, len(list))
+	c.w.Array(to - from)
+	for _, e := range list[from:to] {
+		c.w.Bulk(e)
+	}
+}
+
+// rankRange turns a range as Redis has it, both ends included and negative
+// ones counted from the end, into [from, to) within n.
+func rankRange(start, end int64, n int) (from, to int) {
+	size := int64(n)
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if end < 0 {
+		end += size
+	}
+	end = min(end, size-1)
+	if start > end || start >= size {
+		return 0, 0
+	}
+	return int(start), int(end) + 1
+}

@@ -1,0 +1,220 @@
+package redis
+
+import (
+	"bytes"
+	"crypto/sha1" // names scripts, as Redis does; nothing is kept safe by it
+	"encoding/hex"
+	"strings"
+)
+
+var lockCommands = []command{
+	{name: "delex", arity: -2, flags: flagWrite, keys: firstKey, since: "8.4.0", family: "locks", about: "deletes a key if its value is, or is not, this one: IFEQ IFNE",
+		differ: "Without IFDEQ and IFDNE.", run: delex},
+	{name: "delifeq", arity: 3, flags: flagWrite, keys: firstKey, since: "valkey 9.0", family: "locks", about: "deletes a key if its value is this one", run: delifeq},
+	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "runs one of the scripts that locks are released and extended with",
+		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: eval},
+	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: evalsha},
+	{name: "script", arity: -2, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: scriptCommand},
+}
+
+// holds reports whether a key is a string of this value.
+func (c *client) holds(key, value []byte) (it *item, same, ok bool) {
+	it, ok = c.typed(key, kindString)
+	return it, it != nil && bytes.Equal(it.str, value), ok
+}
+
+func delifeq(c *client) {
+	it, same, ok := c.holds(c.args[1], c.args[2])
+	if !ok {
+		return
+	}
+	if same {
+		c.server.store.drop(it)
+	}
+	c.w.Int(int64(btoi(same)))
+}
+
+func delex(c *client) {
+	switch len(c.args) {
+	case 2:
+		del(c)
+		return
+	case 4:
+		equal := is(c.args[2], "IFEQ")
+		if !equal && !is(c.args[2], "IFNE") {
+			c.w.Error(errSyntax)
+			return
+		}
+		it, same, ok := c.holds(c.args[1], c.args[3])
+		if !ok {
+			return
+		}
+		do := it != nil && same == equal
+		if do {
+			c.server.store.drop(it)
+		}
+		c.w.Int(int64(btoi(do)))
+	default:
+		c.w.Error(arityError(c.cmd.name))
+	}
+}
+
+// A script is one that is known by its text.
+type script uint8
+
+const (
+	unknownScript script = iota
+	compareAndDelete
+	compareAndExtend
+	redispyReacquire
+)
+
+// scripts are the texts that clients release and extend locks with. They are
+// compared without blanks, with one kind of quotes, in lower case.
+var scripts = map[string]script{}
+
+// scriptTexts are the scripts that EVAL knows, for the document.
+var scriptTexts = []struct {
+	text   string
+	script script
+	about  string
+}{
+	{`if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`, compareAndDelete,
+		"releases a lock (Redis's documentation of SET)"},
+	{`if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`, compareAndExtend,
+		"extends a lock"},
+	{"local token = redis.call('get', KEYS[1]) if not token or token ~= ARGV[1] then return 0 end redis.call('del', KEYS[1]) return 1", compareAndDelete,
+		"releases a lock (redis-py's Lock)"},
+	{"local token = redis.call('get', KEYS[1]) if not token or token ~= ARGV[1] then return 0 end redis.call('pexpire', KEYS[1], ARGV[2]) return 1", redispyReacquire,
+		"extends a lock to its full time (redis-py's Lock.reacquire)"},
+}
+
+func init() {
+	for _, s := range scriptTexts {
+		scripts[plainScript(s.text)] = s.script
+	}
+}
+
+func plainScript(text string) string {
+	text = strings.Join(strings.Fields(text), "")
+	return strings.ToLower(strings.NewReplacer(`'`, `"`, ";", "").Replace(text))
+}
+
+const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
+
+func eval(c *client) {
+	text := string(c.args[1])
+	s := scripts[plainScript(text)]
+	if s == unknownScript {
+		c.w.Error(noScript)
+		return
+	}
+	c.server.scripts[digest(text)] = s
+	c.runScript(s)
+}
+
+func evalsha(c *client) {
+	s, ok := c.server.scripts[strings.ToLower(string(c.args[1]))]
+	if !ok {
+		c.w.Error("NOSCRIPT No matching script. Please use EVAL.")
+		return
+	}
+	c.runScript(s)
+}
+
+func digest(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// scriptsMost bounds how many spellings of the scripts are remembered.
+const scriptsMost = 1024
+
+func scriptCommand(c *client) {
+	switch sub := c.args[1]; {
+	case is(sub, "LOAD") && len(c.args) == 3:
+		text := string(c.args[2])
+		s := scripts[plainScript(text)]
+		if s == unknownScript {
+			c.w.Error(noScript)
+			return
+		}
+		if len(c.server.scripts) >= scriptsMost {
+			clear(c.server.scripts)
+		}
+		c.server.scripts[digest(text)] = s
+		c.w.BulkString(digest(text))
+	case is(sub, "EXISTS") && len(c.args) >= 3:
+		c.w.Array(len(c.args) - 2)
+		for _, a := range c.args[2:] {
+			_, ok := c.server.scripts[strings.ToLower(string(a))]
+			c.w.Int(int64(btoi(ok)))
+		}
+	case is(sub, "FLUSH"):
+		clear(c.server.scripts)
+		c.w.Status("OK")
+	default:
+		c.badSubcommand()
+	}
+}
+
+// runScript does what the script would. All of them take one key.
+func (c *client) runScript(s script) {
+	numbers, ok := parseInt(c.args[2])
+	switch {
+	case !ok:
+		c.w.Error(errInteger)
+		return
+	case numbers < 0:
+		c.w.Error("ERR Number of keys can't be negative")
+		return
+	case numbers > int64(len(c.args)-3):
+		c.w.Error("ERR Number of keys can't be greater than number of args")
+		return
+	}
+	args := c.args[3:]
+	need := 2
+	if s != compareAndDelete {
+		need = 3
+	}
+	if numbers != 1 || len(args) < need {
+		c.w.Error("ERR this script takes one key and then " + [...]string{2: "a token", 3: "a token and milliseconds"}[need])
+		return
+	}
+	if c.server.windows != nil && isWindow(args[0]) {
+		c.w.Error(errReadOnlyWindow)
+		return
+	}
+	it, same, ok := c.holds(args[0], args[1])
+	if !ok {
+		return
+	}
+	if !same {
+		c.w.Int(0)
+		return
+	}
+	if s == compareAndDelete {
+		c.server.store.drop(it)
+		c.w.Int(1)
+		return
+	}
+	n, ok := c.integer(args[2])
+	if !ok {
+		return
+	}
+	switch at, ok := addTime(c.now, n); {
+	case !ok:
+		c.w.Error("ERR invalid expire time in 'pexpire' command")
+		return
+	case at <= c.now:
+		c.server.store.drop(it)
+	default:
+		c.server.store.expire(it, at)
+	}
+	c.w.Int(1)
+}
+
+func addTime(now, n int64) (int64, bool) {
+	at := now + n
+	return at, n < 0 || at >= now
+}

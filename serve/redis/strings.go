@@ -1,0 +1,273 @@
+package redis
+
+import (
+	"bytes"
+	"math"
+)
+
+var stringCommands = []command{
+	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, or the sketch as the string Redis would hold", run: get},
+	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: set},
+	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
+	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c *client) { setex(c, 1000) }},
+	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: func(c *client) { setex(c, 1) }},
+	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: getdel},
+	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: getrange},
+	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: setrange},
+	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: appendTo},
+	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: strlen},
+}
+
+// newString is an item of its own memory.
+func newString(b []byte) *item {
+	return &item{str: append(make([]byte, 0, max(len(b), 1)), b...)}
+}
+
+func (c *client) bulkOf(it *item) {
+	if it == nil {
+		c.w.Null()
+	} else {
+		c.w.Bulk(it.text())
+	}
+}
+
+func get(c *client) {
+	if it, ok := c.typed(c.args[1], kindString); ok {
+		if it != nil && it.bits != nil && it.bits.Len() > uint64(c.server.bulk) {
+			c.w.Error(errTooLong)
+			return
+		}
+		c.bulkOf(it)
+	}
+}
+
+func strlen(c *client) {
+	it, ok := c.typed(c.args[1], kindString)
+	switch {
+	case !ok:
+	case it == nil:
+		c.w.Int(0)
+	case it.bits != nil:
+		c.w.Int(int64(it.bits.Len()))
+	default:
+		c.w.Int(int64(len(it.text())))
+	}
+}
+
+// set reads its options as parseExtendedStringArgumentsOrReply of t_string.c.
+func set(c *client) {
+	var nx, xx, wantOld, keep bool
+	var unit, expiry string
+	var amount []byte
+	for i := 3; i < len(c.args); i++ {
+		a := c.args[i]
+		switch {
+		case is(a, "NX") && !xx:
+			nx = true
+		case is(a, "XX") && !nx:
+			xx = true
+		case is(a, "GET"):
+			wantOld = true
+		case is(a, "KEEPTTL") && expiry == "":
+			keep = true
+		case i+1 < len(c.args) && !keep && (expiry == "" || is(a, expiry)) && (is(a, "EX") || is(a, "PX") || is(a, "EXAT") || is(a, "PXAT")):
+			expiry = string(bytes.ToUpper(a))
+			i++
+			amount = c.args[i]
+		default:
+			c.w.Error(errSyntax)
+			return
+		}
+	}
+	var expires int64
+	if expiry != "" {
+		n, ok := c.integer(amount)
+		if !ok {
+			return
+		}
+		unit = expiry[:1]
+		if expires, ok = c.deadline(n, unit == "E", len(expiry) == 4); !ok {
+			return
+		}
+	}
+	old := c.read(c.args[1])
+	if wantOld {
+		if old != nil && old.kind != kindString {
+			c.w.Error(errType)
+			return
+		}
+		c.bulkOf(old)
+	}
+	if nx && old != nil || xx && old == nil {
+		if !wantOld {
+			c.w.Null()
+		}
+		return
+	}
+	it := newString(c.args[2])
+	if it.expires = expires; keep && old != nil {
+		it.expires = old.expires
+	}
+	c.server.store.put(c.args[1], it)
+	if !wantOld {
+		c.w.Status("OK")
+	}
+}
+
+// deadline turns an expiry into Unix milliseconds; if it cannot be, the error
+// has been sent.
+func (c *client) deadline(n int64, seconds, absolute bool) (int64, bool) {
+	at := n
+	ok := n > 0
+	if seconds {
+		ok = ok && n <= math.MaxInt64/1000
+		at = n * 1000
+	}
+	if !absolute {
+		ok = ok && at <= math.MaxInt64-c.now
+		at += c.now
+	}
+	if !ok {
+		c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
+		return 0, false
+	}
+	return at, true
+}
+
+func setnx(c *client) {
+	if c.read(c.args[1]) != nil {
+		c.w.Int(0)
+		return
+	}
+	c.server.store.put(c.args[1], newString(c.args[2]))
+	c.w.Int(1)
+}
+
+func setex(c *client, unit int64) {
+	n, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	at, ok := c.deadline(n, unit == 1000, false)
+	if !ok {
+		return
+	}
+	it := newString(c.args[3])
+	it.expires = at
+	c.server.store.put(c.args[1], it)
+	c.w.Status("OK")
+}
+
+func getdel(c *client) {
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	c.bulkOf(it)
+	if it != nil {
+		c.server.store.drop(it)
+	}
+}
+
+func getrange(c *client) {
+	start, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	end, ok := c.integer(c.args[3])
+	if !ok {
+		return
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	var b []byte
+	if it != nil {
+		b = it.text()
+	}
+	n := int64(len(b))
+	if start < 0 && end < 0 && start > end {
+		c.w.Bulk(nil)
+		return
+	}
+	start, end = fromEnd(start, n), min(fromEnd(end, n), n-1)
+	if start > end || n == 0 {
+		c.w.Bulk(nil)
+		return
+	}
+	c.w.Bulk(b[start : end+1])
+}
+
+// fromEnd turns an index that may count from the end into one that does not.
+func fromEnd(i, n int64) int64 {
+	if i < 0 {
+		return max(i+n, 0)
+	}
+	return i
+}
+
+func setrange(c *client) {
+	at, ok := c.integer(c.args[2])
+	if !ok {
+		return
+	}
+	if at < 0 {
+		c.w.Error("ERR offset is out of range")
+		return
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	value := c.args[3]
+	if len(value) == 0 {
+		n := 0
+		if it != nil {
+			n = len(it.str)
+		}
+		c.w.Int(int64(n))
+		return
+	}
+	if at > int64(c.server.bulk) || at+int64(len(value)) > int64(c.server.bulk) {
+		c.w.Error(errTooLong)
+		return
+	}
+	end := int(at) + len(value)
+	if !c.fits(end) {
+		return
+	}
+	if it == nil {
+		it = c.server.store.put(c.args[1], newString(nil))
+	}
+	it.str = grow(it.str, end)
+	copy(it.str[at:], value)
+	c.touch(it)
+	c.w.Int(int64(len(it.str)))
+}
+
+// grow lengthens b to at least n bytes, with zeros.
+func grow(b []byte, n int) []byte {
+	if len(b) >= n {
+		return b
+	}
+	return append(b, make([]byte, n-len(b))...)
+}
+
+func appendTo(c *client) {
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	switch {
+	case it == nil:
+		it = c.server.store.put(c.args[1], newString(c.args[2]))
+	case len(it.str)+len(c.args[2]) > c.server.bulk:
+		c.w.Error(errTooLong)
+		return
+	default:
+		it.str = append(it.str, c.args[2]...)
+		c.touch(it)
+	}
+	c.w.Int(int64(len(it.str)))
+}

@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"bytes"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+type flags uint8
+
+const (
+	flagWrite   flags = 1 << iota // refused by a read-only server
+	flagGrow                      // refused when memory is full
+	flagNoAuth                    // allowed before AUTH
+	flagNoQueue                   // runs at once within MULTI
+	flagList                      // wants the list of window keys
+)
+
+// A keySpec says which arguments are keys: first to last (−1 being the last
+// argument) in steps; all zero where none is.
+type keySpec struct{ first, last, step int }
+
+var (
+	noKeys   = keySpec{}
+	firstKey = keySpec{1, 1, 1}
+	allKeys  = keySpec{1, -1, 1}
+)
+
+// of iterates over the indexes of keys.
+func (k keySpec) of(args [][]byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		last := k.last
+		if last < 0 {
+			last += len(args)
+		}
+		for i := k.first; i > 0 && i <= last && i < len(args); i += k.step {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// A command is a line of the table: what the server does, and what the
+// document says of it.
+type command struct {
+	name   string // lower case
+	arity  int    // arguments, the name included; −n: at least n
+	flags  flags
+	keys   keySpec
+	dest   int // of a writing command: the only key it writes, if not all; −1: see its code
+	since  string
+	family string
+	about  string // one line
+	differ string // from Redis, if it does
+	run    func(*client)
+}
+
+// writesTo reports whether the key at index i is one that the command writes.
+func (cmd *command) writesTo(_ [][]byte, i int) bool {
+	return cmd.flags&flagWrite != 0 && (cmd.dest == 0 || cmd.dest == i)
+}
+
+// table is every command by its name.
+var table = map[string]*command{}
+
+func init() {
+	for _, family := range [][]command{
+		stringCommands, keyCommands, hllCommands, bitCommands, bloomCommands, geoCommands, zsetCommands,
+		throttleCommands, lockCommands, listCommands, transactionCommands, connectionCommands, adminCommands,
+	} {
+		for i := range family {
+			table[family[i].name] = &family[i]
+		}
+	}
+}
+
+// commandNames is the names in order.
+func commandNames() []string { return slices.Sorted(maps.Keys(table)) }
+
+// lookup finds a command by its name in any case, or nil.
+func lookup(name []byte) *command {
+	var room [24]byte
+	if len(name) > len(room) {
+		return nil
+	}
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		room[i] = c
+	}
+	return table[string(room[:len(name)])]
+}
+
+// refuse checks a command before it runs, in the order that Redis checks, and
+// returns the error to reply with, or "".
+func (c *client) refuse(cmd *command, args [][]byte) string {
+	switch {
+	case cmd == nil:
+		return unknownCommand(args)
+	case cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity:
+		return arityError(cmd.name)
+	case !c.authed && cmd.flags&flagNoAuth == 0:
+		return "NOAUTH Authentication required."
+	case cmd.flags&flagWrite != 0 && c.server.config.ReadOnly:
+		return "READONLY This server only answers reads."
+	case cmd.flags&flagGrow != 0 && c.server.store.used > c.server.memory:
+		return errMemory
+	case c.server.windows != nil && cmd.flags&flagWrite != 0:
+		for i := range cmd.keys.of(args) {
+			if isWindow(args[i]) && cmd.writesTo(args, i) {
+				return errReadOnlyWindow
+			}
+		}
+	}
+	return ""
+}
+
+func arityError(name string) string {
+	return "ERR wrong number of arguments for '" + name + "' command"
+}
+
+// unknownCommand is Redis's text, with as many arguments as fit 128 bytes.
+func unknownCommand(args [][]byte) string {
+	var b strings.Builder
+	b.WriteString("ERR unknown command '")
+	b.Write(args[0][:min(128, len(args[0]))])
+	b.WriteString("', with args beginning with: ")
+	for n, i := 0, 1; i < len(args) && n < 128; i++ {
+		a := args[i][:min(128-n, len(args[i]))]
+		b.WriteByte('\'')
+		b.Write(a)
+		b.WriteString("' ")
+		n += len(a) + 3
+	}
+	return b.String()
+}
+
+// is reports whether an argument is this word (upper case) in any case.
+func is(arg []byte, word string) bool {
+	return len(arg) == len(word) && bytes.EqualFold(arg, []byte(word))
+}

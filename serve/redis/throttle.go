@@ -1,0 +1,71 @@
+package redis
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"weir/limits"
+)
+
+var throttleCommands = []command{
+	{name: "cl.throttle", arity: -1, flags: flagWrite | flagGrow, keys: firstKey, since: "redis-cell 0.1", family: "throttle", about: "key max_burst count period [quantity]: limited, limit, remaining, retry after, reset after",
+		differ: "Limits above 1,000 per second bind as well: the state does not end before its funnel is empty. Errors begin with ERR.", run: throttle},
+}
+
+// throttle keeps the state as redis-cell does, in a string that holds when the
+// funnel will be empty, in nanoseconds of the Unix epoch: so DEL resets it,
+// and PTTL says how long it will last.
+func throttle(c *client) {
+	if len(c.args) != 5 && len(c.args) != 6 {
+		c.w.Error("ERR Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period> [<quantity>]")
+		return
+	}
+	var n [4]int64
+	n[3] = 1
+	for i, a := range c.args[2:] {
+		var ok bool
+		if n[i], ok = parseInt(a); !ok {
+			c.w.Error("ERR Cell error: Couldn't parse as integer: " + string(a))
+			return
+		}
+	}
+	burst, count, period, quantity := n[0], n[1], n[2], n[3]
+	if count <= 0 || period <= 0 {
+		c.w.Error("ERR Cell error: Zero rates are not supported")
+		return
+	}
+	if period > math.MaxInt64/int64(time.Second) {
+		c.w.Error("ERR Cell error: the period is too long")
+		return
+	}
+	funnel, err := limits.NewFunnel(burst, count, period*int64(time.Second))
+	if err != nil {
+		c.w.Error("ERR Cell error: " + err.Error())
+		return
+	}
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	tat := c.nano
+	if it != nil {
+		if tat, err = strconv.ParseInt(string(it.str), 10, 64); err != nil {
+			c.w.Error(errInteger)
+			return
+		}
+	}
+	answer, next := funnel.Throttle(tat, c.nano, quantity)
+	if !answer.Limited {
+		if it == nil {
+			it = c.server.store.put(c.args[1], &item{str: []byte{}})
+		}
+		it.str = strconv.AppendInt(it.str[:0], next, 10)
+		c.server.store.expire(it, next/int64(time.Millisecond)+1)
+		c.touch(it)
+	}
+	c.w.Array(5)
+	for _, v := range answer.Reply() {
+		c.w.Int(v)
+	}
+}

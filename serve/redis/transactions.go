@@ -1,0 +1,134 @@
+package redis
+
+import "bytes"
+
+var transactionCommands = []command{
+	{name: "multi", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "begins a transaction: commands are queued until EXEC", run: multi},
+	{name: "exec", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "runs the queued commands, with nothing in between", run: exec},
+	{name: "discard", arity: 1, flags: flagNoQueue, since: "2.0.0", family: "transactions", about: "drops the queued commands", run: discard},
+	{name: "watch", arity: -2, flags: flagNoQueue, keys: allKeys, since: "2.2.0", family: "transactions", about: "makes EXEC do nothing if one of the keys has changed by then",
+		differ: "A window key may be watched, but its changes are not noticed.", run: watch},
+	{name: "unwatch", arity: 1, since: "2.2.0", family: "transactions", about: "forgets the watched keys", run: func(c *client) {
+		c.unwatch()
+		c.w.Status("OK")
+	}},
+}
+
+// queued is a command that waits for EXEC, in memory of its own.
+type queued struct {
+	cmd  *command
+	args [][]byte
+}
+
+type watchedKey struct {
+	key     string
+	expires bool // was there, and with an end
+}
+
+func multi(c *client) {
+	if c.multi {
+		c.w.Error("ERR MULTI calls can not be nested")
+		return
+	}
+	c.multi = true
+	c.w.Status("OK")
+}
+
+// enqueue keeps a command for EXEC. The queue of a transaction is bounded like
+// a command: it is one.
+func (c *client) enqueue(cmd *command, args [][]byte) {
+	size := 24 * len(args)
+	for _, a := range args {
+		size += len(a)
+	}
+	if c.queueBytes += size; c.queueBytes > c.server.config.Request {
+		c.aborted, c.queue = true, nil
+		c.w.Error("ERR the transaction is too long")
+		return
+	}
+	own := make([][]byte, len(args))
+	for i, a := range args {
+		own[i] = bytes.Clone(a)
+		if own[i] == nil {
+			own[i] = []byte{}
+		}
+	}
+	c.queue = append(c.queue, queued{cmd, own})
+	c.w.Status("QUEUED")
+}
+
+func exec(c *client) {
+	if !c.multi {
+		c.w.Error("ERR EXEC without MULTI")
+		return
+	}
+	queue, aborted, spoiled := c.queue, c.aborted, c.spoiled || c.watchedEnded()
+	c.endTransaction()
+	switch {
+	case aborted:
+		c.w.Error("EXECABORT Transaction discarded because of previous errors.")
+	case spoiled:
+		c.w.NullArray()
+	default:
+		c.w.Array(len(queue))
+		for _, q := range queue {
+			c.call(q.cmd, q.args)
+		}
+	}
+}
+
+func discard(c *client) {
+	if !c.multi {
+		c.w.Error("ERR DISCARD without MULTI")
+		return
+	}
+	c.endTransaction()
+	c.w.Status("OK")
+}
+
+func watch(c *client) {
+	if c.multi {
+		c.w.Error("ERR WATCH inside MULTI is not allowed")
+		return
+	}
+	for _, key := range c.args[1:] {
+		it := c.read(key)
+		set := c.server.store.watched[string(key)]
+		if set == nil {
+			set = map[*client]struct{}{}
+			c.server.store.watched[string(key)] = set
+		}
+		if _, done := set[c]; done {
+			continue
+		}
+		set[c] = struct{}{}
+		c.watching = append(c.watching, watchedKey{string(key), it != nil && it.expires != 0})
+	}
+	c.w.Status("OK")
+}
+
+// watchedEnded reports whether a watched key has expired since.
+func (c *client) watchedEnded() bool {
+	for _, w := range c.watching {
+		if it := c.server.store.items[w.key]; w.expires && it != nil && it.expires != 0 && it.expires <= c.now {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *client) unwatch() {
+	watched := c.server.store.watched
+	for _, w := range c.watching {
+		set := watched[w.key]
+		if delete(set, c); len(set) == 0 {
+			delete(watched, w.key)
+		}
+	}
+	c.watching, c.spoiled = nil, false
+}
+
+func (c *client) endTransaction() {
+	c.unwatch()
+	c.multi, c.aborted, c.queue, c.queueBytes = false, false, nil, 0
+}

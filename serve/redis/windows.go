@@ -1,0 +1,153 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+	"weir/sketches/geo"
+	"weir/sketches/hll"
+)
+
+// Windows finds what jobs have counted. It is called by many goroutines at
+// once, outside the server's lock, so it may take its time.
+type Windows interface {
+	// Lookup returns the value of a key: the join over its windows and groups.
+	// found is false where there is no such job or measure, or nothing has
+	// been counted. The error is for the client: it is sent as it is, after
+	// "ERR ".
+	Lookup(ctx context.Context, key Key) (v Value, found bool, err error)
+	// Keys iterates over the keys of single windows that have a value, in any
+	// order, for KEYS and SCAN. An error ends it.
+	Keys(ctx context.Context) iter.Seq2[Key, error]
+}
+
+// A Value is the value of a window key: one field is set, the sketch that the
+// measure is, or Hits if none is. The server reads it under its own lock and
+// changes nothing but what counting caches in a Sketch; whoever returned it
+// must not touch it afterwards, but may return it again.
+type Value struct {
+	Hits   uint64           // GET
+	HLL    *hll.Sketch      // PFCOUNT, PFMERGE from it, GET
+	Bitmap *bitmap.Activity // BITCOUNT GETBIT BITPOS, BITOP from it, GET
+	Bloom  *bloom.Filter    // BF.EXISTS BF.MEXISTS
+	Geo    *geo.Set         // GEOPOS GEODIST GEOHASH GEOSEARCH ZCARD ZSCORE …
+}
+
+// windowPrefix begins every window key, and no scratch key.
+const windowPrefix = "w:"
+
+func isWindow(key []byte) bool { return len(key) >= 2 && key[0] == 'w' && key[1] == ':' }
+
+// errReadOnlyWindow is the reply to whoever would write to a window key.
+const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
+
+// windowItem is a value in the form that the commands read.
+func windowItem(key string, v Value) *item {
+	it := &item{key: key}
+	switch {
+	case v.HLL != nil:
+		it.sketch = v.HLL
+	case v.Bitmap != nil:
+		it.bits = v.Bitmap
+	case v.Bloom != nil:
+		it.kind, it.filter = kindBloom, v.Bloom
+	case v.Geo != nil:
+		it.kind, it.zset = kindZset, &zset{Set: *v.Geo}
+	default:
+		it.str = strconv.AppendUint([]byte{}, v.Hits, 10)
+	}
+	return it
+}
+
+// resolve looks up the window keys of a command before it runs. The error text
+// is the reply.
+func (c *client) resolve(cmd *command, args [][]byte) (fault string) {
+	if cmd.run == nil || cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
+		return ""
+	}
+	for i := range cmd.keys.of(args) {
+		if !isWindow(args[i]) || cmd.writesTo(args, i) {
+			continue
+		}
+		if _, done := c.windows[string(args[i])]; done {
+			continue
+		}
+		key, err := ParseKey(string(args[i]))
+		if err != nil {
+			return "ERR " + err.Error()
+		}
+		v, found, err := c.server.windows.Lookup(c.ctx, key)
+		if err != nil {
+			return "ERR " + strings.TrimPrefix(err.Error(), "ERR ")
+		}
+		if c.windows == nil {
+			c.windows = map[string]*item{}
+		}
+		if found {
+			c.windows[string(args[i])] = windowItem(string(args[i]), v)
+		} else {
+			c.windows[string(args[i])] = nil
+		}
+	}
+	return ""
+}
+
+// list gathers the window keys for KEYS and SCAN, before the lock.
+func (c *client) list() (fault string) {
+	c.listed = c.listed[:0]
+	for key, err := range c.server.windows.Keys(c.ctx) {
+		if err != nil {
+			return fmt.Sprintf("ERR the list of window keys: %v", err)
+		}
+		text := key.String()
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(text)) // a hash takes everything
+		c.listed = append(c.listed, listedKey{h.Sum64()>>2 | windowCursor, text})
+	}
+	// Ordered by a hash, a scan can go on where it was although windows have
+	// come and gone.
+	slices.SortFunc(c.listed, func(a, b listedKey) int {
+		if a.cursor != b.cursor {
+			if a.cursor < b.cursor {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.key, b.key)
+	})
+	return ""
+}
+
+// windowCursor marks the cursors of a SCAN that has done with scratch keys.
+const windowCursor = 1 << 62
+
+type listedKey struct {
+	cursor uint64
+	key    string
+}
+
+// scanWindows visits about n window keys from a cursor on.
+func (c *client) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
+	i, _ := slices.BinarySearchFunc(c.listed, cursor, func(l listedKey, cursor uint64) int {
+		if l.cursor < cursor {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(c.listed); i++ {
+		// Keys of one hash stay together.
+		if n <= 0 && c.listed[i].cursor != c.listed[i-1].cursor {
+			return c.listed[i].cursor
+		}
+		visit(c.listed[i].key)
+		n--
+	}
+	return 0
+}
