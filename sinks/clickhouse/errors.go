@@ -2,10 +2,10 @@ package clickhouse
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -92,7 +92,7 @@ func (c *Client) explain(what string, err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	var alert tls.AlertError
+	var op *net.OpError
 	switch {
 	case errors.As(err, &ex):
 		e.Code = ex.Code
@@ -103,6 +103,10 @@ func (c *Client) explain(what string, err error) error {
 			e.Action = accountAction
 		case http.StatusNotFound, http.StatusMovedPermanently, http.StatusFound:
 			e.Action = "the url is not that of ClickHouse's HTTP interface"
+		case http.StatusBadRequest:
+			if strings.Contains(reply.Error(), "HTTPS") { // what proxies and Go servers say to plain HTTP
+				e.Action = "the server wants TLS: write https:// in the url"
+			}
 		}
 	case errors.As(err, &unknown):
 		e.Action = "the server's certificate is signed by an authority that is not trusted: set clickhouse.tls.ca_file"
@@ -110,7 +114,7 @@ func (c *Client) explain(what string, err error) error {
 		e.Action = "the server's certificate is for another name: correct the url, or set clickhouse.tls.server_name"
 	case errors.As(err, &invalid):
 		e.Action = "the server's certificate is not valid: renew it"
-	case errors.As(err, &alert):
+	case errors.As(err, &op) && op.Op == "remote error": // crypto/tls: the server's alert
 		e.Action = "the server refuses the TLS connection: check clickhouse.tls"
 	case errors.Is(err, context.DeadlineExceeded):
 		e.err = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
