@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,7 +58,37 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64, 
 	for _, p := range plans {
 		r.owner(p.Partition).op.Start(p)
 	}
-	return r, nil
+	return r, r.claim(ctx)
+}
+
+// claim makes the epochs that the plans open known to the ledger, before
+// anything is read under them: see [window.Plan.Opens]. That is one insert when
+// a job, a partition or a topic is new, and nothing at other times.
+func (r *run) claim(ctx context.Context) error {
+	if !slices.ContainsFunc(r.plans, func(p window.Plan) bool { return p.Opens }) {
+		return nil
+	}
+	for _, w := range r.workers {
+		r.outbox.Add(w.op.Take())
+	}
+	c := r.outbox.Begin()
+	_, err := retry(ctx, r.gen.Done(), r.job.cfg.Log, "opening the ledger of new partitions", func() (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, r.job.cfg.InsertTimeout)
+		defer cancel()
+		began := time.Now()
+		err := r.job.cfg.Sink.Write(ctx, c)
+		if err != nil {
+			r.job.status.flushed(time.Since(began), nil, err)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return err
+	}
+	positions, _ := r.outbox.Acknowledge()
+	r.job.status.durable(positions)
+	r.commit(positions)
+	return nil
 }
 
 func (r *run) owner(partition int32) *worker {

@@ -166,6 +166,18 @@ type joinSink struct {
 
 var errLost = errors.New("the answer was lost")
 
+// afterFirst lets the first write pass: the one that opens the ledger.
+func afterFirst(outcome func() error) func() error {
+	opened := false
+	return func() error {
+		if !opened {
+			opened = true
+			return nil
+		}
+		return outcome()
+	}
+}
+
 func newSink(s *window.Spec) *joinSink {
 	return &joinSink{all: &window.Changes{Table: window.NewTable(s)}}
 }
@@ -340,6 +352,45 @@ func TestEndedBeforeKnown(t *testing.T) {
 	}
 }
 
+// writesSink keeps what every write was made of.
+type writesSink struct {
+	*joinSink
+	rows  []int
+	lines [][]window.Line
+}
+
+func (s *writesSink) Write(ctx context.Context, c *window.Changes) error {
+	s.rows, s.lines = append(s.rows, c.Table.Len()), append(s.lines, slices.Clone(c.Lines))
+	return s.joinSink.Write(ctx, c)
+}
+
+// TestOpens: a partition stands in the ledger, with its topic, before a row of
+// it is written; and only the first owner sees to that.
+func TestOpens(t *testing.T) {
+	sink := &writesSink{joinSink: newSink(spec())}
+	src := &fakeSource{log: newLog(3, 1000), committed: map[int32]int64{}}
+	run := func() {
+		sink.rows, sink.lines = nil, nil
+		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if sink.rows[0] != 0 || len(sink.lines[0]) != 3 {
+		t.Errorf("the first write has %d rows and %d lines, want 0 and 3", sink.rows[0], len(sink.lines[0]))
+	}
+	for _, l := range sink.lines[0] {
+		if l.First != 0 || l.Next != 0 {
+			t.Errorf("the first line of partition %d goes from %d to %d", l.Partition, l.First, l.Next)
+		}
+	}
+	src.log.parts = newLog(3, 2000).parts
+	run()
+	if sink.rows[0] == 0 {
+		t.Error("the second run opened what stands in the ledger")
+	}
+}
+
 // TestStopDrains: asked to stop in the middle, a job leaves nothing unflushed
 // behind, and the next one goes on where it was.
 func TestStopDrains(t *testing.T) {
@@ -378,7 +429,7 @@ func TestStopDrains(t *testing.T) {
 // budget and says that something is left to be read again.
 func TestStopWithoutSink(t *testing.T) {
 	sink := newSink(spec())
-	sink.outcome = func() error { return errors.New("connection refused") }
+	sink.outcome = afterFirst(func() error { return errors.New("connection refused") })
 	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -396,7 +447,7 @@ func (fatalError) Fatal() bool { return true }
 func TestFatal(t *testing.T) {
 	sink := newSink(spec())
 	want := fatalError{errors.New("no such column")}
-	sink.outcome = func() error { return want }
+	sink.outcome = afterFirst(func() error { return want })
 	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond}); !errors.Is(err, want) {
 		t.Fatalf("got %v, want the sink's error", err)
@@ -409,14 +460,14 @@ func TestMemory(t *testing.T) {
 	sink := newSink(spec())
 	var mu sync.Mutex
 	down := true
-	sink.outcome = func() error {
+	sink.outcome = afterFirst(func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
 			return errors.New("down")
 		}
 		return nil
-	}
+	})
 	// Many windows and groups, so that memory grows with what is read.
 	log := &fakeLog{parts: make([][]event.Record, 1)}
 	for i := range 60_000 {

@@ -63,10 +63,14 @@ func NewOperator(spec *Spec) (*Operator, error) {
 }
 
 // Start takes a partition in hand. If retention took offsets that were owed,
-// they are written down as a gap first.
+// they are written down as a gap first. If the plan Opens an epoch, the next
+// Take has the line that says so.
 func (o *Operator) Start(p Plan) {
 	l := newLane(o.spec, p)
 	o.lanes[p.Partition] = l
+	if p.Opens {
+		o.lines = append(o.lines, Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: p.Start / o.spec.Chunk, First: p.Start, Next: p.Start, TopicID: p.TopicID})
+	}
 	for from := p.Lost; from < p.Start; {
 		to := min((from/o.spec.Chunk+1)*o.spec.Chunk, p.Start)
 		line := Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: from / o.spec.Chunk, First: from, Next: to, TopicID: p.TopicID}

@@ -34,6 +34,12 @@ type Plan struct {
 	Owed    int64 // what was durable before: commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were taken by retention before they were read; Lost == Start: none
 	Replays int64 // offsets that are counted again, to the same numbers
+
+	// Opens says that the ledger has no line of this epoch yet. Start makes an
+	// empty one, and it must be durable before anything is read: otherwise rows
+	// could be written, the topic be made again or what was read expire, and
+	// the next owner, finding no line, count under the same slots.
+	Opens bool
 }
 
 // The three ways a position can be wrong. They stop the partition until the
@@ -69,6 +75,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		return fail(ErrPartition, "%d", a.Partition)
 	}
 	position := a.Committed
+	plan.Opens = known == nil
 	if known != nil {
 		plan.Epoch = known.Epoch
 		if position < 0 || position > known.Next {
@@ -82,6 +89,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 			if plan.Epoch++; plan.Epoch == 0 {
 				return fail(ErrEpochs, "epoch 255 is in the ledger")
 			}
+			plan.Opens = true
 			position = -1
 		}
 	} else if position >= 0 {
@@ -97,6 +105,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		if plan.Epoch++; plan.Epoch == 0 {
 			return fail(ErrEpochs, "epoch 255 is in the ledger")
 		}
+		plan.Opens = true
 		position = a.LogStart
 	case position > a.LogEnd:
 		return fail(ErrBeyondEnd, "position %d, log ends at %d", position, a.LogEnd)
