@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ask makes one request of a handler, with an Authorization header if it is
+// not empty.
+func ask(t *testing.T, h http.Handler, method, path, authorization string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// TestGuard: with a token, everything but the health checks wants it, whole,
+// and no answer gives it away.
+func TestGuard(t *testing.T) {
+	const token = "correct-horse"
+	guarded, open := (&HTTP{Token: token}).Handler(), (&HTTP{}).Handler()
+	for _, c := range []struct {
+		name, authorization string
+		want                int
+	}{
+		{"none", "", 401},
+		{"another", "Bearer wrong-horsey", 401},
+		{"the beginning of it", "Bearer correct-hors", 401},
+		{"more than it", "Bearer correct-horse!", 401},
+		{"empty", "Bearer ", 401},
+		{"without its scheme", token, 401},
+		{"another scheme", "Basic " + token, 401},
+		{"right", "Bearer " + token, 200},
+	} {
+		for _, path := range []string{"/", "/metrics", "/api/v1/status"} {
+			res := ask(t, guarded, "GET", path, c.authorization)
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != c.want {
+				t.Errorf("%s token, %s: %d, want %d", c.name, path, res.StatusCode, c.want)
+			}
+			if c.want == 401 && !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer") {
+				t.Errorf("%s token, %s: no word of what is wanted", c.name, path)
+			}
+			if all := fmt.Sprint(res.Header, string(body)); strings.Contains(all, token) {
+				t.Errorf("%s token, %s: the token is in the answer: %s", c.name, path, all)
+			}
+		}
+	}
+	for _, path := range []string{"/livez", "/readyz"} {
+		if res := ask(t, guarded, "GET", path, ""); res.StatusCode != 200 {
+			t.Errorf("%s without a token: %d: an orchestrator has none", path, res.StatusCode)
+		}
+	}
+	if res := ask(t, open, "GET", "/metrics", ""); res.StatusCode != 200 {
+		t.Errorf("no token configured: %d", res.StatusCode)
+	}
+}
+
+// TestMethods: nothing can be changed over HTTP, and nothing is behind a path
+// that is not documented.
+func TestMethods(t *testing.T) {
+	h := (&HTTP{}).Handler()
+	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/api/v1/status"} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+			if res := ask(t, h, method, path, ""); res.StatusCode != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: %d", method, path, res.StatusCode)
+			}
+		}
+	}
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/config", "/api/v1/status/x"} {
+		if res := ask(t, h, "GET", path, ""); res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+// TestLimits: a header beyond the limit is refused, one that never ends is cut
+// off in time, and neither keeps others from their answer. Asked to end, the
+// server does.
+func TestLimits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- (&HTTP{}).Serve(ctx, l) }()
+
+	begun := time.Now()
+	slow := dialHTTP(t, l, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+	large := dialHTTP(t, l, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("a", 64<<10)+"\r\n\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(large), nil)
+	if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a header of 64 KiB: %+v, %v", res, err)
+	}
+	if res, err := http.Get("http://" + l.Addr().String() + "/livez"); err != nil || res.StatusCode != 200 {
+		t.Errorf("beside the slow one: %+v, %v", res, err)
+	} else {
+		res.Body.Close()
+	}
+	if _, err := io.Copy(io.Discard, slow); err != nil {
+		t.Errorf("the slow one was not hung up on: %v", err)
+	}
+	if took := time.Since(begun); took < 4*time.Second || took > 9*time.Second {
+		t.Errorf("a header that never ends was cut off after %s, want 5s", took)
+	}
+
+	idle := dialHTTP(t, l, "")
+	stop()
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the server did not end with its context")
+	}
+	idle.Close()
+}
+
+// dialHTTP connects and sends a beginning.
+func dialHTTP(t *testing.T, l net.Listener, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	// A server that refuses early may hang up before it has read all of it.
+	if _, err := io.WriteString(c, text); err != nil && len(text) < 1<<10 {
+		t.Fatal(err)
+	}
+	return c
+}
