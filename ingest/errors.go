@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -138,7 +139,7 @@ func judge(err error) verdict {
 	var (
 		code   kafka.Error
 		verify *tls.CertificateVerificationError
-		alert  tls.AlertError
+		op     *net.OpError
 		record tls.RecordHeaderError
 		signer x509.UnknownAuthorityError
 	)
@@ -153,7 +154,8 @@ func judge(err error) verdict {
 		errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse),
 		errors.Is(err, errSpeaksTLS), errors.Is(err, errNotKafka):
 		return fatal
-	case errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record), errors.As(err, &signer):
+	case errors.As(err, &verify), errors.As(err, &record), errors.As(err, &signer),
+		errors.As(err, &op) && op.Op == "remote error": // crypto/tls: the broker's alert
 		return fatal
 	case errors.As(err, &code):
 		return judgeCode(code)

@@ -59,6 +59,11 @@ func TestRefusedAtTheDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pair, err := tls.X509KeyPair(stranger.CertPEM, stranger.KeyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutual := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}
 	const wrong = "not-the-password"
 	for name, test := range map[string]struct {
 		config Config
@@ -87,6 +92,10 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		"expired": {
 			Config{Brokers: []string{expired(t)}, TLS: &tls.Config{InsecureSkipVerify: false}},
 			[]string{"certificate"},
+		},
+		"no client certificate": {
+			Config{Brokers: []string{tlsServer(t, mutual)}, TLS: &tls.Config{RootCAs: stranger.Pool}},
+			[]string{"certificate required"},
 		},
 		"plaintext to a TLS listener": {
 			Config{Brokers: kafka.Listener("TLS")},
@@ -134,7 +143,13 @@ func expired(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	return tlsServer(t, &tls.Config{Certificates: []tls.Certificate{pair}})
+}
+
+// tlsServer shakes hands, waits for a first word and hangs up.
+func tlsServer(t *testing.T, c *tls.Config) string {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +160,10 @@ func expired(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			c.(*tls.Conn).Handshake()
-			c.Close()
+			go func() {
+				defer c.Close()
+				c.Read(make([]byte, 1)) // shakes hands first
+			}()
 		}
 	}()
 	return l.Addr().String()
