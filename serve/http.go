@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"weir/jobs"
+	"weir/serve/live"
 )
 
 // stuck is how long a running job's flush loop may stand before /livez says
@@ -30,10 +31,12 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// HTTP answers /metrics, /livez, /readyz and /api/v1/status.
+// HTTP answers /metrics, /livez, /readyz, /api/v1/status and /api/v1/query.
 type HTTP struct {
-	Jobs  []*jobs.Job
-	Build Build
+	Jobs []*jobs.Job
+	// Windows answers queries; nil: there is no /api/v1/query.
+	Windows *live.Windows
+	Build   Build
 	// Token, if not empty, must come as a bearer token; the health checks
 	// need none, because what asks them has none.
 	Token string
@@ -49,6 +52,9 @@ func (h *HTTP) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", h.guard(promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})))
 	mux.Handle("GET /api/v1/status", h.guard(http.HandlerFunc(h.status)))
+	if h.Windows != nil {
+		mux.Handle("GET /api/v1/query", h.guard(http.HandlerFunc(h.queryKey)))
+	}
 	mux.HandleFunc("GET /livez", h.livez)
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.Handle("GET /{$}", h.guard(http.HandlerFunc(h.index)))
@@ -94,7 +100,7 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 }
 
 func (h *HTTP) index(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, "weir ", h.Build.Version, "\n\n/metrics\n/livez\n/readyz\n/api/v1/status\n")
+	fmt.Fprint(w, "weir ", h.Build.Version, "\n\n/metrics\n/livez\n/readyz\n/api/v1/status\n/api/v1/query?key=w:JOB:MEASURE:now\n")
 }
 
 func (h *HTTP) status(w http.ResponseWriter, _ *http.Request) {

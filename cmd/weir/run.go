@@ -19,6 +19,8 @@ import (
 	"weir/locks"
 	"weir/locks/redislock"
 	"weir/serve"
+	"weir/serve/live"
+	respserver "weir/serve/redis"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -60,6 +62,7 @@ type runOptions struct {
 	newEpoch bool
 	log      *slog.Logger
 	http     net.Listener      // nil: listen as configured
+	resp     net.Listener      // nil: listen as configured, or not at all
 	started  func(addr string) // the HTTP address, once it listens
 	locks    *redislock.Locks  // nil: no rollup lock
 	owner    string            // this process, to the lock
@@ -107,20 +110,29 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		}
 	}()
 	var all []*jobs.Job
+	windows := live.New(time.Now)
+	audit := &auditor{log: o.log}
 	for i := range cfg.Jobs {
-		j, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)
+		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)
 		if err != nil {
 			return err
 		}
 		closers = append(closers, closer)
 		all = append(all, j)
+		windows.Add(j, sink)
+		audit.sinks, audit.names = append(audit.sinks, sink), append(audit.names, cfg.Jobs[i].Name)
 	}
 	build := buildInfo()
-	web := &serve.HTTP{Jobs: all, Token: cfg.HTTP.Token.Reveal(), Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
+	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	l := o.http
 	if l == nil {
 		if l, err = net.Listen("tcp", cfg.HTTP.Listen); err != nil {
 			return fmt.Errorf("http.listen: %w", err)
+		}
+	}
+	if o.resp == nil && cfg.RESP.Listen != "" {
+		if o.resp, err = net.Listen("tcp", cfg.RESP.Listen); err != nil {
+			return errors.Join(fmt.Errorf("resp.listen: %w", err), l.Close())
 		}
 	}
 	if o.started != nil {
@@ -128,37 +140,45 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	o.log.Info("weir runs", "version", build.Version, "jobs", len(all), "http", l.Addr().String(), "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)
 
-	// A job that cannot go on stops the others cleanly; the HTTP side ends
-	// when the last job has.
+	// A job that cannot go on stops the others cleanly; who answers questions
+	// about them ends when the last job has.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(serving, l) }()
+	var servers errgroup.Group
+	servers.Go(func() error { return web.Serve(serving, l) })
+	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })
+	if o.resp != nil {
+		s := respserver.New(respserver.Config{
+			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly,
+			Windows: serve.Windows{Windows: windows}, Log: o.log,
+		})
+		servers.Go(func() error { return s.Serve(serving, o.resp) })
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, j := range all {
 		g.Go(func() error { return j.Run(ctx) })
 	}
 	err = g.Wait()
 	stopServing()
-	return errors.Join(err, <-served)
+	return errors.Join(err, servers.Wait())
 }
 
 // newJob puts one job together.
-func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, o runOptions) (*jobs.Job, io.Closer, error) {
+func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, o runOptions) (*jobs.Job, *clickhouse.Sink, io.Closer, error) {
 	s, err := j.Spec()
 	if err != nil {
-		return nil, nil, &exit{exitConfig, err, ""}
+		return nil, nil, nil, &exit{exitConfig, err, ""}
 	}
 	sink, err := client.Job(ctx, sinkJob(j, s))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	src, err := source(cfg, j, o.log.With("job", j.Name))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := reach(ctx, o.log, "kafka", fmt.Sprint(cfg.Kafka.Brokers), time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
-		return nil, nil, errors.Join(err, src.Close())
+		return nil, nil, nil, errors.Join(err, src.Close())
 	}
 	job, err := jobs.New(jobs.Config{
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink,
@@ -174,9 +194,9 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		Log:           o.log,
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, src.Close())
+		return nil, nil, nil, errors.Join(err, src.Close())
 	}
-	return job, src, nil
+	return job, sink, src, nil
 }
 
 // reach waits until a dependency answers, saying so, and gives up with exit

@@ -135,6 +135,14 @@ func (u *up) run(ctx context.Context) (err error) {
 		return fmt.Errorf("http.listen: %w", err)
 	}
 	defer web.Close() // again, if the jobs came to serve on it
+	if u.cfg.RESP.Listen == "" {
+		u.cfg.RESP.Listen = "127.0.0.1:6379"
+	}
+	resp, err := orFree(u, u.cfg.RESP.Listen, func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) })
+	if err != nil {
+		return fmt.Errorf("resp.listen: %w", err)
+	}
+	defer resp.Close() // likewise
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
 	u.cfg.ClickHouse.URL = engine.URL()
 	if err := u.migrate(ctx); err != nil {
@@ -144,7 +152,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	g, running := errgroup.WithContext(ctx)
 	started := make(chan string, 1)
 	g.Go(func() error {
-		return runJobs(running, u.cfg, runOptions{log: u.log, http: web, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
+		return runJobs(running, u.cfg, runOptions{log: u.log, http: web, resp: resp, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
 	})
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr()) })
@@ -152,6 +160,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	select {
 	case addr := <-started:
 		u.step("http", "http://%s   (/metrics /readyz /api/v1/status)", addr)
+		u.step("redis", "%s   (the same windows, before the flush)", resp.Addr())
 	case <-running.Done():
 		return g.Wait()
 	}
@@ -162,7 +171,8 @@ func (u *up) run(ctx context.Context) (err error) {
 	fmt.Fprintf(u.out, "\nTry, in another terminal:\n"+
 		"  curl '%[1]s/?database=%[2]s' -d 'SELECT window_start, page, hits, users FROM clicks_1m ORDER BY window_start DESC, hits DESC LIMIT 5'\n"+
 		"  curl '%[1]s/?database=%[2]s' -d 'SELECT weirPfCount(uniqCombined64MergeState(14)(users)) FROM clicks_state'\n"+
-		"  curl '%[1]s/?database=%[2]s' -d 'SELECT * FROM weir_audit'\n\n", engine.URL(), u.cfg.ClickHouse.Database)
+		"  redis-cli -p %[3]s PFCOUNT 'w:clicks:users:-1..now:*'\n"+
+		"  curl '%[1]s/?database=%[2]s' -d 'SELECT * FROM weir_audit'\n\n", engine.URL(), u.cfg.ClickHouse.Database, port(resp.Addr()))
 	g.Go(func() error { return u.watch(running, engine.URL()) })
 
 	err = g.Wait()
@@ -170,6 +180,11 @@ func (u *up) run(ctx context.Context) (err error) {
 		fmt.Fprintln(u.out, "\ndrained: everything read is in", u.data)
 	}
 	return err
+}
+
+func port(a net.Addr) string {
+	_, p, _ := net.SplitHostPort(a.String())
+	return p
 }
 
 // topics is what the jobs read.

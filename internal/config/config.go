@@ -23,6 +23,7 @@ type Config struct {
 	RESP       RESP       `yaml:"resp" doc:"The live windows for any Redis client."`
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
+	Audit      Audit      `yaml:"audit" doc:"How often the process checks its own books."`
 	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
 	Log        Log        `yaml:"log" doc:"What is said on standard error."`
@@ -109,6 +110,11 @@ type Rollups struct {
 	Lock             string `yaml:"lock" format:"address" doc:"Server (host:port) that speaks the Redis protocol and holds the lock that lets one process at a time roll a job up. It saves work where many processes share the jobs; without it, or when the server is away, each rolls up, to the same numbers."`
 	LockPasswordFile string `yaml:"lock_password_file" doc:"File whose content is that server's password; a trailing line break is ignored."`
 	LockPassword     Secret `yaml:"lock_password" secret:"lock_password_file" doc:"The password itself. Wins over the file."`
+}
+
+// Audit describes the rhythm of the audit that runs beside the jobs.
+type Audit struct {
+	Interval Duration `yaml:"interval" default:"1h" min:"0s" max:"30d" doc:"Time between two audits of the ledger against the rows, as weir verify makes them; the outcome is in the log and in weir_audit_mismatches. 0s: never."`
 }
 
 // Log describes the log.

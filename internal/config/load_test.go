@@ -79,6 +79,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 		HTTP:   HTTP{Listen: "127.0.0.1:8686"},
 		Flush:  Flush{Interval: Duration(time.Second), StopTimeout: minute / 4},
 		Rollup: Rollups{Interval: Duration(2 * time.Second)},
+		Audit:  Audit{Interval: Duration(time.Hour)},
 		Memory: 2 << 30,
 		Log:    Log{Level: "info", Format: "auto"},
 		Jobs: []Job{{
