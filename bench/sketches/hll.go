@@ -168,7 +168,8 @@ func hllCount(b *Bench) error {
 }
 
 // hllKeys: a million keys, ten million events, about ten users a key, in an
-// order without any locality.
+// order without any locality. First the whole life of the sketches, then events
+// once all are there, where both sides wait for memory and nothing else.
 func hllKeys(b *Bench) error {
 	const firstName, againName, sizeName = "fill a million keys' HLLs, an event", "add to a million live HLLs, an event", "bytes per key of a million HLLs, with index"
 	if !b.Wants(Libraries, firstName) && !b.Wants(Libraries, againName) && !b.Wants(Libraries, sizeName) {
@@ -237,7 +238,7 @@ func hllKeys(b *Bench) error {
 		return from, from + run
 	}
 	if err := b.Compare(Row{
-		Name: againName, Other: "map of axiomhq/hyperloglog", Against: Libraries, Floor: 5, Aim: 8, N: run,
+		Name: againName, Other: "map of axiomhq/hyperloglog", Against: Libraries, Floor: 4, Aim: 5, N: run,
 		Ours: Here(func(int) {
 			from, to := next(&i)
 			ours.AddBatch(key[from:to], hash[from:to])

@@ -15,6 +15,7 @@ type batch struct {
 	entries [batchMax]entry
 	found   [batchMax]uint8 // where the register of the entry is in its line, from 1; 0 for nowhere
 	rest    [batchMax]uint8 // events the line alone could not settle
+	slots   [batchMax]slot  // of Keyed: the first slot of the key, without its tag
 	warm    entry           // keeps loads that only fetch
 }
 

@@ -79,7 +79,7 @@ func shortWord(b []byte) uint64 {
 
 // KeyedHash is SipHash-2-4 (Aumasson and Bernstein, 2012) of b under a secret
 // key. Used in place of Hash, it keeps strangers from crafting ids that raise
-// a count, at about three times the cost. Sketches of different keys, or of
+// a count, at about six times the cost. Sketches of different keys, or of
 // Hash, must not be merged: nothing in the registers tells them apart.
 func KeyedHash(key [16]byte, b []byte) uint64 {
 	k0 := binary.LittleEndian.Uint64(key[:8])

@@ -52,14 +52,19 @@ func (k *Keyed) AddBatch(keys, hashes []uint64) {
 		k.reserve(n)
 		// The index first, then the lines, so that the misses of each step
 		// overlap. How long a search goes on is a guess that often fails and
-		// throws away what was under way: so all slots are fetched before.
-		for _, key := range keys[:n] {
-			at, _ := k.home(key)
-			b.warm ^= entry(k.slots[at])
+		// throws away what was under way: so all first slots are fetched
+		// before any search goes on.
+		for j, key := range keys[:n] {
+			at, tag := k.home(key)
+			b.slots[j&(batchMax-1)] = k.slots[at] ^ tag
 		}
 		// The tag is nearly always right; the line tells.
 		for j, key := range keys[:n] {
-			b.lines[j&(batchMax-1)] = k.pool.lineUnchecked(k.likely(key))
+			i := uint32(b.slots[j&(batchMax-1)]) - 1
+			if i >= MaxKeys { // free, or the tag differs
+				i = k.likely(key)
+			}
+			b.lines[j&(batchMax-1)] = k.pool.lineUnchecked(i)
 			b.entries[j&(batchMax-1)] = entryOf(hashes[j])
 		}
 		for j, key := range keys[:n] {
@@ -141,6 +146,9 @@ func (k *Keyed) reserve(n int) {
 		panic(fmt.Sprintf("hll: more than %d keys", MaxKeys))
 	}
 	size := max(slotsMin, 2*len(k.slots))
+	for want*4 > size*3 {
+		size *= 2
+	}
 	k.slots = make([]slot, size)
 	k.shift = uint8(64 - bits.TrailingZeros(uint(size)))
 	mask := uint64(size - 1)

@@ -350,6 +350,28 @@ func TestKeyedTwin(t *testing.T) {
 	}
 }
 
+// The index is never full, even where a first batch is all new keys: a search
+// for an unknown key would not end. Keys of one home make the searches long.
+func TestKeyedSearchEnds(t *testing.T) {
+	for _, n := range []int{1, 47, 48, 49, 63, 64, 65, 128, 1000} {
+		var k Keyed
+		keys, hs := make([]uint64, n), make([]uint64, n)
+		for i := range keys {
+			keys[i] = uint64(i) * 0xF1DE83E19937733D // times the index's multiplier: i
+		}
+		k.AddBatch(keys, hs)
+		if free := len(k.slots) - k.Len(); k.Len() != n || free*4 < len(k.slots) {
+			t.Fatalf("%d keys: %d found, %d of %d slots free", n, k.Len(), free, len(k.slots))
+		}
+		if at, _ := k.home(keys[n-1]); at != 0 {
+			t.Fatalf("key %d is at home in %d: not the collision this test wants", n-1, at)
+		}
+		if k.Count(12345) != 0 || k.Count(keys[n-1]) != 1 {
+			t.Errorf("%d keys: an unknown key counts %d, the last %d", n, k.Count(12345), k.Count(keys[n-1]))
+		}
+	}
+}
+
 // The batched path allocates nothing once the sketches exist.
 func TestAddBatchAllocs(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 5))
