@@ -27,6 +27,7 @@ type run struct {
 
 	outbox window.Outbox
 	answer chan error // of the write in flight
+	cancel func()     // gives it up
 	began  time.Time  // of the write in flight
 	wait   backoff
 	retry  time.Time // no flush before
@@ -76,7 +77,7 @@ func (r *run) claim(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, r.job.cfg.InsertTimeout)
 		defer cancel()
 		began := time.Now()
-		err := r.job.cfg.Sink.Write(ctx, c)
+		err := r.job.write(ctx, c)
 		if err != nil {
 			r.job.status.flushed(time.Since(began), nil, err)
 		}
@@ -237,11 +238,22 @@ func (r *run) send() {
 		return
 	}
 	r.began = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
+	r.cancel = cancel
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
 		defer cancel()
-		r.answer <- r.job.cfg.Sink.Write(ctx, c)
+		r.answer <- r.job.write(ctx, c)
 	}()
+}
+
+// write waits for a write that an earlier run left behind, then writes.
+func (j *Job) write(ctx context.Context, c *window.Changes) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if err := ctx.Err(); err != nil { // the one before took all the time
+		return err
+	}
+	return j.cfg.Sink.Write(ctx, c)
 }
 
 // settle takes the answer of the write in flight. Only a fatal error comes
@@ -320,6 +332,9 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 				return errors.Join(cause, err)
 			}
 		case <-deadline.C:
+			if r.cancel != nil {
+				r.cancel()
+			}
 			r.job.cfg.Log.Warn("the last flush was not answered in time; what it held will be read again", "after", budget)
 			if ctx.Err() != nil {
 				return errors.Join(cause, ErrUnflushed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"weir/event"
@@ -40,7 +41,8 @@ type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	// Write makes c durable: rows first, then the ledger. After an error any
 	// part of it may have been written. An error with a method Fatal() bool
-	// that returns true will not go away by itself.
+	// that returns true will not go away by itself. There is one Write at a
+	// time, which reads c and keeps nothing of it.
 	Write(ctx context.Context, c *window.Changes) error
 	// Rollup brings the rollups up to date for the windows touched since the
 	// last one; all: every level, and now.
@@ -102,6 +104,10 @@ type Job struct {
 	cfg    Config
 	status board
 	peeks  chan func(*run) // live reads, served between batches
+
+	// writing is held during a write. A run that ran out of time leaves one
+	// behind, which ends when it has noticed; the next run's waits for it.
+	writing sync.Mutex
 }
 
 // New makes a job; Run runs it.
