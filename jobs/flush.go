@@ -235,6 +235,9 @@ func (r *run) send() {
 	c := r.outbox.Begin()
 	r.gate.outbox.Store(int64(r.outbox.Bytes()))
 	if c == nil {
+		// There will be no acknowledgement to wait for. Nobody gets here
+		// while one is awaited.
+		r.gate.open()
 		return
 	}
 	r.began = time.Now()

@@ -8,13 +8,13 @@ import (
 
 // A gate is the back-pressure by memory: at four fifths of the budget it asks
 // for an early flush, at the whole of it nothing passes until a flush is
-// acknowledged. It never fails and never drops: a full gate stops the fetch,
-// and the log keeps what is not fetched.
+// acknowledged, or finds nothing to write. It never fails and never drops: a
+// full gate stops the fetch, and the log keeps what is not fetched.
 type gate struct {
 	budget int64
 	outbox atomic.Int64  // bytes waiting for the sink, told by the flush loop
 	urgent chan struct{} // a flush is wanted now; one wish is enough
-	acks   atomic.Int64  // flushes acknowledged
+	opened atomic.Int64  // how often
 }
 
 func newGate(budget int64) *gate {
@@ -33,10 +33,10 @@ func (g *gate) pass(ctx context.Context, bytes func() int64) error {
 	if n < g.budget {
 		return nil
 	}
-	acks := g.acks.Load()
+	opened := g.opened.Load()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for bytes() >= g.budget && g.acks.Load() == acks {
+	for bytes() >= g.budget && g.opened.Load() == opened {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -54,5 +54,6 @@ func (g *gate) ask() {
 	}
 }
 
-// open lets everybody pass who waits.
-func (g *gate) open() { g.acks.Add(1) }
+// open lets everybody pass who waits: after an acknowledgement, when there is
+// nothing to acknowledge, and at the end.
+func (g *gate) open() { g.opened.Add(1) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/event"
 	"weir/window"
 )
 
@@ -55,5 +56,36 @@ func TestOneWriteAtATime(t *testing.T) {
 	}
 	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
 		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
+	}
+}
+
+// trickle delivers so slowly that everything is flushed before the next part.
+type trickle struct{ *fakeSource }
+
+type trickling struct{ Generation }
+
+func (s trickle) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return trickling{g}, err
+}
+
+func (g trickling) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	return g.Generation.Fetch(ctx, from, func(p event.Part) error {
+		time.Sleep(20 * time.Millisecond)
+		return deliver(p)
+	})
+}
+
+// TestMemoryIdle: what a flush cannot free may exceed the budget while there
+// is nothing to flush, so that no acknowledgement will come.
+func TestMemoryIdle(t *testing.T) {
+	log := newLog(1, 300)
+	sink := newSink(spec())
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := runJob(t, ctx, Config{Source: trickle{src}, Sink: sink, UntilEnd: true, Memory: 1, Flush: time.Millisecond})
+	if err != nil || ctx.Err() != nil {
+		t.Fatalf("the job stood still, with %d of 300 records durable: %v", src.committed[0], err)
 	}
 }
