@@ -108,6 +108,7 @@ func (r *run) fail(err error) {
 // job ends, then drains.
 func (r *run) loop(ctx context.Context) (done bool, err error) {
 	log := r.job.cfg.Log
+	r.job.status.beat()
 	r.job.status.state("running")
 	for _, w := range r.workers {
 		r.wg.Go(w.loop)
@@ -123,6 +124,8 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	}()
 	tick := time.NewTicker(r.job.cfg.Flush)
 	defer tick.Stop()
+	pulse := time.NewTicker(time.Second) // for the status: a flush may be a minute away, a part longer
+	defer pulse.Stop()
 
 	budget := r.job.cfg.Stop
 	for fetchDone := false; ; {
@@ -157,8 +160,11 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		case <-r.gate.urgent:
 			r.flush()
 			continue
-		case <-tick.C:
+		case <-pulse.C:
 			r.job.status.beat()
+			r.bytes()
+			continue
+		case <-tick.C:
 			r.flush()
 			if r.reached() && r.outbox.Empty() {
 				done = true
@@ -176,6 +182,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		}
 		break
 	}
+	r.job.status.state("draining")
 	for _, w := range r.workers {
 		close(w.parts)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,5 +88,44 @@ func TestMemoryIdle(t *testing.T) {
 	err := runJob(t, ctx, Config{Source: trickle{src}, Sink: sink, UntilEnd: true, Memory: 1, Flush: time.Millisecond})
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("the job stood still, with %d of 300 records durable: %v", src.committed[0], err)
+	}
+}
+
+// onceSource has partitions once, and none ever after.
+type onceSource struct {
+	*fakeSource
+	once sync.Once
+}
+
+func (s *onceSource) Next(ctx context.Context) (g Generation, err error) {
+	s.once.Do(func() { g, err = s.fakeSource.Next(ctx) })
+	if g == nil && err == nil {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	return g, err
+}
+
+// TestStandby: a process that waits for partitions says so. It is not stuck,
+// and what it once had in hand is somebody else's to report.
+func TestStandby(t *testing.T) {
+	src := &onceSource{fakeSource: &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}}
+	j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 1)
+	go func() { errs <- j.Run(ctx) }()
+	deadline := time.Now().Add(5 * time.Second)
+	for s := j.Status(); s.Generations == 0 || s.State != "joining" || len(s.Partitions) > 0; s = j.Status() {
+		if time.Now().After(deadline) {
+			t.Fatalf("state %q with %d partitions, want joining with none", s.State, len(s.Partitions))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	cancel()
+	if err := <-errs; err != nil {
+		t.Fatal(err)
 	}
 }

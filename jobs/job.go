@@ -125,7 +125,7 @@ func New(cfg Config) (*Job, error) {
 // if everything counted is durable, ErrUnflushed if not, and any other error
 // when it cannot go on without somebody's decision.
 func (j *Job) Run(ctx context.Context) error {
-	j.status.state("joining")
+	j.status.joining()
 	defer j.status.state("stopped")
 	var ends map[int32]int64
 	if j.cfg.UntilEnd {
@@ -142,6 +142,7 @@ func (j *Job) Run(ctx context.Context) error {
 			return stopped(ctx, fmt.Errorf("job %s: %w", j.cfg.Spec.Job, err))
 		}
 		done, err := j.generation(ctx, gen, ends, rollups)
+		j.status.joining()
 		switch {
 		case err != nil:
 			return stopped(ctx, err)

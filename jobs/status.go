@@ -16,7 +16,7 @@ type Status struct {
 	Job     string `json:"job"`
 	Version int    `json:"version"`
 	Topic   string `json:"topic"`
-	State   string `json:"state"` // joining, running, stopped
+	State   string `json:"state"` // joining, running, draining, stopped
 
 	Partitions []PartitionStatus `json:"partitions"`
 
@@ -105,6 +105,13 @@ func (b *board) state(s string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.s.State = s
+}
+
+// joining says that the job waits for partitions and has none.
+func (b *board) joining() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s.State, b.partitions = "joining", nil
 }
 
 func (b *board) assign(plans []window.Plan, as []event.Assignment) {
