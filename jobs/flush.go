@@ -137,15 +137,9 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 			budget = r.job.cfg.HandOver
 		case err = <-r.failed:
 		case err = <-fetched:
-			// The fetch may be the first to see the generation end, or find
-			// that the log lost what it was to read: a new generation then
-			// decides, by the policy, where to go on.
+			// The fetch may be the first to see the generation end.
 			fetchDone = true
 			budget = r.job.cfg.HandOver
-			if lost := new(outOfRange); errors.As(err, lost) {
-				log.Warn("the log no longer holds what was to be read", "error", err)
-				err = nil
-			}
 		case answer := <-r.answer:
 			if err = r.settle(answer); err == nil {
 				if r.reached() && r.outbox.Empty() {
@@ -183,6 +177,14 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		break
 	}
 	r.job.status.state("draining")
+	if ctx.Err() != nil {
+		budget = r.job.cfg.Stop // a generation ends with ctx, and may be seen first
+	}
+	if lost := new(outOfRange); errors.As(err, lost) {
+		// A new generation decides, by the policy, where to go on.
+		log.Warn("the log no longer holds what was to be read", "error", err)
+		err = nil
+	}
 	for _, w := range r.workers {
 		close(w.parts)
 	}
@@ -329,18 +331,25 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 	for _, w := range r.workers {
 		r.outbox.Add(w.op.Take())
 	}
+	r.wait.reset() // time is short now: begin with short pauses again
+	r.retry = time.Time{}
 	for {
-		if r.began.IsZero() {
-			if r.outbox.Empty() {
-				return cause
-			}
+		var again <-chan time.Time // after a failure
+		switch wait := time.Until(r.retry); {
+		case !r.began.IsZero():
+		case r.outbox.Empty():
+			return cause
+		case wait > 0:
+			again = time.After(wait)
+		default:
 			r.send()
 		}
 		select {
 		case answer := <-r.answer:
-			if err := r.settleDrained(answer); err != nil {
+			if err := r.settle(answer); err != nil {
 				return errors.Join(cause, err)
 			}
+		case <-again:
 		case <-deadline.C:
 			if r.cancel != nil {
 				r.cancel()
@@ -352,27 +361,6 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 			return cause // partitions are going; their next owner reads the chunk again
 		}
 	}
-}
-
-// settleDrained is settle once the workers are gone.
-func (r *run) settleDrained(answer error) error {
-	took := time.Since(r.began)
-	r.began = time.Time{}
-	if answer != nil {
-		r.outbox.Fail()
-		r.job.status.flushed(took, nil, answer)
-		if fatal(answer) {
-			return fmt.Errorf("job %s: last flush: %w", r.job.cfg.Spec.Job, answer)
-		}
-		time.Sleep(min(r.wait.next(), time.Second))
-		return nil
-	}
-	r.job.status.flushed(took, r.outbox.InFlight(), nil)
-	positions, _ := r.outbox.Acknowledge()
-	r.job.status.durable(positions)
-	r.rollups.touch()
-	r.commit(positions)
-	return nil
 }
 
 // reached reports whether every partition in hand was read to where the log
