@@ -14,11 +14,10 @@ import (
 
 // A run is one generation of one job: its workers, its fetch, its outbox.
 type run struct {
-	job     *Job
-	gen     Generation
-	ends    map[int32]int64 // UntilEnd: where to stop; nil otherwise
-	rollups *rollups
-	plans   []window.Plan
+	job   *Job
+	gen   Generation
+	ends  map[int32]int64 // UntilEnd: where to stop; nil otherwise
+	plans []window.Plan
 
 	workers []*worker
 	wg      sync.WaitGroup
@@ -39,13 +38,13 @@ type outOfRange interface {
 	OutOfRange() (partition int32, offset, logStart, logEnd int64)
 }
 
-func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (*run, error) {
+func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64) (*run, error) {
 	plans, err := j.plans(ctx, gen)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		job: j, gen: gen, ends: ends, rollups: rollups, plans: plans,
+		job: j, gen: gen, ends: ends, plans: plans,
 		gate: newGate(j.cfg.Memory), failed: make(chan error, 1), answer: make(chan error, 1),
 	}
 	j.status.assign(plans, gen.Partitions())
@@ -291,7 +290,6 @@ func (r *run) settle(answer error) error {
 	r.job.status.durable(positions)
 	r.gate.outbox.Store(int64(r.outbox.Bytes()))
 	r.gate.open()
-	r.rollups.touch()
 	r.commit(positions)
 	w := r.workers[0]
 	select { // give the memory back, if that worker is not busy

@@ -24,7 +24,7 @@ type slowSink struct {
 func (s *slowSink) Write(ctx context.Context, c *window.Changes) error {
 	s.most.Store(max(s.most.Load(), s.now.Add(1)))
 	defer s.now.Add(-1)
-	if s.writes.Add(1) > 8 {
+	if n := s.writes.Add(1); n == 1 || n > 9 { // the first opens the ledger
 		return s.joinSink.Write(ctx, c)
 	}
 	select {

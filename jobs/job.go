@@ -141,7 +141,7 @@ func (j *Job) Run(ctx context.Context) error {
 		if err != nil {
 			return stopped(ctx, fmt.Errorf("job %s: %w", j.cfg.Spec.Job, err))
 		}
-		done, err := j.generation(ctx, gen, ends, rollups)
+		done, err := j.generation(ctx, gen, ends)
 		j.status.joining()
 		switch {
 		case err != nil:
@@ -163,9 +163,9 @@ func stopped(ctx context.Context, err error) error {
 
 // generation runs one generation from the first fetch to the hand-over. It
 // reports whether the job is done (UntilEnd).
-func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int64, rollups *rollups) (done bool, err error) {
+func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int64) (done bool, err error) {
 	defer gen.Release()
-	r, err := j.newRun(ctx, gen, ends, rollups)
+	r, err := j.newRun(ctx, gen, ends)
 	switch {
 	case errors.Is(err, errEnded):
 		return false, nil

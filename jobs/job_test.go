@@ -347,7 +347,7 @@ func TestEndedBeforeKnown(t *testing.T) {
 	if plans, err := j.plans(t.Context(), gen); !errors.Is(err, errEnded) {
 		t.Fatalf("plans %v, %v; want errEnded", plans, err)
 	}
-	if done, err := j.generation(t.Context(), gen, nil, nil); done || err != nil {
+	if done, err := j.generation(t.Context(), gen, nil); done || err != nil {
 		t.Fatalf("the generation came to %v, %v; want another one", done, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,11 +12,10 @@ import (
 // results join like everything else, and the view reads what has not been
 // rolled up yet from the state rows.
 type rollups struct {
-	job     *Job
-	touched atomic.Bool
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
-	once    sync.Once
+	job    *Job
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	once   sync.Once
 }
 
 func (j *Job) startRollups() *rollups {
@@ -26,9 +24,6 @@ func (j *Job) startRollups() *rollups {
 	r.wg.Go(func() { r.loop(ctx) })
 	return r
 }
-
-// touch says that state rows were written.
-func (r *rollups) touch() { r.touched.Store(true) }
 
 func (r *rollups) loop(ctx context.Context) {
 	tick := time.NewTicker(r.job.cfg.Rollup)
@@ -40,8 +35,8 @@ func (r *rollups) loop(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		// Longer rollups have their own, slower pace inside the sink, so it
-		// is called even when nothing was written since.
+		// Also when nothing was written since: longer rollups have their own,
+		// slower pace inside the sink, and other processes write too.
 		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false) })
 		if ctx.Err() != nil {
 			return
