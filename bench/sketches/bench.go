@@ -173,7 +173,11 @@ func (b *Bench) Server() (*redistest.Server, error) {
 	return b.server, nil
 }
 
+// sink keeps results from being optimised away.
+var sink uint64
+
 func (b *Bench) close() {
+	runtime.KeepAlive(sink)
 	if b.server != nil {
 		b.server.Stop()
 		b.server = nil

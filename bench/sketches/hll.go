@@ -22,9 +22,6 @@ func hllRows(b *Bench) error {
 	return nil
 }
 
-// sink keeps results from being optimised away.
-var sink uint64
-
 // keys are n random elements of 16 bytes.
 func keys(n int, seed uint64) [][]byte {
 	r := rand.New(rand.NewPCG(seed, 16))

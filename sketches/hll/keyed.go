@@ -36,8 +36,7 @@ func (k *Keyed) Len() int { return k.pool.Len() }
 // Add records a hashed element under key.
 func (k *Keyed) Add(key, h uint64) {
 	k.reserve(1)
-	i := k.number(key)
-	k.pool.Add(i, h)
+	k.pool.Add(k.number(key), h)
 }
 
 // AddBatch records hashes[i] under keys[i], for each i. Both slices have the
@@ -91,7 +90,7 @@ func (k *Keyed) likely(key uint64) uint32 {
 	for mask := uint64(len(k.slots) - 1); ; at++ {
 		switch s := k.slots[at&mask]; {
 		case s == 0:
-			return k.insert(at&mask, tag, key)
+			return k.insert(at&mask, key)
 		case s&^MaxKeys == tag:
 			return uint32(s&MaxKeys) - 1
 		}
@@ -100,40 +99,36 @@ func (k *Keyed) likely(key uint64) uint32 {
 
 // number is the number of key's sketch, made if need be. There must be room.
 func (k *Keyed) number(key uint64) uint32 {
+	i, at, ok := k.search(key)
+	if !ok {
+		i = k.insert(at, key)
+	}
+	return i
+}
+
+// search is the number of key's sketch, or the free slot where its number
+// would go. There must be slots.
+func (k *Keyed) search(key uint64) (number uint32, at uint64, ok bool) {
 	at, tag := k.home(key)
 	for mask := uint64(len(k.slots) - 1); ; at++ {
 		s := k.slots[at&mask]
 		if s == 0 {
-			return k.insert(at&mask, tag, key)
+			return 0, at & mask, false
 		}
 		if i := uint32(s&MaxKeys) - 1; s&^MaxKeys == tag && k.pool.lineUnchecked(i).key == key {
-			return i
+			return i, 0, true
 		}
 	}
 }
 
-func (k *Keyed) insert(at uint64, tag slot, key uint64) uint32 {
+// insert makes a sketch for key and writes its number to the slot at.
+func (k *Keyed) insert(at, key uint64) uint32 {
+	_, tag := k.home(key)
 	i := k.pool.Len()
 	k.pool.Grow(i + 1)
 	k.pool.lineUnchecked(uint32(i)).key = key
 	k.slots[at] = tag | slot(i+1)
 	return uint32(i)
-}
-
-func (k *Keyed) find(key uint64) (number uint32, ok bool) {
-	if len(k.slots) == 0 {
-		return 0, false
-	}
-	at, tag := k.home(key)
-	for mask := uint64(len(k.slots) - 1); ; at++ {
-		s := k.slots[at&mask]
-		if s == 0 {
-			return 0, false
-		}
-		if i := uint32(s&MaxKeys) - 1; s&^MaxKeys == tag && k.pool.lineUnchecked(i).key == key {
-			return i, true
-		}
-	}
 }
 
 // reserve makes room for n more keys. Only the index moves, never a sketch.
@@ -164,7 +159,10 @@ func (k *Keyed) reserve(n int) {
 // Count estimates the number of distinct elements under key; 0 for a key that
 // was never added to.
 func (k *Keyed) Count(key uint64) uint64 {
-	i, ok := k.find(key)
+	if len(k.slots) == 0 {
+		return 0
+	}
+	i, _, ok := k.search(key)
 	if !ok {
 		return 0
 	}
@@ -173,7 +171,10 @@ func (k *Keyed) Count(key uint64) uint64 {
 
 // Sketch returns a copy of key's sketch, or nil.
 func (k *Keyed) Sketch(key uint64) *Sketch {
-	i, ok := k.find(key)
+	if len(k.slots) == 0 {
+		return nil
+	}
+	i, _, ok := k.search(key)
 	if !ok {
 		return nil
 	}
