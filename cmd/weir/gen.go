@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -46,9 +47,15 @@ what ClickHouse says.`,
 				brokers = strings.Split(env, ",")
 			}
 			makers := map[string]func(gen.Config) (*gen.Generator, error){"clicks": gen.Clicks, "locations": gen.Locations}
+			if _, ok := codecs[codec]; !ok {
+				return &exit{exitUsage, fmt.Errorf("--compression %q: want none, gzip, snappy, lz4 or zstd", codec), ""}
+			}
 			maker := makers[kind]
 			if maker == nil {
 				return &exit{exitUsage, fmt.Errorf("--kind %q: want clicks or locations", kind), "the topic's name is the kind unless --kind is given"}
+			}
+			if rate < 0 {
+				return &exit{exitUsage, fmt.Errorf("--rate %d: want events per second, or 0 for as fast as possible", rate), ""}
 			}
 			paced := rate > 0
 			if paced {
@@ -56,6 +63,9 @@ what ClickHouse says.`,
 			}
 			if !paced && cfg.Events == 0 {
 				return &exit{exitUsage, errors.New("--rate 0 wants --events: how many?"), ""}
+			}
+			if window < time.Millisecond {
+				return &exit{exitUsage, fmt.Errorf("--truth.window %s: want at least 1ms", window), ""}
 			}
 			cfg.Users = users
 			cfg.Disorder = event.Time(disorder.Milliseconds())
@@ -135,10 +145,6 @@ type producer struct {
 // the log: a failed write is tried again, and a record that was not
 // acknowledged is not in the truth.
 func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
-	codec, ok := codecs[p.codec]
-	if !ok {
-		return 0, &exit{exitUsage, fmt.Errorf("--compression %q: want none, gzip, snappy, lz4 or zstd", p.codec), ""}
-	}
 	addr := kafka.TCP(p.brokers...)
 	transport := &kafka.Transport{MetadataTTL: time.Second}
 	defer transport.CloseIdleConnections()
@@ -147,7 +153,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 		return 0, err
 	}
 	w := &kafka.Writer{
-		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codec,
+		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
@@ -204,6 +210,9 @@ var codecs = map[string]compress.Compression{"none": compress.None, "gzip": comp
 // create makes the topic if it is missing, and is content once the brokers
 // tell producers of it, which is some time after they have made it.
 func (p *producer) create(ctx context.Context, client *kafka.Client) error {
+	if err := p.dial(ctx); err != nil {
+		return err
+	}
 	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: p.topic, NumPartitions: p.partitions, ReplicationFactor: -1}}})
 	if err != nil {
 		return err
@@ -221,6 +230,18 @@ func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 		}
 	}
 	return nil
+}
+
+// dial looks whether anybody listens: kafka-go does not tell why it cannot
+// reach a broker.
+func (p *producer) dial(ctx context.Context) (err error) {
+	for _, b := range p.brokers {
+		var c net.Conn
+		if c, err = new(net.Dialer).DialContext(ctx, "tcp", b); err == nil {
+			return c.Close()
+		}
+	}
+	return err
 }
 
 // generate is the traffic of `weir up`: until ctx ends, at the wanted rate.

@@ -58,9 +58,15 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if c.Annotations[untilStopped] != "" {
+			return 0 // asked to stop before it had begun: nothing is left undone
+		}
+		err = errors.New("interrupted")
 	}
 	code, hint := classify(err)
 	fmt.Fprintln(stderr, "error:", err)
@@ -69,6 +75,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	return code
 }
+
+// untilStopped is the annotation of commands that run until they are asked to
+// stop: to them a signal is the normal end.
+const untilStopped = "until stopped"
 
 // classify finds the exit code of an error.
 func classify(err error) (code int, hint string) {
@@ -118,16 +128,62 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
 	})
-	root.AddCommand(
-		upCommand(), runCommand(), checkCommand(), migrateCommand(), verifyCommand(), genCommand(),
-		engineCommand(), brokerCommand(), healthcheckCommand(), configCommand(), versionCommand(),
-	)
-	for _, c := range root.Commands() {
-		if c.Args == nil && !c.HasSubCommands() {
-			c.Args = noArgs
-		}
+	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), engineCommand(), brokerCommand()}
+	for _, c := range serving {
+		c.Annotations = map[string]string{untilStopped: "true"}
 	}
+	root.AddCommand(serving...)
+	root.AddCommand(checkCommand(), migrateCommand(), verifyCommand(), healthcheckCommand(), configCommand(), versionCommand())
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultCompletionCmd()
+	strict(root)
 	return root
+}
+
+// strict makes what nobody asked for a usage error, all the way down: an
+// argument too many, and a command that there is not, for which cobra prints
+// the help and says nothing of a mistake.
+func strict(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+	switch {
+	case c.HasSubCommands():
+		c.Args, c.DisableFlagsInUseLine = cobra.ArbitraryArgs, true
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return c.Help()
+		}
+	case c.Args == nil:
+		c.Args = noArgs
+	}
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	hint := "see " + c.CommandPath() + " --help"
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		hint = "did you mean " + c.CommandPath() + " " + near[0] + "?"
+	}
+	return &exit{exitUsage, fmt.Errorf("%s has no command %q", c.CommandPath(), name), hint}
+}
+
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 func noArgs(c *cobra.Command, args []string) error {
@@ -165,7 +221,12 @@ func configFlags(c *cobra.Command) {
 func newLog(w io.Writer, l config.Log) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level)) // checked by config
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.StringValue(a.Value.Duration().String()) // with its unit, not in nanoseconds
+		}
+		return a
+	}}
 	format := l.Format
 	if format == "auto" {
 		format = "json"

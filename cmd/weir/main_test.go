@@ -1,0 +1,24 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"weir/internal/local/localtest"
+)
+
+// The test binary is three things: the tests, the `weir` that the scripts
+// call, and the engine's child process.
+func TestMain(m *testing.M) {
+	localtest.Hook()
+	testscript.Main(tests{m}, map[string]func(){"weir": main})
+}
+
+// tests stops the engine, if a test wanted one, once they have run.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer localtest.Stop()
+	return t.M.Run()
+}
