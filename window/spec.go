@@ -136,17 +136,29 @@ func (s *Spec) Validate() error {
 	for _, c := range s.By {
 		name(c.Name)
 		if c.Path == "" {
+			bad(c.Lon != "" && c.Lat != "", "column %s: no field", c.Name)
 			bad(c.Precision >= 1 && c.Precision <= 12, "column %s: precision %d, want 1 to 12", c.Name, c.Precision)
 		}
 	}
 	for _, m := range s.Measures {
 		name(m.Name)
-		if m.Kind == Bloom {
+		bad(m.Path != "", "measure %s: no field", m.Name)
+		switch m.Kind {
+		case HLL, Bitmap:
+		case Bloom:
 			bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)
 			bad(m.Error > 0 && m.Error < 1, "measure %s: error %v, want between 0 and 1", m.Name, m.Error)
+		case Geo:
+			bad(m.Lon != "" && m.Lat != "", "measure %s: no fields of the position", m.Name)
+		default:
+			bad(false, "measure %s: kind %d", m.Name, m.Kind)
 		}
 	}
+	for _, c := range s.Where {
+		bad(c.Path != "", "a condition without a field")
+	}
 	if s.Dedupe != nil {
+		bad(s.Dedupe.Path != "", "dedupe: no field")
 		bad(s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
 	}
 	return errors.Join(errs...)
