@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -86,7 +87,13 @@ func (c *Client) explain(what string, err error) error {
 	if errors.As(err, &ours) {
 		return err
 	}
-	e := &Error{What: what, err: shorten(err)}
+	// Without the library's steps and its query string: what the system says.
+	said := err
+	var transport *url.Error
+	if errors.As(err, &transport) {
+		said = transport.Err
+	}
+	e := &Error{What: what, err: shorten(said)}
 	var ex *ch.Exception
 	var reply *ch.HTTPError
 	var unknown x509.UnknownAuthorityError
