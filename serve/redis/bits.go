@@ -13,10 +13,10 @@ var bitCommands = []command{
 	{name: "bitfield_ro", arity: -2, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c *client) { bitfield(c, true) }},
 }
 
-// bitOffset reads the offset of SETBIT and GETBIT.
-func (c *client) bitOffset(arg []byte) (uint64, bool) {
+// bitOffset reads the offset of SETBIT and GETBIT, within so many bytes.
+func (c *client) bitOffset(arg []byte, bytes int) (uint64, bool) {
 	n, ok := parseInt(arg)
-	if !ok || n < 0 || n>>3 >= int64(c.server.bulk) {
+	if !ok || n < 0 || n>>3 >= int64(bytes) {
 		c.fail(bitmap.ErrOffset)
 		return 0, false
 	}
@@ -24,7 +24,7 @@ func (c *client) bitOffset(arg []byte) (uint64, bool) {
 }
 
 func setbit(c *client) {
-	off, ok := c.bitOffset(c.args[2])
+	off, ok := c.bitOffset(c.args[2], c.server.bulk)
 	if !ok {
 		return
 	}
@@ -56,7 +56,7 @@ func setbit(c *client) {
 }
 
 func getbit(c *client) {
-	off, ok := c.bitOffset(c.args[2])
+	off, ok := c.bitOffset(c.args[2], bitmap.MaxBytes)
 	if !ok {
 		return
 	}

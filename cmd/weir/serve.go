@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/config"
+	"weir/serve/redis"
+)
+
+func serveCommand() *cobra.Command {
+	var listen, passwordFile string
+	var readOnly bool
+	memory, idle := config.Size(1<<30), config.Duration(0)
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "The Redis endpoint alone, with scratch keys in memory",
+		Long: `Answer any Redis client: HyperLogLog, bitmaps, Bloom filters, positions,
+sorted sets, CL.THROTTLE, locks and transactions, as docs/commands-redis.md
+lists them. Keys are in memory and gone with the process.
+
+It listens on loopback, unless there is a password: clients give it with AUTH.`,
+		Example: "  weir serve --listen 127.0.0.1:6379\n  redis-cli PFADD visitors anna boris",
+		RunE: func(c *cobra.Command, _ []string) error {
+			password, err := readPassword(passwordFile)
+			if err != nil {
+				return err
+			}
+			if err := guardListen(listen, password.IsSet()); err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return err
+			}
+			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
+			log.Info("weir serves", "redis", l.Addr().String(), "read_only", readOnly, "memory", memory.String(), "password", password.IsSet())
+			s := redis.New(redis.Config{
+				Password: password.Reveal(), ReadOnly: readOnly, Memory: int(memory), Idle: time.Duration(idle), Log: log,
+			})
+			return s.Serve(c.Context(), l)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:6379", "address to listen on")
+	c.Flags().StringVar(&passwordFile, "password-file", "", "file with the password that AUTH must give (or WEIR_RESP_PASSWORD)")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse every command that writes")
+	c.Flags().TextVar(&memory, "memory", memory, "size of the scratch keys beyond which writes are refused")
+	c.Flags().TextVar(&idle, "idle", idle, "end connections that send nothing for so long; 0s: never")
+	return c
+}
+
+// readPassword takes the password from a file or the environment, never from
+// the command line, where everybody sees it.
+func readPassword(file string) (config.Secret, error) {
+	if file == "" {
+		return config.NewSecret(os.Getenv("WEIR_RESP_PASSWORD")), nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return config.Secret{}, &exit{exitConfig, fmt.Errorf("--password-file: %w", err), ""}
+	}
+	password := config.NewSecret(string(bytes.TrimRight(text, "\r\n")))
+	if !password.IsSet() {
+		return config.Secret{}, &exit{exitConfig, fmt.Errorf("--password-file %s: the file is empty", file), ""}
+	}
+	return password, nil
+}
+
+// guardListen refuses an address that others can reach, unless they need a
+// password.
+func guardListen(listen string, password bool) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return &exit{exitUsage, fmt.Errorf("--listen %s: %w", listen, err), "such as 127.0.0.1:6379"}
+	}
+	if password || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return &exit{exitConfig, fmt.Errorf("--listen %s: others could reach it, and there is no password", listen),
+			"set one with --password-file, or listen on 127.0.0.1"}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/redistest"
+)
+
+// lines is a writer that another goroutine reads.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestServe runs the command: it answers, wants the password, and ends well
+// when it is told to.
+func TestServe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("opensesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var log lines
+	code := make(chan int, 1)
+	go func() {
+		code <- execute(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--password-file", file, "--read-only"}, &log, &log)
+	}()
+	var addr string
+	for deadline := time.Now().Add(10 * time.Second); addr == ""; time.Sleep(5 * time.Millisecond) {
+		if m := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(log.String()); m != "" {
+			addr = m
+		} else if time.Now().After(deadline) {
+			t.Fatalf("it does not say where it listens: %s", log.String())
+		}
+	}
+	c, err := redistest.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, step := range []struct {
+		want any
+		args []any
+	}{
+		{redistest.Error("NOAUTH Authentication required."), []any{"PING"}},
+		{"OK", []any{"AUTH", "opensesame"}},
+		{"PONG", []any{"PING"}},
+		{redistest.Error("READONLY This server only answers reads."), []any{"SET", "k", "v"}},
+		{int64(0), []any{"PFCOUNT", "k"}},
+	} {
+		if got, err := c.Do(step.args...); err != nil || got != step.want {
+			t.Errorf("%v = %v, %v; want %v", step.args, got, err, step.want)
+		}
+	}
+	cancel()
+	select {
+	case n := <-code:
+		if n != 0 {
+			t.Errorf("exit code %d: %s", n, log.String())
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if strings.Contains(log.String(), "opensesame") {
+		t.Errorf("the log has the password: %s", log.String())
+	}
+	if _, err := net.Dial("tcp", addr); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestServeStaysOnLoopback(t *testing.T) {
+	t.Setenv("WEIR_RESP_PASSWORD", "")
+	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "example.org:1"} {
+		var out lines
+		if code := execute(t.Context(), []string{"serve", "--listen", listen}, &out, &out); code != exitConfig {
+			t.Errorf("--listen %s without a password: exit code %d: %s", listen, code, out.String())
+		}
+	}
+	var out lines
+	if code := execute(t.Context(), []string{"serve", "--listen", "nonsense"}, &out, &out); code != exitUsage {
+		t.Errorf("--listen nonsense: exit code %d: %s", code, out.String())
+	}
+	for _, listen := range []string{"127.0.0.1:0", "[::1]:0", "localhost:0"} {
+		if err := guardListen(listen, false); err != nil {
+			t.Errorf("--listen %s: %v", listen, err)
+		}
+	}
+	if err := guardListen("0.0.0.0:6379", true); err != nil {
+		t.Errorf("with a password: %v", err)
+	}
+}

@@ -1,0 +1,402 @@
+package redis
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/redistest"
+)
+
+// cutOff reads until the server hangs up and returns what came before.
+func cutOff(t *testing.T, conn net.Conn, within time.Duration) string {
+	t.Helper()
+	conn.SetReadDeadline(time.Now().Add(within))
+	b, err := io.ReadAll(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("not cut off within %s", within)
+	}
+	return string(b)
+}
+
+func raw(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestHostile: whoever misbehaves is cut off, and a client beside them keeps
+// being answered quickly.
+func TestHostile(t *testing.T) {
+	_, addr := start(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Output: 8 << 20})
+	good := dial(t, addr)
+	do(t, good, "SET", "big", strings.Repeat("x", 1<<20))
+	stop, slowest := make(chan struct{}), make(chan time.Duration, 1)
+	go func() {
+		var worst time.Duration
+		for {
+			select {
+			case <-stop:
+				slowest <- worst
+				return
+			default:
+			}
+			begin := time.Now()
+			if r, err := good.Do("PING"); err != nil || r != "PONG" {
+				t.Errorf("the good client got %v, %v", r, err)
+			}
+			worst = max(worst, time.Since(begin))
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var all sync.WaitGroup
+	attack := func(name string, f func(t *testing.T)) {
+		all.Go(func() { t.Run(name, f) })
+	}
+	attack("garbage", func(t *testing.T) {
+		conn := raw(t, addr)
+		fmt.Fprintf(conn, "*3\r\n$3\r\nSET\r\n\x00\x01\x02\n")
+		if got := cutOff(t, conn, 5*time.Second); !strings.HasPrefix(got, "-ERR Protocol error: ") {
+			t.Errorf("garbage got %q", got)
+		}
+	})
+	attack("half a command", func(t *testing.T) {
+		conn := raw(t, addr)
+		fmt.Fprintf(conn, "*2\r\n$3\r\nGET\r\n$5\r\nab")
+		cutOff(t, conn, 5*time.Second)
+	})
+	attack("a byte at a time", func(t *testing.T) {
+		conn := raw(t, addr)
+		go func() {
+			for range 100 {
+				if _, err := conn.Write([]byte("x")); err != nil {
+					return
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+		}()
+		cutOff(t, conn, 4*time.Second)
+	})
+	attack("a length of 1 GB", func(t *testing.T) {
+		conn := raw(t, addr)
+		fmt.Fprintf(conn, "*2\r\n$3\r\nGET\r\n$1073741824\r\n")
+		if got := cutOff(t, conn, 5*time.Second); got != "-ERR Protocol error: invalid bulk length\r\n" {
+			t.Errorf("a length of 1 GB got %q", got)
+		}
+	})
+	attack("never reads", func(t *testing.T) {
+		conn := raw(t, addr)
+		conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		for range 2000 {
+			if _, err := io.WriteString(conn, strings.Repeat("GET big\r\n", 10)); err != nil {
+				return // cut off
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		t.Error("a client that reads nothing may go on for four seconds")
+	})
+	all.Wait()
+	close(stop)
+	if d := <-slowest; d > 2*time.Second {
+		t.Errorf("the good client waited %s", d)
+	}
+}
+
+// TestIdleConnections: ten thousand of them hold, and each is answered. They
+// are held by another process, for the descriptors.
+func TestIdleConnections(t *testing.T) {
+	const n = 10_000
+	if addr := os.Getenv("WEIR_TEST_HOLD"); addr != "" {
+		hold(t, addr, n)
+		return
+	}
+	_, addr := start(t, Config{})
+	good := dial(t, addr)
+	holder := osexec.Command(os.Args[0], "-test.run=^TestIdleConnections$")
+	holder.Env = append(os.Environ(), "WEIR_TEST_HOLD="+addr)
+	let, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said lines
+	holder.Stdout, holder.Stderr = &said, &said
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("connected_clients:%d\r\n", n+1)
+	for deadline := time.Now().Add(60 * time.Second); !strings.Contains(do(t, good, "INFO", "clients").(string), want); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("not %d clients after a minute, but %q", n+1, do(t, good, "INFO", "clients"))
+			break
+		}
+	}
+	expect(t, good, "PONG", "PING")
+	let.Close()
+	if err := holder.Wait(); err != nil {
+		t.Errorf("the holder: %v\n%s", err, said.String())
+	}
+}
+
+// hold keeps connections until standard input ends, and then uses each.
+func hold(t *testing.T, addr string, n int) {
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatalf("connection %d: %v (the test needs %d descriptors: ulimit -n)", i, err, n+100)
+		}
+		defer conn.Close()
+		conns[i] = conn
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		t.Fatal(err)
+	}
+	for i, conn := range conns {
+		fmt.Fprintf(conn, "ECHO %05d\r\n", i)
+	}
+	for i, conn := range conns {
+		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		b := make([]byte, len("$5\r\n00000\r\n"))
+		if _, err := io.ReadFull(conn, b); err != nil || string(b) != fmt.Sprintf("$5\r\n%05d\r\n", i) {
+			t.Fatalf("connection %d: %q, %v", i, b, err)
+		}
+	}
+}
+
+// lines is a writer that another goroutine reads.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestTooManyClients(t *testing.T) {
+	_, addr := start(t, Config{Clients: 2})
+	a, b := dial(t, addr), dial(t, addr)
+	expect(t, a, "PONG", "PING")
+	expect(t, b, "PONG", "PING")
+	if got := cutOff(t, raw(t, addr), 5*time.Second); got != "-ERR max number of clients reached\r\n" {
+		t.Errorf("the third got %q", got)
+	}
+	expect(t, a, "PONG", "PING")
+}
+
+func TestAuth(t *testing.T) {
+	_, addr := start(t, Config{Password: "secret"})
+	c := dial(t, addr)
+	expect(t, c, redistest.Error("NOAUTH Authentication required."), "GET", "k")
+	expect(t, c, redistest.Error(errPassword), "AUTH", "wrong")
+	expect(t, c, redistest.Error(errPassword), "AUTH", "nobody", "secret")
+	expect(t, c, redistest.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"), "HELLO", "3")
+	expect(t, c, "OK", "AUTH", "default", "secret")
+	expect(t, c, nil, "GET", "k")
+	expect(t, c, "RESET", "RESET")
+	expect(t, c, redistest.Error("NOAUTH Authentication required."), "GET", "k")
+
+	// Before it, little is believed; after it, in the same pipeline, much.
+	conn := raw(t, addr)
+	fmt.Fprintf(conn, "*11\r\n")
+	if got := cutOff(t, conn, 5*time.Second); got != "-ERR Protocol error: too many arguments\r\n" {
+		t.Errorf("a stranger's eleven arguments: %q", got)
+	}
+	conn = raw(t, addr)
+	long := strings.Repeat("x", 20<<10)
+	fmt.Fprintf(conn, "AUTH secret\r\n*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\nQUIT\r\n", len(long), long)
+	if got := cutOff(t, conn, 5*time.Second); got != fmt.Sprintf("+OK\r\n$%d\r\n%s\r\n+OK\r\n", len(long), long) {
+		t.Errorf("AUTH in a pipeline: %.100q", got)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	s, addr := start(t, Config{Memory: 4 << 20})
+	c := dial(t, addr)
+	expect(t, c, redistest.Error(errMemory), "SETBIT", "far", 8*(5<<20), 1)
+	expect(t, c, redistest.Error(errMemory), "BITFIELD", "far", "SET", "u8", 8*(5<<20), 1)
+	expect(t, c, redistest.Error(errMemory), "SETRANGE", "far", 5<<20, "x")
+	for i := range 100 {
+		if r := do(t, c, "SET", i, strings.Repeat("x", 100<<10)); r != "OK" {
+			if i < 35 || i > 45 || r != redistest.Error(errMemory) {
+				t.Errorf("key %d: %v", i, r)
+			}
+			break
+		}
+	}
+	expect(t, c, redistest.Error(errMemory), "PFADD", "h", "a")
+	expect(t, c, 2, "DEL", 0, 1)
+	expect(t, c, 1, "PFADD", "h", "a")
+	do(t, c, "GEOADD", "g", 1, 1, "a", 2, 2, "b")
+	do(t, c, "ZREM", "g", "a")
+	do(t, c, "ZREMRANGEBYRANK", "g", 0, -1)
+	expect(t, c, "OK", "FLUSHALL")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store.used != 0 {
+		t.Errorf("%d bytes are left of nothing", s.store.used)
+	}
+}
+
+// TestOneAtATime: transactions of many clients do not mix.
+func TestOneAtATime(t *testing.T) {
+	_, addr := start(t, Config{})
+	var all sync.WaitGroup
+	const clients, turns = 8, 100
+	for i := range clients {
+		c := dial(t, addr)
+		all.Go(func() {
+			for n := 0; n < turns; {
+				do(t, c, "WATCH", "sum")
+				old, _ := do(t, c, "STRLEN", "sum").(int64)
+				do(t, c, "MULTI")
+				do(t, c, "APPEND", "sum", fmt.Sprint(i))
+				do(t, c, "STRLEN", "sum")
+				r := do(t, c, "EXEC")
+				if r == nil {
+					continue // somebody was faster
+				}
+				if list := r.([]any); list[1] != old+1 {
+					t.Errorf("watched a length of %d, then %v", old, list)
+				}
+				n++
+			}
+		})
+	}
+	all.Wait()
+	expect(t, dial(t, addr), clients*turns, "STRLEN", "sum")
+}
+
+func TestWatch(t *testing.T) {
+	clock := newClock()
+	s, addr := start(t, Config{Now: clock.now})
+	c, other := dial(t, addr), dial(t, addr)
+	for name, spoil := range map[string]func(){
+		"a write":  func() { do(t, other, "SET", "k", "2") },
+		"deletion": func() { do(t, other, "DEL", "k") },
+		"expiry":   func() { do(t, other, "PEXPIRE", "k", 10000) },
+		"the end":  func() { clock.pass(time.Hour) },
+		"a flush":  func() { do(t, other, "FLUSHALL") },
+		"a rename": func() { do(t, other, "RENAME", "k", "l") },
+	} {
+		do(t, c, "SET", "k", "1", "EX", 60)
+		do(t, c, "WATCH", "k", "k", "unrelated")
+		spoil()
+		do(t, c, "MULTI")
+		do(t, c, "SET", "k", "3")
+		if r := do(t, c, "EXEC"); r != nil {
+			t.Errorf("after %s EXEC gives %v", name, r)
+		}
+		do(t, c, "WATCH", "k")
+		do(t, c, "UNWATCH")
+		spoil()
+		do(t, c, "MULTI")
+		expect(t, c, []any{}, "EXEC")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.store.watched) != 0 {
+		t.Errorf("%v are still watched", s.store.watched)
+	}
+}
+
+// TestScan: every key that is there all the time is seen, whatever comes and
+// goes in between.
+func TestScan(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	for i := range 500 {
+		do(t, c, "SET", fmt.Sprint("stays", i), "x")
+		do(t, c, "SET", fmt.Sprint("goes", i), "x")
+	}
+	seen, cursor := map[string]bool{}, "0"
+	for turn := 0; turn == 0 || cursor != "0"; turn++ {
+		r := do(t, c, "SCAN", cursor, "COUNT", 7, "MATCH", "stays*").([]any)
+		cursor = r[0].(string)
+		for _, k := range r[1].([]any) {
+			seen[k.(string)] = true
+		}
+		do(t, c, "DEL", fmt.Sprint("goes", turn), fmt.Sprint("goes", 499-turn))
+		do(t, c, "SET", fmt.Sprint("new", turn), "x")
+		if turn > 1000 {
+			t.Fatal("the scan does not end")
+		}
+	}
+	if len(seen) != 500 {
+		t.Errorf("%d of 500 keys were seen", len(seen))
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, x := range []struct {
+		pattern, key string
+		want         bool
+	}{
+		{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abcd", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
+		{"h[ae]llo", "hallo", true}, {"h[^e]llo", "hello", false}, {"h[a-c]llo", "hbllo", true}, {"h[c-a]llo", "hbllo", true},
+		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"*a*a*b", "aaaaaaaab", true}, {"[", "[", false}, {"a[b", "ab", true},
+		{`[\]]`, "]", true}, {"**", "x", true}, {"", "", true}, {"", "x", false}, {`\`, `\`, true},
+		{strings.Repeat("a*", 30) + "b", strings.Repeat("a", 200), false},
+	} {
+		if got := match(x.pattern, x.key); got != x.want {
+			t.Errorf("match(%q, %q) = %v", x.pattern, x.key, got)
+		}
+	}
+}
+
+// TestRESP3 looks at replies that have types of their own there.
+func TestRESP3(t *testing.T) {
+	_, addr := start(t, Config{})
+	conn := raw(t, addr)
+	r := bufio.NewReader(conn)
+	ask := func(command string, lines int) (got string) {
+		t.Helper()
+		fmt.Fprintf(conn, "%s\r\n", command)
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		for range lines {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += strings.TrimSuffix(line, "\r\n") + " "
+		}
+		return strings.TrimSuffix(got, " ")
+	}
+	if got := ask("HELLO 3", 26); !strings.HasPrefix(got, "%7 $6 server $5 redis ") {
+		t.Errorf("HELLO 3: %s", got)
+	}
+	for _, x := range []struct {
+		command, want string
+		lines         int
+	}{
+		{"GET none", "_", 1}, {"ZADD z 1.5 a", ":1", 1}, {"ZSCORE z a", ",1.5", 1},
+		{"ZRANGE z 0 -1 WITHSCORES", "*1 *2 $1 a ,1.5", 5}, {"GEOPOS z none", "*1 _", 2},
+		{"GEOADD g 15 37 c", ":1", 1}, {"GEOPOS g c", "*1 *2 ,14.99999910593032837 ,37.00000026605963654", 4},
+		{"BF.ADD b x", "#t", 1}, {"BF.EXISTS b y", "#f", 1}, {"CONFIG GET databases", "%1 $9 databases $1 1", 5},
+		{"DEBUG PROTOCOL double", ",3.141", 1},
+	} {
+		if got := ask(x.command, x.lines); got != x.want {
+			t.Errorf("%s: %s, want %s", x.command, got, x.want)
+		}
+	}
+}
