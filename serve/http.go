@@ -61,7 +61,8 @@ func (h *HTTP) Handler() http.Handler {
 	return mux
 }
 
-// Serve answers on l until ctx ends, then lets requests in progress finish.
+// Serve answers on l until ctx ends, then lets requests in progress finish,
+// for 2 s at most.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{
 		Handler:           h.Handler(),
@@ -71,7 +72,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
+	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = s.Shutdown(ctx) // a client that hangs on is cut off with the process
@@ -80,6 +83,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http: %w", err)
 	}
+	<-down // Serve does not wait for what Shutdown waits for
 	return nil
 }
 

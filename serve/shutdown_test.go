@@ -1,0 +1,51 @@
+package serve
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestServeFinishes: Serve returns when the requests it has begun are answered.
+func TestServeFinishes(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, answer := make(chan struct{}), make(chan struct{})
+	calls := 0
+	h := &HTTP{Audit: func() (uint64, time.Time) {
+		if calls++; calls == 2 { // the first is for the registry, the second for the request
+			close(asked)
+			<-answer
+		}
+		return 0, time.Time{}
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, l) }()
+	got := make(chan error, 1)
+	go func() {
+		res, err := http.Get("http://" + l.Addr().String() + "/metrics")
+		if err == nil {
+			err = res.Body.Close()
+		}
+		got <- err
+	}()
+	<-asked
+	cancel()
+	select {
+	case err := <-served:
+		t.Fatalf("Serve returned (%v) while a request was unanswered", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(answer)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
