@@ -10,7 +10,7 @@ import (
 // The cardinalities looked at, and the relative standard error there: from
 // 20,000 trials, known to half a percent of itself. For few elements it is what
 // collisions of registers give, 1/√(2m) = 0.552 %; for many, 1.04/√m = 0.81 %.
-var accuracy = []struct {
+var accuracy = [...]struct {
 	n   int
 	rse float64
 }{
@@ -21,7 +21,6 @@ var accuracy = []struct {
 type estimator interface {
 	AddHash(h uint64) bool
 	Count() uint64
-	Reset()
 	raw() float64 // before rounding
 }
 
@@ -30,7 +29,7 @@ func (s *Sketch) raw() float64 {
 	return estimate(s.hist[:MaxRank+1], Registers-s.n, Registers)
 }
 
-// measure grows an estimator through all cardinalities up to limit, trial by
+// measure grows estimators through all cardinalities up to limit, trial by
 // trial with different elements, and returns what is wrong with its estimates:
 // a bias beyond four standard errors of the mean of the trials (0.10 % of n for
 // a thousand), or a root mean square error more than four of its own standard
@@ -38,12 +37,12 @@ func (s *Sketch) raw() float64 {
 // looks at the estimate before rounding, since at 100 elements, where a
 // collision of registers costs 1 and chance has 0.3 of them, rounding to a
 // whole number alone is a bias of 0.3 %.
-func measure(s estimator, trials, limit int) (faults []string) {
-	sum, squares := make([]float64, len(accuracy)), make([]float64, len(accuracy))
+func measure(fresh func() estimator, trials, limit int) (faults []string) {
+	var sum, squares [len(accuracy)]float64
 	tens := 0 // trials in which ten elements are not counted as ten
 	var id [8]byte
 	for trial := range trials {
-		s.Reset()
+		s := fresh()
 		i := 0
 		grow := func(n int) {
 			for ; i < n; i++ {
@@ -99,7 +98,7 @@ func measure(s estimator, trials, limit int) (faults []string) {
 }
 
 func TestAccuracy(t *testing.T) {
-	for _, f := range measure(new(Sketch), 1000, 300000) {
+	for _, f := range measure(func() estimator { return new(Sketch) }, 1000, 300000) {
 		t.Error(f)
 	}
 }
@@ -114,8 +113,6 @@ type model struct {
 
 	packed [packedBytes]byte
 }
-
-func (m *model) Reset() { m.packed = [packedBytes]byte{} }
 
 func (m *model) AddHash(h uint64) bool {
 	_, r := split(h)
@@ -156,7 +153,7 @@ func TestAccuracyFindsMistakes(t *testing.T) {
 		{"13 index bits", model{indexBits: 13, constant: alphaInf}, false},
 		{"carry lost at a register boundary", model{indexBits: 14, constant: alphaInf, lostCarry: true}, false},
 	} {
-		faults := measure(&c.model, 200, 41000)
+		faults := measure(func() estimator { m := c.model; return &m }, 200, 41000)
 		if c.right != (len(faults) == 0) {
 			t.Errorf("%s: found %q", c.name, faults)
 		}

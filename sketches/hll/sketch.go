@@ -4,7 +4,7 @@ import "unsafe"
 
 // A Sketch is one HyperLogLog of precision 14. The zero value is empty and
 // ready. It holds up to 1,536 registers in a table of at most 8 KiB and is
-// dense (16 KiB) above that; it never shrinks back except by Reset.
+// dense (16 KiB) above that; it never shrinks back.
 type Sketch struct {
 	dense *registers // nil while sparse
 	table table
@@ -178,8 +178,14 @@ func CountRegisters(list *[Registers]uint8) uint64 {
 	return h.count(int(h[0]))
 }
 
-// Reset empties the sketch and gives its memory back.
-func (s *Sketch) Reset() { *s = Sketch{} }
+// Reset empties the sketch and keeps its memory for the next elements.
+func (s *Sketch) Reset() {
+	clear(s.table)
+	if s.dense != nil {
+		*s.dense = registers{}
+	}
+	*s = Sketch{dense: s.dense, table: s.table}
+}
 
 // Clone returns an independent copy.
 func (s *Sketch) Clone() *Sketch {

@@ -107,8 +107,15 @@ func TestSketchTwin(t *testing.T) {
 		if s.Bytes() < size/20 || s.Bytes() > Registers+1000 {
 			t.Errorf("size %d: Bytes = %d", size, s.Bytes())
 		}
+		if size%2 == 1 {
+			s.Merge(&Sketch{dense: new(registers)})
+		}
+		held := s.Bytes()
 		s.Reset()
-		if s.Count() != 0 || !s.AddHash(1) || s.Count() != 1 {
+		if s.Count() != 0 || s.Registers() != [Registers]uint8{} || s.Bytes() != held {
+			t.Errorf("size %d: after Reset counts %d, holds %d bytes of %d", size, s.Count(), s.Bytes(), held)
+		}
+		if !s.AddHash(1) || s.Count() != 1 {
 			t.Errorf("size %d: not empty after Reset", size)
 		}
 	}
