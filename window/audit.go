@@ -162,7 +162,11 @@ func (a *Audit) Line(l *Line, comparable bool) {
 		a.at = len(a.result.Reached) - 1
 	}
 	r := &a.result.Reached[a.at]
-	if l.First > r.Next {
+	if r.First == r.Next {
+		// So far only the empty line that opened the partition. Retention may
+		// have passed before it was durable, and somebody begun later.
+		r.First = l.First
+	} else if l.First > r.Next {
 		a.report(Hole, l, uint64(r.Next), uint64(l.First))
 	}
 	r.Next = max(r.Next, l.Next)

@@ -43,6 +43,9 @@ func TestAudit(t *testing.T) {
 			ls[3].Next, ls[3].Fates[Gap] = 599, 0
 			return ls
 		}, []string{"hole: partition 1, chunk 6: the ledger goes on at offset 600, but what is before it ends at 599"}},
+		{"an empty line that opened the partition", func(ls []Line, hs map[Slot]uint64) []Line {
+			return slices.Insert(ls, 3, Line{Partition: 1, Chunk: 2, First: 250, Next: 250})
+		}, nil},
 		{"a fate changed", func(ls []Line, hs map[Slot]uint64) []Line { ls[2].Fates[Late]++; return ls },
 			[]string{"fates: partition 0, chunk 1: the ledger line spans 30 offsets, but its fates sum up to 31"}},
 		{"a line beyond its chunk", func(ls []Line, hs map[Slot]uint64) []Line {

@@ -54,6 +54,9 @@ func newLane(spec *Spec, p Plan) *Lane {
 		spec: spec, partition: p.Partition, epoch: p.Epoch, topicID: p.TopicID,
 		next: p.Warm, start: p.Start, owed: p.Owed, first: p.Warm, moved: true,
 	}
+	if p.Committed < 0 {
+		l.owed-- // the group has no position: Owed itself is news to it
+	}
 	l.groups.limit = spec.MaxGroups
 	if d := spec.Dedupe; d != nil {
 		// Either filter may be wrong about a new id, so each gets half.

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -9,12 +10,43 @@ import (
 	"weir/event"
 )
 
-// Known is what the ledger says of one partition: the epoch last written, the
+// Known is what the ledger says of one partition: the latest epoch, the
 // topic it was written from, and how far it is durable.
 type Known struct {
 	Epoch   uint8
 	TopicID [16]byte
 	Next    int64
+
+	Earlier *Known // the same of the epoch before this one; nil if there is none
+}
+
+// With is what is known once e, a ledger's word on one epoch, is taken in:
+// what it says of the same epoch joins, and epochs come in any order. A nil k
+// knows nothing; k and e stay as they are.
+func (k *Known) With(e Known) *Known {
+	switch {
+	case k == nil || e.Epoch > k.Epoch:
+		e.Earlier = k
+		return &e
+	case e.Epoch < k.Epoch:
+		l := *k
+		l.Earlier = k.Earlier.With(e)
+		return &l
+	}
+	l := *k
+	l.Next = max(l.Next, e.Next)
+	if bytes.Compare(e.TopicID[:], l.TopicID[:]) > 0 {
+		l.TopicID = e.TopicID
+	}
+	return &l
+}
+
+// of is the latest epoch that was written from a topic; nil if there is none.
+func (k *Known) of(topicID [16]byte) *Known {
+	for k != nil && k.TopicID != topicID {
+		k = k.Earlier
+	}
+	return k
 }
 
 // A Policy is what the operator decided about losses beforehand.
@@ -34,6 +66,8 @@ type Plan struct {
 	Owed    int64 // what was durable before: commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were taken by retention before they were read; Lost == Start: none
 	Replays int64 // offsets that are counted again, to the same numbers
+
+	Committed int64 // what the group has; -1: nothing, then Owed itself is worth a commit
 
 	// Opens says that the ledger has no line of this epoch yet. Start makes an
 	// empty one, and it must be durable before anything is read: otherwise rows
@@ -67,7 +101,7 @@ var (
 // the chunk that contains it. What was counted before is counted again to the
 // same numbers and joins away.
 func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) {
-	plan := Plan{Partition: a.Partition, TopicID: a.TopicID}
+	plan := Plan{Partition: a.Partition, TopicID: a.TopicID, Committed: a.Committed}
 	fail := func(err error, format string, args ...any) (Plan, error) {
 		return Plan{}, fmt.Errorf("job %s, partition %d: %w: "+format, append([]any{s.Job, a.Partition, err}, args...)...)
 	}
@@ -76,42 +110,48 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	}
 	position := a.Committed
 	plan.Opens = known == nil
-	if known != nil {
+	latest := known
+	raise := func() error { // to an epoch nobody has used
+		plan.Epoch, plan.Opens, position = latest.Epoch+1, true, a.LogStart
+		if plan.Epoch == 0 {
+			return ErrEpochs
+		}
+		return nil
+	}
+	if mine := known.of(a.TopicID); mine != nil {
+		// Usually the latest. If not, either this reader has not heard yet that
+		// the topic was made again, and will find nothing to read, or such a
+		// reader of another topic has been at the ledger.
+		known = mine
+	}
+	switch {
+	case known == nil:
+		// If the group has a position all the same, the tables were dropped or
+		// restored. What is still in the log is counted again.
+		position = a.LogStart
+	case known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}:
+		if !p.NewEpoch {
+			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
+		}
+		if err := raise(); err != nil {
+			return fail(err, "epoch 255 is in the ledger")
+		}
+	default:
 		plan.Epoch = known.Epoch
 		if position < 0 || position > known.Next {
 			position = known.Next // the group's offsets expire; the ledger does not
 		}
-		other := known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}
-		switch {
-		case other && !p.NewEpoch:
-			return fail(ErrRecreated, "topic id %x, in the ledger %x", a.TopicID, known.TopicID)
-		case other:
-			if plan.Epoch++; plan.Epoch == 0 {
-				return fail(ErrEpochs, "epoch 255 is in the ledger")
+		if known.Next > a.LogEnd {
+			if !p.NewEpoch {
+				return fail(ErrBeyondEnd, "position %d, log ends at %d", known.Next, a.LogEnd)
 			}
-			plan.Opens = true
-			position = -1
+			if err := raise(); err != nil {
+				return fail(err, "epoch 255 is in the ledger")
+			}
 		}
-	} else if position >= 0 {
-		// The group is ahead of a ledger that knows nothing: the tables were
-		// dropped or restored. What is still in the log is counted again.
-		position = -1
-	}
-	if position < 0 {
-		position = a.LogStart
-	}
-	switch {
-	case position > a.LogEnd && p.NewEpoch:
-		if plan.Epoch++; plan.Epoch == 0 {
-			return fail(ErrEpochs, "epoch 255 is in the ledger")
-		}
-		plan.Opens = true
-		position = a.LogStart
-	case position > a.LogEnd:
-		return fail(ErrBeyondEnd, "position %d, log ends at %d", position, a.LogEnd)
 	}
 	plan.Owed, plan.Lost = position, position
-	if known != nil && position < a.LogStart {
+	if known != nil && !plan.Opens && position < a.LogStart {
 		// The group is behind the ledger, a commit of its having been lost,
 		// say. What expired in between is durable: no loss, and no gap.
 		position = max(position, min(known.Next, a.LogStart))

@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt
 // the diff.
 //
 //	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT]
-//	resume committed=N start=N end=N [known=EPOCH:NEXT] [recreated] [skip] [new-epoch]
+//	resume committed=N start=N end=N [known=EPOCH:NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
 //	record OFFSET RECORD-TIME JSON
 //	to OFFSET      offsets up to here have no more records
 //	take           print the changes since the last take
@@ -113,7 +113,11 @@ func transcript(t *testing.T, text string) string {
 					a.LogEnd = number(v)
 				case "known":
 					e, n, _ := strings.Cut(v, ":")
-					known = &Known{Epoch: uint8(number(e)), Next: number(n), TopicID: [16]byte{1}}
+					n, id, ok := strings.Cut(n, ":")
+					if !ok {
+						id = "1"
+					}
+					known = known.With(Known{Epoch: uint8(number(e)), Next: number(n), TopicID: [16]byte{byte(number(id))}})
 				case "recreated":
 					a.TopicID = [16]byte{2}
 				case "skip":
@@ -129,7 +133,11 @@ func transcript(t *testing.T, text string) string {
 				say("error: " + err.Error() + "\n")
 				continue
 			}
-			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays))
+			opens := ""
+			if plan.Opens {
+				opens = ", opens"
+			}
+			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again%s\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays, opens))
 			op = newOperator(t, spec)
 			op.Start(plan)
 		case "record":

@@ -49,8 +49,8 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	return s, nil
 }
 
-// Known is what the ledger says of each partition: the latest epoch, its topic
-// id, and the highest next offset that is durable under it.
+// Known is what the ledger says of each partition: of every epoch, its topic
+// id and the highest next offset that is durable under it.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	known := map[int32]window.Known{}
 	sql := "SELECT toInt32(partition), epoch, max(next), hex(max(topic_id)) FROM " + s.client.name("weir_ledger") +
@@ -67,9 +67,10 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 			return fmt.Errorf("topic id %q: %w", id, err)
 		}
 		k.Next = int64(next)
-		if old, ok := known[p]; !ok || old.Epoch < k.Epoch {
-			known[p] = k
+		if old, ok := known[p]; ok {
+			k = *old.With(k)
 		}
+		known[p] = k
 		return nil
 	})
 	if err != nil {

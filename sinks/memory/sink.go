@@ -26,17 +26,11 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 	defer s.store.mu.Unlock()
 	known := map[int32]window.Known{}
 	for _, l := range s.contents().Ledger {
-		k, ok := known[l.Partition]
-		switch {
-		case !ok || l.Epoch > k.Epoch:
-			known[l.Partition] = window.Known{Epoch: l.Epoch, TopicID: l.TopicID, Next: l.Next}
-		case l.Epoch == k.Epoch:
-			k.Next = max(k.Next, l.Next)
-			if bytes.Compare(l.TopicID[:], k.TopicID[:]) > 0 {
-				k.TopicID = l.TopicID
-			}
-			known[l.Partition] = k
+		k := window.Known{Epoch: l.Epoch, TopicID: l.TopicID, Next: l.Next}
+		if old, ok := known[l.Partition]; ok {
+			k = *old.With(k)
 		}
+		known[l.Partition] = k
 	}
 	return known, nil
 }

@@ -570,7 +570,7 @@ FROM
 (
     SELECT
         job, version, epoch, partition, chunk, first,
-        max(next) OVER before AS reached, count() OVER before AS earlier
+        max(next) OVER before AS reached, countIf(next > first) OVER before AS earlier
     FROM lines
     WINDOW before AS (PARTITION BY job, version, epoch, partition ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
