@@ -9,7 +9,7 @@ VULN  := $(CACHE)/bin/govulncheck-1.8.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim e2e bench docs engine kafka pyclient redis tools ci clean
+.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis tools ci clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -38,6 +38,14 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 e2e: tools ## the whole from outside: truth, kills, outages, damage by hand; some minutes
 	go test -count=1 -timeout 15m ./e2e $(ARGS)
+
+SEEDS ?= 20000
+sim: ## SEEDS simulated schedules of the core under faults
+	@go build -trimpath -o bin/sim ./sim/cmd/sim
+	@bin/sim -seeds $(SEEDS)
+
+sim-controls: ## plant every mistake in the simulator and see each found
+	@go run -tags mistakes ./sim/cmd/sim -controls
 
 engine: ## fetch the ClickHouse engine (libchdb) once, checksummed
 	@go run ./internal/local/libchdb/fetch

@@ -117,9 +117,7 @@ func draw(r *rand.Rand, without Set) mix {
 		m.every[f] = every
 	}
 	if m.on.Has(Memory) {
-		// Memory fills with large dead letters while the sink is away.
-		m.on = m.on.With(Malformed).With(Down)
-		m.every[Malformed] = 1
+		m.on = m.on.With(Down) // it fills with large dead letters while the sink is away
 	}
 	// Drawn first and dropped then: the others stay as they were.
 	m.on &^= without

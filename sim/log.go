@@ -67,7 +67,8 @@ var countryNames = [countries]string{"DE", "FR", "JP"}
 
 func newTopic(number, partitions int) *topic {
 	t := &topic{}
-	binary.BigEndian.PutUint64(t.id[:], uint64(number+1))
+	// As random as Kafka's: a later one is not greater.
+	binary.BigEndian.PutUint64(t.id[:], uint64(number+1)*0x9e3779b97f4a7c15)
 	for range partitions {
 		t.parts = append(t.parts, &partition{open: -1})
 	}
@@ -108,7 +109,7 @@ type producer struct {
 	now    event.Time
 	nextID int
 	values []byte // the records' bytes, one behind the other
-	broken int    // about one record in so many is malformed, at most
+	bulky  bool   // many records are large and malformed, to fill memory
 }
 
 // append writes up to n records, and what the mix adds between them.
@@ -173,7 +174,7 @@ func (w *producer) record(p *partition) record {
 		default:
 			rec.at = w.now - event.Time(r.Int64N(2*int64(w.spec.Lateness)))
 		}
-	case w.mix.strikes(r, Malformed, w.broken):
+	case w.bulky && r.IntN(3) == 0, w.mix.strikes(r, Malformed, 8):
 		rec.form = broken
 	}
 	rec.unwanted = w.spec.Where != nil && r.IntN(4) == 0
@@ -186,9 +187,12 @@ func (w *producer) record(p *partition) record {
 			rec.id = p.records[o].id
 		}
 	}
-	pad := rec.form == broken && w.mix.on.Has(Memory)
-	if cap(w.values)-len(w.values) < 256+len(padding) {
-		w.values = make([]byte, 0, 32<<10) // the one before stays with its records
+	pad := 0
+	if rec.form == broken && w.bulky {
+		pad = len(padding)/2 + r.IntN(len(padding)/2)
+	}
+	if need := 300 + pad; cap(w.values)-len(w.values) < need {
+		w.values = make([]byte, 0, max(16<<10, need)) // the one before stays with its records
 	}
 	from := len(w.values)
 	w.values = rec.spell(w.values, r, pad)
@@ -203,7 +207,7 @@ func (w *producer) record(p *partition) record {
 var padding = bytes.Repeat([]byte("x"), 12_000)
 
 // spell appends the record's JSON, broken in one of the ways there are.
-func (rec *record) spell(dst []byte, r *rand.Rand, pad bool) []byte {
+func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 	damage := -1
 	if rec.form == broken {
 		rec.unwanted = false // which of the two it would be is for window's own tests
@@ -251,9 +255,9 @@ func (rec *record) spell(dst []byte, r *rand.Rand, pad bool) []byte {
 		dst = append(dst, `,"lat":`...)
 		dst = strconv.AppendFloat(dst, float64(rec.lat)/100, 'f', 2, 64)
 	}
-	if pad {
+	if pad > 0 {
 		dst = append(dst, `,"pad":"`...)
-		dst = append(dst, padding[r.IntN(len(padding)/2):]...)
+		dst = append(dst, padding[:pad]...)
 		dst = append(dst, '"')
 	}
 	if rec.unwanted {
@@ -294,7 +298,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"},
 	}
 	for _, o := range optional {
-		if r.IntN(3) == 0 {
+		if r.IntN(4) == 0 {
 			s.Measures = append(s.Measures, o)
 		}
 	}

@@ -29,6 +29,7 @@ type phase uint8
 const (
 	joining  phase = iota // waiting for partitions
 	assigned              // has some; the ledger is to be asked next
+	claiming              // partitions that the ledger does not know are entered first
 	running
 	draining // the last flush of a generation
 )
@@ -82,7 +83,10 @@ func (m *member) terminate() {
 		return
 	}
 	m.leaving = true
-	if m.phase == running {
+	switch m.phase {
+	case claiming:
+		m.release()
+	case running:
 		m.drain(session)
 	}
 }
@@ -118,11 +122,23 @@ func (m *member) turn() {
 			return // jobs tries again until the sink answers
 		}
 		m.begin()
-	case running:
-		switch stale := s.group.preparing || !s.group.member(m); {
+	case claiming:
+		switch {
 		case r.positions != nil:
 			r.commit()
-		case stale && s.r.IntN(3) == 0:
+		case m.stale() && s.r.IntN(3) == 0:
+			m.release()
+		case r.write != nil:
+		case r.outbox.Empty():
+			m.phase = running
+		case s.step >= r.retry:
+			r.send()
+		}
+	case running:
+		switch {
+		case r.positions != nil:
+			r.commit()
+		case m.stale() && s.r.IntN(3) == 0:
 			m.drain(2 + s.r.IntN(session))
 		case s.r.IntN(3) == 0:
 			r.flush()
@@ -147,6 +163,10 @@ func (m *member) turn() {
 	}
 }
 
+// stale reports whether the generation is over. A process learns of it with
+// its next heartbeat.
+func (m *member) stale() bool { return m.s.group.preparing || !m.s.group.member(m) }
+
 // begin decides where every partition is read from, and starts to.
 func (m *member) begin() {
 	s := m.s
@@ -160,6 +180,7 @@ func (m *member) begin() {
 		r.ops = append(r.ops, op)
 	}
 	m.run, m.phase = r, running
+	opens := false
 	for _, a := range m.owned {
 		known := s.sink.known(a.Partition)
 		if known != nil && m.topic == s.topic && known.Next > a.LogEnd {
@@ -176,6 +197,12 @@ func (m *member) begin() {
 		r.next = append(r.next, plan.Warm)
 		r.epochs[a.Partition] = plan.Epoch
 		r.owner(a.Partition).Start(plan)
+		opens = opens || plan.Opens
+	}
+	if opens && s.mistake != Unclaimed {
+		m.phase = claiming
+		r.take()
+		r.send()
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	LedgerFirst   // the ledger is written before the rows it speaks of
 	EpochKept     // a recreated topic is counted under the old epoch
 	GapUnwritten  // what retention took leaves no trace
+	Unclaimed     // partitions are read before the ledger knows their epoch
 	NewFromEnd    // a partition never read before is read from its end
 	SlotShared    // the slot does not name the partition
 	ReuseInFlight // a table is reused before its insert is answered
@@ -62,6 +63,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	LedgerFirst:   {"ledger-first", "ledger written before the rows"},
 	EpochKept:     {"epoch-kept", "epoch not raised for a recreated topic"},
 	GapUnwritten:  {"gap-unwritten", "expired records skipped silently"},
+	Unclaimed:     {"unclaimed", "partitions read before the ledger knows their epoch"},
 	NewFromEnd:    {"new-from-end", "new partitions read from their end"},
 	SlotShared:    {"slot-shared", "slots of two partitions are one"},
 	ReuseInFlight: {"reuse-in-flight", "a table reused before its insert is answered"},

@@ -211,11 +211,7 @@ func (s *schedule) audit() {
 		}
 	}
 	for found := range a.Findings {
-		chunk := found.Chunk
-		if found.Misfit == window.Hole {
-			chunk = int64(found.Expected) / s.spec.Chunk // where it begins
-		}
-		if found.Misfit != window.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, chunk)) {
+		if found.Misfit != window.Hole && found.Misfit != window.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
 			continue
 		}
 		s.fail("audit: %v: %v", found.Misfit, found)

@@ -347,6 +347,7 @@ func (r *storedRow) join(h hit, m Mistake) uint64 {
 
 // enter joins a ledger line. What it speaks of must be there already.
 func (k *sink) enter(l *window.Line) {
+	k.s.epochs = max(k.s.epochs, int(l.Epoch))
 	key := lane{l.Epoch, l.Partition}
 	lines := k.ledger[key]
 	n, found := slices.BinarySearchFunc(lines, l, func(a window.Line, b *window.Line) int {
@@ -370,35 +371,26 @@ func (k *sink) enter(l *window.Line) {
 	}
 }
 
-// known is what the ledger says of a partition: of its latest epoch.
+// known is what the ledger says of a partition.
 func (k *sink) known(partition int32) *window.Known {
-	for epoch := k.s.epochs; epoch >= 0; epoch-- {
-		lines := k.ledger[lane{uint8(epoch), partition}]
-		if len(lines) == 0 {
-			continue
+	var known *window.Known
+	for epoch := range k.s.epochs + 1 {
+		for _, l := range k.ledger[lane{uint8(epoch), partition}] {
+			known = known.With(window.Known{Epoch: l.Epoch, TopicID: l.TopicID, Next: l.Next})
 		}
-		known := &window.Known{Epoch: uint8(epoch)}
-		for n := range lines {
-			known.Next = max(known.Next, lines[n].Next)
-			if slices.Compare(known.TopicID[:], lines[n].TopicID[:]) < 0 {
-				known.TopicID = lines[n].TopicID
-			}
-		}
-		return known
 	}
-	return nil
+	return known
 }
 
 // reach is how far a partition's ledger goes without a hole, and where it
-// begins; 0, 0 if there is none. A hole in doubt is none: a partition was read,
-// what was read was under way, and retention passed before any of it landed.
-// Then nobody knew that anything was owed.
+// begins; 0, 0 if there is none. A line that only opened the partition says
+// nothing of where others began.
 func (k *sink) reach(key lane) (first, next int64) {
 	for n, l := range k.ledger[key] {
 		switch {
-		case n == 0:
+		case n == 0 || first == next:
 			first, next = l.First, l.Next
-		case l.First <= next || k.s.strained(window.MakeSlot(key.epoch, key.partition, next/k.s.spec.Chunk)):
+		case l.First <= next:
 			next = max(next, l.Next)
 		default:
 			return first, next
