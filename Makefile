@@ -9,7 +9,7 @@ VULN  := $(CACHE)/bin/govulncheck-1.8.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis tools ci clean
+.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -89,3 +89,6 @@ bench-redis: tools ## the sketches against redis-server, one run; fails under a 
 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
 	go run ./bench/sketches libraries
+
+bench-views: engine ## a day of windows and the last minutes through the views, on the embedded engine
+	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse
