@@ -35,12 +35,6 @@ func gate(t *testing.T, engine string, cert *kafkatest.Certificate, clients *x50
 		t.Fatal(err)
 	}
 	behind := httputil.NewSingleHostReverseProxy(u)
-	director := behind.Director
-	behind.Director = func(r *http.Request) {
-		director(r)
-		r.Header.Del("X-ClickHouse-User") // the engine has no accounts
-		r.Header.Del("X-ClickHouse-Key")
-	}
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := r.Header.Get("X-ClickHouse-User")
 		if user != gateUser || r.Header.Get("X-ClickHouse-Key") != gatePassword {
