@@ -9,7 +9,7 @@ VULN  := $(CACHE)/bin/govulncheck-1.8.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
+.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -59,10 +59,14 @@ pyclient: ## install ClickHouse's Python client once, for the engine's test
 redis: ## install redis-server and redis-tools where they are missing
 	@internal/redistest/install.sh
 
-tools: engine kafka pyclient redis
+redispy: ## install redis-py once, for the endpoint's test
+	@serve/redis/redispy.sh
+
+tools: engine kafka pyclient redis redispy
 
 docs: ## write the generated documents anew
 	go test ./internal/config -run Generated -update
+	go test ./serve/redis -run 'Document|Cookbook' -update
 
 ci: ## what .ci/run does
 	.ci/run
@@ -92,3 +96,6 @@ bench-sketches: ## the sketches against the usual Go libraries, one run; fails u
 
 bench-views: engine ## a day of windows and the last minutes through the views, on the embedded engine
 	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse
+
+bench-resp: redis build ## the Redis endpoint against redis-server, redis-benchmark on both in one run; fails under a floor
+	go run ./bench/resp

@@ -27,8 +27,10 @@ type client struct {
 	version string
 
 	authed  bool
-	closing bool // after the replies at hand
-	partial time.Time
+	closing bool      // after the replies at hand
+	partial time.Time // when the command in progress began
+
+	readUntil, writeUntil time.Time // the deadlines that are set
 
 	// A transaction.
 	multi      bool
@@ -115,8 +117,13 @@ func (c *client) Read(b []byte) (int, error) {
 	default:
 		until = c.partial.Add(c.server.config.Stall)
 	}
-	if err := c.conn.SetReadDeadline(until); err != nil {
-		return 0, err
+	// Setting a deadline costs as much as a short command does, so one that
+	// is nearly right stays.
+	if d := until.Sub(c.readUntil); until.IsZero() != c.readUntil.IsZero() || d < 0 || d > c.server.config.Idle/8 {
+		c.readUntil = until
+		if err := c.conn.SetReadDeadline(until); err != nil {
+			return 0, err
+		}
 	}
 	return c.conn.Read(b)
 }
@@ -127,8 +134,11 @@ func (c *client) flush() error {
 	if c.w.Len() == 0 {
 		return nil
 	}
-	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.config.Write)); err != nil {
-		return err
+	if now := time.Now(); c.writeUntil.Sub(now) < c.server.config.Write {
+		c.writeUntil = now.Add(c.server.config.Write * 5 / 4)
+		if err := c.conn.SetWriteDeadline(c.writeUntil); err != nil {
+			return err
+		}
 	}
 	_, err := c.conn.Write(c.w.Bytes())
 	c.w.Reset()

@@ -1,0 +1,185 @@
+// Command resp compares the Redis endpoint of weir with redis-server: the same
+// redis-benchmark against both in one run, in turns, the best of each. It
+// exits with 1 if a ratio is under its floor. `make bench-resp` runs it.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"weir/internal/redistest"
+)
+
+// A row is a command at a depth of pipeline; words that say __rand_int__ are
+// drawn by redis-benchmark; it pads them with zeros, so that they cannot be
+// offsets.
+type row struct {
+	name     string
+	pipeline int
+	requests int
+	floor    float64 // least ratio of our throughput to Redis's
+	args     []string
+}
+
+const unions = 60
+
+func rows() []row {
+	var list []row
+	for _, c := range []struct{ name, args string }{
+		{"PFADD", "PFADD h:__rand_int__ e:__rand_int__"},
+		{"SETBIT", "SETBIT bits:__rand_int__ 4095 1"},
+		{"GEOADD", "GEOADD places 13.361389 38.115556 m:__rand_int__"},
+	} {
+		list = append(list,
+			row{c.name, 1, 60_000, 1, strings.Fields(c.args)},
+			row{c.name, 64, 600_000, 1.5, strings.Fields(c.args)})
+	}
+	union := []string{"PFCOUNT"}
+	for i := range unions {
+		union = append(union, fmt.Sprint("dense:", i))
+	}
+	return append(list, row{fmt.Sprintf("PFCOUNT of %d dense keys", unions), 1, 1500, 20, union})
+}
+
+func main() {
+	weir := flag.String("weir", "bin/weir", "the binary under test")
+	rounds := flag.Int("rounds", 5, "turns of each row")
+	only := flag.String("only", "", "regular expression: rows to run")
+	flag.Parse()
+	under, err := run(*weir, *rounds, *only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-resp:", err)
+		os.Exit(1)
+	}
+	if under > 0 {
+		fmt.Printf("%d under the floor\n", under)
+		os.Exit(1)
+	}
+}
+
+func run(weir string, rounds int, only string) (under int, err error) {
+	pick, err := regexp.Compile(only)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := exec.LookPath("redis-benchmark"); err != nil {
+		return 0, fmt.Errorf("redis-benchmark is not installed: run `make redis`: %w", err)
+	}
+	theirs, err := redistest.Launch()
+	if err != nil {
+		return 0, err
+	}
+	defer theirs.Stop()
+	ours, stop, err := serve(weir)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	for _, addr := range []string{ours, theirs.Addr} {
+		if err := prepare(addr); err != nil {
+			return 0, err
+		}
+	}
+	fmt.Printf("%s, %d CPUs shared by client and server, %s\n", runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	fmt.Printf("%-28s %9s %12s %12s %7s %7s\n", "command", "pipeline", "weir/s", "redis/s", "ratio", "floor")
+	for _, r := range rows() {
+		if !pick.MatchString(fmt.Sprint(r.name, " ", r.pipeline)) {
+			continue
+		}
+		var best [2]float64
+		for turn := range 2 * rounds {
+			side := turn % 2
+			rate, err := measure([]string{ours, theirs.Addr}[side], r)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", r.name, err)
+			}
+			best[side] = max(best[side], rate)
+		}
+		ratio, mark := best[0]/best[1], ""
+		if ratio < r.floor {
+			under++
+			mark = "  UNDER"
+		}
+		fmt.Printf("%-28s %9d %12.0f %12.0f %6.2fx %6.1fx%s\n", r.name, r.pipeline, best[0], best[1], ratio, r.floor, mark)
+	}
+	return under, nil
+}
+
+// serve starts `weir serve` on a free port.
+func serve(weir string) (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr = l.Addr().String()
+	if err := l.Close(); err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(weir, "serve", "--listen", addr)
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("%w; `make build` makes it", err)
+	}
+	stop = func() {
+		_ = cmd.Process.Kill() // its keys are in memory: nothing is lost
+		_ = cmd.Wait()
+	}
+	if _, err := bufio.NewReader(log).ReadString('\n'); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("%s serve says nothing: %w", weir, err)
+	}
+	return addr, stop, nil
+}
+
+// prepare makes the dense sketches.
+func prepare(addr string) error {
+	c, err := redistest.Dial(addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for i := range unions {
+		args := []any{"PFADD", fmt.Sprint("dense:", i)}
+		for j := range 20_000 {
+			args = append(args, i*10_000+j)
+		}
+		if r, err := c.Do(args...); err != nil || r != int64(1) {
+			return fmt.Errorf("PFADD: %v, %w", r, err)
+		}
+	}
+	return nil
+}
+
+// measure runs redis-benchmark once and returns requests per second.
+func measure(addr string, r row) (float64, error) {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return 0, err
+	}
+	args := append([]string{"-p", port, "-n", strconv.Itoa(r.requests), "-c", "50", "-P", strconv.Itoa(r.pipeline), "-r", "100000", "--csv"}, r.args...)
+	var faults bytes.Buffer
+	cmd := exec.Command("redis-benchmark", args...)
+	cmd.Stderr = &faults
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("redis-benchmark: %w: %s", err, faults.String())
+	}
+	lines, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
+	if err != nil || len(lines) < 2 || len(lines[1]) < 2 {
+		return 0, fmt.Errorf("redis-benchmark prints %q: %w", out, err)
+	}
+	return strconv.ParseFloat(lines[1][1], 64)
+}
