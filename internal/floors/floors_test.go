@@ -29,6 +29,7 @@ var floor = []struct {
 	{"weir/locks/locktest", 1, "one suite for every lease"},
 	{"weir/locks/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
+	{"weir/serve/live", 3, "memory and sink joined, for readers"},
 	{"weir/serve/redis", 3, "sketches behind Redis's commands"},
 	{"weir/window", 1, "the pure core"},
 	{"weir/ingest", 2, "Kafka"},

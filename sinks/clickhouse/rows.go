@@ -55,6 +55,14 @@ func (b *block) reset() {
 	}
 }
 
+// abandon is reset with memory of its own.
+func (b *block) abandon() {
+	b.rows, b.head = 0, nil
+	for _, c := range b.cols {
+		clear(c.runs)
+	}
+}
+
 func (b *block) size() int {
 	n := 0
 	for _, c := range b.cols {

@@ -148,7 +148,13 @@ func (s *Sink) flush(ctx context.Context, b *block, now bool) error {
 		return nil
 	}
 	err := s.client.insert(ctx, b)
+	if err != nil {
+		// A request that failed may still be reading its body: what it reads
+		// must stay as it was, so the memory is left to it.
+		b.abandon()
+		return err
+	}
 	b.reset()
 	b.clip()
-	return err
+	return nil
 }

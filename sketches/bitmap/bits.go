@@ -11,7 +11,7 @@ var (
 	ErrInteger = errors.New("value is not an integer or out of range")
 	ErrOffset  = errors.New("bit offset is not an integer or out of range")
 	ErrBit     = errors.New("bit is not an integer or out of range")
-	ErrBitArg  = errors.New("The bit argument must be 1 or 0.") //nolint:staticcheck // Redis's words
+	ErrBitArg  = errors.New("The bit argument must be 1 or 0.")
 	ErrSyntax  = errors.New("syntax error")
 )
 

@@ -13,8 +13,8 @@ type FieldType struct {
 
 // The text of these errors is what Redis prints after "ERR ".
 var (
-	ErrFieldType = errors.New("Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.") //nolint:staticcheck // Redis's words
-	ErrOverflow  = errors.New("Invalid OVERFLOW type specified")                                                              //nolint:staticcheck // Redis's words
+	ErrFieldType = errors.New("Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.")
+	ErrOverflow  = errors.New("Invalid OVERFLOW type specified")
 	ErrReadOnly  = errors.New("BITFIELD_RO only supports the GET subcommand")
 )
 

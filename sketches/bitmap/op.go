@@ -44,9 +44,9 @@ func ParseOperation(s string) (Operation, error) {
 func (op Operation) Check(sources int) error {
 	switch {
 	case op == Not && sources != 1:
-		return fmt.Errorf("BITOP %v must be called with a single source key.", op) //nolint:staticcheck // Redis's words
+		return fmt.Errorf("BITOP %v must be called with a single source key.", op)
 	case (op == Diff || op == Diff1 || op == AndOr) && sources < 2:
-		return fmt.Errorf("BITOP %v must be called with at least two source keys.", op) //nolint:staticcheck // Redis's words
+		return fmt.Errorf("BITOP %v must be called with at least two source keys.", op)
 	case sources < 1:
 		return fmt.Errorf("wrong number of arguments for 'bitop' command")
 	}
