@@ -22,6 +22,7 @@
 //
 //	faults.go     the kinds of fault, and the mix a seed draws
 //	schedule.go   one run: the steps, healing, draining
+//	strike.go     what happens to processes, the group and the log, and when
 //	log.go        partitions, records, retention, transactions, new topics
 //	group.go      ownership and committed offsets
 //	member.go     a process: take, write, acknowledge, commit, as in jobs

@@ -24,13 +24,9 @@ type partition struct {
 	open    int64   // first offset of the open transaction; -1: none
 	pending []int64 // the records of it
 
-	// seen is how far anybody may have read, doubt is where the answer is not
-	// a function of the log any more: see taint.
-	doubt []bool // by chunk
-
-	// added is the step in which the partition came to be; nobody has seen it
-	// before a rebalance.
-	known bool
+	// doubt says, by chunk, where the answer is not a function of the log any
+	// more: see taint.
+	doubt []bool
 }
 
 // A record is what stands at an offset. The fields are those of the event

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"weir/window"
+)
+
+// strike lets faults happen to processes, the group and the log. Those of
+// the network strike when something is sent.
+func (s *schedule) strike() {
+	r, m := s.faults, &s.mix
+	for n, p := range s.members {
+		switch {
+		case !p.alive:
+			if s.step >= p.back {
+				s.tell("process %d starts", n)
+				p.start()
+			}
+		case p.paused:
+			if s.step >= p.back {
+				s.tell("process %d wakes", n)
+				p.wake()
+			}
+		case m.strikes(r, Kill, 40):
+			s.tell("process %d is killed", n)
+			p.kill()
+			p.back = s.step + r.IntN(2*session)
+		case m.strikes(r, Zombie, 60):
+			s.tell("process %d is stopped by a signal", n)
+			p.paused, p.back = true, s.step+r.IntN(3*session)
+			s.group.silent()
+		case !p.leaving && m.strikes(r, Stop, 60):
+			s.tell("process %d is asked to end", n)
+			p.terminate()
+			p.back = s.step + r.IntN(session)
+		}
+	}
+	if m.strikes(r, Rebalance, 30) {
+		s.tell("rebalance")
+		s.group.rebalance()
+	}
+	if s.sink.down = s.step < s.sink.up; !s.sink.down && m.on.Has(Down) && r.IntN(60*m.every[Down]) == 0 {
+		s.tell("the sink goes down")
+		s.sink.up = s.step + 20 + r.IntN(100)
+		if m.on.Has(Memory) {
+			s.sink.up += r.IntN(200)
+		}
+	}
+	if s.step >= s.group.down && m.on.Has(Coordinator) && r.IntN(20*m.every[Coordinator]) == 0 {
+		s.group.down = s.step + r.IntN(30)
+	}
+	if m.strikes(r, Expire, 40) {
+		s.tell("the group's offsets expire")
+		for p := range s.group.committed {
+			s.group.committed[p] = -1
+		}
+	}
+	if len(s.topic.parts) < 6 && m.strikes(r, Grow, 60) {
+		s.tell("a partition is added")
+		s.topic.parts = append(s.topic.parts, &partition{open: -1})
+		s.group.rebalance()
+	}
+	if m.on.Has(Retention) && r.IntN(15*m.every[Retention]) == 0 {
+		s.retain(r.IntN(len(s.topic.parts)), r)
+	}
+	if m.on.Has(Recreate) && r.IntN(40*m.every[Recreate]) == 0 {
+		s.recreate(r)
+	}
+}
+
+// retain lets the beginning of a partition's log expire: what is durable, or
+// more.
+func (s *schedule) retain(n int, r *rand.Rand) {
+	p := s.topic.parts[n]
+	next := s.reach(n)
+	to := p.stable()
+	if r.IntN(2) == 0 {
+		to = min(to, next)
+	}
+	if to <= p.start {
+		return
+	}
+	p.start += 1 + r.Int64N(to-p.start)
+	s.mix.count[Retention]++
+	s.tell("partition %d now begins at %d; durable up to %d", n, p.start, next)
+
+	// Whoever begins here makes numbers that are not comparable with those of
+	// readers that began at the chunk's beginning, or with all of the chunk
+	// before in their filters; and what was not durable may be lost.
+	chunk := s.spec.Chunk
+	first, last := p.start/chunk, p.start/chunk
+	if p.start%chunk == 0 {
+		last--
+	}
+	if s.spec.Dedupe != nil {
+		last++
+	}
+	if next < p.start {
+		first = next / chunk
+	}
+	p.taint(first, last)
+}
+
+// recreate deletes the topic and makes it again, but not under the hands of a
+// process that is just entering partitions of the old one into the ledger: see
+// docs/simulation.md on what is not covered.
+func (s *schedule) recreate(r *rand.Rand) {
+	if len(s.past) >= 6 {
+		return
+	}
+	for _, m := range s.members {
+		if m.alive && (m.phase == assigned || m.phase == claiming) {
+			return
+		}
+	}
+	for _, i := range s.network.sent {
+		if slices.ContainsFunc(i.lines, func(l window.Line) bool { return l.First == l.Next }) {
+			return
+		}
+	}
+	s.mix.count[Recreate]++
+	s.tell("the topic is deleted and made again")
+	for n, p := range s.topic.parts {
+		next := s.reach(n)
+		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)
+	}
+	s.past = append(s.past, s.topic)
+	s.topic = newTopic(len(s.past), len(s.topic.parts))
+	for p := range s.group.committed {
+		if r.IntN(2) == 0 {
+			s.group.committed[p] = -1
+		}
+	}
+	s.group.rebalance()
+}
