@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -29,7 +30,7 @@ func (w Windows) query(k redis.Key) (q live.Query, known bool, err error) {
 		}
 		start = event.Time(p.Start.UnixMilli())
 		if at := w.Align(k.Job, start); at != start {
-			return 0, fmt.Errorf("no window of job %s starts at %s; one starts at %s", k.Job,
+			return 0, fmt.Errorf("%w: no window of job %s starts at %s; one starts at %s", live.ErrQuery, k.Job,
 				p.Start.UTC().Format(time.RFC3339), time.UnixMilli(int64(at)).UTC().Format(time.RFC3339))
 		}
 		return start, nil
@@ -42,7 +43,7 @@ func (w Windows) query(k redis.Key) (q live.Query, known bool, err error) {
 		return q, known, err
 	}
 	if q.Until < q.From {
-		return q, known, fmt.Errorf("the range of windows ends before it begins")
+		return q, known, fmt.Errorf("%w: the range of windows ends before it begins", live.ErrQuery)
 	}
 	q.Until += w.Size(k.Job)
 	for _, g := range k.Groups {
@@ -103,11 +104,13 @@ func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	a := answer{Key: r.URL.Query().Get("key")}
 	status := http.StatusOK
 	k, err := redis.ParseKey(a.Key)
-	if err == nil {
-		err = h.answer(r.Context(), k, r.URL.Query().Get("member"), &a)
-	}
 	if err != nil {
 		a.Error, status = err.Error(), http.StatusBadRequest
+	} else if err := h.answer(r.Context(), k, r.URL.Query().Get("member"), &a); err != nil {
+		a.Error, status = err.Error(), http.StatusBadGateway // ClickHouse did not answer
+		if errors.Is(err, live.ErrQuery) {
+			status = http.StatusBadRequest
+		}
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)

@@ -145,14 +145,23 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	var servers errgroup.Group
-	servers.Go(func() error { return web.Serve(serving, l) })
+	serveOn := func(what string, serve func() error) {
+		servers.Go(func() error {
+			err := serve()
+			if err != nil { // the jobs go on; somebody should know now, not at the end
+				o.log.Error(what+" stopped", "error", err)
+			}
+			return err
+		})
+	}
+	serveOn("http", func() error { return web.Serve(serving, l) })
 	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })
 	if o.resp != nil {
 		s := respserver.New(respserver.Config{
 			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly,
 			Windows: serve.Windows{Windows: windows}, Log: o.log,
 		})
-		servers.Go(func() error { return s.Serve(serving, o.resp) })
+		serveOn("resp", func() error { return s.Serve(serving, o.resp) })
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, j := range all {

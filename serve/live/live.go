@@ -105,7 +105,8 @@ func (w *Windows) Align(job string, t event.Time) event.Time {
 // Size is the length of a job's windows.
 func (w *Windows) Size(job string) event.Time { return w.jobs[job].job.Spec().Window }
 
-var errDimensions = errors.New("more groups than the job has")
+// ErrQuery is a query that cannot be answered as it was asked.
+var ErrQuery = errors.New("not a question for this job")
 
 // Lookup answers a query. found is false if there is no such job or measure,
 // or nothing was counted.
@@ -116,7 +117,7 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 	}
 	spec := s.job.Spec()
 	if len(q.Group) > len(spec.By) {
-		return v, false, fmt.Errorf("job %s has %d group columns, not %d: %w", q.Job, len(spec.By), len(q.Group), errDimensions)
+		return v, false, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(spec.By), len(q.Group))
 	}
 	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(spec.By)-len(q.Group))...)}
 	m := slices.IndexFunc(spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
@@ -226,7 +227,7 @@ func (s source) sketch(ctx context.Context, r *window.Range, m int, mem *window.
 func (s source) places(ctx context.Context, r *window.Range, m int, mem *window.Table) (*geo.Set, error) {
 	for _, g := range r.Group {
 		if g != nil {
-			return nil, errors.New("positions are kept per window, not per group: leave the groups out")
+			return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
 		}
 	}
 	if err := s.sink.Places(ctx, r, m, mem); err != nil {
