@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/config"
 	"weir/sinks/clickhouse"
 )
 
@@ -21,19 +19,11 @@ func migrateCommand() *cobra.Command {
 be run at any time and as often as wanted: what is there stays, what was
 applied is recorded in weir_schema, and nothing is ever dropped.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, _, err := loadConfig(c, config.Options{})
-			if err != nil {
-				return err
-			}
-			log := newLog(c.ErrOrStderr(), cfg.Log)
-			client, err := sinkClient(cfg, log)
+			cfg, client, err := connected(c)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			if err := reach(c.Context(), log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
-				return err
-			}
 			js, err := sinkJobs(cfg)
 			if err != nil {
 				return err

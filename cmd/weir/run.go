@@ -208,6 +208,24 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	return job, sink, src, nil
 }
 
+// connected is the configuration of a command that works on the tables, and a
+// ClickHouse that answers.
+func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
+	cfg, _, err := loadConfig(c, config.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	log := newLog(c.ErrOrStderr(), cfg.Log)
+	client, err := sinkClient(cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := reach(c.Context(), log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return cfg, client, nil
+}
+
 // reach waits until a dependency answers, saying so, and gives up with exit
 // code 69 after the configured time. An answer that will not get better (a
 // wrong password) ends the waiting at once.

@@ -38,19 +38,11 @@ ledger is always checked whole.`,
 			if err != nil {
 				return err
 			}
-			cfg, _, err := loadConfig(c, config.Options{})
-			if err != nil {
-				return err
-			}
-			log := newLog(c.ErrOrStderr(), cfg.Log)
-			client, err := sinkClient(cfg, log)
+			cfg, client, err := connected(c)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			if err := reach(c.Context(), log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
-				return err
-			}
 			v := &verifier{cfg: cfg, client: client, from: begin, to: end, out: c.OutOrStdout(), err: c.ErrOrStderr()}
 			for i := range cfg.Jobs {
 				if err := v.job(c.Context(), &cfg.Jobs[i]); err != nil {
