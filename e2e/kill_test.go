@@ -18,7 +18,7 @@ func TestKillInBacklog(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	backlog := s.produced("clicks", 400_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
-	live := s.traffic("clicks", "--rate", "4000", "--events", "100000", "--seed", "2", "--malformed", "0.002")
+	live := s.traffic("clicks", "--rate", "4000", "--seed", "2", "--malformed", "0.002")
 
 	var took []time.Duration
 	for n := range 6 {
@@ -36,7 +36,8 @@ func TestKillInBacklog(t *testing.T) {
 	if median := took[len(took)/2]; median > 3*time.Second {
 		t.Errorf("a restart is past the old position after %s, want 3 s", median)
 	}
-	truth := union(backlog, live.answer(time.Minute))
+	live.signal(syscall.SIGTERM)
+	truth := union(backlog, live.answer(20*time.Second))
 	s.untilEnd()
 	s.sameClicks(truth)
 	s.audited()
@@ -49,7 +50,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	backlog := s.produced("clicks", 200_000, "--duplicates", "0.01")
-	live := s.traffic("clicks", "--rate", "3000", "--events", "75000", "--seed", "2")
+	live := s.traffic("clicks", "--rate", "3000", "--seed", "2")
 
 	first := s.weir("run")
 	s.passes("clicks", 0, 30*time.Second)
@@ -78,7 +79,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	eventually(t, 30*time.Second, func() error { return share(third, 2) })
 	first.kill()
 	eventually(t, 30*time.Second, func() error { return share(third, 4) }) // a session of 6 s
-	truth := union(backlog, live.answer(time.Minute))
+	live.signal(syscall.SIGTERM)
+	truth := union(backlog, live.answer(20*time.Second))
 	s.caughtUp("clicks", 20*time.Second)
 	third.signal(syscall.SIGTERM)
 	third.exits(0, 10*time.Second)
@@ -92,21 +94,26 @@ func TestStopUnderLoad(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.clicks()
-	live := s.traffic("clicks", "--rate", "20000", "--events", "240000")
+	live := s.traffic("clicks", "--rate", "20000")
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		old := s.position("clicks")
 		p := s.weir("run")
 		s.passes("clicks", old, 30*time.Second)
 		time.Sleep(rand.N(400 * time.Millisecond)) // anywhere between two flushes
+		counted := p.counted("clicks")
 		p.signal(sig)
 		p.exits(0, 5*time.Second)
+		if at := s.position("clicks"); at < counted {
+			t.Errorf("%v: counted to %d, durable to %d", sig, counted, at)
+		}
 		if now := s.end("clicks"); s.position("clicks") == now {
 			t.Fatal("there was no load")
 		}
 		s.committed()
 		s.adds("clicks")
 	}
-	truth := live.answer(time.Minute)
+	live.signal(syscall.SIGTERM)
+	truth := live.answer(20 * time.Second)
 	s.untilEnd()
 	s.sameClicks(truth)
 	s.committed()

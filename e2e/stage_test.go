@@ -118,7 +118,7 @@ func (s *stage) untilEnd(more ...string) *process {
 }
 
 // traffic starts a generator of clicks or locations; its truth is complete
-// once it has ended.
+// once it has ended, by itself or by SIGTERM.
 func (s *stage) traffic(kind string, more ...string) *traffic {
 	s.t.Helper()
 	truth := filepath.Join(s.t.TempDir(), "truth.jsonl")
