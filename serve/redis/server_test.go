@@ -320,6 +320,18 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestIncrementOfNothing: GT and LT refuse an equal score, which only the
+// reply to INCR shows.
+func TestIncrementOfNothing(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	do(t, c, "ZADD", "z", 5, "m")
+	expect(t, c, nil, "ZADD", "z", "GT", "INCR", 0, "m")
+	expect(t, c, nil, "ZADD", "z", "LT", "INCR", 0, "m")
+	expect(t, c, "6", "ZADD", "z", "GT", "INCR", 1, "m")
+	expect(t, c, "6", "ZADD", "z", "INCR", 0, "m")
+}
+
 // TestScan: every key that is there all the time is seen, whatever comes and
 // goes in between.
 func TestScan(t *testing.T) {
