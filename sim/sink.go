@@ -382,6 +382,16 @@ func (k *sink) known(partition int32) *window.Known {
 	return known
 }
 
+// knows reports whether the ledger has a line of a topic's partition.
+func (k *sink) knows(partition int32, t *topic) bool {
+	for known := k.known(partition); known != nil; known = known.Earlier {
+		if known.TopicID == t.id {
+			return true
+		}
+	}
+	return false
+}
+
 // reach is how far a partition's ledger goes without a hole, and where it
 // begins; 0, 0 if there is none. A line that only opened the partition says
 // nothing of where others began.
