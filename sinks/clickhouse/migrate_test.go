@@ -216,17 +216,11 @@ func TestAlteredWhileRunning(t *testing.T) {
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	changes := op.Take()
 	changes.Table.Seal()
-	for sql, words := range map[string]string{
-		"ALTER TABLE " + c.name("clicks_state") + " DROP COLUMN active": "the table is not as `weir migrate` made it",
-		"DROP TABLE " + c.name("clicks_state") + " SYNC":                "run `weir migrate`",
-	} {
-		if err := c.exec(t.Context(), "alter", sql, time.Minute); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Write(t.Context(), changes); !fatalWith(err, words) {
-			t.Errorf("%s: %v, want %q", sql, err, words)
-		}
-		break
+	if err := c.exec(t.Context(), "alter", "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN active", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), changes); !fatalWith(err, "the table is not as `weir migrate` made it") {
+		t.Errorf("without a column: %v", err)
 	}
 	if err := c.exec(t.Context(), "drop", "DROP TABLE "+c.name("clicks_state")+" SYNC", time.Minute); err != nil {
 		t.Fatal(err)
