@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,6 +160,9 @@ func TestTopicMissing(t *testing.T) {
 	if code, body, err := p.get("/livez"); err != nil || code != 200 {
 		t.Errorf("/livez without a topic: %d %s %v", code, body, err)
 	}
+	health := "--http.listen=" + strings.TrimPrefix(p.address(), "http://")
+	s.weir("healthcheck", "--ready", health).exits(1, 10*time.Second).says("^error: /readyz: job clicks: joining", 0)
+	s.weir("healthcheck", health).exits(0, 10*time.Second)
 	truth := s.produced("clicks", 5_000)
 	s.caughtUp("clicks", 30*time.Second)
 	s.sameClicks(truth)
@@ -166,6 +170,7 @@ func TestTopicMissing(t *testing.T) {
 	if code, body, err := p.get("/readyz"); err != nil || code != 200 {
 		t.Errorf("/readyz with the topic: %d %s %v", code, body, err)
 	}
+	s.weir("healthcheck", "--ready", health).exits(0, 10*time.Second)
 }
 
 // Transactions that were aborted are gaps; those that were committed count.

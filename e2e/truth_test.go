@@ -283,7 +283,8 @@ func (s *stage) adds(job string) {
 	}
 }
 
-// audited waits until weir_audit looks at the last rows, and wants it empty.
+// audited waits until audits look at the last rows, and wants weir_audit to be
+// empty and weir verify content.
 func (s *stage) audited() {
 	s.t.Helper()
 	eventually(s.t, 30*time.Second, func() error {
@@ -294,6 +295,9 @@ func (s *stage) audited() {
 	})
 	if found := s.sql("SELECT job, kind, partition, chunk, expected, found, detail FROM weir_audit"); len(found) > 0 {
 		s.t.Errorf("weir_audit: %v", found)
+	}
+	if p := s.weir("verify"); p.wait(60*time.Second) != 0 {
+		s.t.Errorf("weir verify:\n%s%s", p.out.tail(10), p.log.tail(3))
 	}
 }
 

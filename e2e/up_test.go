@@ -72,7 +72,8 @@ func TestUpFirstRow(t *testing.T) {
 		began := time.Now()
 		p.hits(0, 30*time.Second)
 		took = append(took, time.Since(began).Round(10*time.Millisecond))
-		p.kill()
+		p.signal(syscall.SIGINT)
+		p.exits(0, 15*time.Second)
 		if took[len(took)-1] <= 3*time.Second {
 			break
 		}
@@ -99,10 +100,14 @@ func TestUp(t *testing.T) {
 		t.Fatal("two engines on one address")
 	}
 	beside.hits(0, 20*time.Second)
-	again := p.hits(first, 5*time.Second)
+	again := p.hits(first, 20*time.Second)
 
 	// The commands it prints work as they are printed.
-	for _, line := range regexp.MustCompile(`curl '([^']+)' -d '([^']+)'`).FindAllStringSubmatch(p.out.String(), -1) {
+	commands := regexp.MustCompile(`curl '([^']+)' -d '([^']+)'`).FindAllStringSubmatch(p.out.String(), -1)
+	if len(commands) < 3 {
+		t.Errorf("%d commands to try, want 3", len(commands))
+	}
+	for _, line := range commands {
 		db := line[1][strings.LastIndex(line[1], "=")+1:]
 		if _, err := localtest.Query(p.url, db, line[2]); err != nil {
 			t.Errorf("%s: %v", line[0], err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"weir/event"
 	"weir/gen"
@@ -67,4 +68,13 @@ func TestWhole(t *testing.T) {
 	s.sameView("locations_1d", "cell", where.Rollup(86_400_000))
 
 	s.audited()
+
+	// That nothing was found means something: rows that somebody deletes are.
+	s.sql("ALTER TABLE clicks_state DELETE WHERE page = '/p/3' SETTINGS mutations_sync = 2")
+	s.weir("verify").exits(1, 60*time.Second).prints("/p/3", 0)
+	for _, kind := range []string{"rows missing", "window"} {
+		if n := s.number("SELECT count() FROM weir_audit WHERE job = 'clicks' AND kind = '%s'", kind); n == 0 {
+			t.Errorf("weir_audit finds nothing of kind %q after rows were deleted", kind)
+		}
+	}
 }
