@@ -211,7 +211,8 @@ func (m *Measure) Meaning() string {
 type Slot uint64
 
 // MakeSlot packs a slot. The bounds are checked where the numbers come from:
-// partitions by Resume, chunks cannot exceed 2^40 with offsets below 2^53.
+// partitions by Resume; with the smallest chunk that a configuration may have,
+// 1,024, 2^40 chunks are 2^50 offsets.
 func MakeSlot(epoch uint8, partition int32, chunk int64) Slot {
 	return Slot(epoch)<<56 | Slot(uint16(partition))<<40 | Slot(chunk&(1<<40-1))
 }
