@@ -76,8 +76,8 @@ type Plan struct {
 	Opens bool
 }
 
-// The three ways a position can be wrong. They stop the partition until the
-// operator decides; nothing is skipped silently.
+// Why a partition cannot be read from where it is owed. Each stops it until
+// somebody decides; nothing is skipped silently.
 var (
 	// ErrRetention: the log no longer holds the offset that is owed.
 	ErrRetention = errors.New("retention passed the position")
