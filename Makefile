@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
+.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -62,6 +62,9 @@ redispy: ## install redis-py once, for the endpoint's test
 	@serve/redis/redispy.sh
 
 tools: engine kafka pyclient redis redispy
+
+vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the online database cannot be reached
+	@.ci/vuln
 
 docs: ## write the generated documents anew
 	go test ./internal/config -run Generated -update
