@@ -30,7 +30,14 @@ type run struct {
 	began  time.Time  // of the write in flight
 	wait   backoff
 	retry  time.Time // no flush before
+
+	untold map[int32]int64 // durable positions that Kafka has not acknowledged
+	tell   time.Time       // no commit before
 }
+
+// commitPause is how long a failed commit is left alone: a coordinator that
+// does not answer must not hold up every flush.
+var commitPause = time.Second
 
 // outOfRange is what a source says when a position is not in the log.
 type outOfRange interface {
@@ -46,6 +53,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64) 
 	r := &run{
 		job: j, gen: gen, ends: ends, plans: plans,
 		gate: newGate(j.cfg.Memory), failed: make(chan error, 1), answer: make(chan error, 1),
+		untold: map[int32]int64{},
 	}
 	j.status.assign(plans, gen.Partitions())
 	for range j.cfg.Workers {
@@ -246,6 +254,7 @@ func (r *run) send() {
 		// There will be no acknowledgement to wait for. Nobody gets here
 		// while one is awaited.
 		r.gate.open()
+		r.commit(nil)
 		return
 	}
 	r.began = time.Now()
@@ -299,21 +308,26 @@ func (r *run) settle(answer error) error {
 	return nil
 }
 
-// commit tells Kafka. A failure changes nothing: the ledger knows better.
+// commit tells Kafka how far everything is durable. A failure changes no
+// number, since the ledger knows better, but whoever watches the group's lag
+// would look at a position that is too low: what was not acknowledged is told
+// again with the next positions, or when there is nothing to flush.
 func (r *run) commit(positions []window.Position) {
-	if len(positions) == 0 {
-		return
-	}
-	next := make(map[int32]int64, len(positions))
 	for _, p := range positions {
-		next[p.Partition] = p.Offset
+		r.untold[p.Partition] = p.Offset
+	}
+	if len(r.untold) == 0 || time.Now().Before(r.tell) {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := r.gen.Commit(ctx, next); err != nil {
+	if err := r.gen.Commit(ctx, r.untold); err != nil {
+		r.tell = time.Now().Add(commitPause)
 		r.job.status.commitFailures.Add(1)
 		r.job.cfg.Log.Debug("commit failed; positions are in the ledger all the same", "error", err)
+		return
 	}
+	clear(r.untold)
 }
 
 // drain flushes what the stopped workers hold, within the budget. cause is
@@ -330,7 +344,7 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 		r.outbox.Add(w.op.Take())
 	}
 	r.wait.reset() // time is short now: begin with short pauses again
-	r.retry = time.Time{}
+	r.retry, r.tell = time.Time{}, time.Time{}
 	for {
 		var again <-chan time.Time // after a failure
 		switch wait := time.Until(r.retry); {

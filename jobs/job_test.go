@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -422,6 +423,59 @@ func TestStopDrains(t *testing.T) {
 	}
 	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
 		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
+	}
+}
+
+// forgetfulSource refuses its first commits.
+type forgetfulSource struct {
+	*fakeSource
+	refused atomic.Int32
+}
+
+type forgetfulGeneration struct {
+	Generation
+	s *forgetfulSource
+}
+
+func (s *forgetfulSource) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return forgetfulGeneration{g, s}, err
+}
+
+func (g forgetfulGeneration) Commit(ctx context.Context, next map[int32]int64) error {
+	if g.s.refused.Add(1) <= 2 {
+		return errors.New("the coordinator is loading")
+	}
+	return g.Generation.Commit(ctx, next)
+}
+
+// TestCommitIsRepeated: the group's lag is what people watch, so a commit that
+// failed is made again, also when nothing more comes.
+func TestCommitIsRepeated(t *testing.T) {
+	defer func(d time.Duration) { commitPause = d }(commitPause)
+	commitPause = time.Millisecond
+	src := &forgetfulSource{fakeSource: &fakeSource{log: newLog(2, 5), committed: map[int32]int64{}}}
+	j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 1)
+	go func() { errs <- j.Run(ctx) }()
+	told := func() map[int32]int64 {
+		src.mu.Lock()
+		defer src.mu.Unlock()
+		return maps.Clone(src.committed)
+	}
+	want := map[int32]int64{0: 5, 1: 5}
+	for deadline := time.Now().Add(5 * time.Second); !maps.Equal(told(), want); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("committed %v after %d tries, want %v", told(), src.refused.Load(), want)
+		}
+	}
+	cancel()
+	if err := <-errs; err != nil {
+		t.Fatal(err)
 	}
 }
 
