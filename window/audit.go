@@ -28,6 +28,8 @@ type Audit struct {
 type tally struct {
 	least, most uint64 // what its lines allow for
 	hits        uint64 // what its rows hold
+	end         int64  // of what was counted
+	overlap     bool   // some of it was counted from two beginnings
 	lines       bool
 	skip        bool
 }
@@ -35,6 +37,12 @@ type tally struct {
 // Audited is what an audit looked at, and what it needs others to compare.
 type Audited struct {
 	Lines, Chunks, Windows int
+
+	// Clipped are chunks whose rows are known to hold less than was counted,
+	// without damage: records were deleted from the log inside a chunk that was
+	// being read, and a row with events from both sides of the cut keeps the
+	// greater count, not the sum. Nothing can be done about it any more.
+	Clipped []Finding
 
 	// Reached is how far the ledger goes, for the comparison with the log:
 	// one entry for each partition and epoch.
@@ -58,9 +66,10 @@ const (
 	Excess                   // rows hold more than was counted
 	Unknown                  // rows hold counts of a chunk without a line
 	Lost                     // rows of a window hold less than its rollup
+	Clipped                  // rows hold less than was counted on both sides of a cut
 )
 
-var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window"}
+var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Clipped: "cut"}
 
 func (m Misfit) String() string { return misfits[m] }
 
@@ -97,6 +106,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: at most %d events were counted, the rows hold %d", where, f.Expected, f.Found)
 	case Unknown:
 		return fmt.Sprintf("%s: the rows hold %d events, the ledger knows nothing of the chunk", where, f.Found)
+	case Clipped:
+		return fmt.Sprintf("%s: %d events were counted, the rows hold %d: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count", where, f.Expected, f.Found)
 	default:
 		return fmt.Sprintf("window at %d ms, group %q: its rollup counts %d events, the rows hold %d", f.Window, f.Group, f.Expected, f.Found)
 	}
@@ -111,6 +122,8 @@ func (f Finding) Advice() string {
 		return "the line was changed by hand: restore weir_ledger, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"
 	case Hole:
 		return "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"
+	case Clipped:
+		return "nothing can be done: it is what deleting records before they are counted costs besides the records themselves"
 	case Missing, Lost:
 		return "state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
 	case Excess:
@@ -179,6 +192,10 @@ func (a *Audit) Line(l *Line, comparable bool) {
 	t.lines = true
 	t.least = max(t.least, l.Fates[Counted])
 	t.most += l.Fates[Counted]
+	if l.Fates[Counted] > 0 {
+		t.overlap = t.overlap || l.First < t.end
+		t.end = max(t.end, l.Next)
+	}
 	t.skip = t.skip || !comparable
 }
 
@@ -226,6 +243,14 @@ func (a *Audit) Findings(yield func(Finding) bool) {
 
 // Result is what was looked at.
 func (a *Audit) Result() Audited {
-	a.result.Chunks = len(a.tally)
-	return a.result
+	r := a.result
+	r.Chunks = len(a.tally)
+	for _, slot := range a.order {
+		// Readings that overlap may well hold the same events, so only the sum
+		// of those that do not is known to be owed.
+		if t := a.tally[slot]; !t.skip && !t.overlap && t.least <= t.hits && t.hits < t.most {
+			r.Clipped = append(r.Clipped, Finding{Misfit: Clipped, Epoch: slot.Epoch(), Partition: slot.Partition(), Chunk: slot.Chunk(), Expected: t.most, Found: t.hits})
+		}
+	}
+	return r
 }

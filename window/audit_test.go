@@ -93,3 +93,39 @@ func TestAuditLeavesOut(t *testing.T) {
 		t.Errorf("result %+v", got)
 	}
 }
+
+// TestAuditClipped: where records were deleted inside a chunk, what its rows
+// fell short of is known if the two readings share no offset, and only then.
+func TestAuditClipped(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		second int64 // where the second reading began
+		hits   uint64
+		want   []string
+	}{
+		{"apart", 60, 42, []string{"partition 3, chunk 0: 70 events were counted, the rows hold 42: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count"}},
+		{"apart, no row on both sides", 60, 70, nil},
+		{"overlapping", 20, 42, nil},
+	} {
+		a := NewAudit(&Spec{Chunk: 100})
+		a.Hits(MakeSlot(0, 3, 0), c.hits, true)
+		a.Line(&Line{Partition: 3, First: 0, Next: 40, Fates: [Fates]uint64{Counted: 40}}, true)
+		if c.second > 40 {
+			a.Line(&Line{Partition: 3, First: 40, Next: c.second, Fates: [Fates]uint64{Gap: uint64(c.second - 40)}}, true)
+		}
+		a.Line(&Line{Partition: 3, First: c.second, Next: 100, Fates: [Fates]uint64{Counted: 30, Late: uint64(70 - c.second)}}, true)
+		for f := range a.Findings {
+			t.Errorf("%s: found %v", c.name, f)
+		}
+		var got []string
+		for _, f := range a.Result().Clipped {
+			got = append(got, f.String())
+			if f.Advice() == "" {
+				t.Errorf("%s: no advice", c.name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}

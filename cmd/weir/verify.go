@@ -108,6 +108,9 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	for _, f := range audited.Clipped { // no mismatch: the operator chose to go on
+		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, f, f.Advice())
+	}
 	lag, err := v.log(ctx, j, audited)
 	if err != nil {
 		return err
