@@ -197,24 +197,31 @@ func (r *Reader) fail(text string) bool {
 	return false
 }
 
-// wait says that more input is needed, unless the command is too long already.
+// wait says that more input is needed, unless the command will be too long.
 func (r *Reader) wait() bool {
-	if r.end-r.start > r.limits.Request {
-		return r.fail("too big request")
+	if r.end-r.start >= r.limits.Request {
+		return r.fail(tooBig)
 	}
 	return false
 }
 
+const tooBig = "too big request"
+
 // line finds the line that begins at r.at and ends with \n; its length is
-// without it. Lines are never long.
+// without it. Lines are never long. Whether a command is too big must not
+// depend on the pieces it comes in, so a line that is there whole is measured
+// like one that is not.
 func (r *Reader) line(tooLong string) (n int, ok bool) {
 	b := r.buf[r.start+r.at : r.end]
 	n = bytes.IndexByte(b[:min(len(b), inlineMax)], '\n')
 	if n < 0 {
-		if len(b) >= inlineMax {
+		if len(b) >= inlineMax && r.at+inlineMax <= r.limits.Request {
 			return 0, r.fail(tooLong)
 		}
 		return 0, r.wait()
+	}
+	if r.at+n+1 > r.limits.Request {
+		return 0, r.fail(tooBig)
 	}
 	return n, true
 }
@@ -266,8 +273,8 @@ func (r *Reader) length() bool {
 	if !ok || size < 0 || size > int64(r.limits.Bulk) {
 		return r.fail("invalid bulk length")
 	}
-	if r.at+n+1+int(size) > r.limits.Request {
-		return r.fail("too big request")
+	if r.at+n+1+int(size)+2 > r.limits.Request {
+		return r.fail(tooBig)
 	}
 	r.bulk = int(size)
 	r.at += n + 1
