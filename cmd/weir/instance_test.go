@@ -35,3 +35,20 @@ func TestInstance(t *testing.T) {
 		}
 	}
 }
+
+// FuzzInstance: client ids are those of any program in the group. One that is
+// read as weir's is written as something that is read as the same.
+func FuzzInstance(f *testing.F) {
+	for _, id := range []string{"weir-web-1.example-7-kf12ab", "weir---1-0", "weir-", "consumer-1", "weir-h-7--1", "weir-h-+7-a"} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		i, ok := parseInstance(id)
+		if !ok {
+			return
+		}
+		if again, ok := parseInstance(i.String()); !ok || again != i || i.pid <= 0 {
+			t.Fatalf("%q is %+v, written %q, read as %+v, %v", id, i, i, again, ok)
+		}
+	})
+}

@@ -27,7 +27,12 @@ func Dial(addr string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{c, bufio.NewReaderSize(c, 1<<16), bufio.NewWriterSize(c, 1<<16)}, nil
+	return NewConn(c), nil
+}
+
+// NewConn speaks over a connection that there is already.
+func NewConn(c net.Conn) *Conn {
+	return &Conn{c, bufio.NewReaderSize(c, 1<<16), bufio.NewWriterSize(c, 1<<16)}
 }
 
 // Close closes the connection.

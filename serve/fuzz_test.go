@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/jobs"
+	"weir/serve/live"
+	"weir/window"
+)
+
+// emptyJob is a job that has counted nothing, with a sink that holds nothing.
+type emptyJob struct{ spec *window.Spec }
+
+func (j emptyJob) Spec() *window.Spec  { return j.spec }
+func (j emptyJob) Status() jobs.Status { return jobs.Status{State: "running"} }
+func (j emptyJob) Live(context.Context, *window.Range) (*window.Table, error) {
+	t := window.NewTable(j.spec)
+	t.Seal()
+	return t, nil
+}
+func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)            { return 0, nil }
+func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error      { return nil }
+func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)       { return nil, nil }
+func (j emptyJob) Places(context.Context, *window.Range, int, *window.Table) error { return nil }
+func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, []string) bool) error {
+	return errors.New("nothing to list")
+}
+
+// FuzzQuery: any query of /api/v1/query is answered in JSON: what is wrong
+// with it is the asker's mistake (400), never ClickHouse's (502).
+func FuzzQuery(f *testing.F) {
+	windows := live.New(func() time.Time { return time.UnixMilli(1_763_600_000_000) })
+	j := emptyJob{&window.Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
+		By: []window.Column{{Name: "page", Path: "page"}},
+		Measures: []window.Measure{
+			{Name: "users", Kind: window.HLL, Path: "user"},
+			{Name: "active", Kind: window.Bitmap, Path: "user"},
+			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 1000, Error: 0.01},
+			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
+		},
+	}}
+	windows.Add(j, j)
+	h := (&HTTP{Windows: windows}).Handler()
+	for _, key := range []string{
+		"w:clicks:users:now:*", "w:clicks:hits:-60..now:/p%2F1", "w:clicks:active:20251120T0105Z:*", "w:clicks:seen:20251120T0105Z..now", "w:clicks:places:-1:",
+		"w:clicks:users:now:a:b:c", "w:none:users:now", "w:clicks:users:-9223372036854775808", "w:clicks:users:00010101T0000Z..99991231T2359Z:*", "", "w:clicks:users:now:%zz",
+	} {
+		f.Add("key="+url.QueryEscape(key), "7")
+	}
+	f.Add("key=%zz;;&key", "\x00")
+	f.Fuzz(func(t *testing.T, query, member string) {
+		r := httptest.NewRequest("GET", "/api/v1/query", nil)
+		r.URL.RawQuery = query + "&member=" + url.QueryEscape(member)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		var a answer
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
+			t.Fatalf("%q: %d %q: %v", query, w.Code, w.Body, err)
+		}
+		if (w.Code != http.StatusOK || a.Error != "") && (w.Code != http.StatusBadRequest || a.Error == "") {
+			t.Fatalf("%q: %d %+v", query, w.Code, a)
+		}
+	})
+}
