@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
+.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -37,6 +37,11 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 e2e: tools ## the whole from outside: truth, kills, outages, damage by hand; some minutes
 	go test -count=1 -timeout 15m ./e2e $(ARGS)
+
+CYCLES ?= 200
+SEED ?= 0
+chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new one); totals in the end, see docs/chaos.md
+	go test -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -floors -cycles $(CYCLES) -seed $(SEED)
 
 SEEDS ?= 20000
 sim: ## SEEDS simulated schedules of the core under faults

@@ -33,10 +33,24 @@ type process struct {
 	code  int       // after done; -1: killed
 }
 
-// launch starts weir. It is killed, if it still runs, when the test ends.
+// launch starts weir. It is killed, if it still runs, when the test ends, and
+// shows its last words if the test failed.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: "weir " + args[0], cmd: exec.Command(house.binary.get(t), args...), began: time.Now(), done: make(chan struct{})}
+	p := start(t, house.binary.get(t), dir, args...)
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s, exit code %d, said at last:\n%s\n%s", p.name, p.code, p.out.tail(6), p.log.tail(25))
+		}
+	})
+	return p
+}
+
+// start starts a binary and leaves its end to the caller.
+func start(t *testing.T, binary, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: "weir " + args[0], cmd: exec.Command(binary, args...), began: time.Now(), done: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=", "WEIR_ENGINE="+house.engine.get(t))
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
@@ -60,13 +74,6 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.signal(syscall.SIGKILL)
-		<-p.done
-		if t.Failed() {
-			t.Logf("%s, exit code %d, said at last:\n%s\n%s", p.name, p.code, p.out.tail(6), p.log.tail(25))
-		}
-	})
 	return p
 }
 
@@ -77,6 +84,16 @@ func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
+}
+
+// runs reports whether the process has not ended.
+func (p *process) runs() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // wait returns the exit code, and fails the test if there is none in time.

@@ -62,8 +62,12 @@ func (d *differences) add(format string, args ...any) {
 func (d *differences) report(t *testing.T) {
 	t.Helper()
 	if d.n > 0 {
-		t.Errorf("%s: %d differences:%s", d.what, d.n, d.text.String())
+		t.Error(d)
 	}
+}
+
+func (d *differences) String() string {
+	return fmt.Sprintf("%s: %d differences:%s", d.what, d.n, d.text.String())
 }
 
 func (s *stage) cell(row []string) gen.Group {
@@ -80,12 +84,31 @@ func reference(users map[uint32]struct{}) *hll.Sketch {
 	return &h
 }
 
+// A tally is how far counts are off, all windows and groups together.
+type tally struct {
+	counted, lost, doubled int64
+}
+
+func (y *tally) add(have, want int64) {
+	y.counted += have
+	y.lost += max(0, want-have)
+	y.doubled += max(0, have-want)
+}
+
 // sameView compares a view with the truth: hits per window and group, and
 // users as PFCOUNT would count them.
 func (s *stage) sameView(view, group string, truth *gen.Truth) {
 	s.t.Helper()
-	d := differences{what: view + " against the truth"}
-	defer d.report(s.t)
+	d, _ := s.compareView(view, group, truth, func(_ gen.Group, c *gen.Count) uint64 { return reference(c.Users).Count() })
+	d.report(s.t)
+}
+
+// compareView is sameView for who wants the numbers, and has PFCOUNT's answers
+// at hand.
+func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(gen.Group, *gen.Count) uint64) (*differences, tally) {
+	s.t.Helper()
+	d := &differences{what: view + " against the truth"}
+	var y tally
 	seen := make(map[gen.Group]bool)
 	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users FROM %s", group, view) {
 		g := s.cell(row)
@@ -95,11 +118,14 @@ func (s *stage) sameView(view, group string, truth *gen.Truth) {
 			d.add("%v: twice", g)
 		case want == nil:
 			d.add("%v: %s hits of nobody", g, row[2])
+			y.add(integer(s.t, row[2]), 0)
 		default:
-			if hits := integer(s.t, row[2]); hits != want.Hits {
+			hits := integer(s.t, row[2])
+			y.add(hits, want.Hits)
+			if hits != want.Hits {
 				d.add("%v: %d hits, want %d", g, hits, want.Hits)
 			}
-			if users, pf := integer(s.t, row[3]), int64(reference(want.Users).Count()); users != pf {
+			if users, pf := integer(s.t, row[3]), int64(pfcount(g, want)); users != pf {
 				d.add("%v: %d users, PFCOUNT says %d", g, users, pf)
 			}
 		}
@@ -108,16 +134,22 @@ func (s *stage) sameView(view, group string, truth *gen.Truth) {
 	for _, g := range truth.Groups() {
 		if !seen[g] {
 			d.add("%v: missing, want %d hits", g, truth.Counts[g].Hits)
+			y.add(0, truth.Counts[g].Hits)
 		}
 	}
+	return d, y
 }
 
 // sameSketches compares the users' states in a table, merged by group, with
 // the reference register by register: the Redis strings have to be equal.
 func (s *stage) sameSketches(table, column, group string, truth *gen.Truth) {
 	s.t.Helper()
-	d := differences{what: column + " in " + table + " against Redis' bytes"}
-	defer d.report(s.t)
+	s.compareSketches(table, column, group, truth).report(s.t)
+}
+
+func (s *stage) compareSketches(table, column, group string, truth *gen.Truth) *differences {
+	s.t.Helper()
+	d := &differences{what: column + " in " + table + " against Redis' bytes"}
 	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, hex(uniqCombined64MergeState(14)(%s)), weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s GROUP BY window_start, %s", group, column, column, table, group)
 	for _, row := range rows {
 		g := s.cell(row)
@@ -146,13 +178,18 @@ func (s *stage) sameSketches(table, column, group string, truth *gen.Truth) {
 	if len(rows) != len(truth.Counts) {
 		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
 	}
+	return d
 }
 
 // sameBitmaps compares the activity bitmaps with the ids, as sets.
 func (s *stage) sameBitmaps(table, column, group string, truth *gen.Truth) {
 	s.t.Helper()
-	d := differences{what: column + " in " + table + " against the ids"}
-	defer d.report(s.t)
+	s.compareBitmaps(table, column, group, truth).report(s.t)
+}
+
+func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *differences {
+	s.t.Helper()
+	d := &differences{what: column + " in " + table + " against the ids"}
 	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, arrayStringConcat(arraySort(bitmapToArray(groupBitmapMergeState(%s))), ' ') FROM %s GROUP BY window_start, %s", group, column, table, group)
 	for _, row := range rows {
 		g := s.cell(row)
@@ -172,6 +209,7 @@ func (s *stage) sameBitmaps(table, column, group string, truth *gen.Truth) {
 	if len(rows) != len(truth.Counts) {
 		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
 	}
+	return d
 }
 
 // hasAll asks the Bloom filters, in SQL, for every true id, and for as many
@@ -271,16 +309,23 @@ func (s *stage) sameFates(job string, truth *gen.Truth) {
 // what weir_audit checks once things have been quiet for a while.
 func (s *stage) adds(job string) {
 	s.t.Helper()
+	s.compareBooks(job).report(s.t)
+}
+
+func (s *stage) compareBooks(job string) *differences {
+	s.t.Helper()
+	d := &differences{what: job + ": rows against ledger"}
 	for _, row := range s.sql(`SELECT slot, sum(held), sum(counted) FROM (
 			SELECT arrayJoin(CAST(hits, 'Array(Tuple(UInt64, UInt64))')) AS pair, pair.1 AS slot, pair.2 AS held, 0 AS counted
 			FROM (SELECT maxMap(hits) AS hits FROM %[1]s_state GROUP BY window_start, %[2]s)
 			UNION ALL SELECT (0, 0), slot, 0, counted FROM weir_ledger FINAL WHERE job = '%[1]s'
 		) GROUP BY slot HAVING sum(held) != sum(counted)`, job, map[string]string{"clicks": "page", "locations": "cell"}[job]) {
-		s.t.Errorf("%s: slot %s: rows hold %s, the ledger counted %s", job, row[0], row[1], row[2])
+		d.add("slot %s: rows hold %s, the ledger counted %s", row[0], row[1], row[2])
 	}
 	if bad := s.sql("SELECT partition, chunk, first, next FROM weir_ledger FINAL WHERE job = '%s' AND next - first != counted + late + future + malformed + duplicate + filtered + gap", job); len(bad) > 0 {
-		s.t.Errorf("%s: lines whose fates are not their offsets: %v", job, bad)
+		d.add("lines whose fates are not their offsets: %v", bad)
 	}
+	return d
 }
 
 // audited waits until audits look at the last rows, and wants weir_audit to be

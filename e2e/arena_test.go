@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"weir/event"
+	"weir/gen"
+	"weir/internal/kafkatest"
+)
+
+// An arena is a broker, an engine behind a door, up to three weirs and a
+// producer, all of its own: TestChaos and TestSoak strike at all of them, and
+// ask the oracle each time whether a single event is lost or doubled.
+type arena struct {
+	*stage
+	binary   string
+	kafka    *kafkatest.Cluster
+	disk     disk
+	engine   *process
+	listen   string // of the engine
+	door     *door
+	producer *producer
+	members  [3]*process // by slot; nil: nobody
+	all      []*process  // that ever ran
+
+	pfcounts map[gen.Group]pfcount // of groups that have not changed since
+}
+
+type pfcount struct {
+	users int
+	count uint64
+}
+
+// Slot 0 has the session of production, which is what a take-over waits for;
+// the others have the shortest there is, so that zombies do not take all day.
+const (
+	longSession  = 10 * time.Second
+	shortSession = 6 * time.Second
+)
+
+const arenaJob = `
+kafka: {brokers: [%s], group: %s, session: 6s}
+clickhouse: {url: "%s", database: chaos, insert_timeout: 2s}
+http: {listen: 127.0.0.1:0}
+flush: {interval: 200ms}
+memory: 256MiB
+audit: {interval: %s}
+jobs:
+  - name: clicks
+    topic: %s
+    time: {field: ts}
+    window: 1m
+    rollups: [1m, 1h]
+    chunk: %d
+    by: [page]
+    measures:
+      - {name: users, sketch: hll, field: user_id}
+      - {name: active, sketch: bitmap, field: user_id}
+`
+
+const (
+	firstPartitions, lastPartitions = 3, 8
+
+	arenaChunk = 4096
+)
+
+// newArena makes everything but the weirs. The traffic begins paused.
+func newArena(t *testing.T, binary string, rate int64, seed uint64, audit time.Duration) *arena {
+	t.Helper()
+	a := &arena{binary: binary, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
+	a.kafka = kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{
+		// A transaction whose producer died holds everybody up for so long.
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+	}})
+	a.disk = newDisk(t)
+	a.stage = stageOn(t, a.kafka.Addrs(), "http://"+a.listen, "chaos")
+	t.Cleanup(a.close) // after the door's and the producer's, before the disk's
+	a.runEngine()
+	a.door = newDoor(t, a.url)
+	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.door.url, audit, a.topic("clicks"), arenaChunk)
+	if err := os.WriteFile(filepath.Join(a.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.start("migrate").exits(0, 60*time.Second)
+	a.create("clicks", firstPartitions)
+	cfg := gen.Default()
+	cfg.Seed, cfg.Rate, cfg.Start = seed, rate, event.Time(time.Now().UnixMilli())
+	cfg.Users, cfg.Pages, cfg.Disorder = 5000, 40, 20_000
+	cfg.LateShare, cfg.FutureShare, cfg.DuplicateShare, cfg.MalformedShare = 0.002, 0.001, 0.01, 0.002
+	a.producer = produce(t, a.brokers, a.topic("clicks"), cfg)
+	return a
+}
+
+// start starts one weir process of any kind in the arena's directory.
+func (a *arena) start(args ...string) *process {
+	a.t.Helper()
+	p := start(a.t, a.binary, a.dir, args...)
+	a.all = append(a.all, p)
+	return p
+}
+
+func (a *arena) runEngine() {
+	a.t.Helper()
+	a.engine = a.start("engine", "--listen", a.listen, "--data", a.disk.dir)
+	a.engine.says(`"msg":"engine: ready"`, 60*time.Second)
+}
+
+// run starts a member in a slot.
+func (a *arena) run(slot int) *process {
+	a.t.Helper()
+	session := shortSession
+	if slot == 0 {
+		session = longSession
+	}
+	p := a.start("run", "--kafka.session="+session.String())
+	p.name = fmt.Sprintf("member %d", slot)
+	a.members[slot] = p
+	return p
+}
+
+// alive are the slots with a member.
+func (a *arena) alive() (slots []int) {
+	for slot, p := range a.members {
+		if p != nil {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// close kills whoever is left and, if the test failed, keeps what all that were
+// alive of late have said.
+func (a *arena) close() {
+	for _, p := range a.all {
+		p.kill()
+	}
+	if !a.t.Failed() {
+		return
+	}
+	dir, err := os.MkdirTemp("", "weir-chaos-")
+	if err != nil {
+		a.t.Log(err)
+		return
+	}
+	for i, p := range a.all {
+		name := fmt.Sprintf("%04d-%s.log", i, strings.ReplaceAll(p.name, " ", "-"))
+		said := fmt.Sprintf("began %s, ended %s, exit code %d\n%s%s", p.began.Format(time.RFC3339Nano), p.ended.Format(time.RFC3339Nano), p.code, p.out.String(), p.log.String())
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(said), 0o644))
+	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "broker.log"), []byte(a.kafka.Tail(1)), 0o644))
+	a.t.Logf("what everybody said is in %s %v", dir, err)
+	for _, p := range a.members {
+		if p != nil {
+			a.t.Logf("%s said at last:\n%s", p.name, p.log.tail(12))
+		}
+	}
+}
+
+// positions are how far the job is durable, by partition.
+func (a *arena) positions() map[int32]int64 {
+	a.t.Helper()
+	rows, err := a.query("SELECT partition, max(next) FROM weir_ledger WHERE job = 'clicks' GROUP BY partition")
+	if err != nil {
+		return nil
+	}
+	at := map[int32]int64{}
+	for _, row := range rows {
+		at[int32(integer(a.t, row[0]))] = integer(a.t, row[1])
+	}
+	return at
+}
+
+// recovered waits until every partition is durable beyond where the log ended
+// at a kill: nobody who died could have got there, nor an insert of his.
+func (a *arena) recovered(ends map[int32]int64, limit time.Duration) {
+	a.t.Helper()
+	eventually(a.t, limit, func() error {
+		now := a.positions()
+		for p, at := range ends {
+			if now[p] <= at {
+				return notYet("partition %d is at %d, which is not past %d", p, now[p], at)
+			}
+		}
+		return nil
+	})
+}
+
+// owns waits until a member has partitions in hand.
+func (a *arena) owns(p *process) {
+	a.t.Helper()
+	eventually(a.t, 40*time.Second, func() error {
+		if len(p.status()["clicks"].Partitions) == 0 {
+			return notYet("%s has no partition", p.name)
+		}
+		return nil
+	})
+}
+
+// commits are the group's offsets by partition.
+func (a *arena) commits() map[int32]int64 {
+	a.t.Helper()
+	offsets, err := a.admin.FetchOffsets(a.soon(), a.name+".clicks")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	at := map[int32]int64{}
+	offsets.Each(func(o kadm.OffsetResponse) { at[o.Partition] = o.At })
+	return at
+}
+
+// A verdict is what the oracle found: nothing wrong, or what.
+type verdict struct {
+	tally
+	wrong []string
+}
+
+func (v *verdict) hold(d *differences) {
+	if d.n > 0 {
+		v.wrong = append(v.wrong, d.String())
+	}
+}
+
+func (v *verdict) add(format string, args ...any) {
+	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
+}
+
+// judge holds what SQL says against the truth, while the producer is paused
+// and everything is durable: each count and PFCOUNT of the view, every fate of
+// the ledger, ledger against rows, and the sketches of the windows that begin
+// at from or later, register by register and id by id.
+func (a *arena) judge(from event.Time) *verdict {
+	a.t.Helper()
+	v := new(verdict)
+	truth, records := a.producer.state()
+	d, y := a.compareView("clicks_1m", "page", truth, a.pfcount)
+	v.tally = y
+	v.hold(d)
+	v.hold(a.compareBooks("clicks"))
+
+	f := truth.Fates
+	row := a.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(filtered), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
+	// What is in the log and not in the truth was aborted, or is a marker.
+	want := fmt.Sprint(f.Valid, f.Malformed, f.Late, f.Future, 0, 0, a.stage.end("clicks")-records)
+	if got := strings.Join(row, " "); got != want {
+		v.add("counted, malformed, late, future, duplicate, filtered and gap in the ledger: %s, want %s", got, want)
+	}
+	dead := a.number("SELECT count() FROM weir_dead_letters FINAL WHERE job = 'clicks'")
+	if n := f.Malformed + f.Late + f.Future; dead != n {
+		v.add("%d dead letters, want %d", dead, n)
+	}
+
+	part := since(truth, from)
+	table := fmt.Sprintf("(SELECT * FROM clicks_state WHERE toUnixTimestamp(window_start) >= %d)", from/1000)
+	v.hold(a.compareSketches(table, "users", "page", part))
+	v.hold(a.compareBitmaps(table, "active", "page", part))
+	return v
+}
+
+func (a *arena) pfcount(g gen.Group, c *gen.Count) uint64 {
+	known, ok := a.pfcounts[g]
+	if !ok || known.users != len(c.Users) {
+		known = pfcount{len(c.Users), reference(c.Users).Count()}
+		a.pfcounts[g] = known
+	}
+	return known.count
+}
+
+// settled waits until everything that is in the log is durable, and wants
+// every member to be there still: none of them may end by itself.
+func (a *arena) settled(limit time.Duration) {
+	a.t.Helper()
+	for _, p := range a.members {
+		if p != nil && !p.runs() {
+			a.t.Fatalf("%s ended by itself, exit code %d:\n%s", p.name, p.code, p.log.tail(15))
+		}
+	}
+	a.caughtUp("clicks", limit)
+	for _, p := range a.members {
+		if p != nil && !p.runs() {
+			a.t.Fatalf("%s ended by itself, exit code %d:\n%s", p.name, p.code, p.log.tail(15))
+		}
+	}
+}
+
+// latest is the newest window of the truth.
+func (a *arena) latest() event.Time {
+	truth, _ := a.producer.state()
+	var last event.Time
+	for g := range truth.Counts {
+		last = max(last, g.Window)
+	}
+	return last
+}
+
+// verified runs `weir verify`.
+func (a *arena) verified() error {
+	a.t.Helper()
+	p := a.start("verify")
+	if p.wait(60*time.Second) != 0 {
+		return fmt.Errorf("weir verify, exit code %d:\n%s%s", p.code, p.out.tail(10), p.log.tail(3))
+	}
+	return nil
+}
+
+// A disk is where the engine keeps its tables: a small one that can be
+// filled, where that is allowed (mounting takes root).
+type disk struct {
+	dir  string
+	real bool
+}
+
+const diskSize = 1 << 30
+
+func newDisk(t *testing.T) disk {
+	t.Helper()
+	root := t.TempDir()
+	if err := mountDisk(root, diskSize); err != nil {
+		t.Logf("no disk of its own for the engine (%v): instead of a full one its answer is given", err)
+		return disk{dir: root}
+	}
+	t.Cleanup(func() {
+		if err := unmountDisk(root); err != nil {
+			t.Errorf("unmounting the engine's disk: %v", err)
+		}
+	})
+	return disk{dir: filepath.Join(root, "data"), real: true}
+}
+
+func (d disk) ballast() string { return filepath.Join(filepath.Dir(d.dir), "ballast") }
+
+// fill leaves no byte free.
+func (d disk) fill() error {
+	f, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for len(block) > 0 {
+		if _, err := f.Write(block); errors.Is(err, syscall.ENOSPC) {
+			block = block[:len(block)/2]
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d disk) free() error { return os.Remove(d.ballast()) }
+
+func durations(ds []time.Duration) string {
+	if len(ds) == 0 {
+		return "none"
+	}
+	ds = slices.Sorted(slices.Values(ds))
+	return fmt.Sprintf("median %s, max %s (of %d)", ds[len(ds)/2].Round(10*time.Millisecond), ds[len(ds)-1].Round(10*time.Millisecond), len(ds))
+}

@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	chaosCycles = flag.Int("cycles", 0, "TestChaos: how many cycles; 0: each kind of strike once")
+	chaosSeed   = flag.Uint64("seed", 0, "TestChaos, TestSoak: the same one strikes in the same order; 0: a new one")
+	chaosRate   = flag.Int64("rate", 1500, "TestChaos, TestSoak: events per second")
+	chaosFloors = flag.Bool("floors", false, "TestChaos: fail when a stop or a recovery takes longer than promised, which wants a machine with nothing else to do")
+)
+
+// The plan of a campaign: what strikes in each cycle. It follows from the
+// seed alone.
+type planned struct {
+	strikes []*strike
+	seed    uint64 // of the cycle's own dice
+}
+
+func (p planned) String() string {
+	var names []string
+	for _, s := range p.strikes {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, " + ")
+}
+
+// plan begins with every kind once, in some order; then kinds are drawn by
+// weight, and every fifth cycle or so has two at a time.
+func plan(kinds []*strike, seed uint64, cycles int) []planned {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	grown := 0
+	draw := func(but part) *strike {
+		var choice []*strike
+		for _, s := range kinds {
+			if s.needs&but == 0 && (s.name != "partition-added" || grown < lastPartitions-firstPartitions) {
+				for range s.weight {
+					choice = append(choice, s)
+				}
+			}
+		}
+		if len(choice) == 0 {
+			return nil
+		}
+		return choice[rng.IntN(len(choice))]
+	}
+	var all []planned
+	for _, i := range rng.Perm(len(kinds)) {
+		all = append(all, planned{strikes: []*strike{kinds[i]}})
+	}
+	grown = 1
+	for len(all) < cycles {
+		p := planned{strikes: []*strike{draw(0)}}
+		if rng.IntN(5) == 0 {
+			if second := draw(p.strikes[0].needs); second != nil {
+				p.strikes = append(p.strikes, second)
+			}
+		}
+		for _, s := range p.strikes {
+			if s.name == "partition-added" {
+				grown++
+			}
+		}
+		all = append(all, p)
+	}
+	all = all[:cycles]
+	for i := range all {
+		all[i].seed = rng.Uint64()
+	}
+	return all
+}
+
+// totals are what a campaign has done and found.
+type totals struct {
+	cycles, verified int
+	strikes          map[string]int
+	tally
+	restarts  []time.Duration // kill -9 to every partition being past its old position, the member starting again
+	takeovers []time.Duration // the same, another member taking over after a session of 10 s
+	stops     []time.Duration // SIGTERM to exit 0
+	catchUps  []time.Duration // end of a cycle's strikes to everything durable
+	began     time.Time
+}
+
+func (s *totals) table(a *arena) string {
+	truth, records := a.producer.state()
+	var b strings.Builder
+	row := func(name string, format string, args ...any) {
+		fmt.Fprintf(&b, "%-34s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("cycles", "%d in %s", s.cycles, time.Since(s.began).Round(time.Second))
+	for _, name := range slices.SortedFunc(maps.Keys(s.strikes), func(x, y string) int {
+		return cmp.Or(cmp.Compare(s.strikes[y], s.strikes[x]), cmp.Compare(x, y))
+	}) {
+		row("  "+name, "%d", s.strikes[name])
+	}
+	row("records produced", "%d", records)
+	row("events to count", "%d", truth.Fates.Valid)
+	row("events counted", "%d", s.counted)
+	row("lost", "%d", s.lost)
+	row("doubled", "%d", s.doubled)
+	row("weir verify, all clean", "%d", s.verified)
+	row("recovery, same member restarts", "%s", durations(s.restarts))
+	row("recovery, other member, 10 s session", "%s", durations(s.takeovers))
+	row("clean stops under load", "%s", durations(s.stops))
+	row("caught up after the strikes", "%s", durations(s.catchUps))
+	return b.String()
+}
+
+// strikes of one cycle, then quiet, then judgement.
+func (a *arena) cycle(p planned, s *totals, floors bool) *verdict {
+	a.t.Helper()
+	rng := rand.New(rand.NewPCG(p.seed, 1))
+	c := &cycle{arena: a, totals: s, rng: rng, alone: len(p.strikes) == 1, floors: floors}
+	if len(p.strikes) > 1 {
+		p.strikes = slices.Clone(p.strikes)
+		// The one that takes longer goes around the other.
+		slices.SortStableFunc(p.strikes, func(x, y *strike) int { return cmp.Compare(x.needs&fleet, y.needs&fleet) })
+	}
+	a.producer.resume()
+	time.Sleep(300 * time.Millisecond)
+	var ends []func()
+	for _, k := range p.strikes {
+		if end := k.begin(c); end != nil {
+			ends = append(ends, end)
+		}
+		s.strikes[k.name]++
+	}
+	for _, end := range slices.Backward(ends) {
+		end()
+	}
+	c.nap(300 * time.Millisecond)
+	struck := time.Now()
+	a.producer.pause()
+	a.settled(90 * time.Second)
+	s.catchUps = append(s.catchUps, time.Since(struck))
+	v := a.judge(a.latest() - 2*clicksRules.Window)
+	if err := a.verified(); err != nil {
+		v.add("%v", err)
+	} else {
+		s.verified++
+	}
+	s.cycles++
+	s.tally = v.tally
+	return v
+}
+
+// Real processes, real faults, in an order that follows from a seed: after
+// each of them every count, every sketch and every fate is that of the log.
+func TestChaos(t *testing.T) {
+	parallel(t)
+	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
+	cycles := cmp.Or(*chaosCycles, len(strikes))
+	again := fmt.Sprintf("make chaos CYCLES=%d SEED=%d", cycles, seed)
+	t.Logf("seed %d, %d cycles; again: %s", seed, cycles, again)
+
+	a := newArena(t, house.binary.get(t), *chaosRate, seed, time.Hour)
+	a.run(0)
+	a.run(1)
+	s := &totals{strikes: map[string]int{}, began: time.Now()}
+	at := "before the first cycle"
+	defer func() {
+		if t.Failed() {
+			t.Logf("it failed in %s of seed %d; again: %s\n%s", at, seed, again, s.table(a))
+		}
+	}()
+	for i, p := range plan(strikes, seed, cycles) {
+		at = fmt.Sprintf("cycle %d (%v)", i+1, p)
+		began := time.Now()
+		v := a.cycle(p, s, *chaosFloors)
+		t.Logf("cycle %d: %v: %s, caught up in %s, %d counted, %d members", i+1, p, time.Since(began).Round(10*time.Millisecond),
+			s.catchUps[len(s.catchUps)-1].Round(10*time.Millisecond), v.counted, len(a.alive()))
+		for _, wrong := range v.wrong {
+			t.Errorf("%s: %s", at, wrong)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	at = "the end"
+	a.door.late.Wait()
+	a.audited()
+	if v := a.judge(0); len(v.wrong) > 0 {
+		t.Error(strings.Join(v.wrong, "\n"))
+	}
+	t.Logf("the totals of seed %d:\n%s", seed, s.table(a))
+	if *chaosFloors {
+		s.floors(t)
+	}
+}
+
+// The oracle of TestChaos notices what it is there for: a count raised and
+// rows deleted by hand, inserts that were acknowledged and dropped, and a weir
+// with a mistake in its core.
+func TestChaosControls(t *testing.T) {
+	parallel(t)
+	a := newArena(t, house.binary.get(t), 1500, 1, time.Hour)
+	member := a.run(0)
+	quiet := func(strike func()) *verdict {
+		t.Helper()
+		a.producer.resume()
+		time.Sleep(1500 * time.Millisecond)
+		strike()
+		a.producer.pause()
+		a.settled(60 * time.Second)
+		return a.judge(0)
+	}
+	notices := func(what string, v *verdict, word string) {
+		t.Helper()
+		t.Logf("%s: %d lost, %d doubled; %s", what, v.lost, v.doubled, strings.Join(v.wrong, "\n"))
+		if !slices.ContainsFunc(v.wrong, func(wrong string) bool { return strings.Contains(wrong, word) }) {
+			t.Errorf("%s goes unnoticed", what)
+		}
+	}
+	if v := quiet(func() {}); len(v.wrong) > 0 {
+		t.Fatalf("before anything was done to it: %s", strings.Join(v.wrong, "\n"))
+	}
+	window := a.latest() / 1000
+
+	a.sql("INSERT INTO clicks_state (window_start, page, hits) VALUES (%d, '/p/1', map(99, 1000))", window)
+	notices("a count raised by hand", quiet(func() {}), "slot 99: rows hold 1000, the ledger counted 0")
+
+	a.sql("ALTER TABLE clicks_state DELETE WHERE window_start = %d AND page = '/p/2' SETTINGS mutations_sync = 2", window)
+	v := a.judge(0)
+	notices("a row deleted by hand", v, "users in ")
+
+	// From here on it is about the windows to come.
+	before := v
+	v = quiet(func() {
+		a.door.turns(a.door.swallow("clicks_state"))
+		time.Sleep(time.Second)
+		a.door.turns(nil)
+	})
+	notices("dropped inserts", v, "other registers")
+	if v.lost <= before.lost {
+		t.Errorf("no events are lost with dropped inserts: %d before, %d after", before.lost, v.lost)
+	}
+
+	member.signal(syscall.SIGTERM)
+	member.exits(0, 10*time.Second)
+	a.binary = filepath.Join(t.TempDir(), "weir-mistaken")
+	build := exec.Command("go", "build", "-tags", "mistakes", "-ldflags", "-X weir/window.Planted=counts-reset", "-o", a.binary, "weir/cmd/weir")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	a.run(0)
+	before = v
+	v = quiet(func() {})
+	notices("a mistake in the core", v, "hits, want")
+	if v.lost <= before.lost {
+		t.Errorf("a weir that forgets its counts at every flush loses none: %d before, %d after", before.lost, v.lost)
+	}
+}
+
+// floors holds the recoveries against what is promised.
+func (s *totals) floors(t *testing.T) {
+	t.Helper()
+	median := func(ds []time.Duration) time.Duration {
+		if len(ds) == 0 {
+			return 0
+		}
+		return slices.Sorted(slices.Values(ds))[len(ds)/2]
+	}
+	if m := median(s.restarts); m > 3*time.Second {
+		t.Errorf("after kill -9 a member that starts again is past the old position in %s, want 3 s", m)
+	}
+	if m := median(s.takeovers); m > longSession+5*time.Second {
+		t.Errorf("after kill -9 another member is past the old position in %s, want the session of %s and 5 s", m, longSession)
+	}
+}

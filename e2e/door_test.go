@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A door stands between weir and ClickHouse. It lets every request through,
+// until a test tells it to misbehave.
+type door struct {
+	url   string // what weir is told
+	proxy *httputil.ReverseProxy
+	log   *log.Logger
+
+	mu     sync.Mutex
+	manner func(w http.ResponseWriter, r *http.Request) // nil: through
+	hits   int                                          // requests that met the present manner
+	late   sync.WaitGroup                               // inserts that are still to land
+}
+
+func newDoor(t *testing.T, engine string) *door {
+	t.Helper()
+	to, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{log: log.New(io.Discard, "", 0)}
+	d.proxy = &httputil.ReverseProxy{
+		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
+		ErrorLog: d.log,
+		// An engine that is away is a connection that breaks, here as there.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewUnstartedServer(d)
+	server.Config.ErrorLog = d.log
+	server.Start()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		d.late.Wait()
+	})
+	d.url = server.URL
+	return d
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	manner := d.manner
+	if manner != nil {
+		d.hits++
+	}
+	d.mu.Unlock()
+	if manner == nil {
+		manner = d.proxy.ServeHTTP
+	}
+	manner(w, r)
+}
+
+// turns changes what becomes of requests from now on; nil lets them through.
+func (d *door) turns(manner func(w http.ResponseWriter, r *http.Request)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.manner, d.hits = manner, 0
+}
+
+func (d *door) met() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.hits
+}
+
+func inserts(r *http.Request, table string) bool {
+	q := r.URL.Query().Get("query")
+	return strings.HasPrefix(q, "INSERT") && strings.Contains(q, table)
+}
+
+// slow answers late and takes what is sent in small bites.
+func (d *door) slow(before, bite time.Duration) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(before)
+		r.Body = slowBody{r.Body, bite}
+		d.proxy.ServeHTTP(w, r)
+	}
+}
+
+type slowBody struct {
+	io.ReadCloser
+	bite time.Duration
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	time.Sleep(b.bite)
+	return b.ReadCloser.Read(p[:min(len(p), 1024)])
+}
+
+var errCut = errors.New("cut off")
+
+// cut breaks both connections somewhere in the middle of what is sent.
+func (d *door) cut(w http.ResponseWriter, r *http.Request) {
+	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + rand.IntN(8000)}
+	d.proxy.ServeHTTP(w, r)
+}
+
+type cutBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *cutBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errCut
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	if err != nil { // shorter than that: its end gets lost
+		err = errCut
+	}
+	return n, err
+}
+
+// deaf lets requests through and loses the answers.
+func (d *door) deaf(_ http.ResponseWriter, r *http.Request) {
+	d.proxy.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}
+
+// refusals are answers of a ClickHouse that is well but cannot.
+var refusals = []struct {
+	code int
+	text string
+}{
+	{252, "Too many parts (3000). Merges are processing significantly slower than inserts. (TOO_MANY_PARTS)"},
+	{241, "Memory limit (total) exceeded. (MEMORY_LIMIT_EXCEEDED)"},
+	{202, "Too many simultaneous queries. (TOO_MANY_SIMULTANEOUS_QUERIES)"},
+	{242, "Table is in readonly mode. (TABLE_IS_READ_ONLY)"},
+	{285, "Number of alive replicas (1) is less than requested quorum (2/3). (TOO_FEW_LIVE_REPLICAS)"},
+	{319, "Unknown status, client must retry. (UNKNOWN_STATUS_OF_INSERT)"},
+	{159, "Timeout exceeded. (TIMEOUT_EXCEEDED)"},
+}
+
+const noSpace, noSpaceText = 243, "Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)"
+
+// refuse answers an error, now this one, now that one.
+func (d *door) refuse(w http.ResponseWriter, r *http.Request) {
+	with := refusals[rand.IntN(len(refusals))]
+	refuse(w, r, with.code, with.text)
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, code int, text string) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(code))
+	w.WriteHeader(http.StatusInternalServerError)
+	fmt.Fprintf(w, "Code: %d. DB::Exception: %s\n", code, text)
+}
+
+// freeze answers nothing.
+func (d *door) freeze(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// delay cuts the connection of an insert that has arrived whole, and lets it
+// land in ClickHouse after that time, when newer ones have long been there.
+func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !inserts(r, "") {
+			d.proxy.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		again := r.Clone(context.WithoutCancel(r.Context()))
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		d.late.Go(func() {
+			defer func() { _ = recover() }() // the engine is away: it never lands
+			time.Sleep(by)
+			d.proxy.ServeHTTP(httptest.NewRecorder(), again)
+		})
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// swallow acknowledges inserts into a table and drops them: a ClickHouse that
+// lies. No writer can survive that; it is there to see it noticed.
+func (d *door) swallow(table string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !inserts(r, table) {
+			d.proxy.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusOK)
+	}
+}

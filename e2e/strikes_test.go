@@ -1,0 +1,456 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/event"
+	"weir/gen"
+)
+
+// A strike is one kind of fault.
+type strike struct {
+	name   string
+	weight int  // how often it is drawn
+	needs  part // what nobody else may touch meanwhile
+	// gentle strikes leave the veteran of the soak alive.
+	gentle bool
+	// begin strikes. What takes its time, another strike may come in between,
+	// returns how it ends.
+	begin func(c *cycle) (end func())
+}
+
+// A part of the arena.
+type part uint8
+
+const (
+	fleet part = 1 << iota
+	kafka
+	sink
+)
+
+// A cycle is the time and place of one or two strikes.
+type cycle struct {
+	*arena
+	totals *totals
+	rng    *rand.Rand
+	alone  bool // nothing else strikes: it is fair to take the time
+	floors bool // hold the times against the floors
+}
+
+// nap sleeps for up to d.
+func (c *cycle) nap(d time.Duration) { time.Sleep(time.Duration(c.rng.Int64N(int64(d)))) }
+
+// anybody is the slot of some member, the first one being spared where there
+// is a choice and spare is set.
+func (c *cycle) anybody(spare bool) int {
+	slots := c.arena.alive()
+	if spare && len(slots) > 1 && slots[0] == 0 {
+		slots = slots[1:]
+	}
+	return slots[c.rng.IntN(len(slots))]
+}
+
+// vacant is a slot without a member; -1: there is none.
+func (c *cycle) vacant() int {
+	for slot, p := range c.members {
+		if p == nil {
+			return slot
+		}
+	}
+	return -1
+}
+
+// strikes are all kinds. The names are those of docs/chaos.md.
+var strikes = []*strike{
+	{name: "kill", weight: 50, needs: fleet, begin: kill},
+	{name: "take-over", weight: 6, needs: fleet, begin: takeOver},
+	{name: "zombie", weight: 6, needs: fleet, begin: zombie},
+	{name: "stop-one", weight: 5, needs: fleet | kafka | sink, begin: stopOne},
+	{name: "stop-all", weight: 7, needs: fleet | kafka | sink, begin: stopAll},
+	{name: "second-signal", weight: 4, needs: fleet | sink, begin: secondSignal},
+	{name: "join", weight: 5, needs: fleet, gentle: true, begin: join},
+	{name: "leave", weight: 5, needs: fleet | kafka | sink, gentle: true, begin: leave},
+	{name: "broker-killed", weight: 6, needs: kafka, gentle: true, begin: brokerKilled},
+	{name: "engine-killed", weight: 8, needs: sink, gentle: true, begin: engineKilled},
+	{name: "engine-frozen", weight: 3, needs: sink, gentle: true, begin: engineFrozen},
+	{name: "slow", weight: 4, needs: sink, gentle: true, begin: slow},
+	{name: "cut", weight: 5, needs: sink, gentle: true, begin: cut},
+	{name: "deaf", weight: 5, needs: sink, gentle: true, begin: deaf},
+	{name: "errors", weight: 4, needs: sink, gentle: true, begin: refused},
+	{name: "late", weight: 5, needs: sink, gentle: true, begin: late},
+	{name: "disk-full", weight: 3, needs: sink, gentle: true, begin: diskFull},
+	{name: "transactions", weight: 6, needs: kafka, gentle: true, begin: transactions},
+	{name: "partition-added", weight: 3, needs: kafka, gentle: true, begin: partitionAdded},
+	{name: "records-deleted", weight: 5, needs: kafka, gentle: true, begin: recordsDeleted},
+}
+
+// kill -9 of a random member, which starts again at once.
+func kill(c *cycle) func() {
+	slot := c.anybody(false)
+	c.nap(600 * time.Millisecond)
+	c.members[slot].kill()
+	p := c.run(slot)
+	if c.alone {
+		c.recovered(c.ends("clicks"), 30*time.Second)
+		c.totals.restarts = append(c.totals.restarts, time.Since(p.began))
+	}
+	return nil
+}
+
+// kill -9 of the member with the session of production, and nobody starts it:
+// the others have to notice.
+func takeOver(c *cycle) func() {
+	if c.members[0] == nil {
+		c.run(0)
+	}
+	if len(c.arena.alive()) < 2 {
+		c.run(c.vacant())
+	}
+	for _, slot := range c.arena.alive() {
+		c.owns(c.members[slot])
+	}
+	c.nap(600 * time.Millisecond)
+	c.members[0].kill()
+	c.members[0] = nil
+	if c.alone {
+		died := time.Now()
+		c.recovered(c.ends("clicks"), 60*time.Second)
+		c.totals.takeovers = append(c.totals.takeovers, time.Since(died))
+	}
+	return func() { c.run(0) }
+}
+
+// A member is stopped in its tracks for longer than its session, and wakes up
+// when others have its partitions and are ahead.
+func zombie(c *cycle) func() {
+	if len(c.arena.alive()) < 2 {
+		c.owns(c.run(c.vacant()))
+	}
+	slot := c.anybody(true)
+	c.nap(400 * time.Millisecond)
+	p := c.members[slot]
+	session := shortSession
+	if slot == 0 {
+		session = longSession
+	}
+	asleep := time.Now()
+	p.signal(syscall.SIGSTOP)
+	return func() {
+		time.Sleep(time.Until(asleep.Add(session + time.Second)))
+		c.nap(time.Second)
+		p.signal(syscall.SIGCONT)
+	}
+}
+
+// stops sends the signal into the middle of a flush and wants the member gone
+// cleanly, in time.
+func (c *cycle) stops(slots ...int) {
+	c.t.Helper()
+	c.door.turns(c.door.slow(150*time.Millisecond, 0)) // there is always a flush under way
+	defer c.door.turns(nil)
+	c.nap(600 * time.Millisecond)
+	began := time.Now()
+	for _, slot := range slots {
+		c.members[slot].signal(syscall.SIGTERM)
+	}
+	for _, slot := range slots {
+		p := c.members[slot]
+		p.exits(0, 30*time.Second)
+		took := p.ended.Sub(began)
+		c.totals.stops = append(c.totals.stops, took)
+		if limit := 5 * time.Second; c.floors && took > limit {
+			c.t.Errorf("%s took %s to stop, at most %s are allowed", p.name, took, limit)
+		}
+		c.members[slot] = nil
+	}
+}
+
+// SIGTERM to one of the members: what it had counted is committed.
+func stopOne(c *cycle) func() {
+	slot := c.anybody(false)
+	c.owns(c.members[slot])
+	counted := map[int32]int64{}
+	for _, at := range c.members[slot].status()["clicks"].Partitions {
+		counted[at.Partition] = at.Next
+	}
+	c.stops(slot)
+	commits := c.commits()
+	for p, next := range counted {
+		if commits[p] < next {
+			c.t.Errorf("partition %d: counted to %d before the stop, committed to %d after it", p, next, commits[p])
+		}
+	}
+	c.run(slot)
+	return nil
+}
+
+// SIGTERM to all at once, under load: nothing is left to replay, that is, the
+// group's offsets are those of the ledger, and the ledger's counts those of
+// the rows.
+func stopAll(c *cycle) func() {
+	slots := c.arena.alive()
+	for _, slot := range slots {
+		c.owns(c.members[slot])
+	}
+	c.stops(slots...)
+	commits := c.commits()
+	behind := int64(0)
+	ends := c.ends("clicks")
+	for p, at := range c.positions() {
+		if commits[p] != at {
+			c.t.Errorf("partition %d: after a clean stop of all the group is at %d, the ledger at %d", p, commits[p], at)
+		}
+		behind += ends[p] - at
+	}
+	if behind == 0 {
+		c.t.Error("all were stopped under load, yet nothing was left to read")
+	}
+	c.adds("clicks")
+	for _, slot := range slots {
+		c.run(slot)
+	}
+	return nil
+}
+
+// A second signal, when a stop takes longer than somebody's patience: the
+// process ends at once.
+func secondSignal(c *cycle) func() {
+	slot := c.anybody(false)
+	p := c.members[slot]
+	c.owns(p)
+	c.door.turns(c.door.freeze)
+	defer c.door.turns(nil)
+	c.struck()
+	p.signal(syscall.SIGTERM)
+	p.says("last flush", 5*time.Second)
+	c.nap(300 * time.Millisecond)
+	if !p.runs() {
+		c.t.Fatalf("%s stopped without a ClickHouse to flush to, exit code %d", p.name, p.code)
+	}
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(2 * time.Second); code != -1 {
+		c.t.Errorf("%s: exit code %d after the second signal, want death by it", p.name, code)
+	}
+	c.run(slot)
+	return nil
+}
+
+func join(c *cycle) func() {
+	slot := c.vacant()
+	if slot < 0 { // full: one of them goes another way
+		slot = c.anybody(true)
+		c.members[slot].kill()
+	}
+	c.owns(c.run(slot))
+	return nil
+}
+
+func leave(c *cycle) func() {
+	if len(c.arena.alive()) < 2 {
+		c.owns(c.run(c.vacant()))
+	}
+	slot := c.anybody(true)
+	c.owns(c.members[slot])
+	c.stops(slot)
+	return nil
+}
+
+func brokerKilled(c *cycle) func() {
+	c.kafka.Kill(1)
+	return func() {
+		c.nap(1500 * time.Millisecond)
+		if err := c.kafka.Run(1); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func engineKilled(c *cycle) func() {
+	c.engine.kill()
+	return func() {
+		c.nap(1500 * time.Millisecond)
+		c.runEngine()
+	}
+}
+
+// The engine stands still for longer than an insert may take.
+func engineFrozen(c *cycle) func() {
+	c.engine.signal(syscall.SIGSTOP)
+	return func() {
+		time.Sleep(2500 * time.Millisecond)
+		c.engine.signal(syscall.SIGCONT)
+	}
+}
+
+// struck waits until the door's manner has met a request.
+func (c *cycle) struck() {
+	c.t.Helper()
+	eventually(c.t, 30*time.Second, func() error {
+		if c.door.met() == 0 {
+			return notYet("nobody came through the door")
+		}
+		return nil
+	})
+}
+
+// through has the door misbehave for a while.
+func (c *cycle) through(manner func()) func() {
+	manner()
+	return func() {
+		c.struck()
+		time.Sleep(400 * time.Millisecond)
+		c.nap(1200 * time.Millisecond)
+		c.door.turns(nil)
+	}
+}
+
+func slow(c *cycle) func() {
+	return c.through(func() { c.door.turns(c.door.slow(300*time.Millisecond, 150*time.Millisecond)) })
+}
+
+func cut(c *cycle) func() { return c.through(func() { c.door.turns(c.door.cut) }) }
+
+func deaf(c *cycle) func() { return c.through(func() { c.door.turns(c.door.deaf) }) }
+
+func refused(c *cycle) func() { return c.through(func() { c.door.turns(c.door.refuse) }) }
+
+// Inserts land seconds after others that came later, in this cycle or another.
+func late(c *cycle) func() {
+	by := time.Second + time.Duration(c.rng.Int64N(int64(9*time.Second)))
+	return c.through(func() { c.door.turns(c.door.delay(by)) })
+}
+
+// diskFull leaves the engine no byte to write to, or, where a disk of its own
+// is not allowed, answers like one that has none.
+func diskFull(c *cycle) func() {
+	if !c.disk.real {
+		return c.through(func() {
+			c.door.turns(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, noSpace, noSpaceText) })
+		})
+	}
+	if err := c.disk.fill(); err != nil {
+		c.t.Fatal(err)
+	}
+	return func() {
+		failures := func() (n uint64) {
+			for _, slot := range c.arena.alive() {
+				n += c.members[slot].status()["clicks"].FlushFailures
+			}
+			return n
+		}
+		before := failures()
+		eventually(c.t, 20*time.Second, func() error {
+			if failures() <= before {
+				return notYet("no flush has failed on a full disk")
+			}
+			return nil
+		})
+		c.nap(time.Second)
+		if err := c.disk.free(); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// transactions writes three, each aborted or committed: the committed ones
+// count, and while one is open nobody may read past it.
+func transactions(c *cycle) func() {
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.TransactionalID(fmt.Sprintf("chaos-%d", c.rng.Uint64())),
+		kgo.TransactionTimeout(5*time.Second), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	for range 3 {
+		end := kgo.TryAbort
+		if c.rng.IntN(3) == 0 {
+			end = kgo.TryCommit
+		}
+		if err := client.BeginTransaction(); err != nil {
+			c.t.Fatal(err)
+		}
+		now := event.Time(time.Now().UnixMilli())
+		var made []*gen.Record
+		for range 100 + c.rng.IntN(400) {
+			r := &gen.Record{Time: now, Stamp: now, User: 1 + c.rng.Uint32N(5000), Page: 1 + c.rng.Uint32N(40)}
+			value, err := json.Marshal(map[string]any{"ts": r.Stamp, "user_id": r.User, "page": fmt.Sprintf("/p/%d", r.Page)})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			client.Produce(ctx, &kgo.Record{Value: value, Timestamp: time.UnixMilli(int64(now))}, nil)
+			made = append(made, r)
+		}
+		if err := client.Flush(ctx); err != nil {
+			c.t.Fatal(err)
+		}
+		c.nap(200 * time.Millisecond) // open
+		if err := client.EndTransaction(ctx, end); err != nil {
+			c.t.Fatal(err)
+		}
+		if end == kgo.TryCommit {
+			for _, r := range made {
+				c.producer.acknowledged(r, nil)
+			}
+		}
+	}
+	return nil
+}
+
+func partitionAdded(c *cycle) func() {
+	n := len(c.ends("clicks"))
+	if n == lastPartitions {
+		c.t.Fatalf("the topic has %d partitions already", n) // the plan takes care
+	}
+	if _, err := c.admin.UpdatePartitions(c.soon(), n+1, c.topic("clicks")); err != nil {
+		c.t.Fatal(err)
+	}
+	eventually(c.t, 20*time.Second, func() error { // the producer and weir have heard of it
+		if at := c.positions()[int32(n)]; at == 0 {
+			return notYet("nothing of partition %d is counted", n)
+		}
+		return nil
+	})
+	return nil
+}
+
+// recordsDeleted deletes what is durable, up to the beginning of a chunk: see
+// docs/exactly-once.md for what it costs to go further.
+func recordsDeleted(c *cycle) func() {
+	cut := kadm.Offsets{}
+	eventually(c.t, 60*time.Second, func() error {
+		starts, err := c.admin.ListStartOffsets(c.soon(), c.topic("clicks"))
+		if err != nil {
+			return err
+		}
+		commits := c.commits()
+		for p, at := range c.positions() {
+			at = min(at, commits[p]) / arenaChunk * arenaChunk
+			if start, _ := starts.Lookup(c.topic("clicks"), p); at > start.Offset {
+				cut.Add(kadm.Offset{Topic: c.topic("clicks"), Partition: p, At: at})
+			}
+		}
+		if len(cut) == 0 {
+			return notYet("no partition has a chunk that is durable and not deleted")
+		}
+		return nil
+	})
+	res, err := c.admin.DeleteRecords(c.soon(), cut)
+	if err == nil {
+		err = res.Error()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return nil
+}
