@@ -24,6 +24,14 @@ import (
 // an outage of Kafka or ClickHouse never makes a process look dead.
 const stuck = 30 * time.Second
 
+// connections is how many clients may hang on at a time. Scrapers, dashboards
+// and health checks are some; each costs some 10 KiB.
+const connections = 512
+
+// working is how many requests that cost something, of metrics or of windows,
+// are worked on at a time, each kind by itself.
+const working = 16
+
 // A Build is what `weir version` knows about the binary.
 type Build struct {
 	Version  string `json:"version"`
@@ -50,10 +58,10 @@ func (h *HTTP) Handler() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{h})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", h.guard(promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})))
+	mux.Handle("GET /metrics", h.guard(atMost(working, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))))
 	mux.Handle("GET /api/v1/status", h.guard(http.HandlerFunc(h.status)))
 	if h.Windows != nil {
-		mux.Handle("GET /api/v1/query", h.guard(http.HandlerFunc(h.queryKey)))
+		mux.Handle("GET /api/v1/query", h.guard(atMost(working, http.HandlerFunc(h.queryKey))))
 	}
 	mux.HandleFunc("GET /livez", h.livez)
 	mux.HandleFunc("GET /readyz", h.readyz)
@@ -64,13 +72,16 @@ func (h *HTTP) Handler() http.Handler {
 // Serve answers on l until ctx ends, then lets requests in progress finish,
 // for 2 s at most.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
+	c := newCrowd(connections)
 	s := &http.Server{
-		Handler:           h.Handler(),
+		Handler:           c.answering(h.Handler()),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ConnState:         c.state,
+		ConnContext:       c.context,
 	}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -58,15 +58,15 @@ func FuzzCommands(f *testing.F) {
 		_ = us.Close()
 		<-ended
 
-		us, them = net.Pipe()
-		next := s.admit(t.Context(), them)
+		again, other := net.Pipe()
+		next := s.admit(t.Context(), other)
 		go func() {
 			_ = next.loop()
 			s.dismiss(next)
 		}()
-		if got, err := redistest.NewConn(us).Do("PING"); err != nil || got != "PONG" {
+		if got, err := redistest.NewConn(again).Do("PING"); err != nil || got != "PONG" {
 			t.Fatalf("after %q the next client gets %v, %v", sent, got, err)
 		}
-		_ = us.Close()
+		_ = again.Close()
 	})
 }

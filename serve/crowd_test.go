@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestFlood: whoever opens more connections than there may be, silent ones or
+// with a header that never ends, hangs up on themselves: health checks are
+// answered all the while, at once.
+func TestFlood(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- (&HTTP{}).Serve(ctx, l) }()
+	healthy := func() {
+		t.Helper()
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+		res, err := c.Get("http://" + l.Addr().String() + "/livez")
+		if err != nil {
+			t.Fatalf("in the flood: %v", err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("in the flood: %d", res.StatusCode)
+		}
+	}
+	var flood []net.Conn
+	for i := range 2 * connections {
+		text := ""
+		if i%2 == 0 {
+			text = "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "
+		}
+		flood = append(flood, dialHTTP(t, l, text))
+		if i%100 == 99 {
+			healthy()
+		}
+	}
+	// The last may stay, the first may not.
+	if _, err := flood[0].Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Errorf("the first of %d connections was not hung up on: %v", len(flood), err)
+	}
+	last := flood[len(flood)-1]
+	if _, err := io.WriteString(last, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := http.ReadResponse(bufio.NewReader(last), nil); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("the last of %d connections: %v, %v", len(flood), res, err)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func isTimeout(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout()
+}
+
+// TestAnsweredStay: connections that are being answered are not hung up on for
+// others, and there are no more of them than there may be.
+func TestAnsweredStay(t *testing.T) {
+	c := newCrowd(2)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := make(chan struct{}), make(chan struct{})
+	s := &http.Server{ConnState: c.state, ConnContext: c.context, Handler: c.answering(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		in <- struct{}{}
+		<-out
+	}))}
+	go func() { _ = s.Serve(l) }() // until it is closed
+	defer s.Close()
+	const ask = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	one, two := dialHTTP(t, l, ask), dialHTTP(t, l, ask)
+	<-in
+	<-in
+	if _, err := dialHTTP(t, l, "").Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Errorf("the third was not turned away: %v", err)
+	}
+	close(out)
+	for _, conn := range []net.Conn{one, two} {
+		if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("one that was being answered: %v, %v", res, err)
+		}
+	}
+	// Now they wait, the first for longest or not; either makes room.
+	go func() { <-in }()
+	if res, err := http.ReadResponse(bufio.NewReader(dialHTTP(t, l, ask)), nil); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("the fourth: %v, %v", res, err)
+	}
+}
+
+// TestAtMost: what is beyond the bound is told to come again, and comes through
+// later.
+func TestAtMost(t *testing.T) {
+	in, out := make(chan struct{}), make(chan struct{})
+	h := atMost(1, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		in <- struct{}{}
+		<-out
+	}))
+	first := make(chan int)
+	go func() { first <- ask(t, h, "GET", "/", "").StatusCode }()
+	<-in
+	if res := ask(t, h, "GET", "/", ""); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+		t.Errorf("the second: %d %v", res.StatusCode, res.Header)
+	}
+	close(out)
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("the first: %d", code)
+	}
+	go func() { <-in }()
+	if res := ask(t, h, "GET", "/", ""); res.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %d", res.StatusCode)
+	}
+}
