@@ -137,6 +137,7 @@ type producer struct {
 	partitions int
 	codec      string
 	paced      bool // records go out when their time has come
+	patient    bool // what the broker refuses is tried until ctx ends
 	truth      *gen.Truth
 	log        *slog.Logger
 }
@@ -188,8 +189,8 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 		}
 		// Not cut off by ctx: a record is either in the log and in the truth
 		// or in neither.
-		if err := w.WriteMessages(context.WithoutCancel(ctx), messages...); err != nil {
-			return n, fmt.Errorf("producing to %s: %w", p.topic, err)
+		if err := p.write(ctx, w, messages); err != nil {
+			return n, err
 		}
 		if p.truth != nil {
 			for i := range messages {
@@ -203,6 +204,37 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 		}
 	}
 	return n, nil
+}
+
+// write writes all messages, some of them more than once if a broker's answer
+// was lost.
+func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.Message) error {
+	for {
+		err := w.WriteMessages(context.WithoutCancel(ctx), messages...)
+		if err == nil {
+			return nil
+		}
+		var each kafka.WriteErrors
+		if errors.As(err, &each) { // one for each message: mostly the same many times
+			var left []kafka.Message
+			for i, e := range each {
+				if e != nil {
+					left, err = append(left, messages[i]), e
+				}
+			}
+			err = fmt.Errorf("%d of %d records refused: %w", len(left), len(messages), err)
+			messages = left
+		}
+		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.patient {
+			return err
+		}
+		p.log.Warn("the broker refuses; is its disk full? The same again in 1s", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil // its records are nobody's loss
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 var codecs = map[string]compress.Compression{"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd}
@@ -262,7 +294,7 @@ func (u *up) generate(ctx context.Context, broker string) error {
 			cfg.Pages, cfg.MalformedShare = 200, 0.0005
 			g, err := s.make(cfg)
 			if err == nil {
-				p := &producer{brokers: []string{broker}, topic: s.topic, partitions: upPartitions, codec: "lz4", paced: true, log: u.log}
+				p := &producer{brokers: []string{broker}, topic: s.topic, partitions: upPartitions, codec: "lz4", paced: true, patient: true, log: u.log}
 				_, err = p.run(ctx, g)
 			}
 			done <- err

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/local/localtest"
+)
+
+// A stage is a broker, an engine that says what it is told to, and a
+// directory with a configuration for both.
+type stage struct {
+	dir, database string
+	engine        string
+	server        *account
+	weir          string
+	client        *kgo.Client
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	engine, database := localtest.Engine(t)
+	s := &stage{dir: t.TempDir(), database: database, engine: engine, server: newAccount(t, engine, ""), weir: binary(t)}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "clicks", "appended"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	addr := cluster.ListenAddrs()[0]
+	if s.client, err = kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("clicks")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.Close)
+	text := fmt.Sprintf(`
+kafka: {brokers: [%s], session: 6s}
+clickhouse: {url: "%s", database: %s, insert_timeout: 2s}
+http: {listen: 127.0.0.1:0}
+flush: {interval: 100ms, stop_timeout: 30s}
+jobs:
+  - {name: clicks, topic: clicks, time: {field: ts}, window: 1m, measures: [{name: users, sketch: hll, field: user_id}]}
+  - {name: appended, topic: appended, time: {field: ts}, window: 1m, lateness: 5d, measures: [{name: users, sketch: hll, field: user_id}]}
+`, addr, s.server.URL, database)
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start runs weir; ended is closed when it has gone.
+func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *record, ended chan struct{}) {
+	t.Helper()
+	cmd, out, ended = exec.Command(s.weir, args...), new(record), make(chan struct{})
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
+	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	return cmd, out, ended
+}
+
+// done runs weir to its end, which must be a good one, and returns what it
+// said.
+func (s *stage) done(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd, out, ended := s.start(t, args...)
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("weir %q does not end:\n%s", args, out)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("weir %q: exit code %d:\n%s", args, code, out)
+	}
+	return out.String()
+}
+
+func (s *stage) produce(t *testing.T) {
+	t.Helper()
+	value := fmt.Sprintf(`{"ts":%d,"user_id":7}`, time.Now().UnixMilli())
+	if err := s.client.ProduceSync(t.Context(), &kgo.Record{Value: []byte(value)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) hits(t *testing.T) string {
+	t.Helper()
+	n, err := localtest.Query(s.engine, s.database, "SELECT sum(hits) FROM clicks_1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSecondSignal: the first asks for a last flush, which here cannot be had;
+// the second ends the process at once, and what was not flushed is counted by
+// the next one.
+func TestSecondSignal(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	cmd, out, ended := s.start(t, "run")
+	s.produce(t)
+	await(t, "the first event", func() bool { return s.hits(t) == "1" })
+	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)")
+	s.produce(t)
+	await(t, "a flush that fails", func() bool { return strings.Contains(out.String(), "flush failed") })
+
+	signal := func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal()
+	select {
+	case <-ended:
+		t.Fatalf("one signal ended it, with a flush owed:\n%s", out)
+	case <-time.After(2 * time.Second):
+	}
+	begun := time.Now()
+	signal()
+	<-ended
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("it ended %s after the second signal", took)
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v, want by the signal:\n%s", cmd.ProcessState, out)
+	}
+	if n := s.hits(t); n != "1" {
+		t.Errorf("%s hits before the next run, want 1", n)
+	}
+	s.server.answer.Store("")
+	s.done(t, "run", "--until", "end")
+	if n := s.hits(t); n != "2" {
+		t.Errorf("%s hits after the next run, want 2", n)
+	}
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/local/localtest"
+)
+
+// A full disk under the embedded parts stops nothing for good: it is said, and
+// when there is room again everything goes on and adds up. The broker's files
+// may not grow (a limit of its process stands for the disk), and then the
+// engine refuses inserts for want of space.
+func TestDiskFull(t *testing.T) {
+	parallel(t)
+	p := startUp(t, t.TempDir(), "--rate", "500")
+	counted := p.hits(0, 20*time.Second)
+
+	var limit unix.Rlimit
+	full := unix.Rlimit{Cur: 1 << 10, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {
+		t.Fatal(err)
+	}
+	full.Max = limit.Max
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &full, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.says("the broker refuses; is its disk full", 30*time.Second)
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	counted = p.hits(counted, 20*time.Second)
+	counted = p.hits(counted, 20*time.Second)
+
+	alter := func(to string) {
+		t.Helper()
+		for _, table := range []string{"clicks_state", "weir_ledger"} {
+			if _, err := localtest.Query(p.url, "weir", "ALTER TABLE "+table+" "+to); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	alter("MODIFY SETTING min_free_disk_bytes_to_perform_insert = 1000000000000000000")
+	p.says(`flush failed; the same changes will be sent again.*clicks_state.*NOT_ENOUGH_SPACE`, 20*time.Second)
+	alter("RESET SETTING min_free_disk_bytes_to_perform_insert")
+	p.hits(counted, 30*time.Second)
+
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 15*time.Second)
+	again := startUp(t, p.cmd.Dir, "--no-gen")
+	again.drained()
+	time.Sleep(11 * time.Second) // nobody writes: the audit looks at everything
+	again.adds()
+	again.signal(syscall.SIGTERM)
+	again.exits(0, 15*time.Second)
+}
