@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
+.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -42,6 +42,10 @@ CYCLES ?= 200
 SEED ?= 0
 chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new one); totals in the end, see docs/chaos.md
 	go test -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -floors -cycles $(CYCLES) -seed $(SEED)
+
+MINUTES ?= 30
+soak: tools ## MINUTES of a steady rate with a strike now and then: memory and goroutines stay flat, audits clean
+	go test -count=1 -timeout 12h -v ./e2e -run 'TestSoak$$' -args -minutes $(MINUTES) -seed $(SEED)
 
 SEEDS ?= 20000
 sim: ## SEEDS simulated schedules of the core under faults

@@ -1,0 +1,278 @@
+package e2e
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var soakMinutes = flag.Float64("minutes", 0.8, "TestSoak: how long; memory is judged from ten on")
+
+// A sample is what one process says of itself at one moment.
+type sample struct {
+	at         time.Duration // since the process is watched
+	rss, heap  float64       // bytes
+	goroutines float64
+	mismatches float64 // of the last audit; -1: none yet
+	audit      float64 // when it ended, unix seconds
+}
+
+var sampled = map[string]func(*sample) *float64{
+	"process_resident_memory_bytes": func(s *sample) *float64 { return &s.rss },
+	"go_memstats_heap_alloc_bytes":  func(s *sample) *float64 { return &s.heap },
+	"go_goroutines":                 func(s *sample) *float64 { return &s.goroutines },
+	"weir_audit_mismatches":         func(s *sample) *float64 { return &s.mismatches },
+	"weir_audit_timestamp_seconds":  func(s *sample) *float64 { return &s.audit },
+}
+
+// parseSample reads a sample from what /metrics says.
+func parseSample(text string) (s sample, err error) {
+	s.mismatches = -1
+	found := 0
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if field := sampled[name]; field != nil {
+			if *field(&s), err = strconv.ParseFloat(value, 64); err != nil {
+				return s, err
+			}
+			found++
+		}
+	}
+	if found < 3 {
+		return s, fmt.Errorf("%d of the metrics are there", found)
+	}
+	return s, nil
+}
+
+// A watch samples a process until it is stopped.
+type watch struct {
+	mu      sync.Mutex
+	samples []sample
+	failed  int // scrapes that were not answered
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+func watchOver(p *process, every time.Duration) *watch {
+	w := &watch{stop: make(chan struct{}), done: make(chan struct{})}
+	url := p.address() + "/metrics"
+	began := time.Now()
+	go func() {
+		defer close(w.done)
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-time.After(every):
+			}
+			_, text, err := get(url)
+			var s sample
+			if err == nil {
+				s, err = parseSample(text)
+			}
+			s.at = time.Since(began)
+			w.mu.Lock()
+			if err != nil {
+				w.failed++
+			} else {
+				w.samples = append(w.samples, s)
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return w
+}
+
+func (w *watch) end() []sample {
+	close(w.stop)
+	<-w.done
+	return w.samples
+}
+
+// growth is what a figure rises from the beginning to the end of the samples,
+// by the line of least squares through them.
+func growth(samples []sample, of func(sample) float64) float64 {
+	n := float64(len(samples))
+	var x, y, xx, xy float64
+	for _, s := range samples {
+		at := s.at.Seconds()
+		x, y, xx, xy = x+at, y+of(s), xx+at*at, xy+at*of(s)
+	}
+	if d := n*xx - x*x; d > 0 {
+		slope := (n*xy - x*y) / d
+		return slope * (samples[len(samples)-1].at - samples[0].at).Seconds()
+	}
+	return 0
+}
+
+func medianOf(samples []sample, of func(sample) float64) float64 {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, of(s))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func rssOf(s sample) float64        { return s.rss }
+func heapOf(s sample) float64       { return s.heap }
+func goroutinesOf(s sample) float64 { return s.goroutines }
+
+// flat says what is not: after the warm-up memory may grow by a tenth and a
+// few megabytes, which is the collector's play, over the whole time, and
+// goroutines by those of a rebalance under way.
+func flat(warm []sample) (wrong []string) {
+	for _, f := range []struct {
+		name  string
+		of    func(sample) float64
+		share float64
+		plus  float64
+	}{
+		{"resident memory", rssOf, 0.10, 8 << 20},
+		{"the heap", heapOf, 0.10, 8 << 20},
+		{"the number of goroutines", goroutinesOf, 0, 5},
+	} {
+		usual := medianOf(warm, f.of)
+		if grown, limit := growth(warm, f.of), usual*f.share+f.plus; grown > limit {
+			wrong = append(wrong, fmt.Sprintf("%s grows by %.0f about a median of %.0f, at most %.0f are allowed", f.name, grown, usual, limit))
+		}
+	}
+	return wrong
+}
+
+// A steady rate for a long time, with a strike now and then of the kinds that
+// the oldest process survives: its memory and goroutines stay flat, its audits
+// find nothing, and the numbers are those of the log.
+func TestSoak(t *testing.T) {
+	parallel(t)
+	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
+	length := time.Duration(*soakMinutes * float64(time.Minute))
+	every, pause := min(5*time.Second, length/40), min(15*time.Second, length/10)
+	t.Logf("seed %d, %s", seed, length)
+
+	var kinds []*strike
+	for _, k := range strikes {
+		if k.gentle {
+			kinds = append(kinds, k)
+		}
+	}
+	a := newArena(t, house.binary.get(t), *chaosRate, seed, min(30*time.Second, length/10).Round(time.Second))
+	veteran := a.run(0)
+	a.run(1)
+	a.owns(veteran)
+	s := &totals{strikes: map[string]int{}, began: time.Now()}
+	w := watchOver(veteran, every)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for i, p := range plan(kinds, seed, 10_000) {
+		if time.Since(s.began) > length {
+			break
+		}
+		v := a.cycle(p, s, false)
+		t.Logf("%s: strike %d: %v, %d counted", time.Since(s.began).Round(time.Second), i+1, p, v.counted)
+		for _, wrong := range v.wrong {
+			t.Errorf("strike %d (%v): %s", i+1, p, wrong)
+		}
+		if t.Failed() {
+			break
+		}
+		a.producer.resume()
+		time.Sleep(pause/2 + time.Duration(rng.Int64N(int64(pause))))
+		a.producer.pause()
+	}
+	a.settled(90 * time.Second)
+	v := a.judge(0)
+	s.tally = v.tally
+	for _, wrong := range v.wrong {
+		t.Error(wrong)
+	}
+	samples := w.end()
+	a.door.late.Wait()
+	a.audited()
+	if a.members[0] != veteran {
+		t.Fatal("the process that was watched is another now")
+	}
+	t.Logf("the totals of seed %d:\n%s%s", seed, s.table(a), soakTable(samples))
+	if len(samples) < 20 {
+		t.Fatalf("%d samples, and %d scrapes without an answer", len(samples), w.failed)
+	}
+
+	audits := map[float64]bool{}
+	for _, x := range samples {
+		if x.mismatches > 0 {
+			t.Fatalf("after %s the audit has %.0f mismatches", x.at.Round(time.Second), x.mismatches)
+		}
+		if x.mismatches == 0 {
+			audits[x.audit] = true
+		}
+	}
+	if len(audits) < 3 {
+		t.Errorf("%d audits in %s", len(audits), length)
+	}
+	t.Logf("%d audits of the process itself, no mismatch", len(audits))
+	for _, x := range samples {
+		if limit := 512.0 * (1 << 20); x.rss > limit {
+			t.Fatalf("after %s %.0f MiB are resident, with a budget of 256 MiB at most %.0f are expected", x.at.Round(time.Second), x.rss/(1<<20), limit/(1<<20))
+		}
+	}
+	if length < 10*time.Minute {
+		return // all of it is warming up
+	}
+	for _, wrong := range flat(samples[len(samples)/5:]) {
+		t.Error(wrong)
+	}
+}
+
+func soakTable(samples []sample) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%10s %10s %10s %12s\n", "after", "rss MiB", "heap MiB", "goroutines")
+	step := max(1, len(samples)/15)
+	for part := range slices.Chunk(samples, step) {
+		fmt.Fprintf(&b, "%10s %10.1f %10.1f %12.0f\n", part[len(part)-1].at.Round(time.Second), medianOf(part, rssOf)/(1<<20), medianOf(part, heapOf)/(1<<20), medianOf(part, goroutinesOf))
+	}
+	if warm := samples[len(samples)/5:]; len(warm) > 1 {
+		fmt.Fprintf(&b, "growth after the first fifth, by least squares: rss %+.1f MiB, heap %+.1f MiB, goroutines %+.1f\n",
+			growth(warm, rssOf)/(1<<20), growth(warm, heapOf)/(1<<20), growth(warm, goroutinesOf))
+	}
+	return b.String()
+}
+
+// What TestSoak takes for flat, and what not.
+func TestFlat(t *testing.T) {
+	series := func(rss, heap, goroutines func(i int) float64) (all []sample) {
+		for i := range 300 {
+			all = append(all, sample{at: time.Duration(i) * 5 * time.Second, rss: rss(i), heap: heap(i), goroutines: goroutines(i)})
+		}
+		return all
+	}
+	const mb = 1 << 20
+	noise := func(about, by float64) func(int) float64 {
+		rng := rand.New(rand.NewPCG(1, uint64(about)))
+		return func(int) float64 { return about + by*(2*rng.Float64()-1) }
+	}
+	creeping := func(from, perMinute float64) func(int) float64 {
+		return func(i int) float64 { return from + perMinute*float64(i)/12 }
+	}
+	for _, c := range []struct {
+		name string
+		with []sample
+		want string
+	}{
+		{"quiet", series(noise(120*mb, 30*mb), noise(40*mb, 20*mb), noise(40, 8)), ""},
+		{"a leak of 1 MiB a minute", series(creeping(120*mb, mb), noise(40*mb, 5*mb), noise(40, 8)), "resident memory"},
+		{"a heap that creeps", series(noise(120*mb, 10*mb), creeping(30*mb, mb), noise(40, 8)), "the heap"},
+		{"a goroutine lost every other minute", series(noise(120*mb, 10*mb), noise(40*mb, 5*mb), creeping(40, 0.5)), "goroutines"},
+	} {
+		wrong := strings.Join(flat(c.with), "\n")
+		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, wrong, c.want)
+		}
+	}
+}
