@@ -31,6 +31,10 @@ type run struct {
 	wait   backoff
 	retry  time.Time // no flush before
 
+	peeks   chan func(*run) // live reads, served between two turns of the loop
+	over    chan struct{}   // closed when nobody serves them any more
+	stopped bool            // the workers' goroutines have ended
+
 	untold map[int32]int64 // durable positions that Kafka has not acknowledged
 	tell   time.Time       // no commit before
 }
@@ -53,6 +57,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64) 
 	r := &run{
 		job: j, gen: gen, ends: ends, plans: plans,
 		gate: newGate(j.cfg.Memory), failed: make(chan error, 1), answer: make(chan error, 1),
+		peeks: make(chan func(*run)), over: make(chan struct{}),
 		untold: map[int32]int64{},
 	}
 	j.status.assign(plans, gen.Partitions())
@@ -93,6 +98,7 @@ func (r *run) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.job.acknowledged(c)
 	positions, _ := r.outbox.Acknowledge()
 	r.job.status.durable(positions)
 	r.commit(positions)
@@ -117,6 +123,8 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	log := r.job.cfg.Log
 	r.job.status.beat()
 	r.job.status.state("running")
+	r.begin()
+	defer r.end()
 	for _, w := range r.workers {
 		r.wg.Go(w.loop)
 	}
@@ -155,7 +163,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 				}
 				continue
 			}
-		case f := <-r.job.peeks:
+		case f := <-r.peeks:
 			f(r)
 			continue
 		case <-r.gate.urgent:
@@ -196,6 +204,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		close(w.parts)
 	}
 	r.wg.Wait()
+	r.stopped = true
 	return done, r.drain(ctx, budget, err)
 }
 
@@ -295,6 +304,7 @@ func (r *run) settle(answer error) error {
 	}
 	r.wait.reset()
 	r.job.status.flushed(took, r.outbox.InFlight(), nil)
+	r.job.acknowledged(r.outbox.InFlight())
 	positions, table := r.outbox.Acknowledge()
 	r.job.status.durable(positions)
 	r.gate.outbox.Store(int64(r.outbox.Bytes()))
@@ -361,6 +371,8 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 			if err := r.settle(answer); err != nil {
 				return errors.Join(cause, err)
 			}
+		case f := <-r.peeks:
+			f(r)
 		case <-again:
 		case <-deadline.C:
 			if r.cancel != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/event"
@@ -103,7 +104,9 @@ var ErrUnflushed = errors.New("stopped with unflushed changes; they will be read
 type Job struct {
 	cfg    Config
 	status board
-	peeks  chan func(*run) // live reads, served between batches
+
+	current atomic.Pointer[run]   // the run that answers live reads
+	onFlush func(*window.Changes) // see OnFlush
 
 	// writing is held during a write. A run that ran out of time leaves one
 	// behind, which ends when it has noticed; the next run's waits for it.
@@ -116,7 +119,7 @@ func New(cfg Config) (*Job, error) {
 	if err := cfg.Spec.Validate(); err != nil {
 		return nil, err
 	}
-	j := &Job{cfg: cfg, peeks: make(chan func(*run))}
+	j := &Job{cfg: cfg}
 	j.status.init(&cfg)
 	return j, nil
 }

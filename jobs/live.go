@@ -12,24 +12,64 @@ import (
 // as of now. The table is sealed and the caller's.
 //
 // The read runs between two turns of the flush loop and, on each worker,
-// between two parts: it waits for neither Kafka nor ClickHouse.
+// between two parts: it waits for neither Kafka nor ClickHouse. While the
+// process has no partitions there is nothing, and nothing to wait for: what it
+// had before is flushed, or will be read again by somebody.
 func (j *Job) Live(ctx context.Context, r *window.Range) (*window.Table, error) {
 	t := window.NewTable(j.cfg.Spec)
 	done := make(chan struct{})
 	read := func(run *run) {
 		defer close(done)
 		for _, w := range run.workers {
-			w.call(func() { w.op.Snapshot(t, r) })
+			run.on(w, func() { w.op.Snapshot(t, r) })
 		}
 		run.outbox.Copy(t, r)
-		t.Seal()
 	}
-	select {
-	case j.peeks <- read:
-		<-done
-		return t, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	for {
+		run := j.current.Load()
+		if run == nil {
+			t.Seal()
+			return t, nil
+		}
+		select {
+		case run.peeks <- read:
+			<-done
+			t.Seal()
+			return t, nil
+		case <-run.over:
+			// Between two runs, or in the next one by now.
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// on runs f on a worker's goroutine, or here when that has ended.
+func (r *run) on(w *worker, f func()) {
+	if r.stopped {
+		f()
+		return
+	}
+	w.call(f)
+}
+
+// begin and end are the time in which a run answers live reads.
+func (r *run) begin() { r.job.current.Store(r) }
+
+func (r *run) end() {
+	r.job.current.Store(nil)
+	close(r.over)
+}
+
+// OnFlush has f called with all that the sink has acknowledged, before memory
+// lets go of it: whoever keeps something of what the sink holds can join it in
+// and never know less than before. f runs in the flush loop, which waits for
+// it; the changes are f's to read until it returns. Call it before Run.
+func (j *Job) OnFlush(f func(*window.Changes)) { j.onFlush = f }
+
+func (j *Job) acknowledged(c *window.Changes) {
+	if j.onFlush != nil {
+		j.onFlush(c)
 	}
 }
 

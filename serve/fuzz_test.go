@@ -26,6 +26,17 @@ func (j emptyJob) Live(context.Context, *window.Range) (*window.Table, error) {
 	t.Seal()
 	return t, nil
 }
+func (j emptyJob) OnFlush(func(*window.Changes)) {}
+func (j emptyJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {
+	return nil
+}
+func (j emptyJob) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
+	return nil
+}
+func (j emptyJob) Progress(context.Context) (map[window.Origin]int64, int64, error) {
+	return nil, 1, nil
+}
+func (j emptyJob) Touched(context.Context, int64) ([]event.Time, error)            { return nil, nil }
 func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)            { return 0, nil }
 func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error      { return nil }
 func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)       { return nil, nil }
@@ -37,7 +48,7 @@ func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, 
 // FuzzQuery: any query of /api/v1/query is answered in JSON: what is wrong
 // with it is the asker's mistake (400), never ClickHouse's (502).
 func FuzzQuery(f *testing.F) {
-	windows := live.New(func() time.Time { return time.UnixMilli(1_763_600_000_000) })
+	windows := live.New(live.Config{Now: func() time.Time { return time.UnixMilli(1_763_600_000_000) }, Memory: 1 << 30})
 	j := emptyJob{&window.Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
 		By: []window.Column{{Name: "page", Path: "page"}},

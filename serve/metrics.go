@@ -41,6 +41,11 @@ var (
 	rollupsTotal    = desc("rollups_total", "Rollups by outcome.", []string{"job", "topic", "outcome"})
 	malformedAlarm  = desc("malformed_alarm", "1 while more than 1 % of the last minute's records were malformed.", byJob)
 	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right.", nil)
+	liveHits        = desc("live_windows_known_total", "Windows that a live answer found kept in memory.", nil)
+	liveMisses      = desc("live_windows_read_total", "Windows that had to be read from ClickHouse for a live answer.", nil)
+	liveStale       = desc("live_windows_stale_total", "Kept windows forgotten because another process wrote to them.", nil)
+	liveEvicted     = desc("live_windows_evicted_total", "Kept windows forgotten to make room.", nil)
+	liveBytes       = desc("live_bytes", "Memory of what is kept for live answers.", nil)
 	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended.", nil)
 )
 
@@ -62,6 +67,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(auditMismatches, float64(n))
 			gauge(auditAt, seconds(at))
 		}
+	}
+	if c.h.Windows != nil {
+		s := c.h.Windows.Stats()
+		count(liveHits, s.Hits)
+		count(liveMisses, s.Misses)
+		count(liveStale, s.Stale)
+		count(liveEvicted, s.Evicted)
+		gauge(liveBytes, float64(s.Bytes))
 	}
 	for _, s := range c.h.statuses() {
 		job := []string{s.Job, s.Topic}

@@ -37,6 +37,12 @@ type Line struct {
 	TopicID     [16]byte
 }
 
+// An Origin is a partition in an epoch of its topic: what an offset belongs to.
+type Origin struct {
+	Partition int32
+	Epoch     uint8
+}
+
 // Slot is the slot whose counts the line speaks of.
 func (l *Line) Slot() Slot { return MakeSlot(l.Epoch, l.Partition, l.Chunk) }
 

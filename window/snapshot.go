@@ -2,6 +2,7 @@ package window
 
 import (
 	"bytes"
+	"slices"
 
 	"weir/event"
 	"weir/sketches/geo"
@@ -12,11 +13,19 @@ import (
 type Range struct {
 	From, Until event.Time
 	Group       [][]byte
+
+	// Only, if not nil, are the measures to bring along, by index; counts
+	// always come. A reader that wants one measure spares the worker the
+	// copying of the others.
+	Only []int
 }
+
+func (r *Range) wants(measure int) bool { return r.Only == nil || slices.Contains(r.Only, measure) }
 
 func (r *Range) has(window event.Time) bool { return window >= r.From && window < r.Until }
 
-func (r *Range) match(group [][]byte) bool {
+// Match reports whether a row of these texts, one per dimension, is selected.
+func (r *Range) Match(group [][]byte) bool {
 	for i, want := range r.Group {
 		if want != nil && !bytes.Equal(want, group[i]) {
 			return false
@@ -49,6 +58,10 @@ func (o *Operator) Snapshot(into *Table, r *Range) {
 func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	into.sealed = false
 	moved = make([]uint32, len(t.rows))
+	wanted := make([]bool, len(t.columns))
+	for c := range wanted {
+		wanted[c] = r.wants(c)
+	}
 	var group [][]byte
 	for i := range t.rows {
 		w := &t.rows[i]
@@ -57,8 +70,8 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 		key := t.key(w)
 		group = splitGroup(group[:0], key, len(t.spec.By))
-		if r.match(group) {
-			moved[i] = t.copyRow(into, uint32(i)) + 1
+		if r.Match(group) {
+			moved[i] = t.copyRow(into, uint32(i), wanted) + 1
 		}
 	}
 	for _, h := range t.hits {
@@ -67,7 +80,7 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 	}
 	for c := range t.columns {
-		if p := t.columns[c].places; p != nil {
+		if p := t.columns[c].places; p != nil && wanted[c] {
 			p.All(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
 				if r.has(event.Time(window)) {
 					into.columns[c].places.Put(window, member, st, score)
@@ -79,12 +92,16 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	return moved
 }
 
-// copyRow joins one row's sketches into another table and returns its row there.
-func (t *Table) copyRow(into *Table, i uint32) uint32 {
+// copyRow joins one row's sketches, of the wanted measures (nil: all), into
+// another table and returns its row there.
+func (t *Table) copyRow(into *Table, i uint32, wanted []bool) uint32 {
 	key := t.key(&t.rows[i])
 	// rowHash is not undone: the group's own hash is worked out again.
 	to := into.row(t.rows[i].window, key, groupHash(key))
 	for c := range t.columns {
+		if wanted != nil && !wanted[c] {
+			continue
+		}
 		switch a, b := &into.columns[c], &t.columns[c]; a.kind {
 		case HLL:
 			a.hll.Merge(to, b.hll, i)

@@ -46,6 +46,26 @@ func TestSnapshot(t *testing.T) {
 			t.Fatalf("snapshot differs from a take:\n%s", diff(w, g))
 		}
 		rows += got.Table.Len()
+
+		// One measure, or none: the others stay empty, the counts come.
+		for _, only := range [][]int{{}, {0}} {
+			part := &Changes{Table: NewTable(s)}
+			op.Snapshot(part.Table, &Range{From: sel.From, Until: sel.Until, Group: sel.Group, Only: only})
+			part.Table.Seal()
+			for row := range part.Table.Rows {
+				if pool, i := row.HLL(0); (pool.Count(i) > 0) != (len(only) == 1) {
+					t.Fatalf("asked for the measures %v, the first counts %d", only, pool.Count(i))
+				}
+				if row.NumHits() == 0 {
+					t.Fatalf("row %d %q has no counts", row.Window(), row.Group(nil))
+				}
+			}
+			for m := range s.Measures {
+				if p := part.Table.Places(m); p != nil && p.Len() > 0 {
+					t.Fatalf("places of measure %d, which was not asked for", m)
+				}
+			}
+		}
 		for row := range got.Table.Rows {
 			if !sel.has(row.Window()) || sel.Group[1] != nil && !bytes.Equal(row.Group(nil)[1], sel.Group[1]) {
 				t.Fatalf("row %d %q was not asked for", row.Window(), row.Group(nil))

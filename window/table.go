@@ -183,7 +183,7 @@ func (t *Table) Join(o *Table) {
 	t.sealed = false
 	moved := make([]uint32, len(o.rows))
 	for i := range o.rows {
-		moved[i] = o.copyRow(t, uint32(i))
+		moved[i] = o.copyRow(t, uint32(i), nil)
 	}
 	for _, h := range o.hits {
 		h.row = moved[h.row]

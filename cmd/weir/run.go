@@ -110,7 +110,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		}
 	}()
 	var all []*jobs.Job
-	windows := live.New(time.Now)
+	windows := live.New(live.Config{Now: time.Now, Memory: int64(cfg.Memory)})
 	audit := &auditor{log: o.log}
 	for i := range cfg.Jobs {
 		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)

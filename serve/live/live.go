@@ -3,16 +3,33 @@
 // process has in memory. Every value is a join-semilattice element, so the
 // two may overlap, and an answer is never less than what either knows.
 //
-//	l := live.New(time.Now)
+//	l := live.New(live.Config{Now: time.Now, Memory: 1 << 30})
 //	l.Add(job, sink)
 //	v, found, err := l.Lookup(ctx, live.Query{Job: "clicks", Measure: "users", From: from, Until: until})
+//
+// # What an answer holds
+//
+// All that this process had counted, and all that any process had flushed (its
+// ledger line was in the sink), two seconds before the question, whatever
+// window it is about; when nobody else asks, at the question. An answer that
+// takes long to make is made again only after a hundred times as long, so that
+// questions never take more than a hundredth of a CPU each: one that takes more
+// than 10 ms may be six seconds old, and no older.
+//
+// Three things are kept to be that quick: answers for as long as that
+// (reuse.go), a snapshot of one measure in memory for as long as it may serve
+// (memory.go), and what the sink holds, window by window, for as long as
+// nobody has written to the window (stored.go). The last is what takes space:
+// it lives in what the windows leave of the process's memory budget.
 package live
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/event"
@@ -26,16 +43,26 @@ import (
 
 // A Sink reads back what was written; sinks/clickhouse is one.
 type Sink interface {
-	// Total is the number of events counted in the range.
+	// Total is the number of events counted in the range, and Totals that of
+	// each of its windows that has any.
 	Total(ctx context.Context, r *window.Range) (uint64, error)
+	Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error
 	// Counts joins the hits by slot of the range's rows into a table.
 	Counts(ctx context.Context, r *window.Range, into *window.Table) error
-	// State is measure m joined over the range, nil if there is no row.
+	// State is measure m joined over the range, nil if there is no row, and
+	// States the same by window. A yielded state is valid during the call.
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
+	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
 	// Places joins the last positions of geo measure m into a table.
 	Places(ctx context.Context, r *window.Range, m int, into *window.Table) error
 	// Windows lists the rows of the range, up to limit.
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
+	// Progress is how far the ledger says that anybody's flushes have come,
+	// and the sink's time. Whoever reads rows after it sees all of theirs.
+	Progress(ctx context.Context) (next map[window.Origin]int64, now int64, err error)
+	// Touched lists at least the windows with rows of flushes that a Progress
+	// of that time did not show yet.
+	Touched(ctx context.Context, since int64) ([]event.Time, error)
 }
 
 // A Job is the memory of one job; *jobs.Job is one.
@@ -43,27 +70,65 @@ type Job interface {
 	Spec() *window.Spec
 	Status() jobs.Status
 	Live(ctx context.Context, r *window.Range) (*window.Table, error)
+	OnFlush(f func(*window.Changes))
+}
+
+// Config is what Windows needs besides jobs.
+type Config struct {
+	Now func() time.Time // the clock that `now` means
+	// Memory is the budget of the process, bytes. What is kept takes up to a
+	// quarter of it, and no more than the jobs leave of four fifths: there
+	// they begin to flush early. Zero keeps nothing of the sink's.
+	Memory int64
 }
 
 // Windows answers for all jobs of a process. It is safe for concurrent use
 // once every job is added.
 type Windows struct {
-	now  func() time.Time
-	jobs map[string]source
+	cfg  Config
+	jobs map[string]*source
+
+	answers   reuse[answer]
+	snapshots reuse[*snapshot]
+	looks     reuse[struct{}]
+	lists     reuse[[]Name]
+
+	mu     sync.Mutex // guards what follows and every piece
+	stored stored
 }
 
+// A source is one job: its memory, and the sink it shares with the same job
+// in other processes.
 type source struct {
 	job  Job
+	spec *window.Spec
 	sink Sink
+
+	// Guarded by Windows.mu.
+	series map[string]*series
+	seen   progress
 }
 
-// New makes an empty one; now is the clock that `now` means.
-func New(now func() time.Time) *Windows {
-	return &Windows{now: now, jobs: map[string]source{}}
+type answer struct {
+	value Value
+	found bool
 }
 
-// Add makes a job answer.
-func (w *Windows) Add(job Job, sink Sink) { w.jobs[job.Spec().Job] = source{job, sink} }
+// New makes one without jobs.
+func New(cfg Config) *Windows {
+	w := &Windows{cfg: cfg, jobs: map[string]*source{}}
+	w.stored.init()
+	return w
+}
+
+// Add makes a job answer. It wants to be told of the job's flushes, so it
+// comes before the job runs.
+func (w *Windows) Add(job Job, sink Sink) {
+	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}}
+	s.seen.own = map[window.Origin]int64{}
+	w.jobs[s.spec.Job] = s
+	job.OnFlush(func(c *window.Changes) { w.flushed(s, c) })
+}
 
 // Hits is the measure that every job has: the number of events.
 const Hits = "hits"
@@ -76,10 +141,11 @@ type Query struct {
 	Group        [][]byte
 }
 
-// A Value is one of these.
+// A Value is one of these. It is shared with others who ask: to read, and not
+// to change.
 type Value struct {
 	Hits   uint64
-	HLL    *hll.Sketch
+	HLL    *hll.Sketch // counted, so that Count only reads
 	Bitmap *bitmap.Activity
 	Bloom  *bloom.Filter
 	Geo    *geo.Set // last position of each member over the windows
@@ -92,18 +158,16 @@ func (w *Windows) Start(job string, ago int64) (event.Time, bool) {
 	if !ok {
 		return 0, false
 	}
-	size := s.job.Spec().Window
-	return w.Align(job, event.Time(w.now().UnixMilli())) - event.Time(ago)*size, true
+	return w.Align(job, event.Time(w.cfg.Now().UnixMilli())) - event.Time(ago)*s.spec.Window, true
 }
 
 // Align is the start of the window that a time falls into.
 func (w *Windows) Align(job string, t event.Time) event.Time {
-	size := w.jobs[job].job.Spec().Window
-	return t - t%size
+	return t - t%w.jobs[job].spec.Window
 }
 
 // Size is the length of a job's windows.
-func (w *Windows) Size(job string) event.Time { return w.jobs[job].job.Spec().Window }
+func (w *Windows) Size(job string) event.Time { return w.jobs[job].spec.Window }
 
 // ErrQuery is a query that cannot be answered as it was asked.
 var ErrQuery = errors.New("not a question for this job")
@@ -115,195 +179,143 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 	if !ok {
 		return v, false, nil
 	}
-	spec := s.job.Spec()
-	if len(q.Group) > len(spec.By) {
-		return v, false, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(spec.By), len(q.Group))
+	if len(q.Group) > len(s.spec.By) {
+		return v, false, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(s.spec.By), len(q.Group))
 	}
-	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(spec.By)-len(q.Group))...)}
-	m := slices.IndexFunc(spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
+	m := slices.IndexFunc(s.spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
 	if m < 0 && q.Measure != Hits {
 		return v, false, nil
 	}
+	if m >= 0 && s.spec.Measures[m].Kind == window.Geo && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
+		return v, false, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
+	}
+	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
+	key := fmt.Sprintf("%s %d %d %s", q.Job, r.From, r.Until, seriesKey(m, r.Group))
+	a, err := w.answers.get(ctx, key, answerAge, func() (answer, int64, error) {
+		a, err := w.answer(ctx, s, r, m)
+		return a, a.value.bytes(), err
+	})
+	return a.value, a.found, err
+}
+
+// answer makes an answer.
+func (w *Windows) answer(ctx context.Context, s *source, r *window.Range, m int) (answer, error) {
 	// Memory first, the sink then: what is flushed in between is in both.
-	mem, err := s.memory(ctx, r)
+	mem, err := w.memory(ctx, s, m)
 	if err != nil {
-		return v, false, err
+		return answer{}, err
+	}
+	if err := w.look(ctx, s); err != nil {
+		return answer{}, err
+	}
+	if w.cfg.Memory <= 0 || (r.Until-r.From)/s.spec.Window > piecesMax {
+		return s.whole(ctx, r, m, mem)
 	}
 	if m < 0 {
-		v.Hits, err = s.hits(ctx, r, mem)
-		return v, v.Hits > 0, err
+		return w.hits(ctx, s, r, mem)
 	}
-	if spec.Measures[m].Kind == window.Geo {
-		v.Geo, err = s.places(ctx, r, m, mem)
-		return v, err == nil && v.Geo.Len() > 0, err
-	}
-	return s.sketch(ctx, r, m, mem)
-}
-
-// memory is what the process holds; nothing while it has no partitions.
-func (s source) memory(ctx context.Context, r *window.Range) (*window.Table, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	t, err := s.job.Live(ctx, r)
-	if errors.Is(err, context.DeadlineExceeded) && s.job.Status().State != "running" {
-		// Between two generations nothing is held that was not flushed or
-		// will not be read again.
-		t, err = window.NewTable(s.job.Spec()), nil
-		t.Seal()
-	}
-	return t, err
-}
-
-// hits sums counts. Where memory has rows, both sides are joined slot by slot
-// first; what lies before them is summed by the server.
-func (s source) hits(ctx context.Context, r *window.Range, mem *window.Table) (uint64, error) {
-	from := r.Until
-	for row := range mem.Rows {
-		from = min(from, row.Window())
-	}
-	before := *r
-	before.Until = from
-	total, err := s.sink.Total(ctx, &before)
-	if err != nil || from >= r.Until {
-		return total, err
-	}
-	recent := *r
-	recent.From = from
-	if err := s.sink.Counts(ctx, &recent, mem); err != nil {
-		return 0, err
-	}
-	mem.Seal()
-	for row := range mem.Rows {
-		for _, n := range row.Hits {
-			total += n
-		}
-	}
-	return total, nil
-}
-
-// sketch joins one state of the sink's with the states of the rows in memory.
-func (s source) sketch(ctx context.Context, r *window.Range, m int, mem *window.Table) (v Value, found bool, err error) {
-	measure := &s.job.Spec().Measures[m]
-	var join func(state []byte) error
-	switch measure.Kind {
-	case window.HLL:
-		v.HLL = new(hll.Sketch)
-		join = func(state []byte) error { _, err := v.HLL.MergeClickHouse(state); return err }
-	case window.Bitmap:
-		v.Bitmap = new(bitmap.Activity)
-		join = func(state []byte) error {
-			a, err := bitmap.FromClickHouse(state)
-			if err == nil {
-				v.Bitmap.Merge(a)
-			}
-			return err
-		}
-	default:
-		v.Bloom = bloom.New(measure.Capacity, measure.Error)
-		join = v.Bloom.MergeClickHouse
-	}
-	state, err := s.sink.State(ctx, r, m)
+	pieces, err := w.pieces(ctx, s, r, m, r.From, r.Until)
 	if err != nil {
-		return v, false, err
+		return answer{}, err
 	}
-	if state != nil {
+	v := newValue(&s.spec.Measures[m])
+	w.mu.Lock()
+	found := v.joinPieces(pieces)
+	w.mu.Unlock()
+	if mem.join(&v, r, m) {
 		found = true
-		if err := join(state); err != nil {
-			return v, false, fmt.Errorf("measure %s: %w", measure.Name, err)
-		}
 	}
-	var buffer []byte
-	for row := range mem.Rows {
-		found = true
-		buffer = row.AppendState(buffer[:0], m)
-		if err := join(buffer); err != nil {
-			return v, false, fmt.Errorf("measure %s: %w", measure.Name, err)
-		}
-	}
-	return v, found, nil
+	return v.answer(found), nil
 }
 
-// places is the last position of each member, over all windows of the range.
-func (s source) places(ctx context.Context, r *window.Range, m int, mem *window.Table) (*geo.Set, error) {
-	for _, g := range r.Group {
-		if g != nil {
-			return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
+// hits sums counts. Where memory has rows, they are joined slot by slot with
+// the sink's; of the windows besides, the sink's totals will do.
+func (w *Windows) hits(ctx context.Context, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
+	held := mem.windows(r)
+	for from := r.From; from < r.Until; { // stretches of windows without rows in memory, between those with
+		until := r.Until
+		if len(held) > 0 {
+			until = held[0]
 		}
-	}
-	if err := s.sink.Places(ctx, r, m, mem); err != nil {
-		return nil, err
-	}
-	var last geo.Last // over windows: all under one
-	mem.Places(m).All(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
-		last.Put(0, member, st, score)
-		return true
-	})
-	set := new(geo.Set)
-	last.All(func(_ int64, member []byte, _ geo.Stamp, score uint64) bool {
-		set.Put(member, float64(score))
-		return true
-	})
-	return set, nil
-}
-
-// A Name is one row that can be asked for.
-type Name struct {
-	Job, Measure string
-	Start        event.Time
-	Group        []string
-}
-
-const (
-	listWindows = 60   // how many windows back a listing goes
-	listRows    = 5000 // how many rows of a job it names at most
-)
-
-// Names lists the rows of each job's last windows, once per measure: for
-// people who look around. It is not complete for busy jobs.
-func (w *Windows) Names(ctx context.Context, yield func(Name) bool) error {
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for n := range w.jobs {
-			if !yield(n) {
-				return
-			}
-		}
-	}) {
-		s := w.jobs[name]
-		spec := s.job.Spec()
-		start, _ := w.Start(name, listWindows)
-		r := &window.Range{From: start, Until: event.Time(w.now().UnixMilli()) + spec.Skew + spec.Window, Group: make([][]byte, len(spec.By))}
-		seen := map[string]bool{}
-		more := true
-		one := func(start event.Time, group []string) bool {
-			key := fmt.Sprint(start, group)
-			if seen[key] {
-				return more
-			}
-			seen[key] = true
-			more = more && yield(Name{name, Hits, start, group})
-			for _, m := range spec.Measures {
-				if m.Kind != window.Geo {
-					more = more && yield(Name{name, m.Name, start, group})
-				}
-			}
-			return more
-		}
-		mem, err := s.memory(ctx, r)
+		totals, err := w.pieces(ctx, s, r, totalHits, from, until)
 		if err != nil {
-			return err
+			return a, err
 		}
-		for row := range mem.Rows {
-			var group []string
-			for _, g := range row.Group(nil) {
-				group = append(group, string(g))
-			}
-			if !one(row.Window(), group) {
-				return nil
-			}
+		w.mu.Lock()
+		for _, p := range totals {
+			a.value.Hits += p.total
 		}
-		if err := s.sink.Windows(ctx, r, listRows, one); err != nil || !more {
-			return err
+		w.mu.Unlock()
+		if len(held) == 0 {
+			break
+		}
+		n := 1 // neighbours are asked for together
+		for n < len(held) && held[n] == held[n-1]+s.spec.Window {
+			n++
+		}
+		from = held[n-1] + s.spec.Window
+		slots, err := w.pieces(ctx, s, r, slotHits, held[0], from)
+		if err != nil {
+			return a, err
+		}
+		w.mu.Lock()
+		for _, p := range slots {
+			a.value.Hits += p.total + p.lacks(mem, r)
+		}
+		w.mu.Unlock()
+		held = held[n:]
+	}
+	a.found = a.value.Hits > 0
+	return a, nil
+}
+
+// whole answers without looking at windows one by one: for ranges of too many.
+func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapshot) (answer, error) {
+	if m < 0 {
+		// Both sides are joined slot by slot from the first window in memory on;
+		// what lies before is summed by the sink.
+		before, recent := *r, *r
+		if held := mem.windows(r); len(held) > 0 {
+			before.Until, recent.From = held[0], held[0]
+		} else {
+			recent.From = r.Until
+		}
+		total, err := s.sink.Total(ctx, &before)
+		if err == nil && recent.From < r.Until {
+			t := window.NewTable(s.spec)
+			recent.Only = []int{}
+			mem.table.Copy(t, &recent)
+			err = s.sink.Counts(ctx, &recent, t)
+			t.Seal()
+			total += sum(t)
+		}
+		return answer{Value{Hits: total}, total > 0}, err
+	}
+	v := newValue(&s.spec.Measures[m])
+	found := false
+	if s.spec.Measures[m].Kind == window.Geo {
+		t := window.NewTable(s.spec)
+		if err := s.sink.Places(ctx, r, m, t); err != nil {
+			return answer{}, err
+		}
+		found = v.joinPlaces(t.Places(m), r)
+	} else {
+		state, err := s.sink.State(ctx, r, m)
+		if err != nil {
+			return answer{}, err
+		}
+		if state != nil {
+			found = true
+			if err := v.joinState(state); err != nil {
+				return answer{}, fmt.Errorf("measure %s: %w", s.spec.Measures[m].Name, err)
+			}
 		}
 	}
-	return nil
+	if mem.join(&v, r, m) {
+		found = true
+	}
+	return v.answer(found), nil
 }
+
+// names are those of the jobs, in order.
+func (w *Windows) names() []string { return slices.Sorted(maps.Keys(w.jobs)) }

@@ -11,9 +11,13 @@ import (
 	"weir/window"
 )
 
-// This file reads windows back, for the live surface: as far as the state
-// rows go (Job.Keep). What comes back joins with window.Table and with
-// sketches like everything else.
+// This file reads windows back, for the live surface. What comes back joins
+// with window.Table and with sketches like everything else.
+//
+// State rows reach back as far as Job.Keep. Windows that may be older are read
+// from the shortest rollup as well, if its windows are the job's own: it has
+// the same counts and states, joined, for as long as it is kept. Places are in
+// no rollup.
 
 // selects is the condition for a range's rows. Texts go as literals of
 // bytes, so that no group can end one.
@@ -32,16 +36,71 @@ func ceilSeconds(t event.Time) int64 { return max(0, (int64(t)+999)/1000) }
 
 func (s *Sink) stateTable() string { return s.client.name(s.layout.state()) }
 
+// archive is the rollup to read a range from besides the state rows: "" if
+// none of these can have expired yet, or if there is no such rollup.
+func (s *Sink) archive(r *window.Range) string {
+	const margin = time.Hour // clocks, and rows that expire before they are merged
+	expired := event.Time(time.Now().Add(margin - s.layout.Keep).UnixMilli())
+	// A window's first rows may have been written before it began.
+	if r.From >= expired+s.layout.Spec.Skew || s.layout.levels[0].seconds*1000 != int64(s.layout.Spec.Window) {
+		return ""
+	}
+	return s.client.name(s.layout.levels[0].table)
+}
+
+// counts is a query for the number of events, n, by group and window_start.
+func (s *Sink) counts(r *window.Range) string {
+	by, where := s.layout.groups()+"window_start", s.selects(r)
+	sql := "SELECT " + by + ", arraySum(mapValues(maxMap(hits))) AS n FROM " + s.stateTable() + " WHERE " + where + " GROUP BY " + by
+	if a := s.archive(r); a != "" {
+		sql = "SELECT " + by + ", max(n) AS n FROM (" + sql +
+			" UNION ALL SELECT " + by + ", toUInt64(max(hits)) AS n FROM " + a + " WHERE " + where + " GROUP BY " + by + ") GROUP BY " + by
+	}
+	return sql
+}
+
+// states is a query for the states of measure m, st, and their window_start.
+func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err error) {
+	for i := range s.layout.measures {
+		if s.layout.measures[i].index == m {
+			ms = &s.layout.measures[i]
+		}
+	}
+	if ms == nil || ms.geo() {
+		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
+	}
+	where := s.selects(r)
+	sql = "SELECT window_start, " + ms.column() + " AS st FROM " + s.stateTable() + " WHERE " + where
+	if a := s.archive(r); a != "" {
+		sql += " UNION ALL SELECT window_start, " + ms.state() + " AS st FROM " + a + " WHERE " + where
+	}
+	return sql, ms, nil
+}
+
 // Total is the number of events counted in the range.
 func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
-	sql := "SELECT sum(arraySum(mapValues(joined))) FROM (SELECT maxMap(hits) AS joined FROM " + s.stateTable() +
-		" WHERE " + s.selects(r) + " GROUP BY " + s.layout.groups() + "window_start)"
+	sql := "SELECT sum(n) FROM (" + s.counts(r) + ")"
 	err = s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error { return scan(&total) })
 	return total, err
 }
 
+// Totals yields the number of events of each window in the range that has any,
+// in no order.
+func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(n) FROM (" + s.counts(r) + ") GROUP BY window_start"
+	return s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		var start int64
+		var total uint64
+		if err := scan(&start, &total); err != nil {
+			return err
+		}
+		yield(event.Time(start)*1000, total)
+		return nil
+	})
+}
+
 // Counts joins the range's hits by slot into a table, row by row, without the
-// sketches.
+// sketches: of the state rows only.
 func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
 	var columns strings.Builder
 	for _, c := range s.layout.by {
@@ -71,17 +130,11 @@ func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) 
 // State is measure m joined over the whole range, as a ClickHouse state: the
 // server merges, one state travels. It is nil if there is no row.
 func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
-	at := -1
-	for i := range s.layout.measures {
-		if s.layout.measures[i].index == m {
-			at = i
-		}
+	rows, ms, err := s.states(r, m)
+	if err != nil {
+		return nil, err
 	}
-	if at < 0 || s.layout.measures[at].geo() {
-		return nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
-	}
-	ms := &s.layout.measures[at]
-	sql := "SELECT count(), CAST(" + ms.merge(ms.column()) + " AS String) FROM " + s.stateTable() + " WHERE " + s.selects(r)
+	sql := "SELECT count(), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ")"
 	err = s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64
 		var text string
@@ -94,6 +147,70 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 		return nil
 	})
 	return state, err
+}
+
+// States yields measure m joined by window, for the windows in the range that
+// have rows, in no order. The state is valid during the call only.
+func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
+	rows, ms, err := s.states(r, m)
+	if err != nil {
+		return err
+	}
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ") GROUP BY window_start"
+	return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		var start int64
+		var state string
+		if err := scan(&start, &state); err != nil {
+			return err
+		}
+		return yield(event.Time(start)*1000, []byte(state))
+	})
+}
+
+// Progress is what the ledger says: the next offset that is not durable yet of
+// each partition and epoch, and the server's time in seconds.
+func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, now int64, err error) {
+	next = map[window.Origin]int64{}
+	sql := "SELECT toInt64(toUnixTimestamp(now())), partition, epoch, toInt64(max(next)) FROM " + s.client.name("weir_ledger") +
+		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
+	err = s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+		var p uint16
+		var o window.Origin
+		var n int64
+		if err := scan(&now, &p, &o.Epoch, &n); err != nil {
+			return err
+		}
+		o.Partition = int32(p)
+		next[o] = n
+		return nil
+	})
+	return next, now, err
+}
+
+// Touched lists the windows that have rows of flushes whose ledger lines were
+// not there yet at the server's time since. A flush is acknowledged within
+// Config.InsertTimeout or not at all, so its rows say that they were written
+// no earlier than so long before its ledger line was.
+func (s *Sink) Touched(ctx context.Context, since int64) (starts []event.Time, err error) {
+	from := since - int64((s.client.cfg.InsertTimeout+overlap)/time.Second)
+	sources := []string{s.stateTable()}
+	for m := range s.layout.located {
+		sources = append(sources, s.client.name(s.layout.places(m)))
+	}
+	var sql strings.Builder
+	for i, t := range sources {
+		if i > 0 {
+			sql.WriteString(" UNION DISTINCT ")
+		}
+		fmt.Fprintf(&sql, "SELECT DISTINCT toInt64(toUnixTimestamp(window_start)) AS w FROM %s WHERE flushed_at >= toDateTime(%d, 'UTC')", t, max(from, 0))
+	}
+	err = s.client.query(ctx, "look for windows that were written", sql.String(), func(scan func(...any) error) error {
+		var start int64
+		err := scan(&start)
+		starts = append(starts, event.Time(start)*1000)
+		return err
+	})
+	return starts, err
 }
 
 // Places joins the last positions of geo measure m in the range into a table.

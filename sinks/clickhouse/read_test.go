@@ -2,12 +2,15 @@ package clickhouse
 
 import (
 	"bytes"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"weir/event"
 	"weir/sinks/sinktest"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -63,6 +66,7 @@ func TestReadBack(t *testing.T) {
 			if err != nil || got != total {
 				t.Errorf("total %d, %v; want %d", got, err, total)
 			}
+			byWindow(t, sink, r, want)
 			counts := window.NewTable(spec)
 			if err := sink.Counts(ctx, r, counts); err != nil {
 				t.Fatal(err)
@@ -144,4 +148,157 @@ func slots(r window.Row) map[window.Slot]uint64 {
 		m[s] = n
 	}
 	return m
+}
+
+// byWindow compares Totals and States with the rows of a table.
+func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
+	t.Helper()
+	spec := want.Spec()
+	totals, starts := map[event.Time]uint64{}, map[event.Time]bool{}
+	merged := window.NewTable(&window.Spec{Measures: spec.Measures}) // by window alone
+	for row := range want.Rows {
+		starts[row.Window()] = true
+		for _, n := range row.Hits {
+			totals[row.Window()] += n
+		}
+		states := make([][]byte, len(spec.Measures))
+		for m := range spec.Measures {
+			if spec.Measures[m].Kind != window.Geo {
+				states[m] = row.AppendState(nil, m)
+			}
+		}
+		if err := merged.Load(row.Window(), nil, nil, states); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged.Seal()
+	if err := sink.Totals(t.Context(), r, func(start event.Time, n uint64) {
+		if totals[start] != n {
+			t.Errorf("window %d: %d hits, want %d", start, n, totals[start])
+		}
+		delete(totals, start)
+	}); err != nil || len(totals) > 0 {
+		t.Errorf("totals are missing: %v, %v", totals, err)
+	}
+	for m := range spec.Measures {
+		if spec.Measures[m].Kind == window.Geo {
+			continue
+		}
+		got := window.NewTable(merged.Spec())
+		if err := sink.States(t.Context(), r, m, func(start event.Time, state []byte) error {
+			states := make([][]byte, len(spec.Measures))
+			states[m] = state
+			return got.Load(start, nil, nil, states)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		got.Seal()
+		if got.Len() != len(starts) {
+			t.Errorf("measure %d: %d windows, want %d", m, got.Len(), len(starts))
+		}
+		bytesOf := map[event.Time][]byte{}
+		for row := range merged.Rows {
+			bytesOf[row.Window()] = row.AppendState(nil, m)
+		}
+		for row := range got.Rows {
+			if !bytes.Equal(row.AppendState(nil, m), bytesOf[row.Window()]) {
+				t.Errorf("measure %d: the state of window %d differs", m, row.Window())
+			}
+		}
+	}
+}
+
+// TestReadArchive: windows whose state rows have expired, or some of them, are
+// read from the rollup of the same window; without one they are gone.
+func TestReadArchive(t *testing.T) {
+	for name, c := range map[string]struct {
+		rollups []Rollup
+		expired string // what goes of the state rows
+		want    bool
+	}{
+		"all expired":  {[]Rollup{{Window: time.Minute}}, "1", true},
+		"some expired": {[]Rollup{{Window: time.Minute}, {Window: time.Hour}}, "page = '/p/1'", true},
+		"no rollup":    {[]Rollup{{Window: time.Hour}}, "1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := open(t)
+			spec := sinktest.Spec()
+			sink := install(t, client, Job{Spec: spec, Topic: "suite", Keep: 24 * time.Hour, Rollups: c.rollups})
+			whole, err := sinktest.NewLog(3).Whole(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, sink, whole)
+			if err := sink.Rollup(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.exec(t.Context(), "expire", "ALTER TABLE "+sink.stateTable()+" DELETE WHERE "+c.expired+" SETTINGS mutations_sync = 2", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			r := &window.Range{From: 0, Until: math.MaxInt64 / 2000, Group: [][]byte{nil, nil}}
+			total, err := sink.Total(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.want {
+				if total != 0 {
+					t.Errorf("%d hits from nowhere", total)
+				}
+				return
+			}
+			byWindow(t, sink, r, whole.Table)
+			r.Group = [][]byte{[]byte("/p/1"), nil}
+			want := window.NewTable(spec)
+			whole.Table.Copy(want, r)
+			want.Seal()
+			byWindow(t, sink, r, want)
+		})
+	}
+}
+
+// TestProgress: the ledger's positions move with every flush, and Touched then
+// names its windows, those of places too.
+func TestProgress(t *testing.T) {
+	c := open(t)
+	spec := sinktest.Spec()
+	sink := install(t, c, Job{Spec: spec, Topic: "suite", Keep: 24 * time.Hour})
+	next, since, err := sink.Progress(t.Context())
+	if err != nil || len(next) != 0 || since != 0 {
+		t.Errorf("an empty ledger says %v at %d, %v", next, since, err)
+	}
+	pieces, err := sinktest.NewLog(5).Pieces(spec, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := map[window.Origin]int64{}
+	for i, p := range pieces[:4] {
+		write(t, sink, p)
+		for _, l := range p.Lines {
+			o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
+			reached[o] = max(reached[o], l.Next)
+		}
+		next, now, err := sink.Progress(t.Context())
+		if err != nil || !maps.Equal(next, reached) || now < since || now < time.Now().Unix()-5 {
+			t.Fatalf("flush %d: %v at %d, %v; want %v", i, next, now, err, reached)
+		}
+		starts, err := sink.Touched(t.Context(), since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range p.Table.Rows {
+			if !slices.Contains(starts, row.Window()) {
+				t.Errorf("flush %d: window %d was written and is not named", i, row.Window())
+			}
+		}
+		p.Table.Places(3).All(func(start int64, _ []byte, _ geo.Stamp, _ uint64) bool {
+			if !slices.Contains(starts, event.Time(start)) {
+				t.Errorf("flush %d: places of window %d were written and it is not named", i, start)
+			}
+			return true
+		})
+		since = now
+	}
+	if starts, err := sink.Touched(t.Context(), since+3600); err != nil || len(starts) > 0 {
+		t.Errorf("windows written in an hour: %v, %v", starts, err)
+	}
 }

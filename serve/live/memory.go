@@ -1,0 +1,123 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// A snapshot is what the process had in memory of one measure, all windows
+// and groups of it. Copying it out stops each worker for a moment, so all
+// questions about the measure share one.
+type snapshot struct {
+	table *window.Table
+	rows  []memoryRow // by (window, group)
+}
+
+type memoryRow struct {
+	window.Row
+	start event.Time
+	group [][]byte
+}
+
+// memory is the snapshot of a measure, or of the counts alone (below zero).
+func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, error) {
+	only := []int{}
+	if m >= 0 {
+		only = append(only, m)
+	}
+	return w.snapshots.get(ctx, fmt.Sprint(s.spec.Job, " ", only), snapshotAge, func() (*snapshot, int64, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		t, err := s.job.Live(ctx, &window.Range{From: minTime, Until: maxTime, Group: make([][]byte, len(s.spec.By)), Only: only})
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading the memory of job %s: %w", s.spec.Job, err)
+		}
+		return newSnapshot(t), int64(t.Bytes()), nil
+	})
+}
+
+const minTime, maxTime = event.Time(-1 << 63), event.Time(1<<63 - 1)
+
+func newSnapshot(t *window.Table) *snapshot {
+	s := &snapshot{table: t}
+	for row := range t.Rows {
+		s.rows = append(s.rows, memoryRow{row, row.Window(), row.Group(nil)})
+	}
+	return s
+}
+
+// within are the rows of a range of windows.
+func (s *snapshot) within(from, until event.Time) []memoryRow {
+	at := func(t event.Time) int {
+		i, _ := slices.BinarySearchFunc(s.rows, t, func(r memoryRow, t event.Time) int {
+			if r.start < t {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	first, last := at(from), at(until)
+	return s.rows[first:max(first, last)]
+}
+
+// match yields the rows of the range and its groups.
+func (s *snapshot) match(r *window.Range, yield func(memoryRow)) {
+	for _, row := range s.within(r.From, r.Until) {
+		if r.Match(row.group) {
+			yield(row)
+		}
+	}
+}
+
+// windows are the starts of the windows in the range that match in any row.
+func (s *snapshot) windows(r *window.Range) (starts []event.Time) {
+	s.match(r, func(row memoryRow) {
+		if n := len(starts); n == 0 || starts[n-1] != row.start {
+			starts = append(starts, row.start)
+		}
+	})
+	return starts
+}
+
+// join joins the range's rows of measure m into a value, and reports whether
+// there were any.
+func (s *snapshot) join(v *joining, r *window.Range, m int) (found bool) {
+	if v.kind == window.Geo {
+		return v.joinPlaces(s.table.Places(m), r)
+	}
+	s.match(r, func(row memoryRow) {
+		found = true
+		v.joinRow(row.Row, m)
+	})
+	return found
+}
+
+// sum adds up the counts of a sealed table.
+func sum(t *window.Table) (total uint64) {
+	for row := range t.Rows {
+		for _, n := range row.Hits {
+			total += n
+		}
+	}
+	return total
+}
+
+// later is the last position of each member over windows, which is what a
+// question about positions is after: under one window, zero.
+func later(last *geo.Last, from *geo.Last, r *window.Range) (found bool) {
+	from.All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
+		if t := event.Time(start); t >= r.From && t < r.Until {
+			found = true
+			last.Put(0, member, st, score)
+		}
+		return true
+	})
+	return found
+}

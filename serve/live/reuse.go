@@ -1,0 +1,127 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// What is made for a question serves others that come soon after: for a
+// hundred times as long as making it took, so that however many ask, no more
+// than a hundredth of the time goes into making it, and never longer than its
+// age.
+const (
+	spared = 100
+
+	answerAge   = 5 * time.Second
+	listAge     = 5 * time.Second
+	snapshotAge = time.Second
+	lookAge     = time.Second
+)
+
+// A reuse makes values by key, each once at a time however many want it, and
+// hands them out again for a while. An error is told to those who waited for
+// it and forgotten. The zero value is ready.
+type reuse[V any] struct {
+	mu    sync.Mutex
+	made  map[string]*making[V]
+	swept time.Time
+	bytes int64
+}
+
+type making[V any] struct {
+	done  chan struct{} // closed when the rest is set
+	value V
+	err   error
+	bytes int64
+	until time.Time
+}
+
+// get returns the value of a key, from make or from somebody else's. make also
+// says about how many bytes it is. The value is never older than age, counted
+// from when its making began to when it is handed out or waited for.
+func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make func() (V, int64, error)) (V, error) {
+	for {
+		u.mu.Lock()
+		now := time.Now()
+		m := u.made[key]
+		if m == nil || m.over(now) {
+			m = u.begin(key, now)
+			u.mu.Unlock()
+			return u.finish(key, m, now, age, make)
+		}
+		u.mu.Unlock()
+		select {
+		case <-m.done:
+		case <-ctx.Done():
+			var none V
+			return none, ctx.Err()
+		}
+		if errors.Is(m.err, context.Canceled) && ctx.Err() == nil {
+			continue // whoever made it was called away; we were not
+		}
+		return m.value, m.err
+	}
+}
+
+// over reports whether a value has been made and its time is up.
+func (m *making[V]) over(now time.Time) bool {
+	select {
+	case <-m.done:
+		return !now.Before(m.until)
+	default:
+		return false
+	}
+}
+
+// begin puts a new one in the key's place. The caller holds the lock.
+func (u *reuse[V]) begin(key string, now time.Time) *making[V] {
+	if u.made == nil {
+		u.made = map[string]*making[V]{}
+	}
+	if now.Sub(u.swept) > time.Second { // those whose time is up, and nobody asked again
+		u.swept = now
+		for k, m := range u.made {
+			if m.over(now) {
+				u.drop(k, m)
+			}
+		}
+	}
+	if old := u.made[key]; old != nil {
+		u.drop(key, old)
+	}
+	m := &making[V]{done: make(chan struct{})}
+	u.made[key] = m
+	return m
+}
+
+func (u *reuse[V]) drop(key string, m *making[V]) {
+	delete(u.made, key)
+	u.bytes -= m.bytes
+}
+
+func (u *reuse[V]) finish(key string, m *making[V], began time.Time, age time.Duration, make func() (V, int64, error)) (V, error) {
+	defer close(m.done)
+	var bytes int64
+	m.value, bytes, m.err = make()
+	m.until = began.Add(min(spared*time.Since(began), age))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.made[key] != m {
+		return m.value, m.err
+	}
+	if m.bytes = bytes; m.err != nil {
+		m.bytes = 0
+		delete(u.made, key)
+	}
+	u.bytes += m.bytes
+	return m.value, m.err
+}
+
+// held is about how many bytes are kept, and in how many values.
+func (u *reuse[V]) held() (bytes int64, values int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.bytes, len(u.made)
+}

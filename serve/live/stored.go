@@ -1,0 +1,553 @@
+package live
+
+import (
+	"container/list"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// What the sink holds is kept window by window, joined over the groups that a
+// question chose: a piece. Rows only ever grow by join, so a piece is as good
+// as the sink until somebody writes to its window, and then
+//
+//   - this process joins what it flushed into the piece, before its memory
+//     forgets it (flushed). No clock and no query is needed for that;
+//   - other processes' flushes show in the ledger, which is looked at once a
+//     second at most (look). If it has moved and it was not us, the pieces of
+//     the windows that were written meanwhile go, and are read again when
+//     somebody asks.
+//
+// A piece that is being read takes part in both, so a read that began before
+// a flush and ends after it lacks nothing.
+
+const (
+	// piecesMax is the longest range that is answered by pieces; the sink
+	// merges longer ones.
+	piecesMax = 2880
+
+	// forgotten is how long nobody asked for a series that no longer gets what
+	// is flushed: its pieces go instead, when their windows are written.
+	forgotten = 10 * time.Second
+
+	// unwatched is how long after the last look it is not worth asking which
+	// windows were written since: everything goes.
+	unwatched = 10 * time.Minute
+)
+
+// Measures below zero: the counts, as one number for a window, and by slot,
+// which is what counts in memory can be joined with.
+const (
+	totalHits = -1
+	slotHits  = -2
+)
+
+// A series is the pieces of one measure for one choice of groups.
+type series struct {
+	key    string
+	m      int
+	group  [][]byte
+	pieces map[event.Time]*piece
+	asked  time.Time
+}
+
+// A piece is one window of a series. Everything but ready is guarded by
+// Windows.mu; err may be read once ready is closed.
+type piece struct {
+	of    *series
+	from  *source
+	start event.Time
+	ready chan struct{} // closed when it has been read, or not
+	err   error
+	age   *list.Element // nil: being read, or gone
+
+	found bool
+	value joining            // a sketch
+	total uint64             // hits…
+	slots map[string][]count // …of which by group and slot
+	bytes int64
+}
+
+type count struct {
+	slot window.Slot
+	n    uint64
+}
+
+// stored is all pieces of all jobs.
+type stored struct {
+	recent list.List // of *piece, the one asked for last in front
+	bytes  int64
+	Stats
+}
+
+func (s *stored) init() { s.recent.Init() }
+
+// progress is how far the sink's rows are known to have come.
+type progress struct {
+	next map[window.Origin]int64 // by anybody, when last looked
+	at   int64                   // the sink's time then, seconds; 0: never
+	when time.Time
+	own  map[window.Origin]int64 // by this process, up to its last flush
+}
+
+// seriesKey tells series of a job apart.
+func seriesKey(m int, group [][]byte) string {
+	b := binary.AppendVarint(nil, int64(m))
+	for _, g := range group {
+		if g == nil {
+			b = append(b, '*')
+			continue
+		}
+		b = appendText(append(b, '='), g)
+	}
+	return string(b)
+}
+
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// pieces are the pieces of [from, until) for the groups of r, read where they
+// are not known.
+func (w *Windows) pieces(ctx context.Context, s *source, r *window.Range, m int, from, until event.Time) ([]*piece, error) {
+	size := s.spec.Window
+	if off := from % size; off > 0 {
+		from += size - off
+	}
+	for {
+		var all, unknown []*piece
+		w.mu.Lock()
+		of := s.of(m, r.Group)
+		for t := from; t < until; t += size {
+			p := of.pieces[t]
+			if p == nil && m == totalHits {
+				p = s.known(slotHits, r.Group, t) // its total will do
+			}
+			if p == nil {
+				p = &piece{of: of, from: s, start: t, ready: make(chan struct{})}
+				if m >= 0 {
+					p.value = newValue(&s.spec.Measures[m])
+				}
+				of.pieces[t] = p
+				unknown = append(unknown, p)
+				w.stored.Misses++
+			} else {
+				w.stored.Hits++
+				if p.age != nil {
+					w.stored.recent.MoveToFront(p.age)
+				}
+			}
+			all = append(all, p)
+		}
+		w.mu.Unlock()
+		for len(unknown) > 0 { // stretches of neighbours, each with one query
+			n := 1
+			for n < len(unknown) && unknown[n].start == unknown[n-1].start+size {
+				n++
+			}
+			w.read(ctx, s, unknown[:n])
+			unknown = unknown[n:]
+		}
+		again := false
+		for _, p := range all {
+			select {
+			case <-p.ready:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			switch {
+			case p.err == nil:
+			case errors.Is(p.err, context.Canceled) && ctx.Err() == nil:
+				again = true // whoever read it was called away; we were not
+			default:
+				return nil, p.err
+			}
+		}
+		if !again {
+			return all, nil
+		}
+	}
+}
+
+// of finds or makes a series.
+func (s *source) of(m int, group [][]byte) *series {
+	key := seriesKey(m, group)
+	of := s.series[key]
+	if of == nil {
+		of = &series{key: key, m: m, group: group, pieces: map[event.Time]*piece{}}
+		s.series[key] = of
+	}
+	of.asked = time.Now()
+	return of
+}
+
+// known is a piece that has been read, or nil.
+func (s *source) known(m int, group [][]byte, start event.Time) *piece {
+	of := s.series[seriesKey(m, group)]
+	if of == nil || of.pieces[start] == nil || of.pieces[start].age == nil {
+		return nil
+	}
+	of.asked = time.Now()
+	return of.pieces[start]
+}
+
+// read reads neighbours of one series from the sink.
+func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
+	of := ps[0].of
+	r := &window.Range{From: ps[0].start, Until: ps[len(ps)-1].start + s.spec.Window, Group: of.group}
+	// join has f join something into the piece of a window.
+	join := func(start event.Time, f func(p *piece) error) error {
+		i := int((start - r.From) / s.spec.Window)
+		if start < r.From || i >= len(ps) || ps[i].start != start {
+			return nil // not a window of this job: somebody else's row
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		ps[i].found = true
+		return f(ps[i])
+	}
+	var err error
+	switch {
+	case of.m == totalHits:
+		err = s.sink.Totals(ctx, r, func(start event.Time, n uint64) {
+			_ = join(start, func(p *piece) error { p.total += n; return nil })
+		})
+	case of.m == slotHits:
+		t := window.NewTable(s.spec)
+		if err = s.sink.Counts(ctx, r, t); err == nil {
+			t.Seal()
+			var key []byte
+			var group [][]byte
+			for row := range t.Rows {
+				group = row.Group(group[:0])
+				key = groupKey(key[:0], group)
+				_ = join(row.Window(), func(p *piece) error { p.joinSlots(key, row); return nil })
+			}
+		}
+	case s.spec.Measures[of.m].Kind == window.Geo:
+		t := window.NewTable(s.spec)
+		if err = s.sink.Places(ctx, r, of.m, t); err == nil {
+			t.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
+				_ = join(event.Time(start), func(p *piece) error { p.value.places.Put(0, member, st, score); return nil })
+				return true
+			})
+		}
+	default:
+		err = s.sink.States(ctx, r, of.m, func(start event.Time, state []byte) error {
+			return join(start, func(p *piece) error { return p.value.joinState(state) })
+		})
+		if err != nil {
+			err = fmt.Errorf("measure %s: %w", s.spec.Measures[of.m].Name, err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range ps {
+		p.err = err
+		switch {
+		case of.pieces[p.start] != p: // its window was written meanwhile: good for those who wait, not to keep
+		case err != nil:
+			delete(of.pieces, p.start)
+		default:
+			p.age = w.stored.recent.PushFront(p)
+			w.weigh(p)
+		}
+		close(p.ready)
+	}
+	w.evict()
+}
+
+// weigh takes note of what a kept piece has come to.
+func (w *Windows) weigh(p *piece) {
+	const own = 300 // the struct, its entry in the map and in the list
+	n := int64(own)
+	if p.of.m >= 0 {
+		n += p.value.bytes()
+	}
+	for group, slots := range p.slots {
+		n += int64(len(group)) + 64 + 16*int64(cap(slots))
+	}
+	w.stored.bytes += n - p.bytes
+	p.bytes = n
+}
+
+// drop forgets a piece. Who has it in hand may go on with it.
+func (w *Windows) drop(p *piece) {
+	delete(p.of.pieces, p.start)
+	if len(p.of.pieces) == 0 && p.from.series[p.of.key] == p.of {
+		delete(p.from.series, p.of.key)
+	}
+	if p.age != nil {
+		w.stored.recent.Remove(p.age)
+		w.stored.bytes -= p.bytes
+		p.age, p.bytes = nil, 0
+	}
+}
+
+// room is how many bytes pieces may take now.
+func (w *Windows) room() int64 {
+	free := w.cfg.Memory / 5 * 4
+	for _, s := range w.jobs {
+		free -= s.job.Status().MemoryBytes
+	}
+	answers, _ := w.answers.held()
+	snapshots, _ := w.snapshots.held()
+	return min(free, w.cfg.Memory/4) - answers - snapshots
+}
+
+// evict makes room: the pieces that nobody asked for the longest go.
+func (w *Windows) evict() {
+	if w.stored.bytes == 0 {
+		return
+	}
+	for room := w.room(); w.stored.bytes > room; {
+		last := w.stored.recent.Back()
+		if last == nil {
+			return
+		}
+		w.drop(last.Value.(*piece))
+		w.stored.Evicted++
+	}
+}
+
+// flushed joins what this process has flushed into the pieces.
+func (w *Windows) flushed(s *source, c *window.Changes) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
+		s.seen.own[o] = max(s.seen.own[o], l.Next)
+	}
+	if len(s.series) == 0 {
+		return
+	}
+	now := time.Now()
+	touched := map[*piece]bool{}
+	// at is the piece of a series that a row belongs to, if one is kept and
+	// still wanted.
+	at := func(of *series, start event.Time) *piece {
+		p := of.pieces[start]
+		if p == nil {
+			return nil
+		}
+		if of.m == totalHits || now.Sub(of.asked) > forgotten {
+			w.drop(p)
+			return nil
+		}
+		p.found = true
+		touched[p] = true
+		return p
+	}
+	exact := map[string]*series{} // by the key of a row that one belongs to
+	var wild []*series            // of many groups
+	var measures []int
+	seen := map[int]bool{}
+	for _, of := range s.series {
+		if !seen[of.m] {
+			seen[of.m] = true
+			measures = append(measures, of.m)
+		}
+		if of.choosesOne() {
+			exact[of.key] = of
+		} else {
+			wild = append(wild, of)
+		}
+	}
+	var group [][]byte
+	var key []byte
+	for row := range c.Table.Rows {
+		group = row.Group(group[:0])
+		text := groupKey(nil, nil)
+		take := func(of *series) {
+			if of.m >= 0 && s.spec.Measures[of.m].Kind == window.Geo {
+				return
+			}
+			p := at(of, row.Window())
+			switch {
+			case p == nil:
+			case of.m == slotHits:
+				if text == nil {
+					text = groupKey(text, group)
+				}
+				p.joinSlots(text, row)
+			default:
+				p.value.joinRow(row, of.m)
+			}
+		}
+		if len(exact) > 0 {
+			for _, m := range measures {
+				key = appendSeriesKey(key[:0], m, group)
+				if of := exact[string(key)]; of != nil {
+					take(of)
+				}
+			}
+		}
+		for _, of := range wild {
+			if of.pieces[row.Window()] != nil && (&window.Range{Group: of.group}).Match(group) {
+				take(of)
+			}
+		}
+	}
+	for _, of := range s.series {
+		if of.m < 0 || s.spec.Measures[of.m].Kind != window.Geo {
+			continue
+		}
+		c.Table.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
+			if p := at(of, event.Time(start)); p != nil {
+				p.value.places.Put(0, member, st, score)
+			}
+			return true
+		})
+	}
+	for p := range touched {
+		p.value.settle()
+		if p.age != nil {
+			w.weigh(p)
+		}
+	}
+	w.evict()
+}
+
+// look sees whether others have flushed, and forgets what they have changed.
+func (w *Windows) look(ctx context.Context, s *source) error {
+	_, err := w.looks.get(ctx, s.spec.Job, lookAge, func() (struct{}, int64, error) {
+		return struct{}{}, 0, w.lookNow(ctx, s)
+	})
+	return err
+}
+
+func (w *Windows) lookNow(ctx context.Context, s *source) error {
+	next, at, err := s.sink.Progress(ctx)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	others := false
+	for o, n := range next {
+		others = others || n > max(s.seen.next[o], s.seen.own[o])
+	}
+	since, lost := s.seen.at, s.seen.at == 0 || time.Since(s.seen.when) > unwatched
+	w.mu.Unlock()
+	var touched []event.Time
+	if others && !lost {
+		if touched, err = s.sink.Touched(ctx, since); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, of := range s.series {
+		if lost {
+			for _, p := range of.pieces {
+				w.drop(p)
+			}
+			continue
+		}
+		for _, start := range touched {
+			if p := of.pieces[start]; p != nil {
+				w.drop(p)
+				w.stored.Stale++
+			}
+		}
+	}
+	s.seen.next, s.seen.at, s.seen.when = next, at, time.Now()
+	return nil
+}
+
+// choosesOne reports whether the series is of a single group.
+func (of *series) choosesOne() bool {
+	for _, g := range of.group {
+		if g == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func appendSeriesKey(b []byte, m int, group [][]byte) []byte {
+	b = binary.AppendVarint(b, int64(m))
+	for _, g := range group {
+		b = appendText(append(b, '='), g)
+	}
+	return b
+}
+
+// groupKey names a group among the counts of a window.
+func groupKey(b []byte, group [][]byte) []byte {
+	for _, g := range group {
+		b = appendText(b, g)
+	}
+	return b
+}
+
+// joinSlots joins a row's counts.
+func (p *piece) joinSlots(group []byte, row window.Row) {
+	have := p.slots[string(group)]
+	before := len(have)
+next:
+	for slot, n := range row.Hits {
+		for i := range have[:before] {
+			if have[i].slot == slot {
+				p.total += max(n, have[i].n) - have[i].n
+				have[i].n = max(n, have[i].n)
+				continue next
+			}
+		}
+		have = append(have, count{slot, n})
+		p.total += n
+	}
+	if p.slots == nil {
+		p.slots = map[string][]count{}
+	}
+	p.slots[string(group)] = have
+}
+
+// lacks is by how much joining the rows in memory would raise the total.
+func (p *piece) lacks(mem *snapshot, r *window.Range) (n uint64) {
+	var key []byte
+	for _, row := range mem.within(p.start, p.start+1) {
+		if !r.Match(row.group) {
+			continue
+		}
+		key = groupKey(key[:0], row.group)
+		have := p.slots[string(key)]
+	next:
+		for slot, c := range row.Hits {
+			for i := range have {
+				if have[i].slot == slot {
+					n += max(c, have[i].n) - have[i].n
+					continue next
+				}
+			}
+			n += c
+		}
+	}
+	return n
+}
+
+// Stats are figures about what is kept, for metrics.
+type Stats struct {
+	Hits, Misses uint64 // windows that an answer found known, and those that were read
+	Stale        uint64 // windows forgotten because another process wrote to them
+	Evicted      uint64 // windows forgotten to make room
+	Windows      int    // kept now…
+	Bytes        int64  // …and about what all that is kept takes
+}
+
+// Stats are as of now.
+func (w *Windows) Stats() Stats {
+	answers, _ := w.answers.held()
+	snapshots, _ := w.snapshots.held()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stored.Stats
+	s.Windows, s.Bytes = w.stored.recent.Len(), w.stored.bytes+answers+snapshots
+	return s
+}

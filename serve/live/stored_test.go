@@ -1,0 +1,570 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+	"weir/jobs"
+	"weir/sinks/sinktest"
+	"weir/sketches/bloom"
+	"weir/window"
+)
+
+// A world is one sink and two processes that flush into it. The first has the
+// windows under test; of the second only what it flushes is seen. Run in a
+// bubble of synctest, where making an answer takes no time: so nothing is
+// served twice unless a test lets it take some.
+type world struct {
+	t    *testing.T
+	spec *window.Spec
+	log  *sinktest.Log
+	ops  [2]*window.Operator // of both processes
+	next [3]int64            // by partition; the last is the other process's
+
+	mu     sync.Mutex
+	table  *window.Table // the sink's rows
+	ledger map[window.Origin]int64
+	writes []write
+	flight *window.Changes // of the first process
+	hook   func(*window.Changes)
+	memory int64
+
+	queries int           // reads of rows
+	fail    error         // of the sink
+	took    time.Duration // by each query
+	during  func()        // once, in the middle of the next read: after its rows are fixed
+}
+
+type write struct {
+	at     int64
+	starts []event.Time
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{t: t, spec: sinktest.Spec(), log: sinktest.NewLog(seed), ledger: map[window.Origin]int64{}}
+	w.table = window.NewTable(w.spec)
+	for i := range w.ops {
+		op, err := window.NewOperator(w.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ops[i] = op
+	}
+	for p := range int32(3) {
+		w.ops[p/2].Start(window.Plan{Partition: p})
+	}
+	return w
+}
+
+// windows answer for the first process.
+func (w *world) windows(memory int64) *Windows {
+	l := New(Config{Now: time.Now, Memory: memory})
+	l.Add(w, w)
+	return l
+}
+
+// count lets the owner of a partition count n offsets more.
+func (w *world) count(partition int32, n int64) {
+	w.t.Helper()
+	if err := w.log.Feed(w.ops[partition/2], partition, w.next[partition], w.next[partition]+n); err != nil {
+		w.t.Fatal(err)
+	}
+	w.next[partition] += n
+}
+
+// write makes changes durable; those of the first process are not acknowledged
+// before ack.
+func (w *world) write(process int) {
+	c := w.ops[process].Take()
+	c.Table.Seal()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.Table.Copy(w.table, all(w.spec))
+	wr := write{at: time.Now().Unix()}
+	for row := range c.Table.Rows {
+		wr.starts = append(wr.starts, row.Window())
+	}
+	w.writes = append(w.writes, wr)
+	for _, l := range c.Lines {
+		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
+		w.ledger[o] = max(w.ledger[o], l.Next)
+	}
+	if process == 0 {
+		w.flight = c
+	}
+}
+
+// ack tells the first process that its write is durable.
+func (w *world) ack() {
+	if w.flight != nil {
+		w.hook(w.flight)
+		w.flight = nil
+	}
+}
+
+func all(spec *window.Spec) *window.Range {
+	return &window.Range{From: minTime, Until: maxTime, Group: make([][]byte, len(spec.By))}
+}
+
+func (w *world) Spec() *window.Spec                { return w.spec }
+func (w *world) Status() jobs.Status               { return jobs.Status{MemoryBytes: w.memory} }
+func (w *world) OnFlush(f func(c *window.Changes)) { w.hook = f }
+
+func (w *world) Live(_ context.Context, r *window.Range) (*window.Table, error) {
+	t := window.NewTable(w.spec)
+	w.ops[0].Snapshot(t, r)
+	if w.flight != nil {
+		w.flight.Table.Copy(t, r)
+	}
+	t.Seal()
+	return t, nil
+}
+
+// rows are the sink's of a range, as of now.
+func (w *world) rows(r *window.Range) (tableSink, error) {
+	w.mu.Lock()
+	t := window.NewTable(w.spec)
+	w.table.Copy(t, r)
+	t.Seal()
+	w.queries++
+	err, during := w.fail, w.during
+	w.during = nil
+	w.mu.Unlock()
+	time.Sleep(w.took)
+	if during != nil {
+		during()
+	}
+	return tableSink{t}, err
+}
+
+func (w *world) Total(ctx context.Context, r *window.Range) (uint64, error) {
+	s, err := w.rows(r)
+	if err != nil {
+		return 0, err
+	}
+	return s.Total(ctx, r)
+}
+
+func (w *world) Totals(ctx context.Context, r *window.Range, yield func(event.Time, uint64)) error {
+	s, err := w.rows(r)
+	if err != nil {
+		return err
+	}
+	return s.Totals(ctx, r, yield)
+}
+
+func (w *world) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+	s, err := w.rows(r)
+	if err != nil {
+		return err
+	}
+	return s.Counts(ctx, r, into)
+}
+
+func (w *world) State(ctx context.Context, r *window.Range, m int) ([]byte, error) {
+	s, err := w.rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.State(ctx, r, m)
+}
+
+func (w *world) States(ctx context.Context, r *window.Range, m int, yield func(event.Time, []byte) error) error {
+	s, err := w.rows(r)
+	if err != nil {
+		return err
+	}
+	return s.States(ctx, r, m, yield)
+}
+
+func (w *world) Places(ctx context.Context, r *window.Range, m int, into *window.Table) error {
+	s, err := w.rows(r)
+	if err != nil {
+		return err
+	}
+	return s.Places(ctx, r, m, into)
+}
+
+func (w *world) Windows(ctx context.Context, r *window.Range, limit int, yield func(event.Time, []string) bool) error {
+	s, err := w.rows(r)
+	if err != nil {
+		return err
+	}
+	return s.Windows(ctx, r, limit, yield)
+}
+
+func (w *world) Progress(context.Context) (map[window.Origin]int64, int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := map[window.Origin]int64{}
+	for o, n := range w.ledger {
+		next[o] = n
+	}
+	return next, time.Now().Unix(), nil
+}
+
+func (w *world) Touched(_ context.Context, since int64) (starts []event.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, wr := range w.writes {
+		if wr.at >= since-1 {
+			starts = append(starts, wr.starts...)
+		}
+	}
+	return starts, w.fail
+}
+
+// ask wants two Windows to say the same.
+func ask(t *testing.T, what string, q Query, got, want *Windows) {
+	t.Helper()
+	a, foundA, errA := got.Lookup(t.Context(), q)
+	b, foundB, errB := want.Lookup(t.Context(), q)
+	if foundA != foundB || errA != nil || errB != nil {
+		t.Fatalf("%s: %+v: found %t (%v), want %t (%v)", what, q, foundA, errA, foundB, errB)
+	}
+	if !foundA {
+		return
+	}
+	ok := a.Hits == b.Hits
+	switch {
+	case b.HLL != nil:
+		ok = bytes.Equal(a.HLL.AppendClickHouse(nil), b.HLL.AppendClickHouse(nil))
+	case b.Bitmap != nil:
+		ok = bytes.Equal(a.Bitmap.AppendClickHouse(nil), b.Bitmap.AppendClickHouse(nil))
+	case b.Bloom != nil:
+		for p := range 3 {
+			for id := range 1000 {
+				h := bloom.Hash(fmt.Appendf(nil, "p%de%d", p, id))
+				ok = ok && a.Bloom.Has(h) == b.Bloom.Has(h)
+			}
+		}
+	case b.Geo != nil:
+		ok = a.Geo.Len() == b.Geo.Len()
+		for member, score := range b.Geo.Slice(0, b.Geo.Len()) {
+			s, has := a.Geo.Score([]byte(member))
+			ok = ok && has && s == score
+		}
+	}
+	if !ok {
+		t.Fatalf("%s: %+v: %s, want %s", what, q, told(a), told(b))
+	}
+}
+
+func told(v Value) string {
+	switch {
+	case v.HLL != nil:
+		return fmt.Sprint(v.HLL.Count(), " users")
+	case v.Bitmap != nil:
+		return fmt.Sprint(v.Bitmap.Count(), " bits")
+	case v.Bloom != nil:
+		return "a filter"
+	case v.Geo != nil:
+		return fmt.Sprint(v.Geo.Len(), " places")
+	}
+	return fmt.Sprint(v.Hits, " hits")
+}
+
+// span is the range of windows of what has been counted so far, and a bit.
+func (w *world) span() (from, until event.Time) {
+	first := w.log[0][0].Time
+	from = first - first%w.spec.Window - 5*w.spec.Window
+	return from, from + 40*w.spec.Window
+}
+
+// TestKept: whatever both processes count and flush, and whenever, what is put
+// together from kept windows is what memory and sink say together, and most of
+// it without a query.
+func TestKept(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			w := newWorld(t, seed)
+			kept := w.windows(1 << 30)
+			hook := w.hook
+			plain := w.windows(0)
+			w.hook = hook
+			from, until := w.span()
+			asked := 0
+			for step := range 400 {
+				time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
+				switch r.IntN(8) {
+				case 0, 1:
+					w.count(r.Int32N(3), r.Int64N(4))
+				case 2:
+					w.ack()
+					w.write(0)
+				case 3:
+					w.ack()
+				case 4:
+					if r.IntN(4) == 0 {
+						w.write(1)
+					}
+				default:
+					q := Query{Job: w.spec.Job, Measure: []string{Hits, "users", "active", "seen", "places"}[r.IntN(5)], From: from, Until: until}
+					if r.IntN(3) == 0 {
+						q.From += event.Time(r.IntN(20)) * w.spec.Window
+						q.Until -= event.Time(r.IntN(20)) * w.spec.Window
+					}
+					if q.Measure != "places" {
+						q.Group = [][][]byte{nil, {nil, []byte("DE")}, {[]byte("/p/1")}, {[]byte("/p/2"), []byte("??")}}[r.IntN(4)]
+					}
+					if r.IntN(5) == 0 { // something happens while the sink answers
+						w.during = func() {
+							w.ack()
+							w.write(0)
+							w.ack()
+						}
+						if _, _, err := kept.Lookup(t.Context(), q); err != nil {
+							t.Fatal(err)
+						}
+						w.during = nil
+					}
+					ask(t, fmt.Sprintf("seed %d, step %d", seed, step), q, kept, plain)
+					asked++
+				}
+			}
+			pieces, bytes := 0, int64(0)
+			for _, of := range kept.jobs[w.spec.Job].series {
+				for _, p := range of.pieces {
+					pieces++
+					bytes += p.bytes
+				}
+			}
+			if pieces != kept.stored.recent.Len() || bytes != kept.stored.bytes {
+				t.Errorf("seed %d: %d windows of %d bytes, but %d and %d in the books", seed, pieces, bytes, kept.stored.recent.Len(), kept.stored.bytes)
+			}
+			s := kept.Stats()
+			if s.Hits < 4*s.Misses || s.Stale == 0 || s.Evicted > 0 {
+				t.Errorf("seed %d: %d questions, %+v: the test tests little", seed, asked, s)
+			}
+		})
+	}
+}
+
+// warm is a world in which everything was counted and flushed once, and asked
+// for: the windows that answer, and the question.
+func warm(t *testing.T, memory int64) (*world, *Windows, Query) {
+	w := newWorld(t, 3)
+	l := w.windows(memory)
+	for p := range int32(3) {
+		w.count(p, 150)
+	}
+	w.write(0)
+	w.ack()
+	w.write(1)
+	q := Query{Job: w.spec.Job, Measure: "users"}
+	q.From, q.Until = w.span()
+	if _, found, err := l.Lookup(t.Context(), q); !found || err != nil {
+		t.Fatal(found, err)
+	}
+	if w.queries == 0 {
+		t.Fatal("nothing was read")
+	}
+	w.queries = 0
+	return w, l, q
+}
+
+// fresh says what the answer is without anything kept.
+func (w *world) fresh(memory int64) *Windows {
+	hook := w.hook
+	defer func() { w.hook = hook }()
+	return w.windows(memory)
+}
+
+// TestOwnFlush: what the process itself flushes, into old windows too, is in
+// the answer without a query; a range that was never asked for takes one.
+func TestOwnFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		for range 20 {
+			w.count(0, 10)
+			w.count(1, 10)
+			w.write(0)
+			w.ack()
+			time.Sleep(time.Second)
+			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.queries > 0 {
+			t.Errorf("%d queries for what the process knew", w.queries)
+		}
+		ask(t, "at the end", q, l, w.fresh(0))
+	})
+}
+
+// TestOthersFlush: what another process flushes is in the answers of two
+// seconds later, late rows of old windows too; what it left alone is not read
+// again.
+func TestOthersFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		w.took = 20 * time.Millisecond // answers are served again now
+		for range 10 {
+			w.count(2, 20)
+			w.write(1)
+			time.Sleep(6 * time.Second) // an answer that had to be read takes 20 ms and more
+			got, _, err := l.Lookup(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _, err := w.fresh(0).Lookup(t.Context(), q)
+			if err != nil || got.HLL.Count() != want.HLL.Count() {
+				t.Fatalf("%d users, want %d (%v)", got.HLL.Count(), want.HLL.Count(), err)
+			}
+		}
+		if s := l.Stats(); s.Stale == 0 || s.Misses > 40+s.Stale {
+			t.Errorf("%+v: windows were read that nobody wrote to", s)
+		}
+	})
+}
+
+// TestForgotten: a series that nobody asks for is not kept up to date, and is
+// right when somebody asks again; after a long time all is read anew.
+func TestForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		for _, pause := range []time.Duration{2 * forgotten, 2 * unwatched} {
+			time.Sleep(pause)
+			w.count(0, 30)
+			w.write(0)
+			w.ack()
+			w.count(2, 30)
+			w.write(1)
+			ask(t, pause.String(), q, l, w.fresh(0))
+		}
+	})
+}
+
+// TestRoom: what is kept stays within a quarter of the budget and out of the
+// jobs' way, whatever is asked for, and the answers stay right.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const memory = 400 << 10
+		w, l, q := warm(t, memory)
+		for i := range 60 {
+			q.Measure = []string{Hits, "users", "active", "seen", "places"}[i%5]
+			if q.Group = nil; i%5 < 4 {
+				q.Group = [][]byte{fmt.Appendf(nil, "/p/%d", i%4)}
+			}
+			time.Sleep(10 * time.Second)
+			ask(t, "a tight budget", q, l, w.fresh(0))
+			if l.stored.bytes > memory/4 {
+				t.Fatalf("%d bytes of windows are kept, of a budget of %d", l.stored.bytes, memory)
+			}
+		}
+		if s := l.Stats(); s.Evicted == 0 || s.Windows == 0 {
+			t.Errorf("%+v: want some evicted and some kept", s)
+		}
+		w.memory = memory // the jobs need it themselves
+		w.count(0, 1)
+		w.write(0)
+		w.ack()
+		if l.stored.bytes != 0 || l.stored.recent.Len() != 0 {
+			t.Errorf("%d bytes are kept while the jobs need all the memory", l.stored.bytes)
+		}
+		for _, s := range l.jobs {
+			if len(s.series) != 0 {
+				t.Errorf("%d series without a window", len(s.series))
+			}
+		}
+		ask(t, "no room", q, l, w.fresh(0))
+	})
+}
+
+// TestError: an error of the sink's is told and not kept.
+func TestError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		w.took = 10 * time.Millisecond
+		for _, measure := range []string{"active", Hits, "places", "seen"} {
+			q.Measure = measure
+			w.fail = errors.New("no answer")
+			if _, _, err := l.Lookup(t.Context(), q); !errors.Is(err, w.fail) {
+				t.Errorf("%s: error %v, want %v", measure, err, w.fail)
+			}
+			w.fail = nil
+			ask(t, "after an error", q, l, w.fresh(0))
+		}
+	})
+}
+
+// TestTogether: however many ask at once, one reads, and if it is called away
+// another one does.
+func TestTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		q.Measure, w.took = "active", time.Second
+		away, leave := context.WithCancelCause(t.Context())
+		first := make(chan error, 1)
+		w.fail = context.Canceled // what a client says whose context has ended
+		go func() {
+			_, _, err := l.Lookup(away, q)
+			first <- err
+		}()
+		time.Sleep(time.Millisecond)
+		w.mu.Lock()
+		w.fail = nil
+		w.mu.Unlock()
+		leave(errors.New("gone"))
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Bitmap.Count() == 0 {
+					t.Errorf("found %t, %v", found, err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Errorf("who was called away got %v", err)
+		}
+		if w.queries != 2 {
+			t.Errorf("%d queries for 51 questions at once", w.queries)
+		}
+	})
+}
+
+// TestServedAgain: an answer that took long is served again for a hundred times
+// as long and no longer than its age.
+func TestServedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var u reuse[int]
+		made := 0
+		get := func(took time.Duration) int {
+			n, err := u.get(t.Context(), "key", 5*time.Second, func() (int, int64, error) {
+				time.Sleep(took)
+				made++
+				return made, 10, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		step := func(after, took time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			if n := get(took); n != want {
+				t.Errorf("value %d, want %d", n, want)
+			}
+		}
+		step(0, 0, 1)
+		step(0, 10*time.Millisecond, 2)
+		step(980*time.Millisecond, 0, 2)
+		step(11*time.Millisecond, time.Second, 3)
+		step(3990*time.Millisecond, 0, 3)
+		step(11*time.Millisecond, 0, 4)
+		if bytes, n := u.held(); bytes != 10 || n != 1 {
+			t.Errorf("%d bytes in %d values, want 10 in one", bytes, n)
+		}
+	})
+}
