@@ -230,7 +230,10 @@ func (s *joinSink) counts() map[string]uint64 {
 
 func runJob(t *testing.T, ctx context.Context, cfg Config) error {
 	t.Helper()
-	cfg.Spec, cfg.Topic = spec(), "clicks"
+	if cfg.Spec == nil {
+		cfg.Spec = spec()
+	}
+	cfg.Topic = "clicks"
 	cfg.Workers, cfg.Rollup = 2, 10*time.Millisecond
 	if cfg.Flush == 0 {
 		cfg.Flush = 5 * time.Millisecond

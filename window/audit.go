@@ -125,11 +125,11 @@ func (f Finding) Advice() string {
 	case Clipped:
 		return "nothing can be done: it is what deleting records before they are counted costs besides the records themselves"
 	case Missing, Lost:
-		return "state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
+		return "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
 	case Excess:
 		return "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"
 	default:
-		return "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"
+		return "if weir was killed and not started since, start it: it finishes the interrupted flush; on a replica that lags, ask again when it has caught up. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"
 	}
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
 	"time"
 
+	"weir/event"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -13,14 +15,34 @@ import (
 // An auditor holds the ledger of every job against its rows, again and again,
 // while the jobs run. It changes nothing: what it finds is for the log, for
 // the metrics, and for somebody to run `weir verify`.
+//
+// What it finds it looks for once more after a while, and says only what is
+// still there: rows that a lagging replica did not have yet are no damage.
 type auditor struct {
-	sinks []*clickhouse.Sink
+	sinks []audited
 	names []string
 	log   *slog.Logger
+	pause time.Duration // before the second look; 0: secondLook
 
 	mu         sync.Mutex
 	mismatches uint64
 	at         time.Time
+}
+
+// secondLook is when it looks again: replicas that lag for longer are worth a
+// word themselves.
+const secondLook = time.Minute
+
+// audited is what the auditor needs of a sink.
+type audited interface {
+	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+}
+
+var _ audited = (*clickhouse.Sink)(nil)
+
+type auditFinding struct {
+	window.Finding
+	job string
 }
 
 // last is the outcome of the last audit that came to an end.
@@ -48,23 +70,43 @@ func (a *auditor) run(ctx context.Context, interval time.Duration) {
 }
 
 func (a *auditor) once(ctx context.Context) {
-	var found uint64
+	found, ok := a.look(ctx)
+	if ok && len(found) > 0 {
+		a.log.Info("audit: something does not add up; looking once more", "mismatches", len(found), "in", cmp.Or(a.pause, secondLook))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cmp.Or(a.pause, secondLook)):
+		}
+		found, ok = a.look(ctx)
+	}
+	if !ok {
+		return
+	}
+	for i, f := range found {
+		if i < 10 {
+			a.log.Error("audit: something does not add up", "job", f.job, "what", f.String(), "do", f.Advice())
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mismatches, a.at = uint64(len(found)), time.Now()
+	a.log.Info("audit done", "mismatches", len(found))
+}
+
+// look audits every job once. It is false if that could not be done.
+func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
 	for i, s := range a.sinks {
 		_, err := s.Audit(ctx, 0, 0, func(f window.Finding) error {
-			if found++; found <= 10 {
-				a.log.Error("audit: something does not add up", "job", a.names[i], "what", f.String(), "do", f.Advice())
-			}
+			all = append(all, auditFinding{f, a.names[i]})
 			return nil
 		}, nil)
 		if err != nil {
 			if ctx.Err() == nil {
 				a.log.Warn("audit could not be made; the next one is due", "job", a.names[i], "error", err)
 			}
-			return
+			return nil, false
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mismatches, a.at = found, time.Now()
-	a.log.Info("audit done", "mismatches", found)
+	return all, true
 }

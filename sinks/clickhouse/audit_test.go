@@ -124,3 +124,45 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 		t.Errorf("%d findings, want none", n)
 	}
 }
+
+// TestAuditLags: a replica that does not have the newest rows yet, or their
+// ledger lines, shows findings that name what is missing and say so; once it
+// has caught up there are none.
+func TestAuditLags(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	s.quiet = -time.Hour
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
+	write(t, s, op.Take())
+	b := &backend{c}
+	audit := func() (all []window.Finding) {
+		t.Helper()
+		_, err := s.Audit(t.Context(), 0, 0, func(f window.Finding) error { all = append(all, f); return nil }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got := audit(); len(got) != 0 {
+		t.Fatalf("before: %v", got)
+	}
+	for _, lag := range []struct {
+		table string
+		want  window.Misfit
+	}{{"clicks_state", window.Missing}, {"weir_ledger", window.Unknown}} {
+		part := one(t, c, "SELECT name FROM system.parts WHERE active AND database = '"+c.cfg.Database+"' AND table = '"+lag.table+"' ORDER BY name DESC LIMIT 1")
+		part = strings.Trim(part, "()'")
+		b.exec(t, "ALTER TABLE "+c.name(lag.table)+" DETACH PART '"+part+"'")
+		got := audit()
+		if len(got) != 1 || got[0].Misfit != lag.want || got[0].Partition != 0 || got[0].Chunk != 0 {
+			t.Errorf("%s lags: %v", lag.table, got)
+		} else if advice := got[0].Advice(); !strings.Contains(advice, "on a replica that lags, ask again when it has caught up") {
+			t.Errorf("%s lags: the advice is %q", lag.table, advice)
+		}
+		b.exec(t, "ALTER TABLE "+c.name(lag.table)+" ATTACH PART '"+part+"'")
+		if got := audit(); len(got) != 0 {
+			t.Errorf("%s has caught up: %v", lag.table, got)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// auditAnswers is a sink whose audits find what they are told to, one after
+// the other.
+type auditAnswers struct {
+	answers [][]window.Finding
+	err     error
+}
+
+func (s *auditAnswers) Audit(_ context.Context, _, _ event.Time, found func(window.Finding) error, _ func(done, total int)) (window.Audited, error) {
+	answer := s.answers[0]
+	s.answers = s.answers[1:]
+	for _, f := range answer {
+		if err := found(f); err != nil {
+			return window.Audited{}, err
+		}
+	}
+	return window.Audited{}, s.err
+}
+
+// TestAuditLooksTwice: what is gone at the second look was a replica that
+// lagged; what is still there is said, with job, place and remedy, and stands
+// in the metric until an audit finds nothing.
+func TestAuditLooksTwice(t *testing.T) {
+	missing := window.Finding{Misfit: window.Missing, Partition: 3, Chunk: 7, Expected: 64, Found: 60}
+	excess := window.Finding{Misfit: window.Excess, Partition: 1, Chunk: 2, Expected: 64, Found: 65}
+	sink := &auditAnswers{}
+	var out bytes.Buffer
+	a := &auditor{sinks: []audited{sink}, names: []string{"clicks"}, log: slog.New(slog.NewTextHandler(&out, nil)), pause: time.Millisecond}
+	once := func(want uint64, answers ...[]window.Finding) {
+		t.Helper()
+		out.Reset()
+		sink.answers = answers
+		a.once(t.Context())
+		if n, at := a.last(); n != want || at.IsZero() {
+			t.Errorf("%d mismatches at %v, want %d", n, at, want)
+		}
+		if len(sink.answers) > 0 {
+			t.Errorf("%d looks too few", len(sink.answers))
+		}
+	}
+	once(0, nil)
+	once(0, []window.Finding{missing}, nil)
+	if strings.Contains(out.String(), "level=ERROR") {
+		t.Errorf("an error for nothing: %s", &out)
+	}
+	once(1, []window.Finding{missing, excess}, []window.Finding{excess})
+	for _, want := range []string{"level=ERROR", "job=clicks", "partition 1, chunk 2", "do="} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not said: %s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "chunk 7") {
+		t.Errorf("what had gone is said: %s", &out)
+	}
+
+	sink.err = errors.New("no answer")
+	once(1, []window.Finding{missing}) // what is not known is not zero
+	sink.err = nil
+	once(0, nil)
+}

@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"weir/event"
+	"weir/window"
+)
+
+// TestTruncatedUnseen: a log that lost its end and got other records at the
+// same offsets, without its end ever being seen below the position. Nobody can
+// tell at the start, and offsets that are not read again stay counted as they
+// were. What weir does notice: in the chunk that is read again, rows and ledger
+// stop adding up.
+func TestTruncatedUnseen(t *testing.T) {
+	old := newLog(1, 1000)
+	sink := newSink(spec())
+	src := &fakeSource{log: old, committed: map[int32]int64{}}
+	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
+		t.Fatal(err)
+	}
+	// Everything from 600 on is lost; other pages come instead, up to 1,500.
+	log := slices.Clone(old.parts[0][:600])
+	for o := int64(600); o < 1500; o++ {
+		now := old.parts[0][0].Time + event.Time(o*10)
+		log = append(log, event.Record{Offset: o, Time: now, Value: fmt.Appendf(nil, `{"ts":%d,"page":"/other/%d","user":1}`, now, o%7)})
+	}
+	src.log = &fakeLog{parts: [][]event.Record{log}}
+	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
+		t.Fatalf("told at the start after all: %v", err)
+	}
+	if gaps, lag := CompareLog([]window.Reached{{Next: 1500}}, []event.Assignment{{LogEnd: 1500}}); len(gaps) > 0 || lag != 0 {
+		t.Errorf("the offsets give it away: %v", gaps)
+	}
+
+	audit := window.NewAudit(spec())
+	sink.all.Table.Seal()
+	for row := range sink.all.Table.Rows {
+		for slot, n := range row.Hits {
+			audit.Hits(slot, n, true)
+		}
+	}
+	for i := range sink.all.Lines {
+		audit.Line(&sink.all.Lines[i], true)
+	}
+	var found []window.Finding
+	for f := range audit.Findings {
+		found = append(found, f)
+	}
+	// 1,000 lies in the chunk that begins at 768.
+	if len(found) != 1 || found[0].Misfit != window.Excess || found[0].Chunk != 3 || found[0].Expected != 256 {
+		t.Errorf("the audit finds %v, want rows in excess in chunk 3", found)
+	}
+}
