@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -280,5 +281,32 @@ func (s *totals) floors(t *testing.T) {
 	}
 	if m := median(s.takeovers); m > longSession+5*time.Second {
 		t.Errorf("after kill -9 another member is past the old position in %s, want the session of %s and 5 s", m, longSession)
+	}
+}
+
+// docs/chaos.md explains every strike, and none besides.
+func TestChaosDocument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "chaos.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| strike |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var have, want []string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		for i, name := range strings.Split(cells[min(1, len(cells)-1)], "`") {
+			if i%2 == 1 {
+				have = append(have, name)
+			}
+		}
+	}
+	for _, s := range strikes {
+		want = append(want, s.name)
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("docs/chaos.md explains %v, the strikes are %v", have, want)
 	}
 }
