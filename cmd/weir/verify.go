@@ -94,10 +94,11 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		return err
 	}
 	before := v.mismatches
+	todo := newRemedy(s)
 	said := time.Now()
 	audited, err := sink.Audit(ctx, v.from, v.to, func(f window.Finding) error {
 		v.mismatches++
-		fmt.Fprintf(v.out, "%s: %s\n  %s\n", j.Name, f, f.Advice())
+		fmt.Fprintf(v.out, "%s: %s\n", j.Name, todo.take(f))
 		return nil
 	}, func(done, total int) {
 		if time.Since(said) > 2*time.Second || isTerminal(v.err) {
@@ -111,40 +112,41 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, f := range audited.Clipped { // no mismatch: the operator chose to go on
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, f, f.Advice())
 	}
-	lag, err := v.log(ctx, j, audited)
+	log, err := v.log(ctx, j)
 	if err != nil {
 		return err
+	}
+	gaps, lag := jobs.CompareLog(audited.Reached, log)
+	for _, g := range gaps {
+		v.mismatches++
+		fmt.Fprintf(v.out, "%s: %s\n", j.Name, g)
 	}
 	if n := v.mismatches - before; n == 0 {
 		fmt.Fprintf(v.out, "%s: everything adds up: %d ledger lines, %d chunks, %d windows; %d records not counted yet\n",
 			j.Name, audited.Lines, audited.Chunks, audited.Windows, lag)
 	} else {
 		fmt.Fprintf(v.out, "%s: %d mismatches in %d ledger lines, %d chunks, %d windows\n", j.Name, n, audited.Lines, audited.Chunks, audited.Windows)
+		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log)
 	}
 	return nil
 }
 
-// log compares what the ledger accounts for with what Kafka holds.
-func (v *verifier) log(ctx context.Context, j *config.Job, audited window.Audited) (lag int64, err error) {
+// log is what Kafka holds of the job's topic.
+func (v *verifier) log(ctx context.Context, j *config.Job) ([]event.Assignment, error) {
 	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer src.Close()
 	ctx, cancel := context.WithTimeout(ctx, max(time.Duration(v.cfg.Kafka.ConnectTimeout), 5*time.Second))
 	defer cancel()
 	if err := src.Ping(ctx); err != nil {
-		return 0, &exit{exitUnavailable, fmt.Errorf("kafka %v: %w", v.cfg.Kafka.Brokers, err), ""}
+		return nil, &exit{exitUnavailable, fmt.Errorf("kafka %v: %w", v.cfg.Kafka.Brokers, err), ""}
 	}
 	gen, err := src.Assign(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("topic %s: %w", j.Topic, err)
+		return nil, fmt.Errorf("topic %s: %w", j.Topic, err)
 	}
 	defer gen.Release()
-	gaps, lag := jobs.CompareLog(audited.Reached, gen.Partitions())
-	for _, g := range gaps {
-		v.mismatches++
-		fmt.Fprintf(v.out, "%s: %s\n", j.Name, g)
-	}
-	return lag, nil
+	return gen.Partitions(), nil
 }

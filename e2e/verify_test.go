@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// What can be done to the tables by hand is found by weir verify, with its
+// place and with what to do; and what it says to do mends it.
+func TestVerifyFindsAndMends(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.produced("clicks", 300_000, "--pages", "5") // more than a chunk in each partition
+	s.untilEnd()
+	verify := func(code int) string {
+		t.Helper()
+		time.Sleep(11 * time.Second) // what was just written is not judged
+		p := s.weir("verify").exits(code, time.Minute)
+		return p.out.String()
+	}
+	finds := func(what, out string, patterns ...string) {
+		t.Helper()
+		for _, p := range patterns {
+			if !regexp.MustCompile("(?m)" + p).MatchString(out) {
+				t.Errorf("%s: no line like %q in\n%s", what, p, out)
+			}
+		}
+	}
+	at := s.sql("SELECT formatDateTime(min(window_start), '%%Y-%%m-%%dT%%H:%%i:%%SZ', 'UTC') FROM clicks_state")[0][0]
+	row := "page = '/p/3' AND window_start = (SELECT min(window_start) FROM clicks_state)"
+	s.sql("ALTER TABLE clicks_state DELETE WHERE %s SETTINGS mutations_sync = 1", row)
+	s.sql("ALTER TABLE weir_ledger DELETE WHERE partition = 1 AND chunk = 0 SETTINGS mutations_sync = 1")
+	out := verify(1)
+	finds("a row and a line deleted", out,
+		`^clicks: window `+at+`, group "/p/3": its rollup counts \d+ events, the rows hold 0$`,
+		`^clicks: partition 0, chunk 0: 65536 events were counted, the rows hold 6\d+ \(offsets 0 to 65536\)$`,
+		`^clicks: partition 1, chunk 0: the rows hold 6\d+ events, the ledger knows nothing of the chunk \(offsets 0 to 65536\)$`,
+		`state rows are gone: set the group's offset`, `a ledger line is gone`,
+		`^    kafka-consumer-groups.sh --bootstrap-server \S+ --group `+s.name+`.clicks --topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 --execute$`)
+
+	back := kadm.Offsets{}
+	for _, m := range regexp.MustCompile(`--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+)`).FindAllStringSubmatch(out, -1) {
+		back.Add(kadm.Offset{Topic: m[2], Partition: int32(integer(t, m[3])), At: integer(t, m[4]), LeaderEpoch: -1})
+	}
+	if err := s.admin.CommitAllOffsets(s.soon(), s.name+".clicks", back); err != nil {
+		t.Fatal(err)
+	}
+	s.untilEnd()
+	if out := verify(0); !strings.Contains(out, "everything adds up") {
+		t.Fatalf("not mended: %s", out)
+	}
+
+	s.sql("INSERT INTO clicks_state (page, window_start, hits) SELECT page, window_start, map(arrayMin(mapKeys(h)), h[arrayMin(mapKeys(h))] + 1)" +
+		" FROM (SELECT page, window_start, maxMap(hits) AS h FROM clicks_state WHERE page = '/p/1' GROUP BY page, window_start ORDER BY window_start LIMIT 1)")
+	s.produced("clicks", 10_000, "--seed", "2")
+	cut := kadm.Offsets{}
+	for p, to := range s.ends("clicks") {
+		cut.Add(kadm.Offset{Topic: s.topic("clicks"), Partition: p, At: to})
+	}
+	if _, err := s.admin.DeleteRecords(s.soon(), cut); err != nil {
+		t.Fatal(err)
+	}
+	out = verify(1)
+	finds("a slot raised by one", out,
+		`^clicks: partition 0, chunk 0: at most 65536 events were counted, the rows hold 65537 \(offsets 0 to 65536\)$`, `restore them from a backup`)
+	finds("records deleted before they were counted", out,
+		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted; they cannot be counted any more`)
+}
