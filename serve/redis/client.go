@@ -3,21 +3,22 @@ package redis
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"time"
 
 	"weir/serve/resp"
 )
 
-// A client is a connection and what the server knows of it. The fields that
+// A client is a connection and what the server knows of it. Who reads and
+// writes the connection is another matter: a loop that has many of them, see
+// loop_linux.go, or a goroutine of its own, see alone.go. The fields that
 // other connections see (CLIENT LIST, WATCH) are guarded by the server's lock.
 type client struct {
 	server *Server
 	ctx    context.Context
-	conn   net.Conn
+	conn   net.Conn // if it is served alone
 	r      *resp.Reader
-	w      resp.Writer
+	w      *resp.Writer // of the turn that is on
 
 	id      int64
 	addr    string
@@ -26,11 +27,11 @@ type client struct {
 	library string
 	version string
 
-	authed  bool
-	closing bool      // after the replies at hand
-	partial time.Time // when the command in progress began
-
-	readUntil, writeUntil time.Time // the deadlines that are set
+	authed   bool
+	protocol int       // 2 or 3
+	closing  bool      // after the replies at hand
+	why      error     // the fault for which the connection ends, if there is one
+	partial  time.Time // when the command in progress began to arrive
 
 	// A transaction.
 	multi      bool
@@ -63,99 +64,98 @@ var strangerLimits = resp.Limits{Args: 10, Bulk: 16 << 10, Request: 64 << 10}
 
 var errOutput = errors.New("more output than allowed waits for the client")
 
-// loop serves the connection until it ends; the error says why.
-func (c *client) loop() error {
+// A verdict says why a turn is over.
+type verdict uint8
+
+const (
+	needsInput    verdict = iota // everything that has arrived is done
+	needsOutput                  // replies should go out before more is done
+	needsPatience                // the next command asks for window keys
+	ends                         // the replies at hand are the last
+)
+
+// turn runs the commands that have arrived and puts the replies into w. Only a
+// patient one looks up window keys, which may take a while. The reader has let
+// go of the room when it returns. After an error nothing more can be said to
+// the client.
+func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
+	c.w = w
+	w.SetVersion(c.protocol)
 	for {
 		most := batchMost
 		if !c.authed {
 			most = 1
 		}
-		commands, err := c.r.Batch(most)
+		commands, err := c.r.Batch(room, most)
 		if err != nil {
-			var breach resp.ProtocolError
-			if errors.As(err, &breach) {
-				c.w.Error("ERR " + breach.Error())
-			}
-			return errors.Join(err, c.flush())
+			c.why = err
+			w.Error("ERR " + err.Error())
+			return ends, nil
 		}
-		for len(commands) > 0 && !c.closing {
-			commands = commands[c.run(commands):]
-			if c.w.Len() > c.server.config.Output {
-				return errOutput
-			}
-			if c.w.Len() >= flushAt {
-				if err := c.flush(); err != nil {
-					return err
-				}
-			}
+		if len(commands) == 0 {
+			return needsInput, nil
 		}
-		if c.closing {
-			if err := c.flush(); err != nil {
-				return err
+		for len(commands) > 0 {
+			n := c.run(commands, patient)
+			commands = commands[n:]
+			var next verdict
+			switch {
+			case w.Len() > c.server.config.Output:
+				return ends, errOutput
+			case c.closing:
+				return ends, nil
+			case n == 0:
+				next = needsPatience
+			case w.Len() >= flushAt:
+				next = needsOutput
+			default:
+				c.partial = time.Time{} // whatever is half there now began later
+				continue
 			}
-			return io.EOF
+			c.r.Unread(room, len(commands))
+			return next, nil
 		}
 	}
 }
 
-// Read feeds the Reader. Whoever waits for input has sent all answers before.
-func (c *client) Read(b []byte) (int, error) {
-	if err := c.flush(); err != nil {
-		return 0, err
+// due is when the connection must be cut off if nothing arrives until then,
+// having been quiet since last; zero: never.
+func (c *client) due(last time.Time) time.Time {
+	switch {
+	case !c.partial.IsZero():
+		return c.partial.Add(c.server.config.Stall)
+	case c.server.config.Idle > 0:
+		return last.Add(c.server.config.Idle)
 	}
-	now := time.Now()
-	var until time.Time
+	return time.Time{}
+}
+
+// waits notes, at the end of a turn, whether half a command has arrived.
+func (c *client) waits(now time.Time) {
 	switch {
 	case !c.r.Partial():
 		c.partial = time.Time{}
-		if c.server.config.Idle > 0 {
-			until = now.Add(c.server.config.Idle)
-		}
 	case c.partial.IsZero():
 		c.partial = now
-		fallthrough
-	default:
-		until = c.partial.Add(c.server.config.Stall)
 	}
-	// Setting a deadline costs as much as a short command does, so one that
-	// is nearly right stays.
-	if d := until.Sub(c.readUntil); until.IsZero() != c.readUntil.IsZero() || d < 0 || d > c.server.config.Idle/8 {
-		c.readUntil = until
-		if err := c.conn.SetReadDeadline(until); err != nil {
-			return 0, err
-		}
-	}
-	return c.conn.Read(b)
 }
 
-// flush sends what has been written. A peer that does not take it in time is
-// cut off.
-func (c *client) flush() error {
-	if c.w.Len() == 0 {
-		return nil
-	}
-	if now := time.Now(); c.writeUntil.Sub(now) < c.server.config.Write {
-		c.writeUntil = now.Add(c.server.config.Write * 5 / 4)
-		if err := c.conn.SetWriteDeadline(c.writeUntil); err != nil {
-			return err
-		}
-	}
-	_, err := c.conn.Write(c.w.Bytes())
-	c.w.Reset()
-	return err
-}
-
-// run executes the first n ≥ 1 commands.
-func (c *client) run(commands [][][]byte) (n int) {
+// run executes the first n commands; none if the first one wants window keys
+// and there is no patience for that.
+func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	s := c.server
 	fault := ""
 	if s.windows == nil {
 		n = len(commands)
 	} else {
 		// A command that reads window keys runs alone, once they have been
-		// looked up: which happens here, where nobody waits.
-		for n < len(commands) && !c.wantsWindows(commands[n]) {
+		// looked up: which happens here, where nobody waits. What EXEC reads
+		// is known when everything in front of it has run.
+		for n < len(commands) && !c.wantsWindows(commands[n]) && (n == 0 || !is(commands[n][0], "EXEC")) {
 			n++
+		}
+		if n == 0 && !patient {
+			return 0
 		}
 		if n == 0 {
 			n = 1

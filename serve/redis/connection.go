@@ -87,7 +87,7 @@ func (c *client) login(user, password []byte) bool {
 }
 
 func hello(c *client) {
-	version := int64(c.w.Version())
+	version := int64(c.protocol)
 	rest := c.args[1:]
 	if len(rest) > 0 {
 		n, ok := parseInt(rest[0])
@@ -128,7 +128,8 @@ func hello(c *client) {
 	if named {
 		c.name = name
 	}
-	c.w.SetVersion(int(version))
+	c.protocol = int(version)
+	c.w.SetVersion(c.protocol)
 	c.w.Map(7)
 	c.w.BulkString("server")
 	c.w.BulkString("redis")
@@ -149,6 +150,7 @@ func hello(c *client) {
 func reset(c *client) {
 	c.endTransaction()
 	c.name = ""
+	c.protocol = 2
 	c.w.SetVersion(2)
 	if c.server.config.Password != "" {
 		c.authed = false
@@ -249,5 +251,5 @@ func (c *client) describe(b *strings.Builder) {
 		queued = strconv.Itoa(len(c.queue))
 	}
 	fmt.Fprintf(b, "id=%d addr=%s name=%s age=%d db=0 sub=0 multi=%s watch=%d resp=%d lib-name=%s lib-ver=%s\n",
-		c.id, c.addr, c.name, int(c.server.config.Now().Sub(c.since).Seconds()), queued, len(c.watching), c.w.Version(), c.library, c.version)
+		c.id, c.addr, c.name, int(c.server.config.Now().Sub(c.since).Seconds()), queued, len(c.watching), c.protocol, c.library, c.version)
 }

@@ -38,8 +38,8 @@ func FuzzCommands(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = c.loop() // what it says of a client is not what is judged
-			s.dismiss(c)
+			s.dismiss(c, c.alone(them)) // what it says of a client is not what is judged
+			_ = them.Close()
 		}()
 		go func() {
 			_, _ = us.Write(sent)
@@ -61,8 +61,8 @@ func FuzzCommands(f *testing.F) {
 		again, other := net.Pipe()
 		next := s.admit(t.Context(), other)
 		go func() {
-			_ = next.loop()
-			s.dismiss(next)
+			s.dismiss(next, next.alone(other))
+			_ = other.Close()
 		}()
 		if got, err := redistest.NewConn(again).Do("PING"); err != nil || got != "PONG" {
 			t.Fatalf("after %q the next client gets %v, %v", sent, got, err)

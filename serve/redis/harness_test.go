@@ -13,10 +13,45 @@ import (
 // start runs a server for t.
 func start(t testing.TB, config Config) (s *Server, addr string) {
 	t.Helper()
+	return startOn(t, config, listen(t))
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// veiled is a listener whose connections are not to be seen through, as those
+// of TLS: they are served alone.
+type veiled struct{ net.Listener }
+
+func (v veiled) Accept() (net.Conn, error) {
+	conn, err := v.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return struct{ net.Conn }{conn}, nil
+}
+
+// bothWays runs a test with a server whose connections have a loop, where
+// there are loops, and with one where each is served alone.
+func bothWays(t *testing.T, config Config, test func(t *testing.T, addr string)) {
+	t.Run("loop", func(t *testing.T) {
+		_, addr := start(t, config)
+		test(t, addr)
+	})
+	t.Run("alone", func(t *testing.T) {
+		_, addr := startOn(t, config, veiled{listen(t)})
+		test(t, addr)
+	})
+}
+
+func startOn(t testing.TB, config Config, l net.Listener) (s *Server, addr string) {
+	t.Helper()
 	s = New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

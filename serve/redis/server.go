@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -41,6 +42,11 @@ type Config struct {
 	Stall time.Duration // for a command that has begun to arrive; default 30 s
 	Write time.Duration // for a client to take its replies; default 10 s
 }
+
+// loopsMost bounds the loops that read and write connections: half of the
+// processors, but commands run one at a time, and beyond a few loops they would
+// only wait for each other.
+const loopsMost = 4
 
 // A Server serves scratch keys and window keys. Use New.
 type Server struct {
@@ -90,13 +96,26 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
+	loops, err := newLoops(s, min(max(runtime.GOMAXPROCS(0)/2, 1), loopsMost))
+	if err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	for _, loop := range loops {
+		running.Go(func() {
+			if err := loop.run(ctx); err != nil {
+				s.config.Log.Error("connections are no longer served", "error", err)
+				cancel()
+			}
+		})
+	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = l.Close() // Accept says so
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for c := range s.clients {
-			_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // replies at hand still go out
-			_ = c.conn.Close()
+			if c.conn != nil {
+				_ = c.conn.Close()
+			}
 		}
 	})
 	defer stop()
@@ -127,11 +146,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if c == nil {
 			continue
 		}
+		if len(loops) > 0 && loops[int(c.id)%len(loops)].take(c, conn) {
+			continue
+		}
+		s.mu.Lock()
+		c.conn = conn // for who ends it, if that has not happened yet
+		s.mu.Unlock()
+		if ctx.Err() != nil {
+			_ = conn.Close()
+		}
 		running.Go(func() {
-			defer s.dismiss(c)
-			if err := c.loop(); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
-				s.config.Log.Info("a connection was cut off", "client", c.addr, "error", err)
-			}
+			err := c.alone(conn)
+			_ = conn.Close() // what could be sent has been
+			s.dismiss(c, err)
 		})
 	}
 }
@@ -149,14 +176,14 @@ func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
 	}
 	s.accepted++
 	c := &client{
-		server: s, ctx: ctx, conn: conn, id: s.accepted, addr: conn.RemoteAddr().String(),
+		server: s, ctx: ctx, protocol: 2, id: s.accepted, addr: conn.RemoteAddr().String(),
 		since: s.config.Now(), authed: s.config.Password == "",
 	}
 	limits := strangerLimits
 	if c.authed {
 		limits = s.limits()
 	}
-	c.r = resp.NewReader(c, limits)
+	c.r = resp.NewReader(limits)
 	s.clients[c] = struct{}{}
 	return c
 }
@@ -165,8 +192,11 @@ func (s *Server) limits() resp.Limits {
 	return resp.Limits{Args: s.config.Args, Bulk: s.bulk, Request: s.config.Request}
 }
 
-func (s *Server) dismiss(c *client) {
-	_ = c.conn.Close() // what could be sent has been
+// dismiss forgets a client whose connection has ended, and says why.
+func (s *Server) dismiss(c *client, why error) {
+	if why != nil && !errors.Is(why, io.EOF) && c.ctx.Err() == nil {
+		s.config.Log.Info("a connection was cut off", "client", c.addr, "error", why)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.endTransaction()

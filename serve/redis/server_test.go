@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	osexec "os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,10 @@ func raw(t *testing.T, addr string) net.Conn {
 // TestHostile: whoever misbehaves is cut off, and a client beside them keeps
 // being answered quickly.
 func TestHostile(t *testing.T) {
-	_, addr := start(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Output: 8 << 20})
+	bothWays(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Output: 8 << 20}, hostile)
+}
+
+func hostile(t *testing.T, addr string) {
 	good := dial(t, addr)
 	do(t, good, "SET", "big", strings.Repeat("x", 1<<20))
 	stop, slowest := make(chan struct{}), make(chan time.Duration, 1)
@@ -124,6 +128,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	_, addr := start(t, Config{})
 	good := dial(t, addr)
+	before := memoryInUse()
 	holder := osexec.Command(os.Args[0], "-test.run=^TestIdleConnections$")
 	holder.Env = append(os.Environ(), "WEIR_TEST_HOLD="+addr)
 	let, err := holder.StdinPipe()
@@ -143,10 +148,23 @@ func TestIdleConnections(t *testing.T) {
 		}
 	}
 	expect(t, good, "PONG", "PING")
+	if each := (memoryInUse() - before) / n; runtime.GOOS == "linux" && each > 2048 {
+		t.Errorf("an idle connection takes %d bytes", each)
+	} else {
+		t.Logf("%d bytes for an idle connection", each)
+	}
 	let.Close()
 	if err := holder.Wait(); err != nil {
 		t.Errorf("the holder: %v\n%s", err, said.String())
 	}
+}
+
+// memoryInUse is what the heap and the goroutines take.
+func memoryInUse() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
 }
 
 // hold keeps connections until standard input ends, and then uses each.
@@ -260,6 +278,7 @@ func TestMemoryLimit(t *testing.T) {
 
 // TestOneAtATime: transactions of many clients do not mix.
 func TestOneAtATime(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * loopsMost)) // all the loops
 	_, addr := start(t, Config{})
 	var all sync.WaitGroup
 	const clients, turns = 8, 100

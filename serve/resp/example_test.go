@@ -8,9 +8,10 @@ import (
 )
 
 func Example() {
-	r := resp.NewReader(strings.NewReader("PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n"), resp.Limits{})
+	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(1024)
+	_ = r.Fill(room, strings.NewReader("PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n"))
 	var w resp.Writer
-	commands, _ := r.Batch(64)
+	commands, _ := r.Batch(room, 64)
 	for _, args := range commands {
 		w.Bulk(args[len(args)-1])
 	}

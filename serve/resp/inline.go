@@ -1,15 +1,21 @@
 package resp
 
-// inline reads a command typed as a line. Its arguments are unquoted in
-// place, since none grows by that.
+import "bytes"
+
+// inline reads a command typed as a line. One with quotes is taken apart in a
+// copy: the input stays as it came, so that it can be handed back.
 func (r *Reader) inline() bool {
 	n, ok := r.line("too big inline request")
 	if !ok {
 		return false
 	}
-	line := r.buf[r.start:][:n]
+	line := r.in[r.start:][:n]
 	if n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
+	}
+	if bytes.ContainsAny(line, `"'`) {
+		line = bytes.Clone(line)
+		r.unquoted = line
 	}
 	if !r.split(line) {
 		return r.fail("unbalanced quotes in request")
@@ -25,7 +31,7 @@ func (r *Reader) inline() bool {
 	return true
 }
 
-// split cuts a line into arguments as sdssplitargs in Redis does: "…" with
+// split cuts a line into arguments, in place, as sdssplitargs in Redis does: "…" with
 // \n \r \t \b \a \xHH, '…' with \' only, and a closing quote must be followed
 // by a blank. It reports whether the quotes are balanced.
 func (r *Reader) split(b []byte) bool {

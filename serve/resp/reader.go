@@ -27,40 +27,49 @@ type ProtocolError string
 
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
-// A Reader takes commands from a connection.
-type Reader struct {
-	src    io.Reader
-	limits Limits
-	ended  error // of src
-	err    error // what Batch returns from now on
-
-	// Input that has not been handed out is buf[start:end]. Offsets below
-	// count from start, so that input can be moved.
-	buf        []byte
-	start, end int
-	at         int    // parsed up to here
-	left       int    // arguments the command in progress still misses
-	bulk       int    // length of the argument that comes now, or -1
-	spans      []span // arguments found
-
+// A Room is the memory that input is read into and commands are handed out
+// in. Readers whose turns do not overlap share one, so that a connection that
+// says nothing needs none.
+type Room struct {
+	buf      []byte
 	args     [][]byte // of all commands handed out
 	commands [][][]byte
-	small    int // reads in a row that needed little of buf
+	begins   []int // where in the input each of them begins
+}
+
+// NewRoom returns a Room that reads up to so many bytes at a time.
+func NewRoom(size int) *Room { return &Room{buf: make([]byte, size)} }
+
+// A Reader takes the commands of one connection apart. Use NewReader.
+type Reader struct {
+	limits Limits
+	err    error // what Batch returns from now on
+
+	// Input that has not been handed out is in[start:]: in the Room during a
+	// turn, in held between two. Offsets below count from start, so that
+	// input can be moved.
+	in    []byte
+	start int
+	held  []byte
+	at    int    // parsed up to here
+	left  int    // arguments the command in progress still misses
+	bulk  int    // length of the argument that comes now, or -1
+	spans []span // arguments found
+
+	unquoted []byte // where the spans are of an inline command with quotes
 }
 
 type span struct{ from, to int }
 
-// The buffer starts small, so that idle connections cost little, and grows to
-// bufferMax for those who keep it full. Longer commands make it grow further,
-// for as long as they are there.
 const (
-	bufferMin = 1 << 10
-	bufferMax = 64 << 10
+	heldIdle  = 512     // how much memory a Reader keeps that holds nothing
+	spansIdle = 64      // and for how many arguments
+	argsIdle  = 4 << 10 // and a Room, for the arguments of a batch
 )
 
-// NewReader returns a Reader of the commands in src.
-func NewReader(src io.Reader, l Limits) *Reader {
-	r := &Reader{src: src, bulk: -1}
+// NewReader returns a Reader of a connection that has sent nothing yet.
+func NewReader(l Limits) *Reader {
+	r := &Reader{bulk: -1}
 	r.SetLimits(l)
 	return r
 }
@@ -80,79 +89,82 @@ func (r *Reader) SetLimits(l Limits) {
 }
 
 // Partial reports whether a command has begun to arrive and is not complete.
-func (r *Reader) Partial() bool { return r.end > r.start }
+func (r *Reader) Partial() bool { return len(r.in) > r.start }
 
-// Batch returns the commands that have arrived, most of them at once, in
-// their order; it reads, once or until one is complete, only if there is none.
-// Every command has at least one argument, its name. What is returned is valid
-// until the next call. The error is a [ProtocolError] or that of the source
-// (io.EOF, also within a command) and stands from then on; no commands come
-// with it.
-func (r *Reader) Batch(most int) ([][][]byte, error) {
-	if cap(r.args) > 1<<12 {
-		r.args = nil // of one long command
+// Fill reads once from src, into the room or behind what the Reader holds; a
+// turn in that room begins. The error is that of src; input may have come with
+// it.
+func (r *Reader) Fill(room *Room, src io.Reader) error {
+	// Half a command goes back into the room, unless it is long: then it
+	// grows where it is.
+	into, from := room.buf, len(r.held)
+	if from <= len(into)/2 {
+		copy(into, r.held)
+		r.held = r.held[:0]
+	} else {
+		if from == cap(r.held) {
+			r.held = append(make([]byte, 0, 2*from), r.held...)
+		}
+		into = r.held[:cap(r.held)]
 	}
-	clear(r.commands)
-	r.args, r.commands = r.args[:0], r.commands[:0]
-	for {
-		for len(r.commands) < most && r.err == nil && r.parse() {
-		}
-		if len(r.commands) > 0 {
-			return r.commands, nil
-		}
-		if r.err == nil {
-			r.err = r.ended // what came with it has been handed out
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
-		r.fill()
-	}
-}
-
-// fill makes room and reads once.
-func (r *Reader) fill() {
-	switch n := r.end - r.start; {
-	case n == 0:
-		r.start, r.end = 0, 0
-		if len(r.buf) > bufferMax || r.small >= 8 && len(r.buf) > bufferMin {
-			r.buf, r.small = make([]byte, max(bufferMin, min(len(r.buf)/2, bufferMax))), 0
-		}
-	case r.end == len(r.buf) && r.start > 0:
-		copy(r.buf, r.buf[r.start:r.end])
-		r.start, r.end = 0, n
-	}
-	if r.end == len(r.buf) {
-		grown := make([]byte, max(2*len(r.buf), bufferMin))
-		copy(grown, r.buf[:r.end])
-		r.buf = grown
-	}
-	n, err := r.src.Read(r.buf[r.end:])
-	if n < 0 || n > len(r.buf)-r.end {
+	n, err := src.Read(into[from:])
+	if n < 0 || n > len(into)-from {
 		n, err = 0, io.ErrNoProgress
 	}
-	if r.end += n; r.end == len(r.buf) && len(r.buf) < bufferMax && n > 0 {
-		r.small = 0
-		// Full: the next one reads more at a time.
-		grown := make([]byte, 2*len(r.buf))
-		copy(grown, r.buf[:r.end])
-		r.buf = grown
-	} else if n < len(r.buf)/8 {
-		r.small++
-	} else {
-		r.small = 0
-	}
-	r.ended = err
+	r.in = into[:from+n]
+	return err
 }
 
-// parse takes one command from the buffer and reports whether there was one.
-func (r *Reader) parse() bool {
+// Batch returns commands that have arrived, most of them at once, in their
+// order. Every command has at least one argument, its name. What is returned
+// is valid until the room is used again. The error is a [ProtocolError] and
+// stands from then on; no commands come with it.
+//
+// If it returns nothing, more input is needed, and the turn is over: what
+// there is of the next command is in memory of the Reader's own.
+func (r *Reader) Batch(room *Room, most int) ([][][]byte, error) {
+	if cap(room.args) > argsIdle {
+		room.args = nil // of one long command
+	}
+	clear(room.commands)
+	room.args, room.commands, room.begins = room.args[:0], room.commands[:0], room.begins[:0]
+	for len(room.commands) < most && r.err == nil && r.parse(room) {
+	}
+	if len(room.commands) > 0 {
+		return room.commands, nil
+	}
+	r.keep()
+	return nil, r.err
+}
+
+// Unread takes back the last n commands of the last batch, and ends the turn.
+func (r *Reader) Unread(room *Room, n int) {
+	if n > 0 {
+		r.start = room.begins[len(room.begins)-n]
+		r.at, r.left, r.bulk, r.spans = 0, 0, -1, r.spans[:0]
+		r.unquoted, r.err = nil, nil // a breach behind them is found again
+	}
+	r.keep()
+}
+
+// keep ends a turn.
+func (r *Reader) keep() {
+	rest := r.in[r.start:]
+	if len(rest) == 0 && cap(r.held) > heldIdle {
+		r.held = nil
+	}
+	r.held = append(r.held[:0], rest...) // they may overlap
+	r.in, r.start = r.held, 0
+}
+
+// parse takes one command from the input and reports whether there was one.
+func (r *Reader) parse(room *Room) bool {
 	for r.left == 0 {
 		if !r.open() {
 			return false
 		}
 		if len(r.spans) > 0 { // an inline command is complete
-			r.take()
+			r.take(room)
 			return true
 		}
 	}
@@ -160,10 +172,10 @@ func (r *Reader) parse() bool {
 		if r.bulk < 0 && !r.length() {
 			return false
 		}
-		if r.end-r.start-r.at < r.bulk+2 {
+		b := r.in[r.start+r.at:]
+		if len(b) < r.bulk+2 {
 			return r.wait()
 		}
-		b := r.buf[r.start+r.at:]
 		if b[r.bulk] != '\r' || b[r.bulk+1] != '\n' {
 			return r.fail("expected CRLF after bulk")
 		}
@@ -172,18 +184,23 @@ func (r *Reader) parse() bool {
 		r.bulk = -1
 		r.left--
 	}
-	r.take()
+	r.take(room)
 	return true
 }
 
 // take appends the command of r.spans and moves behind it.
-func (r *Reader) take() {
-	first := len(r.args)
-	for _, s := range r.spans {
-		r.args = append(r.args, r.buf[r.start+s.from:r.start+s.to:r.start+s.to])
+func (r *Reader) take(room *Room) {
+	first := len(room.args)
+	in := r.in[r.start:]
+	if r.unquoted != nil {
+		in, r.unquoted = r.unquoted, nil
 	}
-	r.commands = append(r.commands, r.args[first:len(r.args):len(r.args)])
-	if cap(r.spans) > 1<<12 {
+	for _, s := range r.spans {
+		room.args = append(room.args, in[s.from:s.to:s.to])
+	}
+	room.commands = append(room.commands, room.args[first:len(room.args):len(room.args)])
+	room.begins = append(room.begins, r.start)
+	if cap(r.spans) > spansIdle {
 		r.spans = nil
 	}
 	r.spans = r.spans[:0]
@@ -199,7 +216,7 @@ func (r *Reader) fail(text string) bool {
 
 // wait says that more input is needed, unless the command will be too long.
 func (r *Reader) wait() bool {
-	if r.end-r.start >= r.limits.Request {
+	if len(r.in)-r.start >= r.limits.Request {
 		return r.fail(tooBig)
 	}
 	return false
@@ -212,7 +229,7 @@ const tooBig = "too big request"
 // depend on the pieces it comes in, so a line that is there whole is measured
 // like one that is not.
 func (r *Reader) line(tooLong string) (n int, ok bool) {
-	b := r.buf[r.start+r.at : r.end]
+	b := r.in[r.start+r.at:]
 	n = bytes.IndexByte(b[:min(len(b), inlineMax)], '\n')
 	if n < 0 {
 		if len(b) >= inlineMax && r.at+inlineMax <= r.limits.Request {
@@ -230,55 +247,87 @@ func (r *Reader) line(tooLong string) (n int, ok bool) {
 // if it is an inline one. A count of none at all is no command, nor is an
 // empty line.
 func (r *Reader) open() bool {
-	if r.start == r.end {
+	b := r.in[r.start:]
+	if len(b) == 0 {
 		return false
 	}
-	if r.buf[r.start] != '*' {
+	if b[0] != '*' {
 		return r.inline()
 	}
-	n, ok := r.line("too big mbulk count string")
-	if !ok {
-		return false
+	count, n := short(b)
+	if n == 0 {
+		var ok bool
+		if n, ok = r.line("too big mbulk count string"); !ok {
+			return false
+		}
+		if count, ok = number(b[1:n]); !ok {
+			return r.fail("invalid multibulk length")
+		}
+		n++
 	}
-	count, ok := number(r.buf[r.start+1 : r.start+n])
-	if !ok || count > int64(r.limits.Args) {
-		if ok && r.limits.Args < defaultArgs && count <= defaultArgs {
+	if count > int64(r.limits.Args) {
+		if r.limits.Args < defaultArgs && count <= defaultArgs {
 			return r.fail("too many arguments")
 		}
 		return r.fail("invalid multibulk length")
 	}
 	if count <= 0 {
-		r.start += n + 1
+		r.start += n
 		return true
 	}
-	r.left, r.at = int(count), n+1
+	r.left, r.at = int(count), n
 	return true
 }
 
 // length reads the length of the argument that comes next.
 func (r *Reader) length() bool {
-	n, ok := r.line("too big bulk count string")
-	if !ok {
-		return false
+	b := r.in[r.start+r.at:]
+	var size int64
+	n := 0
+	if len(b) > 0 && b[0] == '$' {
+		size, n = short(b)
 	}
-	line := r.buf[r.start+r.at:][:n]
-	if n == 0 || line[0] != '$' {
-		c := byte('\n')
-		if n > 0 {
-			c = line[0]
+	if n == 0 {
+		var ok bool
+		if n, ok = r.line("too big bulk count string"); !ok {
+			return false
 		}
-		return r.fail("expected '$', got '" + string(rune(c)) + "'")
+		if b[0] != '$' {
+			return r.fail("expected '$', got '" + string(rune(b[0])) + "'")
+		}
+		if size, ok = number(b[1:n]); !ok || size < 0 {
+			return r.fail("invalid bulk length")
+		}
+		n++
 	}
-	size, ok := number(line[1:])
-	if !ok || size < 0 || size > int64(r.limits.Bulk) {
+	switch {
+	case r.at+n > r.limits.Request:
+		return r.fail(tooBig)
+	case size > int64(r.limits.Bulk):
 		return r.fail("invalid bulk length")
-	}
-	if r.at+n+1+int(size)+2 > r.limits.Request {
+	case r.at+n+int(size)+2 > r.limits.Request:
 		return r.fail(tooBig)
 	}
 	r.bulk = int(size)
-	r.at += n + 1
+	r.at += n
 	return true
+}
+
+// short reads a head line as nearly all of them are: a sign, digits, CRLF. n
+// is its length, or 0 if it is another one or not complete: it must then be
+// looked at with line and number.
+func short(b []byte) (v int64, n int) {
+	for i := 1; i < min(len(b), 9); i++ {
+		c := b[i] - '0'
+		if c > 9 {
+			if i > 1 && b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n' && (b[1] != '0' || i == 2) {
+				return v, i + 2
+			}
+			break
+		}
+		v = v*10 + int64(c)
+	}
+	return 0, 0
 }
 
 // number reads the rest of a head line: decimal, as string2ll in Redis takes

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,26 +11,43 @@ import (
 	"testing/iotest"
 )
 
-// collect reads everything and returns copies.
+// collect reads everything and returns copies. Of every other batch all but
+// the first command are handed back, and read again.
 func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
-	r := NewReader(src, l)
+	r, room := NewReader(l), NewRoom(64)
 	for {
-		commands, err := r.Batch(most)
-		if err != nil {
-			if len(commands) > 0 {
-				panic("commands with an error")
+		ended := r.Fill(room, src)
+		for turn := 0; ; turn++ {
+			commands, err := r.Batch(room, most)
+			if err != nil {
+				if len(commands) > 0 {
+					panic("commands with an error")
+				}
+				return list, err
 			}
-			return list, err
-		}
-		if len(commands) == 0 || len(commands) > most {
-			panic(fmt.Sprintf("%d commands of at most %d", len(commands), most))
-		}
-		for _, args := range commands {
-			var c []string
-			for _, a := range args {
-				c = append(c, string(a))
+			if len(commands) > most {
+				panic(fmt.Sprintf("%d commands of at most %d", len(commands), most))
 			}
-			list = append(list, c)
+			if len(commands) == 0 {
+				break
+			}
+			taken := len(commands)
+			if turn%2 == 0 {
+				taken = 1
+			}
+			for _, args := range commands[:taken] {
+				var c []string
+				for _, a := range args {
+					c = append(c, string(a))
+				}
+				list = append(list, c)
+			}
+			if taken < len(commands) {
+				r.Unread(room, len(commands)-taken)
+			}
+		}
+		if ended != nil {
+			return list, ended
 		}
 	}
 }
@@ -52,6 +68,7 @@ var streams = []struct {
 	{"mixed", "PING\r\n*1\r\n$4\r\nQUIT\r\nPING\n", [][]string{{"PING"}, {"QUIT"}, {"PING"}}, "EOF"},
 	{"half", "*2\r\n$3\r\nGET\r\n$5\r\nabc", nil, "EOF"},
 	{"commands before the breach", "PING\r\n*x\r\n", [][]string{{"PING"}}, "Protocol error: invalid multibulk length"},
+	{"two commands before the breach", "0\r\n0\r\n\"\n", [][]string{{"0"}, {"0"}}, "Protocol error: unbalanced quotes in request"},
 	{"open quote", "SET \"a\r\n", nil, "Protocol error: unbalanced quotes in request"},
 	{"quote and no blank", "SET \"a\"b\r\n", nil, "Protocol error: unbalanced quotes in request"},
 	{"no dollar", "*1\r\n:4\r\n", nil, "Protocol error: expected '$', got ':'"},
@@ -67,6 +84,7 @@ var streams = []struct {
 	{"no carriage return", "*1\n", nil, "Protocol error: invalid multibulk length"},
 	{"bulk without end", "*1\r\n$4\r\nPINGxx", nil, "Protocol error: expected CRLF after bulk"},
 	{"request above", "*4\r\n$100\r\n" + strings.Repeat("x", 100) + "\r\n$100\r\n" + strings.Repeat("x", 100) + "\r\n$100\r\n", nil, "Protocol error: too big request"},
+	{"inline request above", strings.Repeat("x", 300) + "\n", nil, "Protocol error: too big request"},
 	{"inline args above", "1 2 3 4 5 6 7 8 9 10 11\r\n", nil, "Protocol error: too many arguments"},
 }
 
@@ -128,52 +146,54 @@ func (c repeat) Read(b []byte) (int, error) {
 
 // TestAnnouncedLength: a length alone takes no memory.
 func TestAnnouncedLength(t *testing.T) {
-	in := "*1000000\r\n$536870912\r\nabc"
-	src := strings.NewReader("")
-	n := testing.AllocsPerRun(10, func() {
-		src.Reset(in)
-		r := NewReader(src, Limits{})
-		if _, err := r.Batch(1); !errors.Is(err, io.EOF) || len(r.buf) > bufferMin {
-			t.Fatalf("%v, buffer of %d bytes", err, len(r.buf))
-		}
-	})
-	if n > 4 {
-		t.Errorf("%v allocations", n)
+	r, room := NewReader(Limits{}), NewRoom(1024)
+	if err := r.Fill(room, strings.NewReader("*1000000\r\n$536870912\r\nabc")); err != nil {
+		t.Fatal(err)
+	}
+	if commands, err := r.Batch(room, 1); len(commands) > 0 || err != nil || cap(r.held) > 64 || !r.Partial() {
+		t.Fatalf("%q, %v, %d bytes held", commands, err, cap(r.held))
 	}
 }
 
-// TestMemory: the buffer follows what it is used for, up and down.
+// TestMemory: a Reader holds what a command takes that is half there, and
+// nothing when it is not.
 func TestMemory(t *testing.T) {
 	var in bytes.Buffer
-	r := NewReader(&in, Limits{})
-	send := func(size, commands int) {
+	r, room := NewReader(Limits{}), NewRoom(4096)
+	send := func(size, commands int) (most int) {
 		t.Helper()
 		for range commands {
 			fmt.Fprintf(&in, "*1\r\n$%d\r\n%s\r\n", size, strings.Repeat("x", size))
 		}
-		for in.Len() > 0 || r.Partial() {
-			if _, err := r.Batch(64); err != nil {
+		for in.Len() > 0 {
+			if err := r.Fill(room, &in); err != nil {
 				t.Fatal(err)
 			}
+			for {
+				list, err := r.Batch(room, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(list) == 0 {
+					break
+				}
+				commands -= len(list)
+			}
+			most = max(most, cap(r.held))
 		}
+		if commands != 0 || r.Partial() || cap(r.held) > heldIdle {
+			t.Fatalf("%d commands of %d bytes missing, %d bytes held", commands, size, cap(r.held))
+		}
+		return most
 	}
-	send(10<<20, 1)
-	if len(r.buf) < 10<<20 {
-		t.Fatal("a long command fits nowhere")
+	if n := send(10<<20, 1); n < 4<<20 || n > 20<<20 {
+		t.Errorf("%d bytes for a command of 10 MiB", n)
 	}
-	send(100, 1)
-	if len(r.buf) > bufferMax {
-		t.Errorf("%d bytes are kept after a long command", len(r.buf))
+	if n := send(100, 10_000); n > heldIdle {
+		t.Errorf("%d bytes held within a pipeline of short commands", n)
 	}
-	for range 200 {
-		send(4, 1)
-	}
-	if len(r.buf) != bufferMin {
-		t.Errorf("%d bytes are kept for short commands", len(r.buf))
-	}
-	send(100, 10_000)
-	if len(r.buf) != bufferMax {
-		t.Errorf("%d bytes for a pipeline, want %d", len(r.buf), bufferMax)
+	if n := send(3000, 100); n > 2*4096 {
+		t.Errorf("%d bytes held for commands of 3000", n)
 	}
 }
 
@@ -189,17 +209,26 @@ func (l *loop) Read(b []byte) (int, error) {
 }
 
 func TestAllocations(t *testing.T) {
-	r := NewReader(&loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}, Limits{})
+	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
+	r, room := NewReader(Limits{}), NewRoom(4096)
 	var w Writer
 	step := func() {
-		commands, err := r.Batch(64)
-		if err != nil {
+		if err := r.Fill(room, src); err != nil {
 			t.Fatal(err)
 		}
-		for range commands {
-			w.Int(1)
-			w.Bulk(commands[0][2])
-			w.Double(0.5)
+		for {
+			commands, err := r.Batch(room, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range commands {
+				w.Int(1)
+				w.Bulk(commands[0][2])
+				w.Double(0.5)
+			}
+			if len(commands) == 0 {
+				break
+			}
 		}
 		w.Reset()
 	}
@@ -248,6 +277,9 @@ func TestWriter(t *testing.T) {
 	if string(w.Bytes()) != three {
 		t.Error("Truncate left something")
 	}
+	if b := w.Take(); string(b) != three || w.Len() != 0 || w.Version() != 3 {
+		t.Errorf("Take: %q", b)
+	}
 }
 
 // FuzzReader: whatever comes, split anywhere, there is no panic, no argument
@@ -291,15 +323,20 @@ func (s *steps) Read(b []byte) (int, error) {
 }
 
 func BenchmarkReader(b *testing.B) {
-	r := NewReader(&loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}, Limits{})
+	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
+	r, room := NewReader(Limits{}), NewRoom(64<<10)
 	n := 0
 	for b.Loop() {
-		if n == 0 {
-			commands, err := r.Batch(64)
+		for n == 0 {
+			commands, err := r.Batch(room, 64)
 			if err != nil {
 				b.Fatal(err)
 			}
-			n = len(commands)
+			if n = len(commands); n == 0 {
+				if err := r.Fill(room, src); err != nil {
+					b.Fatal(err)
+				}
+			}
 		}
 		n--
 	}

@@ -35,12 +35,22 @@ func (w *Writer) Len() int { return len(w.buf) }
 // Truncate drops what was written beyond the first n bytes.
 func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
 
+// writerIdle is how much memory a Writer keeps that has been emptied.
+const writerIdle = 128 << 10
+
 // Reset drops everything, and the memory too where it is much.
 func (w *Writer) Reset() {
-	if cap(w.buf) > 2*bufferMax {
+	if cap(w.buf) > writerIdle {
 		w.buf = nil
 	}
 	w.buf = w.buf[:0]
+}
+
+// Take is Bytes and Reset; what it returns is the caller's.
+func (w *Writer) Take() []byte {
+	b := w.buf
+	w.buf = nil
+	return b
 }
 
 func (w *Writer) head(kind byte, n int64) {
@@ -68,7 +78,13 @@ func (w *Writer) Status(s string) { w.text('+', s) }
 func (w *Writer) Error(s string) { w.text('-', s) }
 
 // Int is an integer.
-func (w *Writer) Int(n int64) { w.head(':', n) }
+func (w *Writer) Int(n int64) {
+	if uint64(n) < 10 { // most of them
+		w.buf = append(w.buf, ':', '0'+byte(n), '\r', '\n')
+		return
+	}
+	w.head(':', n)
+}
 
 // Bulk is a string of any bytes.
 func (w *Writer) Bulk(b []byte) {

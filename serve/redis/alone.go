@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"net"
+	"time"
+
+	"weir/serve/resp"
+)
+
+// aloneRoom is how much a connection with a goroutine of its own reads at a
+// time.
+const aloneRoom = 8 << 10
+
+// alone serves a connection by a goroutine of its own until it ends: where
+// there are no loops, and for connections that are more than a descriptor,
+// such as those of TLS. The error says why it ended.
+func (c *client) alone(conn net.Conn) error {
+	d := &deadlines{client: c, conn: conn}
+	room := resp.NewRoom(aloneRoom)
+	var w resp.Writer
+	for {
+		d.last = time.Now()
+		ended := c.r.Fill(room, d)
+		for {
+			next, err := c.turn(room, &w, true)
+			if err == nil {
+				err = d.flush(&w)
+			}
+			if err != nil {
+				return err
+			}
+			if next == ends {
+				return c.why
+			}
+			if next == needsInput {
+				break
+			}
+		}
+		if ended != nil {
+			return ended
+		}
+		c.waits(time.Now())
+	}
+}
+
+// deadlines is a connection with the limits of time that a client has.
+type deadlines struct {
+	client                *client
+	conn                  net.Conn
+	last                  time.Time // when the client was last heard of
+	readUntil, writeUntil time.Time // what is set
+}
+
+// Read waits for input for as long as the client may keep still.
+func (d *deadlines) Read(b []byte) (int, error) {
+	until := d.client.due(d.last)
+	// Setting a deadline costs as much as a short command does, so one that
+	// is nearly right stays.
+	if late := until.Sub(d.readUntil); until.IsZero() != d.readUntil.IsZero() || late < 0 || late > d.client.server.config.Idle/8 {
+		d.readUntil = until
+		if err := d.conn.SetReadDeadline(until); err != nil {
+			return 0, err
+		}
+	}
+	return d.conn.Read(b)
+}
+
+// flush sends what has been written. A peer that does not take it in time is
+// cut off.
+func (d *deadlines) flush(w *resp.Writer) error {
+	if w.Len() == 0 {
+		return nil
+	}
+	limit := d.client.server.config.Write
+	if now := time.Now(); d.writeUntil.Sub(now) < limit {
+		d.writeUntil = now.Add(limit * 5 / 4)
+		if err := d.conn.SetWriteDeadline(d.writeUntil); err != nil {
+			return err
+		}
+	}
+	_, err := d.conn.Write(w.Bytes())
+	w.Reset()
+	return err
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package redis
+
+import (
+	"context"
+	"net"
+)
+
+// A loop needs epoll: elsewhere every connection is served alone.
+type loop struct{}
+
+func newLoops(*Server, int) ([]*loop, error) { return nil, nil }
+
+func (*loop) take(*client, net.Conn) bool { return false }
+
+func (*loop) run(context.Context) error { return nil }

@@ -1,0 +1,157 @@
+package redis
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What follows is about clients that make the server wait, or that it makes
+// wait: none of that may change what they get, or hold up another.
+
+// TestIdle: who says nothing for too long is cut off, who says something now
+// and then is not.
+func TestIdle(t *testing.T) {
+	bothWays(t, Config{Idle: 300 * time.Millisecond}, func(t *testing.T, addr string) {
+		begin := time.Now()
+		if got := cutOff(t, raw(t, addr), 5*time.Second); got != "" || time.Since(begin) < 200*time.Millisecond {
+			t.Errorf("a silent client got %q after %s", got, time.Since(begin))
+		}
+		c := dial(t, addr)
+		for range 10 {
+			expect(t, c, "PONG", "PING")
+			time.Sleep(60 * time.Millisecond)
+		}
+	})
+}
+
+// TestHalves: a client that is in the middle of a command whenever the server
+// looks is not one that never ends it.
+func TestHalves(t *testing.T) {
+	bothWays(t, Config{Stall: 400 * time.Millisecond}, func(t *testing.T, addr string) {
+		conn := raw(t, addr)
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		io.WriteString(conn, "PI")
+		for i := range 12 {
+			time.Sleep(60 * time.Millisecond)
+			if _, err := io.WriteString(conn, "NG\r\nPI"); err != nil {
+				t.Fatalf("after %d commands: %v", i, err)
+			}
+			b := make([]byte, 7)
+			if _, err := io.ReadFull(conn, b); err != nil || string(b) != "+PONG\r\n" {
+				t.Fatalf("after %d commands: %q, %v", i, b, err)
+			}
+		}
+	})
+}
+
+// TestSlowTaker: replies that do not fit into the connection come whole and in
+// order to whoever takes them slowly, and so do those to what was sent behind.
+func TestSlowTaker(t *testing.T) {
+	bothWays(t, Config{}, func(t *testing.T, addr string) {
+		c := dial(t, addr)
+		big := strings.Repeat("0123456789", 300_000)
+		do(t, c, "SET", "big", big)
+		conn := raw(t, addr)
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		const turns = 4
+		go func() {
+			for i := range turns {
+				fmt.Fprintf(conn, "GET big\r\nECHO %d\r\n", i)
+			}
+			fmt.Fprint(conn, "QUIT\r\n")
+		}()
+		r := bufio.NewReaderSize(slow{conn}, 128<<10)
+		for i := range turns {
+			want := fmt.Sprintf("$%d\r\n%s\r\n$1\r\n%d\r\n", len(big), big, i)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
+				t.Fatalf("turn %d: %d bytes, %.50q…, %v", i, len(got), got, err)
+			}
+		}
+		if rest, err := io.ReadAll(r); err != nil || string(rest) != "+OK\r\n" {
+			t.Errorf("at the end: %q, %v", rest, err)
+		}
+	})
+}
+
+type slow struct{ net.Conn }
+
+func (s slow) Read(b []byte) (int, error) {
+	time.Sleep(2 * time.Millisecond)
+	return s.Conn.Read(b)
+}
+
+// TestHalfClosed: who has said everything still gets every answer.
+func TestHalfClosed(t *testing.T) {
+	bothWays(t, Config{}, func(t *testing.T, addr string) {
+		conn := raw(t, addr)
+		var in, want bytes.Buffer
+		for i := range 10_000 {
+			fmt.Fprintf(&in, "*2\r\n$4\r\nECHO\r\n$5\r\n%05d\r\n", i)
+			fmt.Fprintf(&want, "$5\r\n%05d\r\n", i)
+		}
+		in.WriteString("*1\r\n$4\r\nPI") // and half a command, which nobody answers
+		go func() {
+			conn.Write(in.Bytes())
+			conn.(*net.TCPConn).CloseWrite()
+		}()
+		if got := cutOff(t, conn, 10*time.Second); got != want.String() {
+			t.Errorf("%d bytes of answers, want %d", len(got), want.Len())
+		}
+	})
+}
+
+// slowWindows lets lookups wait until they are let go.
+type slowWindows struct {
+	*fakeWindows
+	asked, goOn chan struct{}
+}
+
+func (s *slowWindows) Lookup(ctx context.Context, key Key) (Value, bool, error) {
+	s.asked <- struct{}{}
+	select {
+	case <-s.goOn:
+	case <-ctx.Done():
+		return Value{}, false, ctx.Err()
+	}
+	return s.fakeWindows.Lookup(ctx, key)
+}
+
+// TestSlowWindows: a client whose window is looked up gets its replies in
+// order, and nobody else waits.
+func TestSlowWindows(t *testing.T) {
+	w := &slowWindows{newFakeWindows(), make(chan struct{}), make(chan struct{})}
+	bothWays(t, Config{Windows: w, Stall: 200 * time.Millisecond, Idle: 10 * time.Second}, func(t *testing.T, addr string) {
+		const hits = "GET w:clicks:hits:now:/p/1\r\n"
+		conn := raw(t, addr)
+		other := dial(t, addr)
+		for _, end := range []string{"", "PI"} { // with half a command behind it, too
+			fmt.Fprint(conn, "SET mine 1\r\n", hits, "GET mine\r\n", hits, "MULTI\r\n", hits, "EXEC\r\nPING\r\n", end)
+			for range 3 {
+				<-w.asked
+				expect(t, other, "PONG", "PING")
+				if end == "" {
+					time.Sleep(300 * time.Millisecond) // more than a command may stall: this one does not
+				}
+				w.goOn <- struct{}{}
+			}
+			want := "+OK\r\n$5\r\n12345\r\n$1\r\n1\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n*1\r\n$5\r\n12345\r\n+PONG\r\n"
+			got := make([]byte, len(want))
+			conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+				t.Fatalf("got %q, %v", got, err)
+			}
+		}
+		// The server ends although somebody is still asking.
+		other.Send("GET", "w:clicks:hits:now:/p/1")
+		other.Flush()
+		<-w.asked
+	})
+}
