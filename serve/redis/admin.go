@@ -213,10 +213,10 @@ func info(c *client) {
 		}},
 		{"Replication", func() string { return "role:master\r\nconnected_slaves:0\r\n" }},
 		{"Keyspace", func() string {
-			if len(s.store.items) == 0 {
+			if s.store.index.count == 0 {
 				return ""
 			}
-			return fmt.Sprintf("db0:keys=%d,expires=%d,avg_ttl=0\r\n", len(s.store.items), len(s.store.volatile))
+			return fmt.Sprintf("db0:keys=%d,expires=%d,avg_ttl=0\r\n", s.store.index.count, len(s.store.volatile))
 		}},
 	}
 	var b strings.Builder

@@ -65,8 +65,8 @@ func getbit(c *client) {
 	case !ok:
 	case it == nil:
 		c.w.Int(0)
-	case it.bits != nil:
-		c.w.Int(int64(btoi(off < 1<<32 && it.bits.Has(uint32(off)))))
+	case it.bits() != nil:
+		c.w.Int(int64(btoi(off < 1<<32 && it.bits().Has(uint32(off)))))
 	default:
 		c.w.Int(int64(bitmap.GetBit(it.text(), off)))
 	}
@@ -95,8 +95,8 @@ func bitcount(c *client) {
 	}
 	switch len(c.args) {
 	case 2:
-		if it.bits != nil {
-			c.w.Int(int64(it.bits.Count()))
+		if it.bits() != nil {
+			c.w.Int(int64(it.bits().Count()))
 		} else {
 			c.w.Int(int64(bitmap.Count(it.text())))
 		}
@@ -116,8 +116,8 @@ func bitcount(c *client) {
 		unit, ok := c.bitUnit(4)
 		switch {
 		case !ok:
-		case it.bits != nil:
-			c.w.Int(int64(it.bits.CountIn(start, end, unit)))
+		case it.bits() != nil:
+			c.w.Int(int64(it.bits().CountIn(start, end, unit)))
 		default:
 			c.w.Int(int64(bitmap.CountIn(it.text(), start, end, unit)))
 		}
@@ -153,8 +153,8 @@ func bitpos(c *client) {
 			}
 		}
 		switch {
-		case it.bits != nil:
-			c.w.Int(it.bits.PosFrom(bit, start))
+		case it.bits() != nil:
+			c.w.Int(it.bits().PosFrom(bit, start))
 		default:
 			c.w.Int(bitmap.PosFrom(it.text(), bit, start))
 		}
@@ -170,8 +170,8 @@ func bitpos(c *client) {
 		end, ok := c.integer(c.args[4])
 		switch {
 		case !ok:
-		case it.bits != nil:
-			c.w.Int(it.bits.PosIn(bit, start, end, unit))
+		case it.bits() != nil:
+			c.w.Int(it.bits().PosIn(bit, start, end, unit))
 		default:
 			c.w.Int(bitmap.PosIn(it.text(), bit, start, end, unit))
 		}
@@ -199,7 +199,7 @@ func bitop(c *client) {
 			sources = append(sources, nil)
 			continue
 		}
-		if it.bits != nil && it.bits.Len() > uint64(c.server.bulk) {
+		if it.bits() != nil && it.bits().Len() > uint64(c.server.bulk) {
 			c.w.Error(errTooLong)
 			return
 		}

@@ -22,7 +22,7 @@ var bloomCommands = []command{
 // filterOf returns the filter of a scratch key, nil if there is none.
 func (c *client) filterOf(key []byte) (*item, bool) {
 	it, ok := c.typed(key, kindBloom)
-	if ok && it != nil && it.filter != nil {
+	if ok && it != nil && it.filter() != nil {
 		c.w.Error("ERR not of a window key: ask BF.EXISTS or BF.MEXISTS")
 		return nil, false
 	}
@@ -237,8 +237,8 @@ func bfExists(c *client, many bool) {
 		switch {
 		case it == nil || it.kind != kindBloom:
 			c.w.Bool(false)
-		case it.filter != nil:
-			c.w.Bool(it.filter.Has(bloom.Hash(a)))
+		case it.filter() != nil:
+			c.w.Bool(it.filter().Has(bloom.Hash(a)))
 		default:
 			c.w.Bool(it.bloom.Has(a))
 		}

@@ -178,6 +178,7 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 		c.w.Error(fault)
 		return n
 	}
+	s.store.foresee(commands[:n])
 	for i, args := range commands[:n] {
 		c.exec(args)
 		if c.closing || c.w.Len() >= flushAt || !c.authed {

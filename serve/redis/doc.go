@@ -17,16 +17,25 @@
 // said in the command table, from which docs/commands-redis.md is made.
 //
 // Like Redis, the server runs one command at a time, under one lock: no
-// command sees half of another. Reading, parsing, looking up window keys and
-// writing happen outside it, each connection for itself. A peer that sends
-// garbage, or half a command, or takes no answers is cut off, and nobody else
-// notices.
+// command sees half of another. Looking up window keys happens outside it. A
+// peer that sends garbage, or half a command, or takes no answers is cut off,
+// and nobody else notices.
+//
+// # The way of a command
+//
+// A loop learns from epoll which connections have sent something. Each of them
+// has a turn: what it sent is read and cut into commands, those run, batch by
+// batch, and their replies are sent with one write. Before a batch runs, the
+// cache lines of all its keys are fetched at once, since with many keys that is
+// what commands wait for. Nothing in a turn waits for the peer or for a sink;
+// who must wait is put aside, with what it has.
 //
 // # The map of the files
 //
-//	server.go client.go       connections, their limits and deadlines
+//	server.go client.go       clients, their limits, their turns
+//	loop_linux.go alone.go    who reads and writes the connections
 //	table.go call.go          the command table, and what every command passes through
-//	store.go                  scratch keys: items, expiry, memory
+//	store.go index.go         scratch keys: items, expiry, memory; how they are found
 //	windows.go windowkey.go   window keys: the interface, the grammar
 //	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go
 //	throttle.go lists.go locks.go transactions.go connection.go admin.go

@@ -53,8 +53,8 @@ func pfcount(c *client) {
 		case !ok:
 		case it == nil:
 			c.w.Int(0)
-		case it.sketch != nil:
-			c.w.Int(int64(it.sketch.Count()))
+		case it.sketch() != nil:
+			c.w.Int(int64(it.sketch().Count()))
 		default:
 			n, wrote, err := hll.String(it.text()).Count()
 			if err != nil {
@@ -104,8 +104,8 @@ func (c *client) sources(keys [][]byte) (scratch []hll.String, sketches []*hll.S
 		case it == nil:
 		case it.kind != kindString:
 			fault = errors.New(errType)
-		case it.sketch != nil:
-			sketches = append(sketches, it.sketch)
+		case it.sketch() != nil:
+			sketches = append(sketches, it.sketch())
 		default:
 			scratch = append(scratch, it.text())
 			fault = hll.String(it.text()).Check()

@@ -22,7 +22,7 @@ var keyCommands = []command{
 		differ: "TYPE leaves window keys out, unless it is left out.", run: scan},
 	{name: "rename", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name", run: func(c *client) { rename(c, false) }},
 	{name: "renamenx", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name, unless that is taken", run: func(c *client) { rename(c, true) }},
-	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: func(c *client) { c.w.Int(int64(len(c.server.store.items))) }},
+	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: func(c *client) { c.w.Int(int64(c.server.store.index.count)) }},
 	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
 	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
 }
@@ -145,8 +145,8 @@ func keys(c *client) {
 	var found []string
 	s := c.server.store
 	s.scan(0, len(s.order), c.now, func(it *item) {
-		if match(pattern, it.key) {
-			found = append(found, it.key)
+		if key := string(it.key); match(pattern, key) {
+			found = append(found, key)
 		}
 	})
 	for _, l := range c.listed {
@@ -201,8 +201,8 @@ func scan(c *client) {
 	var next uint64
 	if cursor < windowCursor {
 		next = c.server.store.scan(cursor, n, c.now, func(it *item) {
-			if match(pattern, it.key) && (kind == "" || kind == it.kind.typeName()) {
-				found = append(found, it.key)
+			if key := string(it.key); match(pattern, key) && (kind == "" || kind == it.kind.typeName()) {
+				found = append(found, key)
 			}
 		})
 		if next == 0 && len(c.listed) > 0 && kind == "" {

@@ -12,24 +12,27 @@ var listCommands = []command{
 	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: lrange},
 }
 
+// A list is the value of one.
+type list struct{ items [][]byte }
+
 func push(c *client, front bool) {
 	it, ok := c.typed(c.args[1], kindList)
 	if !ok {
 		return
 	}
 	if it == nil {
-		it = c.server.store.put(c.args[1], &item{kind: kindList})
+		it = c.server.store.put(c.args[1], &item{kind: kindList, list: new(list)})
 	}
 	for _, a := range c.args[2:] {
 		e := append([]byte{}, a...)
 		if front {
-			it.list = append([][]byte{e}, it.list...)
+			it.list.items = append([][]byte{e}, it.list.items...)
 		} else {
-			it.list = append(it.list, e)
+			it.list.items = append(it.list.items, e)
 		}
 	}
 	c.touch(it)
-	c.w.Int(int64(len(it.list)))
+	c.w.Int(int64(len(it.list.items)))
 }
 
 func rpop(c *client) {
@@ -45,9 +48,9 @@ func rpop(c *client) {
 		c.w.Null()
 		return
 	}
-	n := len(it.list) - 1
-	c.w.Bulk(bytes.Clone(it.list[n]))
-	if it.list = it.list[:n]; n == 0 {
+	n := len(it.list.items) - 1
+	c.w.Bulk(bytes.Clone(it.list.items[n]))
+	if it.list.items = it.list.items[:n]; n == 0 {
 		c.server.store.drop(it)
 	} else {
 		c.touch(it)
@@ -58,7 +61,7 @@ func llen(c *client) {
 	if it, ok := c.typed(c.args[1], kindList); ok {
 		n := 0
 		if it != nil {
-			n = len(it.list)
+			n = len(it.list.items)
 		}
 		c.w.Int(int64(n))
 	}
@@ -77,13 +80,13 @@ func lrange(c *client) {
 	if !ok {
 		return
 	}
-	var list [][]byte
+	var items [][]byte
 	if it != nil {
-		list = it.list
+		items = it.list.items
 	}
-	from, to := rankRange(start, end, len(list))
+	from, to := rankRange(start, end, len(items))
 	c.w.Array(to - from)
-	for _, e := range list[from:to] {
+	for _, e := range items[from:to] {
 		c.w.Bulk(e)
 	}
 }

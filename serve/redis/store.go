@@ -21,33 +21,58 @@ func (k kind) typeName() string {
 	return [...]string{"string", "zset", "MBbloom--", "list"}[k]
 }
 
-// An item is the value of a key. Which fields count depends on its kind; those
-// of window keys carry a sketch instead, see windowItem.
+// An item is a key and its value. Which fields count depends on its kind. It
+// takes 128 bytes, and what every command looks at is in the first 64: two
+// cache lines that are fetched together.
 type item struct {
-	key     string
+	key     []byte // in room, if it fits
+	str     []byte // kindString; never nil unless window is set
 	kind    kind
-	str     []byte // kindString; never nil unless bits or sketch is set
-	zset    *zset
-	bloom   *bloom.Scalable
-	list    [][]byte
-	expires int64 // Unix milliseconds; 0: never
+	place   uint32 // in store.order
+	expires int64  // Unix milliseconds; 0: never
 
-	sketch *hll.Sketch
-	bits   *bitmap.Activity
-	filter *bloom.Filter
+	size   int // as last counted in store.used
+	room   [24]byte
+	zset   *zset
+	bloom  *bloom.Scalable
+	list   *list
+	window *Value // of a window key
+}
 
-	place int // in store.order
-	size  int // as last counted in store.used
+// name gives the item its key.
+func (it *item) name(key []byte) { it.key = append(it.room[:0], key...) }
+
+// The sketches of a window key, or nil.
+
+func (it *item) sketch() *hll.Sketch {
+	if it.window == nil {
+		return nil
+	}
+	return it.window.HLL
+}
+
+func (it *item) bits() *bitmap.Activity {
+	if it.window == nil {
+		return nil
+	}
+	return it.window.Bitmap
+}
+
+func (it *item) filter() *bloom.Filter {
+	if it.window == nil {
+		return nil
+	}
+	return it.window.Bloom
 }
 
 // text is the bytes of a string, made from the sketch of a window if need be.
 func (it *item) text() []byte {
 	if it.str == nil {
 		switch {
-		case it.sketch != nil:
-			it.str = it.sketch.AppendRedis([]byte{}, hll.DefaultSparseMax)
-		case it.bits != nil:
-			it.str = it.bits.AppendBytes([]byte{})
+		case it.sketch() != nil:
+			it.str = it.sketch().AppendRedis([]byte{}, hll.DefaultSparseMax)
+		case it.bits() != nil:
+			it.str = it.bits().AppendBytes([]byte{})
 		}
 	}
 	return it.str
@@ -55,8 +80,11 @@ func (it *item) text() []byte {
 
 // memory is what the item takes, by a reckoning that costs nothing.
 func (it *item) memory() int {
-	const entry = 160 // the item, its place in the map and in the order
-	n := entry + len(it.key) + cap(it.str)
+	const entry = 128 + 32 + 8 // the item, its place in the index and in the order
+	n := entry + cap(it.str)
+	if len(it.key) > len(it.room) {
+		n += len(it.key)
+	}
 	switch it.kind {
 	case kindZset:
 		n += it.zset.bytes + it.zset.Len()*96 // an entry of the order, one of the hash table
@@ -65,7 +93,7 @@ func (it *item) memory() int {
 			n += it.bloom.Bytes()
 		}
 	case kindList:
-		for _, e := range it.list {
+		for _, e := range it.list.items {
 			n += len(e) + 24
 		}
 	}
@@ -117,22 +145,23 @@ func zsetOf(s *geo.Set) *zset {
 
 // A store is the scratch keys. Its owner calls it under one lock.
 type store struct {
-	items    map[string]*item
+	index    index
 	order    []*item // every item once; see scan
-	volatile map[string]*item
+	volatile map[*item]struct{}
 	watched  map[string]map[*client]struct{}
 	used     int    // sum of the items' memory
 	dirty    uint64 // changes since the start
 	expired  uint64
+	foreseen int // nothing reads it
 }
 
 func newStore() *store {
-	return &store{items: map[string]*item{}, volatile: map[string]*item{}, watched: map[string]map[*client]struct{}{}}
+	return &store{index: newIndex(), volatile: map[*item]struct{}{}, watched: map[string]map[*client]struct{}{}}
 }
 
 // find returns the item of a key, or nil; one whose time is over is dropped.
 func (s *store) find(key []byte, now int64) *item {
-	it := s.items[string(key)]
+	it := s.index.find(key)
 	if it != nil && it.expires != 0 && it.expires <= now {
 		s.drop(it)
 		s.expired++
@@ -141,21 +170,29 @@ func (s *store) find(key []byte, now int64) *item {
 	return it
 }
 
+// foresee prepares for commands that will run next.
+func (s *store) foresee(commands [][][]byte) {
+	if len(commands) > 1 {
+		s.foreseen = s.index.foresee(commands)
+	}
+}
+
 // put gives a key a new item, in place of the one it has. An expiry is the
 // item's own.
 func (s *store) put(key []byte, it *item) *item {
-	if old := s.items[string(key)]; old != nil {
-		it.key, it.place = old.key, old.place
+	if old := s.index.find(key); old != nil {
+		it.place = old.place
 		s.used -= old.size
-		delete(s.volatile, old.key)
+		delete(s.volatile, old)
 		s.order[it.place] = it
 	} else {
-		it.key, it.place = string(key), len(s.order)
+		it.place = uint32(len(s.order))
 		s.order = append(s.order, it)
 	}
-	s.items[it.key] = it
+	it.name(key)
+	s.index.put(it)
 	if it.expires != 0 {
-		s.volatile[it.key] = it
+		s.volatile[it] = struct{}{}
 	}
 	it.size = 0
 	s.touch(it)
@@ -172,9 +209,9 @@ func (s *store) touch(it *item) {
 }
 
 // changed spoils the transactions that watch a key.
-func (s *store) changed(key string) {
+func (s *store) changed(key []byte) {
 	if len(s.watched) > 0 {
-		for c := range s.watched[key] {
+		for c := range s.watched[string(key)] {
 			c.spoiled = true
 		}
 	}
@@ -183,9 +220,9 @@ func (s *store) changed(key string) {
 // expire sets when an item ends; 0 means never.
 func (s *store) expire(it *item, at int64) {
 	if it.expires = at; at != 0 {
-		s.volatile[it.key] = it
+		s.volatile[it] = struct{}{}
 	} else {
-		delete(s.volatile, it.key)
+		delete(s.volatile, it)
 	}
 	s.dirty++
 	s.changed(it.key)
@@ -202,8 +239,10 @@ func (s *store) remove(key []byte, now int64) bool {
 }
 
 func (s *store) drop(it *item) {
-	delete(s.items, it.key)
-	delete(s.volatile, it.key)
+	s.index.remove(it)
+	if it.expires != 0 {
+		delete(s.volatile, it)
+	}
 	last := s.order[len(s.order)-1]
 	s.order[it.place], last.place = last, it.place
 	s.order[len(s.order)-1] = nil
@@ -215,12 +254,12 @@ func (s *store) drop(it *item) {
 
 func (s *store) flush() {
 	for key := range s.watched {
-		if s.items[key] != nil {
-			s.changed(key)
+		if s.index.find([]byte(key)) != nil {
+			s.changed([]byte(key))
 		}
 	}
 	fresh := newStore()
-	s.items, s.order, s.volatile, s.used = fresh.items, nil, fresh.volatile, 0
+	s.index, s.order, s.volatile, s.used = fresh.index, nil, fresh.volatile, 0
 	s.dirty++
 }
 
@@ -250,7 +289,7 @@ func (s *store) scan(cursor uint64, n int, now int64, visit func(*item)) (next u
 func (s *store) sweep(now int64) (more bool) {
 	const sample = 64
 	looked, over := 0, 0
-	for _, it := range s.volatile {
+	for it := range s.volatile {
 		if looked++; looked > sample {
 			break
 		}

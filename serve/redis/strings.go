@@ -33,7 +33,7 @@ func (c *client) bulkOf(it *item) {
 
 func get(c *client) {
 	if it, ok := c.typed(c.args[1], kindString); ok {
-		if it != nil && it.bits != nil && it.bits.Len() > uint64(c.server.bulk) {
+		if it != nil && it.bits() != nil && it.bits().Len() > uint64(c.server.bulk) {
 			c.w.Error(errTooLong)
 			return
 		}
@@ -47,8 +47,8 @@ func strlen(c *client) {
 	case !ok:
 	case it == nil:
 		c.w.Int(0)
-	case it.bits != nil:
-		c.w.Int(int64(it.bits.Len()))
+	case it.bits() != nil:
+		c.w.Int(int64(it.bits().Len()))
 	default:
 		c.w.Int(int64(len(it.text())))
 	}

@@ -110,7 +110,7 @@ func watch(c *client) {
 // watchedEnded reports whether a watched key has expired since.
 func (c *client) watchedEnded() bool {
 	for _, w := range c.watching {
-		if it := c.server.store.items[w.key]; w.expires && it != nil && it.expires != 0 && it.expires <= c.now {
+		if it := c.server.store.index.find([]byte(w.key)); w.expires && it != nil && it.expires != 0 && it.expires <= c.now {
 			return true
 		}
 	}

@@ -50,14 +50,12 @@ const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w
 
 // windowItem is a value in the form that the commands read.
 func windowItem(key string, v Value) *item {
-	it := &item{key: key}
+	it := &item{window: &v}
+	it.name([]byte(key))
 	switch {
-	case v.HLL != nil:
-		it.sketch = v.HLL
-	case v.Bitmap != nil:
-		it.bits = v.Bitmap
+	case v.HLL != nil, v.Bitmap != nil:
 	case v.Bloom != nil:
-		it.kind, it.filter = kindBloom, v.Bloom
+		it.kind = kindBloom
 	case v.Geo != nil:
 		it.kind, it.zset = kindZset, &zset{Set: *v.Geo}
 	default:
