@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"weir/internal/kafkatest"
 )
 
 // leaveBehind makes a member of the group that owns every partition and is
@@ -81,4 +83,32 @@ func TestDeadMemberIsBuried(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A broker that was killed comes back and remembers the group. Its member
+// joins anew under another id, and does not wait for its former self.
+func TestFormerMemberIsDisowned(t *testing.T) {
+	kafka := kafkatest.Start(t, kafkatest.Config{})
+	topic := newTopic(t, kafka.Addrs(), 2)
+	const session = 25 * time.Second
+	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
+	ctx := soon(t)
+	g := next(t, ctx, s)
+	kafka.Kill(1)
+	<-g.Done()
+	g.Release()
+	if err := kafka.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	g = next(t, ctx, s)
+	took := time.Since(back)
+	t.Logf("in the group again %v after the broker was back; the session is %v", took, session)
+	if took > session/2 {
+		t.Errorf("that is the session of the former member")
+	}
+	if n := len(g.Partitions()); n != 2 {
+		t.Errorf("%d partitions, want both", n)
+	}
+	eventually(t, "it is said", func() bool { return strings.Contains(book.String(), "former member") })
 }

@@ -48,7 +48,7 @@
 //	config.go     settings and their defaults
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
-//	bury.go       members whose process is dead
+//	bury.go       members that are dead: whose process is, or that this one was
 //	inspect.go    what a check before the start wants to know
 //	fetch.go      who asks which broker for what, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes

@@ -271,6 +271,7 @@ func (s *Source) join() (again bool) {
 	}
 	defer group.Close()
 	const subject = "being a member of the group"
+	was := "" // the member id of the last generation, until it is given up
 	for {
 		member, err := group.Next(s.ctx) // always be here: what is not taken stalls the other members
 		switch {
@@ -279,6 +280,11 @@ func (s *Source) join() (again bool) {
 			return false
 		case judge(err) == retry:
 			s.notices.trouble(subject, err)
+			if was != "" && !errors.Is(err, kafka.RebalanceInProgress) {
+				id := was
+				was = ""
+				s.task(func() { s.disown(id) })
+			}
 			continue
 		default:
 			if !s.offer(offer{err: s.config.explain(err)}) {
@@ -287,6 +293,7 @@ func (s *Source) join() (again bool) {
 			continue
 		}
 		s.notices.fine(subject)
+		was = member.MemberID
 		g := s.newGeneration(member)
 		for _, a := range member.Assignments[s.config.Topic] {
 			g.partitions = append(g.partitions, event.Assignment{Partition: int32(a.ID), Committed: max(a.Offset, -1)})
