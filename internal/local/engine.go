@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -239,7 +241,7 @@ func (e *Engine) spawn() (*child, error) {
 		return nil, err
 	}
 	cmd := exec.Command(e.exe, "engine", "--listen", e.cfg.Listen, "--data", e.cfg.Data)
-	cmd.Env = append(os.Environ(), childEnv+"="+string(config))
+	cmd.Env = append(environment(), childEnv+"="+string(config))
 	cmd.ExtraFiles = []*os.File{childListener - 3: e.sock, childLifeline - 3: theirs}
 	said := &relay{log: e.cfg.Log}
 	cmd.Stderr = said
@@ -270,6 +272,13 @@ func (e *Engine) spawn() (*child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// environment is this process's without what concerns weir alone: passwords
+// and tokens may stand in WEIR_…, and whoever reaches the engine can read its
+// environment by file('/proc/self/environ').
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEIR_") })
 }
 
 // await returns when the child answers /ping.

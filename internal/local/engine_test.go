@@ -351,3 +351,25 @@ func TestMemory(t *testing.T) {
 		t.Error("the engine did not survive")
 	}
 }
+
+// TestEngineKnowsNoSecrets: what stands in weir's environment does not in the
+// engine's, where every query can read it.
+func TestEngineKnowsNoSecrets(t *testing.T) {
+	t.Setenv("WEIR_CLICKHOUSE_PASSWORD", "kq7-plum")
+	t.Setenv("KEPT", "for-the-engine")
+	e := start(t, t.TempDir())
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", e.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(environ, []byte("KEPT=for-the-engine")) {
+		t.Error("not the engine's environment")
+	}
+	if bytes.Contains(environ, []byte("kq7-plum")) {
+		t.Error("the engine has the password in its environment")
+	}
+	got, err := localtest.Query(e.URL(), "", "SELECT position(raw_blob, 'kq7-plum') FROM file('/proc/self/environ', RawBLOB, 'raw_blob String')")
+	if err == nil && got != "0" {
+		t.Error("a query reads the password")
+	}
+}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strconv"
@@ -22,6 +23,11 @@ const (
 // exec runs one command, or queues it. The lock is held.
 func (c *client) exec(args [][]byte) {
 	cmd := lookup(args[0])
+	if cmd == nil && isHTTP(args[0]) {
+		c.server.config.Log.Warn("a connection that speaks HTTP was cut off: somebody's browser may be made to send commands", "client", c.addr)
+		c.closing = true
+		return
+	}
 	if fault := c.refuse(cmd, args); fault != "" {
 		c.aborted = c.aborted || c.multi
 		c.w.Error(fault)
@@ -32,6 +38,13 @@ func (c *client) exec(args [][]byte) {
 		return
 	}
 	c.call(cmd, args)
+}
+
+// isHTTP reports whether a command's name is how a request of a web browser
+// begins, or the header that all of them have. Lines that follow are a body that
+// some web page has made, so nothing of it must run; Redis does the same.
+func isHTTP(name []byte) bool {
+	return bytes.EqualFold(name, []byte("post")) || bytes.EqualFold(name, []byte("host:"))
 }
 
 func (c *client) call(cmd *command, args [][]byte) {

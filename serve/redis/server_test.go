@@ -431,3 +431,22 @@ func TestRESP3(t *testing.T) {
 		}
 	}
 }
+
+// TestHTTP: a web page that has a browser post commands here gets none of them
+// run.
+func TestHTTP(t *testing.T) {
+	_, addr := start(t, Config{})
+	for name, request := range map[string]string{
+		"post":         "POST / HTTP/1.1\r\nHost: 127.0.0.1:6379\r\n\r\nSET stolen 1\r\n",
+		"another verb": "PUT / HTTP/1.1\r\nHost: 127.0.0.1:6379\r\n\r\nSET stolen 1\r\n",
+	} {
+		conn := raw(t, addr)
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		if got := cutOff(t, conn, 5*time.Second); strings.Contains(got, "OK") {
+			t.Errorf("%s: answered with %q", name, got)
+		}
+	}
+	expect(t, dial(t, addr), 0, "EXISTS", "stolen")
+}

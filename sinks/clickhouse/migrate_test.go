@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"os"
@@ -325,5 +326,22 @@ func TestLongerFirstRollup(t *testing.T) {
 	}
 	if got := one(t, c, "SELECT hits, users FROM "+c.name("total_1h")); got != "(60,20)" {
 		t.Errorf("the hour is %s", got)
+	}
+}
+
+// TestReaderIsUnderstood: the engine here has no place to keep accounts, but it
+// reads the statements that make one, and refuses them for that reason only:
+// ACCESS_DENIED, and UNKNOWN_ROLE for the grant to whom there is not.
+func TestReaderIsUnderstood(t *testing.T) {
+	c := open(t)
+	for i, s := range c.reader(&Reader{User: "graf`ana", Password: "hunter2"}) {
+		if strings.Contains(s.SQL+s.run, "hunter2") {
+			t.Errorf("%s: the password is in it", s.Object)
+		}
+		err := c.exec(t.Context(), "try", cmp.Or(s.run, s.SQL), queryTimeout)
+		var refused *Error
+		if want := []int32{497, 511}[i]; !errors.As(err, &refused) || refused.Code != want {
+			t.Errorf("%s: the engine says %v, want %d; if it makes accounts now, test that one may only read", s.Object, err, want)
+		}
 	}
 }
