@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -38,6 +39,7 @@ type Topic struct {
 	Partitions int
 	Retention  time.Duration // negative: for ever; 0: not told
 	AppendTime bool          // record times are the broker's, not the producer's
+	Compacted  bool          // records may vanish from the middle of the log
 }
 
 // Describe asks once. A topic that does not exist is no error.
@@ -53,7 +55,7 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
 	res, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{{
 		ResourceType: kafka.ResourceTypeTopic, ResourceName: s.config.Topic,
-		ConfigNames: []string{"retention.ms", "message.timestamp.type"},
+		ConfigNames: []string{"retention.ms", "message.timestamp.type", "cleanup.policy"},
 	}}})
 	if err != nil {
 		return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)
@@ -70,6 +72,8 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 				}
 			case "message.timestamp.type":
 				out.AppendTime = e.ConfigValue == "LogAppendTime"
+			case "cleanup.policy":
+				out.Compacted = strings.Contains(e.ConfigValue, "compact")
 			}
 		}
 	}

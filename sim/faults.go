@@ -34,6 +34,7 @@ const (
 	Grow        // partitions are added
 	Retention   // the log's beginning goes, read or not
 	Gaps        // offsets without records: compacted
+	Compact     // records that some have read are compacted away
 	Aborted     // transactions: open, aborted, their markers
 	Recreate    // the topic is deleted and made again
 
@@ -50,7 +51,7 @@ var faults = [Faults]string{
 	Kill: "kill", Stop: "stop", Zombie: "zombie", Rolling: "rolling", Memory: "memory",
 	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down",
 	Rebalance: "rebalance", LoseCommit: "lose-commit", MoveCommit: "move-commit", Expire: "expire", Coordinator: "coordinator",
-	Grow: "grow", Retention: "retention", Gaps: "gaps", Aborted: "aborted", Recreate: "recreate",
+	Grow: "grow", Retention: "retention", Gaps: "gaps", Compact: "compact", Aborted: "aborted", Recreate: "recreate",
 	Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",
 }
 

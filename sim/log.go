@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"weir/event"
@@ -27,6 +28,9 @@ type partition struct {
 	// doubt says, by chunk, where the answer is not a function of the log any
 	// more: see taint.
 	doubt []bool
+	// thin says, by chunk, where only records that were compacted away are in
+	// doubt.
+	thin []bool
 }
 
 // A record is what stands at an offset. The fields are those of the event
@@ -40,6 +44,9 @@ type record struct {
 	id, user, device, page, country, who int // device, country and who: -1: not there
 	lon, lat                             int // hundredths of a degree
 	unwanted                             bool
+
+	// compacted says that it is gone from the log, whoever has read it.
+	compacted bool
 }
 
 type form uint8
@@ -84,17 +91,29 @@ func (p *partition) stable() int64 {
 // taint marks the chunks from a to b as those of which an offset may have been
 // lost to retention after some reader had counted it, or may be counted by
 // readers that began at different places.
-func (p *partition) taint(a, b int64) {
-	for int64(len(p.doubt)) <= b {
-		p.doubt = append(p.doubt, false)
+func (p *partition) taint(a, b int64) { p.doubt = mark(p.doubt, a, b) }
+
+func mark(chunks []bool, a, b int64) []bool {
+	for int64(len(chunks)) <= b {
+		chunks = append(chunks, false)
 	}
 	for c := a; c <= b; c++ {
-		p.doubt[c] = true
+		chunks[c] = true
 	}
+	return chunks
 }
 
 func (p *partition) doubtful(chunk int64) bool {
 	return chunk < int64(len(p.doubt)) && p.doubt[chunk]
+}
+
+func (p *partition) thinned(chunk int64) bool {
+	return chunk < int64(len(p.thin)) && p.thin[chunk]
+}
+
+// sound reports whether nothing of the log is in doubt.
+func (p *partition) sound() bool {
+	return !slices.Contains(p.doubt, true) && !slices.Contains(p.thin, true)
 }
 
 // A producer writes the log.

@@ -19,7 +19,7 @@ func (s *schedule) judge() {
 		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
 	})
 	for _, key := range lanes {
-		exact = exact && !slices.Contains(s.counted[key].parts[key.partition].doubt, true)
+		exact = exact && s.counted[key].parts[key.partition].sound()
 	}
 	f := newReference(s.spec, exact)
 	for n, key := range lanes {

@@ -112,16 +112,18 @@ func (f *reference) chunk(p *partition, key lane, chunk, from, to int64, id [16]
 	if f.seen[0] != nil {
 		f.seen[0].Reset()
 	}
-	want := wantedLine{maybe: p.doubtful(chunk)}
+	doubt := p.doubtful(chunk)
+	want := wantedLine{maybe: doubt || p.thinned(chunk)}
 	l := &want.line
 	*l = window.Line{Partition: key.partition, Epoch: key.epoch, Chunk: chunk, First: from, Next: to, TopicID: id}
 	for o := from; o < to; o++ {
 		rec := &p.records[o]
+		maybe := doubt || rec.compacted
 		fate := f.fate(rec)
 		if f.seen[0] != nil && fate == window.Counted {
 			h := bloom.Hash(f.text("e", rec.id))
 			before := f.seen[1].Has(h)
-			if (f.seen[0].TestAndAdd(h) || before) && !want.maybe {
+			if (f.seen[0].TestAndAdd(h) || before) && !doubt {
 				fate = window.Duplicate
 			}
 		}
@@ -129,9 +131,9 @@ func (f *reference) chunk(p *partition, key lane, chunk, from, to int64, id [16]
 		switch fate {
 		case window.Counted:
 			l.Watermark = max(l.Watermark, rec.at)
-			f.count(rec, l.Slot(), o, want.maybe, o >= added)
+			f.count(rec, l.Slot(), o, maybe, o >= added)
 		case window.Late, window.Future, window.Malformed:
-			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, fate, want.maybe}
+			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, fate, maybe}
 		}
 	}
 	f.lines = append(f.lines, want)

@@ -236,7 +236,11 @@ func (s *schedule) reach(partition int) int64 {
 // strained reports whether a slot's chunk is in doubt.
 func (s *schedule) strained(slot window.Slot) bool {
 	t := s.counted[lane{slot.Epoch(), slot.Partition()}]
-	return t != nil && t.parts[slot.Partition()].doubtful(slot.Chunk())
+	if t == nil {
+		return false
+	}
+	p := t.parts[slot.Partition()]
+	return p.doubtful(slot.Chunk()) || p.thinned(slot.Chunk())
 }
 
 // version is the job that a process starting now runs.
@@ -263,7 +267,7 @@ func (s *schedule) read(p *partition, partition int32, from, to int64) *event.Ba
 	s.buffer, s.records = s.buffer[:0], s.records[:0]
 	for o := from; o < to; o++ {
 		rec := &p.records[o]
-		if rec.form == gap {
+		if rec.form == gap || rec.compacted {
 			continue
 		}
 		value := rec.value

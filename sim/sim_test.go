@@ -89,9 +89,9 @@ func TestControls(t *testing.T) {
 // TestShrink: what is left of a failure fails, is no larger, and runs again
 // from its command line.
 func TestShrink(t *testing.T) {
-	r := Run(1, Options{Mistake: DropFailed})
-	if !r.Failed() {
-		t.Fatal("the seed does not fail")
+	r, found, err := Control(DropFailed)
+	if err != nil || !found {
+		t.Fatalf("no seed fails: %v", err)
 	}
 	small := Shrink(r)
 	if !small.Failed() || small.Steps > r.Steps || small.Options.Without == 0 {

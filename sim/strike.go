@@ -66,6 +66,9 @@ func (s *schedule) strike() {
 	if m.on.Has(Retention) && r.IntN(15*m.every[Retention]) == 0 {
 		s.retain(r.IntN(len(s.topic.parts)), r)
 	}
+	if m.on.Has(Compact) && r.IntN(20*m.every[Compact]) == 0 {
+		s.compact(r.IntN(len(s.topic.parts)), r)
+	}
 	if m.on.Has(Recreate) && r.IntN(40*m.every[Recreate]) == 0 {
 		s.recreate(r)
 	}
@@ -102,6 +105,34 @@ func (s *schedule) retain(n int, r *rand.Rand) {
 		first = next / chunk
 	}
 	p.taint(first, last)
+}
+
+// compact removes some records of a stretch of a partition's log, wherever
+// readers are. A chunk that is read again after that gives lower numbers, which
+// join away: what is left must be there, and all that was may be.
+func (s *schedule) compact(n int, r *rand.Rand) {
+	p := s.topic.parts[n]
+	if p.stable() <= p.start {
+		return
+	}
+	from := p.start + r.Int64N(p.stable()-p.start)
+	to := min(p.stable(), from+1+r.Int64N(2*s.spec.Chunk))
+	for o := from; o < to; o++ {
+		if p.records[o].form != gap && r.IntN(2) == 0 {
+			p.records[o].compacted = true
+		}
+	}
+	s.mix.count[Compact]++
+	s.tell("partition %d is compacted from %d to %d", n, from, to)
+	first, last := from/s.spec.Chunk, (to-1)/s.spec.Chunk
+	switch {
+	case s.spec.Dedupe != nil: // which of two repeats counts; also in the chunk behind
+		p.taint(first, last+1)
+	case s.mix.on.Has(Cap): // which groups keep their names
+		p.taint(first, last)
+	default:
+		p.thin = mark(p.thin, first, last)
+	}
 }
 
 // recreate deletes the topic and makes it again, but not under the hands of a

@@ -117,6 +117,10 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
 			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need), 0})
 	}
+	if t.Compacted {
+		k.add(finding{"kafka", subject, "warning", "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
+			"counts are those of the fuller reading then, and the audit shows fates that do not sum up", 0})
+	}
 	if !t.AppendTime {
 		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
 			"late and future are judged against clocks you may not control; LogAppendTime is the broker's", 0})

@@ -9,8 +9,8 @@ import (
 )
 
 // TestCheckTopics: weir check warns of record times that are the producers',
-// and of a retention that is not above lateness and skew, and of neither where
-// there is none of it.
+// of a topic that is compacted, and of a retention that is not above lateness
+// and skew, and of none of it where there is none.
 func TestCheckTopics(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -51,6 +51,11 @@ func TestCheckTopics(t *testing.T) {
 	if got := warnings(); got != "" {
 		t.Errorf("nothing to warn of, but:\n%s", got)
 	}
+	set("clicks", "cleanup.policy", "compact,delete")
+	if got := warnings(); !strings.HasPrefix(got, "kafka topic clicks: the topic is compacted") || strings.Count(got, "\n") != 1 {
+		t.Errorf("a compacted topic: %q", got)
+	}
+	set("clicks", "cleanup.policy", "delete")
 	set("appended", "retention.ms", "86400000")
 	if got := warnings(); !strings.HasPrefix(got, "kafka topic appended: retention 24h0m0s is not above lateness + skew 120h10m0s") || strings.Count(got, "\n") != 1 {
 		t.Errorf("a retention below the lateness: %q", got)
