@@ -319,7 +319,10 @@ type disk struct {
 	real bool
 }
 
-const diskSize = 1 << 30
+const (
+	diskSize = 1 << 30
+	diskLeft = 512 << 10 // of a full one: half of what an insert reserves
+)
 
 func newDisk(t *testing.T) disk {
 	t.Helper()
@@ -338,22 +341,24 @@ func newDisk(t *testing.T) disk {
 
 func (d disk) ballast() string { return filepath.Join(filepath.Dir(d.dir), "ballast") }
 
-// fill leaves no byte free.
+// fill leaves next to nothing free.
 func (d disk) fill() error {
 	f, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	block := make([]byte, 1<<20)
-	for len(block) > 0 {
-		if _, err := f.Write(block); errors.Is(err, syscall.ENOSPC) {
+	size := int64(0)
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		n, err := f.Write(block)
+		size += int64(n)
+		if errors.Is(err, syscall.ENOSPC) {
 			block = block[:len(block)/2]
 		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.Truncate(size - diskLeft)
 }
 
 func (d disk) free() error { return os.Remove(d.ballast()) }

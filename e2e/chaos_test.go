@@ -18,6 +18,7 @@ import (
 
 var (
 	chaosCycles = flag.Int("cycles", 0, "TestChaos: how many cycles; 0: each kind of strike once")
+	chaosOnly   = flag.String("only", "", "TestChaos: strike with nothing but this, such as kill, or zombie+broker-killed")
 	chaosSeed   = flag.Uint64("seed", 0, "TestChaos, TestSoak: the same one strikes in the same order; 0: a new one")
 	chaosRate   = flag.Int64("rate", 1500, "TestChaos, TestSoak: events per second")
 	chaosFloors = flag.Bool("floors", false, "TestChaos: fail when a stop or a recovery takes longer than promised, which wants a machine with nothing else to do")
@@ -83,6 +84,19 @@ func plan(kinds []*strike, seed uint64, cycles int) []planned {
 	return all
 }
 
+// only finds the strikes of one cycle by their names.
+func only(t *testing.T, names string) (found []*strike) {
+	t.Helper()
+	for name := range strings.SplitSeq(names, "+") {
+		i := slices.IndexFunc(strikes, func(s *strike) bool { return s.name == name })
+		if i < 0 {
+			t.Fatalf("-only: there is no strike %q", name)
+		}
+		found = append(found, strikes[i])
+	}
+	return found
+}
+
 // totals are what a campaign has done and found.
 type totals struct {
 	cycles, verified int
@@ -145,6 +159,9 @@ func (a *arena) cycle(p planned, s *totals, floors bool) *verdict {
 	c.nap(300 * time.Millisecond)
 	struck := time.Now()
 	a.producer.pause()
+	if took := time.Since(struck); took > 5*time.Second {
+		a.t.Logf("the producer needed %s to get rid of its records", took.Round(10*time.Millisecond))
+	}
 	a.settled(90 * time.Second)
 	s.catchUps = append(s.catchUps, time.Since(struck))
 	v := a.judge(a.latest() - 2*clicksRules.Window)
@@ -177,7 +194,13 @@ func TestChaos(t *testing.T) {
 			t.Logf("it failed in %s of seed %d; again: %s\n%s", at, seed, again, s.table(a))
 		}
 	}()
-	for i, p := range plan(strikes, seed, cycles) {
+	plans := plan(strikes, seed, cycles)
+	if *chaosOnly != "" {
+		for i := range plans {
+			plans[i].strikes = only(t, *chaosOnly)
+		}
+	}
+	for i, p := range plans {
 		at = fmt.Sprintf("cycle %d (%v)", i+1, p)
 		began := time.Now()
 		v := a.cycle(p, s, *chaosFloors)
