@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp
+.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -92,12 +92,16 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about half an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live
 
 EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
 	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
 	bin/bench-pipeline -events $(EVENTS)
+
+bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
+	go build -trimpath -o bin/bench-live ./bench/live
+	bin/bench-live -events $(EVENTS)
 
 bench-redis: tools ## the sketches against redis-server, one run; fails under a floor
 	go run ./bench/sketches redis

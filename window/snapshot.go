@@ -14,11 +14,14 @@ type Range struct {
 	From, Until event.Time
 	Group       [][]byte
 
-	// Only, if not nil, are the measures to bring along, by index; counts
-	// always come. A reader that wants one measure spares the worker the
-	// copying of the others.
+	// Only, if not nil, is what to bring along of the rows: measures by index,
+	// and Counts. A reader that wants one thing spares the worker the copying
+	// of the others.
 	Only []int
 }
+
+// Counts stands for the counts in Range.Only.
+const Counts = -1
 
 func (r *Range) wants(measure int) bool { return r.Only == nil || slices.Contains(r.Only, measure) }
 
@@ -41,6 +44,9 @@ func (r *Range) Match(group [][]byte) bool {
 func (o *Operator) Snapshot(into *Table, r *Range) {
 	o.apply()
 	moved := o.table.Copy(into, r)
+	if !r.wants(Counts) {
+		return
+	}
 	for _, p := range o.partitions() {
 		l := o.lanes[p]
 		slot := MakeSlot(l.epoch, l.partition, l.first/o.spec.Chunk)
@@ -74,9 +80,11 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 			moved[i] = t.copyRow(into, uint32(i), wanted) + 1
 		}
 	}
-	for _, h := range t.hits {
-		if to := moved[h.row]; to != 0 {
-			into.hits = append(into.hits, hit{to - 1, h.slot, h.count})
+	if r.wants(Counts) {
+		for _, h := range t.hits {
+			if to := moved[h.row]; to != 0 {
+				into.hits = append(into.hits, hit{to - 1, h.slot, h.count})
+			}
 		}
 	}
 	for c := range t.columns {

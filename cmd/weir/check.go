@@ -37,14 +37,18 @@ func checkCommand() *cobra.Command {
 			k := &checker{ctx: c.Context()}
 			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
+				if output == "text" {
+					return err
+				}
 				var bad *config.Error
-				if output == "json" && errors.As(err, &bad) {
+				if errors.As(err, &bad) {
 					for _, p := range bad.Problems {
 						k.add(finding{Tier: "config", Subject: p.Path, Result: "failed", Detail: p.String(), code: exitConfig})
 					}
-					return k.print(c.OutOrStdout(), output)
+				} else { // no file, or one that cannot be read
+					k.add(finding{Tier: "config", Subject: "file", Result: "failed", Detail: err.Error(), code: exitConfig})
 				}
-				return err
+				return k.print(c.OutOrStdout(), output)
 			}
 			k.add(finding{Tier: "config", Subject: "syntax and meaning", Result: "ok", Detail: fmt.Sprintf("%d jobs", len(cfg.Jobs))})
 			for _, w := range origins.Warnings {

@@ -138,7 +138,11 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	if o.started != nil {
 		o.started(l.Addr().String())
 	}
-	o.log.Info("weir runs", "version", build.Version, "jobs", len(all), "http", l.Addr().String(), "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)
+	at := []any{"version", build.Version, "jobs", len(all), "http", l.Addr().String()}
+	if o.resp != nil {
+		at = append(at, "resp", o.resp.Addr().String())
+	}
+	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
 
 	// A job that cannot go on stops the others cleanly; who answers questions
 	// about them ends when the last job has.

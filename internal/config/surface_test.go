@@ -134,6 +134,15 @@ func TestDefaultsAreValid(t *testing.T) {
 	walk(table())
 }
 
+// TestFreePorts: two listeners may both take any free port, and not the same
+// one.
+func TestFreePorts(t *testing.T) {
+	cfg, _ := loadOne(t, nil, []string{"--http.listen=127.0.0.1:0", "--resp.listen=127.0.0.1:0"})
+	if cfg.RESP.Listen != cfg.HTTP.Listen {
+		t.Errorf("%s and %s", cfg.RESP.Listen, cfg.HTTP.Listen)
+	}
+}
+
 func TestBooleanFlagNeedsNoValue(t *testing.T) {
 	cfg, _ := loadOne(t, nil, []string{"--resp.read_only"})
 	if !cfg.RESP.ReadOnly {

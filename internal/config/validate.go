@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -102,7 +103,8 @@ func (v *validator) listeners() {
 	if r.Listen != "" && !isLoopback(r.Listen) && !password {
 		v.complain("resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
 	}
-	if r.Listen != "" && r.Listen == h.Listen {
+	// Port 0 is any free one, each time another.
+	if r.Listen != "" && r.Listen == h.Listen && !strings.HasSuffix(r.Listen, ":0") {
 		v.complain("resp.listen", "%s is http.listen already; use another port", r.Listen)
 	}
 }

@@ -60,9 +60,18 @@ func runChild(text string) error {
 	if err != nil {
 		return fmt.Errorf("local: engine: inherited listener: %w", err)
 	}
-	cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil)) // relay reads it
+	cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, childLog)) // relay reads it
 	return serveEngine(ctx, cfg, l)
 }
+
+// childLog has durations with their unit: JSON alone would make nanoseconds of
+// them, and nothing tells relay that a number was one.
+var childLog = &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}}
 
 // relay passes a child's stderr on to a log, line by line: records of the
 // child's logger as they were meant, anything else (a crash) as warnings.

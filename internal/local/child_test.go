@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRelay: a child's records reach the parent's log as records, whatever
@@ -20,8 +21,8 @@ func TestRelay(t *testing.T) {
 		return a
 	}}))}
 	var child bytes.Buffer
-	log := slog.New(slog.NewJSONHandler(&child, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	log.Info("engine: ready", "url", "http://x", "data", "/d")
+	log := slog.New(slog.NewJSONHandler(&child, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: childLog.ReplaceAttr}))
+	log.Info("engine: ready", "url", "http://x", "data", "/d", "took", 250*time.Millisecond)
 	log.Debug("not wanted")
 	log.Error("bad", "n", 1)
 	fmt.Fprint(&child, "\n\nfatal error: out of luck\n"+strings.Repeat("x", 40<<10)+"\n")
@@ -33,7 +34,7 @@ func TestRelay(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	want := []string{
-		`level=INFO msg="engine: ready" data=/d url=http://x`,
+		`level=INFO msg="engine: ready" data=/d took=250ms url=http://x`,
 		`level=ERROR msg=bad n=1`,
 		`level=WARN msg="engine: fatal error: out of luck"`,
 	}

@@ -11,10 +11,13 @@
 //
 // All that this process had counted, and all that any process had flushed (its
 // ledger line was in the sink), two seconds before the question, whatever
-// window it is about; when nobody else asks, at the question. An answer that
-// takes long to make is made again only after a hundred times as long, so that
-// questions never take more than a hundredth of a CPU each: one that takes more
-// than 10 ms may be six seconds old, and no older.
+// window it is about; when nobody else asks, at the question.
+//
+// Questions must not take the pipeline's time, so what takes more than 5 ms to
+// make is made again only after two hundred times as long, and meanwhile served
+// as it is: half a minute at most for an answer (the positions of a hundred
+// thousand people over sixty windows take 0.1 s to join: they are then twenty
+// seconds old), five seconds for what is copied out of the workers.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve
@@ -191,32 +194,36 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 	}
 	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
 	key := fmt.Sprintf("%s %d %d %s", q.Job, r.From, r.Until, seriesKey(m, r.Group))
-	a, err := w.answers.get(ctx, key, answerAge, func() (answer, int64, error) {
-		a, err := w.answer(ctx, s, r, m)
-		return a, a.value.bytes(), err
+	a, err := w.answers.get(ctx, key, answerAge, func(took *work) (answer, error) {
+		a, err := w.answer(ctx, took, s, r, m)
+		took.bytes = a.value.bytes()
+		return a, err
 	})
 	return a.value, a.found, err
 }
 
 // answer makes an answer.
-func (w *Windows) answer(ctx context.Context, s *source, r *window.Range, m int) (answer, error) {
+func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (a answer, err error) {
 	// Memory first, the sink then: what is flushed in between is in both.
-	mem, err := w.memory(ctx, s, m)
+	var mem *snapshot
+	err = took.wait(func() error {
+		if mem, err = w.memory(ctx, s, m); err != nil {
+			return err
+		}
+		return w.look(ctx, s)
+	})
 	if err != nil {
-		return answer{}, err
-	}
-	if err := w.look(ctx, s); err != nil {
-		return answer{}, err
+		return a, err
 	}
 	if w.cfg.Memory <= 0 || (r.Until-r.From)/s.spec.Window > piecesMax {
 		return s.whole(ctx, r, m, mem)
 	}
 	if m < 0 {
-		return w.hits(ctx, s, r, mem)
+		return w.hits(ctx, took, s, r, mem)
 	}
-	pieces, err := w.pieces(ctx, s, r, m, r.From, r.Until)
+	pieces, err := w.pieces(ctx, took, s, r, m, r.From, r.Until)
 	if err != nil {
-		return answer{}, err
+		return a, err
 	}
 	v := newValue(&s.spec.Measures[m])
 	w.mu.Lock()
@@ -230,14 +237,14 @@ func (w *Windows) answer(ctx context.Context, s *source, r *window.Range, m int)
 
 // hits sums counts. Where memory has rows, they are joined slot by slot with
 // the sink's; of the windows besides, the sink's totals will do.
-func (w *Windows) hits(ctx context.Context, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
+func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
 	held := mem.windows(r)
 	for from := r.From; from < r.Until; { // stretches of windows without rows in memory, between those with
 		until := r.Until
 		if len(held) > 0 {
 			until = held[0]
 		}
-		totals, err := w.pieces(ctx, s, r, totalHits, from, until)
+		totals, err := w.pieces(ctx, took, s, r, totalHits, from, until)
 		if err != nil {
 			return a, err
 		}
@@ -254,7 +261,7 @@ func (w *Windows) hits(ctx context.Context, s *source, r *window.Range, mem *sna
 			n++
 		}
 		from = held[n-1] + s.spec.Window
-		slots, err := w.pieces(ctx, s, r, slotHits, held[0], from)
+		slots, err := w.pieces(ctx, took, s, r, slotHits, held[0], from)
 		if err != nil {
 			return a, err
 		}
@@ -283,7 +290,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapsho
 		total, err := s.sink.Total(ctx, &before)
 		if err == nil && recent.From < r.Until {
 			t := window.NewTable(s.spec)
-			recent.Only = []int{}
+			recent.Only = []int{window.Counts}
 			mem.table.Copy(t, &recent)
 			err = s.sink.Counts(ctx, &recent, t)
 			t.Seal()

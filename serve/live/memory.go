@@ -27,18 +27,16 @@ type memoryRow struct {
 
 // memory is the snapshot of a measure, or of the counts alone (below zero).
 func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, error) {
-	only := []int{}
-	if m >= 0 {
-		only = append(only, m)
-	}
-	return w.snapshots.get(ctx, fmt.Sprint(s.spec.Job, " ", only), snapshotAge, func() (*snapshot, int64, error) {
+	only := []int{max(m, window.Counts)}
+	return w.snapshots.get(ctx, fmt.Sprint(s.spec.Job, " ", only), snapshotAge, func(took *work) (*snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		t, err := s.job.Live(ctx, &window.Range{From: minTime, Until: maxTime, Group: make([][]byte, len(s.spec.By)), Only: only})
 		if err != nil {
-			return nil, 0, fmt.Errorf("reading the memory of job %s: %w", s.spec.Job, err)
+			return nil, fmt.Errorf("reading the memory of job %s: %w", s.spec.Job, err)
 		}
-		return newSnapshot(t), int64(t.Bytes()), nil
+		took.bytes = int64(t.Bytes())
+		return newSnapshot(t), nil
 	})
 }
 

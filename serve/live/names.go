@@ -24,9 +24,10 @@ const (
 // people who look around. It is not complete for busy jobs.
 func (w *Windows) Names(ctx context.Context, yield func(Name) bool) error {
 	for _, job := range w.names() {
-		list, err := w.lists.get(ctx, job, listAge, func() ([]Name, int64, error) {
+		list, err := w.lists.get(ctx, job, listAge, func(took *work) ([]Name, error) {
 			list, err := w.list(ctx, w.jobs[job])
-			return list, int64(len(list)) * 100, err
+			took.bytes = int64(len(list)) * 100
+			return list, err
 		})
 		if err != nil {
 			return err

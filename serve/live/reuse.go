@@ -7,18 +7,33 @@ import (
 	"time"
 )
 
-// What is made for a question serves others that come soon after: for a
+// What is made for a question serves others that come soon after: for two
 // hundred times as long as making it took, so that however many ask, no more
-// than a hundredth of the time goes into making it, and never longer than its
-// age.
+// than half a percent of a CPU goes into making it, and four times as long as
+// others were waited for (the sink has more to do as well); never longer than
+// its age.
 const (
-	spared = 100
+	spared, waiting = 200, 4
 
-	answerAge   = 5 * time.Second
+	answerAge   = 30 * time.Second
 	listAge     = 5 * time.Second
-	snapshotAge = time.Second
+	snapshotAge = 5 * time.Second
 	lookAge     = time.Second
 )
+
+// A work takes down what making a value took.
+type work struct {
+	bytes  int64         // about what the value is
+	waited time.Duration // for others, of the time it took
+}
+
+// wait runs f, which waits for others.
+func (w *work) wait(f func() error) error {
+	began := time.Now()
+	err := f()
+	w.waited += time.Since(began)
+	return err
+}
 
 // A reuse makes values by key, each once at a time however many want it, and
 // hands them out again for a while. An error is told to those who waited for
@@ -38,10 +53,9 @@ type making[V any] struct {
 	until time.Time
 }
 
-// get returns the value of a key, from make or from somebody else's. make also
-// says about how many bytes it is. The value is never older than age, counted
+// get returns the value of a key, from make or from somebody else's. The value is never older than age, counted
 // from when its making began to when it is handed out or waited for.
-func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make func() (V, int64, error)) (V, error) {
+func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make func(*work) (V, error)) (V, error) {
 	for {
 		u.mu.Lock()
 		now := time.Now()
@@ -101,17 +115,17 @@ func (u *reuse[V]) drop(key string, m *making[V]) {
 	u.bytes -= m.bytes
 }
 
-func (u *reuse[V]) finish(key string, m *making[V], began time.Time, age time.Duration, make func() (V, int64, error)) (V, error) {
+func (u *reuse[V]) finish(key string, m *making[V], began time.Time, age time.Duration, make func(*work) (V, error)) (V, error) {
 	defer close(m.done)
-	var bytes int64
-	m.value, bytes, m.err = make()
-	m.until = began.Add(min(spared*time.Since(began), age))
+	var w work
+	m.value, m.err = make(&w)
+	m.until = began.Add(min(spared*(time.Since(began)-w.waited)+waiting*w.waited, age))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.made[key] != m {
 		return m.value, m.err
 	}
-	if m.bytes = bytes; m.err != nil {
+	if m.bytes = w.bytes; m.err != nil {
 		m.bytes = 0
 		delete(u.made, key)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/event"
@@ -67,11 +68,12 @@ type piece struct {
 	err   error
 	age   *list.Element // nil: being read, or gone
 
-	found bool
-	value joining            // a sketch
-	total uint64             // hits…
-	slots map[string][]count // …of which by group and slot
-	bytes int64
+	touched bool // by the flush that is being joined in
+	found   bool
+	value   joining            // a sketch
+	total   uint64             // hits…
+	slots   map[string][]count // …of which by group and slot
+	bytes   int64
 }
 
 type count struct {
@@ -115,7 +117,7 @@ func appendText(b, text []byte) []byte {
 
 // pieces are the pieces of [from, until) for the groups of r, read where they
 // are not known.
-func (w *Windows) pieces(ctx context.Context, s *source, r *window.Range, m int, from, until event.Time) ([]*piece, error) {
+func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.Range, m int, from, until event.Time) ([]*piece, error) {
 	size := s.spec.Window
 	if off := from % size; off > 0 {
 		from += size - off
@@ -151,15 +153,21 @@ func (w *Windows) pieces(ctx context.Context, s *source, r *window.Range, m int,
 			for n < len(unknown) && unknown[n].start == unknown[n-1].start+size {
 				n++
 			}
-			w.read(ctx, s, unknown[:n])
+			_ = took.wait(func() error { w.read(ctx, s, unknown[:n]); return nil }) // errors are the pieces'
 			unknown = unknown[n:]
 		}
 		again := false
 		for _, p := range all {
-			select {
-			case <-p.ready:
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			err := took.wait(func() error {
+				select {
+				case <-p.ready:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+			if err != nil {
+				return nil, err
 			}
 			switch {
 			case p.err == nil:
@@ -329,84 +337,72 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 		return
 	}
 	now := time.Now()
-	touched := map[*piece]bool{}
-	// at is the piece of a series that a row belongs to, if one is kept and
-	// still wanted.
+	var touched []*piece
+	// at is the piece of a series that something flushed belongs to, if one is
+	// kept and still wanted.
 	at := func(of *series, start event.Time) *piece {
 		p := of.pieces[start]
-		if p == nil {
-			return nil
-		}
-		if of.m == totalHits || now.Sub(of.asked) > forgotten {
+		switch {
+		case p == nil:
+		case p.touched:
+		case of.m == totalHits || now.Sub(of.asked) > forgotten:
 			w.drop(p)
 			return nil
+		default:
+			p.found, p.touched = true, true
+			touched = append(touched, p)
 		}
-		p.found = true
-		touched[p] = true
 		return p
 	}
 	exact := map[string]*series{} // by the key of a row that one belongs to
 	var wild []*series            // of many groups
-	var measures []int
-	seen := map[int]bool{}
+	var measures []int            // of exact
 	for _, of := range s.series {
-		if !seen[of.m] {
-			seen[of.m] = true
-			measures = append(measures, of.m)
-		}
-		if of.choosesOne() {
-			exact[of.key] = of
-		} else {
+		switch {
+		case of.m >= 0 && s.spec.Measures[of.m].Kind == window.Geo:
+			c.Table.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
+				if p := at(of, event.Time(start)); p != nil {
+					p.value.places.Put(0, member, st, score)
+				}
+				return true
+			})
+		case !of.choosesOne():
 			wild = append(wild, of)
+		default:
+			exact[of.key] = of
+			if !slices.Contains(measures, of.m) {
+				measures = append(measures, of.m)
+			}
 		}
 	}
 	var group [][]byte
-	var key []byte
+	var key, text []byte
+	take := func(of *series, row window.Row) {
+		switch p := at(of, row.Window()); {
+		case p == nil:
+		case of.m == slotHits:
+			text = groupKey(text[:0], group)
+			p.joinSlots(text, row)
+		default:
+			p.value.joinRow(row, of.m)
+		}
+	}
 	for row := range c.Table.Rows {
 		group = row.Group(group[:0])
-		text := groupKey(nil, nil)
-		take := func(of *series) {
-			if of.m >= 0 && s.spec.Measures[of.m].Kind == window.Geo {
-				return
-			}
-			p := at(of, row.Window())
-			switch {
-			case p == nil:
-			case of.m == slotHits:
-				if text == nil {
-					text = groupKey(text, group)
-				}
-				p.joinSlots(text, row)
-			default:
-				p.value.joinRow(row, of.m)
-			}
-		}
-		if len(exact) > 0 {
-			for _, m := range measures {
-				key = appendSeriesKey(key[:0], m, group)
-				if of := exact[string(key)]; of != nil {
-					take(of)
-				}
+		for _, m := range measures {
+			key = appendSeriesKey(key[:0], m, group)
+			if of := exact[string(key)]; of != nil {
+				take(of, row)
 			}
 		}
 		for _, of := range wild {
-			if of.pieces[row.Window()] != nil && (&window.Range{Group: of.group}).Match(group) {
-				take(of)
+			if (&window.Range{Group: of.group}).Match(group) {
+				take(of, row)
 			}
 		}
 	}
-	for _, of := range s.series {
-		if of.m < 0 || s.spec.Measures[of.m].Kind != window.Geo {
-			continue
-		}
-		c.Table.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
-			if p := at(of, event.Time(start)); p != nil {
-				p.value.places.Put(0, member, st, score)
-			}
-			return true
-		})
-	}
-	for p := range touched {
+	for _, p := range touched {
+		p.touched = false
 		p.value.settle()
 		if p.age != nil {
 			w.weigh(p)
@@ -417,9 +413,7 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 
 // look sees whether others have flushed, and forgets what they have changed.
 func (w *Windows) look(ctx context.Context, s *source) error {
-	_, err := w.looks.get(ctx, s.spec.Job, lookAge, func() (struct{}, int64, error) {
-		return struct{}{}, 0, w.lookNow(ctx, s)
-	})
+	_, err := w.looks.get(ctx, s.spec.Job, lookAge, func(*work) (struct{}, error) { return struct{}{}, w.lookNow(ctx, s) })
 	return err
 }
 

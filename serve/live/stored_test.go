@@ -533,36 +533,41 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// TestServedAgain: an answer that took long is served again for a hundred times
-// as long and no longer than its age.
+// TestServedAgain: a value is served again for two hundred times
+// as long as making it took, four times as long as it waited for others, and no
+// longer than its age.
 func TestServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var u reuse[int]
 		made := 0
-		get := func(took time.Duration) int {
-			n, err := u.get(t.Context(), "key", 5*time.Second, func() (int, int64, error) {
+		get := func(took, waits time.Duration) int {
+			n, err := u.get(t.Context(), "key", 5*time.Second, func(w *work) (int, error) {
 				time.Sleep(took)
+				_ = w.wait(func() error { time.Sleep(waits); return nil })
 				made++
-				return made, 10, nil
+				w.bytes = 10
+				return made, nil
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
-		step := func(after, took time.Duration, want int) {
+		step := func(after, took, waits time.Duration, want int) {
 			t.Helper()
 			time.Sleep(after)
-			if n := get(took); n != want {
+			if n := get(took, waits); n != want {
 				t.Errorf("value %d, want %d", n, want)
 			}
 		}
-		step(0, 0, 1)
-		step(0, 10*time.Millisecond, 2)
-		step(980*time.Millisecond, 0, 2)
-		step(11*time.Millisecond, time.Second, 3)
-		step(3990*time.Millisecond, 0, 3)
-		step(11*time.Millisecond, 0, 4)
+		step(0, 0, 0, 1)
+		step(0, 5*time.Millisecond, 0, 2)
+		step(990*time.Millisecond, 0, 0, 2)
+		step(11*time.Millisecond, time.Second, 0, 3)
+		step(3990*time.Millisecond, 0, 0, 3)
+		step(11*time.Millisecond, 0, 100*time.Millisecond, 4)
+		step(299*time.Millisecond, 0, 0, 4)
+		step(2*time.Millisecond, 0, 0, 5)
 		if bytes, n := u.held(); bytes != 10 || n != 1 {
 			t.Errorf("%d bytes in %d values, want 10 in one", bytes, n)
 		}

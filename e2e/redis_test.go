@@ -1,0 +1,301 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/gen"
+	"weir/sketches/geo"
+)
+
+// A cli asks one process's Redis endpoint with redis-cli.
+type cli struct {
+	t    *testing.T
+	of   *process
+	port string
+}
+
+// redis is the endpoint of a process that runs with resp.listen.
+func (p *process) redis() *cli {
+	p.t.Helper()
+	var line struct{ RESP string }
+	said := p.says(`"msg":"weir runs"`, 30*time.Second)
+	if err := json.Unmarshal([]byte(said), &line); err != nil || line.RESP == "" {
+		p.t.Fatalf("no resp address in %q", said)
+	}
+	return &cli{p.t, p, line.RESP[strings.LastIndexByte(line.RESP, ':')+1:]}
+}
+
+// ask sends commands, one a line, and returns the lines of the answers.
+func (c *cli) ask(commands ...string) []string {
+	c.t.Helper()
+	cmd := exec.CommandContext(c.t.Context(), "redis-cli", "-p", c.port)
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("redis-cli: %v\n%s", err, out)
+	}
+	// An empty line comes after an error.
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" })
+}
+
+// expects is commands, each with the one line it has to answer.
+type expects [][2]string
+
+func (e *expects) add(command string, want any) {
+	*e = append(*e, [2]string{command, fmt.Sprint(want)})
+}
+
+// differ is what a process answers otherwise.
+func (c *cli) differ(e expects) error {
+	c.t.Helper()
+	var commands []string
+	for _, x := range e {
+		commands = append(commands, x[0])
+	}
+	got := c.ask(commands...)
+	if len(got) != len(e) {
+		return notYet("%d lines of answers to %d commands: %q", len(got), len(e), got)
+	}
+	for i, x := range e {
+		if got[i] != x[1] {
+			return notYet("%s: %s answers %q, want %q", c.of.name, x[0], got[i], x[1])
+		}
+	}
+	return nil
+}
+
+func stamp(w event.Time) string { return time.UnixMilli(int64(w)).UTC().Format("20060102T1504Z") }
+
+// span is the range of all windows of a truth, as a key has it.
+func span(t *gen.Truth) string {
+	groups := t.Groups()
+	first, last := groups[0].Window, groups[0].Window
+	for _, g := range groups {
+		first, last = min(first, g.Window), max(last, g.Window)
+	}
+	return stamp(first) + ".." + stamp(last)
+}
+
+// clicksQuestions are what redis-cli asks about a clicks job, and the truth.
+func clicksQuestions(truth *gen.Truth) (e expects) {
+	all := map[uint32]struct{}{}
+	byPage := map[string]map[uint32]struct{}{}
+	var hits int64
+	for g, c := range truth.Counts {
+		maps.Copy(all, c.Users)
+		if byPage[g.Name] == nil {
+			byPage[g.Name] = map[uint32]struct{}{}
+		}
+		maps.Copy(byPage[g.Name], c.Users)
+		hits += c.Hits
+	}
+	at := span(truth)
+	e.add("GET w:clicks:hits:"+at, hits)
+	e.add("PFCOUNT w:clicks:users:"+at+":*", reference(all).Count())
+	e.add("BITCOUNT w:clicks:active:"+at, len(all))
+	some := slices.Min(slices.Collect(maps.Keys(all)))
+	e.add(fmt.Sprintf("GETBIT w:clicks:active:%s %d", at, some), 1)
+	e.add(fmt.Sprintf("BF.EXISTS w:clicks:seen:%s %d", at, some), 1)
+	e.add("TYPE w:clicks:seen:"+at, "MBbloom--")
+	for _, page := range []string{"/p/1", "/p/7"} {
+		e.add("PFCOUNT w:clicks:users:"+at+":"+page, reference(byPage[page]).Count())
+	}
+	groups := truth.Groups()
+	for i := 0; i < len(groups); i += len(groups)/15 + 1 {
+		g := groups[i]
+		key := func(measure string) string { return fmt.Sprintf("w:clicks:%s:%s:%s", measure, stamp(g.Window), g.Name) }
+		e.add("GET "+key("hits"), truth.Counts[g].Hits)
+		e.add("PFCOUNT "+key("users"), reference(truth.Counts[g].Users).Count())
+		e.add("BITCOUNT "+key("active"), len(truth.Counts[g].Users))
+	}
+	// Into scratch keys, and on from there.
+	e.add("PFMERGE copy w:clicks:users:"+at, "OK")
+	e.add("PFCOUNT copy", reference(all).Count())
+	both := 0
+	for u := range byPage["/p/1"] {
+		if _, ok := byPage["/p/2"][u]; ok {
+			both++
+		}
+	}
+	one, two := "w:clicks:active:"+at+":/p/1", "w:clicks:active:"+at+":/p/2"
+	e.add("BITOP AND both "+one+" "+two, 1+max(slices.Max(slices.Collect(maps.Keys(byPage["/p/1"]))), slices.Max(slices.Collect(maps.Keys(byPage["/p/2"]))))/8)
+	e.add("BITCOUNT both", both)
+	// What cannot be.
+	e.add("SET w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
+	e.add("PFADD w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
+	e.add("GET w:clicks:hits:yesterday", `ERR not a window: "yesterday"; want a start such as 20261120T1005Z, now, -3, or a range from..to of these`)
+	e.add("PFCOUNT w:nobody:users:now", 0)
+	return e
+}
+
+// places are the last positions of the truth over all windows, without those
+// whose last moment has two.
+func places(truth *gen.Truth) *geo.Set {
+	last := map[uint32]gen.Place{}
+	for _, m := range slices.SortedFunc(maps.Keys(truth.Places), func(a, b gen.Member) int { return cmp.Compare(a.Window, b.Window) }) {
+		if p := truth.Places[m]; p.Stamp >= last[m.User].Stamp {
+			last[m.User] = p
+		}
+	}
+	set := new(geo.Set)
+	for u, p := range last {
+		set.Add(strconv.AppendUint(nil, uint64(u), 10), p.Lon, p.Lat)
+	}
+	return set
+}
+
+// near asks for the people around Berlin.
+func (c *cli) near(truth *gen.Truth) error {
+	c.t.Helper()
+	set := places(truth)
+	var want []string
+	for _, h := range set.Search(nil, geo.Query{Lon: 13.404954, Lat: 52.520008, Shape: geo.Circle(20, 1000), Order: geo.Asc}) {
+		want = append(want, h.Member)
+	}
+	got := c.ask("GEOSEARCH w:locations:places:" + span(truth) + " FROMLONLAT 13.404954 52.520008 BYRADIUS 20 km ASC")
+	if len(want) < 10 {
+		c.t.Fatalf("%d people around Berlin: too few to tell anything", len(want))
+	}
+	slices.Sort(got) // people in one cell come in any order
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		return notYet("%s: %d people around Berlin, want %d", c.of.name, len(got), len(want))
+	}
+	return c.differ(expects{{"ZCARD w:locations:places:" + span(truth), strconv.Itoa(set.Len())}})
+}
+
+// lists wants KEYS and SCAN to name every window and page.
+func (c *cli) lists(truth *gen.Truth) error {
+	c.t.Helper()
+	var want []string
+	for g := range truth.Counts {
+		want = append(want, "w:clicks:hits:"+stamp(g.Window)+":"+g.Name)
+	}
+	slices.Sort(want)
+	keys := c.ask("KEYS w:clicks:hits:*")
+	slices.Sort(keys)
+	if !slices.Equal(keys, want) {
+		return notYet("%s: KEYS names %d rows, want %d", c.of.name, len(keys), len(want))
+	}
+	out, err := exec.CommandContext(c.t.Context(), "redis-cli", "-p", c.port, "--scan", "--pattern", "w:clicks:hits:*").Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	scanned := strings.Fields(string(out))
+	slices.Sort(scanned)
+	if !slices.Equal(slices.Compact(scanned), want) {
+		return notYet("%s: SCAN names %d rows, want %d", c.of.name, len(scanned), len(want))
+	}
+	return nil
+}
+
+// queries asks /api/v1/query what redis-cli was asked.
+func (p *process) queries(e expects) {
+	p.t.Helper()
+	asked := 0
+	for _, x := range e {
+		command, key, _ := strings.Cut(x[0], " ")
+		if command != "GET" && command != "PFCOUNT" && command != "BITCOUNT" || !strings.HasPrefix(key, "w:clicks:") || strings.HasPrefix(x[1], "ERR") {
+			continue
+		}
+		code, body, err := p.get("/api/v1/query?key=" + url.QueryEscape(key))
+		var a struct {
+			Found bool
+			Value json.Number
+		}
+		if err == nil {
+			err = json.NewDecoder(bytes.NewReader([]byte(body))).Decode(&a)
+		}
+		if err != nil || code != 200 || !a.Found || a.Value.String() != x[1] {
+			p.t.Errorf("%s: /api/v1/query of %s: %d %s, %v; redis-cli says %s", p.name, key, code, body, err, x[1])
+		}
+		asked++
+	}
+	if asked < 20 {
+		p.t.Errorf("%d questions of /api/v1/query: too few", asked)
+	}
+}
+
+// The live windows, by redis-cli: before anything is flushed, after, and in two
+// processes of which each knows all that both have flushed and what it has in
+// memory itself.
+func TestRedisCLI(t *testing.T) {
+	parallel(t)
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Fatalf("redis-cli is not installed: run `make redis`: %v", err)
+	}
+	s := newStage(t)
+	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "    measures:\n", "    measures:\n      - {name: seen, sketch: bloom, field: user_id, capacity: 5000, error: 0.01}\n", 1),
+		fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+	traffic := func(kind string, events int, start, seed string) *gen.Truth {
+		return s.produced(kind, events, "--start", start, "--seed", seed, "--pages", "20", "--users", "3000", "--disorder", "90s")
+	}
+	clicks, locations := traffic("clicks", 20_000, "8m", "1"), traffic("locations", 6_000, "8m", "1")
+
+	// One process that has not flushed.
+	a := s.weir("run", "--resp.listen=127.0.0.1:0", "--flush.interval=1m", "--kafka.session=2m")
+	a.name += " a"
+	ca := a.redis()
+	within := func(c *cli, clicks, locations *gen.Truth) expects {
+		t.Helper()
+		e := clicksQuestions(clicks)
+		eventually(t, 30*time.Second, func() error {
+			if err := c.differ(e); err != nil {
+				return err
+			}
+			return c.near(locations)
+		})
+		return e
+	}
+	a.queries(within(ca, clicks, locations))
+	eventually(t, 10*time.Second, func() error { return ca.lists(clicks) })
+	if n := s.number("SELECT count() FROM clicks_state"); n != 0 {
+		t.Fatalf("%d rows are flushed already: the machine is too slow for this test", n)
+	}
+
+	// A second one takes half of the partitions, for which the first flushes.
+	b := s.weir("run", "--resp.listen=127.0.0.1:0")
+	b.name += " b"
+	cb := b.redis()
+	within(cb, clicks, locations)
+	within(ca, clicks, locations)
+	eventually(t, 30*time.Second, func() error {
+		if n, m := len(a.status()["clicks"].Partitions), len(b.status()["clicks"].Partitions); n != 2 || m != 2 {
+			return notYet("%d and %d partitions of clicks", n, m)
+		}
+		return nil
+	})
+	if n := s.number("SELECT toInt64(sum(hits)) FROM clicks_1m"); n != clicks.Fates.Valid {
+		t.Fatalf("%d hits are flushed, want %d", n, clicks.Fates.Valid)
+	}
+
+	// More traffic, into windows that both have answered for and into new ones:
+	// the first holds its half in memory for a minute, the second flushes.
+	clicks = union(clicks, traffic("clicks", 20_000, "6m", "2"))
+	locations = union(locations, traffic("locations", 6_000, "6m", "2"))
+	within(ca, clicks, locations) // its own memory, and what the other has flushed
+	e := clicksQuestions(clicks)
+	if err := cb.differ(e); err == nil {
+		t.Error("the second process knows what the first has not flushed")
+	}
+	a.signal(syscall.SIGTERM)
+	a.exits(0, 15*time.Second)
+	b.queries(within(cb, clicks, locations)) // everything, as soon as it is flushed
+	eventually(t, 10*time.Second, func() error { return cb.lists(clicks) })
+	b.signal(syscall.SIGTERM)
+	b.exits(0, 15*time.Second)
+}
