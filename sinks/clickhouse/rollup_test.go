@@ -1,0 +1,137 @@
+package clickhouse
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/local/localtest"
+)
+
+// TestRollupFaults: two processes roll up at once while rows come in, and what
+// they insert, rows and notes of how far they came, is refused, applied without
+// an answer, applied twice, or applied long after it was given up. The first
+// view is exact as of the last write all the while; one rollup after the
+// trouble makes the longer ones so.
+func TestRollupFaults(t *testing.T) {
+	url, database := localtest.Engine(t)
+	direct := dial(t, Config{URL: url, Database: database})
+	writer := install(t, direct, clicks())
+	where, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httputil.NewSingleHostReverseProxy(where)
+	var mu sync.Mutex
+	r := rand.New(rand.NewPCG(7, 7))
+	var late sync.WaitGroup
+	struck := map[string]int{}
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler) // the test ends
+		}
+		again := func(ctx context.Context) *http.Request {
+			a := q.Clone(ctx)
+			a.Body = io.NopCloser(bytes.NewReader(body))
+			return a
+		}
+		mu.Lock()
+		what := [...]string{"refused", "lost", "twice", "late", "fine", "fine"}[r.IntN(6)]
+		delay := time.Duration(r.IntN(1500)) * time.Millisecond
+		if !bytes.Contains(body, []byte("INSERT INTO")) {
+			what = "fine"
+		} else {
+			struck[what]++
+		}
+		mu.Unlock()
+		switch what {
+		case "lost":
+			engine.ServeHTTP(httptest.NewRecorder(), again(q.Context()))
+		case "late":
+			late.Go(func() {
+				time.Sleep(delay)
+				engine.ServeHTTP(httptest.NewRecorder(), again(context.WithoutCancel(q.Context())))
+			})
+		case "twice":
+			engine.ServeHTTP(httptest.NewRecorder(), again(q.Context()))
+			engine.ServeHTTP(w, again(q.Context()))
+			return
+		case "fine":
+			engine.ServeHTTP(w, again(q.Context()))
+			return
+		}
+		w.Header().Set("X-ClickHouse-Exception-Code", "159")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, "Code: 159. DB::Exception: Timeout exceeded (TIMEOUT_EXCEEDED)")
+	}))
+	defer between.Close()
+	var sinks []*Sink
+	for range 2 {
+		s, err := dial(t, Config{URL: between.URL, Database: database}).Job(t.Context(), clicks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sinks = append(sinks, s)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var rolling sync.WaitGroup
+	failed := 0
+	for _, s := range sinks {
+		rolling.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := s.Rollup(t.Context(), n%3 == 2); err != nil {
+					mu.Lock()
+					failed++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	op := operator(t, writer.layout.Spec, 0)
+	const flushes, perFlush = 16, 40
+	for i := range int64(flushes) {
+		var docs []string
+		for n := range int64(perFlush) {
+			docs = append(docs, click(noon+(n%7)*1_200_000, fmt.Sprintf("/p/%d", n%3), int(i*perFlush+n), fmt.Sprint(i, n)))
+		}
+		observe(t, op, 0, i*perFlush, noon+9_000_000, docs...)
+		write(t, writer, op.Take())
+		if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != fmt.Sprintf("(%d)", (i+1)*perFlush) {
+			t.Errorf("after flush %d the view counts %s", i, got)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	cancel()
+	rolling.Wait()
+	late.Wait()
+	for _, what := range []string{"refused", "lost", "twice", "late"} {
+		if struck[what] < 3 {
+			t.Errorf("inserts were %s %d times: the test tests little", what, struck[what])
+		}
+	}
+	t.Logf("inserts: %v; rollups broken off: %d", struck, failed)
+
+	if err := writer.Rollup(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for view, start := range map[string]string{"clicks_1m": "window_start", "clicks_1h": "toStartOfHour(window_start, 'UTC')", "clicks_1d": "toStartOfDay(window_start, 'UTC')"} {
+		got := read(t, direct, "SELECT page, toUnixTimestamp(window_start) AS w, hits, users FROM "+direct.name(view)+" ORDER BY page, w")
+		want := read(t, direct, "SELECT page, toUnixTimestamp(w) AS at, sum(h), weirPfCount(uniqCombined64MergeState(14)(u)) FROM (SELECT page, "+start+" AS w, arraySum(mapValues(maxMap(hits))) AS h, uniqCombined64MergeState(14)(users) AS u FROM "+
+			direct.name("clicks_state")+" GROUP BY page, country, window_start, w) GROUP BY page, w ORDER BY page, at")
+		if !slices.Equal(got, want) {
+			t.Errorf("%s:\n got %q\nwant %q", view, got, want)
+		}
+	}
+}
