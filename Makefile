@@ -32,7 +32,7 @@ FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME each
 	@set -e; for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; \
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s $$p; \
 	  done; done
 
 e2e: tools ## the whole from outside: truth, kills, outages, damage by hand; some minutes

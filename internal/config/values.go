@@ -201,6 +201,9 @@ func checkCluster(s string) error {
 }
 
 func checkAddress(s string) error {
+	if strings.Contains(s, "@") { // which is not repeated: a password stands before it
+		return fmt.Errorf("an address has no user and no password in it; write host:port, and a password into the file that a key ending in password_file names")
+	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil && !strings.Contains(s, ":") {
 		return fmt.Errorf("%q has no port; try %[1]s:9092", s)
@@ -213,6 +216,9 @@ func checkAddress(s string) error {
 
 // checkListen: like an address, but the host may be left out for all.
 func checkListen(s string) error {
+	if strings.Contains(s, "@") {
+		return fmt.Errorf("an address to listen on has no user and no password in it; write host:port, such as 127.0.0.1:8686")
+	}
 	if isPort(s) {
 		return fmt.Errorf("%q has no host; try 127.0.0.1:%[1]s", s)
 	}
@@ -232,8 +238,7 @@ func isPort(s string) bool {
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
-	case err == nil && u.User != nil,
-		err != nil && strings.Contains(s, "@"):
+	case strings.Contains(s, "@"): // whatever it is parsed as
 		return fmt.Errorf("the URL names a user; put the name into user and the password into a file named by password_file")
 	case err == nil && (u.RawQuery != "" || u.Fragment != ""):
 		return fmt.Errorf("the URL ends in parameters; leave them out, there are keys for database and user")
