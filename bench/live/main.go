@@ -242,7 +242,12 @@ func (t *turn) ask(at string, ended <-chan struct{}) error {
 		n := int64(-1)
 		switch r := reply.(type) {
 		case redistest.Error:
-			return fmt.Errorf("%v: %w", q, r)
+			select {
+			case <-ended: // who stops calls off what is being read
+				return nil
+			case <-time.After(5 * time.Second):
+				return fmt.Errorf("%v: %w", q, r)
+			}
 		case int64:
 			n = r
 		case string:

@@ -60,7 +60,19 @@ Keys that begin with `+"`w:`"+` are read-only and show what a job has counted:
 The measure `+"`hits`"+` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
 BITOP; a bloom BF.EXISTS and BF.MEXISTS; a geo one the reading commands of
-positions and sorted sets. KEYS and SCAN list them. Writing to one is an error.
+positions and sorted sets. KEYS and SCAN list those of the last sixty windows, up
+to 5,000 rows of a job and five seconds old. Writing to one is an error.
+
+What an answer holds: all that the process had counted, and all that any process
+had flushed, two seconds before the question; when nobody else asks, at the
+question. An answer that is dear to make is served again for two hundred times as
+long as making it took, half a minute at most, so that questions take no more than
+half a percent of a CPU each. Windows that were asked for are kept in memory, in
+what the windows leave of `+"`memory`"+`; `+"`weir_live_…`"+` metrics tell how that goes.
+
+How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
+if its windows are the job's own; otherwise, and for geo, as far as state rows are
+(`+"`keep`"+`). Windows from before that are empty, as if nobody had been there.
 `, len(table))
 	for _, f := range familyOrder {
 		fmt.Fprintf(&b, "\n## %s\n\n", f.title)

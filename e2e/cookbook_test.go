@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/local/localtest"
+)
+
+// The events, jobs, window keys and SQL of docs/cookbook.md: what the document
+// says that they answer, they answer.
+func TestCookbook(t *testing.T) {
+	parallel(t)
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Fatalf("redis-cli is not installed: run `make redis`: %v", err)
+	}
+	page, err := os.ReadFile("../docs/cookbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := func(kind string, least int) (found []string) {
+		t.Helper()
+		for _, m := range regexp.MustCompile("(?s)```"+kind+"\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+			found = append(found, m[1])
+		}
+		if len(found) < least {
+			t.Fatalf("%d blocks of %s, want %d", len(found), kind, least)
+		}
+		return found
+	}
+
+	s := newStage(t)
+	_, jobs, _ := strings.Cut(blocks("yaml", 1)[0], "jobs:")
+	events := blocks("json", 2)
+	for i, kind := range []string{"clicks", "locations"} {
+		jobs = strings.Replace(jobs, "topic: "+kind, "topic: "+s.topic(kind), 1)
+		s.create(kind, 2)
+		var records []*kgo.Record
+		for n, line := range strings.Split(strings.TrimSpace(events[i]), "\n") {
+			var e struct{ TS time.Time }
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, &kgo.Record{Topic: s.topic(kind), Partition: int32(n % 2), Value: []byte(line), Timestamp: e.TS})
+		}
+		// Whatever the date is, they do not expire and are not from the future.
+		for key, value := range map[string]string{"retention.ms": "-1", "message.timestamp.after.max.ms": "9223372036854775807"} {
+			res, err := s.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, s.topic(kind))
+			if err == nil {
+				_, err = res.On(s.topic(kind), func(r *kadm.AlterConfigsResponse) error { return r.Err })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.configure(jobs)
+	s.migrate()
+	s.untilEnd()
+
+	answers := blocks("text", 8)
+	for i, sql := range blocks("sql", 8) {
+		got, err := localtest.Query(s.url, s.db, strings.TrimSpace(sql)+"\nFORMAT TSVWithNames")
+		if want := strings.TrimSpace(answers[i]); err != nil || got != want {
+			t.Errorf("%s\nanswers\n%s (%v), the document says\n%s", sql, got, err, want)
+		}
+	}
+
+	p := s.weir("run", "--resp.listen=127.0.0.1:0")
+	c := p.redis()
+	for _, block := range blocks("console-live", 5) {
+		var got strings.Builder
+		for line := range strings.Lines(block) {
+			command, ok := strings.CutPrefix(line, "$ redis-cli ")
+			if !ok {
+				continue
+			}
+			out, err := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("exec redis-cli -p %s --no-raw %s", c.port, strings.TrimSpace(command))).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			got.WriteString(line)
+			got.Write(out)
+		}
+		if got.String() != block {
+			t.Errorf("the document says\n%s\nand redis-cli\n%s", block, got.String())
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 15*time.Second)
+}
