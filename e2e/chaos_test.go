@@ -135,10 +135,10 @@ func (s *totals) table(a *arena) string {
 }
 
 // strikes of one cycle, then quiet, then judgement.
-func (a *arena) cycle(p planned, s *totals, floors bool) *verdict {
+func (a *arena) cycle(p planned, s *totals) *verdict {
 	a.t.Helper()
 	rng := rand.New(rand.NewPCG(p.seed, 1))
-	c := &cycle{arena: a, totals: s, rng: rng, alone: len(p.strikes) == 1, floors: floors}
+	c := &cycle{arena: a, totals: s, rng: rng, alone: len(p.strikes) == 1}
 	if len(p.strikes) > 1 {
 		p.strikes = slices.Clone(p.strikes)
 		// The one that takes longer goes around the other.
@@ -182,6 +182,9 @@ func TestChaos(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
 	cycles := cmp.Or(*chaosCycles, len(strikes))
 	again := fmt.Sprintf("make chaos CYCLES=%d SEED=%d", cycles, seed)
+	if *chaosOnly != "" {
+		again = fmt.Sprintf("go test ./e2e -run 'TestChaos$' -v -args -cycles %d -seed %d -only %s", cycles, seed, *chaosOnly)
+	}
 	t.Logf("seed %d, %d cycles; again: %s", seed, cycles, again)
 
 	a := newArena(t, house.binary.get(t), *chaosRate, seed, time.Hour)
@@ -203,7 +206,7 @@ func TestChaos(t *testing.T) {
 	for i, p := range plans {
 		at = fmt.Sprintf("cycle %d (%v)", i+1, p)
 		began := time.Now()
-		v := a.cycle(p, s, *chaosFloors)
+		v := a.cycle(p, s)
 		t.Logf("cycle %d: %v: %s, caught up in %s, %d counted, %d members", i+1, p, time.Since(began).Round(10*time.Millisecond),
 			s.catchUps[len(s.catchUps)-1].Round(10*time.Millisecond), v.counted, len(a.alive()))
 		for _, wrong := range v.wrong {
@@ -290,7 +293,7 @@ func TestChaosControls(t *testing.T) {
 	}
 }
 
-// floors holds the recoveries against what is promised.
+// floors holds the times against what is promised.
 func (s *totals) floors(t *testing.T) {
 	t.Helper()
 	median := func(ds []time.Duration) time.Duration {
@@ -298,6 +301,11 @@ func (s *totals) floors(t *testing.T) {
 			return 0
 		}
 		return slices.Sorted(slices.Values(ds))[len(ds)/2]
+	}
+	if len(s.stops) > 0 {
+		if longest := slices.Max(s.stops); longest > 5*time.Second {
+			t.Errorf("a clean stop took %s, want 5 s at most", longest)
+		}
 	}
 	if m := median(s.restarts); m > 3*time.Second {
 		t.Errorf("after kill -9 a member that starts again is past the old position in %s, want 3 s", m)

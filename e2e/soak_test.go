@@ -175,7 +175,7 @@ func TestSoak(t *testing.T) {
 		if time.Since(s.began) > length {
 			break
 		}
-		v := a.cycle(p, s, false)
+		v := a.cycle(p, s)
 		t.Logf("%s: strike %d: %v, %d counted", time.Since(s.began).Round(time.Second), i+1, p, v.counted)
 		for _, wrong := range v.wrong {
 			t.Errorf("strike %d (%v): %s", i+1, p, wrong)
