@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// What is made for a question serves others that come soon after: for two
+// What is made for a question serves others that come soon after: for five
 // hundred times as long as making it took, so that however many ask, no more
-// than half a percent of a CPU goes into making it, and four times as long as
+// than a fifth of a percent of a CPU goes into making it, and four times as long as
 // others were waited for (the sink has more to do as well); never longer than
 // its age.
 const (
-	spared, waiting = 200, 4
+	spared, waiting = 500, 4
 
 	answerAge   = 30 * time.Second
 	listAge     = 5 * time.Second

@@ -65,9 +65,9 @@ to 5,000 rows of a job and five seconds old. Writing to one is an error.
 
 What an answer holds: all that the process had counted, and all that any process
 had flushed, two seconds before the question; when nobody else asks, at the
-question. An answer that is dear to make is served again for two hundred times as
+question. An answer that is dear to make is served again for five hundred times as
 long as making it took, half a minute at most, so that questions take no more than
-half a percent of a CPU each. Windows that were asked for are kept in memory, in
+a fifth of a percent of a CPU each. Windows that were asked for are kept in memory, in
 what the windows leave of `+"`memory`"+`; `+"`weir_live_…`"+` metrics tell how that goes.
 
 How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
