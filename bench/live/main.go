@@ -104,6 +104,7 @@ func run() error {
 	}
 	say("# %d clicks and %d positions, ten minutes of traffic in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, partitions)
 	say("# %s, %s, %d CPUs, commit %s", cpuModel(), runtime.Version(), runtime.NumCPU(), commit())
+	say("# load average %s: beside others the figures say little, since answers are held to a share of the wall time", load())
 	say("%-22s %14s %8s %8s %12s %8s %10s %10s", "questions", "events/CPU-s", "CPU s", "wall s", "engine CPU s", "asked", "median ms", "p99 ms")
 	var sides [2][]turn
 	for round := range *rounds + 1 { // the first is the warm-up
@@ -401,6 +402,15 @@ func cpuModel() string {
 		}
 	}
 	return runtime.GOARCH
+}
+
+// load is the machine's load average before anything is measured.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(b)); err == nil && len(f) > 3 {
+		return strings.Join(f[:3], " ")
+	}
+	return "unknown"
 }
 
 func commit() string {
