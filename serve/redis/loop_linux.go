@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -388,36 +389,47 @@ func (l *loop) close() {
 
 // nonblocking is a descriptor that never makes anybody wait: where there is
 // nothing to read, or no room to write, it says zero bytes.
+//
+// The system calls are raw: telling Go's scheduler about each, which
+// golang.org/x/sys/unix does, costs as much as a short command takes to run,
+// and is for calls that may wait. What is long is written in the usual way.
 type nonblocking int
 
 func (fd nonblocking) Read(b []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(fd), b)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			return 0, nil
-		case err != nil:
-			return 0, os.NewSyscallError("read", err)
-		case n == 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
+	n, errno := transfer(unix.SYS_READ, fd, b)
+	switch {
+	case errno == unix.EAGAIN:
+		return 0, nil
+	case errno != 0:
+		return 0, os.NewSyscallError("read", errno)
+	case n == 0:
+		return 0, io.EOF
 	}
+	return n, nil
 }
 
 func (fd nonblocking) Write(b []byte) (int, error) {
+	n, errno := transfer(unix.SYS_WRITE, fd, b)
+	switch {
+	case errno == unix.EAGAIN:
+		return 0, nil
+	case errno != 0:
+		return 0, os.NewSyscallError("write", errno)
+	}
+	return n, nil
+}
+
+// transfer reads or writes once; b is not empty.
+func transfer(call uintptr, fd nonblocking, b []byte) (n int, errno syscall.Errno) {
 	for {
-		n, err := unix.Write(int(fd), b)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			return 0, nil
-		case err != nil:
-			return 0, os.NewSyscallError("write", err)
-		default:
-			return n, nil
+		var r uintptr
+		if len(b) > loopRoom {
+			r, _, errno = unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		} else {
+			r, _, errno = unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		}
+		if errno != unix.EINTR {
+			return int(r), errno
 		}
 	}
 }
