@@ -1,6 +1,9 @@
 // Command resp compares the Redis endpoint of weir with redis-server: the same
-// redis-benchmark against both in one run, in turns, the best of each. It
-// exits with 1 if a ratio is under its floor. `make bench-resp` runs it.
+// redis-benchmark against both in one run, in turns. A round measures the two
+// one after the other, in alternating order, so that what else the machine does
+// meets both alike; the ratio is the median of the rounds' ratios, the figures
+// are medians too. It exits with 1 if a ratio is under its floor.
+// `make bench-resp` runs it.
 package main
 
 import (
@@ -14,6 +17,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +57,7 @@ func rows() []row {
 
 func main() {
 	weir := flag.String("weir", "bin/weir", "the binary under test")
-	rounds := flag.Int("rounds", 5, "turns of each row")
+	rounds := flag.Int("rounds", 9, "turns of each row")
 	only := flag.String("only", "", "regular expression: rows to run")
 	flag.Parse()
 	under, err := run(*weir, *rounds, *only)
@@ -90,29 +94,49 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			return 0, err
 		}
 	}
-	fmt.Printf("%s, %d CPUs shared by client and server, %s\n", runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	fmt.Printf("%-28s %9s %12s %12s %7s %7s\n", "command", "pipeline", "weir/s", "redis/s", "ratio", "floor")
+	fmt.Printf("%s, %d CPUs shared by client and server%s, %s, medians of %d rounds\n", runtime.GOARCH, runtime.NumCPU(), load(), runtime.Version(), rounds)
+	fmt.Printf("%-28s %9s %12s %12s %7s %13s %7s\n", "command", "pipeline", "weir/s", "redis/s", "ratio", "least-most", "floor")
 	for _, r := range rows() {
 		if !pick.MatchString(fmt.Sprint(r.name, " ", r.pipeline)) {
 			continue
 		}
-		var best [2]float64
-		for turn := range 2 * rounds {
-			side := turn % 2
-			rate, err := measure([]string{ours, theirs.Addr}[side], r)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", r.name, err)
+		var rates [2][]float64
+		var ratios []float64
+		for round := range rounds {
+			for turn := range 2 {
+				side := (round + turn) % 2
+				rate, err := measure([]string{ours, theirs.Addr}[side], r)
+				if err != nil {
+					return 0, fmt.Errorf("%s: %w", r.name, err)
+				}
+				rates[side] = append(rates[side], rate)
 			}
-			best[side] = max(best[side], rate)
+			ratios = append(ratios, rates[0][round]/rates[1][round])
 		}
-		ratio, mark := best[0]/best[1], ""
+		ratio, mark := median(ratios), ""
 		if ratio < r.floor {
 			under++
 			mark = "  UNDER"
 		}
-		fmt.Printf("%-28s %9d %12.0f %12.0f %6.2fx %6.1fx%s\n", r.name, r.pipeline, best[0], best[1], ratio, r.floor, mark)
+		fmt.Printf("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s\n", r.name, r.pipeline, median(rates[0]), median(rates[1]), ratio,
+			slices.Min(ratios), slices.Max(ratios), r.floor, mark)
 	}
 	return under, nil
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// load says how busy the machine was before, where that is known.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return ", load " + strings.Fields(string(b))[0]
 }
 
 // serve starts `weir serve` on a free port.
