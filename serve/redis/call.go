@@ -110,6 +110,9 @@ func parseInt(b []byte) (int64, bool) {
 		}
 		return n, b[0] != '0' || len(b) == 1
 	}
+	if len(b) > len("-9223372036854775808") {
+		return 0, false
+	}
 	n, err := bitmap.ParseInt(string(b))
 	return n, err == nil
 }

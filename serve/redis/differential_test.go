@@ -112,7 +112,14 @@ var families = map[string]func(d dice) []string{
 		k := d.key("s")
 		// Never twice the same end: the two clocks are not read at once.
 		far := func() string { return strconv.Itoa(50_000 + d.IntN(1_000_000)) }
-		switch d.IntN(20) {
+		switch d.IntN(22) {
+		case 20:
+			return words(d.one("INCR", "DECR"), k)
+		case 21:
+			if d.IntN(2) == 0 { // something to count from
+				return words("SET", k, d.one("9223372036854775806", "-9223372036854775807", "0", "-1", "01", " 1", "-0", "9223372036854775808", "1\x00"))
+			}
+			return words(d.one("INCRBY", "DECRBY"), k, d.one("1", "-1", "5", "0", "9223372036854775807", "-9223372036854775808", "x", "", "01", "1.5"))
 		case 0, 1, 2:
 			return words("SET", k, d.value(), d.some(3, "NX", "XX", "GET", "KEEPTTL", "EX 1000", "PX 900000", "EX 0", "PX x", "EXAT 99999999999", "PXAT 99999999999999", "EX 9223372036854775807", "EX"))
 		case 3:

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"math"
+	"strconv"
 )
 
 var stringCommands = []command{
@@ -16,6 +17,10 @@ var stringCommands = []command{
 	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: setrange},
 	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: appendTo},
 	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: strlen},
+	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: func(c *client) { add(c, 1) }},
+	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: func(c *client) { add(c, -1) }},
+	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: incrby},
+	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: decrby},
 }
 
 // newString is an item of its own memory.
@@ -270,4 +275,45 @@ func appendTo(c *client) {
 		c.touch(it)
 	}
 	c.w.Int(int64(len(it.str)))
+}
+
+func incrby(c *client) {
+	if n, ok := c.integer(c.args[2]); ok {
+		add(c, n)
+	}
+}
+
+func decrby(c *client) {
+	n, ok := c.integer(c.args[2])
+	switch {
+	case !ok:
+	case n == math.MinInt64: // it has no opposite
+		c.w.Error("ERR decrement would overflow")
+	default:
+		add(c, -n)
+	}
+}
+
+// add is incrDecrCommand of Redis 7.0's t_string.c. The number keeps its end.
+func add(c *client, n int64) {
+	it, ok := c.typed(c.args[1], kindString)
+	if !ok {
+		return
+	}
+	var old int64
+	if it != nil {
+		if old, ok = c.integer(it.str); !ok {
+			return
+		}
+	}
+	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
+		c.w.Error("ERR increment or decrement would overflow")
+		return
+	}
+	if it == nil {
+		it = c.server.store.put(c.args[1], newString(nil))
+	}
+	it.str = strconv.AppendInt(it.str[:0], old+n, 10)
+	c.touch(it)
+	c.w.Int(old + n)
 }
