@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -227,6 +228,10 @@ func TestSoak(t *testing.T) {
 	}
 	for _, wrong := range flat(samples[len(samples)/5:]) {
 		t.Error(wrong)
+	}
+	if t.Failed() { // its stacks, for the log that is kept
+		veteran.signal(syscall.SIGQUIT)
+		<-veteran.done
 	}
 }
 
