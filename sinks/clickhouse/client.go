@@ -48,6 +48,9 @@ const (
 	queryTimeout = 60 * time.Second
 )
 
+// connLifetime is when a connection is replaced by a new one.
+var connLifetime = time.Minute
+
 // A Client is a connection pool to one database. Use Open.
 type Client struct {
 	cfg  Config
@@ -101,6 +104,10 @@ func Open(cfg Config) (*Client, error) {
 		ReadTimeout:  max(cfg.InsertTimeout, 10*time.Minute) + time.Second,
 		MaxOpenConns: 16,
 		MaxIdleConns: 4,
+		// Also how long an idle connection is kept. The library opens one and
+		// forgets it where the server's first answer is an error, and by
+		// default that stays for an hour.
+		ConnMaxLifetime: connLifetime,
 		Settings:     ch.Settings{"wait_end_of_query": 1},
 	}
 	opt.ClientInfo.Products = append(opt.ClientInfo.Products, struct{ Name, Version string }{"weir", "1"})

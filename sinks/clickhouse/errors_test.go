@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -305,5 +307,51 @@ func TestAbandon(t *testing.T) {
 	}
 	if !bytes.Contains(sent, []byte("first")) || bytes.Contains(sent, []byte("SECOND")) {
 		t.Errorf("the first request now reads %q", sent)
+	}
+}
+
+// TestConnectionsAreLetGo: a server that answers errors, and keeps connections
+// open as one behind a proxy may, is not left with one more for each of them.
+func TestConnectionsAreLetGo(t *testing.T) {
+	defer func(d time.Duration) { connLifetime = d }(connLifetime)
+	connLifetime = 300 * time.Millisecond
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(open)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-ClickHouse-Exception-Code", "202")
+		http.Error(w, "Code: 202. DB::Exception: Too many simultaneous queries. (TOO_MANY_SIMULTANEOUS_QUERIES)", http.StatusInternalServerError)
+	}))
+	server.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch s {
+		case http.StateNew:
+			open[c] = true
+		case http.StateClosed, http.StateHijacked:
+			delete(open, c)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	c := dial(t, Config{URL: server.URL, Database: "weir"})
+	most := 0
+	for range 10 {
+		if err := c.Ping(t.Context()); err == nil || fatalWith(err, "") {
+			t.Fatalf("an answer that may pass: %v", err)
+		}
+		most = max(most, count())
+	}
+	if most == 0 {
+		t.Fatal("nobody came")
+	}
+	for deadline := time.Now().Add(10 * time.Second); count() > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d connections are open, long after their time", count(), most)
+		}
 	}
 }
