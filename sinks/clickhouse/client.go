@@ -108,7 +108,7 @@ func Open(cfg Config) (*Client, error) {
 		// forgets it where the server's first answer is an error, and by
 		// default that stays for an hour.
 		ConnMaxLifetime: connLifetime,
-		Settings:     ch.Settings{"wait_end_of_query": 1},
+		Settings:        ch.Settings{"wait_end_of_query": 1},
 	}
 	opt.ClientInfo.Products = append(opt.ClientInfo.Products, struct{ Name, Version string }{"weir", "1"})
 	if cfg.Compress {
