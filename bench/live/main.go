@@ -9,10 +9,10 @@
 // The log is that of bench/pipeline, ten minutes of traffic, and is read as
 // fast as it goes: every flush writes to every window that there is, and the
 // tables begin empty, so nothing that an answer needs is known beforehand.
-// There is no worse time to ask. What counts is the CPU time of the weir process for each event,
-// which the answers are part of; the least of a side's rounds is taken, because
-// whatever else the machine does only adds to it. Wall time and the engine's
-// CPU are printed beside it.
+// There is no worse time to ask. What counts is the CPU time of the weir
+// process for each event, which the answers are part of; the least of a side's
+// rounds is taken, because whatever else the machine does only adds to it. Wall
+// time and the engine's CPU are printed beside it.
 package main
 
 import (
@@ -21,26 +21,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"weir/event"
+	"weir/bench/internal/ground"
 	"weir/gen"
-	"weir/internal/kafkatest"
 	"weir/internal/redistest"
 )
 
@@ -53,10 +45,7 @@ var (
 	floor  = flag.Bool("floor", true, "exit 1 below the floor")
 )
 
-const (
-	partitions = 4
-	least      = 0.95 // of the events per CPU-second without questions
-)
+const least = 0.95 // of the events per CPU-second without questions
 
 func main() {
 	flag.Parse()
@@ -76,43 +65,28 @@ type turn struct {
 func run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	dir, err := os.MkdirTemp("", "weir-bench-")
+	g, err := ground.New(*bin)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	kafka4, err := kafkatest.Launch(kafkatest.Config{})
-	if err != nil {
-		return err
-	}
-	defer kafka4.Close()
-	broker := kafka4.Addrs()[0]
-	engine, stopEngine, err := startEngine(ctx, filepath.Join(dir, "engine"))
-	if err != nil {
-		return err
-	}
-	defer stopEngine()
-	if err := seed(ctx, broker); err != nil {
+	defer g.Close()
+	if err := errors.Join(g.Fill(ctx, "clicks", kgo.Lz4Compression(), gen.Clicks, 2_000_000, *clicks),
+		g.Fill(ctx, "locations", kgo.Lz4Compression(), gen.Locations, 100_000, *clicks/10)); err != nil {
 		return err
 	}
 
-	var report strings.Builder
-	say := func(format string, args ...any) {
-		line := fmt.Sprintf(format, args...)
-		fmt.Println(line)
-		report.WriteString(line + "\n")
-	}
-	say("# %d clicks and %d positions, ten minutes of traffic in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, partitions)
-	say("# %s, %s, %d CPUs, commit %s", cpuModel(), runtime.Version(), runtime.NumCPU(), commit())
-	say("# load average %s: beside others the figures say little, since answers are held to a share of the wall time", load())
-	say("%-22s %14s %8s %8s %12s %8s %10s %10s", "questions", "events/CPU-s", "CPU s", "wall s", "engine CPU s", "asked", "median ms", "p99 ms")
+	var report ground.Report
+	report.Say("# %d clicks and %d positions, ten minutes of traffic in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, ground.Partitions)
+	report.SayWhere()
+	report.Say("# beside others the figures say little, since answers are held to a share of the wall time")
+	report.Say("%-22s %14s %8s %8s %12s %8s %10s %10s", "questions", "events/CPU-s", "CPU s", "wall s", "engine CPU s", "asked", "median ms", "p99 ms")
 	var sides [2][]turn
 	for round := range *rounds + 1 { // the first is the warm-up
 		for side := range sides {
 			if round%2 == 1 {
 				side = 1 - side // neither always comes first
 			}
-			t, err := read(broker, engine, dir, 2*round+side+1, side == 1)
+			t, err := read(g, 2*round+side+1, side == 1)
 			if err != nil {
 				return err
 			}
@@ -139,14 +113,11 @@ func run() error {
 			}
 			return fmt.Sprintf("%.2f", slow[int(share*float64(len(slow)-1))].Seconds()*1000)
 		}
-		say("%-22s %14.0f %8.2f %8.2f %12.2f %8d %10s %10s", name, per[side], t.cpu.Seconds(), t.wall.Seconds(), t.engine.Seconds(), asked, at(0.5), at(0.99))
+		report.Say("%-22s %14.0f %8.2f %8.2f %12.2f %8d %10s %10s", name, per[side], t.cpu.Seconds(), t.wall.Seconds(), t.engine.Seconds(), asked, at(0.5), at(0.99))
 	}
 	ratio := per[1] / per[0]
-	say("ratio %.3f (floor %.2f)", ratio, least)
-	if err := os.MkdirAll(filepath.Dir(*out), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(*out, []byte(report.String()), 0o644); err != nil {
+	report.Say("ratio %.3f (floor %.2f)", ratio, least)
+	if err := report.Save(*out); err != nil {
 		return err
 	}
 	if ratio < least && *floor {
@@ -156,12 +127,12 @@ func run() error {
 }
 
 // read reads both topics to their ends, into tables and groups of their own.
-func read(broker string, engine server, dir string, version int, asking bool) (t turn, err error) {
-	at, err := freeAddress()
+func read(g *ground.Ground, version int, asking bool) (t turn, err error) {
+	at, err := ground.FreeAddress()
 	if err != nil {
 		return t, err
 	}
-	file := filepath.Join(dir, "weir.yaml")
+	file := filepath.Join(g.Dir, "weir.yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {url: %q, database: bench}
 http: {listen: "127.0.0.1:0"}
@@ -169,7 +140,7 @@ resp: {listen: %q}
 jobs:
   - {name: clicks, version: %d, topic: clicks, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], by: [page], measures: [{name: users, sketch: hll, field: user_id}]}
   - {name: locations, version: %d, topic: locations, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], measures: [{name: places, sketch: geo, member: user_id, lon: lon, lat: lat}]}
-`, broker, engine.url, at, version, version)
+`, g.Broker, g.Engine.URL, at, version, version)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return t, err
 	}
@@ -180,7 +151,7 @@ jobs:
 	cmd := exec.Command(*bin, "run", "-c", file, "--until", "end")
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	before, began := engine.cpu(), time.Now()
+	before, began := g.Engine.CPU(), time.Now()
 	if err := cmd.Start(); err != nil {
 		return t, err
 	}
@@ -198,8 +169,8 @@ jobs:
 	if err := errors.Join(err, <-asked); err != nil {
 		return t, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	t.wall, t.cpu, t.engine = time.Since(began), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), engine.cpu()-before
-	got, err := engine.query("SELECT (SELECT sum(hits) FROM bench.clicks_1m) + (SELECT sum(hits) FROM bench.locations_1m)")
+	t.wall, t.cpu, t.engine = time.Since(began), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), g.Engine.CPU()-before
+	got, err := g.Engine.Query("SELECT (SELECT sum(hits) FROM bench.clicks_1m) + (SELECT sum(hits) FROM bench.locations_1m)")
 	if err == nil && got != strconv.FormatInt(*clicks+*clicks/10, 10) {
 		err = fmt.Errorf("%s events counted, want %d", got, *clicks+*clicks/10)
 	}
@@ -283,140 +254,4 @@ func question(i int) []any {
 	default:
 		return []any{"GEOSEARCH", "w:locations:places:-60..now", "FROMLONLAT", "13.404954", "52.520008", "BYRADIUS", "2", "km", "ASC", "COUNT", "10"}
 	}
-}
-
-// seed fills both topics with ten minutes of traffic that ended just now.
-func seed(ctx context.Context, broker string) error {
-	start := event.Time(time.Now().Add(-10 * time.Minute).UnixMilli())
-	for topic, n := range map[string]int64{"clicks": *clicks, "locations": *clicks / 10} {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
-			kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
-		if err != nil {
-			return err
-		}
-		defer cl.Close()
-		if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, 1, map[string]*string{"max.message.bytes": kadm.StringPtr("2097152")}, topic); err != nil {
-			return err
-		}
-		cfg := gen.Default()
-		cfg.Pages, cfg.Events, cfg.Rate, cfg.Start = 1000, n, max(1, n/600), start
-		make := gen.Clicks
-		if cfg.Users = 2_000_000; topic == "locations" {
-			make, cfg.Users = gen.Locations, 100_000
-		}
-		g, err := make(cfg)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "filling %s …\n", topic)
-		var failed error
-		for {
-			var r gen.Record // a new one each: the client keeps the value until it is sent
-			if !g.Next(&r) {
-				break
-			}
-			cl.Produce(ctx, &kgo.Record{Value: r.Value, Timestamp: time.UnixMilli(int64(r.Time))}, func(_ *kgo.Record, err error) {
-				if err != nil {
-					failed = err
-				}
-			})
-		}
-		if err := errors.Join(cl.Flush(ctx), failed); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A server is the engine, as a process of its own.
-type server struct {
-	url string
-	pid int
-}
-
-func startEngine(ctx context.Context, data string) (s server, stop func(), err error) {
-	listen, err := freeAddress()
-	if err != nil {
-		return s, nil, err
-	}
-	cmd := exec.CommandContext(ctx, *bin, "engine", "--listen", listen, "--data", data)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		return s, nil, err
-	}
-	s = server{"http://" + listen, cmd.Process.Pid}
-	stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }
-	for range 300 {
-		if res, err := http.Get(s.url + "/ping"); err == nil {
-			res.Body.Close()
-			return s, stop, nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	stop()
-	return s, nil, fmt.Errorf("the engine did not answer:\n%s", log.String())
-}
-
-func (s server) query(sql string) (string, error) {
-	res, err := http.Get(s.url + "/?query=" + url.QueryEscape(sql))
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", sql, body)
-	}
-	return strings.TrimSpace(string(body)), err
-}
-
-// cpu is the time the engine has used, from the kernel's books.
-func (s server) cpu() time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	user, _ := strconv.ParseInt(f[11], 10, 64)
-	system, _ := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
-}
-
-// freeAddress is a loopback address that was free a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-func cpuModel() string {
-	b, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return runtime.GOARCH
-}
-
-// load is the machine's load average before anything is measured.
-func load() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if f := strings.Fields(string(b)); err == nil && len(f) > 3 {
-		return strings.Join(f[:3], " ")
-	}
-	return "unknown"
-}
-
-func commit() string {
-	b, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(b))
 }

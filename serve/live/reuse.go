@@ -9,8 +9,8 @@ import (
 
 // What is made for a question serves others that come soon after: for five
 // hundred times as long as making it took, so that however many ask, no more
-// than a fifth of a percent of a CPU goes into making it, and four times as long as
-// others were waited for (the sink has more to do as well); never longer than
+// than a fifth of a percent of a CPU goes into making it, and four times as long
+// as others were waited for (the sink has more to do as well); never longer than
 // its age.
 const (
 	spared, waiting = 500, 4
@@ -53,8 +53,9 @@ type making[V any] struct {
 	until time.Time
 }
 
-// get returns the value of a key, from make or from somebody else's. The value is never older than age, counted
-// from when its making began to when it is handed out or waited for.
+// get returns the value of a key, from make or from somebody else's. It is
+// never older than age, counted from when its making began to when it is handed
+// out or waited for.
 func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make func(*work) (V, error)) (V, error) {
 	for {
 		u.mu.Lock()

@@ -1,0 +1,217 @@
+// Package ground is what the measurements of whole pipelines stand on: a
+// Kafka 4 broker and the embedded ClickHouse engine, each a process of its
+// own, topics filled with ten minutes of traffic, and a report that says on
+// which machine and commit it was made. Linux only: CPU times are the kernel's.
+package ground
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/event"
+	"weir/gen"
+	"weir/internal/kafkatest"
+)
+
+// Partitions is how many each topic gets.
+const Partitions = 4
+
+// A Ground is a broker, an engine and a directory, until Close.
+type Ground struct {
+	Dir    string // gone after Close
+	Broker string
+	Engine Engine
+
+	ends []func()
+}
+
+// An Engine is the embedded ClickHouse, as a process of its own.
+type Engine struct {
+	URL string
+	pid int
+}
+
+// New starts the broker, and the engine out of the binary to measure.
+func New(weir string) (g *Ground, err error) {
+	g = new(Ground)
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
+	if g.Dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
+		return g, err
+	}
+	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
+	kafka, err := kafkatest.Launch(kafkatest.Config{})
+	if err != nil {
+		return g, err
+	}
+	g.ends = append(g.ends, kafka.Close)
+	g.Broker = kafka.Addrs()[0]
+	return g, g.startEngine(weir)
+}
+
+// Close ends all of it.
+func (g *Ground) Close() {
+	for len(g.ends) > 0 {
+		last := len(g.ends) - 1
+		g.ends[last]()
+		g.ends = g.ends[:last]
+	}
+}
+
+func (g *Ground) startEngine(weir string) error {
+	listen, err := FreeAddress()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(weir, "engine", "--listen", listen, "--data", filepath.Join(g.Dir, "engine"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	g.ends = append(g.ends, func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
+	g.Engine = Engine{"http://" + listen, cmd.Process.Pid}
+	for range 300 {
+		if res, err := http.Get(g.Engine.URL + "/ping"); err == nil {
+			res.Body.Close()
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	g.Close()
+	return fmt.Errorf("the engine did not answer:\n%s", log.String())
+}
+
+// Query is the engine's answer to a statement.
+func (e Engine) Query(sql string) (string, error) {
+	res, err := http.Get(e.URL + "/?query=" + url.QueryEscape(sql))
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", sql, body)
+	}
+	return strings.TrimSpace(string(body)), err
+}
+
+// CPU is the time the engine has used, from the kernel's books.
+func (e Engine) CPU() time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	user, _ := strconv.ParseInt(f[11], 10, 64)
+	system, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+}
+
+// FreeAddress is a loopback address that was free a moment ago.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// Fill makes a topic with so many events on 1,000 pages: ten minutes of
+// traffic of either kind (gen.Clicks, gen.Locations) that ended just now.
+func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), users, events int64) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
+		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).CreateTopic(ctx, Partitions, 1, map[string]*string{"max.message.bytes": kadm.StringPtr("2097152")}, topic); err != nil {
+		return err
+	}
+	cfg := gen.Default()
+	cfg.Users, cfg.Pages, cfg.Events, cfg.Rate = users, 1000, events, max(1, events/600)
+	cfg.Start = event.Time(time.Now().Add(-10 * time.Minute).UnixMilli())
+	made, err := traffic(cfg)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "filling %s …\n", topic)
+	var failed error
+	for {
+		var r gen.Record // a new one each: the client keeps the value until it is sent
+		if !made.Next(&r) {
+			break
+		}
+		cl.Produce(ctx, &kgo.Record{Value: r.Value, Timestamp: time.UnixMilli(int64(r.Time))}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	return errors.Join(cl.Flush(ctx), failed)
+}
+
+// A Report is printed as it grows, and kept in a file.
+type Report struct{ text strings.Builder }
+
+// Say adds a line.
+func (r *Report) Say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	fmt.Println(line)
+	r.text.WriteString(line + "\n")
+}
+
+// SayWhere adds the line that names machine, toolchain and commit, and how
+// busy the machine has been with other things.
+func (r *Report) SayWhere() {
+	commit := "unknown"
+	if b, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
+		commit = strings.TrimSpace(string(b))
+	}
+	load := "unknown"
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load = strings.Join(strings.Fields(string(b))[:3], " ")
+	}
+	r.Say("# %s, %s, %d CPUs, commit %s, load average %s", cpuModel(), runtime.Version(), runtime.NumCPU(), commit, load)
+}
+
+// Save writes it.
+func (r *Report) Save(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(r.text.String()), 0o644)
+}
+
+func cpuModel() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+			return strings.TrimSpace(v)
+		}
+	}
+	return runtime.GOARCH
+}
