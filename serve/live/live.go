@@ -15,9 +15,8 @@
 //
 // Questions must not take the pipeline's time, so what takes more than 2 ms to
 // make is made again only after five hundred times as long, and meanwhile served
-// as it is: half a minute at most for an answer (the positions of a hundred
-// thousand people over sixty windows take 0.1 s to join: they are then half a
-// minute old), five seconds for what is copied out of the workers.
+// as it is, for five seconds at most: so old are then the positions of a hundred
+// thousand people over sixty windows, which take 0.1 s to join.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve

@@ -8,14 +8,14 @@ import (
 )
 
 // What is made for a question serves others that come soon after: for five
-// hundred times as long as making it took, so that however many ask, no more
-// than a fifth of a percent of a CPU goes into making it, and four times as long
-// as others were waited for (the sink has more to do as well); never longer than
-// its age.
+// hundred times as long as making it took, so that however many ask, a fifth of
+// a percent of a CPU goes into making it, and four times as long as others were
+// waited for (the sink has more to do as well); never longer than its age, which
+// what takes more than 10 ms gets to.
 const (
 	spared, waiting = 500, 4
 
-	answerAge   = 30 * time.Second
+	answerAge   = 5 * time.Second
 	listAge     = 5 * time.Second
 	snapshotAge = 5 * time.Second
 	lookAge     = time.Second
