@@ -16,11 +16,11 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
+	"weir/bench/internal/ground"
 	"weir/internal/redistest"
 )
 
@@ -35,7 +35,10 @@ type row struct {
 	args     []string
 }
 
-const unions = 60
+const (
+	unions = 60
+	out    = "bench/results/resp.txt"
+)
 
 func rows() []row {
 	var list []row
@@ -94,8 +97,10 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			return 0, err
 		}
 	}
-	fmt.Printf("%s, %d CPUs shared by client and server%s, %s, medians of %d rounds\n", runtime.GOARCH, runtime.NumCPU(), load(), runtime.Version(), rounds)
-	fmt.Printf("%-28s %9s %12s %12s %7s %13s %7s\n", "command", "pipeline", "weir/s", "redis/s", "ratio", "least-most", "floor")
+	var report ground.Report
+	report.Say("# redis-benchmark against both in turns, client and server on the same CPUs, medians of %d rounds", rounds)
+	report.SayWhere()
+	report.Say("%-28s %9s %12s %12s %7s %13s %7s", "command", "pipeline", "weir/s", "redis/s", "ratio", "least-most", "floor")
 	for _, r := range rows() {
 		if !pick.MatchString(fmt.Sprint(r.name, " ", r.pipeline)) {
 			continue
@@ -118,25 +123,19 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			under++
 			mark = "  UNDER"
 		}
-		fmt.Printf("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s\n", r.name, r.pipeline, median(rates[0]), median(rates[1]), ratio,
+		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, median(rates[0]), median(rates[1]), ratio,
 			slices.Min(ratios), slices.Max(ratios), r.floor, mark)
 	}
-	return under, nil
+	if only != "" { // not the whole
+		return under, nil
+	}
+	return under, report.Save(out)
 }
 
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-// load says how busy the machine was before, where that is known.
-func load() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	return ", load " + strings.Fields(string(b))[0]
 }
 
 // serve starts `weir serve` on a free port.
