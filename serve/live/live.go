@@ -127,7 +127,7 @@ func New(cfg Config) *Windows {
 // comes before the job runs.
 func (w *Windows) Add(job Job, sink Sink) {
 	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}}
-	s.seen.own = map[window.Origin]int64{}
+	s.seen.own = map[window.Origin]stretch{}
 	w.jobs[s.spec.Job] = s
 	job.OnFlush(func(c *window.Changes) { w.flushed(s, c) })
 }

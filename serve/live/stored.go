@@ -95,8 +95,11 @@ type progress struct {
 	next map[window.Origin]int64 // by anybody, when last looked
 	at   int64                   // the sink's time then, seconds; 0: never
 	when time.Time
-	own  map[window.Origin]int64 // by this process, up to its last flush
+	own  map[window.Origin]stretch // by this process, up to its last flush
 }
+
+// A stretch is offsets [first, next).
+type stretch struct{ first, next int64 }
 
 // seriesKey tells series of a job apart.
 func seriesKey(m int, group [][]byte) string {
@@ -137,6 +140,7 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 					p.value = newValue(&s.spec.Measures[m])
 				}
 				of.pieces[t] = p
+				s.series[of.key] = of
 				unknown = append(unknown, p)
 				w.stored.Misses++
 			} else {
@@ -183,13 +187,12 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 	}
 }
 
-// of finds or makes a series.
+// of finds or makes a series. It is kept once it has a piece.
 func (s *source) of(m int, group [][]byte) *series {
 	key := seriesKey(m, group)
 	of := s.series[key]
 	if of == nil {
 		of = &series{key: key, m: m, group: group, pieces: map[event.Time]*piece{}}
-		s.series[key] = of
 	}
 	of.asked = time.Now()
 	return of
@@ -261,7 +264,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 		switch {
 		case of.pieces[p.start] != p: // its window was written meanwhile: good for those who wait, not to keep
 		case err != nil:
-			delete(of.pieces, p.start)
+			w.drop(p)
 		default:
 			p.age = w.stored.recent.PushFront(p)
 			w.weigh(p)
@@ -331,7 +334,13 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-		s.seen.own[o] = max(s.seen.own[o], l.Next)
+		// A line begins where this process did. If that is beyond what it had
+		// flushed, somebody else flushed what lies between.
+		own, ok := s.seen.own[o]
+		if !ok || l.First > own.next || l.Next < own.first {
+			own = stretch{l.First, l.Next}
+		}
+		s.seen.own[o] = stretch{min(own.first, l.First), max(own.next, l.Next)}
 	}
 	if len(s.series) == 0 {
 		return
@@ -425,7 +434,8 @@ func (w *Windows) lookNow(ctx context.Context, s *source) error {
 	w.mu.Lock()
 	others := false
 	for o, n := range next {
-		others = others || n > max(s.seen.next[o], s.seen.own[o])
+		own, known := s.seen.own[o], s.seen.next[o]
+		others = others || n > known && (n > own.next || own.first > known)
 	}
 	since, lost := s.seen.at, s.seen.at == 0 || time.Since(s.seen.when) > unwatched
 	w.mu.Unlock()

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/window"
+)
+
+// TestTakenOver: what the owner before flushed is in the answer, even if this
+// process has flushed more of the partition by the time somebody looks at the
+// ledger.
+func TestTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 7)
+		l := w.windows(1 << 30)
+		hook := w.hook
+		plain := w.windows(0)
+		w.hook = hook
+		from, until := w.span()
+		q := Query{Job: w.spec.Job, Measure: Hits, From: from, Until: until}
+		w.count(0, 200)
+		w.write(0)
+		w.ack()
+		w.count(2, 40)
+		w.write(1)
+		time.Sleep(time.Minute)
+		ask(t, "before", q, l, plain) // everything is kept now
+		w.count(2, 160)
+		w.write(1)
+		time.Sleep(time.Second)
+		chunk := w.next[2] / w.spec.Chunk * w.spec.Chunk
+		w.ops[0].Start(window.Plan{Partition: 2, Warm: chunk, Start: chunk, Lost: chunk, Owed: w.next[2], Replays: w.next[2] - chunk})
+		if err := w.log.Feed(w.ops[0], 2, chunk, w.next[2]+20); err != nil {
+			t.Fatal(err)
+		}
+		w.write(0)
+		w.ack()
+		time.Sleep(time.Minute)
+		ask(t, "taken over", q, l, plain)
+	})
+}
+
+// TestNoEmptySeries: what keeps nothing is not kept, however many groups are
+// asked for, with or without an answer.
+func TestNoEmptySeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 7)
+		l := w.windows(1 << 30)
+		w.count(0, 100)
+		from, until := w.span()
+		mem, err := w.Live(t.Context(), all(w.spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range mem.Rows { // windows with rows in memory: no totals are wanted
+			q := Query{Job: w.spec.Job, Measure: Hits, From: row.Window(), Until: row.Window() + w.spec.Window, Group: row.Group(nil)}
+			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.fail = errors.New("no sink")
+		for i := range 100 {
+			q := Query{Job: w.spec.Job, Measure: "users", From: from, Until: until, Group: [][]byte{fmt.Append(nil, i)}}
+			if _, _, err := l.Lookup(t.Context(), q); !errors.Is(err, w.fail) {
+				t.Fatalf("got error %v", err)
+			}
+		}
+		for key, of := range l.jobs[w.spec.Job].series {
+			if len(of.pieces) == 0 {
+				t.Fatalf("series %q is kept, without a piece, one of %d", key, len(l.jobs[w.spec.Job].series))
+			}
+		}
+	})
+}
