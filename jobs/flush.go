@@ -39,9 +39,11 @@ type run struct {
 	tell   time.Time       // no commit before
 }
 
-// commitPause is how long a failed commit is left alone: a coordinator that
-// does not answer must not hold up every flush.
-var commitPause = time.Second
+// A commit may hold up the flush loop for so long, and a live read or a
+// hand-over with it; one that failed is left alone for the pause.
+const commitTimeout = 2 * time.Second
+
+var commitPause = 3 * time.Second
 
 // outOfRange is what a source says when a position is not in the log.
 type outOfRange interface {
@@ -329,7 +331,7 @@ func (r *run) commit(positions []window.Position) {
 	if len(r.untold) == 0 || time.Now().Before(r.tell) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	if err := r.gen.Commit(ctx, r.untold); err != nil {
 		r.tell = time.Now().Add(commitPause)
