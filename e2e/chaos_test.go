@@ -141,8 +141,11 @@ func (a *arena) cycle(p planned, s *totals) *verdict {
 	c := &cycle{arena: a, totals: s, rng: rng, alone: len(p.strikes) == 1}
 	if len(p.strikes) > 1 {
 		p.strikes = slices.Clone(p.strikes)
-		// The one that takes longer goes around the other.
-		slices.SortStableFunc(p.strikes, func(x, y *strike) int { return cmp.Compare(x.needs&fleet, y.needs&fleet) })
+		// The one that takes longer goes around the other, and one at the sink
+		// around one at Kafka: it may wait for flushes, which want records.
+		slices.SortStableFunc(p.strikes, func(x, y *strike) int {
+			return cmp.Or(cmp.Compare(x.needs&fleet, y.needs&fleet), cmp.Compare(x.needs&kafka, y.needs&kafka))
+		})
 	}
 	a.producer.resume()
 	time.Sleep(300 * time.Millisecond)

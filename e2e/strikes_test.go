@@ -370,7 +370,7 @@ func diskFull(c *cycle) func() {
 			return n
 		}
 		before := failures()
-		eventually(c.t, 20*time.Second, func() error {
+		eventually(c.t, 40*time.Second, func() error {
 			if failures() > before {
 				return nil
 			}
