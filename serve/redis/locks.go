@@ -109,7 +109,7 @@ func eval(c *client) {
 		c.w.Error(noScript)
 		return
 	}
-	c.server.scripts[digest(text)] = s
+	c.server.remember(text, s)
 	c.runScript(s)
 }
 
@@ -130,6 +130,14 @@ func digest(text string) string {
 // scriptsMost bounds how many spellings of the scripts are remembered.
 const scriptsMost = 1024
 
+// remember keeps a spelling of a script for EVALSHA.
+func (s *Server) remember(text string, known script) {
+	if len(s.scripts) >= scriptsMost {
+		clear(s.scripts)
+	}
+	s.scripts[digest(text)] = known
+}
+
 func scriptCommand(c *client) {
 	switch sub := c.args[1]; {
 	case is(sub, "LOAD") && len(c.args) == 3:
@@ -139,10 +147,7 @@ func scriptCommand(c *client) {
 			c.w.Error(noScript)
 			return
 		}
-		if len(c.server.scripts) >= scriptsMost {
-			clear(c.server.scripts)
-		}
-		c.server.scripts[digest(text)] = s
+		c.server.remember(text, s)
 		c.w.BulkString(digest(text))
 	case is(sub, "EXISTS") && len(c.args) >= 3:
 		c.w.Array(len(c.args) - 2)

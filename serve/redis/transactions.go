@@ -73,6 +73,11 @@ func exec(c *client) {
 		c.w.Array(len(queue))
 		for _, q := range queue {
 			c.call(q.cmd, q.args)
+			// All of them run, but beyond the limit, for which the turn cuts
+			// the client off, nobody reads what they reply.
+			if over := c.server.config.Output + 1; c.w.Len() > over {
+				c.w.Truncate(over)
+			}
 		}
 	}
 }
