@@ -46,6 +46,7 @@ var floor = []struct {
 	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/...", 5, "tests of the house"},
 	{"weir/cmd/...", 4, "wiring"},
+	{"weir/bench/internal/...", 4, "what measurements stand on"},
 	{"weir/bench/...", 5, "measurements"},
 	{"weir/e2e/...", 5, "the whole, with real parts"},
 	{"weir/...", 5, "tests of the files at the top"},
@@ -60,7 +61,7 @@ var only = []struct {
 	{"github.com/segmentio/kafka-go", []string{"weir/ingest", "weir/cmd/weir"}, "one importer per client, so that it can be replaced; cmd produces for `weir gen`"},
 	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse"}, "one importer per client"},
 	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge nobody knows of keys and environment variables"},
-	{"github.com/twmb/franz-go", []string{"weir/internal/local"}, "the embedded broker; elsewhere it is the tests' oracle only"},
+	{"github.com/twmb/franz-go", []string{"weir/internal/local", "weir/bench/internal/ground"}, "the embedded broker, and what fills topics to be measured; elsewhere it is the tests' oracle only"},
 	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
 	{"github.com/redis/go-redis", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease's client form, and who connects it; elsewhere a test client"},
 }
