@@ -68,11 +68,7 @@ func llen(c *client) {
 }
 
 func lrange(c *client) {
-	start, ok := c.integer(c.args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(c.args[3])
+	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
@@ -89,6 +85,14 @@ func lrange(c *client) {
 	for _, e := range items[from:to] {
 		c.w.Bulk(e)
 	}
+}
+
+// bounds reads the two arguments behind the key, both ends of a range.
+func (c *client) bounds() (start, end int64, ok bool) {
+	if start, ok = c.integer(c.args[2]); ok {
+		end, ok = c.integer(c.args[3])
+	}
+	return start, end, ok
 }
 
 // rankRange turns a range as Redis has it, both ends included and negative

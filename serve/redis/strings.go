@@ -175,11 +175,7 @@ func getdel(c *client) {
 }
 
 func getrange(c *client) {
-	start, ok := c.integer(c.args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(c.args[3])
+	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}

@@ -285,11 +285,7 @@ func zremrangebyscore(c *client) {
 }
 
 func zremrangebyrank(c *client) {
-	start, ok := c.integer(c.args[2])
-	if !ok {
-		return
-	}
-	end, ok := c.integer(c.args[3])
+	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
