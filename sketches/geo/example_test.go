@@ -31,17 +31,17 @@ func Example() {
 }
 
 // The later position wins, whatever comes first and however often.
-func ExamplePositions() {
-	var east, west, all geo.Positions
+func ExampleLast() {
+	var east, west, all geo.Last
 	berlin, _ := geo.Encode(13.4, 52.5)
 	paris, _ := geo.Encode(2.35, 48.86)
-	east.Put([]byte("ann"), geo.Stamp{Time: 1000}, berlin)
-	west.Put([]byte("ann"), geo.Stamp{Time: 2000}, paris)
+	east.Put(0, []byte("ann"), geo.Stamp{Time: 1000}, berlin)
+	west.Put(0, []byte("ann"), geo.Stamp{Time: 2000}, paris)
 
 	all.Merge(&west)
 	all.Merge(&east)
 	all.Merge(&west)
-	_, score, _ := all.Get([]byte("ann"))
-	fmt.Printf("%s\n", geo.AppendHashOf(nil, score))
+	score, _ := all.Set(0).Score([]byte("ann"))
+	fmt.Printf("%s\n", geo.AppendHashOf(nil, uint64(score)))
 	// Output: u09tvqxnnu0
 }

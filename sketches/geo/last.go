@@ -39,7 +39,7 @@ func later(s Stamp, score uint64, o Stamp, old uint64) bool {
 // Last holds the last position of every (window, member) pair, each a
 // join-semilattice: Put and Merge keep the position with the greater stamp,
 // so order and repetition of calls do not matter. It is what a flush has to
-// send, not something to search; see Positions for that.
+// send, not something to search; Set makes that of it.
 //
 // The zero value is empty and ready. A pair costs 56 bytes and the member's
 // own, and 11 to 21 bytes of index; Bytes counts all of it.
@@ -103,9 +103,13 @@ func (l *Last) Put(window int64, member []byte, st Stamp, score uint64) {
 	}
 }
 
-// grow doubles the index, to at least 16 slots.
+// grow makes the index twice as large, and large enough for one entry more.
 func (l *Last) grow() {
-	l.index = make([]uint64, max(16, 2*len(l.index)))
+	size := max(16, 2*len(l.index))
+	for 4*(len(l.entries)+1) > 3*size {
+		size *= 2
+	}
+	l.index = make([]uint64, size)
 	mask := uint64(len(l.index) - 1)
 	for n := range l.entries {
 		e := &l.entries[n]
@@ -122,13 +126,56 @@ func (l *Last) member(e *lastEntry) []byte { return l.arena[e.at : e.at+e.n : e.
 
 // Merge puts every position of o.
 func (l *Last) Merge(o *Last) {
-	if l == o {
+	switch {
+	case l == o:
+		return
+	case len(l.entries) == 0: // a copy then, which takes no search
+		l.entries = append(l.entries, o.entries...)
+		l.arena = append(l.arena[:0], o.arena...)
+		l.index = append(l.index[:0], o.index...)
 		return
 	}
 	for i := range o.entries {
 		e := &o.entries[i]
 		l.Put(e.window, o.member(e), e.stamp, e.score)
 	}
+}
+
+// Since is a copy of the positions of a time or later.
+func (l *Last) Since(time int64) *Last {
+	n, bytes := 0, 0
+	for i := range l.entries {
+		if e := &l.entries[i]; e.stamp.Time >= time {
+			n++
+			bytes += e.n
+		}
+	}
+	// No index: the first Put makes it.
+	s := &Last{entries: make([]lastEntry, 0, n), arena: make([]byte, 0, bytes)}
+	for i := range l.entries {
+		e := l.entries[i]
+		if e.stamp.Time < time {
+			continue
+		}
+		member := l.member(&e)
+		e.at = len(s.arena)
+		s.arena = append(s.arena, member...)
+		s.entries = append(s.entries, e)
+	}
+	return s
+}
+
+// Set is what Last holds of one window as a sorted set, to search. Members
+// share memory: it is given back when the last of them is gone.
+func (l *Last) Set(window int64) *Set {
+	names := string(l.arena)
+	entries := make([]entry, 0, len(l.entries))
+	for i := range l.entries {
+		if e := &l.entries[i]; e.window == window {
+			entries = append(entries, entry{float64(e.score), names[e.at : e.at+e.n]})
+		}
+	}
+	return newSet(entries)
 }
 
 // Len is the number of (window, member) pairs.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -155,6 +156,53 @@ func TestLastCollision(t *testing.T) {
 		return
 	}
 	t.Error("no two windows collide: the test tests nothing")
+}
+
+// TestLastCopies: what Merge makes of an empty one, and Since, holds what it
+// should and goes its own ways.
+func TestLastCopies(t *testing.T) {
+	for trial := range 100 {
+		r := rand.New(rand.NewPCG(3, uint64(trial)))
+		var l Last
+		want, recent := naive{}, naive{}
+		for range r.IntN(2000) {
+			p := randomPosition(r)
+			l.Put(p.window, []byte(p.member), p.stamp, p.score)
+			want.put(p)
+		}
+		for key, p := range want {
+			if p.stamp.Time >= 3 {
+				recent[key] = p
+			}
+		}
+		var merged Last
+		if trial%2 == 0 { // a used one
+			merged.Put(1, []byte("gone"), Stamp{}, 1)
+			merged.Reset()
+		}
+		merged.Merge(&l)
+		for name, c := range map[string]struct {
+			last *Last
+			want naive
+		}{"merged": {&merged, want}, "since": {l.Since(3), recent}} {
+			if got := rows(c.last); !slices.Equal(got, c.want.rows()) {
+				t.Fatalf("trial %d: %s: %v\nwant %v", trial, name, got, c.want.rows())
+			}
+			own := maps.Clone(c.want)
+			for range 200 {
+				p := randomPosition(r)
+				p.stamp.Time += 10
+				c.last.Put(p.window, []byte(p.member), p.stamp, p.score)
+				own.put(p)
+			}
+			if got := rows(c.last); !slices.Equal(got, own.rows()) {
+				t.Fatalf("trial %d: %s, gone on: %v\nwant %v", trial, name, got, own.rows())
+			}
+		}
+		if got := rows(&l); !slices.Equal(got, want.rows()) {
+			t.Fatalf("trial %d: the original changed: %v\nwant %v", trial, got, want.rows())
+		}
+	}
 }
 
 func TestLastReset(t *testing.T) {

@@ -215,19 +215,19 @@ func (s *Set) Add(member []byte, lon, lat float64) (added, moved bool) {
 
 // Stored makes the set that STORE leaves: the hits with their cells.
 func Stored(hits []Hit) *Set {
-	s := new(Set)
+	entries := make([]entry, len(hits))
 	for i := range hits {
-		s.Put([]byte(hits[i].Member), hits[i].Score)
+		entries[i] = entry{hits[i].Score, hits[i].Member}
 	}
-	return s
+	return newSet(entries)
 }
 
 // StoredDist makes the set that STOREDIST leaves: the hits with their
 // distances, for which the search must have asked.
 func StoredDist(hits []Hit) *Set {
-	s := new(Set)
+	entries := make([]entry, len(hits))
 	for i := range hits {
-		s.Put([]byte(hits[i].Member), hits[i].Dist)
+		entries[i] = entry{hits[i].Dist, hits[i].Member}
 	}
-	return s
+	return newSet(entries)
 }

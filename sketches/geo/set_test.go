@@ -230,63 +230,37 @@ func TestSetRefusesNaN(t *testing.T) {
 	new(Set).Put([]byte("a"), math.NaN())
 }
 
-// TestPositionsLaws: however positions are put and merged, the same win, and
-// they are those of Last.
-func TestPositionsLaws(t *testing.T) {
-	contents := func(p *Positions) (out []position) {
-		for member, score := range p.Set().Slice(0, p.Len()) {
-			st, s, ok := p.Get([]byte(member))
-			if !ok || float64(s) != score {
-				t.Fatalf("Get(%s) = %v, %v beside score %v", member, s, ok, score)
-			}
-			out = append(out, position{0, member, st, s})
-		}
-		return out
-	}
-	for trial := range 100 {
-		r := rand.New(rand.NewPCG(7, uint64(trial)))
-		var all []position
-		for range 1 + r.IntN(600) {
-			p := randomPosition(r)
-			p.window = 0
-			all = append(all, p)
-		}
-		build := func(ps []position) *Positions {
-			out := new(Positions)
-			for _, p := range ps {
-				out.Put([]byte(p.member), p.stamp, p.score)
-			}
-			return out
-		}
-		merge := func(ps ...*Positions) []position {
-			var sum Positions
-			for _, p := range ps {
-				sum.Merge(p)
-			}
-			return contents(&sum)
-		}
-		i := r.IntN(len(all))
-		a, b := build(all[:i]), build(all[i:])
-		want := contents(build(all))
-
+// TestSetAtOnce: a set that was made at once is the one of putting one after the
+// other, and goes on like it.
+func TestSetAtOnce(t *testing.T) {
+	for _, n := range []int{0, 1, blockMax, blockMax + 1, 5000} {
+		r := rand.New(rand.NewPCG(10, uint64(n)))
 		var last Last
-		for _, p := range all {
-			last.Put(7, []byte(p.member), p.stamp, p.score)
-			last.Put(8, []byte(p.member+"!"), p.stamp, p.score)
+		want := model{}
+		for i := range n {
+			member, score := fmt.Append(nil, "m", i), r.Uint64N(uint64(n)/2+1)
+			last.Put(7, member, Stamp{}, score)
+			last.Put(8, member, Stamp{}, 1<<40)
+			want[string(member)] = float64(score)
 		}
-		var fromLast Positions
-		fromLast.PutLast(&last, 7)
-		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		b.Merge(b)
-		for name, got := range map[string][]position{
-			"shuffled":  contents(build(all)),
-			"a b":       merge(a, b),
-			"b a":       merge(b, a),
-			"a b a b":   merge(a, b, a, b),
-			"from Last": contents(&fromLast),
-		} {
-			if !slices.Equal(got, want) {
-				t.Fatalf("trial %d: %s: %v\nwant %v", trial, name, got, want)
+		s := last.Set(7)
+		for step := range 2*n + 1 {
+			if step == 0 || step == n || step == 2*n {
+				if err := s.valid(); err != nil {
+					t.Fatalf("%d members, step %d: %v", n, step, err)
+				}
+				if got := collect(s.Slice(0, s.Len())); !slices.Equal(got, want.sorted()) {
+					t.Fatalf("%d members, step %d: %v\nwant %v", n, step, got, want.sorted())
+				}
+			}
+			switch member := fmt.Append(nil, "m", r.IntN(2*n+1)); r.IntN(3) {
+			case 0:
+				s.Remove(member)
+				delete(want, string(member))
+			default:
+				score := float64(r.IntN(n + 1))
+				s.Put(member, score)
+				want[string(member)] = score
 			}
 		}
 	}
@@ -305,6 +279,22 @@ func BenchmarkSetPut(b *testing.B) {
 		s.Put(members[i], float64(r.Uint64()>>12))
 		if i++; i == n {
 			i = 0
+		}
+	}
+}
+
+// BenchmarkLastSet is what a question about a hundred thousand people takes.
+func BenchmarkLastSet(b *testing.B) {
+	const n = 100_000
+	r := rand.New(rand.NewPCG(8, 8))
+	var l Last
+	for i := range n {
+		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, r.Uint64()>>12)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if s := l.Since(n / 100).Set(0); s.Len() != n-n/100 {
+			b.Fatal(s.Len())
 		}
 	}
 }
