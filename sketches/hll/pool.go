@@ -148,10 +148,27 @@ func (p *Pool) view(l *line, buf *[inline]entry) view {
 // be p.
 func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 	l, o := p.line(i), q.line(j)
-	if l != o {
+	switch {
+	case l == o:
+	case l.form == formList && l.n == 0 && o.form != formDense: // a copy will do, and takes no search
+		p.copyLine(l, q, o)
+	default:
 		var buf [inline]entry
 		p.merge(l, q.view(o, &buf))
 	}
+}
+
+// copyLine makes the empty line l one like o of q, which is not dense.
+func (p *Pool) copyLine(l *line, q *Pool, o *line) {
+	if o.form == formList {
+		key := l.key
+		*l = *o
+		l.key = key
+		return
+	}
+	number, t := p.tables[o.class].take(o.class)
+	copy(t, q.table(o))
+	l.moved(formTable, o.class, number, o.n)
 }
 
 // MergeSketch joins s into sketch i.
