@@ -46,7 +46,7 @@ type Origin struct {
 // Slot is the slot whose counts the line speaks of.
 func (l *Line) Slot() Slot { return MakeSlot(l.Epoch, l.Partition, l.Chunk) }
 
-func (l *Line) compareKey(o *Line) int {
+func (l Line) compareKey(o Line) int {
 	return cmp.Or(cmp.Compare(l.Partition, o.Partition), cmp.Compare(l.Epoch, o.Epoch),
 		cmp.Compare(l.Chunk, o.Chunk), cmp.Compare(l.First, o.First))
 }
@@ -71,7 +71,7 @@ type DeadLetter struct {
 	Payload   []byte // the record's value, cut to 16 KiB
 }
 
-func (d *DeadLetter) compareKey(o *DeadLetter) int {
+func (d DeadLetter) compareKey(o DeadLetter) int {
 	return cmp.Or(cmp.Compare(d.Partition, o.Partition), cmp.Compare(d.Epoch, o.Epoch), cmp.Compare(d.Offset, o.Offset))
 }
 
@@ -99,10 +99,10 @@ func (c *Changes) Bytes() int {
 // failed or whose answer was lost. o must not be used afterwards.
 func (c *Changes) Join(o *Changes) {
 	c.Table.Join(o.Table)
-	c.Lines = joinSorted(append(c.Lines, o.Lines...), (*Line).compareKey, (*Line).join)
-	c.Dead = joinSorted(append(c.Dead, o.Dead...), (*DeadLetter).compareKey, func(*DeadLetter, *DeadLetter) {})
+	c.Lines = joinSorted(append(c.Lines, o.Lines...), Line.compareKey, (*Line).join)
+	c.Dead = joinSorted(append(c.Dead, o.Dead...), DeadLetter.compareKey, func(*DeadLetter, *DeadLetter) {})
 	c.Next = joinSorted(append(c.Next, o.Next...),
-		func(a, b *Position) int { return cmp.Compare(a.Partition, b.Partition) },
+		func(a, b Position) int { return cmp.Compare(a.Partition, b.Partition) },
 		func(a, b *Position) { a.Offset = max(a.Offset, b.Offset) })
 	for f := range c.Fates {
 		c.Fates[f] += o.Fates[f]
@@ -110,11 +110,11 @@ func (c *Changes) Join(o *Changes) {
 }
 
 // joinSorted sorts s by key and joins the elements of equal key, in place.
-func joinSorted[T any](s []T, compare func(a, b *T) int, join func(into, from *T)) []T {
-	slices.SortFunc(s, func(a, b T) int { return compare(&a, &b) })
+func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)) []T {
+	slices.SortFunc(s, compare)
 	n := 0
 	for i := range s {
-		if n > 0 && compare(&s[n-1], &s[i]) == 0 {
+		if n > 0 && compare(s[n-1], s[i]) == 0 {
 			join(&s[n-1], &s[i])
 			continue
 		}

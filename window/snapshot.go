@@ -2,6 +2,7 @@ package window
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"weir/event"
@@ -9,7 +10,7 @@ import (
 )
 
 // A Range selects rows for a live read: windows that start in [From, Until),
-// and, per dimension, one text or (nil) any.
+// and, per dimension, one text or (nil) any. From Oldest until Newest are all.
 type Range struct {
 	From, Until event.Time
 	Group       [][]byte
@@ -22,6 +23,9 @@ type Range struct {
 
 // Counts stands for the counts in Range.Only.
 const Counts = -1
+
+// Oldest and Newest are the ends of time.
+const Oldest, Newest = event.Time(math.MinInt64), event.Time(math.MaxInt64)
 
 func (r *Range) wants(measure int) bool { return r.Only == nil || slices.Contains(r.Only, measure) }
 
@@ -88,7 +92,12 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 	}
 	for c := range t.columns {
-		if p := t.columns[c].places; p != nil && wanted[c] {
+		p := t.columns[c].places
+		switch {
+		case p == nil || !wanted[c]:
+		case r.From == Oldest && r.Until == Newest:
+			into.columns[c].places.Merge(p)
+		default:
 			p.All(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
 				if r.has(event.Time(window)) {
 					into.columns[c].places.Put(window, member, st, score)

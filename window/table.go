@@ -213,7 +213,12 @@ func (t *Table) Seal() {
 		return cmp.Or(cmp.Compare(x.window, y.window), bytes.Compare(t.key(x), t.key(y)))
 	})
 	t.hits = joinSorted(t.hits,
-		func(a, b *hit) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.slot, b.slot)) },
+		func(a, b hit) int {
+			if a.row != b.row {
+				return cmp.Compare(a.row, b.row)
+			}
+			return cmp.Compare(a.slot, b.slot)
+		},
 		func(a, b *hit) { a.count = max(a.count, b.count) })
 	for i := range t.hits {
 		w := &t.rows[t.hits[i].row]
