@@ -13,6 +13,7 @@ import (
 	"weir/event"
 	"weir/jobs"
 	"weir/serve/live"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -36,11 +37,11 @@ func (j emptyJob) States(context.Context, *window.Range, int, func(event.Time, [
 func (j emptyJob) Progress(context.Context) (map[window.Origin]int64, int64, error) {
 	return nil, 1, nil
 }
-func (j emptyJob) Touched(context.Context, int64) ([]event.Time, error)            { return nil, nil }
-func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)            { return 0, nil }
-func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error      { return nil }
-func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)       { return nil, nil }
-func (j emptyJob) Places(context.Context, *window.Range, int, *window.Table) error { return nil }
+func (j emptyJob) Touched(context.Context, int64) ([]event.Time, error)        { return nil, nil }
+func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)        { return 0, nil }
+func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error  { return nil }
+func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)   { return nil, nil }
+func (j emptyJob) Places(context.Context, *window.Range, int, *geo.Last) error { return nil }
 func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, []string) bool) error {
 	return errors.New("nothing to list")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"weir/event"
-	"weir/sketches/geo"
 )
 
 // Load joins a row as the sink holds it into the table: its hits by slot, and
@@ -42,9 +41,4 @@ func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, 
 		}
 	}
 	return nil
-}
-
-// LoadPlace joins a member's last position as the sink holds it.
-func (t *Table) LoadPlace(m int, window event.Time, member []byte, at geo.Stamp, score uint64) {
-	t.columns[m].places.Put(int64(window), member, at, score)
 }

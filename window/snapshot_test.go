@@ -106,7 +106,7 @@ func TestLoad(t *testing.T) {
 		for m := range s.Measures {
 			if p := c.Table.Places(m); p != nil {
 				p.Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
-					back.LoadPlace(m, event.Time(w), member, st, score)
+					back.Places(m).Put(w, member, st, score)
 					return true
 				})
 			}

@@ -3,19 +3,17 @@ package live
 import (
 	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
-	"weir/sketches/geo"
 	"weir/sketches/hll"
 	"weir/window"
 )
 
-// A joining is one measure's value while things are joined into it. The field
-// of its kind is used.
+// A joining is one sketch while things are joined into it. The field of its
+// kind is used. (Positions: places.go.)
 type joining struct {
 	kind   window.Kind
 	hll    *hll.Sketch
 	bitmap *bitmap.Activity
 	bloom  *bloom.Filter
-	places *geo.Last // under window 0
 	bits   *bitmap.Pool
 	filter *bloom.Pool
 	spec   *window.Measure
@@ -30,8 +28,6 @@ func newValue(m *window.Measure) joining {
 		v.bitmap = new(bitmap.Activity)
 	case window.Bloom:
 		v.bloom = bloom.New(m.Capacity, m.Error)
-	case window.Geo:
-		v.places = new(geo.Last)
 	}
 	return v
 }
@@ -93,9 +89,6 @@ func (v *joining) settle() {
 	}
 }
 
-// joinPlaces joins the last positions within a range of windows.
-func (v *joining) joinPlaces(from *geo.Last, r *window.Range) bool { return later(v.places, from, r) }
-
 // joinPieces joins what is known of the sink's windows, and reports whether
 // there is anything. The caller holds the lock that guards the pieces.
 func (v *joining) joinPieces(pieces []*piece) (found bool) {
@@ -112,8 +105,6 @@ func (v *joining) joinPieces(pieces []*piece) (found bool) {
 			v.bitmap.Merge(p.value.bitmap)
 		case window.Bloom:
 			v.bloom.Merge(p.value.bloom)
-		case window.Geo:
-			v.places.Merge(p.value.places)
 		}
 	}
 	if v.kind == window.HLL {
@@ -131,13 +122,6 @@ func (v *joining) answer(found bool) answer {
 	a := answer{Value{HLL: v.hll, Bitmap: v.bitmap, Bloom: v.bloom}, true}
 	if v.hll != nil {
 		v.hll.Count() // from here on it only reads
-	}
-	if v.kind == window.Geo {
-		a.value.Geo = new(geo.Set)
-		v.places.All(func(_ int64, member []byte, _ geo.Stamp, score uint64) bool {
-			a.value.Geo.Put(member, float64(score))
-			return true
-		})
 	}
 	return a
 }
@@ -163,9 +147,7 @@ func (v *joining) bytes() int64 {
 		return int64(v.hll.Bytes())
 	case window.Bitmap:
 		return int64(v.bitmap.Bytes())
-	case window.Bloom:
-		return int64(v.bloom.Bytes())
 	default:
-		return int64(v.places.Bytes())
+		return int64(v.bloom.Bytes())
 	}
 }

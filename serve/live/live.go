@@ -55,8 +55,9 @@ type Sink interface {
 	// States the same by window. A yielded state is valid during the call.
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
 	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
-	// Places joins the last positions of geo measure m into a table.
-	Places(ctx context.Context, r *window.Range, m int, into *window.Table) error
+	// Places joins the last position of each member over the range's windows,
+	// of geo measure m, into last: under window 0.
+	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
 	// Windows lists the rows of the range, up to limit.
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
 	// Progress is how far the ledger says that anybody's flushes have come,
@@ -107,8 +108,9 @@ type source struct {
 	sink Sink
 
 	// Guarded by Windows.mu.
-	series map[string]*series
-	seen   progress
+	series  map[string]*series
+	written map[event.Time]time.Time // windows, and when this process last wrote to them
+	seen    progress
 }
 
 type answer struct {
@@ -126,7 +128,7 @@ func New(cfg Config) *Windows {
 // Add makes a job answer. It wants to be told of the job's flushes, so it
 // comes before the job runs.
 func (w *Windows) Add(job Job, sink Sink) {
-	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}}
+	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}, written: map[event.Time]time.Time{}}
 	s.seen.own = map[window.Origin]stretch{}
 	w.jobs[s.spec.Job] = s
 	job.OnFlush(func(c *window.Changes) { w.flushed(s, c) })
@@ -188,7 +190,7 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 	if m < 0 && q.Measure != Hits {
 		return v, false, nil
 	}
-	if m >= 0 && s.spec.Measures[m].Kind == window.Geo && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
+	if s.geo(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
 		return v, false, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
 	}
 	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
@@ -200,6 +202,9 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 	})
 	return a.value, a.found, err
 }
+
+// geo reports whether measure m is of positions.
+func (s *source) geo(m int) bool { return m >= 0 && s.spec.Measures[m].Kind == window.Geo }
 
 // answer makes an answer.
 func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (a answer, err error) {
@@ -217,8 +222,11 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 	if w.cfg.Memory <= 0 || (r.Until-r.From)/s.spec.Window > piecesMax {
 		return s.whole(ctx, r, m, mem)
 	}
-	if m < 0 {
+	switch {
+	case m < 0:
 		return w.hits(ctx, took, s, r, mem)
+	case s.geo(m):
+		return w.places(ctx, took, s, r, m, mem)
 	}
 	pieces, err := w.pieces(ctx, took, s, r, m, r.From, r.Until)
 	if err != nil {
@@ -234,11 +242,25 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 	return v.answer(found), nil
 }
 
-// hits sums counts. Where memory has rows, they are joined slot by slot with
-// the sink's; of the windows besides, the sink's totals will do.
+// hits sums counts. Where memory has rows, or had some lately, they are joined
+// slot by slot with the sink's; of the windows besides, the sink's totals will
+// do, if they are of many groups.
 func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
+	if one(r.Group) {
+		a.value.Hits, err = w.bySlot(ctx, took, s, r, mem, r.From, r.Until)
+		return answer{a.value, a.value.Hits > 0}, err
+	}
 	held := mem.windows(r)
-	for from := r.From; from < r.Until; { // stretches of windows without rows in memory, between those with
+	w.mu.Lock()
+	for start, at := range s.written {
+		if start >= r.From && start < r.Until && time.Since(at) < rewritten {
+			held = append(held, start)
+		}
+	}
+	w.mu.Unlock()
+	slices.Sort(held)
+	held = slices.Compact(held)
+	for from := r.From; from < r.Until; { // stretches of the latter, between those of the former
 		until := r.Until
 		if len(held) > 0 {
 			until = held[0]
@@ -260,19 +282,26 @@ func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Ran
 			n++
 		}
 		from = held[n-1] + s.spec.Window
-		slots, err := w.pieces(ctx, took, s, r, slotHits, held[0], from)
+		counted, err := w.bySlot(ctx, took, s, r, mem, held[0], from)
 		if err != nil {
 			return a, err
 		}
-		w.mu.Lock()
-		for _, p := range slots {
-			a.value.Hits += p.total + p.lacks(mem, r)
-		}
-		w.mu.Unlock()
+		a.value.Hits += counted
 		held = held[n:]
 	}
 	a.found = a.value.Hits > 0
 	return a, nil
+}
+
+// bySlot joins the counts of the windows in [from, until) with those in memory.
+func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot, from, until event.Time) (n uint64, err error) {
+	slots, err := w.pieces(ctx, took, s, r, slotHits, from, until)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range slots {
+		n += p.total + p.lacks(mem, r)
+	}
+	return n, err
 }
 
 // whole answers without looking at windows one by one: for ranges of too many.
@@ -297,24 +326,23 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapsho
 		}
 		return answer{Value{Hits: total}, total > 0}, err
 	}
+	if s.geo(m) {
+		last := new(geo.Last)
+		if err := s.sink.Places(ctx, r, m, last); err != nil {
+			return answer{}, err
+		}
+		mem.joinPlaces(last, r, m)
+		return located(last), nil
+	}
 	v := newValue(&s.spec.Measures[m])
-	found := false
-	if s.spec.Measures[m].Kind == window.Geo {
-		t := window.NewTable(s.spec)
-		if err := s.sink.Places(ctx, r, m, t); err != nil {
-			return answer{}, err
-		}
-		found = v.joinPlaces(t.Places(m), r)
-	} else {
-		state, err := s.sink.State(ctx, r, m)
-		if err != nil {
-			return answer{}, err
-		}
-		if state != nil {
-			found = true
-			if err := v.joinState(state); err != nil {
-				return answer{}, fmt.Errorf("measure %s: %w", s.spec.Measures[m].Name, err)
-			}
+	state, err := s.sink.State(ctx, r, m)
+	if err != nil {
+		return answer{}, err
+	}
+	found := state != nil
+	if found {
+		if err := v.joinState(state); err != nil {
+			return answer{}, fmt.Errorf("measure %s: %w", s.spec.Measures[m].Name, err)
 		}
 	}
 	if mem.join(&v, r, m) {

@@ -98,9 +98,9 @@ func (s tableSink) State(_ context.Context, r *window.Range, m int) (state []byt
 	return state, nil
 }
 
-func (s tableSink) Places(_ context.Context, r *window.Range, m int, into *window.Table) error {
-	s.part(r).Places(m).All(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
-		into.LoadPlace(m, event.Time(w), member, st, score)
+func (s tableSink) Places(_ context.Context, r *window.Range, m int, last *geo.Last) error {
+	s.part(r).Places(m).All(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
+		last.Put(0, member, st, score)
 		return true
 	})
 	return nil

@@ -31,7 +31,7 @@ func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, erro
 	return w.snapshots.get(ctx, fmt.Sprint(s.spec.Job, " ", only), snapshotAge, func(took *work) (*snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		t, err := s.job.Live(ctx, &window.Range{From: minTime, Until: maxTime, Group: make([][]byte, len(s.spec.By)), Only: only})
+		t, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: only})
 		if err != nil {
 			return nil, fmt.Errorf("reading the memory of job %s: %w", s.spec.Job, err)
 		}
@@ -39,8 +39,6 @@ func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, erro
 		return newSnapshot(t), nil
 	})
 }
-
-const minTime, maxTime = event.Time(-1 << 63), event.Time(1<<63 - 1)
 
 func newSnapshot(t *window.Table) *snapshot {
 	s := &snapshot{table: t}
@@ -84,12 +82,9 @@ func (s *snapshot) windows(r *window.Range) (starts []event.Time) {
 	return starts
 }
 
-// join joins the range's rows of measure m into a value, and reports whether
-// there were any.
+// join joins the range's rows of a sketch, measure m, into a value, and reports
+// whether there were any.
 func (s *snapshot) join(v *joining, r *window.Range, m int) (found bool) {
-	if v.kind == window.Geo {
-		return v.joinPlaces(s.table.Places(m), r)
-	}
 	s.match(r, func(row memoryRow) {
 		found = true
 		v.joinRow(row.Row, m)
@@ -107,15 +102,13 @@ func sum(t *window.Table) (total uint64) {
 	return total
 }
 
-// later is the last position of each member over windows, which is what a
-// question about positions is after: under one window, zero.
-func later(last *geo.Last, from *geo.Last, r *window.Range) (found bool) {
-	from.All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
+// joinPlaces joins the range's positions, measure m: the last of each member,
+// under window 0.
+func (s *snapshot) joinPlaces(last *geo.Last, r *window.Range, m int) {
+	s.table.Places(m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
 		if t := event.Time(start); t >= r.From && t < r.Until {
-			found = true
 			last.Put(0, member, st, score)
 		}
 		return true
 	})
-	return found
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -49,6 +48,7 @@ type making[V any] struct {
 	done  chan struct{} // closed when the rest is set
 	value V
 	err   error
+	away  bool // the error is that of who made it: called off, or out of time
 	bytes int64
 	until time.Time
 }
@@ -64,7 +64,7 @@ func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make 
 		if m == nil || m.over(now) {
 			m = u.begin(key, now)
 			u.mu.Unlock()
-			return u.finish(key, m, now, age, make)
+			return u.finish(ctx, key, m, now, age, make)
 		}
 		u.mu.Unlock()
 		select {
@@ -73,8 +73,8 @@ func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make 
 			var none V
 			return none, ctx.Err()
 		}
-		if errors.Is(m.err, context.Canceled) && ctx.Err() == nil {
-			continue // whoever made it was called away; we were not
+		if m.away && ctx.Err() == nil {
+			continue // whoever made it had no time left; we have
 		}
 		return m.value, m.err
 	}
@@ -116,10 +116,11 @@ func (u *reuse[V]) drop(key string, m *making[V]) {
 	u.bytes -= m.bytes
 }
 
-func (u *reuse[V]) finish(key string, m *making[V], began time.Time, age time.Duration, make func(*work) (V, error)) (V, error) {
+func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], began time.Time, age time.Duration, make func(*work) (V, error)) (V, error) {
 	defer close(m.done)
 	var w work
 	m.value, m.err = make(&w)
+	m.away = m.err != nil && ctx.Err() != nil
 	m.until = began.Add(min(spared*(time.Since(began)-w.waited)+waiting*w.waited, age))
 	u.mu.Lock()
 	defer u.mu.Unlock()

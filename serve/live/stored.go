@@ -1,11 +1,12 @@
 package live
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,11 +28,20 @@ import (
 //
 // A piece that is being read takes part in both, so a read that began before
 // a flush and ends after it lacks nothing.
+//
+// The pieces of positions hold nothing themselves: places.go.
 
 const (
 	// piecesMax is the longest range that is answered by pieces; the sink
 	// merges longer ones.
 	piecesMax = 2880
+
+	// nearby is how many windows besides are read on either side; see around.
+	nearby = 16
+
+	// rewritten is how long after this process wrote to a window it is likely to
+	// write there again, so that its counts are worth being kept by slot.
+	rewritten = time.Minute
 
 	// forgotten is how long nobody asked for a series that no longer gets what
 	// is flushed: its pieces go instead, when their windows are written.
@@ -56,22 +66,24 @@ type series struct {
 	group  [][]byte
 	pieces map[event.Time]*piece
 	asked  time.Time
+	places *places // of a measure of positions
 }
 
 // A piece is one window of a series. Everything but ready is guarded by
-// Windows.mu; err may be read once ready is closed.
+// Windows.mu; err and away may be read once ready is closed.
 type piece struct {
 	of    *series
 	from  *source
 	start event.Time
 	ready chan struct{} // closed when it has been read, or not
 	err   error
+	away  bool          // the error is that of who read it: called off, or out of time
 	age   *list.Element // nil: being read, or gone
 
 	touched bool // by the flush that is being joined in
 	found   bool
-	value   joining            // a sketch
-	total   uint64             // hits…
+	value   joining            // a sketch…
+	total   uint64             // …or hits…
 	slots   map[string][]count // …of which by group and slot
 	bytes   int64
 }
@@ -122,34 +134,32 @@ func appendText(b, text []byte) []byte {
 // are not known.
 func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.Range, m int, from, until event.Time) ([]*piece, error) {
 	size := s.spec.Window
-	if off := from % size; off > 0 {
-		from += size - off
-	}
+	from = s.edge(from)
 	for {
 		var all, unknown []*piece
 		w.mu.Lock()
-		of := s.of(m, r.Group)
+		of := s.of(m, r.Group, until)
 		for t := from; t < until; t += size {
-			p := of.pieces[t]
-			if p == nil && m == totalHits {
-				p = s.known(slotHits, r.Group, t) // its total will do
-			}
-			if p == nil {
-				p = &piece{of: of, from: s, start: t, ready: make(chan struct{})}
-				if m >= 0 {
-					p.value = newValue(&s.spec.Measures[m])
-				}
-				of.pieces[t] = p
-				s.series[of.key] = of
+			p, known := s.piece(of, t)
+			switch {
+			case !known:
 				unknown = append(unknown, p)
 				w.stored.Misses++
-			} else {
+			case p.age != nil:
+				w.stored.recent.MoveToFront(p.age)
+				fallthrough
+			default:
 				w.stored.Hits++
-				if p.age != nil {
-					w.stored.recent.MoveToFront(p.age)
-				}
 			}
 			all = append(all, p)
+		}
+		if len(unknown) > 0 {
+			for t, last := w.around(of, from, until, size); t < last; t += size {
+				if p, known := s.piece(of, t); !known {
+					unknown = append(unknown, p)
+				}
+			}
+			slices.SortFunc(unknown, func(a, b *piece) int { return cmp.Compare(a.start, b.start) })
 		}
 		w.mu.Unlock()
 		for len(unknown) > 0 { // stretches of neighbours, each with one query
@@ -175,8 +185,8 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 			}
 			switch {
 			case p.err == nil:
-			case errors.Is(p.err, context.Canceled) && ctx.Err() == nil:
-				again = true // whoever read it was called away; we were not
+			case p.away && ctx.Err() == nil:
+				again = true // whoever read it had no time left; we have
 			default:
 				return nil, p.err
 			}
@@ -187,25 +197,53 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 	}
 }
 
-// of finds or makes a series. It is kept once it has a piece.
-func (s *source) of(m int, group [][]byte) *series {
-	key := seriesKey(m, group)
-	of := s.series[key]
-	if of == nil {
-		of = &series{key: key, m: m, group: group, pieces: map[event.Time]*piece{}}
+// of finds or makes the series for a question. It is kept once it has a piece.
+func (s *source) of(m int, group [][]byte, until event.Time) (of *series) {
+	if s.geo(m) {
+		of = s.upTo(m, s.edge(until))
+	} else {
+		key := seriesKey(m, group)
+		if of = s.series[key]; of == nil {
+			of = &series{key: key, m: m, group: group, pieces: map[event.Time]*piece{}}
+		}
 	}
 	of.asked = time.Now()
 	return of
 }
 
-// known is a piece that has been read, or nil.
-func (s *source) known(m int, group [][]byte, start event.Time) *piece {
-	of := s.series[seriesKey(m, group)]
-	if of == nil || of.pieces[start] == nil || of.pieces[start].age == nil {
-		return nil
+// piece finds the piece of a window, or begins one that is to be read.
+func (s *source) piece(of *series, start event.Time) (p *piece, known bool) {
+	if p = of.pieces[start]; p != nil {
+		return p, true
 	}
-	of.asked = time.Now()
-	return of.pieces[start]
+	if of.m == totalHits { // slots will do
+		slots := s.series[seriesKey(slotHits, of.group)]
+		if slots != nil && slots.pieces[start] != nil && slots.pieces[start].age != nil {
+			slots.asked = of.asked
+			return slots.pieces[start], true
+		}
+	}
+	p = &piece{of: of, from: s, start: start, ready: make(chan struct{})}
+	if of.m >= 0 && of.places == nil {
+		p.value = newValue(&s.spec.Measures[of.m])
+	}
+	of.pieces[start] = p
+	s.series[of.key] = of
+	return p, false
+}
+
+// around is from where to where it is worth reading a series if windows within
+// [from, until) must be read: it takes the sink hardly longer, and they are what
+// is asked for next.
+func (w *Windows) around(of *series, from, until, size event.Time) (first, last event.Time) {
+	switch {
+	case of.places != nil: // has nothing from its edge on
+	case of.m < 0 && one(of.group):
+		return max(0, from-nearby*size), until + nearby*size
+	case until > event.Time(w.cfg.Now().UnixMilli()): // these are not yet
+		return from, until + nearby*size
+	}
+	return from, until
 }
 
 // read reads neighbours of one series from the sink.
@@ -241,13 +279,12 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 				_ = join(row.Window(), func(p *piece) error { p.joinSlots(key, row); return nil })
 			}
 		}
-	case s.spec.Measures[of.m].Kind == window.Geo:
-		t := window.NewTable(s.spec)
-		if err = s.sink.Places(ctx, r, of.m, t); err == nil {
-			t.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
-				_ = join(event.Time(start), func(p *piece) error { p.value.places.Put(0, member, st, score); return nil })
-				return true
-			})
+	case of.places != nil:
+		last := new(geo.Last)
+		if err = s.sink.Places(ctx, r, of.m, last); err == nil {
+			w.mu.Lock()
+			of.places.last.Merge(last)
+			w.mu.Unlock()
 		}
 	default:
 		err = s.sink.States(ctx, r, of.m, func(start event.Time, state []byte) error {
@@ -260,7 +297,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range ps {
-		p.err = err
+		p.err, p.away = err, err != nil && ctx.Err() != nil
 		switch {
 		case of.pieces[p.start] != p: // its window was written meanwhile: good for those who wait, not to keep
 		case err != nil:
@@ -278,7 +315,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 func (w *Windows) weigh(p *piece) {
 	const own = 300 // the struct, its entry in the map and in the list
 	n := int64(own)
-	if p.of.m >= 0 {
+	if p.value.spec != nil {
 		n += p.value.bytes()
 	}
 	for group, slots := range p.slots {
@@ -286,6 +323,9 @@ func (w *Windows) weigh(p *piece) {
 	}
 	w.stored.bytes += n - p.bytes
 	p.bytes = n
+	if of := p.of; of.places != nil {
+		w.stored.bytes += of.places.weigh()
+	}
 }
 
 // drop forgets a piece. Who has it in hand may go on with it.
@@ -293,6 +333,10 @@ func (w *Windows) drop(p *piece) {
 	delete(p.of.pieces, p.start)
 	if len(p.of.pieces) == 0 && p.from.series[p.of.key] == p.of {
 		delete(p.from.series, p.of.key)
+		if p.of.places != nil {
+			w.stored.bytes -= p.of.places.bytes
+			p.of.places.bytes = 0
+		}
 	}
 	if p.age != nil {
 		w.stored.recent.Remove(p.age)
@@ -342,10 +386,14 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 		}
 		s.seen.own[o] = stretch{min(own.first, l.First), max(own.next, l.Next)}
 	}
+	now := time.Now()
+	maps.DeleteFunc(s.written, func(_ event.Time, at time.Time) bool { return now.Sub(at) > rewritten })
+	for row := range c.Table.Rows {
+		s.written[row.Window()] = now
+	}
 	if len(s.series) == 0 {
 		return
 	}
-	now := time.Now()
 	var touched []*piece
 	// at is the piece of a series that something flushed belongs to, if one is
 	// kept and still wanted.
@@ -368,14 +416,20 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	var measures []int            // of exact
 	for _, of := range s.series {
 		switch {
-		case of.m >= 0 && s.spec.Measures[of.m].Kind == window.Geo:
-			c.Table.Places(of.m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
-				if p := at(of, event.Time(start)); p != nil {
-					p.value.places.Put(0, member, st, score)
+		case of.places != nil:
+			var start event.Time
+			var p *piece
+			c.Table.Places(of.m).All(func(t int64, member []byte, st geo.Stamp, score uint64) bool {
+				if p == nil || event.Time(t) != start {
+					start = event.Time(t)
+					p = at(of, start)
+				}
+				if p != nil {
+					of.places.last.Put(0, member, st, score)
 				}
 				return true
 			})
-		case !of.choosesOne():
+		case !one(of.group):
 			wild = append(wild, of)
 		default:
 			exact[of.key] = of
@@ -465,9 +519,9 @@ func (w *Windows) lookNow(ctx context.Context, s *source) error {
 	return nil
 }
 
-// choosesOne reports whether the series is of a single group.
-func (of *series) choosesOne() bool {
-	for _, g := range of.group {
+// one reports whether a choice of groups is of a single one.
+func one(group [][]byte) bool {
+	for _, g := range group {
 		if g == nil {
 			return false
 		}

@@ -15,6 +15,7 @@ import (
 	"weir/jobs"
 	"weir/sinks/sinktest"
 	"weir/sketches/bloom"
+	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -111,7 +112,7 @@ func (w *world) ack() {
 }
 
 func all(spec *window.Spec) *window.Range {
-	return &window.Range{From: minTime, Until: maxTime, Group: make([][]byte, len(spec.By))}
+	return &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(spec.By))}
 }
 
 func (w *world) Spec() *window.Spec                { return w.spec }
@@ -185,12 +186,12 @@ func (w *world) States(ctx context.Context, r *window.Range, m int, yield func(e
 	return s.States(ctx, r, m, yield)
 }
 
-func (w *world) Places(ctx context.Context, r *window.Range, m int, into *window.Table) error {
+func (w *world) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
 	s, err := w.rows(r)
 	if err != nil {
 		return err
 	}
-	return s.Places(ctx, r, m, into)
+	return s.Places(ctx, r, m, last)
 }
 
 func (w *world) Windows(ctx context.Context, r *window.Range, limit int, yield func(event.Time, []string) bool) error {
@@ -333,6 +334,9 @@ func TestKept(t *testing.T) {
 			}
 			pieces, bytes := 0, int64(0)
 			for _, of := range kept.jobs[w.spec.Job].series {
+				if of.places != nil {
+					bytes += of.places.bytes
+				}
 				for _, p := range of.pieces {
 					pieces++
 					bytes += p.bytes
@@ -398,6 +402,56 @@ func TestOwnFlush(t *testing.T) {
 			t.Errorf("%d queries for what the process knew", w.queries)
 		}
 		ask(t, "at the end", q, l, w.fresh(0))
+	})
+}
+
+// TestOwnCounts: nor do counts need one, once they have been
+// asked for after a flush, window by window or all together.
+func TestOwnCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		q.Measure = Hits
+		first, last := q.From, q.Until
+		var read uint64
+		for i := range 20 {
+			w.count(0, 10)
+			w.count(1, 10)
+			w.write(0)
+			w.ack()
+			time.Sleep(6 * time.Second)
+			for start := first; start < last; start += w.spec.Window {
+				q.From, q.Until = start, start+w.spec.Window
+				ask(t, "one", q, l, w.fresh(0))
+			}
+			q.From, q.Until = first, last
+			ask(t, "all", q, l, w.fresh(0))
+			if now := l.Stats().Misses; i == 0 {
+				read = now
+			} else if now > read {
+				t.Errorf("round %d: %d windows were read", i, now-read)
+			}
+		}
+	})
+}
+
+// TestNearby: who asks for the counts of one window after the other makes few
+// queries.
+func TestNearby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		time.Sleep(2 * rewritten)
+		q.Measure, q.Group = Hits, [][]byte{[]byte("/p/1"), []byte("DE")}
+		for start := q.From; start < q.From+36*w.spec.Window; start += w.spec.Window {
+			one := q
+			one.From, one.Until = start, start+w.spec.Window
+			if _, _, err := l.Lookup(t.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.queries > 3 {
+			t.Errorf("%d queries for 36 windows, want one for seventeen", w.queries)
+		}
+		ask(t, "all of them", q, l, w.fresh(0))
 	})
 }
 
@@ -497,40 +551,54 @@ func TestError(t *testing.T) {
 	})
 }
 
-// TestTogether: however many ask at once, one reads, and if it is called away
-// another one does.
+// TestTogether: however many ask at once, one reads, and if that one is called
+// away or out of time another one does.
 func TestTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, l, q := warm(t, 1<<30)
-		q.Measure, w.took = "active", time.Second
-		away, leave := context.WithCancelCause(t.Context())
-		first := make(chan error, 1)
-		w.fail = context.Canceled // what a client says whose context has ended
-		go func() {
-			_, _, err := l.Lookup(away, q)
-			first <- err
-		}()
-		time.Sleep(time.Millisecond)
-		w.mu.Lock()
-		w.fail = nil
-		w.mu.Unlock()
-		leave(errors.New("gone"))
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Bitmap.Count() == 0 {
-					t.Errorf("found %t, %v", found, err)
+	for name, end := range map[string]func(context.Context) (context.Context, func()){
+		"called away": func(ctx context.Context) (context.Context, func()) {
+			return context.WithCancel(ctx)
+		},
+		"out of time": func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			return ctx, func() { context.AfterFunc(ctx, cancel) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, l, q := warm(t, 1<<30)
+				q.Measure, w.took = "active", time.Second
+				away, leave := end(t.Context())
+				first := make(chan error, 1)
+				w.fail = errors.New("as the client says it")
+				go func() {
+					_, _, err := l.Lookup(away, q)
+					first <- err
+				}()
+				time.Sleep(time.Millisecond)
+				w.mu.Lock()
+				w.fail = nil
+				w.mu.Unlock()
+				leave()
+				var wg sync.WaitGroup
+				for i := range 50 {
+					q := q
+					q.From += event.Time(i%2) * w.spec.Window // the same question, and another about the same windows
+					wg.Go(func() {
+						if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Bitmap.Count() == 0 {
+							t.Errorf("found %t, %v", found, err)
+						}
+					})
+				}
+				wg.Wait()
+				if err := <-first; err == nil {
+					t.Error("the first got an answer")
+				}
+				if w.queries > 3 {
+					t.Errorf("%d queries for 51 questions at once", w.queries)
 				}
 			})
-		}
-		wg.Wait()
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Errorf("who was called away got %v", err)
-		}
-		if w.queries != 2 {
-			t.Errorf("%d queries for 51 questions at once", w.queries)
-		}
-	})
+		})
+	}
 }
 
 // TestServedAgain: a value is served again for five hundred times

@@ -171,17 +171,20 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 // each partition and epoch, and the server's time in seconds.
 func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, now int64, err error) {
 	next = map[window.Origin]int64{}
-	sql := "SELECT toInt64(toUnixTimestamp(now())), partition, epoch, toInt64(max(next)) FROM " + s.client.name("weir_ledger") +
-		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
+	// One row, so that an empty ledger has a time as well.
+	sql := "SELECT toInt64(toUnixTimestamp(now())), groupArray(partition), groupArray(epoch), groupArray(n) FROM" +
+		" (SELECT partition, epoch, toInt64(max(next)) AS n FROM " + s.client.name("weir_ledger") +
+		" WHERE " + s.layout.where() + " GROUP BY partition, epoch)"
 	err = s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-		var p uint16
-		var o window.Origin
-		var n int64
-		if err := scan(&now, &p, &o.Epoch, &n); err != nil {
+		var partitions []uint16
+		var epochs []uint8
+		var offsets []int64
+		if err := scan(&now, &partitions, &epochs, &offsets); err != nil {
 			return err
 		}
-		o.Partition = int32(p)
-		next[o] = n
+		for i, n := range offsets {
+			next[window.Origin{Partition: int32(partitions[i]), Epoch: epochs[i]}] = n
+		}
 		return nil
 	})
 	return next, now, err
@@ -213,26 +216,25 @@ func (s *Sink) Touched(ctx context.Context, since int64) (starts []event.Time, e
 	return starts, err
 }
 
-// Places joins the last positions of geo measure m in the range into a table.
-func (s *Sink) Places(ctx context.Context, r *window.Range, m int, into *window.Table) error {
+// Places joins the last position of each member over the range's windows, of
+// geo measure m, into last: under window 0.
+func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
 	for i := range s.layout.measures {
 		ms := &s.layout.measures[i]
 		if ms.index != m || !ms.geo() {
 			continue
 		}
-		sql := fmt.Sprintf("SELECT toInt64(w), member, l.ts, l.slot, l.off, l.score FROM"+
-			" (SELECT toUnixTimestamp(window_start) AS w, member, max(last) AS l FROM %s"+
-			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY window_start, member)",
+		sql := fmt.Sprintf("SELECT member, l.ts, l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
+			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY member)",
 			s.client.name(s.layout.places(ms)), ceilSeconds(r.From), ceilSeconds(r.Until))
 		return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
-			var start int64
 			var member string
 			var ts time.Time
 			var slot, off, score uint64
-			if err := scan(&start, &member, &ts, &slot, &off, &score); err != nil {
+			if err := scan(&member, &ts, &slot, &off, &score); err != nil {
 				return err
 			}
-			into.LoadPlace(m, event.Time(start)*1000, []byte(member), geo.Stamp{Time: ts.UnixMilli(), Slot: slot, Offset: int64(off)}, score)
+			last.Put(0, []byte(member), geo.Stamp{Time: ts.UnixMilli(), Slot: slot, Offset: int64(off)}, score)
 			return nil
 		})
 	}

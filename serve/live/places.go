@@ -1,0 +1,118 @@
+package live
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// A hundred thousand people who move all day have as many positions in each
+// window, and of an hour's a question wants one per person: the last. So
+// positions are kept as that, joined over all windows before an edge, and a
+// piece only says that its window is among them. Who was last seen before a
+// question's range is not in it, hence it needs no window to be taken out again
+// as time goes on; who was seen after its end would be missing, hence the edge.
+type places struct {
+	edge  event.Time
+	last  *geo.Last  // under window 0; of memory as well as of the sink
+	from  event.Time // the earliest that was asked for since…
+	tidy  time.Time  // …members were last forgotten
+	bytes int64      // as in the books
+}
+
+// tidied is how often members are forgotten whom no question is about.
+const tidied = 10 * time.Minute
+
+func newPlaces(edge event.Time) *places {
+	return &places{edge: edge, last: new(geo.Last), from: window.Newest, tidy: time.Now()}
+}
+
+// edge is the end of the windows that start before until.
+func (s *source) edge(until event.Time) event.Time {
+	if off := until % s.spec.Window; off > 0 {
+		until += s.spec.Window - off
+	}
+	return until
+}
+
+// upTo is the series of positions with its edge there: the nearest earlier one
+// is moved, for that is how questions up to now go on.
+func (s *source) upTo(m int, edge event.Time) (of *series) {
+	key := placesKey(m, edge)
+	if of = s.series[key]; of != nil {
+		return of
+	}
+	for _, other := range s.series {
+		if other.m == m && other.places.edge < edge && (of == nil || other.places.edge > of.places.edge) {
+			of = other
+		}
+	}
+	if of == nil {
+		return &series{key: key, m: m, group: make([][]byte, len(s.spec.By)), pieces: map[event.Time]*piece{}, places: newPlaces(edge)}
+	}
+	delete(s.series, of.key)
+	of.key, of.places.edge = key, edge
+	s.series[key] = of
+	return of
+}
+
+func placesKey(m int, edge event.Time) string {
+	return string(binary.AppendVarint(binary.AppendVarint(nil, int64(m)), int64(edge)))
+}
+
+// places answers where members were last, over a range.
+func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.Range, m int, mem *snapshot) (answer, error) {
+	for {
+		pieces, err := w.pieces(ctx, took, s, r, m, r.From, r.Until)
+		if err != nil || len(pieces) == 0 {
+			return answer{}, err
+		}
+		w.mu.Lock()
+		if of := pieces[0].of; of.places.edge == s.edge(r.Until) {
+			mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
+			last := of.places.last.Since(int64(pieces[0].start))
+			w.tidy(of, pieces[0].start)
+			w.mu.Unlock()
+			return located(last), nil
+		}
+		w.mu.Unlock() // somebody has asked about later windows, and they are in it by now
+	}
+}
+
+// tidy forgets members whom no question was about for a while.
+func (w *Windows) tidy(of *series, from event.Time) {
+	p := of.places
+	p.from = min(p.from, from)
+	if now := time.Now(); now.Sub(p.tidy) > tidied {
+		for start, piece := range of.pieces {
+			if start < p.from {
+				w.drop(piece)
+			}
+		}
+		p.last = p.last.Since(int64(p.from))
+		p.from, p.tidy = from, now
+	}
+	if len(of.pieces) > 0 {
+		w.stored.bytes += p.weigh()
+		w.evict()
+	}
+}
+
+// weigh takes note of what has been added since, bytes.
+func (p *places) weigh() (more int64) {
+	n := int64(p.last.Bytes())
+	more, p.bytes = n-p.bytes, n
+	return more
+}
+
+// located is the answer of the last positions.
+func located(last *geo.Last) answer {
+	if last.Len() == 0 {
+		return answer{}
+	}
+	return answer{Value{Geo: last.Set(0)}, true}
+}

@@ -1,0 +1,127 @@
+package live
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// kept is the only series of positions, or nil.
+func keptPlaces(l *Windows, job string) (places *places) {
+	for _, of := range l.jobs[job].series {
+		if of.places != nil {
+			places = of.places
+		}
+	}
+	return places
+}
+
+// TestPlacesGoOn: as time goes on, questions about positions up to now need of
+// the sink what lies beyond the windows of the question before, and nothing
+// else; those that end earlier are right too.
+func TestPlacesGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		q.Measure = "places"
+		size := w.spec.Window
+		first, last := q.From, q.Until
+		q.Until = first + 10*size
+		ask(t, "at first", q, l, w.fresh(0))
+		w.queries = 0
+		for i := range 30 {
+			q.From += size
+			q.Until += size
+			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			if w.queries != i+1 {
+				t.Fatalf("%d queries for %d steps", w.queries, i+1)
+			}
+		}
+		ask(t, "at last", q, l, w.fresh(0))
+		for until := first; until <= last; until += size {
+			q.From, q.Until = first, until
+			ask(t, "all that was", q, l, w.fresh(0))
+		}
+	})
+}
+
+// TestPlacesOfTwo: who asks about later windows meanwhile does not change an
+// answer.
+func TestPlacesOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		q.Measure = "places"
+		all := q.Until
+		for until := q.From + w.spec.Window; until < all; until += w.spec.Window {
+			q.Until = until
+			later := q
+			later.Until = all
+			done := make(chan error)
+			w.during = func() {
+				go func() {
+					_, _, err := l.Lookup(t.Context(), later)
+					done <- err
+				}()
+				synctest.Wait() // it has come as far as it can alone
+			}
+			ask(t, "while another asked", q, l, w.fresh(0))
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			for _, of := range l.jobs[w.spec.Job].series { // begin anew
+				for _, p := range of.pieces {
+					l.drop(p)
+				}
+			}
+		}
+	})
+}
+
+// TestPlacesForgotten: members that no question is about are forgotten, and
+// those that one is about are not, however seldom others ask.
+func TestPlacesForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		q.Measure = "places"
+		wide := q
+		v, _, err := l.Lookup(t.Context(), wide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		everybody := v.Geo.Len()
+		var narrow Query
+		for from := q.From; ; from += w.spec.Window {
+			narrow = q
+			narrow.From = from
+			if v, _, err := l.Lookup(t.Context(), narrow); err != nil {
+				t.Fatal(err)
+			} else if v.Geo.Len() < everybody {
+				break
+			}
+		}
+		held := func() int { return keptPlaces(l, w.spec.Job).last.Len() }
+		for range 5 {
+			for _, q := range []Query{narrow, wide} {
+				time.Sleep(2 * tidied / 5)
+				ask(t, "in turns", q, l, w.fresh(0))
+				if held() < everybody {
+					t.Fatalf("%d members are held while somebody asks about %d", held(), everybody)
+				}
+			}
+		}
+		for range 7 {
+			time.Sleep(2 * tidied / 5)
+			ask(t, "some", narrow, l, w.fresh(0))
+		}
+		if held() >= everybody {
+			t.Errorf("%d members are held of whom nobody asks about some", held())
+		}
+		for start := range l.jobs[w.spec.Job].series[placesKey(3, q.Until)].pieces {
+			if start < narrow.From {
+				t.Errorf("window %d is said to be known", start)
+			}
+		}
+		ask(t, "all again", wide, l, w.fresh(0))
+	})
+}
