@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -26,7 +28,9 @@ import (
 // goroutine of its own, and comes back through the inbox.
 type loop struct {
 	server     *Server
-	poll, wake int // descriptors: of epoll, and of an event that ends its wait
+	poll, wake int      // descriptors: of epoll, and of an event that ends its wait
+	file       *os.File // is poll, as the runtime's own poller knows it
+	raw        syscall.RawConn
 	room       *resp.Room
 	w          resp.Writer
 	guests     []*guest // by descriptor
@@ -85,8 +89,12 @@ func newLoops(s *Server, n int) (loops []*loop, err error) {
 			_ = unix.Close(poll)
 			return loops, os.NewSyscallError("eventfd", err)
 		}
-		l := &loop{server: s, poll: poll, wake: wake, room: resp.NewRoom(loopRoom)}
+		_ = unix.SetNonblock(poll, true) // so that os.NewFile makes it known to the poller
+		l := &loop{server: s, poll: poll, wake: wake, file: os.NewFile(uintptr(poll), "epoll"), room: resp.NewRoom(loopRoom)}
 		loops = append(loops, l)
+		if l.raw, err = l.file.SyscallConn(); err != nil {
+			return loops, err
+		}
 		if err := l.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN); err != nil {
 			return loops, err
 		}
@@ -161,18 +169,33 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.close()
 	events := make([]unix.EpollEvent, loopEvents)
 	tick := l.tick()
-	var next time.Time // when deadlines are looked at
-	for ctx.Err() == nil {
-		wait := -1
-		if l.number > 0 {
-			wait = max(int(next.Sub(l.now)/time.Millisecond)+1, 0)
+	var n int
+	var errno syscall.Errno
+	look := func(uintptr) (done bool) {
+		n, errno = ready(l.poll, events)
+		return n > 0 || errno != 0
+	}
+	l.now = time.Now()
+	for next := l.now; ctx.Err() == nil; {
+		if !l.now.Before(next) { // deadlines are looked at
+			l.cutOff()
+			next = l.now.Add(tick)
+			if err := l.file.SetReadDeadline(next); err != nil {
+				return fmt.Errorf("epoll: %w", err)
+			}
 		}
-		n, err := unix.EpollWait(l.poll, events, wait)
-		if err != nil && err != unix.EINTR {
-			return os.NewSyscallError("epoll_wait", err)
+		n = 0
+		// The waiting is the runtime's: in epoll_wait itself it would hold one
+		// of GOMAXPROCS for up to 10 ms, until the scheduler takes that away, and
+		// the jobs of the process would have one less.
+		if err := l.raw.Read(look); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("epoll: %w", err)
+		}
+		if errno != 0 {
+			return os.NewSyscallError("epoll_wait", errno)
 		}
 		l.now = time.Now()
-		for _, e := range events[:max(n, 0)] {
+		for _, e := range events[:n] {
 			switch fd := int(e.Fd); {
 			case fd == l.wake:
 				l.welcome()
@@ -180,12 +203,22 @@ func (l *loop) run(ctx context.Context) error {
 				l.attend(l.guests[fd])
 			}
 		}
-		if l.now.After(next) {
-			next = l.now.Add(tick)
-			l.cutOff()
-		}
 	}
 	return nil
+}
+
+// ready asks epoll what is ready now.
+func ready(poll int, events []unix.EpollEvent) (n int, errno syscall.Errno) {
+	for {
+		r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(r), 0
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
 }
 
 // tick is how often deadlines are looked at: an eighth of the shortest one.
@@ -241,41 +274,39 @@ func (l *loop) attend(g *guest) {
 	l.serve(g)
 }
 
-// serve runs what has arrived, until the guest must wait for something.
+// serve runs what has arrived, until the guest must wait for something, or has
+// been given so much that it is the others' turn.
 func (l *loop) serve(g *guest) {
-	for {
-		next, err := g.turn(l.room, &l.w, false)
+	next, err := g.turn(l.room, &l.w, false)
+	if err != nil {
+		l.w.Reset()
+		l.leave(g, err)
+		return
+	}
+	g.leaving = next == ends
+	if l.w.Len() > 0 {
+		n, err := nonblocking(g.fd).Write(l.w.Bytes())
 		if err != nil {
 			l.w.Reset()
 			l.leave(g, err)
 			return
 		}
-		g.leaving = next == ends
-		if l.w.Len() > 0 {
-			n, err := nonblocking(g.fd).Write(l.w.Bytes())
-			if err != nil {
-				l.w.Reset()
-				l.leave(g, err)
-				return
-			}
-			if n < l.w.Len() {
-				g.unsent = l.w.Take()[n:]
-				l.expect(g, sending)
-				return
-			}
-			l.w.Reset()
-		}
-		switch next {
-		case ends:
-			l.leave(g, g.why)
-			return
-		case needsPatience:
-			l.dispatch(g)
-			return
-		case needsInput:
-			g.waits(l.now)
+		if n < l.w.Len() {
+			g.unsent = l.w.Take()[n:]
+			l.expect(g, sending)
 			return
 		}
+		l.w.Reset()
+	}
+	switch next {
+	case ends:
+		l.leave(g, g.why)
+	case needsPatience:
+		l.dispatch(g)
+	case needsInput:
+		g.waits(l.now)
+	case needsOutput:
+		l.expect(g, sending) // of nothing: it goes on when epoll comes to it again
 	}
 }
 
@@ -373,7 +404,7 @@ func (l *loop) close() {
 	l.mu.Lock()
 	late := l.inbox
 	l.inbox, l.closed = nil, true
-	_, _ = unix.Close(l.poll), unix.Close(l.wake)
+	_, _ = l.file.Close(), unix.Close(l.wake)
 	l.mu.Unlock()
 	for _, g := range late {
 		if g.fd >= len(l.guests) || l.guests[g.fd] != g { // not one back from being away
