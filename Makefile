@@ -94,11 +94,12 @@ $(LINT):
 bench: ## every measurement against its floors, one after the other; about half an hour
 	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live
 
-EVENTS ?= 10000000
+bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
 	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
 	bin/bench-pipeline -events $(EVENTS)
 
+bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -events $(EVENTS)
