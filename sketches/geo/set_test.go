@@ -266,6 +266,37 @@ func TestSetAtOnce(t *testing.T) {
 	}
 }
 
+// TestSorted: the order is that of comparing, whatever the scores are.
+func TestSorted(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	for _, n := range []int{0, 1, 2047, 2048, 2049, 20_000} {
+		for name, score := range map[string]func() float64{
+			"cells": func() float64 { return float64(r.Uint64() >> 12) },
+			"few":   func() float64 { return float64(r.IntN(7) - 3) },
+			"one":   func() float64 { return 1 },
+			"any": func() float64 {
+				for {
+					if f := math.Float64frombits(r.Uint64()); f == f {
+						return f
+					}
+				}
+			},
+			"odd": func() float64 {
+				return []float64{math.Inf(-1), math.Inf(1), 0, math.Copysign(0, -1), 5e-324, -5e-324, math.MaxFloat64}[r.IntN(7)]
+			},
+		} {
+			var entries []entry
+			for i := range n {
+				entries = append(entries, entry{score(), fmt.Sprint(i * 7919 % n)})
+			}
+			want := slices.SortedFunc(slices.Values(entries), compareEntries)
+			if got := sorted(entries); !slices.Equal(got, want) {
+				t.Errorf("%d scores, %s: not in order", n, name)
+			}
+		}
+	}
+}
+
 func BenchmarkSetPut(b *testing.B) {
 	const n = 100_000
 	members := make([][]byte, n)
