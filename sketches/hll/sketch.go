@@ -234,7 +234,13 @@ func (d *registers) joinEntries(list []entry) {
 }
 
 func (s *Sketch) merge(v view) {
-	if v.dense == nil {
+	switch {
+	case v.dense != nil:
+		s.becomeDense()
+		maxInto(s.dense, v.dense)
+	case s.dense != nil && len(v.entries) > inline: // recounting is cheaper than keeping count
+		s.dense.joinEntries(v.entries)
+	default:
 		for _, e := range v.entries {
 			if e != 0 {
 				s.raise(e)
@@ -242,7 +248,5 @@ func (s *Sketch) merge(v view) {
 		}
 		return
 	}
-	s.becomeDense()
-	maxInto(s.dense, v.dense)
 	s.stale = true
 }
