@@ -11,8 +11,10 @@
 // tables begin empty, so nothing that an answer needs is known beforehand.
 // There is no worse time to ask. What counts is the CPU time of the weir
 // process for each event, which the answers are part of: the median over the
-// rounds of one side's by the other's. Wall time and the engine's CPU are
-// printed beside it.
+// rounds of one side's by the other's. The process has half of the CPUs to
+// itself, and broker, engine and who asks share the others, as they would have
+// machines of their own: or else their caches decide. Wall time and the engine's
+// CPU are printed beside it.
 package main
 
 import (
@@ -24,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
@@ -31,6 +34,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"weir/bench/internal/ground"
 	"weir/gen"
@@ -39,7 +43,7 @@ import (
 
 var (
 	clicks = flag.Int64("events", 24_000_000, "clicks in the log; there are a tenth as many positions")
-	rounds = flag.Int("rounds", 5, "measured rounds a side")
+	rounds = flag.Int("rounds", 7, "measured rounds a side")
 	rate   = flag.Int("rate", 100, "questions a second")
 	bin    = flag.String("weir", "bin/weir", "the binary to measure")
 	out    = flag.String("out", "bench/results/live.txt", "where the figures are kept besides")
@@ -65,6 +69,13 @@ type turn struct {
 func run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	ours, others, err := halves()
+	if err == nil {
+		err = settle(&others)
+	}
+	if err != nil {
+		return err
+	}
 	g, err := ground.New(*bin)
 	if err != nil {
 		return err
@@ -78,7 +89,7 @@ func run() error {
 	var report ground.Report
 	report.Say("# %d clicks and %d positions, ten minutes of traffic in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, ground.Partitions)
 	report.SayWhere()
-	report.Say("# beside others the figures say little, since answers are held to a share of the wall time")
+	report.Say("# %d CPUs for weir, %d for broker, engine and who asks", ours.Count(), others.Count())
 	report.Say("%-22s %14s %8s %8s %12s %8s %10s %10s", "questions", "events/CPU-s", "CPU s", "wall s", "engine CPU s", "asked/s", "median ms", "p99 ms")
 	var sides [2][]turn
 	for round := range *rounds + 1 { // the first is the warm-up
@@ -86,7 +97,7 @@ func run() error {
 			if round%2 == 1 {
 				side = 1 - side // neither always comes first
 			}
-			t, err := read(g, 2*round+side+1, side == 1)
+			t, err := read(g, &ours, &others, 2*round+side+1, side == 1)
 			if err != nil {
 				return err
 			}
@@ -142,7 +153,7 @@ func median(all []float64) float64 {
 }
 
 // read reads both topics to their ends, into tables and groups of their own.
-func read(g *ground.Ground, version int, asking bool) (t turn, err error) {
+func read(g *ground.Ground, ours, others *unix.CPUSet, version int, asking bool) (t turn, err error) {
 	at, err := ground.FreeAddress()
 	if err != nil {
 		return t, err
@@ -167,7 +178,7 @@ jobs:
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	before, began := g.Engine.CPU(), time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := startOn(ours, others, cmd); err != nil {
 		return t, err
 	}
 	ended := make(chan struct{})
@@ -299,4 +310,55 @@ func question(i int) []any {
 	default:
 		return []any{"GEOSEARCH", "w:locations:places:-60..now", "FROMLONLAT", "13.404954", "52.520008", "BYRADIUS", "2", "km", "ASC", "COUNT", "10"}
 	}
+}
+
+// halves divides the CPUs that may be used: for the process that is measured,
+// and for the rest. A single one is both.
+func halves() (ours, others unix.CPUSet, err error) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return ours, others, os.NewSyscallError("sched_getaffinity", err)
+	}
+	if all.Count() == 1 {
+		return all, all, nil
+	}
+	for cpu, n := 0, 0; n < all.Count(); cpu++ {
+		if !all.IsSet(cpu) {
+			continue
+		}
+		if n++; n <= all.Count()/2 {
+			ours.Set(cpu)
+		} else {
+			others.Set(cpu)
+		}
+	}
+	return ours, others, nil
+}
+
+// settle moves this process, and so what it starts from now on, to some CPUs.
+func settle(cpus *unix.CPUSet) error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		id, err := strconv.Atoi(t.Name())
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(id, cpus); err != nil && err != unix.ESRCH {
+			return os.NewSyscallError("sched_setaffinity", err)
+		}
+	}
+	return nil
+}
+
+// startOn starts a process on some CPUs, while this one stays on others.
+func startOn(cpus, others *unix.CPUSet, cmd *exec.Cmd) error {
+	runtime.LockOSThread() // a process inherits from the thread that starts it
+	defer runtime.UnlockOSThread()
+	if err := unix.SchedSetaffinity(0, cpus); err != nil {
+		return os.NewSyscallError("sched_setaffinity", err)
+	}
+	return errors.Join(cmd.Start(), os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, others)))
 }
