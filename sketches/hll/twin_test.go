@@ -255,6 +255,23 @@ func TestPoolTwin(t *testing.T) {
 	}
 }
 
+// Whatever becomes of a line, the key that Keyed keeps in it stays.
+func TestPoolLeavesKeys(t *testing.T) {
+	var p, q Pool
+	p.Grow(3)
+	q.Grow(3)
+	for i, n := range []uint64{3, 300, 30_000} { // a list, a table, dense registers
+		for k := range n {
+			q.Add(uint32(i), k*0x9E3779B97F4A7C15)
+		}
+		p.line(uint32(i)).key = 7
+		p.Merge(uint32(i), &q, uint32(i))
+		if key := p.line(uint32(i)).key; key != 7 {
+			t.Errorf("%d elements were merged, and the key is %d", n, key)
+		}
+	}
+}
+
 // What a Pool holds in tables and dense registers is found again after Reset:
 // nothing is lost, and nothing shines through.
 func TestPoolReuse(t *testing.T) {
