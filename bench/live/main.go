@@ -26,7 +26,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
@@ -113,7 +112,7 @@ func run() error {
 			for _, t := range sides[side] {
 				all = append(all, of(t).Seconds())
 			}
-			return median(all)
+			return ground.Median(all)
 		}
 		var slow []time.Duration
 		var took time.Duration
@@ -136,7 +135,7 @@ func run() error {
 	for i, none := range sides[0] {
 		ratios = append(ratios, none.cpu.Seconds()/sides[1][i].cpu.Seconds())
 	}
-	ratio := median(ratios)
+	ratio := ground.Median(ratios)
 	report.Say("ratio %.3f, in the rounds %.3f to %.3f (floor %.2f)", ratio, slices.Min(ratios), slices.Max(ratios), least)
 	if err := report.Save(*out); err != nil {
 		return err
@@ -145,11 +144,6 @@ func run() error {
 		return errors.New("below the floor")
 	}
 	return nil
-}
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
 // read reads both topics to their ends, into tables and groups of their own.
@@ -310,55 +304,4 @@ func question(i int) []any {
 	default:
 		return []any{"GEOSEARCH", "w:locations:places:-60..now", "FROMLONLAT", "13.404954", "52.520008", "BYRADIUS", "2", "km", "ASC", "COUNT", "10"}
 	}
-}
-
-// halves divides the CPUs that may be used: for the process that is measured,
-// and for the rest. A single one is both.
-func halves() (ours, others unix.CPUSet, err error) {
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return ours, others, os.NewSyscallError("sched_getaffinity", err)
-	}
-	if all.Count() == 1 {
-		return all, all, nil
-	}
-	for cpu, n := 0, 0; n < all.Count(); cpu++ {
-		if !all.IsSet(cpu) {
-			continue
-		}
-		if n++; n <= all.Count()/2 {
-			ours.Set(cpu)
-		} else {
-			others.Set(cpu)
-		}
-	}
-	return ours, others, nil
-}
-
-// settle moves this process, and so what it starts from now on, to some CPUs.
-func settle(cpus *unix.CPUSet) error {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		id, err := strconv.Atoi(t.Name())
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(id, cpus); err != nil && err != unix.ESRCH {
-			return os.NewSyscallError("sched_setaffinity", err)
-		}
-	}
-	return nil
-}
-
-// startOn starts a process on some CPUs, while this one stays on others.
-func startOn(cpus, others *unix.CPUSet, cmd *exec.Cmd) error {
-	runtime.LockOSThread() // a process inherits from the thread that starts it
-	defer runtime.UnlockOSThread()
-	if err := unix.SchedSetaffinity(0, cpus); err != nil {
-		return os.NewSyscallError("sched_setaffinity", err)
-	}
-	return errors.Join(cmd.Start(), os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, others)))
 }

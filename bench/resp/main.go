@@ -118,24 +118,18 @@ func run(weir string, rounds int, only string) (under int, err error) {
 			}
 			ratios = append(ratios, rates[0][round]/rates[1][round])
 		}
-		ratio, mark := median(ratios), ""
+		ratio, mark := ground.Median(ratios), ""
 		if ratio < r.floor {
 			under++
 			mark = "  UNDER"
 		}
-		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, median(rates[0]), median(rates[1]), ratio,
+		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, ground.Median(rates[0]), ground.Median(rates[1]), ratio,
 			slices.Min(ratios), slices.Max(ratios), r.floor, mark)
 	}
 	if only != "" { // not the whole
 		return under, nil
 	}
 	return under, report.Save(out)
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // serve starts `weir serve` on a free port.

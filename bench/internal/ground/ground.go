@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -172,6 +173,13 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		})
 	}
 	return errors.Join(cl.Flush(ctx), failed)
+}
+
+// Median is that of at least one value.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // A Report is printed as it grows, and kept in a file.
