@@ -21,7 +21,8 @@
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve
 // (memory.go), and what the sink holds, window by window, for as long as
-// nobody has written to the window (stored.go). The last is what takes space:
+// nobody has written to the window (stored.go; of positions, places.go). The last
+// is what takes space:
 // it lives in what the windows leave of the process's memory budget.
 package live
 
@@ -170,6 +171,14 @@ func (w *Windows) Align(job string, t event.Time) event.Time {
 	return t - t%w.jobs[job].spec.Window
 }
 
+// ceil is the first start of a window at a time or after it.
+func (s *source) ceil(t event.Time) event.Time {
+	if off := t % s.spec.Window; off > 0 {
+		t += s.spec.Window - off
+	}
+	return t
+}
+
 // Size is the length of a job's windows.
 func (w *Windows) Size(job string) event.Time { return w.jobs[job].spec.Window }
 
@@ -246,7 +255,7 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 // slot by slot with the sink's; of the windows besides, the sink's totals will
 // do, if they are of many groups.
 func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
-	if one(r.Group) {
+	if oneGroup(r.Group) {
 		a.value.Hits, err = w.bySlot(ctx, took, s, r, mem, r.From, r.Until)
 		return answer{a.value, a.value.Hits > 0}, err
 	}

@@ -18,25 +18,18 @@ import (
 // as time goes on; who was seen after its end would be missing, hence the edge.
 type places struct {
 	edge  event.Time
-	last  *geo.Last  // under window 0; of memory as well as of the sink
-	from  event.Time // the earliest that was asked for since…
-	tidy  time.Time  // …members were last forgotten
-	bytes int64      // as in the books
+	last  *geo.Last // under window 0; of memory as well as of the sink
+	bytes int64     // as in the books
+
+	from   event.Time // the earliest that was asked for since…
+	tidied time.Time  // …then, when members were last forgotten
 }
 
-// tidied is how often members are forgotten whom no question is about.
-const tidied = 10 * time.Minute
+// tidyEvery is how often members are forgotten whom no question is about.
+const tidyEvery = 10 * time.Minute
 
 func newPlaces(edge event.Time) *places {
-	return &places{edge: edge, last: new(geo.Last), from: window.Newest, tidy: time.Now()}
-}
-
-// edge is the end of the windows that start before until.
-func (s *source) edge(until event.Time) event.Time {
-	if off := until % s.spec.Window; off > 0 {
-		until += s.spec.Window - off
-	}
-	return until
+	return &places{edge: edge, last: new(geo.Last), from: window.Newest, tidied: time.Now()}
 }
 
 // upTo is the series of positions with its edge there: the nearest earlier one
@@ -72,7 +65,7 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 			return answer{}, err
 		}
 		w.mu.Lock()
-		if of := pieces[0].of; of.places.edge == s.edge(r.Until) {
+		if of := pieces[0].of; of.places.edge == s.ceil(r.Until) {
 			mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
 			last := of.places.last.Since(int64(pieces[0].start))
 			w.tidy(of, pieces[0].start)
@@ -87,14 +80,14 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 func (w *Windows) tidy(of *series, from event.Time) {
 	p := of.places
 	p.from = min(p.from, from)
-	if now := time.Now(); now.Sub(p.tidy) > tidied {
+	if now := time.Now(); now.Sub(p.tidied) > tidyEvery {
 		for start, piece := range of.pieces {
 			if start < p.from {
 				w.drop(piece)
 			}
 		}
 		p.last = p.last.Since(int64(p.from))
-		p.from, p.tidy = from, now
+		p.from, p.tidied = from, now
 	}
 	if len(of.pieces) > 0 {
 		w.stored.bytes += p.weigh()

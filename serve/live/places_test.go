@@ -103,7 +103,7 @@ func TestPlacesForgotten(t *testing.T) {
 		held := func() int { return keptPlaces(l, w.spec.Job).last.Len() }
 		for range 5 {
 			for _, q := range []Query{narrow, wide} {
-				time.Sleep(2 * tidied / 5)
+				time.Sleep(2 * tidyEvery / 5)
 				ask(t, "in turns", q, l, w.fresh(0))
 				if held() < everybody {
 					t.Fatalf("%d members are held while somebody asks about %d", held(), everybody)
@@ -111,7 +111,7 @@ func TestPlacesForgotten(t *testing.T) {
 			}
 		}
 		for range 7 {
-			time.Sleep(2 * tidied / 5)
+			time.Sleep(2 * tidyEvery / 5)
 			ask(t, "some", narrow, l, w.fresh(0))
 		}
 		if held() >= everybody {

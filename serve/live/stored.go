@@ -134,24 +134,23 @@ func appendText(b, text []byte) []byte {
 // are not known.
 func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.Range, m int, from, until event.Time) ([]*piece, error) {
 	size := s.spec.Window
-	from = s.edge(from)
+	from = s.ceil(from)
 	for {
 		var all, unknown []*piece
 		w.mu.Lock()
 		of := s.of(m, r.Group, until)
 		for t := from; t < until; t += size {
 			p, known := s.piece(of, t)
-			switch {
-			case !known:
+			all = append(all, p)
+			if !known {
 				unknown = append(unknown, p)
 				w.stored.Misses++
-			case p.age != nil:
-				w.stored.recent.MoveToFront(p.age)
-				fallthrough
-			default:
-				w.stored.Hits++
+				continue
 			}
-			all = append(all, p)
+			w.stored.Hits++
+			if p.age != nil {
+				w.stored.recent.MoveToFront(p.age)
+			}
 		}
 		if len(unknown) > 0 {
 			for t, last := w.around(of, from, until, size); t < last; t += size {
@@ -200,7 +199,7 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 // of finds or makes the series for a question. It is kept once it has a piece.
 func (s *source) of(m int, group [][]byte, until event.Time) (of *series) {
 	if s.geo(m) {
-		of = s.upTo(m, s.edge(until))
+		of = s.upTo(m, s.ceil(until))
 	} else {
 		key := seriesKey(m, group)
 		if of = s.series[key]; of == nil {
@@ -224,7 +223,7 @@ func (s *source) piece(of *series, start event.Time) (p *piece, known bool) {
 		}
 	}
 	p = &piece{of: of, from: s, start: start, ready: make(chan struct{})}
-	if of.m >= 0 && of.places == nil {
+	if of.holdsSketches() {
 		p.value = newValue(&s.spec.Measures[of.m])
 	}
 	of.pieces[start] = p
@@ -238,7 +237,7 @@ func (s *source) piece(of *series, start event.Time) (p *piece, known bool) {
 func (w *Windows) around(of *series, from, until, size event.Time) (first, last event.Time) {
 	switch {
 	case of.places != nil: // has nothing from its edge on
-	case of.m < 0 && one(of.group):
+	case of.m < 0 && oneGroup(of.group):
 		return max(0, from-nearby*size), until + nearby*size
 	case until > event.Time(w.cfg.Now().UnixMilli()): // these are not yet
 		return from, until + nearby*size
@@ -315,7 +314,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 func (w *Windows) weigh(p *piece) {
 	const own = 300 // the struct, its entry in the map and in the list
 	n := int64(own)
-	if p.value.spec != nil {
+	if p.of.holdsSketches() {
 		n += p.value.bytes()
 	}
 	for group, slots := range p.slots {
@@ -429,7 +428,7 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 				}
 				return true
 			})
-		case !one(of.group):
+		case !oneGroup(of.group):
 			wild = append(wild, of)
 		default:
 			exact[of.key] = of
@@ -519,8 +518,12 @@ func (w *Windows) lookNow(ctx context.Context, s *source) error {
 	return nil
 }
 
-// one reports whether a choice of groups is of a single one.
-func one(group [][]byte) bool {
+// holdsSketches reports whether its pieces have values: those of counts and of
+// positions have not.
+func (of *series) holdsSketches() bool { return of.m >= 0 && of.places == nil }
+
+// oneGroup reports whether a choice of groups is of a single one.
+func oneGroup(group [][]byte) bool {
 	for _, g := range group {
 		if g == nil {
 			return false
