@@ -18,7 +18,8 @@ type client struct {
 	ctx    context.Context
 	conn   net.Conn // if it is served alone
 	r      *resp.Reader
-	w      *resp.Writer // of the turn that is on
+	w      *resp.Writer // of the turn that is on…
+	from   int          // …and how much it held before
 
 	id      int64
 	addr    string
@@ -74,12 +75,12 @@ const (
 	ends                         // the replies at hand are the last
 )
 
-// turn runs the commands that have arrived and puts the replies into w. Only a
+// turn runs the commands that have arrived and appends the replies to w. Only a
 // patient one looks up window keys, which may take a while. The reader has let
 // go of the room when it returns. After an error nothing more can be said to
 // the client.
 func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
-	c.w = w
+	c.w, c.from = w, w.Len()
 	w.SetVersion(c.protocol)
 	for {
 		most := batchMost
@@ -100,13 +101,13 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 			commands = commands[n:]
 			var next verdict
 			switch {
-			case w.Len() > c.server.config.Output:
+			case c.replied() > c.server.config.Output:
 				return ends, errOutput
 			case c.closing:
 				return ends, nil
 			case n == 0:
 				next = needsPatience
-			case w.Len() >= flushAt:
+			case c.replied() >= flushAt:
 				next = needsOutput
 			default:
 				c.partial = time.Time{} // whatever is half there now began later
@@ -117,6 +118,9 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 		}
 	}
 }
+
+// replied is how long the replies of the turn are so far.
+func (c *client) replied() int { return c.w.Len() - c.from }
 
 // due is when the connection must be cut off if nothing arrives until then,
 // having been quiet since last; zero: never.
@@ -181,7 +185,7 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	s.store.foresee(commands[:n])
 	for i, args := range commands[:n] {
 		c.exec(args)
-		if c.closing || c.w.Len() >= flushAt || !c.authed {
+		if c.closing || c.replied() >= flushAt || !c.authed {
 			return i + 1
 		}
 	}

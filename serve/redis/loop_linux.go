@@ -1,16 +1,12 @@
 package redis
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,16 +23,16 @@ import (
 // A client whose command takes long (window keys) is away meanwhile, with a
 // goroutine of its own, and comes back through the inbox.
 type loop struct {
-	server     *Server
-	poll, wake int      // descriptors: of epoll, and of an event that ends its wait
-	file       *os.File // is poll, as the runtime's own poller knows it
-	raw        syscall.RawConn
-	room       *resp.Room
-	w          resp.Writer
-	guests     []*guest // by descriptor
-	number     int
-	now        time.Time // when epoll last returned
-	away       sync.WaitGroup
+	server *Server
+	poll   *poller
+	wake   int // the descriptor of an event that ends its wait
+	room   *resp.Room
+	w      resp.Writer // replies of several guests, who are told in mail
+	mail   []letter
+	guests []*guest // by descriptor
+	number int
+	now    time.Time // when epoll last returned
+	away   sync.WaitGroup
 
 	mu     sync.Mutex
 	inbox  []*guest
@@ -64,10 +60,16 @@ const (
 	sending
 )
 
-const (
-	loopRoom   = 64 << 10
-	loopEvents = 256
-)
+// A letter is what a turn of a guest has led to. Replies are sent when all who
+// are heard at a time have been served, as Redis does it: who asks is woken
+// less often.
+type letter struct {
+	*guest
+	from, to int // its replies, in the writer
+	next     verdict
+}
+
+const loopRoom = 64 << 10
 
 // newLoops makes so many loops.
 func newLoops(s *Server, n int) (loops []*loop, err error) {
@@ -80,30 +82,22 @@ func newLoops(s *Server, n int) (loops []*loop, err error) {
 		}
 	}()
 	for range n {
-		poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		poll, err := newPoller()
 		if err != nil {
-			return loops, os.NewSyscallError("epoll_create1", err)
+			return loops, err
 		}
 		wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 		if err != nil {
-			_ = unix.Close(poll)
+			poll.close()
 			return loops, os.NewSyscallError("eventfd", err)
 		}
-		_ = unix.SetNonblock(poll, true) // so that os.NewFile makes it known to the poller
-		l := &loop{server: s, poll: poll, wake: wake, file: os.NewFile(uintptr(poll), "epoll"), room: resp.NewRoom(loopRoom)}
+		l := &loop{server: s, poll: poll, wake: wake, room: resp.NewRoom(loopRoom)}
 		loops = append(loops, l)
-		if l.raw, err = l.file.SyscallConn(); err != nil {
-			return loops, err
-		}
-		if err := l.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN); err != nil {
+		if err := l.poll.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN); err != nil {
 			return loops, err
 		}
 	}
 	return loops, nil
-}
-
-func (l *loop) control(op, fd int, events uint32) error {
-	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.poll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
 // take makes a client a guest, if its connection is a plain descriptor. That
@@ -123,20 +117,6 @@ func (l *loop) take(c *client, conn net.Conn) bool {
 	_ = conn.Close() // fd is the connection now
 	l.enter(&guest{client: c, fd: fd})
 	return true
-}
-
-// descriptor duplicates that of a connection; it is negative if there is none
-// left.
-func descriptor(conn syscall.Conn) int {
-	fd := -1
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		_ = raw.Control(func(p uintptr) { fd, err = unix.FcntlInt(p, unix.F_DUPFD_CLOEXEC, 0) })
-	}
-	if err != nil {
-		return -1
-	}
-	return fd
 }
 
 // enter puts a guest into the inbox. Any goroutine may call it.
@@ -167,58 +147,35 @@ func (l *loop) run(ctx context.Context) error {
 	})
 	defer stop()
 	defer l.close()
-	events := make([]unix.EpollEvent, loopEvents)
 	tick := l.tick()
-	var n int
-	var errno syscall.Errno
-	look := func(uintptr) (done bool) {
-		n, errno = ready(l.poll, events)
-		return n > 0 || errno != 0
-	}
 	l.now = time.Now()
 	for next := l.now; ctx.Err() == nil; {
 		if !l.now.Before(next) { // deadlines are looked at
 			l.cutOff()
 			next = l.now.Add(tick)
-			if err := l.file.SetReadDeadline(next); err != nil {
-				return fmt.Errorf("epoll: %w", err)
+			if err := l.poll.until(next); err != nil {
+				return err
 			}
 		}
-		n = 0
-		// The waiting is the runtime's: in epoll_wait itself it would hold one
-		// of GOMAXPROCS for up to 10 ms, until the scheduler takes that away, and
-		// the jobs of the process would have one less.
-		if err := l.raw.Read(look); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("epoll: %w", err)
+		events, now, err := l.poll.wait(l.number > crowd)
+		if err != nil {
+			return err
 		}
-		if errno != 0 {
-			return os.NewSyscallError("epoll_wait", errno)
-		}
-		l.now = time.Now()
-		for _, e := range events[:n] {
+		l.now = now
+		for _, e := range events {
 			switch fd := int(e.Fd); {
 			case fd == l.wake:
 				l.welcome()
 			case l.guests[fd] != nil:
 				l.attend(l.guests[fd])
 			}
+			if l.w.Len() >= flushAt {
+				l.post()
+			}
 		}
+		l.post()
 	}
 	return nil
-}
-
-// ready asks epoll what is ready now.
-func ready(poll int, events []unix.EpollEvent) (n int, errno syscall.Errno) {
-	for {
-		r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-		switch errno {
-		case 0:
-			return int(r), 0
-		case unix.EINTR:
-		default:
-			return 0, errno
-		}
-	}
 }
 
 // tick is how often deadlines are looked at: an eighth of the shortest one.
@@ -248,7 +205,7 @@ func (l *loop) welcome() {
 			l.number++
 		}
 		g.heard, g.stage = l.now, reading
-		if err := l.control(unix.EPOLL_CTL_ADD, g.fd, unix.EPOLLIN); err != nil {
+		if err := l.poll.control(unix.EPOLL_CTL_ADD, g.fd, unix.EPOLLIN); err != nil {
 			l.leave(g, err)
 			continue
 		}
@@ -277,28 +234,47 @@ func (l *loop) attend(g *guest) {
 // serve runs what has arrived, until the guest must wait for something, or has
 // been given so much that it is the others' turn.
 func (l *loop) serve(g *guest) {
+	from := l.w.Len()
 	next, err := g.turn(l.room, &l.w, false)
 	if err != nil {
-		l.w.Reset()
+		l.w.Truncate(from)
 		l.leave(g, err)
 		return
 	}
-	g.leaving = next == ends
-	if l.w.Len() > 0 {
-		n, err := nonblocking(g.fd).Write(l.w.Bytes())
+	l.mail = append(l.mail, letter{g, from, l.w.Len(), next})
+}
+
+// post sends what guests have been replied, and sees to what they need next.
+func (l *loop) post() {
+	for _, m := range l.mail {
+		l.send(m)
+	}
+	clear(l.mail)
+	l.mail = l.mail[:0]
+	l.w.Reset()
+}
+
+func (l *loop) send(m letter) {
+	g := m.guest
+	g.leaving = m.next == ends
+	if m.from < m.to {
+		replies := l.w.Bytes()[m.from:m.to]
+		n, err := nonblocking(g.fd).Write(replies)
 		if err != nil {
-			l.w.Reset()
 			l.leave(g, err)
 			return
 		}
-		if n < l.w.Len() {
-			g.unsent = l.w.Take()[n:]
+		if n < len(replies) {
+			if g.unsent = replies[n:]; m.to == l.w.Len() {
+				l.w.Take() // it may be large, and is the last
+			} else {
+				g.unsent = bytes.Clone(g.unsent)
+			}
 			l.expect(g, sending)
 			return
 		}
-		l.w.Reset()
 	}
-	switch next {
+	switch m.next {
 	case ends:
 		l.leave(g, g.why)
 	case needsPatience:
@@ -345,7 +321,7 @@ func (l *loop) expect(g *guest, s stage) bool {
 		g.since = l.now
 		events = unix.EPOLLOUT
 	}
-	if err := l.control(unix.EPOLL_CTL_MOD, g.fd, events); err != nil {
+	if err := l.poll.control(unix.EPOLL_CTL_MOD, g.fd, events); err != nil {
 		l.leave(g, err)
 		return false
 	}
@@ -354,7 +330,7 @@ func (l *loop) expect(g *guest, s stage) bool {
 
 // dispatch sends a guest away to look up window keys.
 func (l *loop) dispatch(g *guest) {
-	if err := l.control(unix.EPOLL_CTL_DEL, g.fd, 0); err != nil {
+	if err := l.poll.control(unix.EPOLL_CTL_DEL, g.fd, 0); err != nil {
 		l.leave(g, err)
 		return
 	}
@@ -404,7 +380,8 @@ func (l *loop) close() {
 	l.mu.Lock()
 	late := l.inbox
 	l.inbox, l.closed = nil, true
-	_, _ = l.file.Close(), unix.Close(l.wake)
+	l.poll.close()
+	_ = unix.Close(l.wake)
 	l.mu.Unlock()
 	for _, g := range late {
 		if g.fd >= len(l.guests) || l.guests[g.fd] != g { // not one back from being away
@@ -414,53 +391,6 @@ func (l *loop) close() {
 	for _, g := range l.guests {
 		if g != nil {
 			l.leave(g, nil)
-		}
-	}
-}
-
-// nonblocking is a descriptor that never makes anybody wait: where there is
-// nothing to read, or no room to write, it says zero bytes.
-//
-// The system calls are raw: telling Go's scheduler about each, which
-// golang.org/x/sys/unix does, costs as much as a short command takes to run,
-// and is for calls that may wait. What is long is written in the usual way.
-type nonblocking int
-
-func (fd nonblocking) Read(b []byte) (int, error) {
-	n, errno := transfer(unix.SYS_READ, fd, b)
-	switch {
-	case errno == unix.EAGAIN:
-		return 0, nil
-	case errno != 0:
-		return 0, os.NewSyscallError("read", errno)
-	case n == 0:
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-func (fd nonblocking) Write(b []byte) (int, error) {
-	n, errno := transfer(unix.SYS_WRITE, fd, b)
-	switch {
-	case errno == unix.EAGAIN:
-		return 0, nil
-	case errno != 0:
-		return 0, os.NewSyscallError("write", errno)
-	}
-	return n, nil
-}
-
-// transfer reads or writes once; b is not empty.
-func transfer(call uintptr, fd nonblocking, b []byte) (n int, errno syscall.Errno) {
-	for {
-		var r uintptr
-		if len(b) > loopRoom {
-			r, _, errno = unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		} else {
-			r, _, errno = unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		}
-		if errno != unix.EINTR {
-			return int(r), errno
 		}
 	}
 }

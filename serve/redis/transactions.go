@@ -75,8 +75,8 @@ func exec(c *client) {
 			c.call(q.cmd, q.args)
 			// All of them run, but beyond the limit, for which the turn cuts
 			// the client off, nobody reads what they reply.
-			if over := c.server.config.Output + 1; c.w.Len() > over {
-				c.w.Truncate(over)
+			if over := c.server.config.Output + 1; c.replied() > over {
+				c.w.Truncate(c.from + over)
 			}
 		}
 	}

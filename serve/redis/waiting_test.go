@@ -8,8 +8,13 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/redistest"
 )
 
 // What follows is about clients that make the server wait, or that it makes
@@ -77,6 +82,101 @@ func TestSlowTaker(t *testing.T) {
 		}
 		if rest, err := io.ReadAll(r); err != nil || string(rest) != "+OK\r\n" {
 			t.Errorf("at the end: %q, %v", rest, err)
+		}
+	})
+}
+
+// TestCrowd: clients that are heard at one time get their own replies each,
+// whole and in order, though the connections hold little, some take theirs
+// slowly, and all end with a fault.
+func TestCrowd(t *testing.T) {
+	narrow := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			if err := syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4096); err != nil {
+				t.Error(err)
+			}
+		})
+	}}
+	l, err := narrow.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, addr := startOn(t, Config{}, l)
+	const turns = 50
+	var all errgroup.Group
+	for i := range 48 {
+		text := strings.Repeat(fmt.Sprintf("of %d, ", i), 1+600*(i%8))
+		expect(t, dial(t, addr), "OK", "SET", fmt.Sprint("text:", i), text)
+		conn := raw(t, addr)
+		conn.SetDeadline(time.Now().Add(30 * time.Second))
+		r := io.Reader(conn)
+		if i%4 == 3 {
+			r = bufio.NewReaderSize(slow{conn}, 128<<10)
+		}
+		all.Go(func() error {
+			for range turns {
+				fmt.Fprintf(conn, "GET text:%d\r\n", i)
+			}
+			_, err := fmt.Fprint(conn, "*x\r\n")
+			return err
+		})
+		all.Go(func() error {
+			want := fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+			got := make([]byte, len(want))
+			for turn := range turns {
+				if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
+					return fmt.Errorf("client %d, turn %d: %.50q…, %w", i, turn, got, err)
+				}
+			}
+			if rest, _ := io.ReadAll(r); !strings.HasPrefix(string(rest), "-ERR Protocol error") {
+				return fmt.Errorf("client %d, at the end: %.50q", i, rest)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneTooMany: who asks for more than may wait for a client is cut off, and
+// others who are heard at the same time lose nothing, nor do their replies
+// count as that client's.
+func TestOneTooMany(t *testing.T) {
+	bothWays(t, Config{Output: 8 << 10}, func(t *testing.T, addr string) {
+		c := dial(t, addr)
+		do(t, c, "SET", "much", strings.Repeat("much ", 2000))
+		ended := make(chan struct{})
+		var all errgroup.Group
+		for i := range 48 {
+			little := strings.Repeat(fmt.Sprintf("little %d ", i), 600)
+			do(t, c, "SET", fmt.Sprint("little:", i), little)
+			conn := raw(t, addr)
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			c := redistest.NewConn(conn)
+			all.Go(func() error {
+				for turn := 0; ; turn++ {
+					if got, err := c.Do("GET", fmt.Sprint("little:", i)); err != nil || got != little {
+						return fmt.Errorf("turn %d: %.50q…, %w", turn, got, err)
+					}
+					select {
+					case <-ended:
+						return nil
+					default:
+					}
+				}
+			})
+		}
+		for range 200 {
+			c := dial(t, addr)
+			if got, err := c.Do("GET", "much"); err == nil {
+				t.Errorf("too much was not cut off: %.50q…", got)
+			}
+			c.Close()
+		}
+		close(ended)
+		if err := all.Wait(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,0 +1,66 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestPoller: it finds what is ready, at once and asleep, and again after
+// that; and ends at its time if nothing is.
+func TestPoller(t *testing.T) {
+	p, err := newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
+		t.Fatal(err)
+	}
+	write := func() {
+		if _, err := unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+			t.Error(err)
+		}
+	}
+	wait := func(what string, want int) (took time.Duration) {
+		t.Helper()
+		began := time.Now()
+		events, now, err := p.wait(false)
+		if err != nil || len(events) != want || want > 0 && events[0].Fd != int32(fd) || now.Before(began) {
+			t.Fatalf("%s: %v at %v, %v", what, events, now, err)
+		}
+		var count [8]byte
+		_, _ = unix.Read(fd, count[:])
+		return time.Since(began)
+	}
+	const long = 50 * time.Millisecond
+	for range 3 {
+		if err := p.until(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		write()
+		wait("ready", 1)
+		p.brisk = true
+		write()
+		wait("ready soon after", 1)
+		time.AfterFunc(long, write)
+		if took := wait("in a while", 1); took < long/2 {
+			t.Errorf("it was ready after %s", took)
+		}
+		if p.brisk {
+			t.Error("that is not brisk")
+		}
+		if err := p.until(time.Now().Add(long)); err != nil {
+			t.Fatal(err)
+		}
+		if took := wait("nothing", 0); took < long/2 {
+			t.Errorf("nothing came within %s", took)
+		}
+	}
+}
