@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -165,18 +166,35 @@ func (l *Last) Since(time int64) *Last {
 	return s
 }
 
-// Set is what Last holds of one window as a sorted set, to search. Members
-// share memory: it is given back when the last of them is gone.
-func (l *Last) Set(window int64) *Set {
-	names := string(l.arena)
-	entries := make([]entry, 0, len(l.entries))
+// Set is what Last holds of one window as a sorted set, to search.
+func (l *Last) Set(window int64) *Set { return l.Members(window, math.MinInt64).Set() }
+
+// Members are those of a window that were seen at a time or later. It copies
+// them in the order in which they came, so whoever keeps others from changing l
+// need not do so until a Set has been made.
+func (l *Last) Members(window, since int64) Members {
+	n := 0
 	for i := range l.entries {
-		if e := &l.entries[i]; e.window == window {
-			entries = append(entries, entry{float64(e.score), names[e.at : e.at+e.n]})
+		if e := &l.entries[i]; e.window == window && e.stamp.Time >= since {
+			n++
 		}
 	}
-	return newSet(entries)
+	names := string(l.arena)
+	m := Members{make([]entry, 0, n)}
+	for i := range l.entries {
+		if e := &l.entries[i]; e.window == window && e.stamp.Time >= since {
+			m.entries = append(m.entries, entry{float64(e.score), names[e.at : e.at+e.n]})
+		}
+	}
+	return m
 }
+
+// Members are members and their positions.
+type Members struct{ entries []entry }
+
+// Set puts them in order, and takes them over. Members share memory: it is
+// given back when the last of them is gone.
+func (m Members) Set() *Set { return newSet(m.entries) }
 
 // Len is the number of (window, member) pairs.
 func (l *Last) Len() int { return len(l.entries) }

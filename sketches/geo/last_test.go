@@ -199,6 +199,21 @@ func TestLastCopies(t *testing.T) {
 				t.Fatalf("trial %d: %s, gone on: %v\nwant %v", trial, name, got, own.rows())
 			}
 		}
+		const window = 60_000
+		members := l.Members(window, 3)
+		l.Put(window, []byte("new"), Stamp{Time: 100}, 1) // too late
+		want.put(position{window, "new", Stamp{Time: 100}, 1})
+		set := members.Set()
+		for key, p := range recent {
+			if p.window != window {
+				delete(recent, key)
+			} else if score, ok := set.Score([]byte(p.member)); !ok || score != float64(p.score) {
+				t.Fatalf("trial %d: %v is at %v, %v, want %v", trial, p.member, score, ok, p.score)
+			}
+		}
+		if err := set.valid(); err != nil || set.Len() != len(recent) {
+			t.Fatalf("trial %d: %d members, want %d, %v", trial, set.Len(), len(recent), err)
+		}
 		if got := rows(&l); !slices.Equal(got, want.rows()) {
 			t.Fatalf("trial %d: the original changed: %v\nwant %v", trial, got, want.rows())
 		}

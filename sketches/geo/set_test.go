@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"sync"
 	"testing"
 )
 
@@ -40,14 +41,14 @@ func (s *Set) valid() error {
 				return fmt.Errorf("block %d entry %d: %v is not behind %v", i, j, b[j], *last)
 			}
 			last = &b[j]
-			if score, ok := s.scores[last.member]; !ok || score != last.score {
+			if score, ok := s.scores()[last.member]; !ok || score != last.score {
 				return fmt.Errorf("%v has score %v, %v in the table", *last, score, ok)
 			}
 			n++
 		}
 	}
-	if n != len(s.scores) {
-		return fmt.Errorf("%d entries in blocks, %d in the table", n, len(s.scores))
+	if n != len(s.scores()) || n != s.Len() {
+		return fmt.Errorf("%d entries in blocks, %d in the table, Len is %d", n, len(s.scores()), s.Len())
 	}
 	return nil
 }
@@ -314,6 +315,49 @@ func BenchmarkSetPut(b *testing.B) {
 	}
 }
 
+// TestSetMadeAtOnce: a set that was made at once, and has not been asked for
+// anybody's score, is one like others; several may be the first to ask.
+func TestSetMadeAtOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for _, n := range []int{0, 1, 300, 5000} {
+		made := func() *Set {
+			entries := make([]entry, n)
+			for i := range entries {
+				entries[i] = entry{float64(r.IntN(1000)), fmt.Sprint("m", i)}
+			}
+			return newSet(entries)
+		}
+		for what, change := range map[string]func(s *Set) (more int){
+			"nothing": func(*Set) int { return 0 },
+			"put":     func(s *Set) int { s.Put([]byte("new"), 1); return 1 },
+			"remove": func(s *Set) int {
+				if s.Remove([]byte("m0")) {
+					return -1
+				}
+				return 0
+			},
+			"removeRanks": func(s *Set) int { return -s.RemoveRanks(0, 3) },
+			"clone":       func(s *Set) int { *s = *s.Clone(); return 0 },
+		} {
+			s := made()
+			more := change(s)
+			if err := s.valid(); err != nil || s.Len() != n+more {
+				t.Errorf("%d, %s: %d members, want %d, %v", n, what, s.Len(), n+more, err)
+			}
+		}
+		s := made()
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				if _, ok := s.Score(fmt.Append(nil, "m", i)); ok != (i < n) {
+					t.Errorf("m%d of %d: %v", i, n, ok)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 // BenchmarkLastSet is what a question about a hundred thousand people takes.
 func BenchmarkLastSet(b *testing.B) {
 	const n = 100_000
@@ -324,7 +368,7 @@ func BenchmarkLastSet(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if s := l.Since(n / 100).Set(0); s.Len() != n-n/100 {
+		if s := l.Members(0, n/100).Set(); s.Len() != n-n/100 {
 			b.Fatal(s.Len())
 		}
 	}
