@@ -66,7 +66,21 @@ func (w Windows) Lookup(ctx context.Context, k redis.Key) (redis.Value, bool, er
 		return redis.Value{}, false, err
 	}
 	v, found, err := w.Windows.Lookup(ctx, q)
-	return redis.Value{Hits: v.Hits, HLL: v.HLL, Bitmap: v.Bitmap, Bloom: v.Bloom, Geo: v.Geo}, found, err
+	return value(v), found, err
+}
+
+// Recent implements redis.Windows.
+func (w Windows) Recent(k redis.Key) (v redis.Value, found, known bool) {
+	q, known, err := w.query(k)
+	if err != nil || !known {
+		return v, false, false
+	}
+	recent, found, known := w.Windows.Recent(q)
+	return value(recent), found, known
+}
+
+func value(v live.Value) redis.Value {
+	return redis.Value{Hits: v.Hits, HLL: v.HLL, Bitmap: v.Bitmap, Bloom: v.Bloom, Geo: v.Geo}
 }
 
 // Keys implements redis.Windows: the rows of each job's last windows.

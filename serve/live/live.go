@@ -28,6 +28,7 @@ package live
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -188,28 +189,55 @@ var ErrQuery = errors.New("not a question for this job")
 // Lookup answers a query. found is false if there is no such job or measure,
 // or nothing was counted.
 func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err error) {
-	s, ok := w.jobs[q.Job]
-	if !ok {
-		return v, false, nil
+	p, err := w.plan(q)
+	if err != nil || p == nil {
+		return v, false, err
 	}
-	if len(q.Group) > len(s.spec.By) {
-		return v, false, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(s.spec.By), len(q.Group))
-	}
-	m := slices.IndexFunc(s.spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
-	if m < 0 && q.Measure != Hits {
-		return v, false, nil
-	}
-	if s.geo(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
-		return v, false, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
-	}
-	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
-	key := fmt.Sprintf("%s %d %d %s", q.Job, r.From, r.Until, seriesKey(m, r.Group))
-	a, err := w.answers.get(ctx, key, answerAge, func(took *work) (answer, error) {
-		a, err := w.answer(ctx, took, s, r, m)
+	a, err := w.answers.get(ctx, p.key, answerAge, func(took *work) (answer, error) {
+		a, err := w.answer(ctx, took, p.source, p.over, p.measure)
 		took.bytes = a.value.bytes()
 		return a, err
 	})
 	return a.value, a.found, err
+}
+
+// Recent is Lookup if that need not do anything: known is false if it must.
+func (w *Windows) Recent(q Query) (v Value, found, known bool) {
+	p, err := w.plan(q)
+	if err != nil || p == nil {
+		return v, false, false
+	}
+	a, known := w.answers.recent(p.key)
+	return a.value, a.found, known
+}
+
+// A plan is what a query asks for, in terms of its job.
+type plan struct {
+	source  *source
+	over    *window.Range
+	measure int    // Hits is below zero
+	key     string // equal queries have the same
+}
+
+// plan makes one; none for what no job counts.
+func (w *Windows) plan(q Query) (*plan, error) {
+	s, ok := w.jobs[q.Job]
+	if !ok {
+		return nil, nil
+	}
+	if len(q.Group) > len(s.spec.By) {
+		return nil, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(s.spec.By), len(q.Group))
+	}
+	m := slices.IndexFunc(s.spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
+	if m < 0 && q.Measure != Hits {
+		return nil, nil
+	}
+	if s.geo(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
+		return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
+	}
+	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
+	key := binary.AppendVarint(binary.AppendVarint(appendText(nil, []byte(q.Job)), int64(r.From)), int64(r.Until))
+	return &plan{s, r, m, string(appendChoice(key, m, r.Group))}, nil
 }
 
 // geo reports whether measure m is of positions.
@@ -341,7 +369,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapsho
 			return answer{}, err
 		}
 		mem.joinPlaces(last, r, m)
-		return located(last), nil
+		return located(last.Set(0)), nil
 	}
 	v := newValue(&s.spec.Measures[m])
 	state, err := s.sink.State(ctx, r, m)

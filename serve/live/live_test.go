@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/event"
@@ -266,4 +267,59 @@ func TestLookupOfNothing(t *testing.T) {
 	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: "places", Group: [][]byte{[]byte("x")}}); err == nil {
 		t.Error("places of one group: no error")
 	}
+}
+
+// TestRecent: what was answered just now is at hand, for the same question and
+// no other, and for a while.
+func TestRecent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := sinktest.Spec()
+		table := window.NewTable(spec)
+		if err := table.Load(0, [][]byte{[]byte("a"), []byte("b")}, map[uint64]uint64{1: 7}, nil); err != nil {
+			t.Fatal(err)
+		}
+		table.Seal()
+		w := New(Config{Now: time.Now, Memory: 1 << 30})
+		sink := tableSink{table}
+		w.Add(tableJob{sink}, &sleepySink{Sink: sink})
+		ask := Query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
+		if v, _, known := w.Recent(ask); known {
+			t.Errorf("nobody has asked, and %d is at hand", v.Hits)
+		}
+		if v, found, err := w.Lookup(t.Context(), ask); v.Hits != 7 || !found || err != nil {
+			t.Fatalf("%d, %t, %v", v.Hits, found, err)
+		}
+		if v, found, known := w.Recent(ask); v.Hits != 7 || !found || !known {
+			t.Errorf("%d, %t, %t at hand", v.Hits, found, known)
+		}
+		for _, other := range []Query{
+			{Job: spec.Job, Measure: Hits, Until: spec.Window},
+			{Job: spec.Job, Measure: Hits, Until: 2 * spec.Window, Group: ask.Group},
+			{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("")}},
+			{Job: spec.Job, Measure: "users", Until: spec.Window, Group: ask.Group},
+			{Job: "nobody", Measure: Hits},
+			{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)},
+		} {
+			if _, _, known := w.Recent(other); known {
+				t.Errorf("%+v is at hand", other)
+			}
+		}
+		time.Sleep(answerAge)
+		if _, _, known := w.Recent(ask); known {
+			t.Error("it is at hand for ever")
+		}
+	})
+}
+
+// A sleepySink takes a moment for the counts.
+type sleepySink struct{ Sink }
+
+func (s *sleepySink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+	time.Sleep(10 * time.Millisecond)
+	return s.Sink.Counts(ctx, r, into)
+}
+
+func (s *sleepySink) Totals(ctx context.Context, r *window.Range, yield func(event.Time, uint64)) error {
+	time.Sleep(10 * time.Millisecond)
+	return s.Sink.Totals(ctx, r, yield)
 }

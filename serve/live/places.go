@@ -67,10 +67,10 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 		w.mu.Lock()
 		if of := pieces[0].of; of.places.edge == s.ceil(r.Until) {
 			mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
-			last := of.places.last.Since(int64(pieces[0].start))
+			members := of.places.last.Members(0, int64(pieces[0].start))
 			w.tidy(of, pieces[0].start)
 			w.mu.Unlock()
-			return located(last), nil
+			return located(members.Set()), nil
 		}
 		w.mu.Unlock() // somebody has asked about later windows, and they are in it by now
 	}
@@ -102,10 +102,10 @@ func (p *places) weigh() (more int64) {
 	return more
 }
 
-// located is the answer of the last positions.
-func located(last *geo.Last) answer {
-	if last.Len() == 0 {
+// located is the answer of a set of positions.
+func located(set *geo.Set) answer {
+	if set.Len() == 0 {
 		return answer{}
 	}
-	return answer{Value{Geo: last.Set(0)}, true}
+	return answer{Value{Geo: set}, true}
 }

@@ -80,6 +80,26 @@ func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make 
 	}
 }
 
+// recent is the value of a key that get would return without waiting or making
+// it, if there is one.
+func (u *reuse[V]) recent(key string) (v V, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	m := u.made[key]
+	if m == nil {
+		return v, false
+	}
+	select {
+	case <-m.done:
+	default:
+		return v, false
+	}
+	if m.err != nil || !time.Now().Before(m.until) {
+		return v, false
+	}
+	return m.value, true
+}
+
 // over reports whether a value has been made and its time is up.
 func (m *making[V]) over(now time.Time) bool {
 	select {

@@ -114,8 +114,10 @@ type progress struct {
 type stretch struct{ first, next int64 }
 
 // seriesKey tells series of a job apart.
-func seriesKey(m int, group [][]byte) string {
-	b := binary.AppendVarint(nil, int64(m))
+func seriesKey(m int, group [][]byte) string { return string(appendChoice(nil, m, group)) }
+
+func appendChoice(b []byte, m int, group [][]byte) []byte {
+	b = binary.AppendVarint(b, int64(m))
 	for _, g := range group {
 		if g == nil {
 			b = append(b, '*')
@@ -123,7 +125,7 @@ func seriesKey(m int, group [][]byte) string {
 		}
 		b = appendText(append(b, '='), g)
 	}
-	return string(b)
+	return b
 }
 
 func appendText(b, text []byte) []byte {

@@ -624,6 +624,9 @@ func TestServedAgain(t *testing.T) {
 		step := func(after, took, waits time.Duration, want int) {
 			t.Helper()
 			time.Sleep(after)
+			if n, known := u.recent("key"); known != (want == made) || known && n != want {
+				t.Errorf("value %d is at hand, %v, want %d", n, known, want)
+			}
 			if n := get(took, waits); n != want {
 				t.Errorf("value %d, want %d", n, want)
 			}

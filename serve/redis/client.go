@@ -76,7 +76,7 @@ const (
 )
 
 // turn runs the commands that have arrived and appends the replies to w. Only a
-// patient one looks up window keys, which may take a while. The reader has let
+// patient one looks up window keys that are not at hand, which may take a while. The reader has let
 // go of the room when it returns. After an error nothing more can be said to
 // the client.
 func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
@@ -148,7 +148,7 @@ func (c *client) waits(now time.Time) {
 // and there is no patience for that.
 func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	s := c.server
-	fault := ""
+	missing := noFault
 	if s.windows == nil {
 		n = len(commands)
 	} else {
@@ -158,28 +158,28 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 		for n < len(commands) && !c.wantsWindows(commands[n]) && (n == 0 || !is(commands[n][0], "EXEC")) {
 			n++
 		}
-		if n == 0 && !patient {
-			return 0
-		}
 		if n == 0 {
-			n = 1
-			if c.multi {
-				fault = c.prepareQueue()
-			} else {
-				fault = c.prepare(lookup(commands[0][0]), commands[0])
-			}
 			defer func() { c.windows, c.listed = nil, nil }()
+			if c.multi {
+				missing = c.prepareQueue(patient)
+			} else {
+				missing = c.prepare(lookup(commands[0][0]), commands[0], patient)
+			}
+			if missing == impatience {
+				return 0
+			}
+			n = 1
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.config.Now()
 	c.nano, c.now = at.UnixNano(), at.UnixMilli()
-	if fault != "" {
+	if missing != noFault {
 		if c.multi {
 			c.endTransaction()
 		}
-		c.w.Error(fault)
+		c.w.Error(string(missing))
 		return n
 	}
 	s.store.foresee(commands[:n])
@@ -225,26 +225,34 @@ func (cmd *command) wants(args [][]byte) bool {
 	return false
 }
 
-// prepare looks up what a command reads of the windows.
-func (c *client) prepare(cmd *command, args [][]byte) (fault string) {
+// prepare looks up what a command reads of the windows, which takes patience
+// if it is not at hand.
+func (c *client) prepare(cmd *command, args [][]byte, patient bool) fault {
 	if c.windows == nil {
 		c.windows = map[string]*item{}
 	}
 	if cmd.flags&flagList != 0 {
-		if fault := c.list(); fault != "" {
+		if !patient {
+			return impatience
+		}
+		if fault := c.list(); fault != noFault {
 			return fault
 		}
 	}
-	return c.resolve(cmd, args)
+	return c.resolve(cmd, args, patient)
 }
 
 // prepareQueue is prepare of all commands of a transaction. One that cannot be
 // looked up spoils it: half of one must not run.
-func (c *client) prepareQueue() (fault string) {
+func (c *client) prepareQueue(patient bool) fault {
 	for _, q := range c.queue {
-		if fault := c.prepare(q.cmd, q.args); fault != "" {
+		switch fault := c.prepare(q.cmd, q.args, patient); fault {
+		case noFault:
+		case impatience:
+			return fault
+		default:
 			return "EXECABORT Transaction discarded because of: " + fault
 		}
 	}
-	return ""
+	return noFault
 }

@@ -249,6 +249,19 @@ func TestSlowWindows(t *testing.T) {
 				t.Fatalf("got %q, %v", got, err)
 			}
 		}
+		// What is at hand is not looked up, unless something else has to be.
+		w.recent.Store(new("w:clicks:hits"))
+		fmt.Fprint(conn, "NG\r\n", hits, "MULTI\r\n", hits, "PFCOUNT w:clicks:users:now:none\r\nEXEC\r\nPING\r\n")
+		<-w.asked
+		expect(t, other, "12345", "GET", "w:clicks:hits:now:/p/1")
+		w.goOn <- struct{}{}
+		want := "+PONG\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$5\r\n12345\r\n:0\r\n+PONG\r\n"
+		got := make([]byte, len(want))
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+			t.Fatalf("got %q, %v", got, err)
+		}
+		w.recent.Store(nil)
 		// The server ends although somebody is still asking.
 		other.Send("GET", "w:clicks:hits:now:/p/1")
 		other.Flush()

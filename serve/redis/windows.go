@@ -23,6 +23,9 @@ type Windows interface {
 	// been counted. The error is for the client: it is sent as it is, after
 	// "ERR ".
 	Lookup(ctx context.Context, key Key) (v Value, found bool, err error)
+	// Recent returns what Lookup would, if that is at hand; otherwise known is
+	// false. It takes no time.
+	Recent(key Key) (v Value, found, known bool)
 	// Keys iterates over the keys of single windows that have a value, in any
 	// order, for KEYS and SCAN. An error ends it.
 	Keys(ctx context.Context) iter.Seq2[Key, error]
@@ -64,11 +67,18 @@ func windowItem(key string, v Value) *item {
 	return it
 }
 
-// resolve looks up the window keys of a command before it runs. The error text
-// is the reply.
-func (c *client) resolve(cmd *command, args [][]byte) (fault string) {
+// A fault is the reply to a command whose window keys cannot be looked up.
+type fault string
+
+const (
+	noFault    fault = ""
+	impatience fault = "impatience" // no reply: it takes patience
+)
+
+// resolve looks up the window keys of a command before it runs.
+func (c *client) resolve(cmd *command, args [][]byte, patient bool) fault {
 	if cmd.run == nil || cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
-		return ""
+		return noFault
 	}
 	for i := range cmd.keys.of(args) {
 		if !isWindow(args[i]) || cmd.writesTo(args, i) {
@@ -79,11 +89,16 @@ func (c *client) resolve(cmd *command, args [][]byte) (fault string) {
 		}
 		key, err := ParseKey(string(args[i]))
 		if err != nil {
-			return "ERR " + err.Error()
+			return fault("ERR " + err.Error())
 		}
-		v, found, err := c.server.windows.Lookup(c.ctx, key)
-		if err != nil {
-			return "ERR " + strings.TrimPrefix(err.Error(), "ERR ")
+		v, found, known := c.server.windows.Recent(key)
+		if !known && !patient {
+			return impatience
+		}
+		if !known {
+			if v, found, err = c.server.windows.Lookup(c.ctx, key); err != nil {
+				return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR "))
+			}
 		}
 		if c.windows == nil {
 			c.windows = map[string]*item{}
@@ -94,15 +109,15 @@ func (c *client) resolve(cmd *command, args [][]byte) (fault string) {
 			c.windows[string(args[i])] = nil
 		}
 	}
-	return ""
+	return noFault
 }
 
 // list gathers the window keys for KEYS and SCAN, before the lock.
-func (c *client) list() (fault string) {
+func (c *client) list() fault {
 	c.listed = c.listed[:0]
 	for key, err := range c.server.windows.Keys(c.ctx) {
 		if err != nil {
-			return fmt.Sprintf("ERR the list of window keys: %v", err)
+			return fault(fmt.Sprintf("ERR the list of window keys: %v", err))
 		}
 		text := key.String()
 		h := fnv.New64a()
@@ -120,7 +135,7 @@ func (c *client) list() (fault string) {
 		}
 		return strings.Compare(a.key, b.key)
 	})
-	return ""
+	return noFault
 }
 
 // windowCursor marks the cursors of a SCAN that has done with scratch keys.

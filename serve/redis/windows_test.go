@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 // fakeWindows is a job with one window.
 type fakeWindows struct {
 	values  map[string]Value
+	recent  atomic.Pointer[string] // what keys begin with that are at hand; nil: none is
 	lookups atomic.Int64
 }
 
@@ -31,6 +33,15 @@ func (f *fakeWindows) Lookup(_ context.Context, key Key) (Value, bool, error) {
 	key.From, key.To = Point{}, Point{}
 	v, ok := f.values[key.String()]
 	return v, ok, nil
+}
+
+func (f *fakeWindows) Recent(key Key) (v Value, found, known bool) {
+	key.From, key.To = Point{}, Point{}
+	if prefix := f.recent.Load(); prefix == nil || !strings.HasPrefix(key.String(), *prefix) || key.Job == "broken" {
+		return v, false, false
+	}
+	v, found = f.values[key.String()]
+	return v, found, true
 }
 
 func (f *fakeWindows) Keys(context.Context) iter.Seq2[Key, error] {
@@ -63,7 +74,18 @@ func newFakeWindows() *fakeWindows {
 }
 
 func TestWindows(t *testing.T) {
-	w := newFakeWindows()
+	t.Run("looked up", func(t *testing.T) { testWindows(t, newFakeWindows()) })
+	t.Run("at hand", func(t *testing.T) {
+		w := newFakeWindows()
+		w.recent.Store(new("w:"))
+		testWindows(t, w)
+		if n := w.lookups.Load(); n != 1 {
+			t.Errorf("%d lookups besides the one that fails", n-1)
+		}
+	})
+}
+
+func testWindows(t *testing.T, w *fakeWindows) {
 	users := int(w.values["w:clicks:users:now:/p/1"].HLL.Count())
 	_, addr := start(t, Config{Windows: w})
 	c := dial(t, addr)
