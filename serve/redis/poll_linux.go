@@ -18,12 +18,13 @@ import (
 // the scheduler takes that away, and the jobs of the process would have one
 // less. So it is the runtime's own poller that waits, for the instance as a
 // file. But one instance inside another makes whoever sends something wake
-// both, each time; therefore it is inside only while the loop sleeps: in the
-// bell, an instance that the runtime always watches.
+// both, each time; therefore it is taken out while requests come one upon the
+// other: out of the bell, an instance that the runtime always watches.
 type poller struct {
 	fd, bell int
 	file     *os.File // is the bell, as the runtime's poller knows it
 	raw      syscall.RawConn
+	inside   bool // fd is in the bell
 	brisk    bool // it took no longer than linger until something came
 
 	events []unix.EpollEvent
@@ -88,6 +89,9 @@ func (p *poller) wait(crowded bool) (events []unix.EpollEvent, now time.Time, er
 	p.n, p.errno = 0, 0
 	began := time.Now()
 	if p.brisk {
+		if err := p.ring(false); err != nil {
+			return nil, began, err
+		}
 		for now = began; p.n == 0 && now.Sub(began) < linger; now = time.Now() {
 			if !crowded || now.Sub(began) >= gather {
 				p.look(0)
@@ -107,17 +111,26 @@ func (p *poller) wait(crowded bool) (events []unix.EpollEvent, now time.Time, er
 
 // sleep lets other goroutines run until something comes, or the time.
 func (p *poller) sleep() error {
-	err := unix.EpollCtl(p.bell, unix.EPOLL_CTL_ADD, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN})
-	if err != nil {
-		return os.NewSyscallError("epoll_ctl", err)
+	if err := p.ring(true); err != nil {
+		return err
 	}
-	if err = p.raw.Read(p.look); errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
+	if err := p.raw.Read(p.look); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("epoll: %w", err)
 	}
-	if gone := unix.EpollCtl(p.bell, unix.EPOLL_CTL_DEL, p.fd, nil); err == nil {
-		err = os.NewSyscallError("epoll_ctl", gone)
+	return nil
+}
+
+// ring has what comes ring the bell, or not.
+func (p *poller) ring(inside bool) error {
+	if inside == p.inside {
+		return nil
 	}
-	return err
+	op := unix.EPOLL_CTL_DEL
+	if inside {
+		op = unix.EPOLL_CTL_ADD
+	}
+	p.inside = inside
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.bell, op, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN}))
 }
 
 // ready asks epoll what is ready now, and reports whether anything is.
