@@ -106,10 +106,5 @@ func sum(t *window.Table) (total uint64) {
 // joinPlaces joins the range's positions, measure m: the last of each member,
 // under window 0.
 func (s *snapshot) joinPlaces(last *geo.Last, r *window.Range, m int) {
-	s.table.Places(m).All(func(start int64, member []byte, st geo.Stamp, score uint64) bool {
-		if t := event.Time(start); t >= r.From && t < r.Until {
-			last.Put(0, member, st, score)
-		}
-		return true
-	})
+	last.Gather(0, s.table.Places(m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
 }

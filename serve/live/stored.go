@@ -418,18 +418,7 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	for _, of := range s.series {
 		switch {
 		case of.places != nil:
-			var start event.Time
-			var p *piece
-			c.Table.Places(of.m).All(func(t int64, member []byte, st geo.Stamp, score uint64) bool {
-				if p == nil || event.Time(t) != start {
-					start = event.Time(t)
-					p = at(of, start)
-				}
-				if p != nil {
-					of.places.last.Put(0, member, st, score)
-				}
-				return true
-			})
+			of.places.last.Gather(0, c.Table.Places(of.m), func(start int64) bool { return at(of, event.Time(start)) != nil })
 		case !oneGroup(of.group):
 			wild = append(wild, of)
 		default:

@@ -78,10 +78,13 @@ func hash(window int64, member []byte) uint64 {
 // Put records that member was at score at the time of st, unless the window
 // already has a later position of it. The member is copied.
 func (l *Last) Put(window int64, member []byte, st Stamp, score uint64) {
+	l.put(hash(window, member), window, member, st, score)
+}
+
+func (l *Last) put(h uint64, window int64, member []byte, st Stamp, score uint64) {
 	if 4*(len(l.entries)+1) > 3*len(l.index) {
 		l.grow()
 	}
-	h := hash(window, member)
 	mask := uint64(len(l.index) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		slot := l.index[i]
@@ -96,11 +99,16 @@ func (l *Last) Put(window int64, member []byte, st Stamp, score uint64) {
 		}
 		e := &l.entries[uint32(slot)-1]
 		if e.window == window && bytes.Equal(l.member(e), member) {
-			if later(st, score, e.stamp, e.score) {
-				e.stamp, e.score = st, score
-			}
+			e.join(st, score)
 			return
 		}
+	}
+}
+
+// join keeps the later position.
+func (e *lastEntry) join(st Stamp, score uint64) {
+	if later(st, score, e.stamp, e.score) {
+		e.stamp, e.score = st, score
 	}
 }
 
@@ -139,6 +147,57 @@ func (l *Last) Merge(o *Last) {
 	for i := range o.entries {
 		e := &o.entries[i]
 		l.Put(e.window, o.member(e), e.stamp, e.score)
+	}
+}
+
+// Gather puts the positions of those windows of o that are to be kept, all
+// under one window. keep is called for each run of entries of a window.
+//
+// Where a member is takes three looks into memory, each where the one before
+// says, and most have to wait for it. Those of a batch of members wait
+// together, which is twice as fast as one Put after the other.
+func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
+	const batch = 32
+	var (
+		wanted [batch]*lastEntry
+		hashes [batch]uint64
+		likely [batch]uint32 // entry number + 1 of the first with the hash, or 0
+		known  [batch]bool   // and it is the member
+		last   int64
+		kept   bool
+	)
+	for from := 0; from < len(o.entries); {
+		n := 0
+		for ; n < batch && from < len(o.entries); from++ {
+			e := &o.entries[from]
+			if from == 0 || e.window != last {
+				last, kept = e.window, keep(e.window)
+			}
+			if kept {
+				wanted[n], hashes[n], likely[n], known[n] = e, hash(window, o.member(e)), 0, false
+				n++
+			}
+		}
+		if mask := uint64(len(l.index) - 1); len(l.index) > 0 {
+			for i, h := range hashes[:n] {
+				if slot := l.index[h&mask]; slot>>32 == h>>32 {
+					likely[i] = uint32(slot)
+				}
+			}
+		}
+		for i, number := range likely[:n] {
+			if number != 0 {
+				e := &l.entries[number-1]
+				known[i] = e.window == window && bytes.Equal(l.member(e), o.member(wanted[i]))
+			}
+		}
+		for i, e := range wanted[:n] {
+			if known[i] {
+				l.entries[likely[i]-1].join(e.stamp, e.score)
+			} else {
+				l.put(hashes[i], window, o.member(e), e.stamp, e.score)
+			}
+		}
 	}
 }
 

@@ -153,9 +153,82 @@ func TestLastCollision(t *testing.T) {
 		if want := []position{{other, "a", Stamp{}, 2}, {w, "a", Stamp{}, 1}}; !slices.Equal(rows(&l), want) {
 			t.Errorf("windows %d and %d: %v, want %v", other, w, rows(&l), want)
 		}
+		var gathered, o Last
+		gathered.Put(w, member, Stamp{}, 1)
+		o.Put(0, member, Stamp{}, 2)
+		gathered.Gather(other, &o, func(int64) bool { return true })
+		if !slices.Equal(rows(&gathered), rows(&l)) {
+			t.Errorf("windows %d and %d, gathered: %v, want %v", other, w, rows(&gathered), rows(&l))
+		}
 		return
 	}
 	t.Error("no two windows collide: the test tests nothing")
+}
+
+// TestLastGather: it does what Put does one after the other.
+func TestLastGather(t *testing.T) {
+	for trial := range 200 {
+		r := rand.New(rand.NewPCG(4, uint64(trial)))
+		var l, o Last
+		want := naive{}
+		for range r.IntN(1000) * (trial % 3) {
+			p := randomPosition(r)
+			p.window = int64(r.IntN(2)) // the one that is put into, and another
+			l.Put(p.window, []byte(p.member), p.stamp, p.score)
+			want.put(p)
+		}
+		keep := func(window int64) bool { return window >= 0 && window != 120_000 }
+		for range r.IntN(2000) {
+			p := randomPosition(r)
+			o.Put(p.window, []byte(p.member), p.stamp, p.score)
+			if keep(p.window) {
+				p.window = 1
+				want.put(p)
+			}
+		}
+		before := rows(&o)
+		l.Gather(1, &o, keep)
+		if got := rows(&l); !slices.Equal(got, want.rows()) {
+			t.Fatalf("trial %d: %v\nwant %v", trial, got, want.rows())
+		}
+		if !slices.Equal(rows(&o), before) {
+			t.Fatalf("trial %d: what was put has changed", trial)
+		}
+	}
+}
+
+// BenchmarkLastGather is a flush of 30,000 positions joined into those of
+// 100,000 people, with the caches used for something else in between.
+func BenchmarkLastGather(b *testing.B) {
+	const n = 100_000
+	r := rand.New(rand.NewPCG(8, 8))
+	var l, o Last
+	for i := range n {
+		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, r.Uint64()>>12)
+	}
+	for i := range 30_000 {
+		o.Put(int64(i/3000), fmt.Appendf(nil, "user:%d", r.IntN(n)), Stamp{Time: int64(n + i)}, r.Uint64()>>12)
+	}
+	others := make([]byte, 8<<20)
+	run := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				for i := range others {
+					others[i]++
+				}
+				b.StartTimer()
+				f()
+			}
+		})
+	}
+	run("gather", func() { l.Gather(0, &o, func(int64) bool { return true }) })
+	run("put", func() {
+		o.All(func(_ int64, member []byte, st Stamp, score uint64) bool {
+			l.Put(0, member, st, score)
+			return true
+		})
+	})
 }
 
 // TestLastCopies: what Merge makes of an empty one, and Since, holds what it
