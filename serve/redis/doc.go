@@ -25,15 +25,16 @@
 //
 // A loop learns from epoll which connections have sent something. Each of them
 // has a turn: what it sent is read and cut into commands, those run, batch by
-// batch, and their replies are sent with one write. Before a batch runs, the
-// cache lines of all its keys are fetched at once, since with many keys that is
-// what commands wait for. Nothing in a turn waits for the peer or for a sink;
-// who must wait is put aside, with what it has.
+// batch, and their replies are sent with one write, when all have had theirs.
+// Before a batch runs, the cache lines of all its keys are fetched at once,
+// since with many keys that is what commands wait for. Nothing in a turn waits
+// for the peer or for a sink; who must wait is put aside, with what it has.
 //
 // # The map of the files
 //
 //	server.go client.go       clients, their limits, their turns
 //	loop_linux.go alone.go    who reads and writes the connections
+//	poll_linux.go             how a loop waits for them
 //	table.go call.go          the command table, and what every command passes through
 //	store.go index.go         scratch keys: items, expiry, memory; how they are found
 //	windows.go windowkey.go   window keys: the interface, the grammar
