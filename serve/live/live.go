@@ -16,7 +16,7 @@
 // Questions must not take the pipeline's time, so what takes more than 2 ms to
 // make is made again only after five hundred times as long, and meanwhile served
 // as it is, for five seconds at most: so old are then the positions of a hundred
-// thousand people, which take about 10 ms to bring in order.
+// thousand people, which take 13 ms to bring in order.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve
