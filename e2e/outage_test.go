@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +44,37 @@ func TestUnreachableAtStart(t *testing.T) {
 		p.says("^error: "+c.name+" .*no answer for 3s", 0)
 		p.says("^hint: .*weir check", 0)
 	}
+}
+
+// ClickHouse goes away between its first sign of life and the comparison of the
+// tables: it is waited for as if it had not been there yet.
+func TestEngineGoesAwayAtStart(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 1)
+	d := newDoor(t, s.url)
+	const away = 3
+	var asked atomic.Int64
+	d.turns(func(w http.ResponseWriter, r *http.Request) {
+		sql, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(sql, []byte("system.columns")) && asked.Add(1) <= away {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(sql))
+		d.proxy.ServeHTTP(w, r)
+	})
+	p := s.weir("run", "--clickhouse.url="+d.url)
+	p.says(`"msg":"weir runs"`, 20*time.Second)
+	p.says(`"msg":"clickhouse does not answer yet",.*list columns`, 0)
+	if n := asked.Load(); n != away+1 {
+		t.Errorf("the columns were asked for %d times, want %d", n, away+1)
+	}
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 20*time.Second)
+
+	p = s.weir("run", "--clickhouse.url="+d.url, "--clickhouse.database=nowhere").exits(1, 20*time.Second)
+	p.says("^error: clickhouse: job clicks: there is no database nowhere: run `weir migrate`", 0)
 }
 
 // An engineProcess is `weir engine`, of which a test may do what it likes.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +183,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, &exit{exitConfig, err, ""}
 	}
-	sink, err := client.Job(ctx, sinkJob(j, s))
+	sink, err := tables(ctx, cfg, sinkJob(j, s), client, o.log)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -212,6 +213,24 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	return job, sink, src, nil
 }
 
+// tables compares the tables with what the job needs. A server that goes away
+// meanwhile is waited for, as one that is not there yet; what is wrong with the
+// tables is said at once.
+func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *clickhouse.Client, log *slog.Logger) (*clickhouse.Sink, error) {
+	var sink *clickhouse.Sink
+	var refused error
+	err := reach(ctx, log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
+		s, err := client.Job(ctx, j)
+		var passing *clickhouse.Error
+		if errors.As(err, &passing) && !passing.Fatal() {
+			return err
+		}
+		sink, refused = s, err
+		return nil
+	})
+	return sink, cmp.Or(err, refused)
+}
+
 // connected is the configuration of a command that works on the tables, and a
 // ClickHouse that answers.
 func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
@@ -232,11 +251,12 @@ func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
 
 // reach waits until a dependency answers, saying so, and gives up with exit
 // code 69 after the configured time. An answer that will not get better (a
-// wrong password) ends the waiting at once.
+// wrong password) ends the waiting at once. Each try has what is left of the
+// time, and five seconds at least.
 func reach(ctx context.Context, log *slog.Logger, name, where string, limit time.Duration, ping func(context.Context) error) error {
 	deadline := time.Now().Add(limit)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		try, cancel := context.WithTimeout(ctx, max(time.Until(deadline), 5*time.Second))
 		err := ping(try)
 		cancel()
 		var final interface{ Fatal() bool }
