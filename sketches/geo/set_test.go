@@ -40,14 +40,23 @@ func (s *Set) valid() error {
 				return fmt.Errorf("block %d entry %d: %v is not behind %v", i, j, b[j], *last)
 			}
 			last = &b[j]
-			if score, ok := s.scores[last.member]; !ok || score != last.score {
-				return fmt.Errorf("%v has score %v, %v in the table", *last, score, ok)
+			if e := s.scores.get([]byte(last.member)); e == nil || *e != *last {
+				return fmt.Errorf("%v is %v in the table", *last, e)
 			}
 			n++
 		}
 	}
-	if n != len(s.scores) || n != s.Len() {
-		return fmt.Errorf("%d entries in blocks, %d in the table, Len is %d", n, len(s.scores), s.Len())
+	if n != s.Len() {
+		return fmt.Errorf("%d entries in blocks, Len is %d", n, s.Len())
+	}
+	taken := 0
+	for _, slot := range s.scores.slots {
+		if slot != 0 {
+			taken++
+		}
+	}
+	if taken != n || 4*taken > 3*len(s.scores.slots) {
+		return fmt.Errorf("%d members in %d of %d slots", n, taken, len(s.scores.slots))
 	}
 	return nil
 }
