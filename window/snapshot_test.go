@@ -2,6 +2,7 @@ package window
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -121,5 +122,52 @@ func TestLoad(t *testing.T) {
 	}
 	if err := back.Load(0, [][]byte{nil, nil}, nil, [][]byte{{9, 9, 9}}); err == nil {
 		t.Error("a malformed HLL state was taken")
+	}
+}
+
+// TestFind: every row is found by its window and group, and no other.
+func TestFind(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	texts := [][]byte{{}, []byte("a"), []byte("ab"), []byte("b"), bytes.Repeat([]byte("long"), 40)}
+	for dimensions := range 4 {
+		s := &Spec{By: make([]Column, dimensions)}
+		table := NewTable(s)
+		if _, ok := table.Find(0, make([][]byte, dimensions)); ok {
+			t.Fatal("found in an empty table")
+		}
+		there := map[string]bool{}
+		name := func(start event.Time, group [][]byte) string { return fmt.Sprintf("%d %q", start, group) }
+		any := func() (event.Time, [][]byte) {
+			group := make([][]byte, dimensions)
+			for i := range group {
+				group[i] = texts[r.IntN(len(texts))]
+			}
+			return event.Time(r.IntN(30)), group
+		}
+		for range 60 {
+			start, group := any()
+			there[name(start, group)] = true
+			if err := table.Load(start, group, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		table.Seal()
+		found := 0
+		for range 2000 {
+			start, group := any()
+			row, ok := table.Find(start, group)
+			if ok != there[name(start, group)] {
+				t.Fatalf("%d %q: found %v", start, group, ok)
+			}
+			if ok {
+				found++
+				if got := name(row.Window(), row.Group(nil)); got != name(start, group) {
+					t.Fatalf("%s was found for %d %q", got, start, group)
+				}
+			}
+		}
+		if found < 5 {
+			t.Fatalf("only %d found: the test tests nothing", found)
+		}
 	}
 }

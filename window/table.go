@@ -244,6 +244,27 @@ func (t *Table) Rows(yield func(Row) bool) {
 	}
 }
 
+// Find is the row of a window and a group, given as the texts of its
+// dimensions, of a sealed table.
+func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
+	if len(t.index) == 0 {
+		return Row{}, false
+	}
+	var room [64]byte
+	key := room[:0]
+	for _, text := range group {
+		key = appendDimension(key, text, len(group))
+	}
+	h, mask := rowHash(window, groupHash(key)), uint64(len(t.index)-1)
+	for i := h & mask; t.index[i] != 0; i = (i + 1) & mask {
+		r := t.index[i] - 1
+		if w := &t.rows[r]; w.hash == h && w.window == window && bytes.Equal(t.key(w), key) {
+			return Row{t, r}, true
+		}
+	}
+	return Row{}, false
+}
+
 // Window is the start of the row's window.
 func (r Row) Window() event.Time { return r.t.rows[r.i].window }
 

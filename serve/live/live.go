@@ -287,7 +287,7 @@ func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Ran
 		a.value.Hits, err = w.bySlot(ctx, took, s, r, mem, r.From, r.Until)
 		return answer{a.value, a.value.Hits > 0}, err
 	}
-	held := mem.windows(r)
+	held := mem.held(r)
 	w.mu.Lock()
 	for start, at := range s.written {
 		if start >= r.From && start < r.Until && time.Since(at) < rewritten {
@@ -347,7 +347,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapsho
 		// Both sides are joined slot by slot from the first window in memory on;
 		// what lies before is summed by the sink.
 		before, recent := *r, *r
-		if held := mem.windows(r); len(held) > 0 {
+		if held := mem.held(r); len(held) > 0 {
 			before.Until, recent.From = held[0], held[0]
 		} else {
 			recent.From = r.Until

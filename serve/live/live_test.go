@@ -163,14 +163,16 @@ func TestLookup(t *testing.T) {
 		w.Add(tableJob{tableSink{mem}}, tableSink{stored})
 
 		first, last := event.Time(math.MaxInt64), event.Time(0)
+		var group [][]byte
 		for row := range whole.Table.Rows {
-			first, last = min(first, row.Window()), max(last, row.Window())
+			first, last, group = min(first, row.Window()), max(last, row.Window()), row.Group(nil)
 		}
 		for _, q := range []Query{
 			{From: first, Until: last + 1},
 			{From: first, Until: first + 1},
 			{From: first + 60_000, Until: last, Group: [][]byte{[]byte("/p/1")}},
 			{From: first, Until: last + 1, Group: [][]byte{nil, []byte("DE")}},
+			{From: first, Until: last + 1, Group: group},
 		} {
 			q.Job = spec.Job
 			r := &window.Range{From: q.From, Until: q.Until, Group: append(append([][]byte{}, q.Group...), nil, nil)[:2]}

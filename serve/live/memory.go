@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -16,14 +18,21 @@ import (
 // and groups of it. Copying it out stops each worker for a moment, so all
 // questions about the measure share one.
 type snapshot struct {
-	table *window.Table
-	rows  []memoryRow // by (window, group)
+	table   *window.Table
+	rows    []memoryRow // by (window, group)
+	windows []memoryWindow
 }
 
 type memoryRow struct {
 	window.Row
 	start event.Time
 	group [][]byte
+}
+
+// A memoryWindow has the rows [from, to).
+type memoryWindow struct {
+	start    event.Time
+	from, to int
 }
 
 // memory is the snapshot of a measure, or of the counts alone (below zero).
@@ -42,54 +51,70 @@ func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, erro
 }
 
 func newSnapshot(t *window.Table) *snapshot {
-	s := &snapshot{table: t}
+	s := &snapshot{table: t, rows: make([]memoryRow, 0, t.Len())}
+	texts := make([][]byte, 0, t.Len()*len(t.Spec().By))
 	for row := range t.Rows {
-		s.rows = append(s.rows, memoryRow{row, row.Window(), row.Group(nil)})
+		n := len(texts)
+		texts = row.Group(texts)
+		s.rows = append(s.rows, memoryRow{row, row.Window(), texts[n:len(texts):len(texts)]})
+	}
+	for i, row := range s.rows {
+		if i == 0 || row.start != s.rows[i-1].start {
+			s.windows = append(s.windows, memoryWindow{row.start, i, i})
+		}
+		s.windows[len(s.windows)-1].to = i + 1
 	}
 	return s
 }
 
-// within are the rows of a range of windows.
-func (s *snapshot) within(from, until event.Time) []memoryRow {
+// within are those of the range's windows that have rows.
+func (s *snapshot) within(r *window.Range) []memoryWindow {
 	at := func(t event.Time) int {
-		i, _ := slices.BinarySearchFunc(s.rows, t, func(r memoryRow, t event.Time) int {
-			if r.start < t {
-				return -1
-			}
-			return 1
-		})
+		i, _ := slices.BinarySearchFunc(s.windows, t, func(w memoryWindow, t event.Time) int { return cmp.Compare(w.start, t) })
 		return i
 	}
-	first, last := at(from), at(until)
-	return s.rows[first:max(first, last)]
+	first, last := at(r.From), at(r.Until)
+	return s.windows[first:max(first, last)]
 }
 
-// match yields the rows of the range and its groups.
-func (s *snapshot) match(r *window.Range, yield func(memoryRow)) {
-	for _, row := range s.within(r.From, r.Until) {
-		if r.Match(row.group) {
-			yield(row)
+// matching are the rows of the range and its groups.
+func (s *snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
+	return func(yield func(memoryRow) bool) {
+		one := oneGroup(r.Group)
+		for _, w := range s.within(r) {
+			if one { // need not be looked for
+				if row, ok := s.table.Find(w.start, r.Group); ok && !yield(memoryRow{row, w.start, r.Group}) {
+					return
+				}
+				continue
+			}
+			for _, row := range s.rows[w.from:w.to] {
+				if r.Match(row.group) && !yield(row) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// windows are the starts of the windows in the range that match in any row.
-func (s *snapshot) windows(r *window.Range) (starts []event.Time) {
-	s.match(r, func(row memoryRow) {
-		if n := len(starts); n == 0 || starts[n-1] != row.start {
-			starts = append(starts, row.start)
+// held are the starts of the windows in the range that match in any row.
+func (s *snapshot) held(r *window.Range) (starts []event.Time) {
+	for _, w := range s.within(r) {
+		for range s.matching(&window.Range{From: w.start, Until: w.start + 1, Group: r.Group}) {
+			starts = append(starts, w.start)
+			break
 		}
-	})
+	}
 	return starts
 }
 
 // join joins the range's rows of a sketch, measure m, into a value, and reports
 // whether there were any.
 func (s *snapshot) join(v *joining, r *window.Range, m int) (found bool) {
-	s.match(r, func(row memoryRow) {
+	for row := range s.matching(r) {
 		found = true
 		v.joinRow(row.Row, m)
-	})
+	}
 	return found
 }
 

@@ -63,7 +63,7 @@ func (w *Windows) list(ctx context.Context, s *source) (list []Name, err error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range mem.within(r.From, r.Until) {
+	for row := range mem.matching(r) {
 		group := make([]string, len(row.group))
 		for i, g := range row.group {
 			group[i] = string(g)
