@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// What is made for a question serves others that come soon after: for five
-// hundred times as long as making it took, so that however many ask, a fifth of
+// What is made for a question serves others that come soon after: for a
+// thousand times as long as making it took, so that however many ask, a tenth of
 // a percent of a CPU goes into making it, and four times as long as others were
 // waited for (the sink has more to do as well); never longer than its age, which
-// what takes more than 10 ms gets to.
+// what takes more than 5 ms gets to.
 const (
-	spared, waiting = 500, 4
+	spared, waiting = 1000, 4
 
 	answerAge   = 5 * time.Second
 	listAge     = 5 * time.Second

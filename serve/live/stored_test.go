@@ -601,7 +601,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestServedAgain: a value is served again for five hundred times
+// TestServedAgain: a value is served again for a thousand times
 // as long as making it took, four times as long as it waited for others, and no
 // longer than its age.
 func TestServedAgain(t *testing.T) {
@@ -632,8 +632,8 @@ func TestServedAgain(t *testing.T) {
 			}
 		}
 		step(0, 0, 0, 1)
-		step(0, 2*time.Millisecond, 0, 2)
-		step(995*time.Millisecond, 0, 0, 2)
+		step(0, time.Millisecond, 0, 2)
+		step(996*time.Millisecond, 0, 0, 2)
 		step(11*time.Millisecond, time.Second, 0, 3)
 		step(3990*time.Millisecond, 0, 0, 3)
 		step(11*time.Millisecond, 0, 100*time.Millisecond, 4)

@@ -65,9 +65,9 @@ to 5,000 rows of a job and five seconds old. Writing to one is an error.
 
 What an answer holds: all that the process had counted, and all that any process
 had flushed, two seconds before the question; when nobody else asks, at the
-question. An answer that is dear to make is served again for five hundred times as
-long as making it took, five seconds at most, so that one that takes up to 10 ms
-costs no more than a fifth of a percent of a CPU, however often it is asked. Windows
+question. An answer that is dear to make is served again for a thousand times as
+long as making it took, five seconds at most, so that one that takes up to 5 ms
+costs no more than a tenth of a percent of a CPU, however often it is asked. Windows
 that were asked for are kept in memory, in what the windows leave of `+"`memory`"+`;
 `+"`weir_live_…`"+` metrics tell how that goes.
 
