@@ -144,37 +144,43 @@ func (l *Last) Merge(o *Last) {
 		l.index = append(l.index[:0], o.index...)
 		return
 	}
-	for i := range o.entries {
-		e := &o.entries[i]
-		l.Put(e.window, o.member(e), e.stamp, e.score)
-	}
+	l.batched(o, func(window int64) (int64, bool) { return window, true })
 }
 
 // Gather puts the positions of those windows of o that are to be kept, all
 // under one window. keep is called for each run of entries of a window.
+func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
+	l.batched(o, func(of int64) (int64, bool) { return window, keep(of) })
+}
+
+// batched puts the positions of o under the windows that into names, if it says
+// so; it is called for each run of entries of a window.
 //
 // Where a member is takes three looks into memory, each where the one before
 // says, and most have to wait for it. Those of a batch of members wait
 // together, which is twice as fast as one Put after the other.
-func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
+func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 	const batch = 32
 	var (
-		wanted [batch]*lastEntry
-		hashes [batch]uint64
-		likely [batch]uint32 // entry number + 1 of the first with the hash, or 0
-		known  [batch]bool   // and it is the member
-		last   int64
-		kept   bool
+		wanted  [batch]*lastEntry
+		windows [batch]int64
+		hashes  [batch]uint64
+		likely  [batch]uint32 // entry number + 1 of the first with the hash, or 0
+		known   [batch]bool   // and it is the member
+		last    int64
+		to      int64
+		keep    bool
 	)
 	for from := 0; from < len(o.entries); {
 		n := 0
 		for ; n < batch && from < len(o.entries); from++ {
 			e := &o.entries[from]
 			if from == 0 || e.window != last {
-				last, kept = e.window, keep(e.window)
+				last = e.window
+				to, keep = into(last)
 			}
-			if kept {
-				wanted[n], hashes[n], likely[n], known[n] = e, hash(window, o.member(e)), 0, false
+			if keep {
+				wanted[n], windows[n], hashes[n], likely[n], known[n] = e, to, hash(to, o.member(e)), 0, false
 				n++
 			}
 		}
@@ -188,14 +194,14 @@ func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
 		for i, number := range likely[:n] {
 			if number != 0 {
 				e := &l.entries[number-1]
-				known[i] = e.window == window && bytes.Equal(l.member(e), o.member(wanted[i]))
+				known[i] = e.window == windows[i] && bytes.Equal(l.member(e), o.member(wanted[i]))
 			}
 		}
 		for i, e := range wanted[:n] {
 			if known[i] {
 				l.entries[likely[i]-1].join(e.stamp, e.score)
 			} else {
-				l.put(hashes[i], window, o.member(e), e.stamp, e.score)
+				l.put(hashes[i], windows[i], o.member(e), e.stamp, e.score)
 			}
 		}
 	}
