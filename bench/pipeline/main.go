@@ -84,7 +84,7 @@ func run() error {
 		floor, aim float64
 	}{{"none", kgo.NoCompression(), 7, 14}, {"lz4", kgo.Lz4Compression(), 6, 14}} {
 		topic := "clicks_" + c.name
-		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, 2_000_000, *events); err != nil {
+		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, 2_000_000, *events, 10*time.Minute); err != nil {
 			return err
 		}
 		var ours, theirs side

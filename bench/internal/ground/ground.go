@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,7 +105,7 @@ func (g *Ground) startEngine(weir string) error {
 
 // Query is the engine's answer to a statement.
 func (e Engine) Query(sql string) (string, error) {
-	res, err := http.Get(e.URL + "/?query=" + url.QueryEscape(sql))
+	res, err := http.Post(e.URL, "text/plain", strings.NewReader(sql)) // whoever GETs may not write
 	if err != nil {
 		return "", err
 	}
@@ -118,9 +117,12 @@ func (e Engine) Query(sql string) (string, error) {
 	return strings.TrimSpace(string(body)), err
 }
 
-// CPU is the time the engine has used, from the kernel's books.
-func (e Engine) CPU() time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.pid))
+// CPU is the time the engine has used.
+func (e Engine) CPU() time.Duration { return CPU(e.pid) }
+
+// CPU is the time a process has used, from the kernel's books.
+func CPU(pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
@@ -140,9 +142,9 @@ func FreeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Fill makes a topic with so many events on 1,000 pages: ten minutes of
-// traffic of either kind (gen.Clicks, gen.Locations) that ended just now.
-func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), users, events int64) error {
+// Fill makes a topic with so many events on 1,000 pages: so much time's traffic
+// of either kind (gen.Clicks, gen.Locations) that ended just now.
+func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), users, events int64, span time.Duration) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -153,8 +155,8 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		return err
 	}
 	cfg := gen.Default()
-	cfg.Users, cfg.Pages, cfg.Events, cfg.Rate = users, 1000, events, max(1, events/600)
-	cfg.Start = event.Time(time.Now().Add(-10 * time.Minute).UnixMilli())
+	cfg.Users, cfg.Pages, cfg.Events, cfg.Rate = users, 1000, events, max(1, events/int64(span/time.Second))
+	cfg.Start = event.Time(time.Now().Add(-span).UnixMilli())
 	made, err := traffic(cfg)
 	if err != nil {
 		return err
