@@ -185,7 +185,7 @@ func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix
 	if p.least > 0 {
 		against = fmt.Sprintf("floor %.2f", p.least)
 	}
-	report.Say("ratio %.3f, in the rounds %.3f to %.3f (%s)", ratio, slices.Min(ratios), slices.Max(ratios), against)
+	report.Say("ratio %.4f, in the rounds %.3f to %.3f (%s)", ratio, slices.Min(ratios), slices.Max(ratios), against)
 	return ratio, nil
 }
 
