@@ -6,8 +6,8 @@ import (
 )
 
 // scores finds members: a hash table with open addressing and linear probing.
-// In a map, a table for many members that are known at once would take four
-// times as long to make. The zero value is empty and ready.
+// A map of many members that are known at once takes more than twice as long to
+// make. The zero value is empty and ready.
 type scores struct {
 	slots []uint64 // 32 bits of hash, 32 of number + 1; 0 is free
 	all   []entry  // by number
