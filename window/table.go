@@ -137,30 +137,38 @@ func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
 		t.grow()
 	}
 	h := rowHash(window, groupHash)
-	mask := uint64(len(t.index) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		r := t.index[i]
-		if r == 0 {
-			t.index[i] = uint32(len(t.rows)) + 1
-			t.rows = append(t.rows, row{window: window, hash: h, key: uint32(len(t.keys)), len: uint32(len(group))})
-			t.keys = append(t.keys, group...)
-			n := len(t.rows)
-			for c := range t.columns {
-				switch c := &t.columns[c]; c.kind {
-				case HLL:
-					c.hll.Grow(n)
-				case Bitmap:
-					c.bitmap.Grow(n)
-				case Bloom:
-					c.bloom.Grow(n)
-				}
-			}
-			return uint32(n) - 1
-		}
-		if w := &t.rows[r-1]; w.hash == h && w.window == window && bytes.Equal(t.key(w), group) {
-			return r - 1
+	i := t.probe(h, window, group)
+	if r := t.index[i]; r != 0 {
+		return r - 1
+	}
+	t.index[i] = uint32(len(t.rows)) + 1
+	t.rows = append(t.rows, row{window: window, hash: h, key: uint32(len(t.keys)), len: uint32(len(group))})
+	t.keys = append(t.keys, group...)
+	n := len(t.rows)
+	for c := range t.columns {
+		switch c := &t.columns[c]; c.kind {
+		case HLL:
+			c.hll.Grow(n)
+		case Bitmap:
+			c.bitmap.Grow(n)
+		case Bloom:
+			c.bloom.Grow(n)
 		}
 	}
+	return uint32(n) - 1
+}
+
+// probe is where the index has a row, or has room for it. The index is not
+// empty, and never full.
+func (t *Table) probe(hash uint64, window event.Time, group []byte) uint64 {
+	mask := uint64(len(t.index) - 1)
+	i := hash & mask
+	for ; t.index[i] != 0; i = (i + 1) & mask {
+		if w := &t.rows[t.index[i]-1]; w.hash == hash && w.window == window && bytes.Equal(t.key(w), group) {
+			break
+		}
+	}
+	return i
 }
 
 func (t *Table) grow() {
@@ -255,14 +263,8 @@ func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
 	for _, text := range group {
 		key = appendDimension(key, text, len(group))
 	}
-	h, mask := rowHash(window, groupHash(key)), uint64(len(t.index)-1)
-	for i := h & mask; t.index[i] != 0; i = (i + 1) & mask {
-		r := t.index[i] - 1
-		if w := &t.rows[r]; w.hash == h && w.window == window && bytes.Equal(t.key(w), key) {
-			return Row{t, r}, true
-		}
-	}
-	return Row{}, false
+	r := t.index[t.probe(rowHash(window, groupHash(key)), window, key)]
+	return Row{t, r - 1}, r != 0
 }
 
 // Window is the start of the row's window.

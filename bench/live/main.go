@@ -281,7 +281,8 @@ func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error
 	return t, nil
 }
 
-// countsAll waits until the process has counted every event.
+// countsAll waits until the process has counted every event. Both sides are asked
+// for their status as often.
 func (r *reader) countsAll(ended <-chan struct{}) error {
 	for {
 		select {

@@ -86,29 +86,23 @@ func (u *reuse[V]) recent(key string) (v V, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	m := u.made[key]
-	if m == nil {
-		return v, false
-	}
-	select {
-	case <-m.done:
-	default:
-		return v, false
-	}
-	if m.err != nil || !time.Now().Before(m.until) {
+	if m == nil || !m.made() || m.err != nil || m.over(time.Now()) {
 		return v, false
 	}
 	return m.value, true
 }
 
-// over reports whether a value has been made and its time is up.
-func (m *making[V]) over(now time.Time) bool {
+func (m *making[V]) made() bool {
 	select {
 	case <-m.done:
-		return !now.Before(m.until)
+		return true
 	default:
 		return false
 	}
 }
+
+// over reports whether a value has been made and its time is up.
+func (m *making[V]) over(now time.Time) bool { return m.made() && !now.Before(m.until) }
 
 // begin puts a new one in the key's place. The caller holds the lock.
 func (u *reuse[V]) begin(key string, now time.Time) *making[V] {

@@ -610,6 +610,9 @@ func TestServedAgain(t *testing.T) {
 		made := 0
 		get := func(took, waits time.Duration) int {
 			n, err := u.get(t.Context(), "key", 5*time.Second, func(w *work) (int, error) {
+				if n, known := u.recent("key"); known {
+					t.Errorf("value %d is at hand while one is made", n)
+				}
 				time.Sleep(took)
 				_ = w.wait(func() error { time.Sleep(waits); return nil })
 				made++

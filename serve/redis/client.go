@@ -76,9 +76,9 @@ const (
 )
 
 // turn runs the commands that have arrived and appends the replies to w. Only a
-// patient one looks up window keys that are not at hand, which may take a while. The reader has let
-// go of the room when it returns. After an error nothing more can be said to
-// the client.
+// patient one looks up window keys that are not at hand, which may take a while.
+// The reader has let go of the room when it returns. After an error nothing more
+// can be said to the client.
 func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
 	c.w, c.from = w, w.Len()
 	w.SetVersion(c.protocol)

@@ -224,6 +224,16 @@ func (s *slowWindows) Lookup(ctx context.Context, key Key) (Value, bool, error) 
 	return s.fakeWindows.Lookup(ctx, key)
 }
 
+// gets wants these bytes, within 5 s.
+func gets(t *testing.T, conn net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+		t.Fatalf("got %q, %v", got, err)
+	}
+}
+
 // TestSlowWindows: a client whose window is looked up gets its replies in
 // order, and nobody else waits.
 func TestSlowWindows(t *testing.T) {
@@ -243,11 +253,7 @@ func TestSlowWindows(t *testing.T) {
 				w.goOn <- struct{}{}
 			}
 			want := "+OK\r\n$5\r\n12345\r\n$1\r\n1\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n*1\r\n$5\r\n12345\r\n+PONG\r\n"
-			got := make([]byte, len(want))
-			conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-			if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
-				t.Fatalf("got %q, %v", got, err)
-			}
+			gets(t, conn, want)
 		}
 		// What is at hand is not looked up, unless something else has to be.
 		w.recent.Store(new("w:clicks:hits"))
@@ -256,11 +262,7 @@ func TestSlowWindows(t *testing.T) {
 		expect(t, other, "12345", "GET", "w:clicks:hits:now:/p/1")
 		w.goOn <- struct{}{}
 		want := "+PONG\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$5\r\n12345\r\n:0\r\n+PONG\r\n"
-		got := make([]byte, len(want))
-		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
-			t.Fatalf("got %q, %v", got, err)
-		}
+		gets(t, conn, want)
 		w.recent.Store(nil)
 		// The server ends although somebody is still asking.
 		other.Send("GET", "w:clicks:hits:now:/p/1")

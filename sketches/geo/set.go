@@ -51,8 +51,11 @@ func newSet(entries []entry) *Set {
 // its branches, so of those the scores are sorted by radix first: by the 26
 // highest bits in which they differ, which leaves few runs to compare.
 func sorted(entries []entry) []entry {
-	const digit = 13 // bits; 8,192 counters a pass stay in the first-level cache
-	if len(entries) < 1<<11 {
+	const (
+		digit = 13      // bits; 32 KiB of counters a pass still fit the first-level cache
+		many  = 1 << 11 // of fewer, comparing takes less time than clearing the counters
+	)
+	if len(entries) < many {
 		all := slices.Clone(entries)
 		slices.SortFunc(all, compareEntries)
 		return all
