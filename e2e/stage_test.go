@@ -232,12 +232,12 @@ func (s *stage) ends(kind string) map[int32]int64 {
 	return ends
 }
 
-// caughtUp waits until a job is durable to the end of its log.
+// caughtUp waits until a job is durable to the end of its log, to which brokers
+// add the markers of transactions after they have said that these are over.
 func (s *stage) caughtUp(job string, limit time.Duration) {
 	s.t.Helper()
-	end := s.end(job)
 	eventually(s.t, limit, func() error {
-		if at := s.position(job); at != end {
+		if at, end := s.position(job), s.end(job); at != end {
 			return notYet("job %s is at %d of %d", job, at, end)
 		}
 		return nil
