@@ -281,6 +281,7 @@ func TestSorted(t *testing.T) {
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 20_000} {
 		for name, score := range map[string]func() float64{
 			"cells": func() float64 { return float64(r.Uint64() >> 12) },
+			"close": func() float64 { return float64(r.Uint64N(50)<<46 | r.Uint64N(1<<12)) }, // alike to the 36th bit
 			"few":   func() float64 { return float64(r.IntN(7) - 3) },
 			"one":   func() float64 { return 1 },
 			"any": func() float64 {
@@ -355,13 +356,20 @@ func TestSetMadeAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkLastSet is what a question about a hundred thousand people takes.
+// BenchmarkLastSet is what a question about a hundred thousand people in twenty
+// cities takes.
 func BenchmarkLastSet(b *testing.B) {
 	const n = 100_000
 	r := rand.New(rand.NewPCG(8, 8))
+	var lon, lat [20]float64
+	for i := range lon {
+		lon[i], lat[i] = 40*r.Float64()-10, 36+22*r.Float64()
+	}
 	var l Last
 	for i := range n {
-		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, r.Uint64()>>12)
+		city := r.IntN(len(lon))
+		score, _ := Encode(lon[city]+r.NormFloat64()/12, lat[city]+r.NormFloat64()/20)
+		l.Put(0, fmt.Appendf(nil, "user:%d", i), Stamp{Time: int64(i)}, score)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
