@@ -81,6 +81,20 @@ func BenchmarkMerge(b *testing.B) {
 			CountUnion(list...)
 		}
 	})
+	b.Run("2000 of a pool", func(b *testing.B) { // a few large, most small, as pages are
+		r := rand.New(rand.NewPCG(60, 7))
+		var p Pool
+		p.Grow(2000)
+		for range 200_000 {
+			p.Add(min(uint32(200*r.ExpFloat64()), 1999), r.Uint64())
+		}
+		d := new(Sketch)
+		for b.Loop() {
+			for i := range uint32(p.Len()) {
+				p.MergeInto(i, d)
+			}
+		}
+	})
 	strings := make([]String, 60)
 	for i := range list {
 		strings[i] = list[i].AppendRedis(nil, 0)

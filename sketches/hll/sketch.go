@@ -225,11 +225,12 @@ func (d *registers) join(v view) {
 	}
 }
 
+// joinEntries raises d to a list of entries. It looks at none whether it is zero:
+// in a table nobody can predict that, and a rank of zero raises nothing.
 func (d *registers) joinEntries(list []entry) {
 	for _, e := range list {
-		if e != 0 {
-			d.raise(e.register(), e.rank())
-		}
+		p := &d[e.register()&(Registers-1)]
+		*p = max(*p, e.rank())
 	}
 }
 
@@ -238,7 +239,7 @@ func (s *Sketch) merge(v view) {
 	case v.dense != nil:
 		s.becomeDense()
 		maxInto(s.dense, v.dense)
-	case s.dense != nil && len(v.entries) > inline: // recounting is cheaper than keeping count
+	case s.dense != nil && (s.stale || len(v.entries) > inline): // recounting is cheaper than keeping count
 		s.dense.joinEntries(v.entries)
 	default:
 		for _, e := range v.entries {
