@@ -9,33 +9,42 @@ import (
 // Live returns the selected rows of what this process has counted and the
 // sink does not hold for certain yet: what the workers gathered and what
 // waits for its acknowledgement. Joined with the sink's rows it is the answer
-// as of now. The table is sealed and the caller's.
+// as of now. There is a table for each worker and each thing that waits, so that
+// nobody waits for them to be joined: the same row may be in several. They are
+// sealed and the caller's.
 //
 // The read runs between two turns of the flush loop and, on each worker,
 // between two parts: it waits for neither Kafka nor ClickHouse. While the
 // process has no partitions there is nothing, and nothing to wait for: what it
 // had before is flushed, or will be read again by somebody.
-func (j *Job) Live(ctx context.Context, r *window.Range) (*window.Table, error) {
-	t := window.NewTable(j.cfg.Spec)
+func (j *Job) Live(ctx context.Context, r *window.Range) (tables []*window.Table, err error) {
+	next := func() *window.Table {
+		t := window.NewTable(j.cfg.Spec)
+		tables = append(tables, t)
+		return t
+	}
 	done := make(chan struct{})
 	read := func(run *run) {
 		defer close(done)
 		for _, w := range run.workers {
-			run.on(w, func() { w.op.Snapshot(t, r) })
+			run.on(w, func() { w.op.Snapshot(next(), r) })
 		}
-		run.outbox.Copy(t, r)
+		for t := range run.outbox.Tables {
+			t.Copy(next(), r)
+		}
 	}
 	for {
 		run := j.current.Load()
 		if run == nil {
-			t.Seal()
-			return t, nil
+			return nil, nil
 		}
 		select {
 		case run.peeks <- read:
 			<-done
-			t.Seal()
-			return t, nil
+			for _, t := range tables {
+				t.Seal()
+			}
+			return tables, nil
 		case <-run.over:
 			// Between two runs, or in the next one by now.
 		case <-ctx.Done():

@@ -89,7 +89,9 @@ func TestLive(t *testing.T) {
 		sink.mu.Lock()
 		sink.all.Table.Copy(joined, all)
 		sink.mu.Unlock()
-		mem.Copy(joined, all)
+		for _, t := range mem {
+			t.Copy(joined, all)
+		}
 		joined.Seal()
 		var got uint64
 		for row := range joined.Rows {

@@ -22,10 +22,8 @@ type emptyJob struct{ spec *window.Spec }
 
 func (j emptyJob) Spec() *window.Spec  { return j.spec }
 func (j emptyJob) Status() jobs.Status { return jobs.Status{State: "running"} }
-func (j emptyJob) Live(context.Context, *window.Range) (*window.Table, error) {
-	t := window.NewTable(j.spec)
-	t.Seal()
-	return t, nil
+func (j emptyJob) Live(context.Context, *window.Range) ([]*window.Table, error) {
+	return nil, nil
 }
 func (j emptyJob) OnFlush(func(*window.Changes)) {}
 func (j emptyJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {

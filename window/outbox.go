@@ -52,11 +52,11 @@ func (o *Outbox) Fail() {
 	o.owed = c
 }
 
-// Copy joins the selected rows of what waits into a table.
-func (o *Outbox) Copy(into *Table, r *Range) {
+// Tables yields those of what waits, to read.
+func (o *Outbox) Tables(yield func(*Table) bool) {
 	for _, c := range []*Changes{o.owed, o.flight} {
-		if c != nil {
-			c.Table.Copy(into, r)
+		if c != nil && !yield(c.Table) {
+			return
 		}
 	}
 }

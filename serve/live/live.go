@@ -74,7 +74,7 @@ type Sink interface {
 type Job interface {
 	Spec() *window.Spec
 	Status() jobs.Status
-	Live(ctx context.Context, r *window.Range) (*window.Table, error)
+	Live(ctx context.Context, r *window.Range) ([]*window.Table, error)
 	OnFlush(f func(*window.Changes))
 }
 
@@ -94,7 +94,7 @@ type Windows struct {
 	jobs map[string]*source
 
 	answers   reuse[answer]
-	snapshots reuse[*snapshot]
+	snapshots reuse[snapshot]
 	looks     reuse[struct{}]
 	lists     reuse[[]Name]
 
@@ -246,7 +246,7 @@ func (s *source) geo(m int) bool { return m >= 0 && s.spec.Measures[m].Kind == w
 // answer makes an answer.
 func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (a answer, err error) {
 	// Memory first, the sink then: what is flushed in between is in both.
-	var mem *snapshot
+	var mem snapshot
 	err = took.wait(func() error {
 		if mem, err = w.memory(ctx, s, m); err != nil {
 			return err
@@ -282,7 +282,7 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 // hits sums counts. Where memory has rows, or had some lately, they are joined
 // slot by slot with the sink's; of the windows besides, the sink's totals will
 // do, if they are of many groups.
-func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot) (a answer, err error) {
+func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem snapshot) (a answer, err error) {
 	if oneGroup(r.Group) {
 		a.value.Hits, err = w.bySlot(ctx, took, s, r, mem, r.From, r.Until)
 		return answer{a.value, a.value.Hits > 0}, err
@@ -331,7 +331,7 @@ func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Ran
 }
 
 // bySlot joins the counts of the windows in [from, until) with those in memory.
-func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.Range, mem *snapshot, from, until event.Time) (n uint64, err error) {
+func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.Range, mem snapshot, from, until event.Time) (n uint64, err error) {
 	slots, err := w.pieces(ctx, took, s, r, slotHits, from, until)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -342,7 +342,7 @@ func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.R
 }
 
 // whole answers without looking at windows one by one: for ranges of too many.
-func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapshot) (answer, error) {
+func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot) (answer, error) {
 	if m < 0 {
 		// Both sides are joined slot by slot from the first window in memory on;
 		// what lies before is summed by the sink.
@@ -356,7 +356,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem *snapsho
 		if err == nil && recent.From < r.Until {
 			t := window.NewTable(s.spec)
 			recent.Only = []int{window.Counts}
-			mem.table.Copy(t, &recent)
+			mem[0].table.Copy(t, &recent)
 			err = s.sink.Counts(ctx, &recent, t)
 			t.Seal()
 			total += sum(t)

@@ -19,7 +19,7 @@ import (
 	"weir/window"
 )
 
-// tableSink is a sink that is a table; tableJob a job whose memory is one.
+// tableSink is a sink that is a table; tableJob a job whose memory is some.
 type tableSink struct{ t *window.Table }
 
 func (s tableSink) part(r *window.Range) *window.Table {
@@ -120,17 +120,21 @@ func (s tableSink) Windows(_ context.Context, r *window.Range, limit int, yield 
 	return nil
 }
 
-type tableJob struct{ tableSink }
+type tableJob []tableSink
 
-func (j tableJob) Spec() *window.Spec            { return j.t.Spec() }
+func (j tableJob) Spec() *window.Spec            { return j[0].t.Spec() }
 func (j tableJob) Status() jobs.Status           { return jobs.Status{State: "running"} }
 func (j tableJob) OnFlush(func(*window.Changes)) {}
-func (j tableJob) Live(_ context.Context, r *window.Range) (*window.Table, error) {
-	return j.part(r), nil
+func (j tableJob) Live(_ context.Context, r *window.Range) ([]*window.Table, error) {
+	var parts []*window.Table
+	for _, s := range j {
+		parts = append(parts, s.part(r))
+	}
+	return parts, nil
 }
 
-// TestLookup: however what was counted is spread over memory and sink, some
-// of it in both, the answer is that of the whole.
+// TestLookup: however what was counted is spread over parts of memory and the
+// sink, some of it in several, the answer is that of the whole.
 func TestLookup(t *testing.T) {
 	for seed := range uint64(12) {
 		spec := sinktest.Spec()
@@ -143,24 +147,32 @@ func TestLookup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mem, stored := window.NewTable(spec), window.NewTable(spec)
+		stored := window.NewTable(spec)
+		var mem tableJob
+		for range 1 + seed%3 {
+			mem = append(mem, tableSink{window.NewTable(spec)})
+		}
 		all := &window.Range{From: math.MinInt64, Until: math.MaxInt64, Group: [][]byte{nil, nil}}
 		for i, p := range pieces {
 			if i%3 != 0 {
 				p.Table.Copy(stored, all)
 			}
 			if i%3 != 1 {
-				p.Table.Copy(mem, all)
+				last := len(mem) - 1 // the first pieces are not in the first part
+				p.Table.Copy(mem[last-i%len(mem)].t, all)
+				p.Table.Copy(mem[last-i/2%len(mem)].t, all)
 			}
 		}
-		mem.Seal()
+		for _, s := range mem {
+			s.t.Seal()
+		}
 		stored.Seal()
 		cfg := Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }}
 		if seed%2 == 0 { // window by window; otherwise the sink merges ranges as a whole
 			cfg.Memory = 1 << 30
 		}
 		w := New(cfg)
-		w.Add(tableJob{tableSink{mem}}, tableSink{stored})
+		w.Add(mem, tableSink{stored})
 
 		first, last := event.Time(math.MaxInt64), event.Time(0)
 		var group [][]byte
@@ -254,7 +266,7 @@ func TestLookupOfNothing(t *testing.T) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
-	w.Add(tableJob{tableSink{empty}}, tableSink{empty})
+	w.Add(tableJob{{empty}}, tableSink{empty})
 	for _, q := range []Query{
 		{Job: "nobody", Measure: "users"}, {Job: spec.Job, Measure: "nothing"},
 		{Job: spec.Job, Measure: Hits, Until: 100}, {Job: spec.Job, Measure: "users", Until: 100}, {Job: spec.Job, Measure: "places", Until: 100},

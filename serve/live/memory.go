@@ -16,8 +16,13 @@ import (
 
 // A snapshot is what the process had in memory of one measure, all windows
 // and groups of it. Copying it out stops each worker for a moment, so all
-// questions about the measure share one.
-type snapshot struct {
+// questions about the measure share one. It is in as many parts as the job has
+// it in: joining those costs more than asking each. The counts are one part, for
+// only joined they can be summed.
+type snapshot []part
+
+// A part is a table by windows.
+type part struct {
 	table   *window.Table
 	rows    []memoryRow // by (window, group)
 	windows []memoryWindow
@@ -36,22 +41,33 @@ type memoryWindow struct {
 }
 
 // memory is the snapshot of a measure, or of the counts alone (below zero).
-func (w *Windows) memory(ctx context.Context, s *source, m int) (*snapshot, error) {
+func (w *Windows) memory(ctx context.Context, s *source, m int) (snapshot, error) {
 	only := []int{max(m, window.Counts)}
-	return w.snapshots.get(ctx, s.spec.Job+" "+strconv.Itoa(only[0]), snapshotAge, func(took *work) (*snapshot, error) {
+	return w.snapshots.get(ctx, s.spec.Job+" "+strconv.Itoa(only[0]), snapshotAge, func(took *work) (snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		t, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: only})
+		tables, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: only})
 		if err != nil {
 			return nil, fmt.Errorf("reading the memory of job %s: %w", s.spec.Job, err)
 		}
-		took.bytes = int64(t.Bytes())
-		return newSnapshot(t), nil
+		if m < 0 && len(tables) > 1 {
+			for _, t := range tables[1:] {
+				tables[0].Join(t)
+			}
+			tables[0].Seal()
+			tables = tables[:1]
+		}
+		var parts snapshot
+		for _, t := range tables {
+			took.bytes += int64(t.Bytes())
+			parts = append(parts, newPart(t))
+		}
+		return parts, nil
 	})
 }
 
-func newSnapshot(t *window.Table) *snapshot {
-	s := &snapshot{table: t, rows: make([]memoryRow, 0, t.Len())}
+func newPart(t *window.Table) part {
+	s := part{table: t, rows: make([]memoryRow, 0, t.Len())}
 	texts := make([][]byte, 0, t.Len()*len(t.Spec().By))
 	for row := range t.Rows {
 		n := len(texts)
@@ -68,7 +84,7 @@ func newSnapshot(t *window.Table) *snapshot {
 }
 
 // within are those of the range's windows that have rows.
-func (s *snapshot) within(r *window.Range) []memoryWindow {
+func (s *part) within(r *window.Range) []memoryWindow {
 	at := func(t event.Time) int {
 		i, _ := slices.BinarySearchFunc(s.windows, t, func(w memoryWindow, t event.Time) int { return cmp.Compare(w.start, t) })
 		return i
@@ -78,7 +94,19 @@ func (s *snapshot) within(r *window.Range) []memoryWindow {
 }
 
 // matching are the rows of the range and its groups.
-func (s *snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
+func (s snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
+	return func(yield func(memoryRow) bool) {
+		for i := range s {
+			for row := range s[i].matching(r) {
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *part) matching(r *window.Range) iter.Seq[memoryRow] {
 	return func(yield func(memoryRow) bool) {
 		one := oneGroup(r.Group)
 		for _, w := range s.within(r) {
@@ -97,9 +125,13 @@ func (s *snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
 	}
 }
 
-// held are the starts of the windows in the range that match in any row.
-func (s *snapshot) held(r *window.Range) (starts []event.Time) {
-	for _, w := range s.within(r) {
+// held are the starts of the windows in the range that match in any row, of a
+// snapshot of counts.
+func (s snapshot) held(r *window.Range) (starts []event.Time) {
+	if len(s) == 0 {
+		return nil
+	}
+	for _, w := range s[0].within(r) {
 		for range s.matching(&window.Range{From: w.start, Until: w.start + 1, Group: r.Group}) {
 			starts = append(starts, w.start)
 			break
@@ -110,7 +142,7 @@ func (s *snapshot) held(r *window.Range) (starts []event.Time) {
 
 // join joins the range's rows of a sketch, measure m, into a value, and reports
 // whether there were any.
-func (s *snapshot) join(v *joining, r *window.Range, m int) (found bool) {
+func (s snapshot) join(v *joining, r *window.Range, m int) (found bool) {
 	for row := range s.matching(r) {
 		found = true
 		v.joinRow(row.Row, m)
@@ -130,6 +162,8 @@ func sum(t *window.Table) (total uint64) {
 
 // joinPlaces joins the range's positions, measure m: the last of each member,
 // under window 0.
-func (s *snapshot) joinPlaces(last *geo.Last, r *window.Range, m int) {
-	last.Gather(0, s.table.Places(m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
+func (s snapshot) joinPlaces(last *geo.Last, r *window.Range, m int) {
+	for i := range s {
+		last.Gather(0, s[i].table.Places(m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
+	}
 }

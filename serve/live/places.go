@@ -58,7 +58,7 @@ func placesKey(m int, edge event.Time) string {
 }
 
 // places answers where members were last, over a range.
-func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.Range, m int, mem *snapshot) (answer, error) {
+func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (answer, error) {
 	for {
 		pieces, err := w.pieces(ctx, took, s, r, m, r.From, r.Until)
 		if err != nil || len(pieces) == 0 {

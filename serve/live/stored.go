@@ -562,7 +562,7 @@ next:
 }
 
 // lacks is by how much joining the rows in memory would raise the total.
-func (p *piece) lacks(mem *snapshot, r *window.Range) (n uint64) {
+func (p *piece) lacks(mem snapshot, r *window.Range) (n uint64) {
 	var key []byte
 	for row := range mem.matching(&window.Range{From: p.start, Until: p.start + 1, Group: r.Group}) {
 		key = groupKey(key[:0], row.group)

@@ -119,14 +119,18 @@ func (w *world) Spec() *window.Spec                { return w.spec }
 func (w *world) Status() jobs.Status               { return jobs.Status{MemoryBytes: w.memory} }
 func (w *world) OnFlush(f func(c *window.Changes)) { w.hook = f }
 
-func (w *world) Live(_ context.Context, r *window.Range) (*window.Table, error) {
-	t := window.NewTable(w.spec)
-	w.ops[0].Snapshot(t, r)
+func (w *world) Live(_ context.Context, r *window.Range) ([]*window.Table, error) {
+	tables := []*window.Table{window.NewTable(w.spec)}
+	w.ops[0].Snapshot(tables[0], r)
 	if w.flight != nil {
+		t := window.NewTable(w.spec)
 		w.flight.Table.Copy(t, r)
+		tables = append(tables, t)
 	}
-	t.Seal()
-	return t, nil
+	for _, t := range tables {
+		t.Seal()
+	}
+	return tables, nil
 }
 
 // rows are the sink's of a range, as of now.

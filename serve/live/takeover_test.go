@@ -56,7 +56,7 @@ func TestNoEmptySeries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for row := range mem.Rows { // windows with rows in memory: no totals are wanted
+		for row := range mem[0].Rows { // windows with rows in memory: no totals are wanted
 			q := Query{Job: w.spec.Job, Measure: Hits, From: row.Window(), Until: row.Window() + w.spec.Window, Group: row.Group(nil)}
 			if _, _, err := l.Lookup(t.Context(), q); err != nil {
 				t.Fatal(err)
