@@ -66,6 +66,7 @@ func BenchmarkSearch(b *testing.B) {
 		{"10km", Query{Shape: Circle(10, Kilometre)}},
 		{"10km-dist", Query{Shape: Circle(10, Kilometre), WithDist: true}},
 		{"10km-asc", Query{Shape: Circle(10, Kilometre), Order: Asc}},
+		{"10km-asc-dist", Query{Shape: Circle(10, Kilometre), Order: Asc, WithDist: true}},
 		{"10km-nearest-10", Query{Shape: Circle(10, Kilometre), Count: 10}},
 		{"20x20km", Query{Shape: Rectangle(20, 20, Kilometre)}},
 	} {

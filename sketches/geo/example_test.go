@@ -13,7 +13,7 @@ func Example() {
 	s.Add([]byte("Catania"), 15.087269, 37.502669)
 
 	hits := s.Search(nil, geo.Query{
-		Lon: 15, Lat: 37, Shape: geo.Circle(200, geo.Kilometre), Order: geo.Asc,
+		Lon: 15, Lat: 37, Shape: geo.Circle(200, geo.Kilometre), Order: geo.Asc, WithDist: true,
 	})
 	for _, h := range hits {
 		fmt.Printf("%s %s km\n", h.Member, geo.AppendDistance(nil, h.Dist))

@@ -157,13 +157,8 @@ func (f *filter) holds(score uint64) bool {
 		}
 	}
 	lon, lat := Decode(score)
-	// The arguments of the sines must be Redis's, to the last bit: of two close
-	// angles, the difference is mostly the rounding of either.
-	phi := float64(lat * radian)
-	v := square(math.Sin((float64(lon*radian) - f.from.radLon) / 2))
 	if f.shape.circle {
-		u := square(math.Sin((phi - f.from.radLat) / 2))
-		switch h := u + f.from.cos*math.Cos(phi)*v; {
+		switch h := f.from.haversine(lon, lat); {
 		case h < f.insideBelow:
 			return true
 		case h > f.beyondTop:
@@ -174,7 +169,8 @@ func (f *filter) holds(score uint64) bool {
 	if latDistance(lat, f.from.lat) > f.shape.halfHeight() {
 		return false
 	}
-	switch h := square(math.Cos(phi)) * v; {
+	// Along the parallel there is only the part of the longitudes.
+	switch h := square(math.Cos(float64(lat*radian)) * math.Sin((float64(lon*radian)-f.from.radLon)/2)); {
 	case h < f.insideBelow:
 		return true
 	case h > f.beyondTop:

@@ -67,8 +67,7 @@ type Query struct {
 	// Any stops the scan at the first Count hits, wherever they lie. Order
 	// then sorts only these.
 	Any bool
-	// WithDist asks for Hit.Dist, 0.16 µs for each. A sorted search has it
-	// anyway.
+	// WithDist asks for Hit.Dist, 0.16 µs for each.
 	WithDist bool
 }
 
@@ -76,7 +75,7 @@ type Query struct {
 type Hit struct {
 	Member string
 	Score  float64 // its cell; see Position
-	Dist   float64 // from the centre, in the shape's unit; 0 unless sorted or asked for
+	Dist   float64 // from the centre, in the shape's unit; 0 unless asked for
 }
 
 // Position is where the hit is, the centre of its cell.
@@ -112,23 +111,32 @@ func (s *Set) Search(dst []Hit, q Query) []Hit {
 			break
 		}
 	}
-	hits := dst[from:]
-	if q.Order != Unsorted || q.WithDist {
-		for i := range hits {
-			hits[i].Dist = f.from.distance(hits[i].Position())
-		}
-	}
 	if q.Order != Unsorted {
-		n := sortHits(hits, q.Count, q.Order)
+		hits := dst[from:]
+		n := sortHits(hits, &q, &f.from)
 		clear(hits[n:])
 		dst = dst[:from+n]
 	}
-	if unit := float64(q.Shape.unit); unit != 1 {
-		for i := range dst[from:] {
-			dst[from+i].Dist /= unit
+	for i := range dst[from:] {
+		h := &dst[from+i]
+		if q.WithDist {
+			h.Dist = h.from(&f.from) / float64(q.Shape.unit)
+		} else {
+			h.Dist = 0
 		}
 	}
 	return dst
+}
+
+// unknown is the distance of a hit, in metres, that was not needed yet.
+const unknown = -1
+
+// from is the distance of a hit during a search, in metres.
+func (h *Hit) from(o *origin) float64 {
+	if h.Dist == unknown {
+		h.Dist = o.distance(h.Position())
+	}
+	return h.Dist
 }
 
 // scan appends the members of one cell that pass the filter, until dst has
@@ -145,7 +153,7 @@ func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
 			if score := uint64(e.score); !f.near(score) || !f.holds(score) {
 				continue
 			}
-			dst = append(dst, Hit{Member: e.member, Score: e.score})
+			dst = append(dst, Hit{e.member, e.score, unknown})
 			if len(dst)-from >= limit {
 				return dst
 			}
@@ -154,42 +162,70 @@ func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
 	return dst
 }
 
-// sortHits sorts hits and returns how many of them are wanted: count, or all
-// if count is 0. Those come first.
-func sortHits(hits []Hit, count int, order Order) int {
+// sortHits sorts hits and returns how many of them are wanted: q.Count, or all
+// if that is 0. Those come first.
+//
+// Distances as Redis rounds them are dear, so unless all are asked for, what is
+// compared first is a haversine, which tells all but the closest apart: the
+// outcome of every comparison is that of the distances, and so is the order, ties
+// included.
+func sortHits(hits []Hit, q *Query, from *origin) int {
 	// Sorting small keys and moving every hit once is several times faster
 	// than sorting the hits.
 	type key struct {
-		dist float64
-		hit  int
+		far float64 // the haversine, or the distance
+		hit int
 	}
+	some := q.Count > 0 && q.Count < len(hits)
 	keys := make([]key, len(hits))
-	sign := 1.0
-	if order == Desc {
+	for i := range hits {
+		if h := &hits[i]; q.WithDist && !some {
+			keys[i] = key{h.from(from), i}
+		} else {
+			keys[i] = key{from.haversine(h.Position()), i}
+		}
+	}
+	sign := 1
+	if q.Order == Desc {
 		sign = -1
 	}
-	for i := range hits {
-		keys[i] = key{sign * hits[i].Dist, i}
-	}
+	near := func(a, b int) int { return sign * cmp.Compare(hits[a].from(from), hits[b].from(from)) }
 	n := len(hits)
-	if count > 0 && count < n {
-		n = count
-		partialSort(keys, n, func(a, b *key) int { return cmp.Compare(a.dist, b.dist) })
+	if some {
+		n = q.Count
+		partialSort(keys, n, func(a, b *key) int {
+			if c := apart(a.far, b.far); c != 0 {
+				return sign * c
+			}
+			return near(a.hit, b.hit)
+		})
 	} else {
 		// Equal distances stay as they were found: glibc's qsort, a merge
 		// sort, does that.
 		slices.SortFunc(keys, func(a, b key) int {
-			if a.dist != b.dist {
-				return cmp.Compare(a.dist, b.dist)
+			if c := apart(a.far, b.far); c != 0 {
+				return sign * c
 			}
-			return a.hit - b.hit
+			return cmp.Or(near(a.hit, b.hit), a.hit-b.hit)
 		})
 	}
-	found := slices.Clone(hits)
-	for i := range n {
-		hits[i] = found[keys[i].hit]
+	wanted := make([]Hit, n)
+	for i := range wanted {
+		wanted[i] = hits[keys[i].hit]
 	}
+	copy(hits, wanted)
 	return n
+}
+
+// apart compares haversines, or distances; it is 0 for those too close to tell.
+func apart(a, b float64) int {
+	switch {
+	case a < b*(1-tight):
+		return -1
+	case a*(1-tight) > b:
+		return 1
+	}
+	return 0
 }
 
 // Position returns the position of a member, for searches around it and for

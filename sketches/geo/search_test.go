@@ -97,8 +97,20 @@ func TestSearchTwin(t *testing.T) {
 					q.Shape = Rectangle(nudged(r, w), nudged(r, h), Metre)
 				}
 			}
-			if got, want := members(s.Search(nil, q)), naiveSearch(s, q); !slices.Equal(got, want) {
+			q.WithDist = r.IntN(2) == 0
+			hits := s.Search(nil, q)
+			if got, want := members(hits), naiveSearch(s, q); !slices.Equal(got, want) {
 				t.Fatalf("trial %d: %+v\ngot  %v\nwant %v", trial, q, got, want)
+			}
+			for _, h := range hits {
+				want := 0.0
+				if q.WithDist {
+					lon, lat := h.Position()
+					want = Distance(q.Lon, q.Lat, lon, lat) / float64(q.Shape.unit)
+				}
+				if h.Dist != want {
+					t.Fatalf("trial %d: %+v: %s is %v away, want %v", trial, q, h.Member, h.Dist, want)
+				}
 			}
 		}
 	}
