@@ -16,7 +16,7 @@
 // Questions must not take the pipeline's time, so what takes more than 1 ms to
 // make is made again only after a thousand times as long, and meanwhile served
 // as it is, for five seconds at most: so old are then the positions of a hundred
-// thousand people, which take 6 ms and more to bring in order.
+// thousand people, which take 5 ms and more to gather and to bring in order.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve

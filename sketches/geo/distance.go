@@ -40,10 +40,10 @@ func (o *origin) distance(lon, lat float64) float64 {
 	return 2 * earthRadius * arcsine(math.Sqrt(a))
 }
 
-// haversine is that of the angle from which distance follows, by the library's
-// fast functions. The arguments of the sines must be Redis's, to the last bit: of
-// two close angles, the difference is mostly the rounding of either. Then it is
-// within 10^-14 of the one that distance has.
+// haversine is sin²(δ/2) of the angle δ that distance makes metres of, by the
+// library's fast functions. The arguments of the sines are Redis's, to the last
+// bit, for of two close angles the difference is mostly the rounding of either:
+// so the error is below 10^-14 of it.
 func (o *origin) haversine(lon, lat float64) float64 {
 	phi := float64(lat * radian)
 	u, v := math.Sin((phi-o.radLat)/2), math.Sin((float64(lon*radian)-o.radLon)/2)

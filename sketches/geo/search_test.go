@@ -116,6 +116,30 @@ func TestSearchTwin(t *testing.T) {
 	}
 }
 
+// TestHaversine: it is as close to what distances are made of as it says, near
+// by and far away.
+func TestHaversine(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 1))
+	worst := 0.0
+	for range 200_000 {
+		lon, lat := randomPlace(r)
+		from := originAt(randomPlace(r))
+		if r.IntN(2) == 0 {
+			spread := math.Pow(10, r.Float64()*8-7) // degrees
+			from = originAt(lon+spread*r.NormFloat64(), min(max(lat+spread*r.NormFloat64(), LatMin), LatMax))
+		}
+		phi := float64(lat * radian)
+		u, v := sine((phi-from.radLat)/2), sine((float64(lon*radian)-from.radLon)/2)
+		if want := u*u + from.cos*cosine(phi)*v*v; want > 0 {
+			worst = max(worst, math.Abs(from.haversine(lon, lat)-want)/want)
+		}
+	}
+	if worst > 1e-14 {
+		t.Errorf("the error is %v of it", worst)
+	}
+	t.Logf("%v at worst", worst)
+}
+
 func nudged(r *rand.Rand, v float64) float64 {
 	switch r.IntN(3) {
 	case 0:

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 	"sort"
+	"sync"
 	"testing"
 )
 
