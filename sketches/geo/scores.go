@@ -3,52 +3,34 @@ package geo
 import (
 	"hash/maphash"
 	"slices"
-	"sync"
 )
 
 // scores finds members: a hash table with open addressing and linear probing.
 // A map of many members that are known at once takes more than twice as long to
-// make. The table of a set that was made at once is made when somebody asks for a
-// member: who searches by position never does. The zero value is empty and ready.
+// make. The zero value is empty and ready.
 type scores struct {
-	n     int      // members
 	slots []uint64 // 32 bits of hash, 32 of number + 1; 0 is free
 	all   []entry  // by number
 	freed []uint32 // numbers of members that were removed
-
-	made sync.Once // those who only read may be many
-	due  [][]entry // what it is made of, until the set is changed
 }
 
 // seed keeps clients from crafting members that collide.
 var seed = maphash.MakeSeed()
 
-// newScores is the table of n distinct members.
-func newScores(blocks [][]entry, n int) *scores { return &scores{n: n, due: blocks} }
-
-func (s *scores) make() {
-	if s.due != nil {
-		s.fill(slices.Concat(s.due...))
-	}
-}
-
-// fill makes the table that of all, and takes them over.
-func (s *scores) fill(all []entry) {
-	s.all, s.slots, s.freed = all, make([]uint64, slotsFor(len(all))), nil
+// newScores takes over distinct members.
+func newScores(all []entry) scores {
+	s := scores{all: all}
+	s.grow(len(all))
 	for i := range all {
 		s.link(uint32(maphash.String(seed, all[i].member)), uint32(i))
 	}
+	return s
 }
 
-// own is called before the set is changed.
-func (s *scores) own() {
-	s.made.Do(s.make)
-	s.due = nil
-}
+func (s *scores) len() int { return len(s.all) - len(s.freed) }
 
 // get is a member, valid until the next put or delete; nil: it is not there.
 func (s *scores) get(member []byte) *entry {
-	s.made.Do(s.make)
 	if i, ok := find(s, uint32(maphash.Bytes(seed, member)), member); ok {
 		return &s.all[uint32(s.slots[i])-1]
 	}
@@ -57,8 +39,7 @@ func (s *scores) get(member []byte) *entry {
 
 // put adds a member that is not there.
 func (s *scores) put(e entry) {
-	s.n++
-	s.grow()
+	s.grow(s.len() + 1)
 	number := uint32(len(s.all))
 	if n := len(s.freed) - 1; n >= 0 {
 		number, s.freed = s.freed[n], s.freed[:n]
@@ -71,7 +52,6 @@ func (s *scores) put(e entry) {
 
 // delete removes a member that is there.
 func (s *scores) delete(member string) {
-	s.n--
 	gap, _ := find(s, uint32(maphash.String(seed, member)), member)
 	number := uint32(s.slots[gap]) - 1
 	s.all[number] = entry{}
@@ -84,21 +64,20 @@ func (s *scores) delete(member string) {
 		}
 	}
 	s.slots[gap] = 0
-	if len(s.all) >= 64 && 4*s.n < len(s.all) { // gives memory back
-		held := make([]entry, 0, s.n)
+	if len(s.all) >= 64 && 4*s.len() < len(s.all) { // gives memory back
+		held := make([]entry, 0, s.len())
 		for _, slot := range s.slots {
 			if slot != 0 {
 				held = append(held, s.all[uint32(slot)-1])
 			}
 		}
-		s.fill(held)
+		*s = newScores(held)
 	}
 }
 
 // clone is an independent copy.
-func (s *scores) clone() *scores {
-	s.made.Do(s.make)
-	return &scores{n: s.n, slots: slices.Clone(s.slots), all: slices.Clone(s.all), freed: slices.Clone(s.freed)}
+func (s *scores) clone() scores {
+	return scores{slices.Clone(s.slots), slices.Clone(s.all), slices.Clone(s.freed)}
 }
 
 // find is the slot of a member.
@@ -125,23 +104,17 @@ func (s *scores) link(hash, number uint32) {
 	s.slots[i] = uint64(hash)<<32 | uint64(number+1)
 }
 
-// slotsFor is how many slots n members have, of which they take three quarters
-// at most.
-func slotsFor(n int) int {
-	size := 8
+// grow makes room for n members, three quarters of the slots at most.
+func (s *scores) grow(n int) {
+	if 4*n <= 3*len(s.slots) {
+		return
+	}
+	size := max(8, 2*len(s.slots))
 	for 4*n > 3*size {
 		size *= 2
 	}
-	return size
-}
-
-// grow makes room for the members that there are.
-func (s *scores) grow() {
-	if 4*s.n <= 3*len(s.slots) {
-		return
-	}
 	old := s.slots
-	s.slots = make([]uint64, slotsFor(s.n))
+	s.slots = make([]uint64, size)
 	for _, slot := range old {
 		if slot != 0 {
 			s.link(uint32(slot>>32), uint32(slot)-1)
@@ -149,11 +122,5 @@ func (s *scores) grow() {
 	}
 }
 
-// bytes is the memory held, without the members' own, or that the table would
-// take.
-func (s *scores) bytes() int {
-	if s.due != nil {
-		return 8*slotsFor(s.n) + 24*s.n
-	}
-	return 8*cap(s.slots) + 24*cap(s.all) + 4*cap(s.freed)
-}
+// bytes is the memory held, without the members' own.
+func (s *scores) bytes() int { return 8*cap(s.slots) + 24*cap(s.all) + 4*cap(s.freed) }

@@ -17,7 +17,7 @@ import (
 // cost a hash access and two binary searches; a rank is counted over the
 // blocks, 1/128 step per member. The zero value is empty and ready.
 type Set struct {
-	scores *scores   // nil as long as nothing was put
+	scores scores
 	blocks [][]entry // none empty; ascending within and across
 }
 
@@ -44,8 +44,7 @@ func compareEntries(a, b entry) int {
 // newSet makes a set of distinct members at once, which takes a tenth of the
 // time of putting one after the other.
 func newSet(entries []entry) *Set {
-	blocks := slices.Collect(slices.Chunk(sorted(entries), blockMax))
-	return &Set{newScores(blocks, len(entries)), blocks}
+	return &Set{newScores(entries), slices.Collect(slices.Chunk(sorted(entries), blockMax))}
 }
 
 // sorted is a copy of the entries, in order. Comparing many mispredicts half of
@@ -120,24 +119,11 @@ func ascending(score float64) uint64 {
 }
 
 // Len is the number of members (ZCARD).
-func (s *Set) Len() int {
-	if s.scores == nil {
-		return 0
-	}
-	return s.scores.n
-}
-
-// get is a member, nil if it is not there.
-func (s *Set) get(member []byte) *entry {
-	if s.scores == nil {
-		return nil
-	}
-	return s.scores.get(member)
-}
+func (s *Set) Len() int { return s.scores.len() }
 
 // Score returns the score of a member (ZSCORE).
 func (s *Set) Score(member []byte) (score float64, ok bool) {
-	if e := s.get(member); e != nil {
+	if e := s.scores.get(member); e != nil {
 		return e.score, true
 	}
 	return 0, false
@@ -150,10 +136,6 @@ func (s *Set) Put(member []byte, score float64) (added, moved bool) {
 	if score != score {
 		panic("geo: the score of a set member is NaN")
 	}
-	if s.scores == nil {
-		s.scores = new(scores)
-	}
-	s.scores.own()
 	e := s.scores.get(member)
 	if e == nil {
 		e := entry{score, string(member)}
@@ -172,10 +154,6 @@ func (s *Set) Put(member []byte, score float64) (added, moved bool) {
 
 // Remove removes a member and reports whether it was there (ZREM).
 func (s *Set) Remove(member []byte) bool {
-	if s.Len() == 0 {
-		return false
-	}
-	s.scores.own()
 	e := s.scores.get(member)
 	if e == nil {
 		return false
@@ -187,10 +165,7 @@ func (s *Set) Remove(member []byte) bool {
 
 // Clone returns an independent copy.
 func (s *Set) Clone() *Set {
-	c := &Set{blocks: make([][]entry, len(s.blocks))}
-	if s.scores != nil {
-		c.scores = s.scores.clone()
-	}
+	c := &Set{s.scores.clone(), make([][]entry, len(s.blocks))}
 	for i, b := range s.blocks {
 		c.blocks[i] = slices.Clone(b)
 	}
@@ -200,10 +175,7 @@ func (s *Set) Clone() *Set {
 // Bytes estimates the memory held: for each member its bytes, an entry of the
 // order with the free space of its block, and its place in the hash table.
 func (s *Set) Bytes() int {
-	n := len(s.blocks) * 24
-	if s.scores != nil {
-		n += s.scores.bytes()
-	}
+	n := len(s.blocks)*24 + s.scores.bytes()
 	for _, b := range s.blocks {
 		n += cap(b) * 24
 		for _, e := range b {
@@ -327,7 +299,7 @@ func (s *Set) place(rank int) place {
 
 // Rank is the number of members in front of this one (ZRANK).
 func (s *Set) Rank(member []byte) (rank int, ok bool) {
-	e := s.get(member)
+	e := s.scores.get(member)
 	if e == nil {
 		return 0, false
 	}
@@ -399,10 +371,6 @@ func (s *Set) Backward(from, to int) iter.Seq2[string, float64] {
 // many there were.
 func (s *Set) RemoveRanks(from, to int) int {
 	from, to = max(from, 0), min(to, s.Len())
-	if from >= to {
-		return 0
-	}
-	s.scores.own()
 	removed := 0
 	for from < to {
 		p := s.place(from)
