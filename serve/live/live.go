@@ -10,13 +10,15 @@
 // # What an answer holds
 //
 // All that this process had counted, and all that any process had flushed (its
-// ledger line was in the sink), two seconds before the question, whatever
-// window it is about; when nobody else asks, at the question.
+// ledger line was in the sink), whatever window it is about: when nobody else
+// asks, at the question.
 //
-// Questions must not take the pipeline's time, so what takes more than 1 ms to
-// make is made again only after a thousand times as long, and meanwhile served
-// as it is, for five seconds at most: so old are then the positions of a hundred
-// thousand people, which take 5 ms and more to gather and to bring in order.
+// Questions must not take the pipeline's time, so a snapshot of memory is made
+// again only after a thousand times as long as it took, and so is the answer from
+// it; meanwhile they are served as they are, for five seconds at most each. Where
+// both take up to 1 ms, an answer is two seconds old at most, and ten whatever
+// they take: as the positions of a hundred thousand people may be, which take 5 ms
+// and more to gather and to bring in order.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve

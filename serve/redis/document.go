@@ -64,10 +64,12 @@ positions and sorted sets. KEYS and SCAN list those of the last sixty windows, u
 to 5,000 rows of a job and five seconds old. Writing to one is an error.
 
 What an answer holds: all that the process had counted, and all that any process
-had flushed, two seconds before the question; when nobody else asks, at the
-question. An answer that is dear to make is served again for a thousand times as
-long as making it took, five seconds at most, so that one that takes up to 5 ms
-costs no more than a tenth of a percent of a CPU, however often it is asked. Windows
+had flushed, when nobody else asks, at the question. Otherwise a copy of memory, and
+the answer made from it, are each served again for a thousand times as long as
+making them took (waiting for busy workers included), five seconds at most. So
+where each takes up to 1 ms an answer is two seconds old at most, and ten whatever it
+takes; and one that takes up to 5 ms costs no more than a tenth of a percent of a
+CPU, however often it is asked. Windows
 that were asked for are kept in memory, in what the windows leave of `+"`memory`"+`;
 `+"`weir_live_…`"+` metrics tell how that goes.
 
