@@ -45,6 +45,7 @@ var floor = []struct {
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/outage", 1.5, "one voice about what is away, for every part with a clock"},
+	{"weir/internal/await", -1, "how tests wait"},
 	{"weir/internal/...", 5, "tests of the house"},
 	{"weir/cmd/...", 4, "wiring"},
 	{"weir/bench/internal/...", 4, "what measurements stand on"},

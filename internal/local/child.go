@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -76,9 +77,10 @@ var childLog = &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) s
 // relay passes a child's stderr on to a log, line by line: records of the
 // child's logger as they were meant, anything else (a crash) as warnings.
 type relay struct {
-	log  *slog.Logger
-	line []byte
-	last string // the last line that was no record
+	log   *slog.Logger
+	line  []byte
+	cause string // the line that begins a crash of Go, which stacks follow
+	last  string // the last line that was no record
 }
 
 func (r *relay) Write(p []byte) (int, error) {
@@ -95,11 +97,30 @@ func (r *relay) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// end passes a last line on that has no line end.
+func (r *relay) end() {
+	if len(r.line) > 0 {
+		r.pass()
+	}
+	r.line = nil
+}
+
+// words are what explains the child's end best, empty if it said nothing.
+func (r *relay) words() string {
+	if r.cause != "" {
+		return r.cause
+	}
+	return r.last
+}
+
 func (r *relay) pass() {
 	var record map[string]any
 	var level slog.Level
 	if json.Unmarshal(r.line, &record) != nil || level.UnmarshalText(fmt.Append(nil, record["level"])) != nil {
 		r.last = string(r.line)
+		if r.cause == "" && (strings.HasPrefix(r.last, "panic: ") || strings.HasPrefix(r.last, "fatal error: ")) {
+			r.cause = r.last
+		}
 		r.log.Warn("engine: " + r.last)
 		return
 	}

@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -26,12 +31,13 @@ func TestRelay(t *testing.T) {
 	log.Debug("not wanted")
 	log.Error("bad", "n", 1)
 	fmt.Fprint(&child, "\n\nfatal error: out of luck\n"+strings.Repeat("x", 40<<10)+"\n")
-	fmt.Fprintln(&child, "the end")
+	fmt.Fprint(&child, "the end") // and no line end
 	for _, b := range child.Bytes() {
 		if n, err := r.Write([]byte{b}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
+	r.end()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	want := []string{
 		`level=INFO msg="engine: ready" data=/d took=250ms url=http://x`,
@@ -46,9 +52,68 @@ func TestRelay(t *testing.T) {
 	if got := lines[len(lines)-1]; got != `level=WARN msg="engine: the end"` || r.last != "the end" {
 		t.Errorf("last line %s, kept %q", got, r.last)
 	}
+	if got := r.words(); got != "fatal error: out of luck" {
+		t.Errorf("the words are %q", got)
+	}
 	if len(lines) > 8 {
 		t.Errorf("%d lines", len(lines))
 	}
+}
+
+// TestLastWords: what a child says before it ends is in the error, however
+// much it is, with or without a line end, and whether or not it has answered
+// or even read the request.
+func TestLastWords(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sock, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sock.Close()
+	for name, c := range map[string]struct{ script, want string }{
+		"a line":       {"echo one >&2; echo the last >&2; exit 7", "the last (exit status 7)"},
+		"half a line":  {"printf 'cannot go on' >&2; exit 7", "cannot go on (exit status 7)"},
+		"much":         {"yes chatter | head -c 1000000 >&2; printf 'the end' >&2; exit 7", "the end (exit status 7)"},
+		"nothing":      {"exit 7", "exit status 7"},
+		"a panic":      {"echo 'panic: out of luck' >&2; echo 'main.main()' >&2; exit 2", "panic: out of luck (exit status 2)"},
+		"killed":       {"printf 'so far' >&2; kill -9 $$", "so far (signal: killed)"},
+		"ends by 0":    {"printf 'enough' >&2", "enough (it ended by itself)"},
+		"with records": {`echo out of luck >&2; echo '{"level":"INFO","msg":"stopped"}' >&2; exit 7`, "out of luck (exit status 7)"},
+	} {
+		exe := filepath.Join(t.TempDir(), "child")
+		if err := os.WriteFile(exe, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		e := &Engine{url: "http://" + l.Addr().String(), cfg: EngineConfig{Log: slog.New(slog.DiscardHandler)}, exe: exe, sock: sock}
+		if _, err := e.launch(t.Context()); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestLoadErrorIsKept: the system keeps the reason why a library cannot be
+// loaded for the thread that asked.
+func TestLoadErrorIsKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no-library")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for range 500 {
+				if _, err := load(file); err == nil || !strings.Contains(err.Error(), file) {
+					t.Errorf("the reason got lost: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestRestartWaits(t *testing.T) {

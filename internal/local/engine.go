@@ -54,8 +54,9 @@ type restarts struct {
 var defaultRestarts = restarts{min: 100 * time.Millisecond, max: 5 * time.Second, quiet: time.Minute, limit: 10}
 
 // startTimeout is how long a child may take to answer /ping. Loading takes
-// about 0.2 s with a warm page cache; a cold one must first read 560 MB.
-const startTimeout = 60 * time.Second
+// about 0.2 s with a warm page cache; a cold one must first read 560 MB, and
+// a machine may have other things to do.
+const startTimeout = 2 * time.Minute
 
 // StartEngine starts an engine in a child process and returns when it
 // answers. The child is this program's executable, which must call MaybeChild;
@@ -259,7 +260,8 @@ func (e *Engine) spawn() (*child, error) {
 			return
 		}
 		started <- nil
-		c.err = cmd.Wait()
+		c.err = cmd.Wait() // after its stderr was read to the end
+		said.end()
 		if c.err == nil {
 			c.err = errors.New("it ended by itself")
 		}
@@ -281,14 +283,15 @@ func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEIR_") })
 }
 
-// await returns when the child answers /ping.
+// await returns when the child answers /ping. If it does not, the child is
+// gone on return, and the error has its last words.
 func (c *child) await(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() {
 		// The socket listens already, so one request waits for the engine.
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/ping", nil)
+		req, err := http.NewRequestWithContext(limited, http.MethodGet, url+"/ping", nil)
 		if err == nil {
 			req.Close = true
 			var res *http.Response
@@ -298,20 +301,37 @@ func (c *child) await(ctx context.Context, url string) error {
 		}
 		answered <- err
 	}()
+	var err error
 	select {
-	case err := <-answered:
-		return err
+	case err = <-answered:
 	case <-c.gone:
+		err = errors.New("no answer")
+	}
+	if err == nil {
+		return nil
+	}
+	// A child that ends breaks the connection before it can be waited for, so
+	// either event may be seen first. The kernel keeps the status of a process
+	// that is ending already: the kill does not hide it.
+	c.kill()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fmt.Errorf("no answer within %s: %w", startTimeout, c.why())
+	case c.cmd.ProcessState.Exited():
 		return c.why()
+	default: // by a signal, which may be ours
+		return fmt.Errorf("%w: %w", err, c.why())
 	}
 }
 
-// why explains a child that is gone: its exit and the last thing it said.
+// why explains a child that is gone: its last words and its exit.
 func (c *child) why() error {
-	if c.said.last == "" {
-		return c.err
+	if words := c.said.words(); words != "" {
+		return fmt.Errorf("%s (%w)", words, c.err)
 	}
-	return fmt.Errorf("%s (%w)", c.said.last, c.err)
+	return c.err
 }
 
 // end asks the child to finish, and kills it if that takes too long.

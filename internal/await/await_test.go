@@ -1,0 +1,84 @@
+package await
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// failing is a test that keeps how it failed.
+type failing struct {
+	testing.TB
+	said string
+}
+
+var errFailed = errors.New("failed")
+
+func (f *failing) Helper() {}
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.said = fmt.Sprintf(format, args...)
+	panic(errFailed)
+}
+
+// fails runs what has to fail, and returns what was said.
+func fails(t *testing.T, what func(testing.TB)) (said string) {
+	t.Helper()
+	f := &failing{TB: t}
+	defer func() {
+		if r := recover(); r != errFailed {
+			t.Fatalf("it did not fail: %v", r)
+		}
+		said = f.said
+	}()
+	what(f)
+	return ""
+}
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		Until(t, func() error { // as late as can be
+			if time.Since(begun) < Never-time.Second {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		tries := 0
+		said := fails(t, func(t testing.TB) {
+			Until(t, func() error { tries++; return errors.New("nothing came") })
+		})
+		if !strings.Contains(said, "nothing came") || !strings.Contains(said, Never.String()) {
+			t.Errorf("said %q", said)
+		}
+		if tries < 100 || tries > 10_000 {
+			t.Errorf("looked %d times", tries)
+		}
+	})
+}
+
+func TestReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := make(chan int)
+		go func() { time.Sleep(Never - time.Second); c <- 7 }()
+		if got := Receive(t, "a seven", c); got != 7 {
+			t.Errorf("got %d", got)
+		}
+		if said := fails(t, func(t testing.TB) { Receive(t, "an eight", c) }); !strings.Contains(said, "an eight") {
+			t.Errorf("said %q", said)
+		}
+	})
+}
+
+func TestContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		<-Context(t).Done()
+		if waited := time.Since(begun); waited != Never || !Deadline().Equal(time.Now().Add(Never)) {
+			t.Errorf("ended after %s", waited)
+		}
+	})
+}
