@@ -159,7 +159,7 @@ func (s *schedule) judgeDead(f *reference) {
 		case !ok && w.maybe:
 		case !ok:
 			bad = append(bad, fmt.Sprintf("no dead letter for offset %d of partition %d, which is %v", k.offset, k.partition, w.fate))
-		case got.Fate != w.fate || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Reason == "":
+		case got.Fate != w.fate || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Size != len(w.rec.value) || got.Reason == "":
 			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Fate, got.Reason, got.Payload, w.fate, w.rec.value))
 		}
 	}

@@ -292,7 +292,7 @@ func (k *sink) apply(i *insert) {
 			continue
 		}
 		key := deadKey{d.Epoch, d.Partition, d.Offset}
-		if old, ok := k.dead[key]; ok && (old.Fate != d.Fate || old.Reason != d.Reason || old.Time != d.Time || string(old.Payload) != string(d.Payload)) {
+		if old, ok := k.dead[key]; ok && (old.Fate != d.Fate || old.Reason != d.Reason || old.Time != d.Time || string(old.Payload) != string(d.Payload) || old.Size != d.Size) {
 			s.fail("dead letter %v was %s (%s), now is %s (%s)", key, old.Fate, old.Reason, d.Fate, d.Reason)
 		}
 		k.dead[key] = d

@@ -69,6 +69,7 @@ type DeadLetter struct {
 	Reason    string // in words, naming the field
 	Time      event.Time
 	Payload   []byte // the record's value, cut to 16 KiB
+	Size      int    // bytes of the record's value; more than len(Payload): it was cut
 }
 
 func (d DeadLetter) compareKey(o DeadLetter) int {
@@ -132,6 +133,6 @@ func dead(lane *Lane, rec *event.Record, fate Fate, reason string) DeadLetter {
 	}
 	return DeadLetter{
 		Partition: lane.partition, Epoch: lane.epoch, Offset: rec.Offset,
-		Fate: fate, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload),
+		Fate: fate, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload), Size: len(rec.Value),
 	}
 }

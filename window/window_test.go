@@ -348,6 +348,22 @@ func TestNaiveTwin(t *testing.T) {
 	}
 }
 
+// TestDeadLetterCut: a dead letter holds the first 16 KiB of its record, a copy,
+// and says how long the record was.
+func TestDeadLetterCut(t *testing.T) {
+	for _, size := range []int{0, 1, maxPayload, maxPayload + 1, 1 << 20} {
+		value := bytes.Repeat([]byte("x"), size)
+		op := newOperator(t, clicks())
+		op.Start(Plan{})
+		observe(t, op, event.Batch{Next: 1, Records: []event.Record{{Value: value}}})
+		clear(value)
+		d := op.Take().Dead
+		if want := bytes.Repeat([]byte("x"), min(size, maxPayload)); len(d) != 1 || !bytes.Equal(d[0].Payload, want) || d[0].Size != size {
+			t.Errorf("a record of %d bytes: %d letters, want one of %d bytes that says %d", size, len(d), len(want), size)
+		}
+	}
+}
+
 func diff(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	var b strings.Builder

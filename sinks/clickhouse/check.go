@@ -134,14 +134,21 @@ func (c *Client) check(ctx context.Context, l *layout) error {
 		if missing == nil {
 			continue
 		}
-		problem := "there is no table " + t.name
-		if len(missing) < len(t.columns) {
-			problem = "table " + t.name + " lacks column " + missing[0].name
+		_, ran := inv.recorded[t.name]
+		first := missing[0] // one that was made before, if there is one
+		if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
+			first = missing[i]
 		}
-		if _, ran := inv.recorded[t.name]; ran {
-			problem += ", which weir migrate had made: it was changed by hand"
+		switch lacks := "table " + t.name + " lacks column " + first.name; {
+		case len(missing) == len(t.columns) && ran:
+			return refuse(what, "there is no table "+t.name+", which weir migrate had made: it was dropped", missingAction)
+		case len(missing) == len(t.columns):
+			return refuse(what, "there is no table "+t.name+" yet", missingAction)
+		case inv.made(t.name, first):
+			return refuse(what, lacks+", which weir migrate had made: it was changed by hand", missingAction)
+		default:
+			return refuse(what, lacks+", which is new", missingAction)
 		}
-		return refuse(what, problem, missingAction)
 	}
 	for _, f := range functions() {
 		if !inv.functions[f.name] {

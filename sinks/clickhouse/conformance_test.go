@@ -76,15 +76,16 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 		})
 	}
 	b.ledger(t, l, c)
-	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), hex(payload), topic FROM "+
+	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), hex(payload), payload_bytes, topic FROM "+
 		b.c.name("weir_dead_letters")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
 		var d window.DeadLetter
 		var fate, payload, topic string
 		var at int64
-		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &fate, &d.Reason, &at, &payload, &topic); err != nil {
+		var size uint64
+		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &fate, &d.Reason, &at, &payload, &size, &topic); err != nil {
 			return err
 		}
-		d.Time = event.Time(at)
+		d.Time, d.Size = event.Time(at), int(size)
 		for f := range window.Fates {
 			if f.String() == fate {
 				d.Fate = f

@@ -37,7 +37,7 @@ type Statement struct {
 // Migrate brings the database to where the jobs need it and returns the
 // statements that it ran, or with DryRun would run; none means that nothing
 // was to be done. It only goes forward: it creates what is missing, adds
-// columns for new measures, replaces views and functions, and extends TTLs. It
+// columns that are new to the job or to this version of weir, replaces views and functions, and extends TTLs. It
 // never drops or changes a column. What it finds altered by hand, or meaning
 // something else than before, it refuses with a fatal error.
 //
@@ -130,15 +130,14 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case len(missing) == len(t.columns):
+		if len(missing) == len(t.columns) {
 			step(t.name, t.create(c))
 			continue
-		case len(missing) > 0 && !t.appends:
-			return nil, refuse("table "+t.name, "column "+missing[0].name+" is gone", schemaAction)
 		}
 		for _, col := range missing {
-			if !t.addable(col) {
+			// One that was made before is gone with what it held; one that
+			// was never made is new to this version of weir or to the job.
+			if inv.made(t.name, col) && !t.addable(col) {
 				return nil, refuse("table "+t.name, "column "+col.name+" is gone", schemaAction)
 			}
 			step(t.name+" "+col.name, "ALTER TABLE "+c.name(t.name)+c.onCluster()+" ADD COLUMN IF NOT EXISTS "+col.String())
@@ -186,9 +185,16 @@ func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 	return append(all, view{"weir_audit", c.auditView(inv.audited(layouts))})
 }
 
-// addable reports whether a column may come later: those of measures.
+// made reports whether weir migrate has made the column, as it noted.
+func (inv *inventory) made(table string, col column) bool {
+	_, added := inv.recorded[table+" "+col.name]
+	return added || strings.Contains(inv.recorded[table], "\n    "+quote(col.name)+" ")
+}
+
+// addable reports whether a column may be made again: those of measures, whose
+// older windows then lack them.
 func (t *table) addable(col column) bool {
-	return !slices.Contains(reserved, col.name) && !slices.Contains(t.order, col.name) && !slices.Contains(t.order, quote(col.name))
+	return t.appends && !slices.Contains(reserved, col.name) && !slices.Contains(t.order, col.name) && !slices.Contains(t.order, quote(col.name))
 }
 
 // retain is the statement that changes the TTL to what it should be, if it is

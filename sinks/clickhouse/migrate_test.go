@@ -209,6 +209,42 @@ func TestAlteredByHand(t *testing.T) {
 	}
 }
 
+// TestColumnOfALaterVersion: a table that an older version of weir made gets the
+// column that it lacks, keeps its rows, and is not said to be changed by hand.
+func TestColumnOfALaterVersion(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, "no event")
+	write(t, s, op.Take())
+	for _, sql := range []string{
+		"ALTER TABLE " + c.name("weir_dead_letters") + " DROP COLUMN payload_bytes",
+		"INSERT INTO " + c.name("weir_schema") + " (object, sql) SELECT object, replaceRegexpOne(sql, '\n *`payload_bytes`[^\n]*', '') FROM " +
+			c.name("weir_schema") + " WHERE object = 'weir_dead_letters'",
+	} {
+		if err := c.exec(t.Context(), "go back", sql, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "table weir_dead_letters lacks column payload_bytes, which is new: run `weir migrate`") {
+		t.Errorf("the job opens with %v", err)
+	}
+	steps, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{})
+	if err != nil || len(steps) != 1 {
+		t.Fatalf("it migrates with %v, %v", steps, err)
+	}
+	s, err = c.Job(t.Context(), clicks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe(t, op, 0, 1, noon, strings.Repeat("x", 20_000))
+	write(t, s, op.Take())
+	got := strings.Join(read(t, c, "SELECT offset, length(payload), payload_bytes FROM "+c.name("weir_dead_letters")+" FINAL ORDER BY offset"), " ")
+	if want := "(0,8,0) (1,16384,20000)"; got != want {
+		t.Errorf("dead letters %s, want %s", got, want)
+	}
+}
+
 // TestAlteredWhileRunning: a write into a table that was changed says so.
 func TestAlteredWhileRunning(t *testing.T) {
 	c := open(t)

@@ -206,7 +206,7 @@ func deadBlock() *block {
 	return newBlock("weir_dead_letters",
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
 		value("offset", "UInt64", 1), value("topic", "String", 1), value("fate", "String", 1), value("reason", "String", 1),
-		value("record_time", "DateTime64(3)", 1), value("payload", "String", 1))
+		value("record_time", "DateTime64(3)", 1), value("payload", "String", 1), value("payload_bytes", "UInt64", 1))
 }
 
 func (b *block) addDead(j *Job, d *window.DeadLetter) {
@@ -217,6 +217,7 @@ func (b *block) addDead(j *Job, d *window.DeadLetter) {
 	put(func(dst []byte) []byte { return appendString(dst, d.Reason) })
 	put(func(dst []byte) []byte { return append64(dst, uint64(d.Time)) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Payload) })
+	put(func(dst []byte) []byte { return append64(dst, uint64(d.Size)) })
 	b.rows++
 }
 

@@ -34,7 +34,7 @@ type table struct {
 	order     []string // columns
 	ttl       string   // as ClickHouse prints it back; empty: none
 	settings  string
-	appends   bool // columns may be added later: a job's measures
+	appends   bool // has columns of measures, which come later and may be made again
 }
 
 // create is the statement that makes the table.
@@ -147,12 +147,13 @@ func common() []table {
 		ledger,
 		{
 			name: "weir_dead_letters", engine: "ReplacingMergeTree",
-			comment: "Records that reached no count, with the reason. Repeats are equal and collapse: read it with FINAL.",
+			comment: "Records that reached no count, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. Repeats are equal and collapse: read it with FINAL.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
 				{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"}, {name: "offset", typ: "UInt64"},
 				{name: "topic", typ: "LowCardinality(String)"}, {name: "fate", typ: "LowCardinality(String)"}, {name: "reason", typ: "String"},
 				{name: "record_time", typ: millis}, {name: "payload", typ: "String", extra: "CODEC(ZSTD(1))"},
+				{name: "payload_bytes", typ: "UInt64"},
 				{"flushed_at", utc, "DEFAULT now()"},
 			},
 			order: []string{"job", "version", "epoch", "partition", "offset"},

@@ -247,9 +247,9 @@ func deadLetters(t *testing.T, b Backend) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	letters := []window.DeadLetter{
-		{Partition: 1, Offset: 7, Fate: window.Malformed, Reason: "it's \\ \"quoted\"", Time: base, Payload: []byte("a\x00b\xff\n\n\tc'\\")},
+		{Partition: 1, Offset: 7, Fate: window.Malformed, Reason: "it's \\ \"quoted\"", Time: base, Payload: []byte("a\x00b\xff\n\n\tc'\\"), Size: 10},
 		{Partition: 1, Epoch: 1, Offset: 7, Fate: window.Late, Reason: "older", Time: 1},
-		{Partition: 2, Offset: 1 << 40, Fate: window.Future, Reason: "newer", Time: base, Payload: make([]byte, 16<<10)},
+		{Partition: 2, Offset: 1 << 40, Fate: window.Future, Reason: "newer", Time: base, Payload: make([]byte, 16<<10), Size: 6_000_000}, // cut
 	}
 	for range 3 {
 		write(t, s, &window.Changes{Table: empty, Dead: letters})

@@ -72,12 +72,13 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
     `reason` String,
     `record_time` DateTime64(3, 'UTC'),
     `payload` String CODEC(ZSTD(1)),
+    `payload_bytes` UInt64,
     `flushed_at` DateTime('UTC') DEFAULT now()
 )
 ENGINE = ReplicatedReplacingMergeTree
 ORDER BY (job, version, epoch, partition, offset)
 TTL flushed_at + toIntervalDay(30)
-COMMENT 'Records that reached no count, with the reason. Repeats are equal and collapse: read it with FINAL.';
+COMMENT 'Records that reached no count, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. Repeats are equal and collapse: read it with FINAL.';
 
 -- weir_rollups
 CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
