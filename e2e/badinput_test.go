@@ -204,3 +204,88 @@ func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 		s.t.Errorf("%s: offset %d: a dead letter of a good record: %v", job, offset, d)
 	}
 }
+
+// A batch of a few kilobytes that becomes more than weir decompresses, which a
+// broker takes: an outcome of its offsets, and the stream goes on, as does the
+// other job of the process.
+func TestBombInTopic(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+	s.create("clicks", 1)
+	s.create("locations", 1)
+	p := s.weir("run")
+
+	now := time.Now()
+	send := func(kind string, values ...string) []*kgo.Record {
+		t.Helper()
+		client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ManualFlushing(), // one batch
+			kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(200<<20), kgo.BrokerMaxWriteBytes(256<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		var records []*kgo.Record
+		for _, v := range values {
+			r := &kgo.Record{Topic: s.topic(kind), Timestamp: now, Value: []byte(strings.ReplaceAll(v, "{NOW}", fmt.Sprint(now.UnixMilli())))}
+			records = append(records, r)
+			client.Produce(s.soon(), r, func(_ *kgo.Record, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if err := client.Flush(s.soon()); err != nil {
+			t.Fatal(err)
+		}
+		return records
+	}
+	click := func(page string) string { return `{"ts":{NOW},"user_id":7,"page":"` + page + `"}` }
+	bomb := `{"ts":{NOW},"user_id":7,"page":"/bomb","x":"` + strings.Repeat("a", 70<<20) + `"}`
+	place := `{"ts":{NOW},"user_id":7,"lon":13.4,"lat":52.5}`
+	send("clicks", click("/before"), click("/before"))
+	alone := send("clicks", bomb)
+	between := send("clicks", click("/between"))
+	company := send("clicks", click("/bomb"), bomb, click("/bomb"))
+	send("clicks", click("/behind"), click("/behind"), click("/behind"))
+	send("locations", place, place)
+	if first, last := company[0].Offset, company[2].Offset; last != first+2 || first != between[0].Offset+1 || s.end("clicks") != last+4 {
+		t.Fatalf("the bomb is at %d to %d of %d: not one batch", first, last, s.end("clicks"))
+	}
+	s.caughtUp("clicks", 60*time.Second)
+	s.caughtUp("locations", 60*time.Second)
+
+	for sql, want := range map[string]string{
+		"SELECT page, sum(hits) FROM clicks_1m GROUP BY page ORDER BY page":                                  "[[/before 2] [/behind 3] [/between 1]]",
+		"SELECT sum(hits) FROM locations_1m":                                                                 "[[2]]",
+		"SELECT sum(counted), sum(malformed), sum(next - first) FROM weir_ledger FINAL WHERE job = 'clicks'": "[[6 4 10]]",
+		"SELECT offset, fate, reason, payload FROM weir_dead_letters FINAL WHERE job = 'clicks' ORDER BY offset": fmt.Sprintf(
+			"[[%d malformed the batch is larger than 64 MiB once decompressed ] [%d malformed the batch is larger than 64 MiB once decompressed; this stands for offsets %d to %d ]]",
+			alone[0].Offset, company[0].Offset, company[0].Offset, company[2].Offset),
+	} {
+		if got := fmt.Sprint(s.sql("%s", sql)); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	if code, body, err := p.get("/readyz"); err != nil || code != 200 {
+		t.Errorf("readyz: %d %s %v", code, body, err)
+	}
+
+	// Read again after a kill, it is the same.
+	p.kill()
+	p = s.weir("run")
+	p.says("partition in hand", 30*time.Second)
+	send("clicks", click("/behind"))
+	s.caughtUp("clicks", 60*time.Second)
+	if got := fmt.Sprint(s.sql("SELECT sum(counted), sum(malformed) FROM weir_ledger FINAL WHERE job = 'clicks'")); got != "[[7 4]]" {
+		t.Errorf("read again: counted and malformed %s", got)
+	}
+	if n := s.number("SELECT count() FROM weir_dead_letters FINAL WHERE job = 'clicks'"); n != 2 {
+		t.Errorf("read again: %d dead letters", n)
+	}
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 20*time.Second)
+	s.adds("clicks")
+	s.audited()
+}

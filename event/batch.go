@@ -18,10 +18,17 @@ type Record struct {
 // those without a Record are gaps (control records, aborted transactions,
 // compaction). Records are in ascending offset order and lie in [First, Next).
 // The slice is reused.
+//
+// Where the log holds something that cannot be read, Unreadable says why, in
+// words that depend on nothing but the log. Such a Batch has no Records, every
+// offset in [First, Next) is lost to the counts, and Time is the record time
+// that the log's own header gives for all of them.
 type Batch struct {
 	Partition   int32
 	First, Next int64
 	Records     []Record
+	Unreadable  string
+	Time        Time
 }
 
 // A Part is one partition's share of one fetch response, still packed. It

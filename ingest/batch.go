@@ -2,8 +2,11 @@ package ingest
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 
 	"weir/event"
 )
@@ -47,8 +50,27 @@ func (b batch) maxTime() int64   { return int64(be.Uint64(b[35:])) }
 func (b batch) producer() int64  { return int64(be.Uint64(b[43:])) }
 func (b batch) records() int32   { return int32(be.Uint32(b[57:])) }
 func (b batch) payload() []byte  { return b[batchHeader:] }
-func (b batch) last() int64      { return b.base() + int64(b.lastDelta()) }
 func (b batch) is(attr int) bool { return b.attributes()&attr != 0 }
+
+// last is the offset behind which reading goes on. A message of one of the old
+// formats, 0 and 1, has the same head, and what follows it is
+//
+//	12  crc         uint32  CRC-32 of what follows it
+//	16  magic       int8
+//	17  attributes  int8
+//	18  timestamp   int64   in format 1
+//
+// If it holds others, compressed, its offset is that of the last of them.
+func (b batch) last() int64 {
+	if b.old() {
+		return b.base()
+	}
+	return b.base() + int64(b.lastDelta())
+}
+
+func (b batch) old() bool { return b[16] < 2 }
+
+const oldHeader = 26 // of format 0, with the lengths of key and value
 
 // split cuts the first batch off a record set and verifies it. A set that
 // ends within the batch (brokers cut responses off at their limit) gives a
@@ -58,21 +80,29 @@ func split(set []byte) (b batch, rest []byte, err error) {
 		return nil, set, nil
 	}
 	n := int64(int32(be.Uint32(set[8:])))
-	if n < batchHeader-batchHead {
+	if n < oldHeader-batchHead {
 		return nil, set, corrupt("a batch of %d bytes", n)
 	}
 	if n > int64(len(set)-batchHead) {
 		return nil, set, nil
 	}
 	b = batch(set[: batchHead+n : batchHead+n])
-	if b[16] != 2 {
-		return nil, set, corrupt("magic %d", b[16])
+	var got, want uint32
+	switch {
+	case b.old():
+		got, want = crc32.ChecksumIEEE(b[16:]), be.Uint32(b[12:])
+	case b[16] > 2:
+		return nil, set, corrupt("record format %d, which is unknown", b[16])
+	case len(b) < batchHeader:
+		return nil, set, corrupt("a batch of %d bytes", n)
+	default:
+		got, want = crc32.Checksum(b[21:], castagnoli), be.Uint32(b[17:])
 	}
-	if got, want := crc32.Checksum(b[21:], castagnoli), be.Uint32(b[17:]); got != want {
+	if got != want {
 		return nil, set, corrupt("checksum %#08x, want %#08x", got, want)
 	}
-	if b.base() < 0 || b.lastDelta() < 0 || b.base() > math.MaxInt64-1-int64(b.lastDelta()) {
-		return nil, set, corrupt("offsets %d + %d", b.base(), b.lastDelta())
+	if b.base() < 0 || b.last() < b.base() || b.last() == math.MaxInt64 {
+		return nil, set, corrupt("offsets %d to %d", b.base(), b.last())
 	}
 	return b, set[batchHead+n:], nil
 }
@@ -109,11 +139,12 @@ func newUnpacker(limit int) *unpacker {
 
 // unpack yields what p holds from offset p.from on: every offset from there
 // to p.to lies in one batch, with its record if a read_committed reader may
-// see one. A large record batch is yielded in pieces.
+// see one. A large record batch is yielded in pieces. Its only errors are
+// yield's: what a producer has put into a sound batch, however it did that, is
+// an outcome of the batch's offsets.
 func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 	next, aborted := p.from, p.aborted
 	u.active = u.active[:0]
-	fail := func(err error) error { return &BatchError{Partition: p.partition, Offset: next, Reason: err} }
 	for rest := p.set; ; {
 		// Already verified: the length is in bounds.
 		if len(rest) == 0 {
@@ -128,44 +159,68 @@ func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 			u.active = append(u.active, aborted[0].producer)
 			aborted = aborted[1:]
 		}
-		var err error
 		u.batch = event.Batch{Partition: p.partition, First: next}
+		var unreadable error // from offset lost on
+		var lost int64
 		switch {
+		case b.old():
+			lost, unreadable = next, fmt.Errorf("the record has format %d, from before Kafka 0.11", b[16])
 		case b.is(attrControl):
-			if err := u.control(b); err != nil {
-				return fail(err)
-			}
+			u.control(b)
 		case b.is(attrTransactional) && u.wasAborted(b.producer()):
 		case b.records() == 0 && len(b.payload()) == 0: // compacted away; its codec says nothing
 		default:
 			payload, err := u.decompress(b.attributes()&attrCodec, b.payload())
 			if err != nil {
-				return fail(err)
+				lost, unreadable = max(b.base(), next), err
+				break
 			}
-			if reason, err := u.walk(b, payload, next, yield); err != nil {
+			if lost, unreadable, err = u.walk(b, payload, next, yield); err != nil {
 				return err
-			} else if reason != nil {
-				return fail(reason)
 			}
+		}
+		next = b.last() + 1
+		if unreadable != nil && lost < next {
+			if u.batch.Next = lost; u.batch.First < lost {
+				if err := yield(&u.batch); err != nil {
+					return err
+				}
+			}
+			u.batch = event.Batch{Partition: p.partition, First: lost, Unreadable: unreadable.Error(), Time: b.newest()}
 		}
 		// What walk has not yielded yet: the tail of the records, and the gap
 		// behind them.
-		u.batch.Next = b.last() + 1
-		if err = yield(&u.batch); err != nil {
+		u.batch.Next = next
+		if err := yield(&u.batch); err != nil {
 			return err
 		}
-		next = b.last() + 1
 	}
 }
 
+// newest is the greatest record time that a batch's header names.
+func (b batch) newest() event.Time {
+	switch b[16] {
+	case 0:
+		return 0 // it has none
+	case 1:
+		return event.Time(be.Uint64(b[18:]))
+	}
+	return event.Time(b.maxTime())
+}
+
+// errNotRecords is what is wrong with a batch whose records end in the middle,
+// are more or fewer than it says, or have the offsets of others.
+var errNotRecords = errors.New("the batch does not hold the records that it says it holds")
+
 // walk goes over the records of a batch and yields them in pieces; the last
-// piece, perhaps empty, is left in u.batch. reason is what is wrong with the
-// batch, err is yield's.
+// piece, perhaps empty, is left in u.batch. unreadable is what is wrong with
+// the batch from offset lost on: that of the record behind the last good one.
+// err is yield's.
 //
 // A record is its length, then attributes (1 byte), timestamp delta, offset
 // delta, key, value and headers; lengths and deltas are zigzag varints, a
 // length of -1 is null.
-func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.Batch) error) (reason, err error) {
+func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.Batch) error) (lost int64, unreadable, err error) {
 	base, lastDelta := b.base(), int64(b.lastDelta())
 	firstTime, appendTime := b.firstTime(), b.is(attrLogAppendTime)
 	if appendTime {
@@ -173,34 +228,38 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 	}
 	records := u.records[:0]
 	previous := int64(-1)
+	broken := func() (int64, error, error) {
+		u.batch.Records = records
+		return max(base+previous+1, from), errNotRecords, nil
+	}
 	for left := b.records(); left > 0; left-- {
 		n, w := varint(payload)
 		if w <= 0 || n < 1 || n > int64(len(payload)-w) {
-			return corrupt("a record of %d bytes, %d left", n, len(payload)-w), nil
+			return broken()
 		}
 		r := payload[w+1 : w+int(n)] // the attributes mean nothing yet
 		payload = payload[w+int(n):]
 
 		timeDelta, w := varint(r)
 		if w <= 0 {
-			return corrupt("record timestamp"), nil
+			return broken()
 		}
 		r = r[w:]
 		delta, w := varint(r)
 		if w <= 0 || delta <= previous || delta > lastDelta {
-			return corrupt("record offset %d after %d of %d", delta, previous, lastDelta), nil
+			return broken()
 		}
-		previous = delta
 		r = r[w:]
 		key, w := varint(r)
 		if w <= 0 || key < -1 || key > int64(len(r)-w) {
-			return corrupt("record key"), nil
+			return broken()
 		}
 		r = r[w+max(int(key), 0):]
 		size, w := varint(r)
 		if w <= 0 || size < -1 || size > int64(len(r)-w) {
-			return corrupt("record value"), nil
+			return broken()
 		}
+		previous = delta
 		if base+delta < from {
 			continue
 		}
@@ -211,7 +270,7 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 		if len(records) == recordsPerBatch {
 			u.batch.Records, u.batch.Next = records, base+delta
 			if err := yield(&u.batch); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
 			u.batch.First, records = base+delta, records[:0]
 		}
@@ -222,58 +281,24 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 		records = append(records, event.Record{Offset: base + delta, Time: event.Time(t), Value: value})
 	}
 	if len(payload) != 0 {
-		return corrupt("%d bytes behind the last record", len(payload)), nil
+		return broken()
 	}
 	u.batch.Records = records
-	return nil, nil
+	return 0, nil, nil
 }
 
-// control reads a transaction's end. Its record's key is a version and a
-// type, 0 for abort; compaction may have removed the record.
-func (u *unpacker) control(b batch) error {
-	if b.records() <= 0 {
-		return nil
+// control ends a transaction. What a broker lists as aborted ends with an abort
+// marker, so the first marker of a producer whose transaction is aborted is
+// that, and the record in it, which compaction may have removed, says nothing
+// new.
+func (u *unpacker) control(b batch) {
+	if i := slices.Index(u.active, b.producer()); i >= 0 {
+		u.active[i] = u.active[len(u.active)-1]
+		u.active = u.active[:len(u.active)-1]
 	}
-	payload, err := u.decompress(b.attributes()&attrCodec, b.payload())
-	if err != nil {
-		return err
-	}
-	n, w := varint(payload)
-	if w <= 0 || n < 1 || n > int64(len(payload)-w) {
-		return corrupt("control record")
-	}
-	r := payload[w+1 : w+int(n)]
-	for range 2 { // the deltas
-		_, w := varint(r)
-		if w <= 0 {
-			return corrupt("control record")
-		}
-		r = r[w:]
-	}
-	key, w := varint(r)
-	if w <= 0 || key < 4 || key > int64(len(r)-w) {
-		return corrupt("control record's key")
-	}
-	if be.Uint16(r[w+2:]) == 0 {
-		for i, id := range u.active {
-			if id == b.producer() {
-				u.active[i] = u.active[len(u.active)-1]
-				u.active = u.active[:len(u.active)-1]
-				break
-			}
-		}
-	}
-	return nil
 }
 
-func (u *unpacker) wasAborted(producer int64) bool {
-	for _, id := range u.active {
-		if id == producer {
-			return true
-		}
-	}
-	return false
-}
+func (u *unpacker) wasAborted(producer int64) bool { return slices.Contains(u.active, producer) }
 
 // varint is binary.Varint for the lengths that occur, one to three bytes,
 // without its loop: 5 of them per record are most of the walk.

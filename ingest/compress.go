@@ -33,6 +33,11 @@ type decompressor struct {
 	input bytes.Reader
 }
 
+// BatchLimit is how many bytes a record batch may have once decompressed, 64
+// MiB. It decides which records are counted, so it is the same for everybody
+// and for ever, and no setting.
+const BatchLimit = 64 << 20
+
 var errTooLong = errors.New("longer than the limit")
 
 // keepAtMost is the largest buffer kept for the next batch; producers make
@@ -40,7 +45,9 @@ var errTooLong = errors.New("longer than the limit")
 // tenth.
 const keepAtMost = 16 << 20
 
-// decompress returns the payload in the open; valid until the next call.
+// decompress returns the payload in the open; valid until the next call. Its
+// error goes into dead letters: its text depends on the payload alone, and not
+// on the words of a library.
 func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
 	if codec == codecNone {
 		return src, nil
@@ -60,16 +67,16 @@ func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
 	case codecZstd:
 		out, err = d.unzstd(d.out[:0], src)
 	default:
-		return nil, corrupt("unknown compression %d", codec)
+		return nil, fmt.Errorf("the batch is compressed with codec %d, which is unknown", codec)
 	}
 	if cap(out) > cap(d.out) {
 		d.out = out
 	}
-	if errors.Is(err, errTooLong) {
-		return nil, fmt.Errorf("%w: %d bytes become more than %d; raise BatchLimit, or have producers send smaller batches", ErrTooLarge, len(src), d.limit)
-	}
-	if err != nil {
-		return nil, corrupt("%s: %v", [...]string{"", "gzip", "snappy", "lz4", "zstd"}[codec], err)
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, fmt.Errorf("the batch is larger than %d MiB once decompressed", d.limit>>20)
+	case err != nil:
+		return nil, fmt.Errorf("the batch cannot be decompressed: it is not %s", [...]string{"", "gzip", "snappy", "lz4", "zstd"}[codec])
 	}
 	return out, nil
 }

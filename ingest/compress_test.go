@@ -3,11 +3,11 @@ package ingest
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
@@ -126,10 +126,11 @@ func TestLZ4LinkedBlocks(t *testing.T) {
 func TestDecompressionBombs(t *testing.T) {
 	zeros := make([]byte, 16<<20)
 	d := decompressor{limit: 1 << 20}
+	const tooLarge = "the batch is larger than 1 MiB once decompressed"
 	for codec := uint16(codecGzip); codec <= codecZstd; codec++ {
 		packed := compress(t, codec, zeros)
 		_, err := d.decompress(int(codec), packed)
-		if !errors.Is(err, ErrTooLarge) {
+		if err == nil || err.Error() != tooLarge {
 			t.Errorf("codec %d: %d bytes of 16 MB of zeros: %v", codec, len(packed), err)
 		}
 		if cap(d.out) > leastWindow+leastWindow/2 {
@@ -139,7 +140,7 @@ func TestDecompressionBombs(t *testing.T) {
 		if _, err := d.decompress(int(codec), compress(t, codec, zeros[:1<<20])); err != nil {
 			t.Errorf("codec %d: exactly the limit: %v", codec, err)
 		}
-		if _, err := d.decompress(int(codec), compress(t, codec, zeros[:1<<20+1])); !errors.Is(err, ErrTooLarge) {
+		if _, err := d.decompress(int(codec), compress(t, codec, zeros[:1<<20+1])); err == nil || err.Error() != tooLarge {
 			t.Errorf("codec %d: one byte more than the limit: %v", codec, err)
 		}
 	}
@@ -153,7 +154,7 @@ func TestDecompressionBombs(t *testing.T) {
 		"lz4 of 4 MB":      {codecLZ4, "\x04\x22\x4d\x18\x60\x70\x00\x04\x00\x00\x00none"},
 	} {
 		_, err := d.decompress(lie.codec, []byte(lie.packed))
-		if !errors.Is(err, ErrCorrupt) {
+		if err == nil || !strings.Contains(err.Error(), "cannot be decompressed") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if cap(d.out) > 1<<20 {

@@ -47,7 +47,6 @@ type Config struct {
 	PartitionBytes int           // of one partition in one response; default 1 MiB
 	RequestBytes   int           // of all partitions in one response; default 16 MiB. A broker's first batch may exceed both
 	ResponseLimit  int           // no response may be larger; default 128 MiB
-	BatchLimit     int           // no batch may be larger once decompressed; default 64 MiB
 
 	Log *slog.Logger // nil: silent
 }
@@ -99,7 +98,6 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.PartitionBytes, 1<<20)
 	setDefault(&c.RequestBytes, max(16<<20, c.PartitionBytes))
 	setDefault(&c.ResponseLimit, max(128<<20, 2*c.RequestBytes))
-	setDefault(&c.BatchLimit, 64<<20)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -154,7 +152,6 @@ func (c *Config) validate() error {
 		{"PartitionBytes", c.PartitionBytes, minPartition, 1 << 30},
 		{"RequestBytes", c.RequestBytes, minPartition, 1 << 30},
 		{"ResponseLimit", c.ResponseLimit, c.RequestBytes, 1<<31 - 1},
-		{"BatchLimit", c.BatchLimit, minPartition, 1<<31 - 1},
 	} {
 		if n.value < n.min || n.value > n.max {
 			return fmt.Errorf("ingest: %s: %d bytes; want %d to %d", n.name, n.value, n.min, n.max)

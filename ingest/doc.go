@@ -20,6 +20,9 @@
 // there, the log has none to give: a transaction's marker, an aborted record,
 // one that compaction removed.
 //
+// What a producer has put into a batch ends nothing: a batch whose checksum is
+// right but that cannot be read is handed out as such (event.Batch.Unreadable).
+//
 // No byte of a batch is handed out, nor a position moved past it, before its
 // checksum is verified. Only what a read_committed reader may see is seen.
 //

@@ -23,14 +23,13 @@ var (
 // errors that are these carry the numbers: *RangeError, *RecreatedError,
 // *BatchError.
 var (
-	ErrRetention = errors.New("the log begins after the wanted offset")        // records expired unread
-	ErrTruncated = errors.New("the log ends before the wanted offset")         // records that were read are gone
-	ErrRecreated = errors.New("the topic was deleted and created again")       // the same offsets hold other records
-	ErrCorrupt   = errors.New("a record batch is damaged")                     // twice: it was fetched again
-	ErrTooLarge  = errors.New("a record batch is too large once decompressed") // see Config.BatchLimit
-	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1")   // no topic ids in fetches
-	errNoLeader  = errors.New("a partition has no leader")                     // for now
-	errNoTopic   = errors.New("the topic does not exist")                      // for now
+	ErrRetention = errors.New("the log begins after the wanted offset")      // records expired unread
+	ErrTruncated = errors.New("the log ends before the wanted offset")       // records that were read are gone
+	ErrRecreated = errors.New("the topic was deleted and created again")     // the same offsets hold other records
+	ErrCorrupt   = errors.New("a record batch is damaged")                   // twice: it was fetched again
+	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1") // no topic ids in fetches
+	errNoLeader  = errors.New("a partition has no leader")                   // for now
+	errNoTopic   = errors.New("the topic does not exist")                    // for now
 	errSpeaksTLS = errors.New("the listener speaks TLS, and TLS is not configured")
 	errNotKafka  = errors.New("the listener does not speak Kafka's protocol")
 	errResponse  = errors.New("the response is larger than ResponseLimit") // see Config
@@ -73,8 +72,8 @@ func (e *RecreatedError) Error() string {
 
 func (e *RecreatedError) Unwrap() error { return ErrRecreated }
 
-// A BatchError is a record batch that cannot be read, however often. Reason
-// is or wraps ErrCorrupt or ErrTooLarge.
+// A BatchError is a record batch whose bytes are not those that were written,
+// however often it is fetched. Reason is or wraps ErrCorrupt.
 type BatchError struct {
 	Partition int32
 	Offset    int64 // the batch holds this offset, or should
@@ -151,7 +150,7 @@ func judge(err error) verdict {
 	case errors.Is(err, errNoTopic), errors.Is(err, errNoLeader):
 		return retry
 	case errors.Is(err, ErrRetention), errors.Is(err, ErrTruncated), errors.Is(err, ErrRecreated),
-		errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse),
+		errors.Is(err, ErrCorrupt), errors.Is(err, ErrOldBroker), errors.Is(err, errResponse),
 		errors.Is(err, errSpeaksTLS), errors.Is(err, errNotKafka):
 		return fatal
 	case errors.As(err, &verify), errors.As(err, &record), errors.As(err, &signer),
@@ -185,7 +184,7 @@ func (c *Config) explain(err error) error {
 	var hint string
 	switch {
 	case errors.Is(err, errResponse):
-		hint = "raise ResponseLimit, or lower the topic's max.message.bytes"
+		hint = fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir takes of a broker at once: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
 	case !errors.As(err, &code):
 	case code == kafka.InconsistentGroupProtocol:
 		hint = fmt.Sprintf("group %q is in use by consumers of another protocol (KIP-848) or assignor: choose another group", c.Group)

@@ -115,7 +115,7 @@ func handMade(t *testing.T, next int64, aborted []transaction, serve func(from i
 	t.Helper()
 	c := fakeKafka(t, kfake.SeedTopics(1, "hand"))
 	answer(c, next, aborted, serve)
-	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "hand", BatchLimit: 1 << 20})
+	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "hand"})
 	ctx := soon(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
@@ -260,46 +260,95 @@ func TestNoProgressIsDamage(t *testing.T) {
 	})
 }
 
-// Sound to the checksum, but nonsense within: the reader is told which batch
-// and why, and gets nothing of it.
+// Sound to the checksum, but nonsense within: an outcome of the offsets that
+// the batch covers, and of no others. What is read before and behind it is what
+// is there.
 func TestUnreadableBatch(t *testing.T) {
-	big := strings.Repeat("x", 2<<20)
+	big := strings.Repeat("x", BatchLimit)
+	const (
+		tooLarge = "the batch is larger than 64 MiB once decompressed"
+		lying    = "the batch does not hold the records that it says it holds"
+	)
+	plain := simple(0, "a", "b", "c")
+	head := batchSpec{count: 3, lastDelta: 2}
+	with := func(change func(*batchSpec)) batchSpec { b := plain; change(&b); return b }
+	from := func(payload ...[]byte) batchSpec { b := head; b.payload = slices.Concat(payload...); return b }
+	first, second := record(0, 0, nil, []byte("a")), record(0, 1, nil, []byte("b"))
 	tests := map[string]struct {
 		batch batchSpec
-		want  error
-		words string
+		want  []string
 	}{
-		"codec 5":               {batchSpec{attributes: 5, count: 1, payload: []byte{1}}, ErrCorrupt, "compression 5"},
-		"no gzip":               {batchSpec{attributes: codecGzip, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "gzip"},
-		"no snappy":             {batchSpec{attributes: codecSnappy, count: 1, payload: []byte("\xff\xff\xff\xff\x0f")}, ErrCorrupt, "snappy"},
-		"no lz4":                {batchSpec{attributes: codecLZ4, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "lz4"},
-		"no zstd":               {batchSpec{attributes: codecZstd, count: 1, payload: []byte("nonsense")}, ErrCorrupt, "zstd"},
-		"too many records":      {batchSpec{count: 1 << 30, payload: record(0, 0, nil, nil)}, ErrCorrupt, "record"},
-		"too few records":       {batchSpec{count: 0, payload: record(0, 0, nil, nil)}, ErrCorrupt, "behind the last record"},
-		"a record too long":     {batchSpec{count: 1, payload: []byte{100, 0, 0}}, ErrCorrupt, "record of 50 bytes"},
-		"a negative record":     {batchSpec{count: 1, payload: []byte{1, 0, 0}}, ErrCorrupt, "record of -1 bytes"},
-		"an offset twice":       {batchSpec{count: 2, lastDelta: 1, payload: slices.Concat(record(0, 0, nil, nil), record(0, 0, nil, nil))}, ErrCorrupt, "offset 0 after 0"},
-		"an offset beyond":      {batchSpec{count: 1, payload: record(0, 1, nil, nil)}, ErrCorrupt, "offset 1"},
-		"a value too long":      {batchSpec{count: 1, payload: []byte{12, 0, 0, 0, 1, 100, 0}}, ErrCorrupt, "value"},
-		"a control without key": {batchSpec{attributes: attrControl, count: 1, payload: record(0, 0, nil, nil)}, ErrCorrupt, "control"},
-		"too large in zstd":     {compressed(t, codecZstd, simple(0, big)), ErrTooLarge, "BatchLimit"},
-		"too large in gzip":     {compressed(t, codecGzip, simple(0, big)), ErrTooLarge, "BatchLimit"},
-		"too large in lz4":      {compressed(t, codecLZ4, simple(0, big)), ErrTooLarge, "BatchLimit"},
-		"too large in snappy":   {compressed(t, codecSnappy, simple(0, big)), ErrTooLarge, "BatchLimit"},
+		"codec 5":             {with(func(b *batchSpec) { b.attributes = 5 }), []string{"[10, 13): the batch is compressed with codec 5, which is unknown"}},
+		"no gzip":             {with(func(b *batchSpec) { b.attributes = codecGzip }), []string{"[10, 13): the batch cannot be decompressed: it is not gzip"}},
+		"no snappy":           {with(func(b *batchSpec) { b.attributes = codecSnappy }), []string{"[10, 13): the batch cannot be decompressed: it is not snappy"}},
+		"no lz4":              {with(func(b *batchSpec) { b.attributes = codecLZ4 }), []string{"[10, 13): the batch cannot be decompressed: it is not lz4"}},
+		"no zstd":             {with(func(b *batchSpec) { b.attributes = codecZstd }), []string{"[10, 13): the batch cannot be decompressed: it is not zstd"}},
+		"half a gzip":         {with(func(b *batchSpec) { *b = compressed(t, codecGzip, *b); b.payload = b.payload[:len(b.payload)/2] }), []string{"[10, 13): the batch cannot be decompressed: it is not gzip"}},
+		"too many records":    {with(func(b *batchSpec) { b.count = 1 << 30 }), []string{"a", "b", "c"}}, // every offset has its record
+		"a record is missing": {from(first, second), []string{"a", "b", "[12, 13): " + lying}},
+		"one record too many": {with(func(b *batchSpec) { b.count = 2 }), []string{"a", "b", "[12, 13): " + lying}},
+		"no record counted":   {with(func(b *batchSpec) { b.count = 0 }), []string{"[10, 13): " + lying}},
+		"fewer than none":     {with(func(b *batchSpec) { b.count = -5 }), []string{"[10, 13): " + lying}},
+		"a record too long":   {from(first, []byte{100, 0, 0}), []string{"a", "[11, 13): " + lying}},
+		"a negative record":   {from(first, []byte{1, 0, 0}), []string{"a", "[11, 13): " + lying}},
+		"an endless length":   {from(first, []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), []string{"a", "[11, 13): " + lying}},
+		"an offset twice":     {from(first, first, second), []string{"a", "[11, 13): " + lying}},
+		"an offset beyond":    {from(first, second, record(0, 3, nil, []byte("c"))), []string{"a", "b", "[12, 13): " + lying}},
+		"a negative offset":   {from(record(0, -1, nil, []byte("a"))), []string{"[10, 13): " + lying}},
+		"a key too long":      {from(first, []byte{12, 0, 0, 2, 100, 0, 0}), []string{"a", "[11, 13): " + lying}},
+		"a value too long":    {from(first, []byte{12, 0, 0, 2, 1, 100, 0}), []string{"a", "[11, 13): " + lying}},
+		"bytes behind it":     {from(first, second, record(0, 2, nil, []byte("c")), []byte{0}), []string{"a", "b", "c"}}, // likewise
+		"too large in zstd":   {compressed(t, codecZstd, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
+		"too large in gzip":   {compressed(t, codecGzip, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
+		"too large in lz4":    {compressed(t, codecLZ4, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
+		"too large in snappy": {compressed(t, codecSnappy, simple(0, "a", big, "c")), []string{"[10, 13): " + tooLarge}},
+
+		"compacted, then too large": {func() batchSpec { b := compressed(t, codecZstd, simple(0, big)); b.lastDelta = 2; return b }(), []string{"[10, 13): " + tooLarge}},
+		"a control without key":     {batchSpec{attributes: attrControl, lastDelta: 2, count: 1, payload: record(0, 0, nil, nil)}, nil},
+		"a control of nothing":      {batchSpec{attributes: attrControl | codecZstd, lastDelta: 2, count: 1, payload: []byte("nonsense")}, nil},
+		"unreadable, but aborted":   {batchSpec{attributes: attrTransactional | codecZstd, producer: 7, lastDelta: 2, count: 3, payload: []byte("nonsense")}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			bad := test.batch
-			bad.base = 1
-			set := slices.Concat(simple(0, "before").bytes(), bad.bytes())
-			k, _, err := handMade(t, 2+int64(bad.lastDelta), nil, func(int64) []byte { return set })
-			var b *BatchError
-			if !errors.Is(err, test.want) || !errors.As(err, &b) || b.Offset != 1 {
-				t.Fatalf("Fetch: %v; want %v at offset 1", err, test.want)
+			bad.base = 10
+			set := slices.Concat(simple(0, "before").bytes(), bad.bytes(), marker(13, 7, 0).bytes(), simple(14, "behind").bytes())
+			k, _, err := handMade(t, 15, []transaction{{7, 10}}, func(int64) []byte { return set })
+			if err != nil {
+				t.Fatal(err)
 			}
-			contains(t, "the error", err.Error(), test.words, "partition 0", "offset 1")
-			sameList(t, "read", k.plain[0], []string{"before"})
+			sameList(t, "read", k.plain[0], slices.Concat([]string{"before"}, test.want, []string{"behind"}))
 		})
+	}
+}
+
+// Records of the formats from before Kafka 0.11, which a disk may still hold,
+// are not read, and said to be so. The offset of one that holds others is that
+// of the last.
+func TestOldFormatIsSaid(t *testing.T) {
+	message := func(offset int64, magic byte) []byte {
+		b := be.AppendUint64(nil, uint64(offset))
+		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, magic, 0)
+		if magic == 1 {
+			b = be.AppendUint64(b, 1_763_600_000_000)
+		}
+		b = append(b, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 'x')
+		be.PutUint32(b[8:], uint32(len(b)-batchHead))
+		be.PutUint32(b[12:], crc32.ChecksumIEEE(b[16:]))
+		return b
+	}
+	set := slices.Concat(message(0, 0), message(4, 1), simple(5, "new").bytes())
+	k, _, err := handMade(t, 6, nil, func(int64) []byte { return set })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameList(t, "read", k.plain[0], []string{
+		"[0, 1): the record has format 0, from before Kafka 0.11", "[1, 5): the record has format 1, from before Kafka 0.11", "new"})
+
+	damaged := slices.Clone(set)
+	damaged[20]++
+	if _, _, err := handMade(t, 6, nil, func(int64) []byte { return damaged }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("with another checksum: %v", err)
 	}
 }
 
@@ -465,7 +514,7 @@ func TestResponseLimit(t *testing.T) {
 	if !errors.Is(err, errResponse) {
 		t.Fatalf("Fetch: %v", err)
 	}
-	contains(t, "the error", err.Error(), "ResponseLimit")
+	contains(t, "the error", err.Error(), "topic large", "max.message.bytes", "kafka-delete-records")
 }
 
 // Two buffers per broker and no more: a reader that is never done with its

@@ -253,6 +253,12 @@ func (k *taker) take(p event.Part) {
 			return fmt.Errorf("partition %d: batch of %d [%d, %d), want it to begin at %d", p.Partition, b.Partition, b.First, b.Next, k.next[p.Partition])
 		}
 		k.next[p.Partition] = b.Next
+		if b.Unreadable != "" {
+			if len(b.Records) > 0 {
+				return fmt.Errorf("partition %d: %d records in an unreadable batch", p.Partition, len(b.Records))
+			}
+			k.plain[p.Partition] = append(k.plain[p.Partition], fmt.Sprintf("[%d, %d): %s", b.First, b.Next, b.Unreadable))
+		}
 		previous := b.First - 1
 		for _, r := range b.Records {
 			if r.Offset <= previous || r.Offset >= b.Next {

@@ -235,7 +235,6 @@ func TestConfig(t *testing.T) {
 		"MaxWait":        func(c *Config) { c.MaxWait = -1 },
 		"PartitionBytes": func(c *Config) { c.PartitionBytes = 10 },
 		"ResponseLimit":  func(c *Config) { c.ResponseLimit = 1 << 10 },
-		"BatchLimit":     func(c *Config) { c.BatchLimit = -1 },
 		"SASL.Mechanism": func(c *Config) { c.SASL.Mechanism = "gssapi" },
 	} {
 		c := good

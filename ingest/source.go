@@ -60,7 +60,7 @@ func Open(c Config) (*Source, error) {
 		offers:    make(chan offer),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.unpackers.New = func() any { return newUnpacker(c.BatchLimit) }
+	s.unpackers.New = func() any { return newUnpacker(BatchLimit) }
 	s.transport = &kafka.Transport{
 		Dial:           s.board.dial,
 		DialTimeout:    dialTimeout,

@@ -59,8 +59,10 @@ func (l *Line) join(o *Line) {
 	}
 }
 
-// A DeadLetter is a record that reached no count. (Epoch, Partition, Offset)
-// is its key: repeats are equal and collapse.
+// A DeadLetter is a record that reached no count, or all the records of an
+// unreadable batch that belong to one Line: then Offset is that of the first,
+// and Reason says so. (Epoch, Partition, Offset) is its key: repeats are equal
+// and collapse.
 type DeadLetter struct {
 	Partition int32
 	Epoch     uint8

@@ -134,6 +134,10 @@ func (o *Operator) Observe(b *event.Batch) error {
 		return nil
 	}
 	l.moved = true
+	if b.Unreadable != "" {
+		o.refuse(l, b)
+		return nil
+	}
 	for i := range b.Records {
 		rec := &b.Records[i]
 		if rec.Offset < l.next {
@@ -163,6 +167,29 @@ func (o *Operator) skip(l *Lane, to int64) {
 			l.fates[Gap] += uint64(step - l.next)
 			o.fates[Gap] += uint64(step - l.next)
 		}
+		o.advance(l, step)
+	}
+}
+
+// refuse gives the offsets of a batch that cannot be read their fate. One dead
+// letter stands for all of them that share a ledger line: there may be
+// millions, and all that is known of them is the same. It has the first of
+// them, which is the same for whoever writes that line.
+func (o *Operator) refuse(l *Lane, b *event.Batch) {
+	o.skip(l, b.First)
+	for l.next < b.Next {
+		step := min(b.Next, (l.chunk()+1)*o.spec.Chunk)
+		if !l.warming() {
+			n := uint64(step - l.next)
+			l.fates[Malformed] += n
+			o.fates[Malformed] += n
+			reason := b.Unreadable
+			if n > 1 {
+				reason = fmt.Sprintf("%s; this stands for offsets %d to %d", reason, l.next, step-1)
+			}
+			o.bury(l, &event.Record{Offset: l.next, Time: b.Time}, Malformed, reason)
+		}
+		l.record = b.Time
 		o.advance(l, step)
 	}
 }

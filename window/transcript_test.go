@@ -23,6 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt
 //	resume committed=N start=N end=N [known=EPOCH:NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
 //	record OFFSET RECORD-TIME JSON
 //	to OFFSET      offsets up to here have no more records
+//	unreadable FIRST NEXT RECORD-TIME WHY
 //	take           print the changes since the last take
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -148,6 +149,9 @@ func transcript(t *testing.T, text string) string {
 		case "to":
 			next := op.Progress(0).Next
 			observe(t, op, event.Batch{First: next, Next: number(words[1])})
+		case "unreadable":
+			doc := strings.SplitN(line, " ", 5)
+			observe(t, op, event.Batch{First: number(doc[1]), Next: number(doc[2]), Time: event.Time(number(doc[3]) * 1000), Unreadable: doc[4]})
 		case "take":
 			say(render(op.Take()))
 		default:

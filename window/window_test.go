@@ -45,6 +45,13 @@ func logOf(r *rand.Rand, n int) []event.Record {
 			off += r.Int64N(150) // a gap, sometimes over a whole chunk
 		}
 		now += event.Time(r.IntN(3000))
+		if r.IntN(40) == 0 {
+			// A batch that cannot be read, sometimes over a whole chunk.
+			for n := 1 + r.IntN(100); n > 0; n-- {
+				log = append(log, event.Record{Offset: off, Time: now, Value: []byte(unreadable)})
+				off++
+			}
+		}
 		ts := now - event.Time(r.IntN(200_000))
 		switch r.IntN(30) {
 		case 0:
@@ -73,20 +80,52 @@ func logOf(r *rand.Rand, n int) []event.Record {
 	return log
 }
 
+// unreadable is the value of what stands in a log for a record that cannot be
+// read; those of consecutive offsets are one batch.
+const unreadable = "the batch cannot be read"
+
+// pieces are records [from, to) of a log in as few batches as there can be. A
+// batch that cannot be read comes whole, and goes beyond to if need be.
+func pieces(partition int32, log []event.Record, from, to int64) []event.Batch {
+	bs := []event.Batch{{Partition: partition, First: from, Next: from}}
+	last := &bs[0]
+	for _, rec := range log {
+		bad := string(rec.Value) == unreadable
+		if rec.Offset < from || rec.Offset >= to && (!bad || last.Unreadable == "" || rec.Offset > last.Next) {
+			continue
+		}
+		switch {
+		case !bad && last.Unreadable == "":
+		case bad && last.Unreadable != "" && rec.Offset == last.Next:
+		default:
+			b := event.Batch{Partition: partition, First: last.Next, Next: last.Next}
+			if bad {
+				last.Next = rec.Offset
+				b = event.Batch{Partition: partition, First: rec.Offset, Unreadable: unreadable, Time: rec.Time}
+			}
+			bs = append(bs, b)
+			last = &bs[len(bs)-1]
+		}
+		if !bad {
+			last.Records = append(last.Records, rec)
+		}
+		last.Next = rec.Offset + 1
+	}
+	if last.Next < to {
+		if last.Unreadable != "" {
+			bs = append(bs, event.Batch{Partition: partition, First: last.Next})
+			last = &bs[len(bs)-1]
+		}
+		last.Next = to
+	}
+	return bs
+}
+
 // batches cuts records [from, to) of a log at random.
 func batches(r *rand.Rand, partition int32, log []event.Record, from, to int64) []event.Batch {
 	var bs []event.Batch
-	next := from
-	for next < to {
-		end := min(to, next+1+r.Int64N(60))
-		b := event.Batch{Partition: partition, First: next, Next: end}
-		for _, rec := range log {
-			if rec.Offset >= next && rec.Offset < end {
-				b.Records = append(b.Records, rec)
-			}
-		}
-		bs = append(bs, b)
-		next = end
+	for next := from; next < to; next = bs[len(bs)-1].Next {
+		bs = append(bs, pieces(partition, log, next, min(to, next+1+r.Int64N(60)))...)
 	}
 	return bs
 }
@@ -161,7 +200,7 @@ func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Cha
 	op := newOperator(t, s)
 	for _, p := range slices.Sorted(maps.Keys(logs)) {
 		op.Start(Plan{Partition: p})
-		observe(t, op, event.Batch{Partition: p, First: 0, Next: end, Records: logs[p]})
+		observe(t, op, pieces(p, logs[p], 0, end)...)
 	}
 	return op.Take()
 }
