@@ -218,6 +218,10 @@ func (w *producer) record(p *partition) record {
 	return rec
 }
 
+// placed reports whether the record has a position. The lack of one is
+// spelled in either of the two ways there are.
+func (rec *record) placed() bool { return rec.who >= 0 && rec.lon%5 != 0 }
+
 // padding makes records large whose bytes the core has to keep: dead letters.
 var padding = bytes.Repeat([]byte("x"), 12_000)
 
@@ -265,10 +269,17 @@ func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 	if rec.who >= 0 {
 		dst = append(dst, `,"who":"p`...)
 		dst = strconv.AppendInt(dst, int64(rec.who), 10)
-		dst = append(dst, `","lon":`...)
-		dst = strconv.AppendFloat(dst, float64(rec.lon)/100, 'f', 2, 64)
-		dst = append(dst, `,"lat":`...)
-		dst = strconv.AppendFloat(dst, float64(rec.lat)/100, 'f', 2, 64)
+		switch {
+		case rec.placed():
+			dst = append(dst, `","lon":`...)
+			dst = strconv.AppendFloat(dst, float64(rec.lon)/100, 'f', 2, 64)
+			dst = append(dst, `,"lat":`...)
+			dst = strconv.AppendFloat(dst, float64(rec.lat)/100, 'f', 2, 64)
+		case rec.lon%2 == 0:
+			dst = append(dst, `","lon":null,"lat":null`...)
+		default:
+			dst = append(dst, '"')
+		}
 	}
 	if pad > 0 {
 		dst = append(dst, `,"pad":"`...)

@@ -210,7 +210,7 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		f.enter(rec, rowKey{at, other}, slot, true, added)
 	}
 	for n, m := range f.spec.Measures {
-		if m.Kind != window.Geo || rec.who < 0 {
+		if m.Kind != window.Geo || !rec.placed() {
 			continue
 		}
 		// The record spells hundredths; the nearest float64 of the text is

@@ -135,7 +135,7 @@ func (d *decoder) decodeGroup() (reason string) {
 	d.group, d.scratch = nil, d.scratch[:0]
 	for i := range s.By {
 		c, at := &s.By[i], d.by[i]
-		if at.path < 0 {
+		if at.path < 0 && !(c.HasDefault && d.absent(at.lon) && d.absent(at.lat)) {
 			lon, lat, reason := d.position(at)
 			if reason != "" {
 				return reason
@@ -144,7 +144,10 @@ func (d *decoder) decodeGroup() (reason string) {
 			d.scratch = appendDimension(d.scratch, geo.AppendHash(cell[:0], lon, lat, c.Precision), len(s.By))
 			continue
 		}
-		v := d.vals[at.path]
+		var v event.Value
+		if at.path >= 0 {
+			v = d.vals[at.path]
+		}
 		var text []byte
 		switch {
 		case c.HasDefault && (v.Kind == event.Missing || v.Kind == event.Null):
@@ -171,7 +174,11 @@ func (d *decoder) decodeMeasures() (reason string) {
 	for i := range d.spec.Measures {
 		m, at, a := &d.spec.Measures[i], d.measuresAt[i], &d.measures[i]
 		v := d.vals[at.path]
-		if a.present = v.Kind != event.Missing && v.Kind != event.Null; !a.present {
+		a.present = v.Kind != event.Missing && v.Kind != event.Null
+		if m.Kind == Geo && m.Optional && d.absent(at.lon) && d.absent(at.lat) {
+			a.present = false // half a position is not the lack of one
+		}
+		if !a.present {
 			if m.Optional {
 				continue
 			}
@@ -211,6 +218,11 @@ func (d *decoder) decodeMeasures() (reason string) {
 	return ""
 }
 
+// absent reports whether there is nothing at a path: null is nothing too.
+func (d *decoder) absent(at int) bool {
+	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
+}
+
 // position is a longitude and a latitude on Redis's grid. Positions off it are
 // refused, never clamped.
 func (d *decoder) position(at columnAt) (lon, lat float64, reason string) {
@@ -236,8 +248,7 @@ func (d *decoder) stamp(l *Lane) geo.Stamp {
 
 // wrong is the reason in words. It allocates, as a dead letter does anyway.
 func (d *decoder) wrong(at int, what string) string {
-	v := d.vals[at]
-	if v.Kind == event.Missing || v.Kind == event.Null {
+	if d.absent(at) {
 		return "field " + d.paths[at] + " is missing"
 	}
 	return "field " + d.paths[at] + " " + what

@@ -64,7 +64,7 @@ type Column struct {
 	Name string // column name in the tables
 	Path string // field; empty for a geohash cell
 
-	Default    string // used when the field is missing or null and HasDefault
+	Default    string // used when the field, or both of a cell, are missing or null and HasDefault
 	HasDefault bool
 
 	Lon, Lat  string // fields of a geohash cell
@@ -78,7 +78,9 @@ type Measure struct {
 	Path string // field of the id (the member, for Geo)
 
 	// Optional lets an event without the field count in hits and in the
-	// other measures; otherwise such an event is malformed.
+	// other measures; otherwise such an event is malformed. With Geo that is
+	// an event without the member, or without longitude and latitude; one
+	// that has only one of the two is malformed either way.
 	Optional bool
 
 	Capacity int     // Bloom: items per window and group it is sized for
@@ -184,7 +186,7 @@ func (s *Spec) Meaning() string {
 	f("chunk", n(s.Chunk))
 	f("max_groups", n(int64(s.MaxGroups)))
 	for _, c := range s.By {
-		f("by", c.Name, c.Path, c.Default, strconv.FormatBool(c.HasDefault), c.Lon, c.Lat, n(int64(c.Precision)))
+		f("by", c.Name, c.Path, c.Default, covers(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
 	}
 	for _, c := range s.Where {
 		f("where", append([]string{c.Path}, c.In...)...)
@@ -203,7 +205,17 @@ func (s *Spec) Meaning() string {
 // Meaning is the canonical text of one measure. Measures may be added to a
 // job (older windows simply lack them) but not changed.
 func (m *Measure) Meaning() string {
-	return fmt.Sprintf("%s %q optional=%t capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, m.Optional, m.Capacity, m.Error, m.Lon, m.Lat)
+	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, covers(m.Optional, m.Kind == Geo), m.Capacity, m.Error, m.Lon, m.Lat)
+}
+
+// covers says whether the lack of a field has a meaning. "position" is another
+// one than the "true" of versions that covered no position: under them such an
+// event was malformed, and one job version must not know it as both.
+func covers(lack, position bool) string {
+	if lack && position {
+		return "position"
+	}
+	return strconv.FormatBool(lack)
 }
 
 // A Slot names one chunk of one partition's log in one epoch of the topic: the

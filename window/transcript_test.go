@@ -19,7 +19,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt
 // the outputs with `go test ./window -run Transcripts -rewrite` and review
 // the diff.
 //
-//	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT]
+//	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT] [places=optional|required|none] [cell[=DEFAULT]]
 //	resume committed=N start=N end=N [known=EPOCH:NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
 //	record OFFSET RECORD-TIME JSON
 //	to OFFSET      offsets up to here have no more records
@@ -92,6 +92,13 @@ func transcript(t *testing.T, text string) string {
 					spec.MaxGroups = int(number(v))
 				case "dedupe":
 					spec.Dedupe = &Dedupe{Path: "id", Error: 1e-6}
+				case "places":
+					spec.Measures = spec.Measures[:1]
+					if v != "none" {
+						spec.Measures = append(spec.Measures, Measure{Name: "places", Kind: Geo, Path: "user", Lon: "lon", Lat: "lat", Optional: v == "optional"})
+					}
+				case "cell":
+					spec.By = []Column{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5, Default: v, HasDefault: v != ""}}
 				case "where":
 					f, in, _ := strings.Cut(v, ":")
 					spec.Where = append(spec.Where, Condition{f, []string{in}})

@@ -74,6 +74,14 @@ func logOf(r *rand.Rand, n int) []event.Record {
 			doc = strings.Replace(doc, `"page"`, `"pge"`, 1)
 		case 2:
 			doc = strings.Replace(doc, `"user":`, `"user":-`, 1)
+		case 3: // without a position
+			doc = strings.NewReplacer(`"lon"`, `"east"`, `"lat"`, `"north"`).Replace(doc)
+		case 4:
+			doc = strings.NewReplacer(`"lon":`, `"lon":null,"east":`, `"lat"`, `"north"`).Replace(doc)
+		case 5: // with half of one
+			doc = strings.Replace(doc, `"lon":`, `"lon":null,"east":`, 1)
+		case 6:
+			doc = strings.Replace(doc, `"lat"`, `"north"`, 1)
 		}
 		log = append(log, event.Record{Offset: off, Time: now, Value: []byte(doc)})
 	}
@@ -281,6 +289,17 @@ func TestNaiveTwin(t *testing.T) {
 		}
 		hits := map[key]map[int64]uint64{}
 		users := map[key]map[string]bool{}
+		type place struct {
+			w      event.Time
+			member string
+		}
+		type seenAt struct {
+			time  event.Time
+			off   int64
+			score uint64
+		}
+		places := map[place]seenAt{}
+		without := 0
 		var fates [Fates]uint64
 		seen := map[int64]map[string]bool{}
 		groups := map[int64]map[string]bool{}
@@ -305,6 +324,12 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			ts, ok := v[0].Time(event.Millis)
 			if _, isUint := v[3].Uint32(); !ok || v[1].Kind != event.String || !isUint {
+				fates[Malformed]++
+				continue
+			}
+			lon, isLon := v[6].Float()
+			lat, isLat := v[7].Float()
+			if isLon != isLat { // there is nothing but numbers, null and nothing
 				fates[Malformed]++
 				continue
 			}
@@ -341,6 +366,15 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			hits[k][chunk]++
 			users[k][string(v[3].Bytes)] = true
+			if !isLon {
+				without++
+				continue
+			}
+			score, _ := geo.Encode(lon, lat)
+			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
+			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
+				places[at] = is
+			}
 		}
 		fates[Gap] = uint64(end) - uint64(len(log))
 		var sum [Fates]uint64
@@ -381,8 +415,16 @@ func TestNaiveTwin(t *testing.T) {
 				t.Fatalf("seed %d: %v: bitmap state differs from the reference's", seed, k)
 			}
 		}
-		if decoded < 100 {
-			t.Fatalf("seed %d: only %d events counted: the test tests nothing", seed, decoded)
+		got := map[place]seenAt{}
+		c.Table.Places(3).Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+			got[place{event.Time(w), string(member)}] = seenAt{event.Time(st.Time), st.Offset, score}
+			return true
+		})
+		if !maps.Equal(got, places) {
+			t.Fatalf("seed %d: positions %v, want %v", seed, got, places)
+		}
+		if decoded < 100 || without == 0 {
+			t.Fatalf("seed %d: only %d events counted, %d of them without a position: the test tests nothing", seed, decoded, without)
 		}
 	}
 }

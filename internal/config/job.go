@@ -51,7 +51,7 @@ type Column struct {
 	Name    string   `yaml:"name" format:"name" doc:"Name of the column; the path with _ for . when not given."`
 	Field   string   `yaml:"field" format:"path" doc:"JSON path of the value."`
 	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
-	Default *string  `yaml:"default" doc:"Value for events in which the field is missing or null. Without it such an event is malformed."`
+	Default *string  `yaml:"default" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
 }
 
 // Geohash names a position and how finely to cut it.
@@ -77,5 +77,5 @@ type Measure struct {
 	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of who is there."`
 	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the longitude in degrees."`
 	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the latitude in degrees."`
-	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field counts in hits and in the other measures, just not here. Otherwise it is malformed."`
+	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`
 }
