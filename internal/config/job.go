@@ -29,7 +29,7 @@ type Job struct {
 
 // Time names the field that holds the event time.
 type Time struct {
-	Field string `yaml:"field" required:"true" format:"path" doc:"JSON path of the time."`
+	Field string `yaml:"field" required:"true" format:"path" doc:"Path of the time."`
 	Unit  string `yaml:"unit" default:"ms" enum:"s,ms,us,ns,rfc3339" doc:"What the number counts, or rfc3339 for a text."`
 }
 
@@ -41,7 +41,7 @@ type Rollup struct {
 
 // A Where is one condition on an event: the text of the field is one of In.
 type Where struct {
-	Field string   `yaml:"field" required:"true" format:"path" doc:"JSON path of the field. An event without it does not meet the condition."`
+	Field string   `yaml:"field" required:"true" format:"path" doc:"Path of the field. An event without it does not meet the condition."`
 	In    []string `yaml:"in" max:"1000" required:"true" format:"any" doc:"Accepted values: a string's contents, a number's text, true or false."`
 }
 
@@ -49,21 +49,21 @@ type Where struct {
 // a position.
 type Column struct {
 	Name    string   `yaml:"name" format:"name" doc:"Name of the column; the path with _ for . when not given."`
-	Field   string   `yaml:"field" format:"path" doc:"JSON path of the value."`
+	Field   string   `yaml:"field" format:"path" doc:"Path of the value."`
 	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
 	Default *string  `yaml:"default" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
 }
 
 // Geohash names a position and how finely to cut it.
 type Geohash struct {
-	Lon       string `yaml:"lon" required:"true" format:"path" doc:"JSON path of the longitude in degrees."`
-	Lat       string `yaml:"lat" required:"true" format:"path" doc:"JSON path of the latitude in degrees."`
+	Lon       string `yaml:"lon" required:"true" format:"path" doc:"Path of the longitude in degrees."`
+	Lat       string `yaml:"lat" required:"true" format:"path" doc:"Path of the latitude in degrees."`
 	Precision int    `yaml:"precision" default:"5" min:"1" max:"12" doc:"Letters: 5 is a cell of about 5 km, 6 of 1.2 km by 0.6 km, 7 of 150 m."`
 }
 
 // Dedupe says by what to recognise a repeated event.
 type Dedupe struct {
-	Field string  `yaml:"field" required:"true" format:"path" doc:"JSON path of the event's id."`
+	Field string  `yaml:"field" required:"true" format:"path" doc:"Path of the event's id."`
 	Error float64 `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`
 }
 
@@ -71,11 +71,11 @@ type Dedupe struct {
 type Measure struct {
 	Name     string  `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
 	Sketch   string  `yaml:"sketch" required:"true" enum:"hll,bitmap,bloom,geo" doc:"hll, bitmap, bloom or geo. hll counts distinct ids (0.81 % error, 12 KiB at most); bitmap keeps the ids themselves, unsigned integers below 2^32; bloom answers whether an id was seen; geo keeps the last position of each member."`
-	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"JSON path of the id."`
+	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"Path of the id."`
 	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
 	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
-	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of who is there."`
-	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the longitude in degrees."`
-	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"JSON path of the latitude in degrees."`
+	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"Path of the id of what is there."`
+	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"Path of the longitude in degrees."`
+	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"Path of the latitude in degrees."`
 	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`
 }

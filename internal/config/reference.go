@@ -18,6 +18,9 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
   (` + "`~/.config`" + ` when not set), ` + "`/etc/weir/weir.yaml`" + `. Names of files in it are relative to the working directory.
 - **Durations and sizes need a unit**: ` + "`500ms`, `30s`, `1m`, `1h30m`, `24h`, `7d`; `64MiB`, `1GiB`" + `.
 - **Secrets** stand in files (keys ending in ` + "`_file`" + `) or in the environment, never in this file or on the command line. They are printed as ` + "`***`" + `.
+- **A path** names a value of an event by its key: ` + "`page`" + `, or ` + "`geo.country`" + ` for ` + "`{\"geo\": {\"country\": \"DE\"}}`" + `: the keys of nested objects
+  with dots between them, from the outermost in, at most 63. It is compared byte by byte, so case matters. Elements of arrays and keys that are empty
+  or contain a dot cannot be named, and one path cannot lead through the value of another. Other notations (` + "`$.a.b`, `/a/b`, `a[0]`, `a['b']`" + `) are refused.
 - **Mistakes** are reported all at once, each with its place, and exit code 78:
   ` + "`weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m`" + `
 - **Editors** complete and check the file with ` + "`# yaml-language-server: $schema=docs/weir.schema.json`" + ` in its first line.
@@ -108,7 +111,7 @@ func (k *key) accepts() string {
 
 // shapes are the formats of values.go in words.
 var shapes = map[string]string{
-	"name": "a name: lower-case letters, digits and _", "path": "a JSON path", "topic": "a Kafka name",
+	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "topic": "a Kafka name",
 	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "url": "a URL",
 }
 

@@ -165,17 +165,60 @@ func nameLike(s string) string {
 	return strings.TrimRight(strings.TrimLeft(b.String(), "_0123456789"), "_")
 }
 
-// checkPath: names of nested keys with dots between them.
+// checkPath: names of nested keys with dots between them. What other notations
+// write otherwise ($.a.b, /a/b, a['b'], a[0]) would be taken for a key of that
+// spelling, which no event has: all of them would be malformed.
 func checkPath(s string) error {
 	const deepest = event.MaxDepth - 1
-	parts := strings.Split(s, ".")
-	if slices.Contains(parts, "") {
-		return fmt.Errorf("%q is no path; write the key, or nested keys with a dot between them, such as geo.country", s)
+	if why := foreignPath(s); why != "" {
+		if plain := plainPath(s); plain != "" {
+			return fmt.Errorf("%q is no path: %s; write %s", s, why, plain)
+		}
+		return fmt.Errorf("%q is no path: %s; write the key, or nested keys with a dot between them, such as geo.country", s, why)
 	}
-	if len(parts) > deepest {
-		return fmt.Errorf("path of %d keys; at most %d", len(parts), deepest)
+	if n := strings.Count(s, ".") + 1; n > deepest {
+		return fmt.Errorf("path of %d keys; at most %d", n, deepest)
 	}
 	return nil
+}
+
+// foreignPath says what in s is no path of ours; "" if it is one.
+func foreignPath(s string) string {
+	parts := strings.Split(s, ".")
+	switch {
+	case parts[0] == "$" || strings.HasPrefix(s, "$["):
+		return "it begins at the event by itself, without $"
+	case strings.HasPrefix(s, "/"), strings.HasPrefix(s, "#/"):
+		return "nested keys have a dot between them, not a slash before them"
+	case strings.Contains(s, `\`):
+		return "there are no escapes, and a key that contains a dot cannot be named"
+	case strings.ContainsAny(s, "[]"):
+		return "it names keys of objects without brackets, and no elements of arrays"
+	case slices.Contains(parts, "*"):
+		return "it names one key of each object, not all"
+	case slices.Contains(parts, ""):
+		return "a key is empty"
+	}
+	return ""
+}
+
+var quotedKey = regexp.MustCompile(`\[(?:'([^'\].]+)'|"([^"\].]+)")\]`)
+
+// plainPath is what was probably meant by a path of another notation; "" if
+// nothing of ours says it.
+func plainPath(s string) string {
+	s = quotedKey.ReplaceAllString(strings.TrimPrefix(s, "$"), ".$1$2")
+	if pointer, ok := strings.CutPrefix(strings.TrimPrefix(s, "#"), "/"); ok {
+		if strings.ContainsAny(pointer, ".~") {
+			return ""
+		}
+		s = strings.ReplaceAll(pointer, "/", ".")
+	}
+	keys := slices.DeleteFunc(strings.Split(s, "."), func(key string) bool { return key == "" })
+	if plain := strings.Join(keys, "."); foreignPath(plain) == "" {
+		return plain
+	}
+	return ""
 }
 
 // checkTopic: what Kafka accepts as a topic (and what is wise for a group).
