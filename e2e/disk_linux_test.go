@@ -44,7 +44,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	alter("MODIFY SETTING min_free_disk_bytes_to_perform_insert = 1000000000000000000")
-	p.says(`flush failed; the same changes will be sent again.*clicks_state.*NOT_ENOUGH_SPACE`, 20*time.Second)
+	p.says(`clickhouse: outage.*NOT_ENOUGH_SPACE`, 20*time.Second)
 	alter("RESET SETTING min_free_disk_bytes_to_perform_insert")
 	p.hits(counted, 30*time.Second)
 

@@ -166,7 +166,7 @@ func TestTopicMissing(t *testing.T) {
 	truth := s.produced("clicks", 5_000)
 	s.caughtUp("clicks", 30*time.Second)
 	s.sameClicks(truth)
-	p.says("works again", time.Second)
+	p.says("topic "+s.topic("clicks")+" exists; it is read", time.Second)
 	if code, body, err := p.get("/readyz"); err != nil || code != 200 {
 		t.Errorf("/readyz with the topic: %d %s %v", code, body, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"weir/internal/outage"
 )
 
 // A Config says what to read and how. Brokers and Topic are required; a zero
@@ -49,6 +51,9 @@ type Config struct {
 	ResponseLimit  int           // no response may be larger; default 128 MiB
 
 	Log *slog.Logger // nil: silent
+	// Outages is where trouble that passes is reported; nil: a Reporter of its
+	// own, which writes to Log. Sources that share one report one outage.
+	Outages *outage.Reporter
 }
 
 // SASL names a user. It prints without its password.
@@ -100,6 +105,9 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.ResponseLimit, max(128<<20, 2*c.RequestBytes))
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Outages == nil {
+		c.Outages = outage.New(c.Log)
 	}
 	c.SASL.Mechanism = strings.ToLower(c.SASL.Mechanism)
 	return c, c.validate()

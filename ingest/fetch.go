@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -37,6 +39,7 @@ type fetch struct {
 	group      *errgroup.Group
 	lost       chan *partition // from the loops to the dispatcher
 	loops      map[int32]*loop // by broker id; the dispatcher's
+	homes      map[int32]int32 // by partition, the broker it was last given to; the dispatcher's
 }
 
 // Fetch reads on from the given offsets until ctx or the Generation ends,
@@ -72,6 +75,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		deliver:    deliver,
 		lost:       make(chan *partition, len(from)), // each is in one place at a time
 		loops:      make(map[int32]*loop),
+		homes:      make(map[int32]int32),
 	}
 	for id, offset := range from {
 		if !g.owns(id) {
@@ -86,6 +90,9 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 	f.group, inner = errgroup.WithContext(ctx)
 	f.group.Go(func() error { return f.run(inner) })
 	err := f.group.Wait()
+	for _, l := range f.loops {
+		g.source.notices.gone(l.subject)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -96,6 +103,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 // backoff, looks up who leads them, and gives them to that broker's loop.
 func (f *fetch) run(ctx context.Context) error {
 	const subject = "finding the partitions' leaders"
+	defer f.source.notices.gone(subject)
 	var homeless []*partition
 	for {
 		wait := time.Duration(-1)
@@ -210,7 +218,14 @@ func (f *fetch) house(ctx context.Context, t *topic, homeless []*partition, now 
 			}
 		}
 		p.epoch = l.epoch
+		f.homes[p.id] = l.leader
 		f.loop(ctx, l.leader).arrivals <- p
+	}
+	lead := slices.Collect(maps.Values(f.homes))
+	for broker, l := range f.loops {
+		if !slices.Contains(lead, broker) {
+			f.source.notices.gone(l.subject) // nothing is fetched there any more: others lead
+		}
 	}
 	return left, err
 }

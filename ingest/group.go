@@ -271,6 +271,7 @@ func (s *Source) join() (again bool) {
 	}
 	defer group.Close()
 	const subject = "being a member of the group"
+	defer s.notices.gone(subject)
 	was := "" // the member id of the last generation, until it is given up
 	for {
 		member, err := group.Next(s.ctx) // always be here: what is not taken stalls the other members

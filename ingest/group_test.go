@@ -267,7 +267,7 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 	} else {
 		contains(t, "Next without the topic", err.Error(), topic, "does not exist")
 	}
-	if n := strings.Count(book.String(), "does not exist"); n != 1 {
+	if n := strings.Count(book.String(), "does not exist; it is waited for"); n != 1 {
 		t.Errorf("said %d times that the topic does not exist, want once:\n%s", n, book)
 	}
 	got := make(chan *Generation, 1)

@@ -9,48 +9,86 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"weir/internal/outage"
 )
 
-// Notices say what is wrong once, and once that it is over, however often it
-// is tried in between. Each subject (the group, the metadata, one broker) is
-// in trouble or not.
+// Notices say what is wrong, as one outage of Kafka however many subjects (the
+// group, the metadata, one broker) of however many Sources run into it. A topic
+// that does not exist is no outage, and is said apart.
 type notices struct {
-	log *slog.Logger
+	log     *slog.Logger
+	topic   string
+	outages *outage.Reporter
 
 	mu   sync.Mutex
-	said map[string]map[string]bool // by subject: the texts logged since it last worked
-	last string                     // what was last found wrong and not yet over
+	kept map[string]*troubled // by subject, those in trouble
+	last string               // what was last found wrong and not yet over
 }
 
-// trouble logs err at warning level unless the subject already said so.
-func (n *notices) trouble(subject string, err error) {
+// troubled is a subject whose last try failed, to each outage that it may be part of.
+type troubled struct{ kafka, topic *outage.Source }
+
+// missing is the outage of a topic that does not exist.
+func missing(topic string) outage.Subject {
+	return outage.Subject{
+		Begins: "kafka: topic " + topic + " does not exist; it is waited for",
+		GoesOn: "kafka: topic " + topic + " still does not exist",
+		Ends:   "kafka: topic " + topic + " exists; it is read",
+	}
+}
+
+// trouble notes a try that failed and will be made again.
+func (n *notices) trouble(what string, err error) {
 	text := plainly(err)
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.said == nil {
-		n.said = make(map[string]map[string]bool)
-	}
-	if n.said[subject] == nil {
-		n.said[subject] = make(map[string]bool)
+	s := n.kept[what]
+	if s == nil {
+		name := what + ", topic " + n.topic
+		s = &troubled{n.outages.Of(outage.Kafka, name), n.outages.Of(missing(n.topic), name)}
+		if n.kept == nil {
+			n.kept = make(map[string]*troubled)
+		}
+		n.kept[what] = s
 	}
 	n.last = text
-	if n.said[subject][text] {
+	n.mu.Unlock()
+	if errors.Is(err, errNoTopic) {
+		s.kafka.Worked() // it is there, and says so
+		s.topic.Failed(errors.New(text))
 		return
 	}
-	n.said[subject][text] = true
-	n.log.Warn("kafka: trying again", "what", subject, "error", text)
+	s.topic.Gone() // nothing is known about the topic
+	s.kafka.Failed(errors.New(text))
 }
 
 // fine ends a subject's trouble.
-func (n *notices) fine(subject string) {
+func (n *notices) fine(what string) {
+	if s := n.take(what); s != nil {
+		s.kafka.Worked()
+		s.topic.Worked()
+	}
+}
+
+// gone says that a subject is not tried any more: other subjects will tell
+// whether its trouble is over.
+func (n *notices) gone(what string) {
+	if s := n.take(what); s != nil {
+		s.kafka.Gone()
+		s.topic.Gone()
+	}
+}
+
+// take forgets a subject and returns it, if it is in trouble.
+func (n *notices) take(what string) *troubled {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.said[subject]) == 0 {
-		return
+	s := n.kept[what]
+	if s != nil {
+		delete(n.kept, what)
+		n.last = ""
 	}
-	delete(n.said, subject)
-	n.last = ""
-	n.log.Info("kafka: works again", "what", subject)
+	return s
 }
 
 // latest is what is wrong now, as far as known; empty when nothing is.

@@ -55,7 +55,7 @@ func Open(c Config) (*Source, error) {
 		mechanism: mechanism,
 		bootstrap: kafka.TCP(c.Brokers...),
 		board:     newSwitchboard(c.TLS == nil),
-		notices:   notices{log: c.Log.With("topic", c.Topic)},
+		notices:   notices{log: c.Log.With("topic", c.Topic), topic: c.Topic, outages: c.Outages},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),
 	}
@@ -166,6 +166,7 @@ func (s *Source) insist(ctx context.Context, what string, f func(context.Context
 			return s.interrupted(ctx, what)
 		}
 		if judge(err) != retry {
+			s.notices.gone(what)
 			return s.config.explain(err)
 		}
 		s.notices.trouble(what, err)
@@ -178,11 +179,13 @@ func (s *Source) insist(ctx context.Context, what string, f func(context.Context
 // interrupted is the error of work that a context ended: why it ended, and
 // what had been in the way until then.
 func (s *Source) interrupted(ctx context.Context, what string) error {
+	last := s.notices.latest()
+	s.notices.gone(what)
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) || errors.Is(cause, ErrEnded) {
 		return cause
 	}
-	if last := s.notices.latest(); last != "" {
+	if last != "" {
 		return fmt.Errorf("ingest: %s: %w; until then: %s", what, cause, last)
 	}
 	return fmt.Errorf("ingest: %s: %w", what, cause)

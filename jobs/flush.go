@@ -35,8 +35,9 @@ type run struct {
 	over    chan struct{}   // closed when nobody serves them any more
 	stopped bool            // the workers' goroutines have ended
 
-	untold map[int32]int64 // durable positions that Kafka has not acknowledged
-	tell   time.Time       // no commit before
+	untold  map[int32]int64 // durable positions that Kafka has not acknowledged
+	tell    time.Time       // no commit before
+	refused bool            // the last commit failed
 }
 
 // A commit may hold up the flush loop for so long, and a live read or a
@@ -87,7 +88,7 @@ func (r *run) claim(ctx context.Context) error {
 		r.outbox.Add(w.op.Take())
 	}
 	c := r.outbox.Begin()
-	_, err := retry(ctx, r.gen.Done(), r.job.cfg.Log, "opening the ledger of new partitions", func() (struct{}, error) {
+	_, err := retry(ctx, r.gen.Done(), r.job.opens, func() (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, r.job.cfg.InsertTimeout)
 		defer cancel()
 		began := time.Now()
@@ -299,12 +300,12 @@ func (r *run) settle(answer error) error {
 		if fatal(answer) {
 			return fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, answer)
 		}
-		d := r.wait.next()
-		r.retry = time.Now().Add(d)
-		r.job.cfg.Log.Warn("flush failed; the same changes will be sent again", "error", answer, "in", d)
+		r.retry = time.Now().Add(r.wait.next())
+		r.job.flushes.Failed(answer)
 		return nil
 	}
 	r.wait.reset()
+	r.job.flushes.Worked()
 	r.job.status.flushed(took, r.outbox.InFlight(), nil)
 	r.job.acknowledged(r.outbox.InFlight())
 	positions, table := r.outbox.Acknowledge()
@@ -336,15 +337,24 @@ func (r *run) commit(positions []window.Position) {
 	if err := r.gen.Commit(ctx, r.untold); err != nil {
 		r.tell = time.Now().Add(commitPause)
 		r.job.status.commitFailures.Add(1)
-		r.job.cfg.Log.Debug("commit failed; positions are in the ledger all the same", "error", err)
+		if r.refused {
+			// Once is daily life: a group that rebalances refuses commits for a
+			// moment, and positions are in the ledger all the same.
+			r.job.commits.Failed(err)
+		}
+		r.refused = true
 		return
 	}
+	r.refused = false
+	r.job.commits.Worked()
 	clear(r.untold)
 }
 
 // drain flushes what the stopped workers hold, within the budget. cause is
 // what ended the run; it comes back unless it was only the end.
 func (r *run) drain(ctx context.Context, budget time.Duration, cause error) error {
+	defer r.job.commits.Gone()
+	defer r.job.flushes.Gone()
 	if cause != nil && !errors.Is(cause, context.Canceled) {
 		budget = min(budget, r.job.cfg.HandOver)
 	} else {

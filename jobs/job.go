@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/window"
 )
 
@@ -71,6 +72,9 @@ type Config struct {
 	Exclusive func(ctx context.Context, f func(context.Context) error) error
 	UntilEnd  bool // read to where the logs end at the start, flush, roll up, return
 	Log       *slog.Logger
+	// Outages is where failures that pass are reported; nil: a Reporter of the
+	// job's own, which writes to Log. Jobs that share one report one outage.
+	Outages *outage.Reporter
 }
 
 func (c *Config) setDefaults() {
@@ -93,6 +97,9 @@ func (c *Config) setDefaults() {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Outages == nil {
+		c.Outages = outage.New(c.Log)
+	}
 	c.Log = c.Log.With("job", c.Spec.Job)
 }
 
@@ -108,6 +115,9 @@ type Job struct {
 	current atomic.Pointer[run]   // the run that answers live reads
 	onFlush func(*window.Changes) // see OnFlush
 
+	// What is tried again and again, as the log knows it.
+	reads, opens, flushes, rollups, commits *outage.Source
+
 	// writing is held during a write. A run that ran out of time leaves one
 	// behind, which ends when it has noticed; the next run's waits for it.
 	writing sync.Mutex
@@ -120,6 +130,12 @@ func New(cfg Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{cfg: cfg}
+	of := func(s outage.Subject, what string) *outage.Source {
+		return cfg.Outages.Of(s, what+" of job "+cfg.Spec.Job)
+	}
+	j.reads, j.opens = of(outage.ClickHouse, "reading the ledger"), of(outage.ClickHouse, "opening the ledger")
+	j.flushes, j.rollups = of(outage.ClickHouse, "flush"), of(outage.ClickHouse, "rollup")
+	j.commits = of(outage.Kafka, "commit")
 	j.status.init(&cfg)
 	return j, nil
 }
@@ -180,7 +196,7 @@ func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int
 
 // plans decides where each partition is read from.
 func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
-	known, err := retry(ctx, gen.Done(), j.cfg.Log, "reading the ledger", func() (map[int32]window.Known, error) {
+	known, err := retry(ctx, gen.Done(), j.reads, func() (map[int32]window.Known, error) {
 		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
 		defer cancel()
 		return j.cfg.Sink.Known(ctx)
@@ -234,21 +250,25 @@ var errEnded = errors.New("the generation ended")
 // retry calls f until it succeeds, fails for good, or there is no point any
 // more: then the error is ctx's, or errEnded once done is closed. A nil done
 // never closes.
-func retry[T any](ctx context.Context, done <-chan struct{}, log *slog.Logger, what string, f func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Source, f func() (T, error)) (T, error) {
+	defer tries.Gone()
 	wait := backoff{}
 	for {
 		v, err := f()
-		if err == nil || fatal(err) || ctx.Err() != nil {
+		if err == nil {
+			tries.Worked()
+			return v, nil
+		}
+		if fatal(err) || ctx.Err() != nil {
 			return v, err
 		}
-		d := wait.next()
-		log.Warn(what+" failed; trying again", "error", err, "in", d)
+		tries.Failed(err)
 		select {
 		case <-ctx.Done():
 			return v, ctx.Err()
 		case <-done:
 			return v, errEnded
-		case <-time.After(d):
+		case <-time.After(wait.next()):
 		}
 	}
 }

@@ -26,13 +26,13 @@ func (j *Job) startRollups() *rollups {
 }
 
 func (r *rollups) loop(ctx context.Context) {
-	tick := time.NewTicker(r.job.cfg.Rollup)
-	defer tick.Stop()
+	defer r.job.rollups.Gone()
+	wait, due := backoff{}, time.Now().Add(r.job.cfg.Rollup)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(time.Until(due)):
 		}
 		began := time.Now()
 		// Also when nothing was written since: longer rollups have their own,
@@ -42,9 +42,15 @@ func (r *rollups) loop(ctx context.Context) {
 			return
 		}
 		r.job.status.rolledUp(time.Since(began), err)
+		// The next one does its work, after a pause that grows as a flush's does.
+		due = began.Add(r.job.cfg.Rollup)
 		if err != nil {
-			r.job.cfg.Log.Warn("rollup failed; the next one does its work", "error", err)
+			r.job.rollups.Failed(err)
+			due = time.Now().Add(r.job.cfg.Rollup + wait.next())
+			continue
 		}
+		wait.reset()
+		r.job.rollups.Worked()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -22,7 +23,9 @@ type auditor struct {
 	sinks []audited
 	names []string
 	log   *slog.Logger
-	pause time.Duration // before the second look; 0: secondLook
+	// outages is where an audit that could not be made is reported.
+	outages *outage.Reporter
+	pause   time.Duration // before the second look; 0: secondLook
 
 	mu         sync.Mutex
 	mismatches uint64
@@ -103,7 +106,9 @@ func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
 		}, nil)
 		if err != nil {
 			if ctx.Err() == nil {
-				a.log.Warn("audit could not be made; the next one is due", "job", a.names[i], "error", err)
+				audit := a.outages.Of(outage.ClickHouse, "audit of job "+a.names[i])
+				audit.Failed(err)
+				audit.Gone() // the next one is due in its own time
 			}
 			return nil, false
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/window"
 )
 
@@ -39,7 +40,8 @@ func TestAuditLooksTwice(t *testing.T) {
 	excess := window.Finding{Misfit: window.Excess, Partition: 1, Chunk: 2, Expected: 64, Found: 65}
 	sink := &auditAnswers{}
 	var out bytes.Buffer
-	a := &auditor{sinks: []audited{sink}, names: []string{"clicks"}, log: slog.New(slog.NewTextHandler(&out, nil)), pause: time.Millisecond}
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	a := &auditor{sinks: []audited{sink}, names: []string{"clicks"}, log: log, outages: outage.New(log), pause: time.Millisecond}
 	once := func(want uint64, answers ...[]window.Finding) {
 		t.Helper()
 		out.Reset()
@@ -69,6 +71,9 @@ func TestAuditLooksTwice(t *testing.T) {
 
 	sink.err = errors.New("no answer")
 	once(1, []window.Finding{missing}) // what is not known is not zero
+	if !strings.Contains(out.String(), `what="audit of job clicks" error="no answer"`) {
+		t.Errorf("an audit that could not be made is not said: %s", &out)
+	}
 	sink.err = nil
 	once(0, nil)
 }

@@ -90,7 +90,7 @@ func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		src, err := source(cfg, j, quiet)
+		src, err := source(cfg, j, quiet, nil)
 		if err != nil {
 			k.result("kafka", "job "+j.Name, "", err, exitConfig)
 			continue

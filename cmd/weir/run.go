@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/config"
+	"weir/internal/outage"
 	"weir/jobs"
 	"weir/locks"
 	"weir/locks/redislock"
@@ -67,6 +68,7 @@ type runOptions struct {
 	started  func(addr string) // the HTTP address, once it listens
 	locks    *redislock.Locks  // nil: no rollup lock
 	owner    string            // this process, to the lock
+	outages  *outage.Reporter  // of all jobs
 }
 
 // rollupLease is how long the rollup lock outlives a process that was killed
@@ -112,7 +114,8 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}()
 	var all []*jobs.Job
 	windows := live.New(live.Config{Now: time.Now, Memory: int64(cfg.Memory)})
-	audit := &auditor{log: o.log}
+	o.outages = outage.New(o.log)
+	audit := &auditor{log: o.log, outages: o.outages}
 	for i := range cfg.Jobs {
 		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)
 		if err != nil {
@@ -187,7 +190,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	src, err := source(cfg, j, o.log.With("job", j.Name))
+	src, err := source(cfg, j, o.log.With("job", j.Name), o.outages)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -206,6 +209,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
 		UntilEnd:      o.untilEnd,
 		Log:           o.log,
+		Outages:       o.outages,
 	})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
@@ -255,6 +259,7 @@ func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
 // time, and five seconds at least.
 func reach(ctx context.Context, log *slog.Logger, name, where string, limit time.Duration, ping func(context.Context) error) error {
 	deadline := time.Now().Add(limit)
+	answers := outage.New(log).Of(outage.Subject{Begins: name + " does not answer yet", GoesOn: name + " still does not answer", Ends: name + " answers"}, where)
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		try, cancel := context.WithTimeout(ctx, max(time.Until(deadline), 5*time.Second))
 		err := ping(try)
@@ -262,6 +267,7 @@ func reach(ctx context.Context, log *slog.Logger, name, where string, limit time
 		var final interface{ Fatal() bool }
 		switch {
 		case err == nil:
+			answers.Worked()
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -271,7 +277,7 @@ func reach(ctx context.Context, log *slog.Logger, name, where string, limit time
 			return &exit{exitUnavailable, fmt.Errorf("%s %s: no answer for %s: %w", name, where, limit, err),
 				"is it up? `weir check` tries every connection; `weir up` needs neither Kafka nor ClickHouse"}
 		}
-		log.Warn(name+" does not answer yet", "at", where, "error", err, "again_in", wait)
+		answers.Failed(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

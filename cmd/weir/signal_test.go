@@ -114,7 +114,7 @@ func TestSecondSignal(t *testing.T) {
 	await(t, "the first event", func() bool { return s.hits(t) == "1" })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)")
 	s.produce(t)
-	await(t, "a flush that fails", func() bool { return strings.Contains(out.String(), "flush failed") })
+	await(t, "a flush that fails", func() bool { return strings.Contains(out.String(), "clickhouse: outage") })
 
 	signal := func() {
 		t.Helper()

@@ -133,7 +133,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 
 // log is what Kafka holds of the job's topic.
 func (v *verifier) log(ctx context.Context, j *config.Job) ([]event.Assignment, error) {
-	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}))
+	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"weir/event"
 	"weir/ingest"
 	"weir/internal/config"
+	"weir/internal/outage"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
 	"weir/window"
@@ -31,11 +32,11 @@ func group(cfg *config.Config, j *config.Job) string {
 }
 
 // source opens one job's reader.
-func source(cfg *config.Config, j *config.Job, log *slog.Logger) (*ingest.Source, error) {
+func source(cfg *config.Config, j *config.Job, log *slog.Logger, outages *outage.Reporter) (*ingest.Source, error) {
 	k := &cfg.Kafka
 	c := ingest.Config{
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
-		Session: time.Duration(k.Session), Log: log,
+		Session: time.Duration(k.Session), Log: log, Outages: outages,
 	}
 	if k.TLS.Enabled {
 		t, err := tlsConfig(k.TLS.TLS)

@@ -1,0 +1,130 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+	"weir/internal/outage"
+	"weir/window"
+)
+
+// awaySink refuses everything while it is away.
+type awaySink struct {
+	*joinSink
+	away           *atomic.Bool
+	writes, rolled *atomic.Int64 // while it is away
+}
+
+var errAway = errors.New("connection refused")
+
+func (s awaySink) Write(ctx context.Context, c *window.Changes) error {
+	if s.away.Load() {
+		s.writes.Add(1)
+		return errAway
+	}
+	return s.joinSink.Write(ctx, c)
+}
+
+func (s awaySink) Rollup(ctx context.Context, all bool) error {
+	if s.away.Load() {
+		s.rolled.Add(1)
+		return errAway
+	}
+	return s.joinSink.Rollup(ctx, all)
+}
+
+// slowly delivers a record a second, and sleeps in between.
+type slowly struct{ *fakeSource }
+
+type slowGeneration struct{ *fakeGeneration }
+
+func (s slowly) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slowGeneration{g.(*fakeGeneration)}, nil
+}
+
+func (g slowGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	log := g.s.log.parts[0]
+	for at := from[0]; at < int64(len(log)); at++ {
+		b := event.Batch{First: at, Next: at + 1, Records: log[at : at+1]}
+		if err := deliver(event.Part{HighWater: at + 1, LastStable: at + 1, Unpack: func(yield func(*event.Batch) error) error { return yield(&b) }, Done: func() {}}); err != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// TestOutage: eight jobs on a sink that is away for 150 s say so in four lines:
+// when it begins, once a minute, when it is over. Rollups pause as flushes do.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		outages := outage.New(log)
+		var away atomic.Bool
+		var writes, rolled atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		errs := make(chan error)
+		const jobs = 8
+		for i := range jobs {
+			s := spec()
+			s.Job = fmt.Sprintf("j%d", i)
+			src := slowly{&fakeSource{log: newLog(1, 1000), committed: map[int32]int64{}}}
+			sink := awaySink{newSink(s), &away, &writes, &rolled}
+			j, err := New(Config{Spec: s, Topic: "clicks", Source: src, Sink: sink, Workers: 1, Log: log, Outages: outages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { errs <- j.Run(ctx) }()
+		}
+		time.Sleep(10 * time.Second)
+		if out.Len() > 0 {
+			t.Fatalf("all is well, and the log says\n%s", &out)
+		}
+		away.Store(true)
+		time.Sleep(150 * time.Second)
+		away.Store(false)
+		time.Sleep(20 * time.Second)
+		stop()
+		for range jobs {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		want := []string{outage.ClickHouse.Begins, outage.ClickHouse.GoesOn, outage.ClickHouse.GoesOn, outage.ClickHouse.Ends}
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), &out)
+		}
+		for i, l := range lines {
+			if !strings.Contains(l, want[i]) {
+				t.Errorf("line %d: %s\nwant %s", i, l, want[i])
+			}
+		}
+		if end := lines[3]; !strings.Contains(end, fmt.Sprintf("failures=%d", writes.Load()+rolled.Load())) || !strings.Contains(end, "lasted=2m3") && !strings.Contains(end, "lasted=2m4") {
+			t.Errorf("%d writes and %d rollups failed in about 150 s, and the log says %s", writes.Load(), rolled.Load(), end)
+		}
+		// Every 2 s would be 75 for each job.
+		if n := rolled.Load() / jobs; n < 10 || n > 40 {
+			t.Errorf("%d rollups a job were tried in 150 s", n)
+		}
+	})
+}
