@@ -116,8 +116,8 @@ func TestBadInput(t *testing.T) {
 	}
 
 	// More than 1 % were malformed: told in the log, the status and a metric.
-	p.says(`"level":"WARN".*malformed.*"job":"clicks"`, 5*time.Second)
-	if st := p.status()["clicks"]; !strings.Contains(st.Malformed, "1 %") {
+	p.says(`"level":"WARN","msg":"[0-9]+ % of the last [0-9,]+ records of job clicks are malformed, [0-9]+ % of these: .*, e.g. partition [0-9]+ offset [0-9]+","job":"clicks"`, 5*time.Second)
+	if st := p.status()["clicks"]; !strings.Contains(st.Malformed, " records of job clicks are malformed") {
 		t.Errorf("the status says %q of malformed records", st.Malformed)
 	}
 	_, metrics, err := p.get("/metrics")

@@ -578,23 +578,6 @@ func at(s Status) int64 {
 	return s.Partitions[0].Next
 }
 
-func TestRatio(t *testing.T) {
-	var r ratio
-	now := time.Now()
-	if w := r.add(now, 900, 90); w != "" {
-		t.Errorf("warned before a thousand records: %s", w)
-	}
-	if w := r.add(now, 200, 20); w == "" {
-		t.Error("no warning at 10 % of 1,100 records")
-	}
-	if w := r.add(now.Add(61*time.Second), 0, 0); w == "" {
-		t.Error("the warning went before a good minute")
-	}
-	if w := r.add(now.Add(122*time.Second), 5000, 5); w != "" {
-		t.Errorf("still warned after a good minute: %s", w)
-	}
-}
-
 // TestExclusive: a rollup that another process holds the lock for is left to
 // it; a lock out of reach stops nobody.
 func TestExclusive(t *testing.T) {

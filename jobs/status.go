@@ -39,8 +39,8 @@ type Status struct {
 	CommitFailures uint64        `json:"commit_failures"`
 	Generations    uint64        `json:"generations"`
 
-	// Malformed is a warning in words while more than 1 % of the last
-	// minute's records were malformed.
+	// Malformed is a warning in words while more than 1 % of the last minute's
+	// records were malformed: the share, the most frequent reason, an example.
 	Malformed string `json:"malformed,omitempty"`
 
 	// FlushSeconds is a histogram of the answered flushes: how many took at
@@ -82,7 +82,7 @@ type board struct {
 	partitions map[int32]*partitionBoard
 	s          Status
 	fates      [window.Fates]uint64
-	minute     ratio
+	quality    quality
 }
 
 type partitionBoard struct {
@@ -166,16 +166,11 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 		}
 	}
 	b.s.LastError, b.s.LastErrorAt = "", time.Time{}
-	var all uint64
 	for f, n := range c.Fates {
 		b.fates[f] += n
-		all += n
 	}
-	warning := b.minute.add(now, all, c.Fates[window.Malformed])
-	if warning != "" && b.s.Malformed == "" {
-		b.cfg.Log.Warn(warning, "see", "weir_dead_letters")
-	}
-	b.s.Malformed = warning
+	b.quality.add(now, c, b.cfg.Spec.Job, b.cfg.Log)
+	b.s.Malformed = b.quality.malformed.standing
 }
 
 func (b *board) rolledUp(took time.Duration, err error) {
@@ -212,31 +207,4 @@ func (j *Job) Status() Status {
 	}
 	slices.SortFunc(s.Partitions, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })
 	return s
-}
-
-// ratio watches the share of malformed records over about a minute.
-type ratio struct {
-	since    time.Time
-	all, bad uint64
-	warning  string
-}
-
-func (r *ratio) add(now time.Time, all, bad uint64) string {
-	if r.since.IsZero() {
-		r.since = now
-	}
-	r.all += all
-	r.bad += bad
-	// A bad deploy is told at once, from the thousandth record on; good news
-	// waits for a full minute of them.
-	if r.all >= 1000 && r.bad*100 > r.all {
-		r.warning = "more than 1 % of the records of the last minute are malformed"
-	}
-	if now.Sub(r.since) >= time.Minute {
-		if r.bad*100 <= r.all {
-			r.warning = ""
-		}
-		r.since, r.all, r.bad = now, 0, 0
-	}
-	return r.warning
 }

@@ -20,6 +20,9 @@ type Changes struct {
 	// Fates counts the records decided since the last Take, warm-up excluded
 	// and replays included: for metrics only, never stored.
 	Fates [Fates]uint64
+	// Capped is how many of the counted went to Other for want of a name of
+	// their own: likewise.
+	Capped uint64
 }
 
 // A Line is one ledger entry: how far a chunk was read, starting where, and
@@ -110,6 +113,7 @@ func (c *Changes) Join(o *Changes) {
 	for f := range c.Fates {
 		c.Fates[f] += o.Fates[f]
 	}
+	c.Capped += o.Capped
 }
 
 // joinSorted sorts s by key and joins the elements of equal key, in place.

@@ -161,6 +161,7 @@ type interner struct {
 	keys   []byte
 	index  []uint32 // group + 1
 	other  uint32   // group + 1; 0: not needed yet
+	beyond uint64   // how often the limit took a name since the last Take: for people, never stored
 }
 
 type group struct {
@@ -201,6 +202,7 @@ func (in *interner) id(key []byte, hash uint64, other []byte) uint32 {
 				// Other may stand in the index already, as somebody's own name.
 				in.other = in.overflow(other)
 			}
+			in.beyond++
 			return in.other - 1
 		}
 		if g := &in.groups[e-1]; g.hash == hash && bytes.Equal(in.key(g), key) {

@@ -325,6 +325,8 @@ func (o *Operator) Take() *Changes {
 			continue
 		}
 		l.moved = false
+		c.Capped += l.groups.beyond
+		l.groups.beyond = 0
 		o.harvest(l)
 		if l.next > l.owed {
 			c.Next = append(c.Next, Position{p, l.next})

@@ -1,0 +1,166 @@
+package jobs
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"weir/window"
+)
+
+// Quality watches what becomes of a job's records and says so where it is bad:
+// more than 1 % of a minute's records malformed, late, from the future, or in a
+// group beyond max_groups. It says the share, the most frequent reason and one
+// example; once at once, once a minute while it lasts, and when it is over.
+//
+// It looks at what a flush has stored: good records cost nothing here, and a
+// dead letter a look at a map of at most maxReasons reasons.
+type quality struct {
+	late, future, malformed, capped complaint
+}
+
+const (
+	minute     = time.Minute
+	enough     = 1000 // records by which a share is judged before the minute is over
+	few        = 10   // bad ones by which it is judged at the end of the minute
+	maxReasons = 64   // that are told apart; scanners name places in the record
+)
+
+// A complaint is one way in which records are bad, over about a minute.
+type complaint struct {
+	since    time.Time // the minute's beginning
+	all, bad uint64    // records in it
+	reasons  map[string]*reason
+	standing string // what it says while it stands; empty: nothing
+	began    time.Time
+	total    uint64 // bad records since then
+}
+
+// A reason is why records are bad, and where the first such record is.
+type reason struct {
+	n      uint64
+	sample window.DeadLetter // without its payload
+}
+
+// add notes what a flush has stored, and logs what it comes to.
+func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Logger) {
+	var all uint64
+	for _, n := range c.Fates {
+		all += n
+	}
+	for _, k := range []struct {
+		complaint *complaint
+		fate      window.Fate
+		n         uint64
+		are, see  string
+	}{
+		{&q.malformed, window.Malformed, c.Fates[window.Malformed], "are malformed", "weir_dead_letters"},
+		{&q.late, window.Late, c.Fates[window.Late], "are late", "weir_dead_letters"},
+		{&q.future, window.Future, c.Fates[window.Future], "are from the future", "weir_dead_letters"},
+		{&q.capped, window.Counted, c.Capped, "are of groups beyond max_groups and count under " + window.Other, "jobs[].max_groups"},
+	} {
+		if k.fate != window.Counted && k.n > 0 {
+			k.complaint.explain(c.Dead, k.fate)
+		}
+		k.complaint.add(now, all, k.n, job, k.are, log.With("see", k.see))
+	}
+}
+
+// explain counts the reasons of the dead letters of a fate.
+func (p *complaint) explain(dead []window.DeadLetter, fate window.Fate) {
+	for i := range dead {
+		d := &dead[i]
+		if d.Fate != fate {
+			continue
+		}
+		r := p.reasons[d.Reason]
+		if r == nil {
+			if len(p.reasons) >= maxReasons {
+				continue
+			}
+			if p.reasons == nil {
+				p.reasons = map[string]*reason{}
+			}
+			r = &reason{sample: *d}
+			r.sample.Payload = nil
+			p.reasons[d.Reason] = r
+		}
+		r.n++
+	}
+}
+
+func (p *complaint) add(now time.Time, all, bad uint64, job, are string, log *slog.Logger) {
+	if p.since.IsZero() {
+		p.since = now
+	}
+	p.all += all
+	p.bad += bad
+	over := now.Sub(p.since) >= minute
+	wrong := p.bad*100 > p.all
+	switch {
+	// A bad deploy is told at once, from the thousandth record on; a quiet
+	// topic's at the end of the minute. Good news waits for a minute of them.
+	case p.standing == "" && wrong && (p.all >= enough || over && p.bad >= few):
+		p.began, p.total = p.since, p.bad
+		p.standing = p.words(job, are)
+		log.Warn(p.standing)
+		p.begin(now)
+		return
+	case p.standing != "":
+		p.total += bad
+		switch {
+		case over && wrong:
+			p.standing = p.words(job, are)
+			log.Warn(p.standing, "for", now.Sub(p.began).Round(time.Second), "in_all", p.total)
+		case over && p.all > 0:
+			log.Warn(fmt.Sprintf("at most 1 %% of the last %s records of job %s %s: it is over", thousands(p.all), job, are), "lasted", now.Sub(p.began).Round(time.Second), "in_all", p.total)
+			p.standing = ""
+		}
+	}
+	if over {
+		p.begin(now)
+	}
+}
+
+// begin starts a new minute.
+func (p *complaint) begin(now time.Time) {
+	p.since, p.all, p.bad = now, 0, 0
+	clear(p.reasons)
+}
+
+// words are the complaint: share, reason, example.
+func (p *complaint) words(job, are string) string {
+	text := fmt.Sprintf("%s of the last %s records of job %s %s", share(p.bad, p.all), thousands(p.all), job, are)
+	var most *reason
+	for _, r := range p.reasons {
+		if most == nil || r.n > most.n || r.n == most.n && r.sample.Reason < most.sample.Reason {
+			most = r
+		}
+	}
+	if most == nil {
+		return text
+	}
+	if most.n < p.bad {
+		text += ", " + share(most.n, p.bad) + " of these"
+	}
+	return fmt.Sprintf("%s: %s, e.g. partition %d offset %d", text, most.sample.Reason, most.sample.Partition, most.sample.Offset)
+}
+
+// share is n of all in whole percent; 100 % is all of them.
+func share(n, all uint64) string {
+	percent := 100
+	if n < all {
+		percent = min(99, max(1, int(float64(n)/float64(all)*100+0.5)))
+	}
+	return strconv.Itoa(percent) + " %"
+}
+
+// thousands is n with a comma every three digits.
+func thousands(n uint64) string {
+	text := strconv.FormatUint(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

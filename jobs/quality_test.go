@@ -1,0 +1,89 @@
+package jobs
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/window"
+)
+
+// flushes makes what flushes have stored, in order.
+func letters(fate window.Fate, reason string, partition int32, first int64, n int) []window.DeadLetter {
+	var dead []window.DeadLetter
+	for i := range n {
+		dead = append(dead, window.DeadLetter{Partition: partition, Offset: first + int64(i), Fate: fate, Reason: reason, Payload: []byte("x")})
+	}
+	return dead
+}
+
+func stored(good uint64, dead ...window.DeadLetter) *window.Changes {
+	c := &window.Changes{Dead: dead}
+	c.Fates[window.Counted] = good
+	for _, d := range dead {
+		c.Fates[d.Fate]++
+	}
+	return c
+}
+
+// TestQuality: what is wrong with records is said with its share, the most
+// frequent reason and an example: at once, once a minute, and when it is over.
+func TestQuality(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	var q quality
+	now := time.UnixMilli(1_763_600_000_000)
+	flush := func(after time.Duration, c *window.Changes, want string) {
+		t.Helper()
+		out.Reset()
+		now = now.Add(after)
+		q.add(now, c, "clicks", log)
+		if got := strings.TrimSuffix(out.String(), "\n"); got != want {
+			t.Errorf("said\n%s\nwant\n%s", got, want)
+		}
+	}
+	const page, user = "field page is missing", "field user is neither text nor number"
+	flush(0, stored(900, letters(window.Malformed, page, 0, 17, 90)...), "") // not yet a thousand
+	flush(time.Second, stored(0, append(letters(window.Malformed, page, 1, 5, 4000), letters(window.Malformed, user, 2, 9, 10)...)...),
+		`msg="82 % of the last 5,000 records of job clicks are malformed, 99 % of these: field page is missing, e.g. partition 0 offset 17" see=weir_dead_letters`)
+	if q.malformed.standing == "" {
+		t.Error("the warning does not stand")
+	}
+	for range 58 {
+		flush(time.Second, stored(0, letters(window.Malformed, user, 3, 1, 100)...), "")
+	}
+	flush(2*time.Second, stored(0, letters(window.Malformed, user, 3, 1, 100)...),
+		`msg="100 % of the last 5,900 records of job clicks are malformed: field user is neither text nor number, e.g. partition 3 offset 1" see=weir_dead_letters for=1m1s in_all=10000`)
+	flush(61*time.Second, stored(10_000, letters(window.Malformed, user, 3, 1, 3)...),
+		`msg="at most 1 % of the last 10,003 records of job clicks are malformed: it is over" see=weir_dead_letters lasted=2m2s in_all=10003`)
+	if q.malformed.standing != "" {
+		t.Errorf("the warning still stands: %s", q.malformed.standing)
+	}
+	// A quiet topic is judged by the minute; the kinds are told apart.
+	flush(10*time.Second, stored(0, letters(window.Late, "older than the record by more than lateness", 1, 7, 30)...), "")
+	flush(time.Minute, stored(30), `msg="50 % of the last 60 records of job clicks are late: older than the record by more than lateness, e.g. partition 1 offset 7" see=weir_dead_letters`)
+	c := stored(2000)
+	c.Capped = 500
+	flush(time.Second, c, `msg="25 % of the last 2,000 records of job clicks are of groups beyond max_groups and count under __other__" see=jobs[].max_groups`)
+}
+
+// TestQualityIsBounded: reasons that are all different take no more memory
+// than so many.
+func TestQualityIsBounded(t *testing.T) {
+	var q quality
+	now := time.Now()
+	for i := range 10_000 {
+		q.add(now, stored(0, letters(window.Malformed, fmt.Sprint("reason ", i), 0, 0, 1)...), "clicks", slog.New(slog.DiscardHandler))
+	}
+	if n := len(q.malformed.reasons); n > maxReasons {
+		t.Errorf("%d reasons are kept, at most %d may be", n, maxReasons)
+	}
+}
