@@ -15,6 +15,7 @@ import (
 
 	"weir/event"
 	"weir/gen"
+	"weir/internal/await"
 	"weir/internal/kafkatest"
 )
 
@@ -52,7 +53,7 @@ const arenaJob = `
 kafka: {brokers: [%s], group: %s, session: 6s}
 clickhouse: {url: "%s", database: chaos, insert_timeout: 2s}
 http: {listen: 127.0.0.1:0}
-flush: {interval: 200ms}
+flush: {interval: 200ms, stop_timeout: 2m}
 memory: 256MiB
 audit: {interval: %s}
 jobs:
@@ -91,7 +92,7 @@ func newArena(t *testing.T, binary string, rate int64, seed uint64, audit time.D
 	if err := os.WriteFile(filepath.Join(a.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a.start("migrate").exits(0, 60*time.Second)
+	a.start("migrate").exits(0)
 	a.create("clicks", firstPartitions)
 	cfg := gen.Default()
 	cfg.Seed, cfg.Rate, cfg.Start = seed, rate, event.Time(time.Now().UnixMilli())
@@ -112,7 +113,7 @@ func (a *arena) start(args ...string) *process {
 func (a *arena) runEngine() {
 	a.t.Helper()
 	a.engine = a.start("engine", "--listen", a.listen, "--data", a.disk.dir)
-	a.engine.says(`"msg":"engine: ready"`, 60*time.Second)
+	a.engine.says(`"msg":"engine: ready"`)
 }
 
 // run starts a member in a slot.
@@ -182,9 +183,9 @@ func (a *arena) positions() map[int32]int64 {
 
 // recovered waits until every partition is durable beyond where the log ended
 // at a kill: nobody who died could have got there, nor an insert of his.
-func (a *arena) recovered(ends map[int32]int64, limit time.Duration) {
+func (a *arena) recovered(ends map[int32]int64) {
 	a.t.Helper()
-	eventually(a.t, limit, func() error {
+	await.Until(a.t, func() error {
 		now := a.positions()
 		for p, at := range ends {
 			if now[p] <= at {
@@ -198,7 +199,7 @@ func (a *arena) recovered(ends map[int32]int64, limit time.Duration) {
 // owns waits until a member has partitions in hand.
 func (a *arena) owns(p *process) {
 	a.t.Helper()
-	eventually(a.t, 40*time.Second, func() error {
+	await.Until(a.t, func() error {
 		if len(p.status()["clicks"].Partitions) == 0 {
 			return notYet("%s has no partition", p.name)
 		}
@@ -209,11 +210,8 @@ func (a *arena) owns(p *process) {
 // commits are the group's offsets by partition.
 func (a *arena) commits() map[int32]int64 {
 	a.t.Helper()
-	offsets, err := a.admin.FetchOffsets(a.soon(), a.name+".clicks")
-	if err != nil {
-		a.t.Fatal(err)
-	}
 	at := map[int32]int64{}
+	offsets := a.offsets()
 	offsets.Each(func(o kadm.OffsetResponse) { at[o.Partition] = o.At })
 	return at
 }
@@ -277,14 +275,14 @@ func (a *arena) pfcount(g gen.Group, c *gen.Count) uint64 {
 
 // settled waits until everything that is in the log is durable, and wants
 // every member to be there still: none of them may end by itself.
-func (a *arena) settled(limit time.Duration) {
+func (a *arena) settled() {
 	a.t.Helper()
 	for _, p := range a.members {
 		if p != nil && !p.runs() {
 			a.t.Fatalf("%s ended by itself, exit code %d:\n%s", p.name, p.code, p.log.tail(15))
 		}
 	}
-	a.caughtUp("clicks", limit)
+	a.caughtUp("clicks")
 	for _, p := range a.members {
 		if p != nil && !p.runs() {
 			a.t.Fatalf("%s ended by itself, exit code %d:\n%s", p.name, p.code, p.log.tail(15))
@@ -306,7 +304,7 @@ func (a *arena) latest() event.Time {
 func (a *arena) verified() error {
 	a.t.Helper()
 	p := a.start("verify")
-	if p.wait(60*time.Second) != 0 {
+	if p.wait() != 0 {
 		return fmt.Errorf("weir verify, exit code %d:\n%s%s", p.code, p.out.tail(10), p.log.tail(3))
 	}
 	return nil

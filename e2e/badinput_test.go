@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
 )
 
 // A record somebody sent, and what must become of it.
@@ -98,8 +100,8 @@ func TestBadInput(t *testing.T) {
 
 	clicks := s.mixed("clicks", `{"ts":{NOW},"user_id":7,"page":"/good"}`, badClicks)
 	locations := s.mixed("locations", `{"ts":{NOW},"user_id":7,"lon":13.4,"lat":52.5}`, badLocations)
-	s.caughtUp("clicks", 30*time.Second)
-	s.caughtUp("locations", 30*time.Second)
+	s.caughtUp("clicks")
+	s.caughtUp("locations")
 	s.judged("clicks", "page", clicks, badClicks)
 	s.judged("locations", "substring(cell, 1, 2)", locations, badLocations)
 	for sql, want := range map[string]int64{
@@ -116,7 +118,7 @@ func TestBadInput(t *testing.T) {
 	}
 
 	// More than 1 % were malformed: told in the log, the status and a metric.
-	p.says(`"level":"WARN","msg":"[0-9]+ % of the last [0-9,]+ records of job clicks are malformed, [0-9]+ % of these: .*, e.g. partition [0-9]+ offset [0-9]+","job":"clicks"`, 5*time.Second)
+	p.says(`"level":"WARN","msg":"[0-9]+ % of the last [0-9,]+ records of job clicks are malformed, [0-9]+ % of these: .*, e.g. partition [0-9]+ offset [0-9]+","job":"clicks"`)
 	if st := p.status()["clicks"]; !strings.Contains(st.Malformed, " records of job clicks are malformed") {
 		t.Errorf("the status says %q of malformed records", st.Malformed)
 	}
@@ -142,7 +144,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	p.signal(syscall.SIGTERM)
-	p.exits(0, 10*time.Second)
+	p.exits(0)
 	s.adds("clicks")
 	s.adds("locations")
 }
@@ -167,8 +169,8 @@ func (s *stage) mixed(kind, ok string, others []sent) []*kgo.Record {
 	odd = append(odd, record("")) // a null value: a tombstone
 	odd[len(odd)-1].Value = nil
 	records = append(records, odd...)
-	rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
-	if err := s.client.ProduceSync(s.soon(), records...).FirstErr(); err != nil {
+	rand.New(rand.NewPCG(1, 0)).Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	if err := s.client.ProduceSync(await.Context(s.t), records...).FirstErr(); err != nil {
 		s.t.Fatal(err)
 	}
 	return odd
@@ -230,13 +232,13 @@ func TestBombInTopic(t *testing.T) {
 		for _, v := range values {
 			r := &kgo.Record{Topic: s.topic(kind), Timestamp: now, Value: []byte(strings.ReplaceAll(v, "{NOW}", fmt.Sprint(now.UnixMilli())))}
 			records = append(records, r)
-			client.Produce(s.soon(), r, func(_ *kgo.Record, err error) {
+			client.Produce(await.Context(t), r, func(_ *kgo.Record, err error) {
 				if err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		if err := client.Flush(s.soon()); err != nil {
+		if err := client.Flush(await.Context(t)); err != nil {
 			t.Fatal(err)
 		}
 		return records
@@ -253,8 +255,8 @@ func TestBombInTopic(t *testing.T) {
 	if first, last := company[0].Offset, company[2].Offset; last != first+2 || first != between[0].Offset+1 || s.end("clicks") != last+4 {
 		t.Fatalf("the bomb is at %d to %d of %d: not one batch", first, last, s.end("clicks"))
 	}
-	s.caughtUp("clicks", 60*time.Second)
-	s.caughtUp("locations", 60*time.Second)
+	s.caughtUp("clicks")
+	s.caughtUp("locations")
 
 	for sql, want := range map[string]string{
 		"SELECT page, sum(hits) FROM clicks_1m GROUP BY page ORDER BY page":                                  "[[/before 2] [/behind 3] [/between 1]]",
@@ -275,9 +277,9 @@ func TestBombInTopic(t *testing.T) {
 	// Read again after a kill, it is the same.
 	p.kill()
 	p = s.weir("run")
-	p.says("partition in hand", 30*time.Second)
+	p.says("partition in hand")
 	send("clicks", click("/behind"))
-	s.caughtUp("clicks", 60*time.Second)
+	s.caughtUp("clicks")
 	if got := fmt.Sprint(s.sql("SELECT sum(counted), sum(malformed) FROM weir_ledger FINAL WHERE job = 'clicks'")); got != "[[7 4]]" {
 		t.Errorf("read again: counted and malformed %s", got)
 	}
@@ -285,7 +287,7 @@ func TestBombInTopic(t *testing.T) {
 		t.Errorf("read again: %d dead letters", n)
 	}
 	p.signal(syscall.SIGTERM)
-	p.exits(0, 20*time.Second)
+	p.exits(0)
 	s.adds("clicks")
 	s.audited()
 }

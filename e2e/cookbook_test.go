@@ -100,5 +100,5 @@ func TestCookbook(t *testing.T) {
 		}
 	}
 	p.signal(syscall.SIGTERM)
-	p.exits(0, 15*time.Second)
+	p.exits(0)
 }

@@ -27,6 +27,7 @@ type door struct {
 	log   *log.Logger
 
 	mu     sync.Mutex
+	rng    *rand.Rand
 	manner func(w http.ResponseWriter, r *http.Request) // nil: through
 	hits   int                                          // requests that met the present manner
 	late   sync.WaitGroup                               // inserts that are still to land
@@ -38,7 +39,7 @@ func newDoor(t *testing.T, engine string) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{log: log.New(io.Discard, "", 0)}
+	d := &door{log: log.New(io.Discard, "", 0), rng: rand.New(rand.NewPCG(1, 0))}
 	d.proxy = &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
 		ErrorLog: d.log,
@@ -78,6 +79,14 @@ func (d *door) turns(manner func(w http.ResponseWriter, r *http.Request)) {
 	d.manner, d.hits = manner, 0
 }
 
+// draw is a number below n. Which request gets which is the order in which
+// they come.
+func (d *door) draw(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rng.IntN(n)
+}
+
 func (d *door) met() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +122,7 @@ var errCut = errors.New("cut off")
 
 // cut breaks both connections somewhere in the middle of what is sent.
 func (d *door) cut(w http.ResponseWriter, r *http.Request) {
-	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + rand.IntN(8000)}
+	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + d.draw(8000)}
 	d.proxy.ServeHTTP(w, r)
 }
 
@@ -158,7 +167,7 @@ const noSpace, noSpaceText = 243, "Cannot reserve 1.00 MiB, not enough space. (N
 
 // refuse answers an error, now this one, now that one.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request) {
-	with := refusals[rand.IntN(len(refusals))]
+	with := refusals[d.draw(len(refusals))]
 	refuse(w, r, with.code, with.text)
 }
 
@@ -174,6 +183,20 @@ func (d *door) freeze(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
+}
+
+// hold lets inserts into tables of that name wait until it is over.
+func (d *door) hold(table string, over <-chan struct{}) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if inserts(r, table) {
+			select {
+			case <-over:
+			case <-r.Context().Done():
+				panic(http.ErrAbortHandler)
+			}
+		}
+		d.proxy.ServeHTTP(w, r)
+	}
 }
 
 // delay cuts the connection of an insert that has arrived whole, and lets it

@@ -2,17 +2,24 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"weir/internal/await"
 )
 
 // kill -9 again and again in the middle of a backlog, at random moments, while
 // more comes in: what is there in the end is the truth, and a process is past
-// the old position within 3 s of its start.
+// the old position without waiting for the session of the one that died, which
+// is longer than this test waits for anything.
 func TestKillInBacklog(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -20,25 +27,21 @@ func TestKillInBacklog(t *testing.T) {
 	backlog := s.produced("clicks", 400_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
 	live := s.traffic("clicks", "--rate", "4000", "--seed", "2", "--malformed", "0.002")
 
+	rng := rand.New(rand.NewPCG(1, 0))
 	var took []time.Duration
 	for n := range 6 {
 		old := s.position("clicks")
-		p := s.weir("run", "--kafka.session=10s")
-		s.passes("clicks", old, 30*time.Second)
+		p := s.weir("run", "--kafka.session=5m")
+		s.passes("clicks", old)
 		if n > 0 { // there was a process that died
 			took = append(took, time.Since(p.began).Round(10*time.Millisecond))
 		}
-		time.Sleep(rand.N(700 * time.Millisecond))
+		time.Sleep(time.Duration(rng.Int64N(int64(700 * time.Millisecond))))
 		p.kill()
 	}
 	t.Logf("past the old position after %v", took)
-	slices.Sort(took)
-	// The floor is 3 s; a machine with other things to do gets more.
-	if median := took[len(took)/2]; median > 10*time.Second {
-		t.Errorf("a restart is past the old position after %s, want 3 s", median)
-	}
 	live.signal(syscall.SIGTERM)
-	truth := union(backlog, live.answer(20*time.Second))
+	truth := union(backlog, live.answer())
 	s.untilEnd()
 	s.sameClicks(truth)
 	s.audited()
@@ -54,7 +57,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	live := s.traffic("clicks", "--rate", "3000", "--seed", "2")
 
 	first := s.weir("run")
-	s.passes("clicks", 0, 30*time.Second)
+	s.passes("clicks", 0)
 	second := s.weir("run")
 	share := func(p *process, n int) error {
 		if got := len(p.status()["clicks"].Partitions); got != n {
@@ -68,23 +71,23 @@ func TestMembersComeAndGo(t *testing.T) {
 		}
 		return share(second, 2)
 	}
-	eventually(t, 30*time.Second, shared)
-	s.passes("clicks", s.position("clicks"), 10*time.Second)
+	await.Until(t, shared)
+	s.passes("clicks", s.position("clicks"))
 
 	second.signal(syscall.SIGTERM)
-	second.exits(0, 10*time.Second)
-	eventually(t, 30*time.Second, func() error { return share(first, 4) })
-	s.passes("clicks", s.position("clicks"), 10*time.Second)
+	second.exits(0)
+	await.Until(t, func() error { return share(first, 4) })
+	s.passes("clicks", s.position("clicks"))
 
 	third := s.weir("run")
-	eventually(t, 30*time.Second, func() error { return share(third, 2) })
+	await.Until(t, func() error { return share(third, 2) })
 	first.kill()
-	eventually(t, 30*time.Second, func() error { return share(third, 4) }) // a session of 6 s
+	await.Until(t, func() error { return share(third, 4) }) // a session of 6 s
 	live.signal(syscall.SIGTERM)
-	truth := union(backlog, live.answer(20*time.Second))
-	s.caughtUp("clicks", 20*time.Second)
+	truth := union(backlog, live.answer())
+	s.caughtUp("clicks")
 	third.signal(syscall.SIGTERM)
-	third.exits(0, 10*time.Second)
+	third.exits(0)
 	s.sameClicks(truth)
 	s.audited()
 }
@@ -96,25 +99,29 @@ func TestStopUnderLoad(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	live := s.traffic("clicks", "--rate", "20000")
+	rng := rand.New(rand.NewPCG(1, 0))
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		old := s.position("clicks")
 		p := s.weir("run")
-		s.passes("clicks", old, 30*time.Second)
-		time.Sleep(rand.N(400 * time.Millisecond)) // anywhere between two flushes
+		s.passes("clicks", old)
+		time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond)))) // anywhere between two flushes
 		counted := p.counted("clicks")
 		p.signal(sig)
-		p.exits(0, 10*time.Second)
+		p.exits(0)
 		if at := s.position("clicks"); at < counted {
 			t.Errorf("%v: counted to %d, durable to %d", sig, counted, at)
 		}
-		if now := s.end("clicks"); s.position("clicks") == now {
-			t.Fatal("there was no load")
-		}
+		await.Until(t, func() error { // the load goes on
+			if s.position("clicks") == s.end("clicks") {
+				return notYet("there was no load")
+			}
+			return nil
+		})
 		s.committed()
 		s.adds("clicks")
 	}
 	live.signal(syscall.SIGTERM)
-	truth := live.answer(20 * time.Second)
+	truth := live.answer()
 	s.untilEnd()
 	s.sameClicks(truth)
 	s.committed()
@@ -124,12 +131,7 @@ func TestStopUnderLoad(t *testing.T) {
 // "nothing to replay" means.
 func (s *stage) committed() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	defer cancel()
-	offsets, err := s.admin.FetchOffsets(ctx, s.name+".clicks")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	offsets := s.offsets()
 	for _, row := range s.sql("SELECT partition, max(next) FROM weir_ledger WHERE job = 'clicks' GROUP BY partition") {
 		o, _ := offsets.Lookup(s.topic("clicks"), int32(integer(s.t, row[0])))
 		if o.At != integer(s.t, row[1]) {
@@ -144,7 +146,7 @@ func TestUntilEndTwice(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	truth := s.produced("clicks", 50_000, "--start", "3h", "--late", "0.01", "--malformed", "0.01")
-	asked := []string{
+	questions := []string{
 		"SELECT * FROM clicks_1m ORDER BY ALL", "SELECT * FROM clicks_1h ORDER BY ALL", "SELECT * FROM clicks_1d ORDER BY ALL",
 		"SELECT window_start, page, arraySort(CAST(maxMap(hits), 'Array(Tuple(UInt64, UInt64))')), hex(uniqCombined64MergeState(14)(users)) FROM clicks_state GROUP BY 1, 2 ORDER BY 1, 2",
 		"SELECT * EXCEPT (flushed_at, began) FROM weir_ledger FINAL ORDER BY ALL",
@@ -152,11 +154,11 @@ func TestUntilEndTwice(t *testing.T) {
 	}
 	var before [][][]string
 	s.untilEnd()
-	for _, sql := range asked {
+	for _, sql := range questions {
 		before = append(before, s.sql("%s", sql))
 	}
 	s.untilEnd()
-	for i, sql := range asked {
+	for i, sql := range questions {
 		if after := s.sql("%s", sql); !slices.EqualFunc(before[i], after, slices.Equal) {
 			t.Errorf("%s: %s", sql, firstDifference(before[i], after))
 		}
@@ -164,13 +166,15 @@ func TestUntilEndTwice(t *testing.T) {
 	s.sameClicks(truth)
 
 	// And once more after the group has forgotten where it was.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if _, err := s.admin.DeleteGroup(ctx, s.name+".clicks"); err != nil {
-		t.Fatal(err)
-	}
+	asked(s, func(ctx context.Context) (kadm.DeleteGroupResponse, error) {
+		res, err := s.admin.DeleteGroup(ctx, s.name+".clicks")
+		if errors.Is(err, kerr.GroupIDNotFound) { // an answer got lost
+			err = nil
+		}
+		return res, err
+	})
 	s.untilEnd()
-	for i, sql := range asked {
+	for i, sql := range questions {
 		if after := s.sql("%s", sql); !slices.EqualFunc(before[i], after, slices.Equal) {
 			t.Errorf("after the group was deleted: %s: %s", sql, firstDifference(before[i], after))
 		}

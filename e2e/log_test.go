@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,27 +12,76 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
 )
 
-func (s *stage) soon() context.Context {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	s.t.Cleanup(cancel)
-	return ctx
+// asked repeats a request to the broker until it is answered: a broker that
+// has just started, or whose coordinator is still loading, answers errors that
+// go away by themselves. A repeated request must mean the same again.
+func asked[T any](s *stage, ask func(context.Context) (T, error)) (answer T) {
+	s.t.Helper()
+	await.Until(s.t, func() (err error) {
+		// Of no use longer: a client waits for a broker that is gone, too.
+		ctx, cancel := context.WithTimeout(s.t.Context(), await.Never/6)
+		defer cancel()
+		answer, err = ask(ctx)
+		return err
+	})
+	return answer
 }
 
 // create makes a topic.
 func (s *stage) create(kind string, partitions int32) {
 	s.t.Helper()
-	eventually(s.t, 20*time.Second, func() error { // a deletion takes its time
-		_, err := s.admin.CreateTopic(s.soon(), partitions, 1, nil, s.topic(kind))
-		return err
+	asked(s, func(ctx context.Context) (kadm.CreateTopicResponse, error) { // a deletion takes its time
+		return s.admin.CreateTopic(ctx, partitions, 1, nil, s.topic(kind))
+	})
+}
+
+// grow adds partitions to a topic until it has n.
+func (s *stage) grow(kind string, n int) {
+	s.t.Helper()
+	asked(s, func(ctx context.Context) (kadm.CreatePartitionsResponses, error) {
+		res, err := s.admin.UpdatePartitions(ctx, n, s.topic(kind))
+		if err == nil {
+			err = res.Error()
+		}
+		if errors.Is(err, kerr.InvalidPartitions) && len(s.ends(kind)) == n { // an answer got lost
+			err = nil
+		}
+		return res, err
+	})
+}
+
+// deleteTo deletes the records before the given offsets.
+func (s *stage) deleteTo(cut kadm.Offsets) {
+	s.t.Helper()
+	asked(s, func(ctx context.Context) (kadm.DeleteRecordsResponses, error) {
+		res, err := s.admin.DeleteRecords(ctx, cut)
+		if err == nil {
+			err = res.Error()
+		}
+		return res, err
+	})
+}
+
+// offsets are what the group of the clicks job has committed.
+func (s *stage) offsets() kadm.OffsetResponses {
+	s.t.Helper()
+	return asked(s, func(ctx context.Context) (kadm.OffsetResponses, error) {
+		res, err := s.admin.FetchOffsets(ctx, s.name+".clicks")
+		if err == nil {
+			err = res.Error()
+		}
+		return res, err
 	})
 }
 
 // recreate deletes a topic and makes it again.
 func (s *stage) recreate(kind string) {
 	s.t.Helper()
-	if _, err := s.admin.DeleteTopic(s.soon(), s.topic(kind)); err != nil {
+	if _, err := s.admin.DeleteTopic(await.Context(s.t), s.topic(kind)); err != nil {
 		s.t.Fatal(err)
 	}
 	s.create(kind, 4)
@@ -44,18 +95,18 @@ func TestTopicRecreated(t *testing.T) {
 	s.clicks()
 	first := s.produced("clicks", 20_000, "--seed", "1")
 	p := s.weir("run")
-	s.caughtUp("clicks", 30*time.Second)
+	s.caughtUp("clicks")
 
 	// Under a running process.
 	s.recreate("clicks")
 	second := s.produced("clicks", 30_000, "--seed", "2")
-	p.exits(1, 60*time.Second)
-	p.says(`^error: .*deleted and created again`, 0)
-	p.says(`^hint: .*--new-epoch`, 0)
+	p.exits(1)
+	p.says(`^error: .*deleted and created again`)
+	p.says(`^hint: .*--new-epoch`)
 	s.sameClicks(first) // nothing of the new topic came in under the old offsets
 
 	// At a start.
-	s.weir("run").exits(1, 60*time.Second).says(`^error: .*deleted and made again`, 0)
+	s.weir("run").exits(1).says(`^error: .*deleted and made again`)
 	s.untilEnd("--new-epoch")
 	both := union(first, second)
 	s.sameClicks(both)
@@ -78,11 +129,9 @@ func TestPartitionsAdded(t *testing.T) {
 	s.create("clicks", 2)
 	first := s.produced("clicks", 20_000, "--seed", "1")
 	p := s.weir("run")
-	s.caughtUp("clicks", 30*time.Second)
-	if _, err := s.admin.UpdatePartitions(s.soon(), 5, s.topic("clicks")); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 20*time.Second, func() error {
+	s.caughtUp("clicks")
+	s.grow("clicks", 5)
+	await.Until(t, func() error {
 		if n := len(s.ends("clicks")); n != 5 {
 			return notYet("%d partitions", n)
 		}
@@ -94,7 +143,7 @@ func TestPartitionsAdded(t *testing.T) {
 			t.Fatalf("partition %d got nothing", i)
 		}
 	}
-	s.caughtUp("clicks", 40*time.Second)
+	s.caughtUp("clicks")
 	select {
 	case <-p.done:
 		t.Fatal("the process ended")
@@ -127,15 +176,13 @@ func TestRecordsDeleted(t *testing.T) {
 		gone, kept = gone+at-before[p], kept+to-at
 		cut.Add(kadm.Offset{Topic: s.topic("clicks"), Partition: p, At: at})
 	}
-	if _, err := s.admin.DeleteRecords(s.soon(), cut); err != nil {
-		t.Fatal(err)
-	}
-	p := s.weir("run").exits(1, 60*time.Second)
-	p.says(`^error: .*retention passed the position.*records are gone`, 0)
-	p.says(`^hint: .*on_data_loss`, 0)
+	s.deleteTo(cut)
+	p := s.weir("run").exits(1)
+	p.says(`^error: .*retention passed the position.*records are gone`)
+	p.says(`^hint: .*on_data_loss`)
 	s.sameClicks(first)
 
-	s.untilEnd("--kafka.on_data_loss=skip").says("retention took records before they were read", 0)
+	s.untilEnd("--kafka.on_data_loss=skip").says("retention took records before they were read")
 	row := s.sql("SELECT sum(counted), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
 	if want := []string{strconv.Itoa(int(first.Fates.Valid + kept)), strconv.Itoa(int(gone))}; row[0] != want[0] || row[1] != want[1] {
 		t.Errorf("the ledger has counted %s with a gap of %s, want %v", row[0], row[1], want)
@@ -153,7 +200,7 @@ func TestTopicMissing(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	p := s.weir("run")
-	p.says(`"level":"WARN".*`+s.topic("clicks")+`.*the topic does not exist`, 20*time.Second)
+	p.says(`"level":"WARN".*` + s.topic("clicks") + `.*the topic does not exist`)
 	if code, body, err := p.get("/readyz"); err != nil || code != 503 {
 		t.Errorf("/readyz without a topic: %d %s %v", code, body, err)
 	}
@@ -161,16 +208,29 @@ func TestTopicMissing(t *testing.T) {
 		t.Errorf("/livez without a topic: %d %s %v", code, body, err)
 	}
 	health := "--http.listen=" + strings.TrimPrefix(p.address(), "http://")
-	s.weir("healthcheck", "--ready", health).exits(1, 10*time.Second).says("^error: /readyz: job clicks: joining", 0)
-	s.weir("healthcheck", health).exits(0, 10*time.Second)
-	truth := s.produced("clicks", 5_000)
-	s.caughtUp("clicks", 30*time.Second)
-	s.sameClicks(truth)
-	p.says("topic "+s.topic("clicks")+" exists; it is read", time.Second)
-	if code, body, err := p.get("/readyz"); err != nil || code != 200 {
-		t.Errorf("/readyz with the topic: %d %s %v", code, body, err)
+	healthy := func(code int, args ...string) {
+		t.Helper()
+		await.Until(t, func() error { // it asks for three seconds
+			h := s.weir(append([]string{"healthcheck", health}, args...)...)
+			if h.wait() != code || code == 1 && !strings.Contains(h.log.String(), "/readyz: job clicks: joining") {
+				return notYet("healthcheck %v: %d %s", args, h.code, h.log.tail(1))
+			}
+			return nil
+		})
 	}
-	s.weir("healthcheck", "--ready", health).exits(0, 10*time.Second)
+	healthy(1, "--ready")
+	healthy(0)
+	truth := s.produced("clicks", 5_000)
+	s.caughtUp("clicks")
+	s.sameClicks(truth)
+	p.says("topic " + s.topic("clicks") + " exists; it is read")
+	await.Until(t, func() error {
+		if code, body, err := p.get("/readyz"); err != nil || code != 200 {
+			return notYet("/readyz with the topic: %d %s %v", code, body, err)
+		}
+		return nil
+	})
+	healthy(0, "--ready")
 }
 
 // Transactions that were aborted are gaps; those that were committed count.
@@ -191,11 +251,11 @@ func TestTransactions(t *testing.T) {
 		}
 		for i := range 100 {
 			value := fmt.Sprintf(`{"ts":%d,"user_id":%d,"page":"/t/%d"}`, now.UnixMilli(), i, n)
-			if err := producer.ProduceSync(s.soon(), &kgo.Record{Topic: s.topic("clicks"), Value: []byte(value)}).FirstErr(); err != nil {
+			if err := producer.ProduceSync(await.Context(t), &kgo.Record{Topic: s.topic("clicks"), Value: []byte(value)}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := producer.EndTransaction(s.soon(), commit); err != nil {
+		if err := producer.EndTransaction(await.Context(t), commit); err != nil {
 			t.Fatal(err)
 		}
 	}

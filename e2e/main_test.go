@@ -7,11 +7,13 @@
 //	go test ./e2e -run TestKill -v    one fault
 //
 // The tests share one broker and one engine where they do not break them, each
-// with topics, groups and a database of its own. At most two run at once: they
-// are timed, and a machine with two cores can do no more.
+// with topics, groups and a database of its own. At most two work at once, for
+// a machine with two cores can do no more; no test depends on how long
+// anything takes.
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +28,8 @@ import (
 
 func TestMain(m *testing.M) {
 	localtest.Hook()
+	flag.Parse()
+	_ = flag.Set("test.parallel", "1000") // slots decide
 	code := m.Run()
 	if house.broker.v != nil {
 		house.broker.v.Close()
@@ -81,6 +85,14 @@ func (o *onceValue[T]) get(t testing.TB) T {
 }
 
 var slots = make(chan struct{}, 2)
+
+// idle waits for time to pass in a test that called parallel, and lets another
+// one work meanwhile.
+func idle(wait func()) {
+	<-slots
+	defer func() { slots <- struct{}{} }()
+	wait()
+}
 
 // parallel lets the test run beside one other.
 func parallel(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/jobs"
 )
 
@@ -54,7 +55,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=", "WEIR_ENGINE="+house.engine.get(t))
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
-	p.cmd.WaitDelay = 5 * time.Second
+	p.cmd.WaitDelay = await.Never // its last words are read to their end
 	p.cmd.SysProcAttr = dieWithTest()
 	started := make(chan error)
 	go func() {
@@ -96,45 +97,45 @@ func (p *process) runs() bool {
 	}
 }
 
-// wait returns the exit code, and fails the test if there is none in time.
-func (p *process) wait(limit time.Duration) int {
+// wait returns the exit code, and fails the test if the process never ends.
+func (p *process) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
 		return p.code
-	case <-time.After(limit):
+	case <-time.After(await.Never):
 		p.signal(syscall.SIGQUIT) // the stacks go to its log
 		<-p.done
-		p.t.Fatalf("%s did not end within %s", p.name, limit)
+		p.t.Fatalf("%s did not end within %s", p.name, await.Never)
 		return 0
 	}
 }
 
-// exits wants an exit code, in time.
-func (p *process) exits(code int, limit time.Duration) *process {
+// exits waits for the end and wants an exit code.
+func (p *process) exits(code int) *process {
 	p.t.Helper()
-	if got := p.wait(limit); got != code {
+	if got := p.wait(); got != code {
 		p.t.Fatalf("%s: exit code %d, want %d:\n%s%s", p.name, got, code, p.out.tail(5), p.log.tail(15))
 	}
 	return p
 }
 
-// says wants a text in the log, in time, and returns the line.
-func (p *process) says(pattern string, limit time.Duration) string {
+// says waits for a text in the log and returns the line.
+func (p *process) says(pattern string) string {
 	p.t.Helper()
-	line, ok := p.log.await(p.done, regexp.MustCompile(pattern), limit)
+	line, ok := p.log.await(p.done, regexp.MustCompile(pattern))
 	if !ok {
-		p.t.Fatalf("%s did not say %q within %s, but\n%s", p.name, pattern, limit, p.log.tail(15))
+		p.t.Fatalf("%s did not say %q, but\n%s", p.name, pattern, p.log.tail(15))
 	}
 	return line
 }
 
 // prints is says for standard output.
-func (p *process) prints(pattern string, limit time.Duration) string {
+func (p *process) prints(pattern string) string {
 	p.t.Helper()
-	line, ok := p.out.await(p.done, regexp.MustCompile(pattern), limit)
+	line, ok := p.out.await(p.done, regexp.MustCompile(pattern))
 	if !ok {
-		p.t.Fatalf("%s did not print %q within %s, but\n%s%s", p.name, pattern, limit, p.out.tail(15), p.log.tail(15))
+		p.t.Fatalf("%s did not print %q, but\n%s%s", p.name, pattern, p.out.tail(15), p.log.tail(15))
 	}
 	return line
 }
@@ -143,7 +144,7 @@ func (p *process) prints(pattern string, limit time.Duration) string {
 func (p *process) address() string {
 	p.t.Helper()
 	var line struct{ HTTP string }
-	said := p.says(`"msg":"weir runs"`, 30*time.Second)
+	said := p.says(`"msg":"weir runs"`)
 	if err := json.Unmarshal([]byte(said), &line); err != nil || line.HTTP == "" {
 		p.t.Fatalf("no address in %q", said)
 	}
@@ -223,8 +224,9 @@ func (x *text) tail(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// await returns the first line that the pattern is found in.
-func (x *text) await(done <-chan struct{}, pattern *regexp.Regexp, limit time.Duration) (string, bool) {
+// await returns the first line that the pattern is found in, if there is one
+// before the process has ended.
+func (x *text) await(done <-chan struct{}, pattern *regexp.Regexp) (string, bool) {
 	find := func() (string, bool) {
 		for line := range strings.Lines(x.String()) {
 			if pattern.MatchString(line) {
@@ -233,7 +235,7 @@ func (x *text) await(done <-chan struct{}, pattern *regexp.Regexp, limit time.Du
 		}
 		return "", false
 	}
-	deadline := time.After(limit)
+	deadline := time.After(await.Never)
 	for {
 		if line, ok := find(); ok {
 			return line, true
@@ -245,23 +247,6 @@ func (x *text) await(done <-chan struct{}, pattern *regexp.Regexp, limit time.Du
 			return "", false
 		case <-time.After(10 * time.Millisecond):
 		}
-	}
-}
-
-// eventually polls until f is content or the time is up; f's error says what
-// is missing.
-func eventually(t *testing.T, limit time.Duration, f func() error) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %v", limit, err)
-		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

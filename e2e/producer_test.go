@@ -10,6 +10,7 @@ import (
 
 	"weir/event"
 	"weir/gen"
+	"weir/internal/await"
 )
 
 // A producer writes clicks at a steady rate, for as long as it likes, and
@@ -105,7 +106,7 @@ func (p *producer) pause() {
 	p.t.Helper()
 	p.work.Lock()
 	p.paused = true
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Never)
 	defer cancel()
 	if err := p.client.Flush(ctx); err != nil {
 		p.t.Errorf("the producer cannot get rid of its records: %v", err)

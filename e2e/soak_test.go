@@ -12,9 +12,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
-var soakMinutes = flag.Float64("minutes", 0.8, "TestSoak: how long; memory is judged from ten on")
+var soakMinutes = flag.Float64("minutes", 0.3, "TestSoak: how long; memory is judged from ten on")
 
 // A sample is what one process says of itself at one moment.
 type sample struct {
@@ -90,6 +92,22 @@ func watchOver(p *process, every time.Duration) *watch {
 		}
 	}()
 	return w
+}
+
+// What TestSoak wants to have seen at the least.
+const enoughSamples, enoughAudits = 20, 3
+
+// seen is how many samples there are, and how many audits they know of.
+func (w *watch) seen() (samples, audits int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ended := map[float64]bool{}
+	for _, x := range w.samples {
+		if x.mismatches >= 0 {
+			ended[x.audit] = true
+		}
+	}
+	return len(w.samples), len(ended)
 }
 
 func (w *watch) end() []sample {
@@ -188,12 +206,18 @@ func TestSoak(t *testing.T) {
 		time.Sleep(pause/2 + time.Duration(rng.Int64N(int64(pause))))
 		a.producer.pause()
 	}
-	a.settled(90 * time.Second)
+	a.settled()
 	v := a.judge(0)
 	s.tally = v.tally
 	for _, wrong := range v.wrong {
 		t.Error(wrong)
 	}
+	await.Until(t, func() error { // a machine with much else to do takes more time for as many
+		if n, audits := w.seen(); n < enoughSamples || audits < enoughAudits {
+			return notYet("%d samples of at least %d, %d audits of %d", n, enoughSamples, audits, enoughAudits)
+		}
+		return nil
+	})
 	samples := w.end()
 	a.door.late.Wait()
 	a.audited()
@@ -201,23 +225,13 @@ func TestSoak(t *testing.T) {
 		t.Fatal("the process that was watched is another now")
 	}
 	t.Logf("the totals of seed %d:\n%s%s", seed, s.table(a), soakTable(samples))
-	if len(samples) < 20 {
-		t.Fatalf("%d samples, and %d scrapes without an answer", len(samples), w.failed)
-	}
-
-	audits := map[float64]bool{}
 	for _, x := range samples {
 		if x.mismatches > 0 {
 			t.Fatalf("after %s the audit has %.0f mismatches", x.at.Round(time.Second), x.mismatches)
 		}
-		if x.mismatches == 0 {
-			audits[x.audit] = true
-		}
 	}
-	if len(audits) < 3 {
-		t.Errorf("%d audits in %s", len(audits), length)
-	}
-	t.Logf("%d audits of the process itself, no mismatch", len(audits))
+	_, audits := w.seen()
+	t.Logf("%d scrapes without an answer; %d audits of the process itself, no mismatch", w.failed, audits)
 	for _, x := range samples {
 		if limit := 512.0 * (1 << 20); x.rss > limit {
 			t.Fatalf("after %s %.0f MiB are resident, with a budget of 256 MiB at most %.0f are expected", x.at.Round(time.Second), x.rss/(1<<20), limit/(1<<20))

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/gen"
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -85,7 +85,7 @@ func (s *stage) configure(jobs ...string) {
 kafka: {brokers: [%s], group: %s, session: 6s}
 clickhouse: {url: "%s", database: %s}
 http: {listen: 127.0.0.1:0}
-flush: {interval: 200ms}
+flush: {interval: 200ms, stop_timeout: 2m}
 memory: 256MiB
 jobs:%s`, strings.Join(s.brokers, ", "), s.name, s.url, s.db, strings.Join(jobs, ""))
 	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
@@ -102,7 +102,7 @@ func (s *stage) clicks() {
 
 func (s *stage) migrate() {
 	s.t.Helper()
-	s.weir("migrate").exits(0, 60*time.Second)
+	s.weir("migrate").exits(0)
 }
 
 // weir starts it in the stage's directory, where its weir.yaml lies.
@@ -114,7 +114,7 @@ func (s *stage) weir(args ...string) *process {
 // untilEnd reads what there is.
 func (s *stage) untilEnd(more ...string) *process {
 	s.t.Helper()
-	return s.weir(append([]string{"run", "--until", "end"}, more...)...).exits(0, 2*time.Minute)
+	return s.weir(append([]string{"run", "--until", "end"}, more...)...).exits(0)
 }
 
 // traffic starts a generator of clicks or locations; its truth is complete
@@ -129,7 +129,7 @@ func (s *stage) traffic(kind string, more ...string) *traffic {
 // produced is traffic that has ended, as fast as it could.
 func (s *stage) produced(kind string, events int, more ...string) *gen.Truth {
 	s.t.Helper()
-	return s.traffic(kind, append([]string{"--rate", "0", "--events", strconv.Itoa(events)}, more...)...).answer(2 * time.Minute)
+	return s.traffic(kind, append([]string{"--rate", "0", "--events", strconv.Itoa(events)}, more...)...).answer()
 }
 
 type traffic struct {
@@ -138,9 +138,9 @@ type traffic struct {
 }
 
 // answer is the truth about the traffic, when it has ended.
-func (g *traffic) answer(limit time.Duration) *gen.Truth {
+func (g *traffic) answer() *gen.Truth {
 	g.t.Helper()
-	g.exits(0, limit)
+	g.exits(0)
 	f, err := os.Open(g.truth)
 	if err != nil {
 		g.t.Fatal(err)
@@ -218,15 +218,13 @@ func (s *stage) end(kind string) int64 {
 
 func (s *stage) ends(kind string) map[int32]int64 {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	defer cancel()
-	listed, err := s.admin.ListEndOffsets(ctx, s.topic(kind))
-	if err == nil {
-		err = listed.Error()
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	listed := asked(s, func(ctx context.Context) (kadm.ListedOffsets, error) {
+		res, err := s.admin.ListEndOffsets(ctx, s.topic(kind))
+		if err == nil {
+			err = res.Error()
+		}
+		return res, err
+	})
 	ends := make(map[int32]int64)
 	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
 	return ends
@@ -234,9 +232,9 @@ func (s *stage) ends(kind string) map[int32]int64 {
 
 // caughtUp waits until a job is durable to the end of its log, to which brokers
 // add the markers of transactions after they have said that these are over.
-func (s *stage) caughtUp(job string, limit time.Duration) {
+func (s *stage) caughtUp(job string) {
 	s.t.Helper()
-	eventually(s.t, limit, func() error {
+	await.Until(s.t, func() error {
 		if at, end := s.position(job), s.end(job); at != end {
 			return notYet("job %s is at %d of %d", job, at, end)
 		}
@@ -245,9 +243,9 @@ func (s *stage) caughtUp(job string, limit time.Duration) {
 }
 
 // passes waits until a job's durable position is past another.
-func (s *stage) passes(job string, position int64, limit time.Duration) {
+func (s *stage) passes(job string, position int64) {
 	s.t.Helper()
-	eventually(s.t, limit, func() error {
+	await.Until(s.t, func() error {
 		if at := s.position(job); at <= position {
 			return notYet("job %s is at %d, which is not past %d", job, at, position)
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 
 	"weir/event"
 	"weir/gen"
+	"weir/internal/await"
 )
 
 // A strike is one kind of fault.
@@ -109,7 +109,7 @@ func kill(c *cycle) func() {
 	c.members[slot].kill()
 	p := c.run(slot)
 	if c.alone {
-		c.recovered(c.ends("clicks"), 30*time.Second)
+		c.recovered(c.ends("clicks"))
 		c.totals.restarts = append(c.totals.restarts, time.Since(p.began))
 	}
 	return nil
@@ -132,7 +132,7 @@ func takeOver(c *cycle) func() {
 	c.members[0] = nil
 	if c.alone {
 		died := time.Now()
-		c.recovered(c.ends("clicks"), 60*time.Second)
+		c.recovered(c.ends("clicks"))
 		c.totals.takeovers = append(c.totals.takeovers, time.Since(died))
 	}
 	return func() { c.run(0) }
@@ -180,7 +180,7 @@ func (c *cycle) stops(slots ...int) {
 	}
 	for _, slot := range slots {
 		p := c.members[slot]
-		p.exits(0, 30*time.Second)
+		p.exits(0)
 		c.totals.stops = append(c.totals.stops, p.ended.Sub(began))
 		c.members[slot] = nil
 	}
@@ -215,17 +215,19 @@ func stopAll(c *cycle) func() {
 	}
 	c.stops(slots...)
 	commits := c.commits()
-	behind := int64(0)
-	ends := c.ends("clicks")
+	durable := int64(0)
 	for p, at := range c.positions() {
 		if commits[p] != at {
 			c.t.Errorf("partition %d: after a clean stop of all the group is at %d, the ledger at %d", p, commits[p], at)
 		}
-		behind += ends[p] - at
+		durable += at
 	}
-	if behind == 0 {
-		c.t.Error("all were stopped under load, yet nothing was left to read")
-	}
+	await.Until(c.t, func() error { // the load goes on
+		if c.stage.end("clicks") == durable {
+			return notYet("all were stopped under load, yet nothing was left to read")
+		}
+		return nil
+	})
 	c.adds("clicks")
 	for _, slot := range slots {
 		c.run(slot)
@@ -243,9 +245,9 @@ func secondSignal(c *cycle) func() {
 	defer c.door.turns(nil)
 	c.struck()
 	p.signal(syscall.SIGTERM)
-	if said := p.says("stopping: last flush|last flush was not answered", 8*time.Second); !strings.Contains(said, "stopping") {
+	if said := p.says("stopping: last flush|last flush was not answered"); !strings.Contains(said, "stopping") {
 		// Its partitions were being taken away, and that flush had no more time.
-		p.exits(75, 2*time.Second)
+		p.exits(75)
 		c.run(slot)
 		return nil
 	}
@@ -254,7 +256,7 @@ func secondSignal(c *cycle) func() {
 		c.t.Fatalf("%s stopped without a ClickHouse to flush to, exit code %d", p.name, p.code)
 	}
 	p.signal(syscall.SIGTERM)
-	if code := p.wait(2 * time.Second); code != -1 {
+	if code := p.wait(); code != -1 {
 		c.t.Errorf("%s: exit code %d after the second signal, want death by it", p.name, code)
 	}
 	c.run(slot)
@@ -311,7 +313,7 @@ func engineFrozen(c *cycle) func() {
 // struck waits until the door's manner has met a request.
 func (c *cycle) struck() {
 	c.t.Helper()
-	eventually(c.t, 30*time.Second, func() error {
+	await.Until(c.t, func() error {
 		if c.door.met() == 0 {
 			return notYet("nobody came through the door")
 		}
@@ -359,7 +361,7 @@ func diskFull(c *cycle) func() {
 		})
 	}
 	c.sql("SYSTEM STOP MERGES")
-	eventually(c.t, 20*time.Second, func() error {
+	await.Until(c.t, func() error {
 		if n := c.number("SELECT count() FROM system.merges"); n > 0 {
 			return notYet("%d merges are running", n)
 		}
@@ -376,7 +378,7 @@ func diskFull(c *cycle) func() {
 			return n
 		}
 		before := failures()
-		eventually(c.t, 40*time.Second, func() error {
+		await.Until(c.t, func() error {
 			if failures() > before {
 				return nil
 			}
@@ -398,13 +400,12 @@ func diskFull(c *cycle) func() {
 // count, and while one is open nobody may read past it.
 func transactions(c *cycle) func() {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.TransactionalID(fmt.Sprintf("chaos-%d", c.rng.Uint64())),
-		kgo.TransactionTimeout(5*time.Second), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+		kgo.TransactionTimeout(await.Never), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := await.Context(c.t)
 	for range 3 {
 		end := kgo.TryAbort
 		if c.rng.IntN(3) == 0 {
@@ -445,11 +446,9 @@ func partitionAdded(c *cycle) func() {
 	if n == lastPartitions {
 		c.t.Fatalf("the topic has %d partitions already", n) // the plan takes care
 	}
-	if _, err := c.admin.UpdatePartitions(c.soon(), n+1, c.topic("clicks")); err != nil {
-		c.t.Fatal(err)
-	}
+	c.grow("clicks", n+1)
 	if c.alone {
-		eventually(c.t, 30*time.Second, func() error { // the producer and weir have heard of it
+		await.Until(c.t, func() error { // the producer and weir have heard of it
 			if at := c.positions()[int32(n)]; at == 0 {
 				return notYet("nothing of partition %d is counted", n)
 			}
@@ -463,8 +462,11 @@ func partitionAdded(c *cycle) func() {
 // docs/exactly-once.md for what it costs to go further.
 func recordsDeleted(c *cycle) func() {
 	cut := kadm.Offsets{}
-	eventually(c.t, 60*time.Second, func() error {
-		starts, err := c.admin.ListStartOffsets(c.soon(), c.topic("clicks"))
+	await.Until(c.t, func() error {
+		starts, err := c.admin.ListStartOffsets(c.t.Context(), c.topic("clicks"))
+		if err == nil {
+			err = starts.Error()
+		}
 		if err != nil {
 			return err
 		}
@@ -480,12 +482,6 @@ func recordsDeleted(c *cycle) func() {
 		}
 		return nil
 	})
-	res, err := c.admin.DeleteRecords(c.soon(), cut)
-	if err == nil {
-		err = res.Error()
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	c.deleteTo(cut)
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/event"
 	"weir/gen"
+	"weir/internal/await"
 	"weir/sketches/geo"
 	"weir/sketches/hll"
 )
@@ -332,16 +332,18 @@ func (s *stage) compareBooks(job string) *differences {
 // empty and weir verify content.
 func (s *stage) audited() {
 	s.t.Helper()
-	eventually(s.t, 30*time.Second, func() error {
-		if age := s.number("SELECT toUInt32(now()) - toUInt32(max(flushed_at)) FROM weir_ledger"); age <= 11 {
-			return notYet("the last line is %d s old", age)
-		}
-		return nil
+	idle(func() {
+		await.Until(s.t, func() error {
+			if age := s.number("SELECT toUInt32(now()) - toUInt32(max(flushed_at)) FROM weir_ledger"); age <= 11 {
+				return notYet("the last line is %d s old", age)
+			}
+			return nil
+		})
 	})
 	if found := s.sql("SELECT job, kind, partition, chunk, expected, found, detail FROM weir_audit"); len(found) > 0 {
 		s.t.Errorf("weir_audit: %v", found)
 	}
-	if p := s.weir("verify"); p.wait(60*time.Second) != 0 {
+	if p := s.weir("verify"); p.wait() != 0 {
 		s.t.Errorf("weir verify:\n%s%s", p.out.tail(10), p.log.tail(3))
 	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,8 +20,8 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	s.untilEnd()
 	verify := func(code int) string {
 		t.Helper()
-		time.Sleep(11 * time.Second) // what was just written is not judged
-		p := s.weir("verify").exits(code, time.Minute)
+		idle(func() { time.Sleep(11 * time.Second) }) // what was just written is not judged
+		p := s.weir("verify").exits(code)
 		return p.out.String()
 	}
 	finds := func(what, out string, patterns ...string) {
@@ -47,9 +48,9 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	for _, m := range regexp.MustCompile(`--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+)`).FindAllStringSubmatch(out, -1) {
 		back.Add(kadm.Offset{Topic: m[2], Partition: int32(integer(t, m[3])), At: integer(t, m[4]), LeaderEpoch: -1})
 	}
-	if err := s.admin.CommitAllOffsets(s.soon(), s.name+".clicks", back); err != nil {
-		t.Fatal(err)
-	}
+	asked(s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.admin.CommitAllOffsets(ctx, s.name+".clicks", back)
+	})
 	s.untilEnd()
 	if out := verify(0); !strings.Contains(out, "everything adds up") {
 		t.Fatalf("not mended: %s", out)
@@ -62,9 +63,7 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	for p, to := range s.ends("clicks") {
 		cut.Add(kadm.Offset{Topic: s.topic("clicks"), Partition: p, At: to})
 	}
-	if _, err := s.admin.DeleteRecords(s.soon(), cut); err != nil {
-		t.Fatal(err)
-	}
+	s.deleteTo(cut)
 	out = verify(1)
 	finds("a slot raised by one", out,
 		`^clicks: partition 0, chunk 0: at most 65536 events were counted, the rows hold 65537 \(offsets 0 to 65536\)$`, `restore them from a backup`)
