@@ -45,11 +45,23 @@ func (e *exit) Unwrap() error { return e.err }
 
 func main() {
 	local.MaybeChild() // the engine of `weir up` is this binary, started again
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	os.Exit(execute(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP.
+// A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does
+// not: the terminal that is closed sends one, and the shell in it another.
+func untilSignal() context.Context {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal ends the process at once
+		signal.Ignore(syscall.SIGHUP)
+		stop()
 	})
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return ctx
 }
 
 // execute runs one command line and returns the exit code.
@@ -75,6 +87,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	return code
 }
+
+// outliveReaders lets the process go on when what reads its standard output or
+// standard error has gone: its lines are lost then, and nothing else is. Without
+// it the first line after that would end the process, as it should end a command
+// whose work is its output.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
 // untilStopped is the annotation of commands that run until they are asked to
 // stop: to them a signal is the normal end.
@@ -131,6 +149,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), engineCommand(), brokerCommand(), serveCommand()}
 	for _, c := range serving {
 		c.Annotations = map[string]string{untilStopped: "true"}
+		c.PreRun = func(*cobra.Command, []string) { outliveReaders() }
 	}
 	root.AddCommand(serving...)
 	root.AddCommand(checkCommand(), migrateCommand(), verifyCommand(), healthcheckCommand(), configCommand(), versionCommand())

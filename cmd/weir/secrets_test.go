@@ -287,7 +287,8 @@ jobs:
 // say.
 type account struct {
 	*httptest.Server
-	answer atomic.Value // "241 words": to inserts
+	answer  atomic.Value // "241 words": to inserts
+	refused atomic.Int64 // how often it was given
 }
 
 func newAccount(t *testing.T, engine, password string) *account {
@@ -314,6 +315,7 @@ func newAccount(t *testing.T, engine, password string) *account {
 			answer = "516 " + user + ": Authentication failed: password is incorrect. (AUTHENTICATION_FAILED)"
 		}
 		if answer != "" {
+			a.refused.Add(1)
 			refuse(w, r, answer)
 			return
 		}
@@ -341,9 +343,9 @@ func produce(t *testing.T, addr string) {
 // await polls until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); !so(); time.Sleep(50 * time.Millisecond) {
+	for limit := time.Now().Add(2 * time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within two minutes: %s", what)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,6 +103,104 @@ func (s *stage) hits(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestHangup: SIGHUP is a stop like any other, and a terminal that sends a second
+// one does not cut it short. What was counted is flushed.
+func TestHangup(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	cmd, out, ended := s.start(t, "run")
+	await(t, "a start", func() bool { return strings.Contains(out.String(), "partition in hand") })
+	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes a while
+	s.produce(t)
+	old := s.server.refused.Load()
+	await(t, "a flush that is refused", func() bool { return s.server.refused.Load() > old+1 })
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the stop", func() bool { return strings.Contains(out.String(), "stopping: last flush") })
+	}
+	s.server.answer.Store("")
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("SIGHUP does not end it:\n%s", out)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it ended with %v, want exit code 0:\n%s", cmd.ProcessState, out)
+	}
+	if n := s.hits(t); n != "1" {
+		t.Errorf("%s hits after the stop, want 1", n)
+	}
+}
+
+// TestReaderGone: who reads the log and the output goes away; the process goes
+// on counting, writes into nothing, and stops as it should.
+func TestReaderGone(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(s.weir, "run", "--log.level=debug")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, write, write
+	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	write.Close()
+	for line := bufio.NewScanner(read); line.Scan() && !strings.Contains(line.Text(), "weir runs"); {
+	}
+	read.Close()
+	s.produce(t)
+	await(t, "the first event", func() bool { return s.hits(t) == "1" })
+	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // a line in the log
+	s.produce(t)
+	await(t, "a write that is refused", func() bool { return s.server.refused.Load() > 2 })
+	s.server.answer.Store("")
+	await(t, "the second event", func() bool { return s.hits(t) == "2" })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("SIGTERM does not end it")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it ended with %v, want exit code 0", cmd.ProcessState)
+	}
+}
+
+// TestPrinterEnds: a command whose work is what it prints ends with its reader,
+// and says nothing of it.
+func TestPrinterEnds(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close() // gone before the first line
+	cmd := exec.Command(binary(t), "config", "schema")
+	words := new(record)
+	cmd.Stdout, cmd.Stderr = write, words
+	err = cmd.Run()
+	write.Close()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("it ended with %v, want by SIGPIPE", err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGPIPE {
+		t.Errorf("it ended with %v, want by SIGPIPE", exit)
+	}
+	if words.String() != "" {
+		t.Errorf("it said %q", words)
+	}
 }
 
 // TestSecondSignal: the first asks for a last flush, which here cannot be had;

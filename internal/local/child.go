@@ -46,9 +46,9 @@ func runChild(text string) error {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return fmt.Errorf("local: engine: %s: %w", childEnv, err)
 	}
-	// ^C in a terminal reaches the whole process group. The parent decides
-	// when its engine ends, after what it still has to write.
-	signal.Ignore(os.Interrupt)
+	// ^C in a terminal, and its end, reach the whole process group. The parent
+	// decides when its engine ends, after what it still has to write.
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {
