@@ -2,13 +2,12 @@ package serve
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +50,17 @@ type HTTP struct {
 	// Audit is the number of mismatches the last audit found, and when it
 	// ended; a zero time: there was none.
 	Audit func() (mismatches uint64, at time.Time)
+	Log   *slog.Logger // nil: silent
+
+	loopback bool     // the listener is: see guard
+	refused  refusals // requests without the token
+}
+
+func (h *HTTP) log() *slog.Logger {
+	if h.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return h.Log
 }
 
 // Handler is the whole of it.
@@ -72,6 +82,7 @@ func (h *HTTP) Handler() http.Handler {
 // Serve answers on l until ctx ends, then lets requests in progress finish,
 // for 2 s at most.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
+	h.loopback = onLoopback(l)
 	c := newCrowd(connections)
 	s := &http.Server{
 		Handler:           c.answering(h.Handler()),
@@ -82,6 +93,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    16 << 10,
 		ConnState:         c.state,
 		ConnContext:       c.context,
+		ErrorLog:          slog.NewLogLogger(h.log().Handler(), slog.LevelWarn),
 	}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -96,22 +108,6 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	}
 	<-down // Serve does not wait for what Shutdown waits for
 	return nil
-}
-
-func (h *HTTP) guard(next http.Handler) http.Handler {
-	if h.Token == "" {
-		return next
-	}
-	want := []byte(h.Token)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(got), want) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
-			http.Error(w, "a bearer token is wanted: http.token_file", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 func (h *HTTP) index(w http.ResponseWriter, _ *http.Request) {

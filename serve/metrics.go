@@ -41,6 +41,7 @@ var (
 	rollupsTotal    = desc("rollups_total", "Rollups by outcome.", []string{"job", "topic", "outcome"})
 	malformedAlarm  = desc("malformed_alarm", "1 while more than 1 % of the last minute's records were malformed.", byJob)
 	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right.", nil)
+	unauthorized    = desc("http_unauthorized_total", "Requests without the right token.", nil)
 	liveHits        = desc("live_windows_known_total", "Windows that a live answer found kept in memory.", nil)
 	liveMisses      = desc("live_windows_read_total", "Windows that had to be read from ClickHouse for a live answer.", nil)
 	liveStale       = desc("live_windows_stale_total", "Kept windows forgotten because another process wrote to them.", nil)
@@ -67,6 +68,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(auditMismatches, float64(n))
 			gauge(auditAt, seconds(at))
 		}
+	}
+	if c.h.Token != "" {
+		count(unauthorized, c.h.refused.count())
 	}
 	if c.h.Windows != nil {
 		s := c.h.Windows.Stats()

@@ -127,7 +127,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		audit.sinks, audit.names = append(audit.sinks, sink), append(audit.names, cfg.Jobs[i].Name)
 	}
 	build := buildInfo()
-	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
+	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	l := o.http
 	if l == nil {
 		if l, err = net.Listen("tcp", cfg.HTTP.Listen); err != nil {

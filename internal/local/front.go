@@ -3,18 +3,17 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
 	"github.com/google/uuid"
+
+	"weir/internal/samesite"
 )
 
 // front answers ClickHouse's HTTP interface with the engine in this process.
@@ -28,7 +27,7 @@ type front struct {
 	defaults []string // --setting=value for every session
 	slots    chan struct{}
 	maxBody  int64
-	guard    bool // refuse host names: the listener is on loopback
+	loopback bool // the listener is
 	sessions sessions
 
 	version, timezone string
@@ -46,7 +45,8 @@ const (
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-ClickHouse-Server-Display-Name", displayName)
-	if err := f.sameSite(r); err != nil {
+	// The engine has no accounts, and its SQL can read and write files.
+	if err := samesite.Check(r, f.loopback); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
@@ -92,32 +92,6 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func alive(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	_, _ = io.WriteString(w, "Ok.\n")
-}
-
-// sameSite refuses what a page in somebody's browser could send here: the
-// engine has no accounts, and its SQL can read and write files. A cross-site
-// request shows by its headers; a name that was rebound to 127.0.0.1 by the
-// Host, which is a name other than localhost.
-func (f *front) sameSite(r *http.Request) error {
-	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return errors.New("cross-site requests are refused")
-	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return errors.New("requests from another origin are refused")
-		}
-	}
-	if f.guard {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		host = strings.Trim(host, "[]")
-		if host != "" && host != "localhost" && !strings.HasSuffix(host, ".localhost") && net.ParseIP(host) == nil {
-			return fmt.Errorf("requests to the host %q are refused: the engine listens on loopback, use 127.0.0.1", host)
-		}
-	}
-	return nil
 }
 
 // fail answers with an error as ClickHouse does.

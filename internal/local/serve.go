@@ -141,7 +141,7 @@ func serveEngine(ctx context.Context, cfg EngineConfig, l net.Listener) error {
 	if err != nil {
 		return fmt.Errorf("local: engine: %w", err)
 	}
-	f.guard = l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	f.loopback = l.Addr().(*net.TCPAddr).IP.IsLoopback()
 	srv := &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: 10 * time.Second,

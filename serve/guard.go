@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"crypto/subtle"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/samesite"
+)
+
+// guard lets through who may read what next answers: with a token, whoever gives
+// it, under any name; without one, whoever is not a page of another site.
+func (h *HTTP) guard(next http.Handler) http.Handler {
+	if h.Token == "" {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := samesite.Check(r, h.loopback); err != nil {
+				http.Error(w, err.Error()+"; a proxy in front may set the Host, or give a token (http.token_file)", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	want := []byte(h.Token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || subtle.ConstantTimeCompare([]byte(got), want) != 1 {
+			h.refused.note(h.log(), r.RemoteAddr)
+			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+			http.Error(w, "a bearer token is wanted: http.token_file", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onLoopback reports whether only this machine can reach a listener.
+func onLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// refusals counts the requests without the right token, and says so: the first
+// at once, and the others together once a minute.
+type refusals struct {
+	mu    sync.Mutex
+	total uint64
+	told  uint64 // of them, in the log
+	last  string // the client of the last one
+	timer *time.Timer
+}
+
+// refusalsPause is the time between two lines.
+const refusalsPause = time.Minute
+
+func (r *refusals) note(log *slog.Logger, client string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total++
+	r.last = client
+	if r.timer == nil {
+		r.tell(log)
+	}
+}
+
+// tell writes what has not been told, and looks again after the pause. The
+// caller holds the lock.
+func (r *refusals) tell(log *slog.Logger) {
+	if r.total == r.told {
+		r.timer = nil
+		return
+	}
+	log.Warn("http: requests without the right token were refused", "requests", r.total-r.told, "last_from", r.last)
+	r.told = r.total
+	r.timer = time.AfterFunc(refusalsPause, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tell(log)
+	})
+}
+
+// count is how many there were.
+func (r *refusals) count() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total
+}
