@@ -50,7 +50,7 @@ var house struct {
 func init() {
 	house.binary.make = build
 	house.engine.make = local.FindEngine
-	house.broker.make = func() (*kafkatest.Cluster, error) { return kafkatest.Launch(kafkatest.Config{}) }
+	house.broker.make = func() (*kafkatest.Cluster, error) { return kafkatest.Launch(kafkatest.Config{Steady: true}) }
 }
 
 // build compiles the binary that is tested, as `make build` does.

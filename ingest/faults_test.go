@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"weir/event"
+	"weir/internal/await"
 )
 
 // A batchSpec is a record batch to be made by hand.
@@ -116,7 +117,7 @@ func handMade(t *testing.T, next int64, aborted []transaction, serve func(from i
 	c := fakeKafka(t, kfake.SeedTopics(1, "hand"))
 	answer(c, next, aborted, serve)
 	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "hand"})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -382,17 +383,13 @@ func TestFetchErrorCodes(t *testing.T) {
 			c := fakeKafka(t, kfake.SeedTopics(1, "codes"))
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "codes", Err: code, Count: -1})
 			s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "codes"})
-			ctx := soon(t)
+			ctx := await.Context(t)
 			g, err := s.Assign(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
 			if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); err == nil || judge(err) != fatal {
 				t.Errorf("Fetch: %v", err)
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
@@ -402,7 +399,7 @@ func TestFetchErrorCodes(t *testing.T) {
 func TestLeaderMoves(t *testing.T) {
 	c := fakeKafka(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "moving"))
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "moving", MaxWait: 20 * time.Millisecond})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -457,7 +454,7 @@ func TestConnectionsBreak(t *testing.T) {
 func TestOldBrokerIsRefused(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "old"), kfake.MaxVersions(kversion.V3_0_0()))
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "old"})
-	_, err := s.Assign(soon(t))
+	_, err := s.Assign(await.Context(t))
 	if !errors.Is(err, ErrOldBroker) {
 		t.Fatalf("Assign on Kafka 3.0: %v", err)
 	}
@@ -467,32 +464,31 @@ func TestOldBrokerIsRefused(t *testing.T) {
 // Throttled, the source stays away as long as it is told to.
 func TestThrottleIsObeyed(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
+	ctx, cancel := context.WithCancel(await.Context(t))
+	defer cancel()
 	var mu sync.Mutex
 	var times []time.Time
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		mu.Lock()
 		defer mu.Unlock()
-		times = append(times, time.Now())
+		if times = append(times, time.Now()); len(times) == 4 {
+			cancel()
+		}
 		r := req.ResponseKind().(*kmsg.FetchResponse)
 		r.ThrottleMillis = 150
 		return r, nil, true
 	})
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
-	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-	defer cancel()
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+	if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(times) < 2 {
-		t.Fatalf("%d fetches", len(times))
-	}
 	for i := 1; i < len(times); i++ {
 		if d := times[i].Sub(times[i-1]); d < 150*time.Millisecond {
 			t.Errorf("fetched again after %v, told to wait 150 ms", d)
@@ -505,7 +501,7 @@ func TestResponseLimit(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "large"))
 	produce(t, c.ListenAddrs(), "large", 0, []string{strings.Repeat("x", 900<<10)})
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "large", PartitionBytes: 64 << 10, RequestBytes: 128 << 10, ResponseLimit: 256 << 10})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -527,7 +523,7 @@ func TestBackPressure(t *testing.T) {
 	fetches := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "pressed", Count: -1, Observe: true})
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "pressed"})
 	s.config.PartitionBytes = 50 // a batch each
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(await.Context(t))
 	defer cancel()
 	g, err := s.Assign(ctx)
 	if err != nil {
@@ -573,7 +569,7 @@ func TestCallersErrorsComeBack(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "mine"))
 	produce(t, c.ListenAddrs(), "mine", 0, numbered("", 0, 5))
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "mine"})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -625,7 +621,7 @@ func TestABusyPartitionDoesNotStarveOthers(t *testing.T) {
 	}
 	produce(t, kafka.Addrs(), topic, 1, []string{large})
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, PartitionBytes: 64 << 10, RequestBytes: 64 << 10})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -642,7 +638,7 @@ func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "gone"))
 	joins := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Count: -1, Observe: true})
 	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "gone", Group: "g"})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g := next(t, ctx, s)
 	if err := c.DeleteTopic("gone"); err != nil {
 		t.Fatal(err)

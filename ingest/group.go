@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -300,7 +301,7 @@ func (s *Source) join() (again bool) {
 			g.partitions = append(g.partitions, event.Assignment{Partition: int32(a.ID), Committed: max(a.Offset, -1)})
 		}
 		if len(g.partitions) == 0 {
-			if s.missing() {
+			if s.sawNone.Swap(false) || s.missing() {
 				return true
 			}
 			s.notices.log.Info("kafka: no partitions for this member: the group has more members than the topic has partitions")
@@ -346,11 +347,28 @@ func (s *Source) missing() bool {
 	return errors.Is(err, errNoTopic)
 }
 
+// A balancer notes whether the group's leader, which is this member when it is
+// asked, found partitions to share at all. A topic may be made between the
+// leader's look and the beginning of kafka-go's watch for changes: to the
+// watch it has always been there, and nobody would ever get its partitions.
+type balancer struct {
+	kafka.GroupBalancer
+	none *atomic.Bool
+}
+
+// AssignGroups implements kafka.GroupBalancer.
+func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	b.none.Store(len(partitions) == 0)
+	return b.GroupBalancer.AssignGroups(members, partitions)
+}
+
 func (s *Source) groupConfig() kafka.ConsumerGroupConfig {
 	return kafka.ConsumerGroupConfig{
-		ID:      s.config.Group,
-		Brokers: s.config.Brokers,
-		Topics:  []string{s.config.Topic},
+		// Those that kafka-go has by itself.
+		GroupBalancers: []kafka.GroupBalancer{balancer{kafka.RangeGroupBalancer{}, &s.sawNone}, balancer{kafka.RoundRobinGroupBalancer{}, &s.sawNone}},
+		ID:             s.config.Group,
+		Brokers:        s.config.Brokers,
+		Topics:         []string{s.config.Topic},
 		Dialer: &kafka.Dialer{
 			ClientID:      s.config.ClientID,
 			Timeout:       dialTimeout,

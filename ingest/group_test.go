@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/internal/kafkatest"
 )
 
@@ -34,17 +38,17 @@ func ended(g *Generation) bool {
 }
 
 // One member reads and commits; a second joins. The first is told, hands over
-// at once although its long poll would last two seconds more, commits, and
-// each gets half, at the committed offsets. When one closes, the other gets
-// all within a fraction of the session.
+// at once although its long poll would last a minute more, commits, and each
+// gets half, at the committed offsets. When one closes, the other gets all
+// without waiting for a session, which is longer than the test waits.
 func TestTwoMembersShareAndHandOver(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 4)
 	for p := range int32(4) {
 		produce(t, kafka.Addrs(), topic, p, numbered("a", 0, 10))
 	}
-	ctx := soon(t)
-	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: 2 * time.Second, Session: 20 * time.Second}
+	ctx := await.Context(t)
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: time.Minute, Session: 5 * time.Minute}
 	a, _ := open(t, config)
 	g := next(t, ctx, a)
 	if n := len(g.Partitions()); n != 4 {
@@ -72,8 +76,8 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	go func() { g, _ := b.Next(ctx); other <- g }()
 	<-g.Done()
 	told := time.Now()
-	if took := (<-returned).Sub(told); took > 100*time.Millisecond {
-		t.Errorf("Fetch returned %v after Done, want at most 100 ms", took)
+	if took := (<-returned).Sub(told); took > 30*time.Second {
+		t.Errorf("Fetch returned %v after Done: it waited for its long poll", took)
 	}
 	if !errors.Is(g.Err(), ErrEnded) {
 		t.Errorf("Err is %v", g.Err())
@@ -109,21 +113,14 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 		t.Error("fetching another member's partition went through")
 	}
 
-	start := time.Now()
 	go func() { <-mine.Done(); mine.Release() }()
-	b.Close() // without Release
+	closes(t, b) // without Release
 	if !ended(theirs) || !errors.Is(theirs.Err(), ErrClosed) {
 		t.Errorf("after Close: ended %v, %v", ended(theirs), theirs.Err())
-	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("Close took %v", took)
 	}
 	all := next(t, ctx, a)
 	if n := len(all.Partitions()); n != 4 {
 		t.Errorf("alone again: %d partitions, want 4", n)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("the partitions of a closed member came after %v; the session is 20 s", took)
 	}
 }
 
@@ -134,7 +131,7 @@ func TestContextEndLeavesTheGroup(t *testing.T) {
 	topic := newTopic(t, kafka.Addrs(), 2)
 	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 20 * time.Second}
 	a, _ := open(t, config)
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(await.Context(t))
 	g := next(t, ctx, a)
 	cancel()
 	<-g.Done()
@@ -153,7 +150,7 @@ func TestContextEndLeavesTheGroup(t *testing.T) {
 	if _, err := a.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Next with an ended context: %v", err)
 	}
-	if g := next(t, soon(t), a); len(g.Partitions()) != 2 {
+	if g := next(t, await.Context(t), a); len(g.Partitions()) != 2 {
 		t.Errorf("joined again: %d partitions, want 2", len(g.Partitions()))
 	}
 }
@@ -163,7 +160,7 @@ func TestSpareMemberWaits(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
 	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic}
-	ctx := soon(t)
+	ctx := await.Context(t)
 	a, _ := open(t, config)
 	first := next(t, ctx, a)
 	b, spare := open(t, config)
@@ -202,7 +199,7 @@ func TestZombieIsEvicted(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
 	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 1500 * time.Millisecond}
-	ctx := soon(t)
+	ctx := await.Context(t)
 	a, _ := open(t, config)
 	zombie := next(t, ctx, a)
 	b, _ := open(t, config)
@@ -214,8 +211,8 @@ func TestZombieIsEvicted(t *testing.T) {
 		if g == nil || g.Partitions()[0].Committed != -1 {
 			t.Fatalf("the other member got %v", g)
 		}
-	case <-time.After(15 * time.Second):
-		t.Fatal("the partition was not taken from a member that is silent for ten sessions")
+	case <-time.After(await.Never):
+		t.Fatal("the partition was not taken from a member that is silent for many sessions")
 	}
 	if err := zombie.Commit(ctx, map[int32]int64{0: 5}); err == nil {
 		t.Error("the zombie's commit went through")
@@ -228,7 +225,7 @@ func TestPartitionsAdded(t *testing.T) {
 	topic := newTopic(t, kafka.Addrs(), 1)
 	produce(t, kafka.Addrs(), topic, 0, numbered("a", 0, 3))
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g := next(t, ctx, s)
 	if err := g.Commit(ctx, map[int32]int64{0: 3}); err != nil {
 		t.Fatal(err)
@@ -259,10 +256,15 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopicName()
 	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	short, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		defer cancel()
+		eventually(t, "it is said", func() bool { return short.Err() != nil || strings.Contains(book.String(), "does not exist") })
+		time.Sleep(300 * time.Millisecond) // to be said again, if it were
+	}()
 	_, err := s.Next(short)
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Next without the topic: %v", err)
 	} else {
 		contains(t, "Next without the topic", err.Error(), topic, "does not exist")
@@ -271,7 +273,7 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 		t.Errorf("said %d times that the topic does not exist, want once:\n%s", n, book)
 	}
 	got := make(chan *Generation, 1)
-	ctx := soon(t)
+	ctx := await.Context(t)
 	go func() { g, _ := s.Next(ctx); got <- g }()
 	createTopic(t, kafka.Addrs(), topic, 2)
 	if g := <-got; g == nil || len(g.Partitions()) != 2 {
@@ -289,7 +291,7 @@ func TestRecreatedTopic(t *testing.T) {
 			topic := newTopic(t, kafka.Addrs(), 1)
 			produce(t, kafka.Addrs(), topic, 0, numbered("old", 0, 10))
 			s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Watch: time.Minute})
-			ctx := soon(t)
+			ctx := await.Context(t)
 			g := next(t, ctx, s)
 			was := g.Partitions()[0].TopicID
 			k := newTaker(starts(g))
@@ -322,7 +324,7 @@ func TestRecreatedTopicBehindBackPressure(t *testing.T) {
 	topic := newTopic(t, kafka.Addrs(), 1)
 	produce(t, kafka.Addrs(), topic, 0, numbered("old", 0, 10))
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +369,7 @@ func TestDeletedTopicIsWaitedFor(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
 	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g := next(t, ctx, s)
 	go func() {
 		if err := g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }); !errors.Is(err, ErrEnded) {
@@ -388,6 +390,33 @@ func TestDeletedTopicIsWaitedFor(t *testing.T) {
 	}
 }
 
+// The group's leader finds no partition, and a moment later they are there:
+// what watches the topic for changes sees none. The member joins again.
+func TestTopicMadeWhileJoining(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "young"))
+	var hidden atomic.Int32
+	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		// The version tells the requests of kafka-go's group from others. Its
+		// first is the leader's.
+		if req.GetVersion() != 6 || hidden.Add(1) > 1 {
+			return nil, nil, false
+		}
+		r := req.ResponseKind().(*kmsg.MetadataResponse)
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic, topic.ErrorCode = kmsg.StringPtr("young"), 3 // unknown topic
+		r.Topics = append(r.Topics, topic)
+		return r, nil, true
+	})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "young", Group: "young"})
+	if g := next(t, await.Context(t), s); len(g.Partitions()) != 1 {
+		t.Errorf("%d partitions, want 1", len(g.Partitions()))
+	}
+	if hidden.Load() < 2 {
+		t.Error("the group's leader was not told that the topic is missing: the test tests nothing")
+	}
+}
+
 func TestOutOfRange(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -398,7 +427,7 @@ func TestOutOfRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic})
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -430,8 +459,7 @@ func TestBrokerKilled(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{})
 	topic := newTopic(t, kafka.Addrs(), 2)
 	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 2 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := await.Context(t)
 	g := next(t, ctx, s)
 
 	var writing sync.WaitGroup
@@ -476,17 +504,25 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
+// closes wants Close to return although a session, or a long poll of a minute,
+// has not ended.
+func closes(t *testing.T, s *Source) {
+	t.Helper()
+	start := time.Now()
+	s.Close()
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+}
+
 // Close in every state: before anything, while waiting for a broker that is
 // not there, while fetching.
 func TestCloseIsPromptInEveryState(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
 	closes := func(what string, s *Source) {
-		start := time.Now()
-		s.Close()
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%s: Close took %v", what, took)
-		}
+		t.Helper()
+		closes(t, s)
 		if _, err := s.Next(t.Context()); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoGroup) {
 			t.Errorf("%s: Next after Close: %v", what, err)
 		}
@@ -503,8 +539,8 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 		t.Errorf("Next while closing: %v", err)
 	}
 
-	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: 30 * time.Second})
-	g := next(t, soon(t), busy)
+	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: time.Minute})
+	g := next(t, await.Context(t), busy)
 	go func() {
 		result <- g.Fetch(t.Context(), starts(g), func(p event.Part) error { p.Done(); return nil })
 	}()
@@ -521,8 +557,7 @@ func TestLeaderKilled(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3})
 	topic := newTopic(t, kafka.Addrs(), 1)
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 3 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := await.Context(t)
 	produce(t, kafka.Addrs(), topic, 0, numbered("", 0, 50))
 	g, err := s.Assign(ctx)
 	if err != nil {
@@ -547,9 +582,6 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	took := time.Since(<-killed)
 	t.Logf("read on %v after the kill", took.Round(time.Millisecond))
-	if took > 20*time.Second {
-		t.Errorf("it took %v to find the new leader", took)
-	}
 	sameList(t, "read", k.plain[0], numbered("", 0, 100))
 	// The group works with two of three, whichever was its coordinator.
 	if g := next(t, ctx, s); len(g.Partitions()) != 1 {

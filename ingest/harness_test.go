@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/internal/kafkatest"
 )
 
@@ -52,6 +53,7 @@ func realKafka(t testing.TB) *kafkatest.Cluster {
 	t.Helper()
 	shared.once.Do(func() {
 		shared.kafka, shared.err = kafkatest.Launch(kafkatest.Config{
+			Steady: true,
 			Listeners: []kafkatest.Listener{
 				{Name: "TLS", Security: "SSL"},
 				{Name: "SASL", Security: "SASL_PLAINTEXT"},
@@ -105,16 +107,10 @@ func createTopic(t testing.TB, addrs []string, name string, partitions int32, se
 		config[settings[i]] = &settings[i+1]
 	}
 	admin := newAdmin(t, addrs)
-	for try := 0; ; try++ {
+	await.Until(t, func() error { // the deletion of one of that name may be under way
 		_, err := admin.CreateTopic(t.Context(), partitions, -1, config, name)
-		if err == nil {
-			return
-		}
-		if try == 20 {
-			t.Fatalf("creating topic %s: %v", name, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 func newClient(t testing.TB, addrs []string, opts ...kgo.Opt) *kgo.Client {
@@ -198,13 +194,6 @@ func open(t testing.TB, c Config) (*Source, *logbook) {
 		}
 	})
 	return s, book
-}
-
-// soon bounds a test's waiting.
-func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // A taker works on Parts as a job would, in a goroutine of its own, checks
@@ -377,7 +366,7 @@ func starts(g *Generation) map[int32]int64 {
 // readAll reads a topic from start to end without a group.
 func readAll(t testing.TB, s *Source) *taker {
 	t.Helper()
-	ctx := soon(t)
+	ctx := await.Context(t)
 	g, err := s.Assign(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -408,8 +397,7 @@ func franz(t testing.TB, addrs []string, topic string, ends map[int32]int64) map
 		kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
 	records := make(map[int32][]string)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := await.Context(t)
 	for left > 0 {
 		fetches := c.PollFetches(ctx)
 		for _, e := range fetches.Errors() {
@@ -456,11 +444,12 @@ func sameList(t testing.TB, what string, got, want []string) {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+	await.Until(t, func() error {
+		if !ok() {
+			return errors.New(what)
 		}
-	}
+		return nil
+	})
 }
 
 func contains(t testing.TB, what, text string, parts ...string) {

@@ -33,6 +33,8 @@ type Source struct {
 	closed bool           // no more tasks
 	tasks  sync.WaitGroup // goroutines of the Source itself
 
+	sawNone atomic.Bool // the group's leader was this member and found no partition
+
 	member sync.Once     // starts the membership, at the first Next
 	buried sync.Once     // members of dead processes, at the first join
 	asked  chan struct{} // somebody waits for partitions while the member is out of the group

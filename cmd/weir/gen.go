@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/compress"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/spf13/cobra"
 
 	"weir/event"
@@ -156,6 +157,8 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 	w := &kafka.Writer{
 		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
+		// A broker that is slow is not one that lost a request: what is sent again comes twice.
+		WriteTimeout: time.Minute, ReadTimeout: time.Minute,
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	var records []gen.Record
@@ -214,21 +217,28 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		if err == nil {
 			return nil
 		}
+		leaderless := errors.Is(err, protocol.ErrNoLeader) // nothing was sent: the cluster is electing one
 		var each kafka.WriteErrors
 		if errors.As(err, &each) { // one for each message: mostly the same many times
 			var left []kafka.Message
+			leaderless = true
 			for i, e := range each {
 				if e != nil {
 					left, err = append(left, messages[i]), e
+					leaderless = leaderless && errors.Is(e, protocol.ErrNoLeader)
 				}
 			}
 			err = fmt.Errorf("%d of %d records refused: %w", len(left), len(messages), err)
 			messages = left
 		}
-		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.patient {
+		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.patient && !leaderless {
 			return err
 		}
-		p.log.Warn("the broker refuses; is its disk full? The same again in 1s", "error", err)
+		if leaderless {
+			p.log.Warn("a partition has no leader; the same again in 1s", "error", err)
+		} else {
+			p.log.Warn("the broker refuses; is its disk full? The same again in 1s", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil // its records are nobody's loss

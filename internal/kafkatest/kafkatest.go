@@ -33,6 +33,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
 // A Config says what to start. The zero value is one broker with one
@@ -44,6 +46,7 @@ type Config struct {
 	TLS        *Certificate      // what SSL listeners show; nil makes a fresh one for 127.0.0.1
 	Properties map[string]string // server.properties that win over everything here
 	Advertise  string            // host:port told to clients of the plaintext listener: a proxy in front of a single broker
+	Steady     bool              // never killed: a broker that starves on a busy machine is not taken for dead for a minute, instead of 1.5 s
 	Dir        string            // keeps the data here; empty means a temporary directory, removed by Close
 }
 
@@ -75,7 +78,7 @@ type broker struct {
 	ended   chan struct{} // closed when the process has ended
 }
 
-const startLimit = 90 * time.Second // of a machine with much else to do
+const startLimit = await.Never
 
 // Start launches a cluster for one test and closes it when the test ends.
 func Start(t testing.TB, c Config) *Cluster {
@@ -233,7 +236,7 @@ func (b *broker) end(word string) {
 	io.WriteString(b.stdin, word+"\n")
 	select {
 	case <-b.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(await.Never / 2):
 		io.WriteString(b.stdin, "kill\n")
 		<-b.ended
 	}
@@ -312,6 +315,10 @@ func moduleRoot() (string, error) {
 		}
 	}
 }
+
+// FreePort is a port where nothing listens, and that no outgoing connection is
+// given: for what a test starts, ends and starts again on one address.
+func FreePort() (int, error) { return freePort(make(map[int]bool)) }
 
 // freePort picks a port below the range that outgoing connections are given,
 // so that none of them can take it while the broker is down.

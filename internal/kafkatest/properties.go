@@ -115,6 +115,9 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		"log.segment.delete.delay.ms":       "1000",
 		"num.recovery.threads.per.data.dir": "2",
 	}
+	if c.Steady {
+		p["broker.session.timeout.ms"] = "60000"
+	}
 	for _, l := range c.Listeners {
 		if strings.HasSuffix(l.Security, "SSL") {
 			p["ssl.keystore.type"] = "PEM"
