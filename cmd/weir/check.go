@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,7 @@ func checkCommand() *cobra.Command {
 			for _, w := range origins.Warnings {
 				k.add(finding{"config", "environment", "warning", w, 0})
 			}
+			k.people(cfg)
 			if !offline {
 				k.kafka(cfg)
 				k.clickhouse(cfg)
@@ -82,6 +84,27 @@ func (k *checker) result(tier, subject, detail string, err error, code int) bool
 	}
 	k.add(finding{Tier: tier, Subject: subject, Result: "ok", Detail: detail})
 	return true
+}
+
+// people warns where ids of people are kept without a bound: for longer than the
+// longest keep of a job.
+func (k *checker) people(cfg *config.Config) {
+	const bound = config.Duration(3660 * 24 * time.Hour)
+	for i := range cfg.Jobs {
+		j := &cfg.Jobs[i]
+		var sets []string
+		for _, m := range j.Measures {
+			if m.Sketch == "bitmap" || m.Sketch == "bloom" {
+				sets = append(sets, m.Name)
+			}
+		}
+		for r, level := range j.Rollups {
+			if sets != nil && level.KeepStates > bound && (level.Keep == 0 || level.Keep > bound) {
+				k.add(finding{"config", "job " + j.Name, "warning", fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which tell who was there, are kept without a bound; "+
+					"give it as long as questions about people need them (numbers stay)", r, level.KeepStates, strings.Join(sets, " and ")), 0})
+			}
+		}
+	}
 }
 
 const checkTimeout = 10 * time.Second

@@ -71,7 +71,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 	out := clickhouse.Job{Spec: s, Topic: j.Topic, Keep: time.Duration(j.Keep)}
 	for _, r := range j.Rollups {
-		out.Rollups = append(out.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
+		out.Rollups = append(out.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
 	}
 	return out
 }

@@ -2,7 +2,7 @@ package config
 
 // A Job is one topic counted one way: which field is the time, which windows,
 // by which groups, with which sketches. Its meaning (everything but keep and
-// the rollups' keeps) is fingerprinted in ClickHouse; a change of meaning
+// the rollups) is fingerprinted in ClickHouse; a change of meaning
 // needs a higher Version.
 type Job struct {
 	Name     string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
@@ -11,7 +11,7 @@ type Job struct {
 	Format   string   `yaml:"format" default:"json" enum:"json" doc:"Form of the records."`
 	Time     Time     `yaml:"time" doc:"Where an event says when it happened."`
 	Window   Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
-	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps for ever."`
+	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew     Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
 	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a row carries one number per chunk that reached it."`
@@ -37,6 +37,9 @@ type Time struct {
 type Rollup struct {
 	Window Duration `yaml:"window" required:"true" min:"1s" max:"366d" doc:"Length of its windows: a multiple of the one before."`
 	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live; for ever when not given."`
+
+	// KeepStates is the job's Keep when nobody gives it: complete fills it in.
+	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures live in its rows, which tell who was there; the job's keep when not given. Numbers and hll states live as long as the row."`
 }
 
 // A Where is one condition on an event: the text of the field is one of In.

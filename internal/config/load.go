@@ -174,6 +174,11 @@ func (c *Config) complete(origins *Origins) {
 		if len(j.Rollups) == 0 {
 			j.Rollups = []Rollup{{Window: j.Window}}
 		}
+		for k := range j.Rollups {
+			if r := &j.Rollups[k]; r.KeepStates == 0 {
+				r.KeepStates = j.Keep
+			}
+		}
 		for k := range j.By {
 			if column := &j.By[k]; column.Name == "" && column.Field != "" {
 				column.Name = strings.ReplaceAll(column.Field, ".", "_")

@@ -84,7 +84,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 		Log:    Log{Level: "info", Format: "auto"},
 		Jobs: []Job{{
 			Name: "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{"ts", "ms"},
-			Window: minute, Rollups: []Rollup{{minute, 30 * day}, {hour, 400 * day}, {day, 0}},
+			Window: minute, Rollups: []Rollup{{minute, 30 * day, 7 * day}, {hour, 400 * day, 7 * day}, {day, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day,
 			Where: []Where{{"action", []string{"view", "1", "true"}}},
 			By: []Column{
@@ -100,7 +100,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			},
 		}, {
 			Name: "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{"ts", "ms"},
-			Window: minute, Rollups: []Rollup{{minute, 0}},
+			Window: minute, Rollups: []Rollup{{minute, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
 			By:       []Column{{Name: "cell", Geohash: &Geohash{"lon", "lat", 5}}},
 			Measures: []Measure{{Name: "places", Sketch: "geo", Member: "user_id", Lon: "lon", Lat: "lat"}},

@@ -85,6 +85,8 @@ func (v *validator) windows(path string, j *Job) {
 		r, next := j.Rollups[i], j.Rollups[i+1].Window
 		if least := next + j.Lateness + day; r.Keep != 0 && r.Keep < least {
 			v.complain(fmt.Sprintf("%s.rollups[%d].keep", path, i), "%s is too short to make %s from these rows; at least %s (%s + lateness %s + 1d)", r.Keep, next, wholeDays(least), next, j.Lateness)
+		} else if at := fmt.Sprintf("%s.rollups[%d].keep_states", path, i); r.KeepStates < least && v.origins.Of(at).Source != FromDefault {
+			v.complain(at, "%s is too short to make %s from these states; at least %s (%s + lateness %s + 1d)", r.KeepStates, next, wholeDays(least), next, j.Lateness)
 		}
 	}
 }

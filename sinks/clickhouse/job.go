@@ -32,6 +32,12 @@ type Job struct {
 type Rollup struct {
 	Window time.Duration
 	Keep   time.Duration // how long its windows are kept; zero: for ever
+
+	// KeepStates is how long a row keeps the states of bitmap and Bloom
+	// measures after it was last made; zero: as long as the row lives. They
+	// tell who was there, which numbers and HLL states do not. It has to
+	// outlive the rollups that are made from these rows.
+	KeepStates time.Duration
 }
 
 // reserved are columns that every table or view of a job has.
@@ -55,6 +61,9 @@ type measure struct {
 func (m *measure) column() string { return quote(m.Name) }
 func (m *measure) state() string  { return quote(m.Name + "_state") }
 func (m *measure) geo() bool      { return m.Kind == window.Geo }
+
+// Set reports whether the states hold ids, or tell of one whether it is there.
+func (m *measure) Set() bool { return m.Kind == window.Bitmap || m.Kind == window.Bloom }
 
 // stateType is the type of the measure's state column.
 func (m *measure) stateType() string {

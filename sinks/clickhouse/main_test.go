@@ -47,7 +47,7 @@ func install(t testing.TB, c *Client, j Job) *Sink {
 func clicks() Job {
 	return Job{
 		Topic: "clicks", Keep: 400 * 24 * time.Hour,
-		Rollups: []Rollup{{Window: time.Minute, Keep: 0}, {Window: time.Hour}, {Window: 24 * time.Hour}},
+		Rollups: []Rollup{{Window: time.Minute, KeepStates: 30 * 24 * time.Hour}, {Window: time.Hour, KeepStates: 30 * 24 * time.Hour}, {Window: 24 * time.Hour}},
 		Spec: &window.Spec{
 			Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,
 			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,

@@ -145,6 +145,9 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if sql := t.retain(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" ttl", sql)
 		}
+		if sql := t.forget(c, inv.tables[t.name].create); sql != "" {
+			step(t.name+" states ttl", sql)
+		}
 	}
 	changed := false // views hold the functions' text, not their names
 	for _, f := range functions() {
@@ -200,7 +203,8 @@ func (t *table) addable(col column) bool {
 // retain is the statement that changes the TTL to what it should be, if it is
 // something else. Rows that are already too old go with the next merges.
 func (t *table) retain(c *Client, create string) string {
-	_, have, _ := strings.Cut(create, " TTL ")
+	_, have, _ := strings.Cut(create, ") ENGINE = ") // columns have TTLs of their own
+	_, have, _ = strings.Cut(have, " TTL ")
 	have, _, _ = strings.Cut(have, " SETTINGS ")
 	have, _, _ = strings.Cut(have, " COMMENT ")
 	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
@@ -211,6 +215,32 @@ func (t *table) retain(c *Client, create string) string {
 		return alter + " REMOVE TTL"
 	}
 	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
+}
+
+// forget is the statement that changes the TTLs of columns to what they should
+// be, if some are something else. It has the server go through what is there,
+// in the background: a promise to forget holds for old rows too.
+func (t *table) forget(c *Client, create string) string {
+	var changes []string
+	for _, col := range t.columns {
+		plain, want, _ := strings.Cut(col.extra, columnTTL)
+		definition := quote(col.name) + " " + col.typ + " " + plain
+		_, rest, there := strings.Cut(create, definition)
+		if !there || col.extra == "" { // it is added as it should be
+			continue
+		}
+		have, found := strings.CutPrefix(rest, columnTTL)
+		switch {
+		case want != "" && !(found && (strings.HasPrefix(have, want+",") || strings.HasPrefix(have, want+")"))):
+			changes = append(changes, "MODIFY COLUMN "+definition+columnTTL+want)
+		case want == "" && found:
+			changes = append(changes, "MODIFY COLUMN "+quote(col.name)+" REMOVE TTL")
+		}
+	}
+	if changes == nil {
+		return ""
+	}
+	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " " + strings.Join(changes, ", ")
 }
 
 // register is the job as rows of weir_jobs: itself, then its measures.

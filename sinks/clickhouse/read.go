@@ -127,11 +127,38 @@ func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) 
 	})
 }
 
+// whole refuses a range in which states of a set have expired and the numbers
+// have not: what is left would answer for fewer than there were.
+func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
+	a, keep := s.archive(r), s.layout.levels[0].KeepStates
+	if a == "" || !m.Set() || keep == 0 {
+		return nil
+	}
+	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)
+	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +
+		"SELECT " + by + ", max(n) AS known, " + m.number(m.merge("st")) + " AS held FROM (" +
+		"SELECT " + by + ", toUInt64(" + m.column() + ") AS n, " + m.state() + " AS st FROM " + a + where +
+		" UNION ALL SELECT " + by + ", toUInt64(0) AS n, " + m.column() + " AS st FROM " + s.stateTable() + where +
+		") GROUP BY " + by + ") WHERE known > 0 AND held = 0"
+	var gone uint64
+	var last int64
+	what := "read measure " + m.Name + " of " + s.layout.Spec.Job
+	err := s.client.query(ctx, what, sql, func(scan func(...any) error) error { return scan(&gone, &last) })
+	if err == nil && gone > 0 {
+		return refuse(what, fmt.Sprintf("the states of %d windows of the range are not kept any more (keep_states %s), the last of %s",
+			gone, span(keep), time.Unix(last, 0).UTC().Format("20060102T1504Z")), "ask for later windows; the numbers are in "+s.layout.levels[0].view)
+	}
+	return err
+}
+
 // State is measure m joined over the whole range, as a ClickHouse state: the
 // server merges, one state travels. It is nil if there is no row.
 func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
 	rows, ms, err := s.states(r, m)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.whole(ctx, r, ms); err != nil {
 		return nil, err
 	}
 	sql := "SELECT count(), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ")"
@@ -154,6 +181,9 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
 	rows, ms, err := s.states(r, m)
 	if err != nil {
+		return err
+	}
+	if err := s.whole(ctx, r, ms); err != nil {
 		return err
 	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ") GROUP BY window_start"

@@ -233,13 +233,25 @@ func (l *layout) tables() []table {
 			t.columns = append(t.columns, largest(m.Name, "UInt64"))
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, column{m.Name + "_state", m.stateType(), zstd})
+			t.columns = append(t.columns, column{name: m.Name + "_state", typ: m.stateType(), extra: zstd + v.forget(m)})
 		}
 		t.columns = append(t.columns, touched("rolled_at"))
 		all = append(all, t)
 	}
 	return all
 }
+
+// forget is the TTL of a measure's states in the level's rows, to go behind
+// the codec; empty: they live as long as the rows. It counts from when a row
+// was last made: what is made from the states of a backfill finds them there.
+func (v *level) forget(m *measure) string {
+	if !m.Set() || v.KeepStates == 0 || v.Keep > 0 && v.Keep <= v.KeepStates {
+		return ""
+	}
+	return columnTTL + expiry("rolled_at", v.KeepStates)
+}
+
+const columnTTL = " TTL "
 
 // keys are the names of the group columns, quoted.
 func (l *layout) keys() []string {
@@ -334,6 +346,13 @@ func (m *measure) Column() string             { return m.column() }
 func (m *measure) State() string              { return m.state() }
 func (m *measure) Merge(state string) string  { return m.merge(state) }
 func (m *measure) Number(state string) string { return m.number(state) }
+
+// Whole is the name of what says that no state of the measure is missing.
+func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }
+
+// Forgets reports whether the rows that the level is made from can have lost
+// the states of their sets.
+func (d levelData) Forgets() bool { return d.before != nil && d.before.KeepStates > 0 }
 
 // Same reports whether the rollup's windows are the job's own.
 func (d levelData) Same() bool { return d.v.seconds*1000 == int64(d.l.Spec.Window) }

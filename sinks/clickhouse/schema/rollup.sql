@@ -1,16 +1,18 @@
 {{- /* Finished numbers and merged states of some windows, from all rows of
 theirs: state rows for the first rollup, rows of the rollup before for the
 others. A hit counts once a slot, or once a window of the rollup before: both
-are maps whose values join by maximum and are summed at the end. */ -}}
+are maps whose values join by maximum and are summed at the end. Rows of the
+rollup before may have outlived the states of their sets: nothing is made of
+some of them, neither a number nor a state that would pass for the whole. */ -}}
 INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}})
 SELECT
     {{.Groups}}_start,
     hits
 {{- range .Measures}},
-    {{.Number .Column}}
+    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Number .Column}}, 0){{else}}{{.Number .Column}}{{end}}
 {{- end}}
 {{- range .Measures}},
-    {{.Column}}
+    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Column}}, bitmapBuild(CAST([], 'Array(UInt32)'))){{else}}{{.Column}}{{end}}
 {{- end}}
 FROM
 (
@@ -45,6 +47,9 @@ FROM
         arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits
 {{- range .Measures}},
         {{.Merge (print "_s." .State)}} AS {{.Column}}
+{{- if and $.Forgets .Set}},
+        uniqExactIf(window_start, _s.{{.Column}} > 0) = uniqExactIf(window_start, {{.Number (print "_s." .State)}} > 0) AS {{.Whole}}
+{{- end}}
 {{- end}}
 {{- end}}
     FROM {{.Source}} AS _s

@@ -140,8 +140,8 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup`
     `active` SimpleAggregateFunction(max, UInt64),
     `seen` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
-    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
-    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
+    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
     INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
 )
@@ -162,8 +162,8 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup`
     `active` SimpleAggregateFunction(max, UInt64),
     `seen` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
-    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
-    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
+    `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
     INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
 )
@@ -343,7 +343,7 @@ by "country" "country" "" "true" "" "" "0"
 ('clicks', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
 ('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
 ('clicks', 1, 'seen', 'bloom "id" optional=false capacity=100 error=0.01 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 1280),
-('clicks', 1, 'places', 'geo "user" optional=true capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'places', 'geo "user" optional=position capacity=0 error=0 lon="lon" lat="lat"', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
 ('locations', 3, '', 'time "ts" "ms"
 window "60000"
 lateness "86400000"
