@@ -60,9 +60,9 @@ func readPassword(file string) (config.Secret, error) {
 	if file == "" {
 		return config.NewSecret(os.Getenv("WEIR_RESP_PASSWORD")), nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := config.ReadFile(file, 64<<10)
 	if err != nil {
-		return config.Secret{}, &exit{exitConfig, fmt.Errorf("--password-file: %w", err), ""}
+		return config.Secret{}, &exit{exitConfig, fmt.Errorf("--password-file %s: %w", file, err), ""}
 	}
 	password := config.NewSecret(string(bytes.TrimRight(text, "\r\n")))
 	if !password.IsSet() {

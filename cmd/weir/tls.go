@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 
 	"weir/internal/config"
 )
@@ -13,7 +12,7 @@ import (
 func tlsConfig(c config.TLS) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
+		pem, err := readPEM(c.CAFile)
 		if err != nil {
 			return nil, err
 		}
@@ -23,14 +22,36 @@ func tlsConfig(c config.TLS) (*tls.Config, error) {
 		}
 	}
 	if c.CertFile != "" {
-		if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
+		if _, err := keyPair(c); err != nil {
 			return nil, err
 		}
 		// Read again for each handshake: certificates are renewed while we run.
 		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			cert, err := keyPair(c)
 			return &cert, err
 		}
 	}
 	return t, nil
+}
+
+// keyPair reads a client's certificate and key.
+func keyPair(c config.TLS) (tls.Certificate, error) {
+	cert, err := readPEM(c.CertFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readPEM(c.KeyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
+// readPEM reads a file of certificates: a system's authorities are some 250 KB.
+func readPEM(file string) ([]byte, error) {
+	pem, err := config.ReadFile(file, 4<<20)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return pem, nil
 }

@@ -3,9 +3,7 @@ package config
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -91,8 +89,8 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 		data := o.Data
 		if data == nil {
 			var err error
-			if data, err = os.ReadFile(o.File); err != nil {
-				return nil, fmt.Errorf("configuration %w", err)
+			if data, err = ReadFile(o.File, maxDocument); err != nil {
+				return nil, fmt.Errorf("configuration %s: %w", o.File, err)
 			}
 		}
 		add(o.File, data)
@@ -194,19 +192,13 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 			return
 		}
 		const most = 64 << 10
-		data, err := os.ReadFile(file)
+		data, err := ReadFile(file, most)
 		data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 		switch {
 		case err != nil:
-			var at *fs.PathError
-			if errors.As(err, &at) {
-				err = at.Err
-			}
 			v.complain(filePath, "cannot read %s: %v; name a file that weir's user can read", file, err)
 		case len(data) == 0:
 			v.complain(filePath, "%s is empty; put the secret into it", file)
-		case len(data) > most:
-			v.complain(filePath, "%s has %d bytes, which is no secret; at most 64KiB", file, len(data))
 		default:
 			*into = NewSecret(string(data))
 		}

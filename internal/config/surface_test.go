@@ -306,7 +306,7 @@ func TestPresetsJoinAFile(t *testing.T) {
 
 func TestMissingFile(t *testing.T) {
 	_, _, err := Load(Options{File: "not/there.yaml"})
-	if err == nil || err.Error() != "configuration open not/there.yaml: no such file or directory" {
+	if err == nil || err.Error() != "configuration not/there.yaml: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
 }

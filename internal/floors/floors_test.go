@@ -46,7 +46,7 @@ var floor = []struct {
 	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/samesite", 1.5, "what browsers must not be made to ask, for every listener"},
 	{"weir/internal/outage", 1.5, "one voice about what is away, for every part with a clock"},
-	{"weir/internal/await", -1, "how tests wait"},
+	{"weir/internal/await", 1.5, "how tests wait"},
 	{"weir/internal/...", 5, "tests of the house"},
 	{"weir/cmd/...", 4, "wiring"},
 	{"weir/bench/internal/...", 4, "what measurements stand on"},

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// pipeWait is how long the writer of a pipe may take to its end.
+const pipeWait = 10 * time.Second
+
+// ReadFile reads a file that a user has named, at most so many bytes of it: a
+// device that gives without end, or a pipe that gives nothing, is an error and
+// no waiting for ever. Pipes work, as in `weir check -c <(template)`.
+//
+// The error says what is wrong, and leaves the file's name to the caller.
+func ReadFile(name string, most int) ([]byte, error) { return readFile(name, most, pipeWait) }
+
+func readFile(name string, most int, wait time.Duration) ([]byte, error) {
+	// A pipe that nothing writes to would not even open without O_NONBLOCK.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, plain(err)
+	case info.IsDir():
+		return nil, errors.New("it is a directory")
+	}
+	_ = f.SetReadDeadline(time.Now().Add(wait)) // files have none, and no need of one
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, fmt.Errorf("it has no end: the writer of this pipe was waited for, %s", wait)
+	case err != nil:
+		return nil, plain(err)
+	case len(data) > most:
+		return nil, fmt.Errorf("it is larger than %s", Size(most))
+	case len(data) == 0 && info.Mode()&fs.ModeNamedPipe != 0:
+		return nil, errors.New("nothing writes into this pipe")
+	}
+	return data, nil
+}
+
+// plain is an error of the file system without the name of the file.
+func plain(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
