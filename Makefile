@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live
+.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -114,6 +114,9 @@ bench-sketches: ## the sketches against the usual Go libraries, one run; fails u
 
 bench-views: engine ## a day of windows and the last minutes through the views, on the embedded engine
 	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse
+
+longest: ## how long the longest commands of the Redis endpoint hold up the others
+	@go test -count=1 -v ./serve/redis -run 'TestLongest$$' -args -million
 
 bench-resp: redis build ## the Redis endpoint against redis-server, redis-benchmark on both in one run; fails under a floor
 	go run ./bench/resp

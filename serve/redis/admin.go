@@ -11,9 +11,9 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: commandCommand},
-	{name: "config", arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: configCommand},
-	{name: "info", arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: info},
+	{name: "command", each: 1000 * nanosecond, arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: commandCommand},
+	{name: "config", each: 1000 * nanosecond, arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: configCommand},
+	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: info},
 	{name: "memory", arity: -2, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: memoryCommand},
 	{name: "object", arity: -2, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: objectCommand},
 	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: debug},
@@ -112,20 +112,25 @@ type parameter struct {
 	name string
 	get  func(*Server) string
 	set  func(*Server, int64) // nil: fixed
+	most func(*Server) int64  // what it may be set to
 }
+
+// sparseMost is the largest hll-sparse-max-bytes: the longer a sparse sketch may
+// get, the longer adding to it takes. Redis's documentation advises 16,000.
+const sparseMost = 16_000
 
 func fixed(text string) func(*Server) string { return func(*Server) string { return text } }
 
 var parameters = []parameter{
-	{"appendonly", fixed("no"), nil},
-	{"databases", fixed("1"), nil},
-	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.sparseMax) }, func(s *Server, n int64) { s.sparseMax = int(n) }},
-	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil},
-	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.memory) }, func(s *Server, n int64) { s.memory = int(n) }},
-	{"maxmemory-policy", fixed("noeviction"), nil},
-	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.bulk) }, nil},
-	{"save", fixed(""), nil},
-	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil},
+	{"appendonly", fixed("no"), nil, nil},
+	{"databases", fixed("1"), nil, nil},
+	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.sparseMax) }, func(s *Server, n int64) { s.sparseMax = int(n) }, func(*Server) int64 { return sparseMost }},
+	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil, nil},
+	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.memory) }, func(s *Server, n int64) { s.memory = int(n) }, func(s *Server) int64 { return int64(s.config.Memory) }},
+	{"maxmemory-policy", fixed("noeviction"), nil, nil},
+	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.bulk) }, nil, nil},
+	{"save", fixed(""), nil, nil},
+	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil, nil},
 }
 
 func configCommand(c *client) {
@@ -146,6 +151,8 @@ func configCommand(c *client) {
 			c.w.BulkString(p.name)
 			c.w.BulkString(p.get(c.server))
 		}
+	case c.server.config.ReadOnly && (is(c.args[1], "SET") || is(c.args[1], "RESETSTAT")):
+		c.w.Error(errReadOnly)
 	case is(c.args[1], "SET") && n >= 4 && n%2 == 0:
 		c.configSet(c.args[2:])
 	case is(c.args[1], "RESETSTAT") && n == 2:
@@ -168,6 +175,10 @@ func (c *client) configSet(args [][]byte) {
 			n, ok := parseInt(args[i+1])
 			if !ok || n < 0 {
 				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument couldn't be parsed into an integer")
+				return
+			}
+			if most := p.most(c.server); n > most {
+				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be between 0 and " + strconv.FormatInt(most, 10) + " inclusive; the bound was set when the server was started")
 				return
 			}
 			if do {
@@ -202,6 +213,7 @@ func info(c *client) {
 			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\n", len(s.clients), s.config.Clients)
 		}},
 		{"Memory", func() string {
+			c.work += perStats
 			runtime.ReadMemStats(&m)
 			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.memory)
 		}},
@@ -300,6 +312,8 @@ func (it *item) encoding() string {
 func debug(c *client) {
 	n := len(c.args)
 	switch {
+	case is(c.args[1], "SET-ACTIVE-EXPIRE") && c.server.config.ReadOnly:
+		c.w.Error(errReadOnly)
 	case is(c.args[1], "SET-ACTIVE-EXPIRE") && n == 3:
 		c.server.idle = string(c.args[2]) == "0"
 		c.w.Status("OK")

@@ -9,8 +9,8 @@ var bitCommands = []command{
 	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
 	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, since: "2.6.0", family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
 		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: bitop},
-	{name: "bitfield", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c *client) { bitfield(c, false) }},
-	{name: "bitfield_ro", arity: -2, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c *client) { bitfield(c, true) }},
+	{name: "bitfield", arity: -2, each: 250 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c *client) { bitfield(c, false) }},
+	{name: "bitfield_ro", arity: -2, each: 250 * nanosecond, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c *client) { bitfield(c, true) }},
 }
 
 // bitOffset reads the offset of SETBIT and GETBIT, within so many bytes.
@@ -36,7 +36,7 @@ func setbit(c *client) {
 	if !ok {
 		return
 	}
-	if !c.fits(int(off >> 3)) {
+	if !c.lengthens(it, int(off>>3)+1) {
 		return
 	}
 	fresh := it == nil
@@ -93,6 +93,9 @@ func bitcount(c *client) {
 		c.w.Int(0)
 		return
 	}
+	if !c.affordBits(it) {
+		return
+	}
 	switch len(c.args) {
 	case 2:
 		if it.bits() != nil {
@@ -126,6 +129,19 @@ func bitcount(c *client) {
 	}
 }
 
+// containerBytes is how much of a string a container of a window's bitmap stands
+// for; it knows its count.
+const containerBytes = 8 << 10
+
+// affordBits reports whether there is time to look at all bits; if not, the error
+// has been sent.
+func (c *client) affordBits(it *item) bool {
+	if it.bits() != nil {
+		return c.afford(it.length()/containerBytes+1, perContainer)
+	}
+	return c.afford(len(it.text()), perRead)
+}
+
 func bitpos(c *client) {
 	n, ok := c.integer(c.args[2])
 	if !ok {
@@ -142,6 +158,9 @@ func bitpos(c *client) {
 	}
 	if it == nil {
 		c.w.Int(-int64(bit))
+		return
+	}
+	if !c.affordBits(it) {
 		return
 	}
 	switch len(c.args) {
@@ -189,6 +208,7 @@ func bitop(c *client) {
 		c.fail(err)
 		return
 	}
+	longest := 0
 	sources := make([][]byte, 0, len(c.args)-3)
 	for _, key := range c.args[3:] {
 		it, ok := c.typed(key, kindString)
@@ -203,7 +223,22 @@ func bitop(c *client) {
 			c.w.Error(errTooLong)
 			return
 		}
+		each := cost(perJoined)
+		if it.bits() != nil {
+			each = perByte // the text is made for it
+		}
+		if !c.afford(it.length(), each) {
+			return
+		}
+		longest = max(longest, it.length())
 		sources = append(sources, it.text())
+	}
+	before := 0
+	if it := c.server.store.find(c.args[2], c.now); it != nil {
+		before = it.size
+	}
+	if !c.fits(longest, before) || !c.afford(longest, perMade) {
+		return
 	}
 	out, err := bitmap.Op(nil, op, sources...)
 	if err != nil {
@@ -244,11 +279,14 @@ func bitfield(c *client, readOnly bool) {
 		c.fail(bitmap.ErrOffset)
 		return
 	}
-	if !c.fits(int(end)) {
+	if writes && !c.lengthens(it, int(end)) {
 		return
 	}
 	var b []byte
 	if it != nil {
+		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text is made for it
+			return
+		}
 		b = it.text()
 	}
 	out, replies, changes := bitmap.Fields(b, ops, nil)

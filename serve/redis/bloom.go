@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"errors"
+	"strings"
+
 	"weir/sketches/bloom"
 )
 
@@ -29,14 +32,26 @@ func (c *client) filterOf(key []byte) (*item, bool) {
 	return it, ok
 }
 
-// bloomLimit keeps one filter within the memory of all keys.
-func (c *client) bloomLimit() uint64 {
-	return uint64(max(c.server.memory, 1<<20))
+// bloomMost bounds a filter: making a layer clears its memory at once.
+const bloomMost = 16 << 20
+
+// bloomLimit is what a filter may take that takes so many bytes now: no more
+// than there is room for in the memory of all keys.
+func (c *client) bloomLimit(now int) uint64 {
+	return uint64(min(max(now+c.server.memory-c.server.store.used, now, 1<<20), bloomMost))
 }
 
 // makeFilter puts a new filter; on an error that has been sent it returns nil.
 func (c *client) makeFilter(config bloom.ScalableConfig) *item {
-	config.MaxBytes = c.bloomLimit()
+	config.MaxBytes = bloomMost
+	n, err := config.Bytes()
+	if err != nil {
+		c.fail(err)
+		return nil
+	}
+	if !c.fits(int(n), 0) || !c.afford(int(n), perRead) {
+		return nil
+	}
 	f, err := bloom.NewScalable(config)
 	if err != nil {
 		c.fail(err)
@@ -118,10 +133,42 @@ func bfAdd(c *client, many bool) {
 	c.addItems(it, c.args[2:], many)
 }
 
+// perItem is what looking for an item takes. Of a large filter the bits are not in
+// the caches; but a layer that has not got the item mostly shows it at once.
+func perItem(f *bloom.Scalable) cost {
+	const cached = 1 << 20
+	all, most := f.Probes()
+	each := cost(all) * perProbe
+	if f.Bytes() > cached {
+		each += cost(most) * perMiss
+	}
+	return each
+}
+
+// bloomPiece is how many items are added before it is reckoned how long the next
+// ones will take.
+const bloomPiece = 64
+
+var errBloomWork = errors.New(strings.TrimPrefix(errWork, "ERR "))
+
 // addItems adds and replies, with an array if there are many; an error then
 // ends the array.
 func (c *client) addItems(it *item, items [][]byte, many bool) {
-	added, err := it.bloom.AddMany(items, nil)
+	before := it.bloom.Bytes()
+	it.bloom.Limit(c.bloomLimit(before))
+	var added []bool
+	var err error
+	// A piece at a time: a filter that grows takes longer with each layer.
+	for len(items) > 0 && err == nil {
+		piece := items[:min(len(items), bloomPiece)]
+		if items = items[len(piece):]; !c.spend(len(piece), perItem(it.bloom)) {
+			err = errBloomWork
+			break
+		}
+		size, layers := it.bloom.Bytes(), it.bloom.Layers()
+		added, err = it.bloom.AddMany(piece, added)
+		c.work += cost(it.bloom.Bytes()-size)*perRead + cost(it.bloom.Layers()-layers)*perLayer
+	}
 	c.touch(it)
 	if !many {
 		if err != nil {
@@ -230,6 +277,15 @@ func bfInsert(c *client) {
 // RedisBloom does.
 func bfExists(c *client, many bool) {
 	it := c.read(c.args[1])
+	if it != nil && it.kind == kindBloom {
+		each := cost(perMiss) // one block of a window's filter
+		if it.bloom != nil {
+			each = perItem(it.bloom)
+		}
+		if !c.afford(len(c.args)-2, each) {
+			return
+		}
+	}
 	if many {
 		c.w.Array(len(c.args) - 2)
 	}
@@ -331,6 +387,12 @@ func bfScanDump(c *client) {
 		return
 	}
 	next, piece := it.bloom.Dump(n)
+	if over := len(piece) - c.server.bulk; over > 0 { // what could not be put back
+		next, piece = next-int64(over), piece[:c.server.bulk]
+	}
+	if !c.afford(len(piece), perByte) {
+		return
+	}
 	c.w.Array(2)
 	c.w.Int(next)
 	c.w.Bulk(piece)
@@ -350,7 +412,7 @@ func bfLoadChunk(c *client) {
 			c.fail(bloom.ErrBadData)
 			return
 		}
-		f, err := bloom.LoadHeader(c.args[3], c.bloomLimit())
+		f, err := bloom.LoadHeader(c.args[3], bloomMost)
 		if err != nil {
 			c.fail(err)
 			return
@@ -361,6 +423,12 @@ func bfLoadChunk(c *client) {
 	}
 	if it == nil {
 		c.w.Error("ERR not found")
+		return
+	}
+	// The first piece of a layer makes all of it.
+	before := it.bloom.Bytes()
+	missing := int(it.bloom.Info().Size) - before
+	if !c.fits(before+missing, before) || !c.afford(missing, perRead) {
 		return
 	}
 	err := it.bloom.LoadChunk(n, c.args[3])

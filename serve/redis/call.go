@@ -11,13 +11,15 @@ import (
 
 // Errors, with the text Redis replies.
 const (
-	errType    = "WRONGTYPE Operation against a key holding the wrong kind of value"
-	errSyntax  = "ERR syntax error"
-	errInteger = "ERR value is not an integer or out of range"
-	errFloat   = "ERR value is not a valid float"
-	errNoKey   = "ERR no such key"
-	errTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
-	errMemory  = "OOM command not allowed when used memory > 'maxmemory'."
+	errType     = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errSyntax   = "ERR syntax error"
+	errInteger  = "ERR value is not an integer or out of range"
+	errFloat    = "ERR value is not a valid float"
+	errNoKey    = "ERR no such key"
+	errTooLong  = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	errReadOnly = "READONLY This server only answers reads."
+	errLongKey  = "ERR the key is too long: at most 8192 bytes"
+	errMemory   = "OOM command not allowed when used memory > 'maxmemory'."
 )
 
 // exec runs one command, or queues it. The lock is held.
@@ -37,6 +39,7 @@ func (c *client) exec(args [][]byte) {
 		c.enqueue(cmd, args)
 		return
 	}
+	c.begin()
 	c.call(cmd, args)
 }
 
@@ -44,13 +47,16 @@ func (c *client) exec(args [][]byte) {
 // begins, or the header that all of them have. Lines that follow are a body that
 // some web page has made, so nothing of it must run; Redis does the same.
 func isHTTP(name []byte) bool {
-	return bytes.EqualFold(name, []byte("post")) || bytes.EqualFold(name, []byte("host:"))
+	const host = "host:" // a value may follow without a blank
+	return is(name, "POST") || len(name) >= len(host) && bytes.EqualFold(name[:len(host)], []byte(host))
 }
 
 func (c *client) call(cmd *command, args [][]byte) {
 	c.cmd, c.args = cmd, args
 	c.server.calls++
-	cmd.run(c)
+	if c.afford(1, cmd.base(args)) {
+		cmd.run(c)
+	}
 }
 
 // read returns the item of a key, or nil: of a scratch key, or of a window
@@ -76,10 +82,13 @@ func (c *client) typed(key []byte, k kind) (it *item, ok bool) {
 // touch must follow a change of an item.
 func (c *client) touch(it *item) { c.server.store.touch(it) }
 
-// fits reports whether so many more bytes may be taken; if not, the error has
-// been sent.
-func (c *client) fits(more int) bool {
-	if c.server.store.used+more > c.server.memory && more > 1<<20 {
+// fits reports whether a value of so many bytes may be made, in place of one of
+// before bytes; if not, the error has been sent. It is for commands whose
+// arguments do not show how much that is: little is let pass, and noticed by the
+// next command.
+func (c *client) fits(n, before int) bool {
+	const little = 64 << 10
+	if more := n - before; more > little && c.server.store.used+more > c.server.memory {
 		c.w.Error(errMemory)
 		return false
 	}

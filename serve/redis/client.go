@@ -40,6 +40,7 @@ type client struct {
 	spoiled    bool // a watched key has changed
 	queue      []queued
 	queueBytes int
+	queueWork  cost // of their arguments
 	watching   []watchedKey
 
 	// The command that runs.
@@ -49,6 +50,9 @@ type client struct {
 	nano    int64            // the same in nanoseconds
 	windows map[string]*item // the window keys that it reads
 	listed  []listedKey      // and all there are, for KEYS and SCAN
+
+	work      cost // of the turn so far
+	workLimit cost // what it may have come to when the command ends
 }
 
 const (
@@ -80,7 +84,7 @@ const (
 // The reader has let go of the room when it returns. After an error nothing more
 // can be said to the client.
 func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
-	c.w, c.from = w, w.Len()
+	c.w, c.from, c.work = w, w.Len(), 0
 	w.SetVersion(c.protocol)
 	for {
 		most := batchMost
@@ -107,7 +111,7 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 				return ends, nil
 			case n == 0:
 				next = needsPatience
-			case c.replied() >= flushAt:
+			case c.replied() >= flushAt || c.work >= turnMost:
 				next = needsOutput
 			default:
 				c.partial = time.Time{} // whatever is half there now began later
@@ -185,7 +189,7 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	s.store.foresee(commands[:n])
 	for i, args := range commands[:n] {
 		c.exec(args)
-		if c.closing || c.replied() >= flushAt || !c.authed {
+		if c.closing || c.replied() >= flushAt || c.work >= turnMost || !c.authed {
 			return i + 1
 		}
 	}

@@ -3,10 +3,10 @@ package redis
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var connectionCommands = []command{
@@ -161,8 +161,11 @@ func reset(c *client) {
 
 const errName = "ERR Client names cannot contain spaces, newlines or special characters."
 
+// nameMost bounds what a client says of itself, since the server keeps it.
+const nameMost = 256
+
 func printable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
+	return len(s) <= nameMost && !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
 }
 
 // badSubcommand is the reply to a subcommand that does not exist, or not with
@@ -192,19 +195,23 @@ func clientCommand(c *client) {
 	case is(sub, "SETINFO") && n == 4:
 		c.setInfo(c.args[2], string(c.args[3]))
 	case is(sub, "LIST") && n == 2:
+		if !c.afford(len(c.server.clients), perClient) {
+			return
+		}
 		var b strings.Builder
+		now := c.server.config.Now()
 		list := make([]*client, 0, len(c.server.clients))
 		for other := range c.server.clients {
 			list = append(list, other)
 		}
 		slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
 		for _, other := range list {
-			other.describe(&b)
+			other.describe(&b, now)
 		}
 		c.w.Text(b.String())
 	case is(sub, "INFO") && n == 2:
 		var b strings.Builder
-		c.describe(&b)
+		c.describe(&b, c.server.config.Now())
 		c.w.Text(b.String())
 	case (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && n == 3:
 		if !is(c.args[2], "ON") && !is(c.args[2], "OFF") {
@@ -245,11 +252,16 @@ func (c *client) setInfo(name []byte, value string) {
 }
 
 // describe is a line of CLIENT LIST.
-func (c *client) describe(b *strings.Builder) {
+func (c *client) describe(b *strings.Builder, now time.Time) {
 	queued := "-1"
 	if c.multi {
 		queued = strconv.Itoa(len(c.queue))
 	}
-	fmt.Fprintf(b, "id=%d addr=%s name=%s age=%d db=0 sub=0 multi=%s watch=%d resp=%d lib-name=%s lib-ver=%s\n",
-		c.id, c.addr, c.name, int(c.server.config.Now().Sub(c.since).Seconds()), queued, len(c.watching), c.protocol, c.library, c.version)
+	for _, s := range [...]string{
+		"id=", strconv.FormatInt(c.id, 10), " addr=", c.addr, " name=", c.name, " age=", strconv.Itoa(int(now.Sub(c.since).Seconds())),
+		" db=0 sub=0 multi=", queued, " watch=", strconv.Itoa(len(c.watching)), " resp=", strconv.Itoa(c.protocol),
+		" lib-name=", c.library, " lib-ver=", c.version, "\n",
+	} {
+		b.WriteString(s)
+	}
 }

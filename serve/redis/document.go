@@ -2,6 +2,7 @@ package redis
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -38,12 +39,34 @@ Redis that brought the command ("bf": of RedisBloom).
 What differs everywhere:
 
 - There is one database, one user (default), and nothing is written to disk.
-- An argument may have 64 MiB (Redis: 512 MiB), and so may a string; all scratch
-  keys together 1 GiB, beyond which writes get Redis's OOM error. Before AUTH a
+- An argument may have 8 MiB (Redis: 512 MiB), and so may a string, a key 8 KiB, a
+  Bloom filter 16 MiB; all scratch keys together 1 GiB (`+"`--memory`"+`), beyond which
+  writes get Redis's OOM error, those of a transaction one by one. Before AUTH a
   command may have 10 arguments of 16 KiB.
+- A command that would hold up all others for long is refused: see below.
+- `+"`CONFIG SET`"+` may lower what the operator has set, never raise it.
 - What must follow a bulk string, carriage return and line feed, is checked.
 - Distances that STOREDIST stores may differ from Redis's in the last bit of 64.
 - `+"`SCAN`"+` walks in an order of its own, with the same promise.
+
+## How much at a time
+
+Commands run one at a time, in Redis as here. Redis lets one take as long as it
+takes; here those who wait are the clients of a stream processor, and a command
+may take about %d ms, as may the commands of a transaction together. What it would
+take is reckoned before it begins, from its arguments and from what the keys hold.
+If that is more, it gets an error that begins with "ERR too much at a time", and
+nothing has happened, but for PFADD, BF.MADD and BF.INSERT, which add what there was
+time for and can be sent again. In parts everything goes. `+"`make longest`"+` measures
+the longest that is allowed of each command:
+[bench/results/longest.txt](../bench/results/longest.txt).
+
+| what | at a time, about |
+|---|---|
+%s
+A transaction whose commands would take longer for their arguments alone is refused
+while it is queued; a command of it that finds no time left gets the error in its
+place among the replies, and the others run. SCAN ends early instead.
 
 ## Window keys
 
@@ -76,7 +99,7 @@ that were asked for are kept in memory, in what the windows leave of `+"`memory`
 How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
 if its windows are the job's own; otherwise, and for geo, as far as state rows are
 (`+"`keep`"+`). Windows from before that are empty, as if nobody had been there.
-`, len(table))
+`, len(table), workMost/millisecond, amounts())
 	for _, f := range familyOrder {
 		fmt.Fprintf(&b, "\n## %s\n\n", f.title)
 		if f.about != "" {
@@ -97,4 +120,45 @@ if its windows are the job's own; otherwise, and for geo, as far as state rows a
 		}
 	}
 	return b.String()
+}
+
+// amounts are rows of a table: what a command may do at a time.
+func amounts() string {
+	var b strings.Builder
+	row := func(what string, each cost) { fmt.Fprintf(&b, "| %s | %s |\n", what, about(int(workMost/each))) }
+	row("arguments of PFADD", table["pfadd"].each)
+	row("arguments of most commands", perArg)
+	row("arguments of DEL, UNLINK", table["del"].each)
+	row("arguments of LPUSH, RPUSH", table["lpush"].each)
+	row("arguments of GEOADD, three for each member", table["geoadd"].each)
+	row("arguments of ZADD, two for each member", table["zadd"].each)
+	row("arguments of GEOPOS, GEOHASH", table["geopos"].each)
+	row("arguments of ZREM", table["zrem"].each)
+	row("elements or members in a reply", perElement)
+	row("members with scores in a reply", perElement+perScore)
+	row("members that ZREMRANGEBY… removes", perRemoved)
+	row("members that a search by position looks at", 2*perNear)
+	row("members that it finds", 4*perElement)
+	row("the same sorted, or with distance or position", 4*perElement+2*perHit)
+	row("members that GEOSEARCHSTORE stores", 4*perElement+2*perStored)
+	row("keys that KEYS goes through, or one SCAN", perKey)
+	row("dense sketches of PFCOUNT, PFMERGE", perSketch+perArg)
+	row("sparse ones of 3,000 bytes", perSketch+perArg+3000*perOpcode)
+	row("bytes of the sources of BITOP, the result counting nearly double", perJoined)
+	row("items of BF.MADD, BF.MEXISTS, in a filter of one layer at 1 %", perArg+8*(perProbe+perMiss))
+	row("clients in CLIENT LIST", perClient)
+	return b.String()
+}
+
+// about is n with its first two digits.
+func about(n int) string {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	text := strconv.Itoa(n / unit * unit)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

@@ -7,13 +7,13 @@ import (
 )
 
 var geoCommands = []command{
-	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 700 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
 	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
-	{name: "geopos", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
-	{name: "geohash", arity: -2, keys: firstKey, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
-	{name: "georadius", arity: -6, flags: flagWrite, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c *client) { georadius(c, search{store: true}) }},
+	{name: "geopos", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
+	{name: "geohash", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
+	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c *client) { georadius(c, search{store: true}) }},
 	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: func(c *client) { georadius(c, search{}) }},
-	{name: "georadiusbymember", arity: -5, flags: flagWrite, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c *client) { georadius(c, search{byMember: true, store: true}) }},
+	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c *client) { georadius(c, search{byMember: true, store: true}) }},
 	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: func(c *client) { georadius(c, search{byMember: true}) }},
 	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: func(c *client) { geosearch(c, search{free: true}, 2) }},
 	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c *client) { geosearch(c, search{free: true, store: true}, 3) }},
@@ -281,17 +281,43 @@ func (c *client) search(z *zset, s *search, args [][]byte) {
 	case s.dest != nil && c.server.windows != nil && isWindow(s.dest):
 		c.w.Error(errReadOnlyWindow)
 		return
+	case len(s.dest) > keyMost:
+		c.w.Error(errLongKey)
+		return
 	}
 	var hits []geo.Hit
 	if z != nil {
 		s.q.WithDist = s.withDist || s.storeDist
-		hits = z.Search(nil, s.q)
+		// Half of the time is for looking, half for what is found.
+		each := s.perHit()
+		half := (c.workLimit - c.work) / 2
+		found, looked, ok := z.SearchWithin(nil, s.q, int(half/perNear), int(half/each))
+		c.work += cost(looked)*perNear + cost(len(found))*each
+		if !ok {
+			c.w.Error(errWork + ": a smaller shape, or COUNT with ANY")
+			return
+		}
+		hits = found
 	}
 	if s.dest != nil {
 		c.storeHits(s, hits)
 		return
 	}
 	c.sendHits(s, hits)
+}
+
+// perHit is what a hit takes.
+func (s *search) perHit() cost {
+	each := 2 * perElement
+	for _, dear := range []bool{s.withDist, s.withCoord, s.withHash, s.q.Order != geo.Unsorted || s.q.Count > 0 && !s.q.Any, s.storeDist} {
+		if dear {
+			each += perHit
+		}
+	}
+	if s.dest != nil {
+		each += perStored
+	}
+	return each
 }
 
 // searchOption reads one option and returns how many arguments it has.
@@ -355,12 +381,27 @@ func (c *client) storeHits(s *search, hits []geo.Hit) {
 	if s.storeDist {
 		set = geo.StoredDist(hits)
 	}
-	c.server.store.put(s.dest, &item{kind: kindZset, zset: zsetOf(set)})
+	z, before := zsetOf(set), 0
+	if it := c.server.store.find(s.dest, c.now); it != nil {
+		before = it.size
+	}
+	it := &item{kind: kindZset, zset: z}
+	if !c.fits(it.memory(), before) {
+		return
+	}
+	c.server.store.put(s.dest, it)
 	c.w.Int(int64(len(hits)))
 }
 
 func (c *client) sendHits(s *search, hits []geo.Hit) {
 	fields := btoi(s.withDist) + btoi(s.withHash) + btoi(s.withCoord)
+	size := 0
+	for i := range hits {
+		size += len(hits[i].Member) + 40*fields
+	}
+	if !c.affordReply(len(hits), size) {
+		return
+	}
 	c.w.Array(len(hits))
 	for i := range hits {
 		h := &hits[i]

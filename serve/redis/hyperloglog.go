@@ -8,7 +8,7 @@ import (
 )
 
 var hllCommands = []command{
-	{name: "pfadd", arity: -2, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
+	{name: "pfadd", arity: -2, each: 60 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
 	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
 	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
 	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, DECODE, ENCODING, TODENSE of a key", run: pfdebug},
@@ -27,7 +27,10 @@ func pfadd(c *client) {
 	if it != nil {
 		v = it.str
 	}
-	changed, err := v.Add(c.server.sparseMax, c.args[2:]...)
+	// In a sparse string each register is walked to, and moves what is behind it.
+	each := perWalk + cost(c.server.sparseMax)*perMoved
+	taken, walks, changed, err := v.AddWithin(c.server.sparseMax, int((c.workLimit-c.work)/each), c.args[2:]...)
+	c.work += cost(walks) * each
 	if it == nil {
 		c.server.store.put(c.args[1], &item{str: v})
 	} else {
@@ -39,6 +42,8 @@ func pfadd(c *client) {
 	switch {
 	case err != nil:
 		c.hllError(err)
+	case taken < len(c.args)-2:
+		c.w.Error(errWork)
 	case changed:
 		c.w.Int(1)
 	default:
@@ -70,6 +75,9 @@ func pfcount(c *client) {
 	}
 	scratch, sketches, ok := c.sources(c.args[1:])
 	if !ok {
+		return
+	}
+	if len(sketches) > 0 && !c.afford(len(scratch), perUnion) {
 		return
 	}
 	var n uint64
@@ -104,6 +112,8 @@ func (c *client) sources(keys [][]byte) (scratch []hll.String, sketches []*hll.S
 		case it == nil:
 		case it.kind != kindString:
 			fault = errors.New(errType)
+		case !c.afford(1, it.perSketch()):
+			return nil, nil, false
 		case it.sketch() != nil:
 			sketches = append(sketches, it.sketch())
 		default:
@@ -121,6 +131,14 @@ func (c *client) sources(keys [][]byte) (scratch []hll.String, sketches []*hll.S
 	return scratch, sketches, true
 }
 
+// perSketch is what joining the sketch of an item takes.
+func (it *item) perSketch() cost {
+	if it.str != nil && !hll.String(it.str).Dense() {
+		return perSketch + cost(min(len(it.str), 32<<10))*perOpcode
+	}
+	return perSketch
+}
+
 func pfmerge(c *client) {
 	scratch, sketches, ok := c.sources(c.args[1:]) // the first as well: it takes part
 	if !ok {
@@ -130,6 +148,9 @@ func pfmerge(c *client) {
 	var v hll.String
 	if it != nil {
 		v = it.str
+	}
+	if !c.afford(len(sketches), perUnion) {
+		return
 	}
 	for _, s := range sketches {
 		scratch = append(scratch, s.AppendRedis(nil, c.server.sparseMax))

@@ -6,8 +6,8 @@ import (
 )
 
 var keyCommands = []command{
-	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, since: "1.0.0", family: "generic", about: "deletes keys", run: del},
-	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, since: "4.0.0", family: "generic", about: "deletes keys", run: del},
+	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "1.0.0", family: "generic", about: "deletes keys", run: del},
+	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "4.0.0", family: "generic", about: "deletes keys", run: del},
 	{name: "exists", arity: -2, keys: allKeys, since: "1.0.0", family: "generic", about: "how many of the keys exist", run: exists},
 	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: func(c *client) { expire(c, true, false) }},
 	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: func(c *client) { expire(c, false, false) }},
@@ -141,20 +141,44 @@ func typeOf(c *client) {
 }
 
 func keys(c *client) {
-	pattern := string(c.args[1])
+	pattern, ok := c.pattern(c.args[1])
+	if !ok {
+		return
+	}
 	var found []string
-	s := c.server.store
-	s.scan(0, len(s.order), c.now, func(it *item) {
-		if key := string(it.key); match(pattern, key) {
+	look := func(key string) (more bool) {
+		ok = c.spendKey(pattern, key)
+		if ok && match(pattern, key) {
 			found = append(found, key)
 		}
-	})
+		return ok
+	}
+	c.server.store.scan(0, math.MaxInt, c.now, func(it *item) bool { return look(string(it.key)) })
 	for _, l := range c.listed {
-		if match(pattern, l.key) {
-			found = append(found, l.key)
+		if !ok || !look(l.key) {
+			break
 		}
 	}
+	if !ok {
+		c.w.Error(errWork + "; SCAN goes through any number of keys")
+		return
+	}
 	c.strings(found)
+}
+
+// pattern reads one of KEYS and SCAN.
+func (c *client) pattern(arg []byte) (string, bool) {
+	if len(arg) > patternMost {
+		c.w.Error("ERR the pattern is too long: at most 128 bytes")
+		return "", false
+	}
+	return string(arg), true
+}
+
+// spendKey takes the time to hold a key against a pattern, if there is so much.
+func (c *client) spendKey(pattern, key string) bool {
+	const short = 512 // steps that perKey stands for
+	return c.spend(1, perKey) && c.spend(max(len(pattern)*len(key)-short, 0), perMatch)
 }
 
 func (c *client) strings(list []string) {
@@ -188,7 +212,10 @@ func scan(c *client) {
 				return
 			}
 		case is(c.args[i], "MATCH"):
-			pattern = string(value)
+			var ok bool
+			if pattern, ok = c.pattern(value); !ok {
+				return
+			}
 		case is(c.args[i], "TYPE"):
 			kind = string(value)
 		default:
@@ -196,20 +223,26 @@ func scan(c *client) {
 			return
 		}
 	}
+	// However many are asked for, it ends early when its time is over.
 	n := int(min(count, 1<<20))
 	var found []string
 	var next uint64
 	if cursor < windowCursor {
-		next = c.server.store.scan(cursor, n, c.now, func(it *item) {
-			if key := string(it.key); match(pattern, key) && (kind == "" || kind == it.kind.typeName()) {
+		next = c.server.store.scan(cursor, n, c.now, func(it *item) bool {
+			key := string(it.key)
+			if !c.spendKey(pattern, key) {
+				return false
+			}
+			if match(pattern, key) && (kind == "" || kind == it.kind.typeName()) {
 				found = append(found, key)
 			}
+			return true
 		})
 		if next == 0 && len(c.listed) > 0 && kind == "" {
 			next = windowCursor
 		}
 	} else {
-		next = c.scanWindows(cursor, n, func(key string) {
+		next = c.scanWindows(cursor, min(n, scanWindowsMost), func(key string) {
 			if match(pattern, key) {
 				found = append(found, key)
 			}
@@ -220,12 +253,19 @@ func scan(c *client) {
 	c.strings(found)
 }
 
+// scanWindowsMost is how many window keys one SCAN goes through. They are short.
+const scanWindowsMost = 10_000
+
 func rename(c *client, unlessTaken bool) {
 	s := c.server.store
 	from, to := c.args[1], c.args[2]
 	it := s.find(from, c.now)
 	if it == nil {
 		c.w.Error(errNoKey)
+		return
+	}
+	if len(to) > keyMost {
+		c.w.Error(errLongKey)
 		return
 	}
 	taken := s.find(to, c.now) != nil

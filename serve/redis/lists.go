@@ -1,19 +1,82 @@
 package redis
 
-import "bytes"
-
 // Lists are no sketch; there are just enough commands for a key to be of
 // another type.
 var listCommands = []command{
-	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c *client) { push(c, true) }},
-	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c *client) { push(c, false) }},
+	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c *client) { push(c, true) }},
+	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c *client) { push(c, false) }},
 	{name: "rpop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "list", about: "takes the last element of a list", differ: "Without a count.", run: rpop},
 	{name: "llen", arity: 2, keys: firstKey, since: "1.0.0", family: "list", about: "the length of a list", run: llen},
 	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: lrange},
 }
 
-// A list is the value of one.
-type list struct{ items [][]byte }
+// A list is the value of one: a deque in blocks, so that a push at either end
+// moves nothing but, now and then, the list of blocks.
+type list struct {
+	blocks []*listBlock // those in use are between nil ones at the front and the end of the slice
+	first  int          // the place of the first element, counted over the blocks
+	n      int
+	bytes  int // of the elements, as they are allocated
+}
+
+type listBlock [listBlockLen][]byte
+
+// listBlockLen makes a list of one element cost 3 KiB, and one of ten million
+// have 80,000 blocks.
+const listBlockLen = 128
+
+// at is the place of an element, 0 ≤ i < n.
+func (l *list) at(i int) *[]byte {
+	i += l.first
+	return &l.blocks[i/listBlockLen][i%listBlockLen]
+}
+
+func (l *list) push(e []byte, front bool) {
+	if front {
+		if l.first == 0 {
+			// As many free blocks in front as there are: the next ones cost nothing.
+			free := max(len(l.blocks), 1)
+			l.blocks = append(make([]*listBlock, free, 2*free+1), l.blocks...)
+			l.first = free * listBlockLen
+		}
+		l.first--
+	} else if l.first+l.n == len(l.blocks)*listBlockLen {
+		l.blocks = append(l.blocks, nil)
+	}
+	l.n++
+	i := l.first
+	if !front {
+		i += l.n - 1
+	}
+	if l.blocks[i/listBlockLen] == nil {
+		l.blocks[i/listBlockLen] = new(listBlock)
+	}
+	l.blocks[i/listBlockLen][i%listBlockLen] = e
+	l.bytes += allocated(len(e))
+}
+
+// pop takes the last element of a list that has one.
+func (l *list) pop() []byte {
+	last := l.at(l.n - 1)
+	e := *last
+	*last = nil
+	l.n--
+	l.bytes -= allocated(len(e))
+	if end := l.first + l.n; end%listBlockLen == 0 { // it was the first of its block
+		l.blocks[end/listBlockLen] = nil
+		l.blocks = l.blocks[:end/listBlockLen]
+	}
+	return e
+}
+
+// memory is what the list takes.
+func (l *list) memory() int {
+	const block = listBlockLen*24 + 8
+	return l.bytes + 8*cap(l.blocks) + (l.n/listBlockLen+1)*block
+}
+
+// allocated is about what the allocator takes for n bytes.
+func allocated(n int) int { return (n + 15) &^ 15 }
 
 func push(c *client, front bool) {
 	it, ok := c.typed(c.args[1], kindList)
@@ -24,15 +87,10 @@ func push(c *client, front bool) {
 		it = c.server.store.put(c.args[1], &item{kind: kindList, list: new(list)})
 	}
 	for _, a := range c.args[2:] {
-		e := append([]byte{}, a...)
-		if front {
-			it.list.items = append([][]byte{e}, it.list.items...)
-		} else {
-			it.list.items = append(it.list.items, e)
-		}
+		it.list.push(append([]byte{}, a...), front)
 	}
 	c.touch(it)
-	c.w.Int(int64(len(it.list.items)))
+	c.w.Int(int64(it.list.n))
 }
 
 func rpop(c *client) {
@@ -48,9 +106,8 @@ func rpop(c *client) {
 		c.w.Null()
 		return
 	}
-	n := len(it.list.items) - 1
-	c.w.Bulk(bytes.Clone(it.list.items[n]))
-	if it.list.items = it.list.items[:n]; n == 0 {
+	c.w.Bulk(it.list.pop())
+	if it.list.n == 0 {
 		c.server.store.drop(it)
 	} else {
 		c.touch(it)
@@ -61,7 +118,7 @@ func llen(c *client) {
 	if it, ok := c.typed(c.args[1], kindList); ok {
 		n := 0
 		if it != nil {
-			n = len(it.list.items)
+			n = it.list.n
 		}
 		c.w.Int(int64(n))
 	}
@@ -76,14 +133,24 @@ func lrange(c *client) {
 	if !ok {
 		return
 	}
-	var items [][]byte
+	n := 0
 	if it != nil {
-		items = it.list.items
+		n = it.list.n
 	}
-	from, to := rankRange(start, end, len(items))
+	from, to := rankRange(start, end, n)
+	if !c.afford(to-from, perElement) {
+		return
+	}
+	size := 0
+	for i := from; i < to; i++ {
+		size += len(*it.list.at(i))
+	}
+	if !c.affordReply(to-from, size) {
+		return
+	}
 	c.w.Array(to - from)
-	for _, e := range items[from:to] {
-		c.w.Bulk(e)
+	for i := from; i < to; i++ {
+		c.w.Bulk(*it.list.at(i))
 	}
 }
 

@@ -95,6 +95,17 @@ func init() {
 	}
 }
 
+// scriptMost is how long the text of a script may be to be looked at.
+const scriptMost = 4 << 10
+
+// scriptOf finds a script by its text.
+func scriptOf(text []byte) script {
+	if len(text) > scriptMost {
+		return unknownScript
+	}
+	return scripts[plainScript(string(text))]
+}
+
 func plainScript(text string) string {
 	text = strings.Join(strings.Fields(text), "")
 	return strings.ToLower(strings.NewReplacer(`'`, `"`, ";", "").Replace(text))
@@ -103,13 +114,12 @@ func plainScript(text string) string {
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
 func eval(c *client) {
-	text := string(c.args[1])
-	s := scripts[plainScript(text)]
+	s := scriptOf(c.args[1])
 	if s == unknownScript {
 		c.w.Error(noScript)
 		return
 	}
-	c.server.remember(text, s)
+	c.server.remember(string(c.args[1]), s)
 	c.runScript(s)
 }
 
@@ -140,13 +150,15 @@ func (s *Server) remember(text string, known script) {
 
 func scriptCommand(c *client) {
 	switch sub := c.args[1]; {
+	case c.server.config.ReadOnly && !is(sub, "EXISTS"):
+		c.w.Error(errReadOnly)
 	case is(sub, "LOAD") && len(c.args) == 3:
-		text := string(c.args[2])
-		s := scripts[plainScript(text)]
+		s := scriptOf(c.args[2])
 		if s == unknownScript {
 			c.w.Error(noScript)
 			return
 		}
+		text := string(c.args[2])
 		c.server.remember(text, s)
 		c.w.BulkString(digest(text))
 	case is(sub, "EXISTS") && len(c.args) >= 3:

@@ -32,9 +32,9 @@ type Config struct {
 	Log *slog.Logger
 
 	Clients int // connections at a time; default 16,384
-	Args    int // arguments of a command; default 1,048,576
-	Bulk    int // bytes of an argument, and of a string; default 64 MiB, at most 512 MiB
-	Request int // bytes of a command; default 256 MiB
+	Args    int // arguments of a command; default 131,072
+	Bulk    int // bytes of an argument, and of a string; default 8 MiB, at most 512 MiB
+	Request int // bytes of a command; default 16 MiB
 	Output  int // bytes of replies that may wait for a client; default 256 MiB
 	Memory  int // bytes of scratch keys, beyond which writes are refused; default 1 GiB
 
@@ -75,9 +75,9 @@ func New(c Config) *Server {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Clients = cmp.Or(c.Clients, 16384)
-	c.Args = cmp.Or(c.Args, 1<<20)
-	c.Bulk = min(cmp.Or(c.Bulk, 64<<20), bitmap.MaxBytes)
-	c.Request = cmp.Or(c.Request, 256<<20)
+	c.Args = cmp.Or(c.Args, 128<<10)
+	c.Bulk = min(cmp.Or(c.Bulk, 8<<20), bitmap.MaxBytes)
+	c.Request = cmp.Or(c.Request, 16<<20)
 	c.Output = cmp.Or(c.Output, 256<<20)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Stall = cmp.Or(c.Stall, 30*time.Second)

@@ -93,9 +93,7 @@ func (it *item) memory() int {
 			n += it.bloom.Bytes()
 		}
 	case kindList:
-		for _, e := range it.list.items {
-			n += len(e) + 24
-		}
+		n += it.list.memory()
 	}
 	return n
 }
@@ -146,7 +144,7 @@ func zsetOf(s *geo.Set) *zset {
 // A store is the scratch keys. Its owner calls it under one lock.
 type store struct {
 	index    index
-	order    []*item // every item once; see scan
+	order    order // every item once; see scan
 	volatile map[*item]struct{}
 	watched  map[string]map[*client]struct{}
 	used     int    // sum of the items' memory
@@ -184,10 +182,10 @@ func (s *store) put(key []byte, it *item) *item {
 		it.place = old.place
 		s.used -= old.size
 		delete(s.volatile, old)
-		s.order[it.place] = it
+		*s.order.at(int(it.place)) = it
 	} else {
-		it.place = uint32(len(s.order))
-		s.order = append(s.order, it)
+		it.place = uint32(s.order.len())
+		s.order.push(it)
 	}
 	it.name(key)
 	s.index.put(it)
@@ -243,10 +241,10 @@ func (s *store) drop(it *item) {
 	if it.expires != 0 {
 		delete(s.volatile, it)
 	}
-	last := s.order[len(s.order)-1]
-	s.order[it.place], last.place = last, it.place
-	s.order[len(s.order)-1] = nil
-	s.order = s.order[:len(s.order)-1]
+	last := s.order.pop()
+	if last != it {
+		*s.order.at(int(it.place)), last.place = last, it.place
+	}
 	s.used -= it.size
 	s.dirty++
 	s.changed(it.key)
@@ -259,26 +257,59 @@ func (s *store) flush() {
 		}
 	}
 	fresh := newStore()
-	s.index, s.order, s.volatile, s.used = fresh.index, nil, fresh.volatile, 0
+	s.index, s.order, s.volatile, s.used = fresh.index, fresh.order, fresh.volatile, 0
 	s.dirty++
 }
 
+// An order is a list in blocks: a slice of millions, when it grows, is copied at
+// once, while everybody waits.
+type order struct {
+	blocks []*[orderBlock]*item
+	n      int
+}
+
+const orderBlock = 1 << 10
+
+func (o *order) len() int { return o.n }
+
+func (o *order) at(i int) **item { return &o.blocks[i/orderBlock][i%orderBlock] }
+
+func (o *order) push(it *item) {
+	if o.n == len(o.blocks)*orderBlock {
+		o.blocks = append(o.blocks, new([orderBlock]*item))
+	}
+	*o.at(o.n) = it
+	o.n++
+}
+
+func (o *order) pop() *item {
+	o.n--
+	last := o.at(o.n)
+	it := *last
+	*last = nil
+	if o.n%orderBlock == 0 {
+		o.blocks[o.n/orderBlock] = nil
+		o.blocks = o.blocks[:o.n/orderBlock]
+	}
+	return it
+}
+
 // scan visits up to n items from a cursor on, 0 being the start, and returns
-// the next one, 0 at the end.
+// the next one, 0 at the end. It ends before one that visit does not want.
 //
 // It walks the order from its end to its beginning. A removed item is replaced
 // by the last one, and a new one comes last: so no item that is there all the
 // time can move from the part still to be visited into the other.
-func (s *store) scan(cursor uint64, n int, now int64, visit func(*item)) (next uint64) {
-	at := len(s.order)
+func (s *store) scan(cursor uint64, n int, now int64, visit func(*item) (more bool)) (next uint64) {
+	at := s.order.len()
 	if cursor != 0 && cursor < uint64(at) {
 		at = int(cursor)
 	}
 	for ; at > 0 && n > 0; n-- {
-		at--
-		if it := s.order[at]; it.expires == 0 || it.expires > now {
-			visit(it)
+		if it := *s.order.at(at - 1); (it.expires == 0 || it.expires > now) && !visit(it) {
+			break
 		}
+		at--
 	}
 	return uint64(at)
 }

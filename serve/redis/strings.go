@@ -28,12 +28,25 @@ func newString(b []byte) *item {
 	return &item{str: append(make([]byte, 0, max(len(b), 1)), b...)}
 }
 
-func (c *client) bulkOf(it *item) {
-	if it == nil {
+// bulkOf sends the value of a string, and reports whether there was time for it.
+func (c *client) bulkOf(it *item) bool {
+	switch {
+	case it == nil:
 		c.w.Null()
-	} else {
+	case !c.afford(it.length(), perByte):
+		return false
+	default:
 		c.w.Bulk(it.text())
 	}
+	return true
+}
+
+// length is that of the text.
+func (it *item) length() int {
+	if it.bits() != nil {
+		return int(it.bits().Len())
+	}
+	return len(it.text())
 }
 
 func get(c *client) {
@@ -52,10 +65,8 @@ func strlen(c *client) {
 	case !ok:
 	case it == nil:
 		c.w.Int(0)
-	case it.bits() != nil:
-		c.w.Int(int64(it.bits().Len()))
 	default:
-		c.w.Int(int64(len(it.text())))
+		c.w.Int(int64(it.length()))
 	}
 }
 
@@ -101,7 +112,9 @@ func set(c *client) {
 			c.w.Error(errType)
 			return
 		}
-		c.bulkOf(old)
+		if !c.bulkOf(old) {
+			return
+		}
 	}
 	if nx && old != nil || xx && old == nil {
 		if !wantOld {
@@ -168,8 +181,7 @@ func getdel(c *client) {
 	if !ok {
 		return
 	}
-	c.bulkOf(it)
-	if it != nil {
+	if c.bulkOf(it) && it != nil {
 		c.server.store.drop(it)
 	}
 }
@@ -185,6 +197,9 @@ func getrange(c *client) {
 	}
 	var b []byte
 	if it != nil {
+		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text is made for it
+			return
+		}
 		b = it.text()
 	}
 	n := int64(len(b))
@@ -197,7 +212,9 @@ func getrange(c *client) {
 		c.w.Bulk(nil)
 		return
 	}
-	c.w.Bulk(b[start : end+1])
+	if b = b[start : end+1]; c.afford(len(b), perByte) {
+		c.w.Bulk(b)
+	}
 }
 
 // fromEnd turns an index that may count from the end into one that does not.
@@ -235,7 +252,7 @@ func setrange(c *client) {
 		return
 	}
 	end := int(at) + len(value)
-	if !c.fits(end) {
+	if !c.lengthens(it, end) {
 		return
 	}
 	if it == nil {
@@ -245,6 +262,16 @@ func setrange(c *client) {
 	copy(it.str[at:], value)
 	c.touch(it)
 	c.w.Int(int64(len(it.str)))
+}
+
+// lengthens reports whether the string of it, or a new one, may be made n bytes
+// long; if not, the error has been sent.
+func (c *client) lengthens(it *item, n int) bool {
+	room := 0
+	if it != nil {
+		room = cap(it.str)
+	}
+	return n <= room || c.fits(n, room) && c.afford(n, perByte)
 }
 
 // grow lengthens b to at least n bytes, with zeros.
@@ -265,6 +292,8 @@ func appendTo(c *client) {
 		it = c.server.store.put(c.args[1], newString(c.args[2]))
 	case len(it.str)+len(c.args[2]) > c.server.bulk:
 		c.w.Error(errTooLong)
+		return
+	case !c.lengthens(it, len(it.str)+len(c.args[2])):
 		return
 	default:
 		it.str = append(it.str, c.args[2]...)

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -50,7 +51,8 @@ type command struct {
 	arity  int    // arguments, the name included; −n: at least n
 	flags  flags
 	keys   keySpec
-	dest   int // of a writing command: the only key it writes, if not all; −1: see its code
+	dest   int  // of a writing command: the only key it writes, if not all; −1: see its code
+	each   cost // of an argument; perArg if not given
 	since  string
 	family string
 	about  string // one line
@@ -73,6 +75,7 @@ func init() {
 	} {
 		for i := range family {
 			table[family[i].name] = &family[i]
+			family[i].each = cmp.Or(family[i].each, perArg)
 		}
 	}
 }
@@ -106,9 +109,11 @@ func (c *client) refuse(cmd *command, args [][]byte) string {
 	case !c.authed && cmd.flags&flagNoAuth == 0:
 		return "NOAUTH Authentication required."
 	case cmd.flags&flagWrite != 0 && c.server.config.ReadOnly:
-		return "READONLY This server only answers reads."
+		return errReadOnly
 	case cmd.flags&flagGrow != 0 && c.server.store.used > c.server.memory:
 		return errMemory
+	case cmd.flags&flagGrow != 0 && len(args) > max(cmd.dest, 1) && len(args[max(cmd.dest, 1)]) > keyMost:
+		return errLongKey
 	case c.server.windows != nil && cmd.flags&flagWrite != 0:
 		for i := range cmd.keys.of(args) {
 			if isWindow(args[i]) && cmd.writesTo(args, i) {

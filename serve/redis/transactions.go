@@ -6,7 +6,7 @@ var transactionCommands = []command{
 	{name: "multi", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "begins a transaction: commands are queued until EXEC", run: multi},
 	{name: "exec", arity: 1, flags: flagNoQueue, since: "1.2.0", family: "transactions", about: "runs the queued commands, with nothing in between", run: exec},
 	{name: "discard", arity: 1, flags: flagNoQueue, since: "2.0.0", family: "transactions", about: "drops the queued commands", run: discard},
-	{name: "watch", arity: -2, flags: flagNoQueue, keys: allKeys, since: "2.2.0", family: "transactions", about: "makes EXEC do nothing if one of the keys has changed by then",
+	{name: "watch", arity: -2, flags: flagNoQueue, keys: allKeys, each: 400 * nanosecond, since: "2.2.0", family: "transactions", about: "makes EXEC do nothing if one of the keys has changed by then",
 		differ: "A window key may be watched, but its changes are not noticed.", run: watch},
 	{name: "unwatch", arity: 1, since: "2.2.0", family: "transactions", about: "forgets the watched keys", run: func(c *client) {
 		c.unwatch()
@@ -34,15 +34,25 @@ func multi(c *client) {
 	c.w.Status("OK")
 }
 
+// watchMost is how many keys a client may watch.
+const watchMost = 1_000
+
 // enqueue keeps a command for EXEC. The queue of a transaction is bounded like
-// a command: it is one.
+// a command: it is one. What its commands take for their arguments is refused
+// here, before any has run; what they do beside that, by EXEC, one by one.
 func (c *client) enqueue(cmd *command, args [][]byte) {
-	size := 24 * len(args)
+	if c.aborted || c.spoiled { // it will not run
+		c.w.Status("QUEUED")
+		return
+	}
+	size := 64 + 24*len(args)
 	for _, a := range args {
 		size += len(a)
 	}
-	if c.queueBytes += size; c.queueBytes > c.server.config.Request {
-		c.aborted, c.queue = true, nil
+	c.queueBytes += size
+	c.queueWork += cmd.base(args)
+	if c.queueBytes > c.server.config.Request || c.queueWork > workMost {
+		c.aborted, c.queue, c.queueBytes, c.queueWork = true, nil, 0, 0
 		c.w.Error("ERR the transaction is too long")
 		return
 	}
@@ -72,6 +82,12 @@ func exec(c *client) {
 	default:
 		c.w.Array(len(queue))
 		for _, q := range queue {
+			// Looked at again: what runs in front of it may have filled the memory.
+			if fault := c.refuse(q.cmd, q.args); fault != "" {
+				c.w.Error(fault)
+				continue
+			}
+			c.workLimit += q.cmd.base(q.args) // has been allowed
 			c.call(q.cmd, q.args)
 			// All of them run, but beyond the limit, for which the turn cuts
 			// the client off, nobody reads what they reply.
@@ -106,6 +122,13 @@ func watch(c *client) {
 		if _, done := set[c]; done {
 			continue
 		}
+		if len(c.watching) == watchMost {
+			if len(set) == 0 {
+				delete(c.server.store.watched, string(key))
+			}
+			c.w.Error("ERR too many watched keys: at most 1000")
+			return
+		}
 		set[c] = struct{}{}
 		c.watching = append(c.watching, watchedKey{string(key), it != nil && it.expires != 0})
 	}
@@ -135,5 +158,5 @@ func (c *client) unwatch() {
 
 func (c *client) endTransaction() {
 	c.unwatch()
-	c.multi, c.aborted, c.queue, c.queueBytes = false, false, nil, 0
+	c.multi, c.aborted, c.queue, c.queueBytes, c.queueWork = false, false, nil, 0, 0
 }

@@ -10,9 +10,9 @@ import (
 )
 
 var zsetCommands = []command{
-	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: zadd},
+	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1200 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: zadd},
 	{name: "zincrby", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds to the score of a member", run: zincrby},
-	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes members", run: zrem},
+	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2000 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: zrem},
 	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: zcard},
 	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: zscore},
 	{name: "zrank", arity: 3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member", run: zrank},
@@ -281,7 +281,15 @@ func zremrangebyscore(c *client) {
 		c.w.Int(0)
 		return
 	}
-	c.shrunk(it, it.zset.removeRanks(it.zset.Ranks(in)))
+	from, to := it.zset.Ranks(in)
+	c.removeRanks(it, from, to)
+}
+
+// removeRanks removes the members with ranks in [from, to) and replies.
+func (c *client) removeRanks(it *item, from, to int) {
+	if c.afford(to-from, perRemoved) {
+		c.shrunk(it, it.zset.removeRanks(from, to))
+	}
 }
 
 func zremrangebyrank(c *client) {
@@ -297,7 +305,8 @@ func zremrangebyrank(c *client) {
 		c.w.Int(0)
 		return
 	}
-	c.shrunk(it, it.zset.removeRanks(rankRange(start, end, it.zset.Len())))
+	from, to := rankRange(start, end, it.zset.Len())
+	c.removeRanks(it, from, to)
 }
 
 type rangeBy uint8
@@ -396,6 +405,9 @@ func zrange(c *client, by rangeBy) {
 	case byScore:
 		from, to = z.Ranks(in)
 	case byLex:
+		if !c.afford(n, perWalked) {
+			return
+		}
 		from, to = words.ranks(z)
 	}
 	if by != byRank {
@@ -417,6 +429,23 @@ func zrange(c *client, by rangeBy) {
 }
 
 func (c *client) sendRange(z *zset, from, to int, reverse, withScores bool) {
+	each := cost(perElement)
+	if withScores {
+		each += perScore
+	}
+	if !c.afford(to-from, each) {
+		return
+	}
+	size := 0
+	for member := range z.Slice(from, to) {
+		size += len(member)
+	}
+	if withScores {
+		size += 20 * (to - from)
+	}
+	if !c.affordReply(to-from, size) {
+		return
+	}
 	pairs := withScores && c.w.Version() == 3
 	if withScores && !pairs {
 		c.w.Array(2 * (to - from))

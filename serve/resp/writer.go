@@ -2,6 +2,7 @@ package resp
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -31,6 +32,9 @@ func (w *Writer) Bytes() []byte { return w.buf }
 
 // Len is the length of Bytes.
 func (w *Writer) Len() int { return len(w.buf) }
+
+// Grow makes room for about n bytes more.
+func (w *Writer) Grow(n int) { w.buf = slices.Grow(w.buf, n) }
 
 // Truncate drops what was written beyond the first n bytes.
 func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
@@ -74,8 +78,11 @@ func (w *Writer) text(kind byte, s string) {
 // Status is a simple string such as OK.
 func (w *Writer) Status(s string) { w.text('+', s) }
 
-// Error is an error; by custom its first word, in capitals, says which.
-func (w *Writer) Error(s string) { w.text('-', s) }
+// Error is an error; by custom its first word, in capitals, says which. Of a long
+// one, which quotes what the peer has sent, the beginning is sent.
+func (w *Writer) Error(s string) { w.text('-', s[:min(len(s), errorMost)]) }
+
+const errorMost = 4 << 10
 
 // Int is an integer.
 func (w *Writer) Int(n int64) {

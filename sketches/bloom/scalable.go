@@ -63,6 +63,18 @@ const (
 
 // NewScalable returns an empty filter, or one of the errors above.
 func NewScalable(c ScalableConfig) (*Scalable, error) {
+	s, err := c.empty()
+	if err != nil {
+		return nil, err
+	}
+	if !s.grow(c.Capacity, s.firstError(c.Error)) {
+		return nil, ErrTooLarge
+	}
+	return s, nil
+}
+
+// empty is a filter without a layer.
+func (c ScalableConfig) empty() (*Scalable, error) {
 	switch {
 	case !(c.Error > 0 && c.Error < 1):
 		return nil, ErrErrorRate
@@ -75,32 +87,54 @@ func NewScalable(c ScalableConfig) (*Scalable, error) {
 	if s.maxBytes == 0 {
 		s.maxBytes = defaultMaxBytes
 	}
-	err := min(c.Error, maxError)
 	if c.NonScaling || c.Expansion == 0 {
 		s.options |= optNoScaling
-	} else {
-		err *= tightening
-	}
-	if !s.grow(c.Capacity, err) {
-		return nil, ErrTooLarge
 	}
 	return s, nil
 }
 
+// firstError is the error of the first layer.
+func (s *Scalable) firstError(err float64) float64 {
+	if err = min(err, maxError); s.options&optNoScaling != 0 {
+		return err
+	}
+	return err * tightening
+}
+
+// Bytes is the memory of the first layer. The error is ErrTooLarge, or of an
+// argument, as NewScalable has it.
+func (c ScalableConfig) Bytes() (uint64, error) {
+	s, err := c.empty()
+	if err != nil {
+		return 0, err
+	}
+	l, ok := s.next(c.Capacity, s.firstError(c.Error))
+	if !ok {
+		return 0, ErrTooLarge
+	}
+	return l.bytes, nil
+}
+
 // grow puts a layer on top, unless that would be too large.
 func (s *Scalable) grow(capacity uint64, err float64) bool {
-	// Half of the smallest error is 0, of which there is no layer. The product
-	// is checked before newLayer makes an integer of it.
-	if err <= 0 || capacity == 0 || float64(capacity)*math.Abs(math.Log(err)) > 8*float64(s.maxBytes) {
-		return false
-	}
-	l := newLayer(capacity, err)
-	if l.bytes > s.maxBytes || uint64(s.Bytes())+l.bytes > s.maxBytes {
+	l, ok := s.next(capacity, err)
+	if !ok {
 		return false
 	}
 	l.bits = make([]byte, l.bytes)
 	s.layers = append(s.layers, l)
 	return true
+}
+
+// next is the layer that grow would put on top, without its bits.
+func (s *Scalable) next(capacity uint64, err float64) (l layer, ok bool) {
+	// Half of the smallest error is 0, of which there is no layer. The product
+	// is checked before newLayer makes an integer of it.
+	if err <= 0 || capacity == 0 || float64(capacity)*math.Abs(math.Log(err)) > 8*float64(s.maxBytes) {
+		return l, false
+	}
+	l = newLayer(capacity, err)
+	return l, l.bytes <= s.maxBytes && uint64(s.Bytes())+l.bytes <= s.maxBytes
 }
 
 // hashes are the two hashes that all bits of an item come from.
@@ -183,6 +217,23 @@ func (s *Scalable) Bytes() int {
 		n += cap(s.layers[i].bits)
 	}
 	return n
+}
+
+// Limit sets the most that all layers may take from now on; what they take
+// already stays.
+func (s *Scalable) Limit(maxBytes uint64) { s.maxBytes = maxBytes }
+
+// Layers is how many layers there are.
+func (s *Scalable) Layers() int { return len(s.layers) }
+
+// Probes is how many bits are looked at for an item, at most: in all layers, and
+// in the one that has most.
+func (s *Scalable) Probes() (all, most int) {
+	for i := range s.layers {
+		n := int(s.layers[i].hashes)
+		all, most = all+n, max(most, n)
+	}
+	return all, most
 }
 
 // A ScalableInfo is the answer of BF.INFO.

@@ -5,10 +5,101 @@ import (
 	"slices"
 )
 
-// scores finds members: a hash table with open addressing and linear probing.
+// scores finds members. It is one table as long as they are few, or known at
+// once; a table of many that grows would keep its owner waiting, for 20 ms with a
+// million of them, so it is cut into parts by the first bits of the hash, which
+// grow one at a time. The zero value is empty and ready.
+type scores struct {
+	one   table
+	parts []table // scoreParts of them, or nil
+	n     int     // members in the parts
+}
+
+const (
+	scoreParts = 256
+	scoreSplit = 1 << 15 // members from which on a table that must grow is cut
+)
+
+// newScores takes over distinct members.
+func newScores(all []entry) scores { return scores{one: newTable(all)} }
+
+func (s *scores) len() int {
+	if s.parts != nil {
+		return s.n
+	}
+	return s.one.len()
+}
+
+// of is the table of a hash.
+func (s *scores) of(hash uint32) *table {
+	if s.parts != nil {
+		return &s.parts[hash>>24]
+	}
+	return &s.one
+}
+
+// get is a member, valid until the next put or delete; nil: it is not there.
+func (s *scores) get(member []byte) *entry {
+	hash := uint32(maphash.Bytes(seed, member))
+	return s.of(hash).get(hash, member)
+}
+
+// put adds a member that is not there.
+func (s *scores) put(e entry) {
+	if s.parts == nil && s.one.len() >= scoreSplit && s.one.full() {
+		s.split()
+	}
+	hash := uint32(maphash.String(seed, e.member))
+	if s.of(hash).put(hash, e); s.parts != nil {
+		s.n++
+	}
+}
+
+// split cuts the table into parts.
+func (s *scores) split() {
+	s.parts, s.n = make([]table, scoreParts), s.one.len()
+	for i := range s.parts {
+		s.parts[i].grow(2 * s.n / scoreParts)
+	}
+	for _, slot := range s.one.slots {
+		if slot != 0 {
+			hash := uint32(slot >> 32)
+			s.of(hash).put(hash, s.one.all[uint32(slot)-1])
+		}
+	}
+	s.one = table{}
+}
+
+// delete removes a member that is there.
+func (s *scores) delete(member string) {
+	hash := uint32(maphash.String(seed, member))
+	if s.of(hash).delete(hash, member); s.parts != nil {
+		s.n--
+	}
+}
+
+// clone is an independent copy.
+func (s *scores) clone() scores {
+	c := scores{one: s.one.clone(), parts: slices.Clone(s.parts), n: s.n}
+	for i := range c.parts {
+		c.parts[i] = s.parts[i].clone()
+	}
+	return c
+}
+
+// bytes is the memory held, without the members' own.
+func (s *scores) bytes() int {
+	n := s.one.bytes()
+	for i := range s.parts {
+		n += s.parts[i].bytes()
+	}
+	return n
+}
+
+// A table finds members: a hash table with open addressing and linear probing.
 // A map of many members that are known at once takes more than twice as long to
 // make. The zero value is empty and ready.
-type scores struct {
+type table struct {
 	slots []uint64 // 32 bits of hash, 32 of number + 1; 0 is free
 	all   []entry  // by number
 	freed []uint32 // numbers of members that were removed
@@ -17,9 +108,9 @@ type scores struct {
 // seed keeps clients from crafting members that collide.
 var seed = maphash.MakeSeed()
 
-// newScores takes over distinct members.
-func newScores(all []entry) scores {
-	s := scores{all: all}
+// newTable takes over distinct members.
+func newTable(all []entry) table {
+	s := table{all: all}
 	s.grow(len(all))
 	for i := range all {
 		s.link(uint32(maphash.String(seed, all[i].member)), uint32(i))
@@ -27,18 +118,18 @@ func newScores(all []entry) scores {
 	return s
 }
 
-func (s *scores) len() int { return len(s.all) - len(s.freed) }
+func (s *table) len() int { return len(s.all) - len(s.freed) }
 
 // get is a member, valid until the next put or delete; nil: it is not there.
-func (s *scores) get(member []byte) *entry {
-	if i, ok := find(s, uint32(maphash.Bytes(seed, member)), member); ok {
+func (s *table) get(hash uint32, member []byte) *entry {
+	if i, ok := find(s, hash, member); ok {
 		return &s.all[uint32(s.slots[i])-1]
 	}
 	return nil
 }
 
 // put adds a member that is not there.
-func (s *scores) put(e entry) {
+func (s *table) put(hash uint32, e entry) {
 	s.grow(s.len() + 1)
 	number := uint32(len(s.all))
 	if n := len(s.freed) - 1; n >= 0 {
@@ -47,12 +138,12 @@ func (s *scores) put(e entry) {
 	} else {
 		s.all = append(s.all, e)
 	}
-	s.link(uint32(maphash.String(seed, e.member)), number)
+	s.link(hash, number)
 }
 
 // delete removes a member that is there.
-func (s *scores) delete(member string) {
-	gap, _ := find(s, uint32(maphash.String(seed, member)), member)
+func (s *table) delete(hash uint32, member string) {
+	gap, _ := find(s, hash, member)
 	number := uint32(s.slots[gap]) - 1
 	s.all[number] = entry{}
 	s.freed = append(s.freed, number)
@@ -71,17 +162,17 @@ func (s *scores) delete(member string) {
 				held = append(held, s.all[uint32(slot)-1])
 			}
 		}
-		*s = newScores(held)
+		*s = newTable(held)
 	}
 }
 
 // clone is an independent copy.
-func (s *scores) clone() scores {
-	return scores{slices.Clone(s.slots), slices.Clone(s.all), slices.Clone(s.freed)}
+func (s *table) clone() table {
+	return table{slices.Clone(s.slots), slices.Clone(s.all), slices.Clone(s.freed)}
 }
 
 // find is the slot of a member.
-func find[M string | []byte](s *scores, hash uint32, member M) (slot int, ok bool) {
+func find[M string | []byte](s *table, hash uint32, member M) (slot int, ok bool) {
 	if len(s.slots) == 0 {
 		return 0, false
 	}
@@ -95,7 +186,7 @@ func find[M string | []byte](s *scores, hash uint32, member M) (slot int, ok boo
 }
 
 // link gives a number the first free slot.
-func (s *scores) link(hash, number uint32) {
+func (s *table) link(hash, number uint32) {
 	mask := len(s.slots) - 1
 	i := int(hash) & mask
 	for s.slots[i] != 0 {
@@ -104,8 +195,11 @@ func (s *scores) link(hash, number uint32) {
 	s.slots[i] = uint64(hash)<<32 | uint64(number+1)
 }
 
+// full reports whether one member more would make it grow.
+func (s *table) full() bool { return 4*(s.len()+1) > 3*len(s.slots) }
+
 // grow makes room for n members, three quarters of the slots at most.
-func (s *scores) grow(n int) {
+func (s *table) grow(n int) {
 	if 4*n <= 3*len(s.slots) {
 		return
 	}
@@ -123,4 +217,4 @@ func (s *scores) grow(n int) {
 }
 
 // bytes is the memory held, without the members' own.
-func (s *scores) bytes() int { return 8*cap(s.slots) + 24*cap(s.all) + 4*cap(s.freed) }
+func (s *table) bytes() int { return 8*cap(s.slots) + 24*cap(s.all) + 4*cap(s.freed) }

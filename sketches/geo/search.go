@@ -92,8 +92,16 @@ func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
 //
 // A centre outside the limits has no hits.
 func (s *Set) Search(dst []Hit, q Query) []Hit {
+	dst, _, _ = s.SearchWithin(dst, q, math.MaxInt, math.MaxInt)
+	return dst
+}
+
+// SearchWithin is Search that gives up when it has looked at more than so many
+// members, or found more than so many hits; then ok is false and dst as it was.
+// looked is how many members it has compared with the shape, by the block.
+func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []Hit, looked int, ok bool) {
 	if _, ok := Encode(q.Lon, q.Lat); !ok {
-		return dst
+		return dst, 0, true
 	}
 	if q.Count > 0 && q.Order == Unsorted && !q.Any {
 		q.Order = Asc
@@ -106,9 +114,13 @@ func (s *Set) Search(dst []Hit, q Query) []Hit {
 	f := newFilter(q)
 	var cells [9]cell
 	for _, c := range q.Shape.cover(q.Lon, q.Lat, cells[:0]) {
-		dst = s.scan(dst, &f, c, from, limit)
+		dst = s.scan(dst, &f, c, from, limit, &looked, looksMost, hitsMost)
 		if len(dst)-from >= limit {
 			break
+		}
+		if looked > looksMost || len(dst)-from > hitsMost {
+			clear(dst[from:])
+			return dst[:from], looked, false
 		}
 	}
 	if q.Order != Unsorted {
@@ -125,7 +137,7 @@ func (s *Set) Search(dst []Hit, q Query) []Hit {
 			h.Dist = 0
 		}
 	}
-	return dst
+	return dst, looked, true
 }
 
 // unknown is the distance of a hit, in metres, that was not needed yet.
@@ -140,11 +152,14 @@ func (h *Hit) from(o *origin) float64 {
 }
 
 // scan appends the members of one cell that pass the filter, until dst has
-// grown to from+limit hits.
-func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int) []Hit {
+// grown to from+limit hits, or there is more than it may look at or find.
+func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int, looked *int, looksMost, hitsMost int) []Hit {
 	low, high := c.scores()
 	for p := s.seek(low, false); p.block < len(s.blocks); p = (place{p.block + 1, 0}) {
 		b := s.blocks[p.block][p.index:]
+		if *looked += len(b); *looked > looksMost || len(dst)-from > hitsMost {
+			return dst
+		}
 		for i := range b {
 			e := &b[i]
 			if e.score >= high {

@@ -371,17 +371,34 @@ func (s *Set) Backward(from, to int) iter.Seq2[string, float64] {
 // many there were.
 func (s *Set) RemoveRanks(from, to int) int {
 	from, to = max(from, 0), min(to, s.Len())
-	removed := 0
-	for from < to {
-		p := s.place(from)
+	if from >= to {
+		return 0
+	}
+	first := s.place(from)
+	last := first.block // behind the blocks that lose something
+	for p, left := first, to-from; left > 0; p, last = (place{p.block + 1, 0}), last+1 {
 		b := s.blocks[p.block]
-		n := min(to-from, len(b)-p.index)
+		n := min(left, len(b)-p.index)
 		for _, e := range b[p.index : p.index+n] {
 			s.scores.delete(e.member)
 		}
 		s.blocks[p.block] = slices.Delete(b, p.index, p.index+n)
-		s.mend(p.block)
-		removed, to = removed+n, to-n
+		left -= n
 	}
-	return removed
+	// The empty blocks go at once: one by one, each would move all behind it.
+	emptied := first.block
+	for emptied < last && len(s.blocks[emptied]) > 0 {
+		emptied++
+	}
+	rest := emptied
+	for rest < last && len(s.blocks[rest]) == 0 {
+		rest++
+	}
+	s.blocks = slices.Delete(s.blocks, emptied, rest)
+	for i := emptied; i >= max(emptied-1, 0); i-- { // what is left on both sides
+		if i < len(s.blocks) {
+			s.mend(i)
+		}
+	}
+	return to - from
 }

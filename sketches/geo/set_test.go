@@ -49,16 +49,61 @@ func (s *Set) valid() error {
 	if n != s.Len() {
 		return fmt.Errorf("%d entries in blocks, Len is %d", n, s.Len())
 	}
-	taken := 0
-	for _, slot := range s.scores.slots {
-		if slot != 0 {
-			taken++
+	all := 0
+	for i, x := range append([]table{s.scores.one}, s.scores.parts...) {
+		taken := 0
+		for _, slot := range x.slots {
+			if slot != 0 {
+				taken++
+			}
 		}
+		if taken != x.len() || 4*taken > 3*len(x.slots) {
+			return fmt.Errorf("table %d: %d members in %d of %d slots", i, x.len(), taken, len(x.slots))
+		}
+		all += taken
 	}
-	if taken != n || 4*taken > 3*len(s.scores.slots) {
-		return fmt.Errorf("%d members in %d of %d slots", n, taken, len(s.scores.slots))
+	if all != n {
+		return fmt.Errorf("%d members in blocks, %d in tables", n, all)
 	}
 	return nil
+}
+
+// TestSetOfMany: a set that is cut into parts finds, moves and removes its
+// members as before, and so does its copy.
+func TestSetOfMany(t *testing.T) {
+	const n = 4 * scoreSplit
+	name := func(i int) []byte { return fmt.Append(nil, "member ", i) }
+	var s Set
+	for i := range n {
+		if added, _ := s.Put(name(i), float64(i%1000)); !added {
+			t.Fatalf("member %d is not new", i)
+		}
+	}
+	if s.scores.parts == nil {
+		t.Fatal("the table is in one piece")
+	}
+	for i := range n / 2 {
+		if _, moved := s.Put(name(i), -1); !moved {
+			t.Fatalf("member %d did not move", i)
+		}
+	}
+	c := s.Clone()
+	if removed := s.RemoveRanks(0, n/2); removed != n/2 || s.Len() != n/2 {
+		t.Fatalf("%d members removed, %d left", removed, s.Len())
+	}
+	for i := range n {
+		if got := s.Remove(name(i)); got != (i >= n/2) {
+			t.Fatalf("Remove of member %d: %v", i, got)
+		}
+	}
+	for what, s := range map[string]*Set{"the emptied set": &s, "its copy": c} {
+		if err := s.valid(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if c.Len() != n || s.Len() != 0 {
+		t.Errorf("%d members in the copy, %d in the set", c.Len(), s.Len())
+	}
 }
 
 // collect drains an iterator.

@@ -3,6 +3,7 @@ package hll
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 )
 
 // A String is a HyperLogLog as Redis keeps it, in a plain string value
@@ -59,6 +60,9 @@ func (v String) Check() error {
 	return nil
 }
 
+// Dense reports whether v, a valid string, has its registers at six bits each.
+func (v String) Dense() bool { return len(v) == denseBytes && v.isDense() }
+
 func (v String) isDense() bool { return v[4] == encodingDense }
 
 // stale marks the cached count as not to be used.
@@ -69,25 +73,62 @@ func (v String) stale() { v[headerBytes-1] |= 1 << 7 }
 // It tells whether the string was made or a register rose. On ErrCorrupt,
 // earlier elements have been recorded, as in Redis.
 func (v *String) Add(sparseMax int, elements ...[]byte) (changed bool, err error) {
+	_, _, changed, err = v.AddWithin(sparseMax, math.MaxInt, elements...)
+	return changed, err
+}
+
+// AddWithin is Add that ends after so many walks through a sparse string, to find
+// a register and raise it, each of which takes the time to pass or move up to
+// sparseMax bytes; taken is how many of the elements it has recorded.
+func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken, walks int, changed bool, err error) {
 	if *v == nil {
 		*v = NewString()
 		changed = true
 	} else if err := v.Check(); err != nil {
-		return false, err
+		return 0, 0, false, err
 	}
+	// Of many elements most change nothing, which in a sparse string is found by
+	// walking through it, and here by a look.
+	var known *registers
+	unpack := len(elements) >= manyElements
 	for _, b := range elements {
 		i, r := split(Hash(b))
+		sparse := !v.isDense()
+		if sparse && unpack {
+			unpack = false
+			if d := new(registers); v.sparseInto(d) == nil { // damage is found by walking, as in Redis
+				known = d
+			}
+		}
+		if sparse && known != nil && known[i] >= r {
+			taken++
+			continue
+		}
+		if sparse && walks >= walksMost {
+			break
+		}
 		rose, err := v.raise(i, r, sparseMax)
 		if err != nil {
-			return changed, err
+			return taken, walks, changed, err
 		}
-		changed = changed || rose
+		if sparse {
+			walks++
+		}
+		if taken++; rose {
+			changed = true
+			if known != nil {
+				known[i] = r
+			}
+		}
 	}
 	if changed {
 		v.stale()
 	}
-	return changed, nil
+	return taken, walks, changed, nil
 }
+
+// manyElements is how many make it worth while to unpack a sparse string.
+const manyElements = 64
 
 func (v *String) raise(i uint32, r uint8, sparseMax int) (rose bool, err error) {
 	if v.isDense() {

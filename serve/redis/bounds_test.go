@@ -1,0 +1,237 @@
+package redis
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/redistest"
+)
+
+// TestListIsADeque: pushing at either end and popping keep the order, over many
+// blocks, and cost the same however long the list is: elements by the thousand
+// in front of each other are there at once.
+func TestListIsADeque(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	var want []any
+	for turn := range 20 {
+		front, back := []any{"LPUSH", "l"}, []any{"RPUSH", "l"}
+		for i := range 97 * (turn + 1) % 400 {
+			front = append(front, fmt.Sprint("front ", turn, " ", i))
+			want = append([]any{fmt.Sprint("front ", turn, " ", i)}, want...)
+			back = append(back, fmt.Sprint("back ", turn, " ", i))
+		}
+		for _, e := range back[2:] {
+			want = append(want, e)
+		}
+		do(t, c, front...)
+		expect(t, c, len(want), back...)
+		for range turn * 7 {
+			expect(t, c, want[len(want)-1], "RPOP", "l")
+			want = want[:len(want)-1]
+		}
+		expect(t, c, want, "LRANGE", "l", 0, -1)
+		if n := len(want); n > 10 {
+			expect(t, c, want[5:n-5], "LRANGE", "l", 5, -6)
+		}
+	}
+	for range want {
+		do(t, c, "RPOP", "l")
+	}
+	expect(t, c, nil, "RPOP", "l")
+	expect(t, c, 0, "EXISTS", "l")
+	many := []any{"LPUSH", "m"}
+	for range 30_000 {
+		many = append(many, "x")
+	}
+	begin := time.Now()
+	expect(t, c, 30_000, many...)
+	if took := time.Since(begin); took > 10*time.Second { // it was 17 s, under a lock that everybody needs
+		t.Errorf("30,000 elements took %s", took)
+	}
+}
+
+// TestTransactionKeepsToMemory: a transaction that was queued while there was
+// room finds none when it runs, command by command.
+func TestTransactionKeepsToMemory(t *testing.T) {
+	const memory, commands = 3 << 20, 9
+	for name, command := range map[string]func(key string) []any{
+		"BITOP":      func(key string) []any { return []any{"BITOP", "NOT", key, "a"} },
+		"BF.RESERVE": func(key string) []any { return []any{"BF.RESERVE", key, "0.01", 400_000} },
+		"BF.INSERT":  func(key string) []any { return []any{"BF.INSERT", key, "CAPACITY", 400_000, "ITEMS", "x"} },
+		"SETRANGE":   func(key string) []any { return []any{"SETRANGE", key, 500_000, "x"} },
+		"SET":        func(key string) []any { return []any{"SET", key, strings.Repeat("x", 500_000)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, addr := start(t, Config{Memory: memory})
+			c := dial(t, addr)
+			do(t, c, "SETRANGE", "a", 500_000, "x")
+			expect(t, c, "OK", "MULTI")
+			for i := range commands {
+				expect(t, c, "QUEUED", command(fmt.Sprint("d", i))...)
+			}
+			refused := 0
+			for i, r := range do(t, c, "EXEC").([]any) {
+				if r == redistest.Error(errMemory) {
+					refused++
+				} else if refused > 0 {
+					t.Errorf("command %d got %v", i, r)
+				}
+			}
+			if refused == 0 || refused == commands {
+				t.Errorf("%d commands were refused", refused)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.store.used > memory+600_000 {
+				t.Errorf("%d bytes are used of %d", s.store.used, memory)
+			}
+		})
+	}
+}
+
+// TestGrowthFits: what may be much larger than its arguments is looked at before
+// it is made.
+func TestGrowthFits(t *testing.T) {
+	s, addr := start(t, Config{Memory: 8 << 20})
+	c := dial(t, addr)
+	do(t, c, "SETRANGE", "a", 3<<20, "x")
+	do(t, c, "SETRANGE", "b", 3<<20, "x")
+	full := redistest.Error(errMemory)
+	expect(t, c, full, "BITOP", "OR", "c", "a", "b")
+	expect(t, c, full, "BF.RESERVE", "f", "0.01", 5_000_000)
+	expect(t, c, full, "BF.INSERT", "f", "CAPACITY", 5_000_000, "ITEMS", "x")
+	expect(t, c, full, "SETBIT", "c", 8*(3<<20), 1)
+	expect(t, c, 3<<20+1, "BITOP", "OR", "a", "a", "b") // in place of as much
+	expect(t, c, 0, "SETBIT", "a", 8*(3<<20)+7, 0)      // and what is there may change
+	expect(t, c, 1, "DEL", "b")
+	expect(t, c, "OK", "BF.RESERVE", "f", "0.25", 100_000, "EXPANSION", 32768)
+	for i := range 60 { // the next layer would be 32,768 times as large
+		args := []any{"BF.MADD", "f"}
+		for j := range 2000 {
+			args = append(args, fmt.Sprint(i, " ", j))
+		}
+		do(t, c, args...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store.used > 8<<20 {
+		t.Errorf("%d bytes are used of %d", s.store.used, 8<<20)
+	}
+}
+
+// TestTooMuchAtATime: what would hold up everybody is refused, with its number,
+// and nothing has happened; in parts it goes.
+func TestTooMuchAtATime(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	refused := func(args ...any) {
+		t.Helper()
+		if r, ok := do(t, c, args...).(redistest.Error); !ok || !strings.HasPrefix(string(r), errWork) {
+			t.Errorf("%.80v: %.100v", args, r)
+		}
+	}
+	for i := range 60 {
+		args := []any{"ZADD", "z"}
+		for j := range 1000 {
+			args = append(args, j, fmt.Sprintf("m %d %d", i, j))
+		}
+		expect(t, c, 1000, args...)
+	}
+	refused("ZRANGE", "z", 0, -1)
+	refused("ZREMRANGEBYRANK", "z", 0, -1)
+	expect(t, c, 60_000, "ZCARD", "z")
+	expect(t, c, 5000, "ZREMRANGEBYRANK", "z", 0, 4999)
+	if n := len(do(t, c, "ZRANGE", "z", 0, 9999).([]any)); n != 10_000 {
+		t.Errorf("%d members of a range", n)
+	}
+	many := []any{"ZREM", "z"}
+	for i := range 5000 {
+		many = append(many, i)
+	}
+	refused(many...)
+	do(t, c, "SETRANGE", "s", 8<<20-1, "x")
+	sources := []any{"BITOP", "OR", "d"}
+	for range 8 {
+		sources = append(sources, "s")
+	}
+	refused(sources...)
+	expect(t, c, 0, "EXISTS", "d")
+	for i := range 30_000 {
+		c.Send("SET", i, "x")
+	}
+	c.Flush()
+	for range 30_000 {
+		c.Receive()
+	}
+	if r, ok := do(t, c, "KEYS", "*").(redistest.Error); !ok || !strings.Contains(string(r), "SCAN") {
+		t.Errorf("KEYS of 30,000: %.100v", r)
+	}
+	// A transaction that is too long is refused while it is queued, before
+	// anything of it has run.
+	expect(t, c, "OK", "MULTI")
+	for i := 0; ; i++ {
+		r := do(t, c, "INCR", "n")
+		if r == "QUEUED" && i < 20_000 {
+			continue
+		}
+		if r != redistest.Error("ERR the transaction is too long") || i < 5000 {
+			t.Errorf("command %d: %v", i, r)
+		}
+		break
+	}
+	if r := do(t, c, "EXEC"); !strings.HasPrefix(fmt.Sprint(r), "EXECABORT") {
+		t.Errorf("EXEC: %v", r)
+	}
+	expect(t, c, nil, "GET", "n")
+	expect(t, c, redistest.Error(errLongKey), "SET", strings.Repeat("k", keyMost+1), "x")
+	expect(t, c, redistest.Error(errLongKey), "RENAME", "s", strings.Repeat("k", keyMost+1))
+	if r, ok := do(t, c, "SCAN", 0, "MATCH", strings.Repeat("*", patternMost+1)).(redistest.Error); !ok {
+		t.Errorf("a long pattern: %v", r)
+	}
+}
+
+// TestOperatorsBounds: no client lifts what the operator has set, and on a server
+// that only answers reads it sets nothing.
+func TestOperatorsBounds(t *testing.T) {
+	_, addr := start(t, Config{Memory: 32 << 20})
+	c := dial(t, addr)
+	for _, n := range []any{32<<20 + 1, "9000000000000000000"} {
+		if r, ok := do(t, c, "CONFIG", "SET", "maxmemory", n).(redistest.Error); !ok || !strings.Contains(string(r), "33554432") {
+			t.Errorf("maxmemory %v: %v", n, r)
+		}
+	}
+	expect(t, c, "OK", "CONFIG", "SET", "maxmemory", 16<<20)
+	expect(t, c, "OK", "CONFIG", "SET", "maxmemory", 32<<20)
+	if r, ok := do(t, c, "CONFIG", "SET", "hll-sparse-max-bytes", 1<<40).(redistest.Error); !ok {
+		t.Errorf("hll-sparse-max-bytes: %v", r)
+	}
+
+	_, addr = start(t, Config{ReadOnly: true})
+	c = dial(t, addr)
+	for _, args := range [][]any{
+		{"CONFIG", "SET", "maxmemory", 1}, {"CONFIG", "RESETSTAT"}, {"DEBUG", "SET-ACTIVE-EXPIRE", 0},
+		{"SCRIPT", "FLUSH"}, {"SCRIPT", "LOAD", scriptTexts[0].text}, {"FUNCTION", "FLUSH"},
+	} {
+		expect(t, c, redistest.Error(errReadOnly), args...)
+	}
+	expect(t, c, []any{"maxmemory", "1073741824"}, "CONFIG", "GET", "maxmemory")
+}
+
+// TestHostWithoutABlank: a header is one without a blank behind its colon, too.
+func TestHostWithoutABlank(t *testing.T) {
+	_, addr := start(t, Config{})
+	for _, host := range []string{"host:x", "HOST:127.0.0.1", "Host:"} {
+		conn := raw(t, addr)
+		if _, err := io.WriteString(conn, "OPTIONS * HTTP/1.1\r\n"+host+"\r\n\r\nSET stolen 1\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got := cutOff(t, conn, 20*time.Second); strings.Contains(got, "OK") {
+			t.Errorf("%s: answered with %q", host, got)
+		}
+	}
+	expect(t, dial(t, addr), 0, "EXISTS", "stolen")
+}
