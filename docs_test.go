@@ -139,7 +139,7 @@ func presets(t *testing.T, url, database string) {
 		if err := sink.Write(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if err := sink.Rollup(t.Context(), true); err != nil {
+		if err := sink.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestQueriesRun(t *testing.T) {
 	sinks := migrate(t, url, database)
 	fill(t, url, database, now)
 	for _, s := range sinks {
-		if err := s.Rollup(t.Context(), true); err != nil {
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,3 +10,9 @@ type Assignment struct {
 	LogEnd    int64    // end of the log, open transactions included
 	TopicID   [16]byte // the topic's incarnation: another one under the same name has another id
 }
+
+// A Span is what a partition's log holds for a read_committed reader: offsets
+// [First, Next).
+type Span struct {
+	First, Next int64
+}

@@ -372,9 +372,13 @@ func readAll(t testing.TB, s *Source) *taker {
 		t.Fatal(err)
 	}
 	defer g.Release()
-	ends, err := s.Ends(ctx)
+	spans, err := s.Spans(ctx)
 	if err != nil {
 		t.Fatal(err)
+	}
+	ends := map[int32]int64{}
+	for p, span := range spans {
+		ends[p] = span.Next
 	}
 	return fetchTo(t, ctx, g, starts(g), ends)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,4 +79,30 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 		}
 	}
 	return out, nil
+}
+
+// Members are the client ids and addresses of those who are in the group now,
+// sorted. Retryable errors, such as a coordinator that has just been asked for
+// the first time, are retried until ctx ends.
+func (s *Source) Members(ctx context.Context) ([]string, error) {
+	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
+	var members []string
+	err := s.insist(ctx, "asking who is in the group", func(ctx context.Context) error {
+		res, err := client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{s.config.Group}})
+		if err != nil {
+			return err
+		}
+		members = nil
+		for _, g := range res.Groups {
+			if g.Error != nil {
+				return g.Error
+			}
+			for _, m := range g.Members {
+				members = append(members, m.ClientID+m.ClientHost)
+			}
+		}
+		return nil
+	})
+	slices.Sort(members)
+	return members, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/event"
 	"weir/internal/await"
 )
 
@@ -143,9 +144,9 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := s.Ends(ctx)
-	if err != nil || ends[0] != 3 || g.Partitions()[0].LogEnd != 4 {
-		t.Errorf("with a transaction open: ends %v (%v), want 3; log end %d, want 4", ends, err, g.Partitions()[0].LogEnd)
+	spans, err := s.Spans(ctx)
+	if err != nil || spans[0] != (event.Span{Next: 3}) || g.Partitions()[0].LogEnd != 4 {
+		t.Errorf("with a transaction open: spans %v (%v), want an end at 3; log end %d, want 4", spans, err, g.Partitions()[0].LogEnd)
 	}
 	k := newTaker(starts(g))
 	result := make(chan error, 1)

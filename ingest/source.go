@@ -107,19 +107,31 @@ func (s *Source) task(f func()) bool {
 	return !s.closed
 }
 
-// Ends are the offsets at which a read_committed reader of each partition
-// would now find nothing more: the last stable offsets. Retryable errors are
+// Spans are what a read_committed reader of each partition could read now: from
+// the first offset still there to the last stable one. Retryable errors are
 // retried until ctx ends.
-func (s *Source) Ends(ctx context.Context) (map[int32]int64, error) {
-	var ends map[int32]int64
-	err := s.insist(ctx, "asking for the log ends", func(ctx context.Context) error {
+func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
+	var spans map[int32]event.Span
+	err := s.insist(ctx, "asking where the logs start and end", func(ctx context.Context) error {
 		t, err := s.metadata(ctx)
-		if err == nil {
-			ends, err = s.offsets(ctx, t, t.all(), latest, readCommitted)
+		if err != nil {
+			return err
 		}
-		return err
+		starts, err := s.offsets(ctx, t, t.all(), earliest, readCommitted)
+		if err != nil {
+			return err
+		}
+		ends, err := s.offsets(ctx, t, t.all(), latest, readCommitted)
+		if err != nil {
+			return err
+		}
+		spans = make(map[int32]event.Span, len(ends))
+		for p, end := range ends {
+			spans[p] = event.Span{First: starts[p], Next: end}
+		}
+		return nil
 	})
-	return ends, err
+	return spans, err
 }
 
 // Assign gives all partitions of the topic, outside any group, for tools. The

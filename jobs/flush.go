@@ -16,7 +16,7 @@ import (
 type run struct {
 	job   *Job
 	gen   Generation
-	ends  map[int32]int64 // UntilEnd: where to stop; nil otherwise
+	ends  map[int32]event.Span // UntilEnd: where to stop; nil otherwise
 	plans []window.Plan
 
 	workers []*worker
@@ -52,7 +52,7 @@ type outOfRange interface {
 	OutOfRange() (partition int32, offset, logStart, logEnd int64)
 }
 
-func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]int64) (*run, error) {
+func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.Span) (*run, error) {
 	plans, err := j.plans(ctx, gen)
 	if err != nil {
 		return nil, err
@@ -407,7 +407,7 @@ func (r *run) reached() bool {
 	}
 	for _, p := range r.plans {
 		s := r.job.status.partition(p.Partition)
-		if s == nil || s.durable.Load() < r.ends[p.Partition] && p.Owed < r.ends[p.Partition] {
+		if s == nil || s.durable.Load() < r.ends[p.Partition].Next && p.Owed < r.ends[p.Partition].Next {
 			return false
 		}
 	}

@@ -20,8 +20,8 @@ type Source interface {
 	// Next blocks until this process owns partitions, perhaps none of them.
 	// Its errors are final: what can be retried it retries itself.
 	Next(ctx context.Context) (Generation, error)
-	// Ends is the next offset after the last readable record, by partition.
-	Ends(ctx context.Context) (map[int32]int64, error)
+	// Spans is what can be read of each partition of the topic, whoever owns it.
+	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 
 // A Generation is a lease on partitions. When Done closes, the owner stops
@@ -47,8 +47,11 @@ type Sink interface {
 	// time, which reads c and keeps nothing of it.
 	Write(ctx context.Context, c *window.Changes) error
 	// Rollup brings the rollups up to date for the windows touched since the
-	// last one; all: every level, and now.
-	Rollup(ctx context.Context, all bool) error
+	// last one; all: every level, and now. Windows that end by watermark, which
+	// is as of before the call, are complete; 0: not known which are.
+	Rollup(ctx context.Context, all bool, watermark event.Time) error
+	// Coverage is what the ledger covers now, written by whatever process.
+	Coverage(ctx context.Context) (window.Coverage, error)
 }
 
 // Config is how a job runs. What it means is in Spec.
@@ -65,6 +68,8 @@ type Config struct {
 	InsertTimeout time.Duration // for one flush to be answered; default 20 s
 	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
+	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
+	Patience      time.Duration // how long records of a partition may wait while nothing of it is flushed; default 1 min, above session + Flush + InsertTimeout
 	Policy        window.Policy
 	// Exclusive, if set, runs f unless another process is rolling this job up
 	// now. It saves work and decides nothing: a lock that is lost, or held by
@@ -92,6 +97,8 @@ func (c *Config) setDefaults() {
 	or(&c.Flush, time.Second)
 	or(&c.Rollup, 2*time.Second)
 	or(&c.InsertTimeout, 20*time.Second)
+	or(&c.Look, 3*time.Second)
+	or(&c.Patience, time.Minute)
 	or(&c.HandOver, 7*time.Second)
 	or(&c.Stop, 15*time.Second)
 	if c.Log == nil {
@@ -146,14 +153,16 @@ func New(cfg Config) (*Job, error) {
 func (j *Job) Run(ctx context.Context) error {
 	j.status.joining()
 	defer j.status.state("stopped")
-	var ends map[int32]int64
+	var ends map[int32]event.Span
 	if j.cfg.UntilEnd {
 		var err error
-		if ends, err = j.cfg.Source.Ends(ctx); err != nil {
+		if ends, err = j.cfg.Source.Spans(ctx); err != nil {
 			return stopped(ctx, fmt.Errorf("job %s: where the log ends: %w", j.cfg.Spec.Job, err))
 		}
 	}
-	rollups := j.startRollups()
+	watch := j.startWatch()
+	defer watch.stop()
+	rollups := j.startRollups(watch)
 	defer rollups.stop()
 	for {
 		gen, err := j.cfg.Source.Next(ctx)
@@ -167,7 +176,8 @@ func (j *Job) Run(ctx context.Context) error {
 			return stopped(ctx, err)
 		case done || ctx.Err() != nil:
 			rollups.stop()
-			return j.lastRollup(ctx)
+			watch.stop()
+			return j.lastRollup(ctx, watch)
 		}
 	}
 }
@@ -182,7 +192,7 @@ func stopped(ctx context.Context, err error) error {
 
 // generation runs one generation from the first fetch to the hand-over. It
 // reports whether the job is done (UntilEnd).
-func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]int64) (done bool, err error) {
+func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]event.Span) (done bool, err error) {
 	defer gen.Release()
 	r, err := j.newRun(ctx, gen, ends)
 	switch {
@@ -214,11 +224,11 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			// The owner before may have flushed between the generation's look
 			// at the log and ours at the ledger. Taken for a truncated log,
 			// that would stop the job, or count all of it under a new epoch.
-			ends, err := j.cfg.Source.Ends(ctx)
+			spans, err := j.cfg.Source.Spans(ctx)
 			if err != nil {
 				return nil, err
 			}
-			a.LogEnd = max(a.LogEnd, ends[a.Partition])
+			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
 		}
 		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
 		if err != nil {

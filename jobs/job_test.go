@@ -72,12 +72,16 @@ type fakeSource struct {
 	committed map[int32]int64
 }
 
-func (s *fakeSource) Ends(context.Context) (map[int32]int64, error) {
-	ends := map[int32]int64{}
-	for p := range s.log.parts {
-		ends[int32(p)] = int64(len(s.log.parts[p]))
+func (s *fakeSource) Spans(context.Context) (map[int32]event.Span, error) {
+	return spans(s.log), nil
+}
+
+func spans(l *fakeLog) map[int32]event.Span {
+	all := map[int32]event.Span{}
+	for p := range l.parts {
+		all[int32(p)] = event.Span{Next: int64(len(l.parts[p]))}
 	}
-	return ends, nil
+	return all
 }
 
 func (s *fakeSource) Next(ctx context.Context) (Generation, error) {
@@ -159,10 +163,11 @@ func (g *fakeGeneration) Commit(_ context.Context, next map[int32]int64) error {
 
 // joinSink keeps the join of everything written: the whole of what a sink is.
 type joinSink struct {
-	mu      sync.Mutex
-	all     *window.Changes
-	outcome func() error // before the write; with errLost, after it
-	rollups int
+	mu       sync.Mutex
+	all      *window.Changes
+	outcome  func() error // before the write; with errLost, after it
+	rollups  int
+	complete event.Time // what the rollups were told
 }
 
 var errLost = errors.New("the answer was lost")
@@ -208,11 +213,24 @@ func (s *joinSink) Write(_ context.Context, c *window.Changes) error {
 	return err
 }
 
-func (s *joinSink) Rollup(_ context.Context, _ bool) error {
+func (s *joinSink) Rollup(_ context.Context, _ bool, watermark event.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rollups++
+	s.complete = max(s.complete, watermark)
 	return nil
+}
+
+func (s *joinSink) Coverage(context.Context) (window.Coverage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := window.Coverage{Partitions: map[int32]window.Covered{}}
+	for _, l := range s.all.Lines {
+		k := c.Partitions[l.Partition]
+		k.Next, k.Watermark = max(k.Next, l.Next), max(k.Watermark, l.Watermark)
+		c.Partitions[l.Partition] = k
+	}
+	return c, nil
 }
 
 func (s *joinSink) counts() map[string]uint64 {
@@ -291,6 +309,9 @@ func TestUntilEnd(t *testing.T) {
 		}
 		if sink.rollups == 0 {
 			t.Errorf("seed %d: no rollup", seed)
+		}
+		if c, _ := sink.Coverage(t.Context()); sink.complete == 0 || sink.complete != c.Watermark(spans(log)) {
+			t.Errorf("seed %d: the last rollup was told that windows are complete until %d", seed, sink.complete)
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 // awaySink refuses everything while it is away.
 type awaySink struct {
 	*joinSink
-	away           *atomic.Bool
-	writes, rolled *atomic.Int64 // while it is away
+	away                   *atomic.Bool
+	writes, rolled, looked *atomic.Int64 // while it is away
 }
 
 var errAway = errors.New("connection refused")
@@ -34,12 +34,20 @@ func (s awaySink) Write(ctx context.Context, c *window.Changes) error {
 	return s.joinSink.Write(ctx, c)
 }
 
-func (s awaySink) Rollup(ctx context.Context, all bool) error {
+func (s awaySink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
 	if s.away.Load() {
 		s.rolled.Add(1)
 		return errAway
 	}
-	return s.joinSink.Rollup(ctx, all)
+	return s.joinSink.Rollup(ctx, all, watermark)
+}
+
+func (s awaySink) Coverage(ctx context.Context) (window.Coverage, error) {
+	if s.away.Load() {
+		s.looked.Add(1)
+		return window.Coverage{}, errAway
+	}
+	return s.joinSink.Coverage(ctx)
 }
 
 // slowly delivers a record a second, and sleeps in between.
@@ -80,7 +88,7 @@ func TestOutage(t *testing.T) {
 		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		outages := outage.New(log)
 		var away atomic.Bool
-		var writes, rolled atomic.Int64
+		var writes, rolled, looked atomic.Int64
 		ctx, stop := context.WithCancel(t.Context())
 		errs := make(chan error)
 		const jobs = 8
@@ -88,7 +96,7 @@ func TestOutage(t *testing.T) {
 			s := spec()
 			s.Job = fmt.Sprintf("j%d", i)
 			src := slowly{&fakeSource{log: newLog(1, 1000), committed: map[int32]int64{}}}
-			sink := awaySink{newSink(s), &away, &writes, &rolled}
+			sink := awaySink{newSink(s), &away, &writes, &rolled, &looked}
 			j, err := New(Config{Spec: s, Topic: "clicks", Source: src, Sink: sink, Workers: 1, Log: log, Outages: outages})
 			if err != nil {
 				t.Fatal(err)
@@ -119,8 +127,8 @@ func TestOutage(t *testing.T) {
 				t.Errorf("line %d: %s\nwant %s", i, l, want[i])
 			}
 		}
-		if end := lines[3]; !strings.Contains(end, fmt.Sprintf("failures=%d", writes.Load()+rolled.Load())) || !strings.Contains(end, "lasted=2m3") && !strings.Contains(end, "lasted=2m4") {
-			t.Errorf("%d writes and %d rollups failed in about 150 s, and the log says %s", writes.Load(), rolled.Load(), end)
+		if end := lines[3]; !strings.Contains(end, fmt.Sprintf("failures=%d", writes.Load()+rolled.Load()+looked.Load())) || !strings.Contains(end, "lasted=2m3") && !strings.Contains(end, "lasted=2m4") {
+			t.Errorf("%d writes, %d rollups and %d looks failed in about 150 s, and the log says %s", writes.Load(), rolled.Load(), looked.Load(), end)
 		}
 		// Every 2 s would be 75 for each job.
 		if n := rolled.Load() / jobs; n < 10 || n > 40 {

@@ -13,14 +13,15 @@ import (
 // rolled up yet from the state rows.
 type rollups struct {
 	job    *Job
+	watch  *watch
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	once   sync.Once
 }
 
-func (j *Job) startRollups() *rollups {
+func (j *Job) startRollups(w *watch) *rollups {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &rollups{job: j, cancel: cancel}
+	r := &rollups{job: j, watch: w, cancel: cancel}
 	r.wg.Go(func() { r.loop(ctx) })
 	return r
 }
@@ -37,7 +38,7 @@ func (r *rollups) loop(ctx context.Context) {
 		began := time.Now()
 		// Also when nothing was written since: longer rollups have their own,
 		// slower pace inside the sink, and other processes write too.
-		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false) })
+		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false, r.watch.complete()) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -77,14 +78,15 @@ func (r *rollups) stop() {
 }
 
 // lastRollup leaves the rollups complete behind a job that ends.
-func (j *Job) lastRollup(ctx context.Context) error {
+func (j *Job) lastRollup(ctx context.Context, w *watch) error {
 	limit := j.cfg.Stop
 	if j.cfg.UntilEnd {
 		limit = 10 * time.Minute // a backfill may have touched every window there is
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if err := j.cfg.Sink.Rollup(ctx, true); err != nil {
+	w.lastLook(ctx)
+	if err := j.cfg.Sink.Rollup(ctx, true, w.complete()); err != nil {
 		if j.cfg.UntilEnd {
 			return fmt.Errorf("job %s: last rollup: %w", j.cfg.Spec.Job, err)
 		}

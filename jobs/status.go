@@ -39,6 +39,19 @@ type Status struct {
 	CommitFailures uint64        `json:"commit_failures"`
 	Generations    uint64        `json:"generations"`
 
+	// SinkError is why the sink did not answer the last look at its ledger,
+	// which is looked at while nothing is flushed too.
+	SinkError string `json:"sink_error,omitempty"`
+	// Uncounted is nil while something is flushed of every partition of the
+	// topic that has records to count, by whatever process.
+	Uncounted *Uncounted `json:"uncounted,omitempty"`
+	// Waited is how long the partition that has waited longest has had records
+	// while nothing of it was flushed; 0 while the ledger covers all.
+	Waited time.Duration `json:"waited_ns"`
+	// Complete is the event time by which a window must end to be complete; 0:
+	// not known.
+	Complete event.Time `json:"complete_until"`
+
 	// Malformed is a warning in words while more than 1 % of the last minute's
 	// records were malformed: the share, the most frequent reason, an example.
 	Malformed string `json:"malformed,omitempty"`
@@ -182,6 +195,22 @@ func (b *board) rolledUp(took time.Duration, err error) {
 	}
 	b.s.Rollups++
 	b.s.LastRollup = time.Now()
+}
+
+// sinkAnswered notes whether the ledger could be read.
+func (b *board) sinkAnswered(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.s.SinkError = ""; err != nil {
+		b.s.SinkError = err.Error()
+	}
+}
+
+// watched notes a look at the ledger and the log.
+func (b *board) watched(u *Uncounted, waited time.Duration, complete event.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s.Uncounted, b.s.Waited, b.s.Complete = u, waited, complete
 }
 
 // Status is a snapshot.

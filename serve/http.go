@@ -143,7 +143,9 @@ func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails while a job has no partitions yet or its last flush failed.
+// readyz fails while a job has no partitions yet, its last flush failed, its
+// sink does not answer, or records of its topic wait that nothing is flushed
+// of, whoever should read them.
 func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		switch {
@@ -152,6 +154,12 @@ func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 			return
 		case s.LastError != "":
 			http.Error(w, fmt.Sprintf("job %s: the last flush failed: %s", s.Job, s.LastError), http.StatusServiceUnavailable)
+			return
+		case s.SinkError != "":
+			http.Error(w, fmt.Sprintf("job %s: the ledger cannot be read: %s", s.Job, s.SinkError), http.StatusServiceUnavailable)
+			return
+		case s.Uncounted != nil:
+			http.Error(w, fmt.Sprintf("job %s: %v", s.Job, s.Uncounted), http.StatusServiceUnavailable)
 			return
 		}
 	}

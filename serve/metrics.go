@@ -29,6 +29,10 @@ var (
 	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
 	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
+	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whoever reads them, with records of which nothing is flushed into this database.", byJob)
+	uncountedFor    = desc("oldest_uncounted_seconds", "For how long the partition that has waited longest has had records while nothing of it was flushed; 0 when the ledger covers all.", byJob)
+	completeUntil   = desc("complete_until_timestamp_seconds", "Windows that end by this event time are complete; absent when it is not known.", byJob)
+	sinkUp          = desc("clickhouse_up", "1 while ClickHouse answers questions about the ledger, which are asked every few seconds.", byJob)
 	flushSeconds    = desc("flush_duration_seconds", "How long ClickHouse took to acknowledge a flush.", byJob)
 	flushRows       = desc("flush_rows_total", "(window, group) rows written.", byJob)
 	flushFailures   = desc("flush_failures_total", "Flushes that failed or whose answer was lost; each was sent again.", byJob)
@@ -96,6 +100,20 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(offsetDurable, float64(p.Durable), at...)
 			gauge(watermark, float64(p.Watermark)/1000, at...)
 		}
+		missed := 0
+		if s.Uncounted != nil {
+			missed = len(s.Uncounted.Partitions)
+		}
+		gauge(uncounted, float64(missed), job...)
+		gauge(uncountedFor, s.Waited.Seconds(), job...)
+		if s.Complete > 0 {
+			gauge(completeUntil, float64(s.Complete)/1000, job...)
+		}
+		up := 1.0
+		if s.SinkError != "" {
+			up = 0
+		}
+		gauge(sinkUp, up, job...)
 		buckets := make(map[float64]uint64, len(jobs.FlushBuckets))
 		for i, le := range jobs.FlushBuckets {
 			buckets[le] = s.FlushSeconds[i]

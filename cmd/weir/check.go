@@ -14,11 +14,13 @@ import (
 
 	"weir/ingest"
 	"weir/internal/config"
+	"weir/jobs"
+	"weir/sinks/clickhouse"
 )
 
 // A finding is one line of `weir check`.
 type finding struct {
-	Tier    string `json:"tier"` // config, kafka, clickhouse, schema
+	Tier    string `json:"tier"` // config, kafka, clickhouse, schema, ledger
 	Subject string `json:"subject"`
 	Result  string `json:"result"` // ok, warning, failed
 	Detail  string `json:"detail,omitempty"`
@@ -35,7 +37,7 @@ func checkCommand() *cobra.Command {
 			if output != "text" && output != "json" {
 				return badOutput(output)
 			}
-			k := &checker{ctx: c.Context()}
+			k := &checker{ctx: c.Context(), topics: map[string]bool{}}
 			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				if output == "text" {
@@ -72,6 +74,7 @@ func checkCommand() *cobra.Command {
 type checker struct {
 	ctx      context.Context
 	findings []finding
+	topics   map[string]bool // those that are there
 }
 
 func (k *checker) add(f finding) { k.findings = append(k.findings, f) }
@@ -139,6 +142,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 		k.add(finding{"kafka", subject, "failed", "does not exist; weir run waits until it does", exitFailed})
 		return
 	}
+	k.topics[j.Topic] = true
 	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
 	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
@@ -172,8 +176,45 @@ func (k *checker) clickhouse(cfg *config.Config) {
 		if !k.result("schema", "meaning of job "+j.Name, "", err, exitConfig) {
 			continue
 		}
-		_, err = client.Job(ctx, sinkJob(j, s))
-		k.result("schema", "tables of job "+j.Name, "", err, exitFailed)
+		sink, err := client.Job(ctx, sinkJob(j, s))
+		if k.result("schema", "tables of job "+j.Name, "", err, exitFailed) && k.topics[j.Topic] {
+			k.ledger(cfg, j, sink)
+		}
+	}
+}
+
+// ledger holds what this database covers against what the topic holds. While
+// no process is in the job's group, records may wait as long as they like; with
+// one in it, something of each partition has to be flushed here.
+func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sink) {
+	limit := patience(cfg)
+	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
+	defer cancel()
+	subject, in := "job "+j.Name, group(cfg, j)
+	src, err := source(cfg, j, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		k.result("ledger", subject, "", err, exitConfig)
+		return
+	}
+	defer src.Close()
+	members, err := src.Members(ctx)
+	if err != nil {
+		k.result("ledger", subject, "", err, exitFailed)
+		return
+	}
+	if len(members) == 0 {
+		limit = 0
+	}
+	u, err := jobs.FindUncounted(ctx, src, sink, limit, nil)
+	switch {
+	case err != nil:
+		k.result("ledger", subject, "", err, exitFailed)
+	case u == nil:
+		k.result("ledger", subject, "records are counted here, of every partition that has any to count", nil, 0)
+	case len(members) == 0:
+		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; no process is in consumer group %s", u.Records, in), nil, 0)
+	default:
+		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, whoReads(ctx, in, src)), exitFailed)
 	}
 }
 

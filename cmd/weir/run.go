@@ -205,6 +205,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
 		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
 		Stop:          time.Duration(cfg.Flush.StopTimeout),
+		Patience:      patience(cfg),
 		Exclusive:     o.exclusive(cfg, j),
 		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
 		UntilEnd:      o.untilEnd,

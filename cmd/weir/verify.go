@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/event"
+	"weir/ingest"
 	"weir/internal/config"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
@@ -17,6 +19,7 @@ import (
 
 func verifyCommand() *cobra.Command {
 	var from, to string
+	var stopped bool
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit: log against ledger against rows; exit 1 on any mismatch",
@@ -26,7 +29,13 @@ what the ledger says was counted, every rollup against its state rows, and the
 offsets against the log. It changes nothing and may run beside weir run.
 
 --from and --to bound the windows that are compared with their rollups; the
-ledger is always checked whole.`,
+ledger is always checked whole.
+
+Records that are not counted yet are no mismatch while something of their
+partition is flushed into this database. Where nothing is, verify waits as long
+as a hand-over of partitions may take, and then they are one: another deployment
+or consumer reads them in this group, or nothing does. --stopped says that weir
+run is meant to be stopped now, and records may wait.`,
 		Example: "  weir verify -c weir.yaml\n  weir verify -c weir.yaml --from 24h\n  weir verify -c weir.yaml --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now := time.Now()
@@ -43,7 +52,7 @@ ledger is always checked whole.`,
 				return err
 			}
 			defer client.Close()
-			v := &verifier{cfg: cfg, client: client, from: begin, to: end, out: c.OutOrStdout(), err: c.ErrOrStderr()}
+			v := &verifier{cfg: cfg, client: client, from: begin, to: end, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr()}
 			for i := range cfg.Jobs {
 				if err := v.job(c.Context(), &cfg.Jobs[i]); err != nil {
 					return err
@@ -58,6 +67,7 @@ ledger is always checked whole.`,
 	configFlags(c)
 	c.Flags().StringVar(&from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
 	c.Flags().StringVar(&to, "to", "", "end of the windows, likewise")
+	c.Flags().BoolVar(&stopped, "stopped", false, "weir run is meant to be stopped: records that wait to be counted are no mismatch")
 	return c
 }
 
@@ -80,6 +90,7 @@ type verifier struct {
 	cfg        *config.Config
 	client     *clickhouse.Client
 	from, to   event.Time
+	stopped    bool
 	out, err   io.Writer
 	mismatches int
 }
@@ -112,7 +123,12 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, f := range audited.Clipped { // no mismatch: the operator chose to go on
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, f, f.Advice())
 	}
-	log, err := v.log(ctx, j)
+	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	log, err := v.log(ctx, j, src)
 	if err != nil {
 		return err
 	}
@@ -120,6 +136,11 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, g := range gaps {
 		v.mismatches++
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, g)
+	}
+	if !v.stopped {
+		if err := v.uncounted(ctx, j, src, sink); err != nil {
+			return err
+		}
 	}
 	if n := v.mismatches - before; n == 0 {
 		fmt.Fprintf(v.out, "%s: everything adds up: %d ledger lines, %d chunks, %d windows; %d records not counted yet\n",
@@ -131,13 +152,41 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	return nil
 }
 
-// log is what Kafka holds of the job's topic.
-func (v *verifier) log(ctx context.Context, j *config.Job) ([]event.Assignment, error) {
-	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
+// uncounted looks for records of which nothing is flushed into this database.
+func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) error {
+	limit := patience(v.cfg)
+	u, err := jobs.FindUncounted(ctx, src, sink, limit, func() {
+		fmt.Fprintf(v.err, "%s: records wait to be counted; looking for up to %s whether they are\n", j.Name, limit)
+	})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("job %s: what the ledger covers of topic %s: %w", j.Name, j.Topic, err)
 	}
-	defer src.Close()
+	if u == nil {
+		return nil
+	}
+	v.mismatches++
+	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, whoReads(ctx, group(v.cfg, j), src))
+	return nil
+}
+
+// whoReads says what to do about records that are not counted, by who is in
+// the job's consumer group.
+func whoReads(ctx context.Context, group string, src *ingest.Source) string {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	members, err := src.Members(ctx)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("who is in consumer group %s is not known: %v", group, err)
+	case len(members) == 0:
+		return "no process is in consumer group " + group + ": start weir run"
+	}
+	return fmt.Sprintf("in consumer group %s: %s. Give each deployment, and each consumer that is not weir, a group of its own (kafka.group); if all of these write to this database, look at their logs",
+		group, strings.Join(members, ", "))
+}
+
+// log is what Kafka holds of the job's topic.
+func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) ([]event.Assignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(time.Duration(v.cfg.Kafka.ConnectTimeout), 5*time.Second))
 	defer cancel()
 	if err := src.Ping(ctx); err != nil {

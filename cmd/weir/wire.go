@@ -51,6 +51,14 @@ func source(cfg *config.Config, j *config.Job, log *slog.Logger, outages *outage
 	return ingest.Open(c)
 }
 
+// patience is how long records of a partition may wait while nothing of it is
+// flushed: a member may have died, its partitions be handed on, and the first
+// flush of the next owner take its time.
+func patience(cfg *config.Config) time.Duration {
+	const margin = 10 * time.Second
+	return time.Duration(cfg.Kafka.Session+cfg.Flush.Interval+cfg.ClickHouse.InsertTimeout) + margin
+}
+
 // sinkClient connects to ClickHouse.
 func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error) {
 	c := &cfg.ClickHouse

@@ -42,7 +42,7 @@ func TestAuditView(t *testing.T) {
 		observe(t, op, p*3, 0, noon, docs...)
 	}
 	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	view := func() []string {

@@ -107,13 +107,13 @@ func BenchmarkDay(b *testing.B) {
 		}
 	}
 	start := time.Now()
-	if err := s.Rollup(b.Context(), true); err != nil {
+	if err := s.Rollup(b.Context(), true, 0); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(time.Since(start).Seconds(), "s/rollup-of-the-day")
 	// The rollup's overlap is over a few seconds later.
 	time.Sleep(overlap + 2*time.Second)
-	if err := s.Rollup(b.Context(), false); err != nil {
+	if err := s.Rollup(b.Context(), false, 0); err != nil {
 		b.Fatal(err)
 	}
 	within := fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", day.Unix(), day.Unix()+86400)
@@ -153,7 +153,7 @@ func BenchmarkLive(b *testing.B) {
 		f.observe(b, at, 10*time.Second, min(rate, 2000)*10) // the past need not be as busy
 		f.flush(b, s)
 	}
-	if err := s.Rollup(b.Context(), true); err != nil {
+	if err := s.Rollup(b.Context(), true, 0); err != nil {
 		b.Fatal(err)
 	}
 	sql := "SELECT window_start, page, hits, users FROM " + c.name("clicks_1m") + " WHERE window_start >= now() - INTERVAL 15 MINUTE"
@@ -168,7 +168,7 @@ func BenchmarkLive(b *testing.B) {
 		f.flush(b, s)
 		flushes += time.Since(began)
 		if second%5 == 4 {
-			if err := s.Rollup(b.Context(), false); err != nil {
+			if err := s.Rollup(b.Context(), false, 0); err != nil {
 				b.Fatal(err)
 			}
 		}

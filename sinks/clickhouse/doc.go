@@ -7,7 +7,7 @@
 //	sink, err := client.Job(ctx, job) // compares the tables with what the job needs
 //	known, err := sink.Known(ctx)     // how far the ledger says we are
 //	err = sink.Write(ctx, changes)    // state rows, dead letters, ledger, in this order
-//	err = sink.Rollup(ctx, false)     // touched windows into plain numbers
+//	err = sink.Rollup(ctx, false, 0)  // touched windows into plain numbers
 //
 // # Contract
 //

@@ -83,7 +83,7 @@ func presets(t *testing.T, c *Client) {
 		}
 		observe(t, op, 0, 0, event.Time(now), docs...)
 		write(t, s, op.Take())
-		if err := s.Rollup(t.Context(), true); err != nil {
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,7 @@ func TestForgets(t *testing.T) {
 		click(minute(1), "/", 1, "b"), click(minute(1), "/", 2, "c"),
 		click(minute(2), "/", 3, "d"), click(minute(2), "/", 4, "e"), click(minute(2), "/", 5, "f"))
 	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	numbers := func(view string) string {
@@ -87,7 +87,7 @@ func TestForgets(t *testing.T) {
 	j.Rollups = append(j.Rollups, Rollup{Window: 24 * time.Hour, KeepStates: j.Keep})
 	j.Rollups[1].KeepStates = 30 * 24 * time.Hour
 	s = install(t, c, j)
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	expect("the day, made of hours without states", numbers("clicks_1d"), "(6,5,0,0)")
@@ -97,7 +97,7 @@ func TestForgets(t *testing.T) {
 	// hour, of which two minutes lack their states, keeps its number.
 	observe(t, op, 0, 6, event.Time(noon), click(minute(2), "/", 6, "g"))
 	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	expect("minutes, with a late event", numbers("clicks_1m"), "(1,1,1,1) (2,2,2,1) (4,4,4,1)")
@@ -139,7 +139,7 @@ func TestForgetsOldRows(t *testing.T) {
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
 	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	age(t, c, "clicks_1m_rollup", "1")
@@ -178,7 +178,7 @@ func TestErase(t *testing.T) {
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 41, "a"), click(noon, "/", 42, "b"), click(noon, "/b", 42, "c"),
 		`{"user":42,"page":null}`, `{"user":41,"page":null}`)
 	write(t, s, op.Take())
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile("../../docs/security.md")

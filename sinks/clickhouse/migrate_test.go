@@ -356,7 +356,7 @@ func TestLongerFirstRollup(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
-		if err := s.Rollup(t.Context(), true); err != nil {
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

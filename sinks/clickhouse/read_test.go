@@ -234,7 +234,7 @@ func TestReadArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, sink, whole)
-			if err := sink.Rollup(t.Context(), true); err != nil {
+			if err := sink.Rollup(t.Context(), true, 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := client.exec(t.Context(), "expire", "ALTER TABLE "+sink.stateTable()+" DELETE WHERE "+c.expired+" SETTINGS mutations_sync = 2", time.Minute); err != nil {

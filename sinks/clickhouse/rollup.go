@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"weir/event"
 )
 
 // How far back behind its last run a rollup looks for rows it may have missed.
@@ -31,7 +33,11 @@ func (s *Sink) sweep() time.Duration { return 2*s.client.cfg.InsertTimeout + 30*
 // all, every level is brought up to date. It may be repeated, run by several
 // processes at once, and broken off at any point: all it writes is joined, and
 // how far it came is noted last.
-func (s *Sink) Rollup(ctx context.Context, all bool) error {
+//
+// watermark is that of the job, as the ledger had it before the call; 0: not
+// known. The windows that end by then are noted to be complete, in each level
+// once it is made of them.
+func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -50,9 +56,13 @@ func (s *Sink) Rollup(ctx context.Context, all bool) error {
 			// by another process; they may take as long as queries do.
 			back = queryTimeout + overlap
 		}
-		if err := s.rollup(ctx, i, back); err != nil {
+		if i > 0 {
+			watermark = s.complete[i-1] // what the level is made of
+		}
+		if err := s.rollup(ctx, i, back, watermark); err != nil {
 			return fmt.Errorf("rollup of %s: %w", v.view, err)
 		}
+		s.complete[i] = max(s.complete[i], watermark)
 		s.due[i] = now.Add(v.every)
 	}
 	if sweep {
@@ -62,7 +72,7 @@ func (s *Sink) Rollup(ctx context.Context, all bool) error {
 }
 
 // rollup brings one level up to date.
-func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error {
+func (s *Sink) rollup(ctx context.Context, level int, back time.Duration, watermark event.Time) error {
 	v := &s.layout.levels[level]
 	d := levelData{c: s.client, l: s.layout, v: v, First: level == 0}
 	if level > 0 {
@@ -77,7 +87,7 @@ func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error 
 	if err != nil {
 		return err
 	}
-	if len(touched) == 0 && at.watermark <= at.noted {
+	if len(touched) == 0 && watermark <= at.complete {
 		return nil
 	}
 	for len(touched) > 0 {
@@ -89,22 +99,21 @@ func (s *Sink) rollup(ctx context.Context, level int, back time.Duration) error 
 		touched = touched[n:]
 	}
 	// Rows that were written from here on are the live tail's.
-	note := fmt.Sprintf("INSERT INTO %s (job, version, rollup, since, watermark) VALUES (%s, %d, %d, toDateTime(%d, 'UTC'), fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
-		s.client.name("weir_rollups"), text(s.layout.Spec.Job), s.layout.Spec.Version, v.seconds, max(at.now-int64(overlap/time.Second), 0), at.watermark)
+	note := fmt.Sprintf("INSERT INTO %s (job, version, rollup, since, complete_until) VALUES (%s, %d, %d, toDateTime(%d, 'UTC'), fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
+		s.client.name("weir_rollups"), text(s.layout.Spec.Job), s.layout.Spec.Version, v.seconds, max(at.now-int64(overlap/time.Second), 0), watermark)
 	return s.client.exec(ctx, "note the rollup", note, queryTimeout)
 }
 
-// progress is how far a level and its job are.
+// progress is how far a level is.
 type progress struct {
-	now       int64 // the server's time, s
-	watermark int64 // of the job, ms
-	since     int64 // when the level may begin to lack rows, s
-	noted     int64 // the watermark it was last given, ms
+	now      int64      // the server's time, s
+	since    int64      // when the level may begin to lack rows, s
+	complete event.Time // up to where its windows are noted to be complete
 }
 
 func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err error) {
 	err = s.client.query(ctx, "read the rollup's progress", render("progress", d), func(scan func(...any) error) error {
-		return scan(&at.now, &at.watermark, &at.since, &at.noted)
+		return scan(&at.now, &at.since, (*int64)(&at.complete))
 	})
 	return at, err
 }

@@ -91,7 +91,7 @@ func TestRollupFaults(t *testing.T) {
 	for _, s := range sinks {
 		rolling.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				if err := s.Rollup(t.Context(), n%3 == 2); err != nil {
+				if err := s.Rollup(t.Context(), n%3 == 2, 0); err != nil {
 					mu.Lock()
 					failed++
 					mu.Unlock()
@@ -123,7 +123,7 @@ func TestRollupFaults(t *testing.T) {
 	}
 	t.Logf("inserts: %v; rollups broken off: %d", struck, failed)
 
-	if err := writer.Rollup(t.Context(), true); err != nil {
+	if err := writer.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	for view, start := range map[string]string{"clicks_1m": "window_start", "clicks_1h": "toStartOfHour(window_start, 'UTC')", "clicks_1d": "toStartOfDay(window_start, 'UTC')"} {

@@ -161,10 +161,10 @@ func common() []table {
 		},
 		{
 			name: "weir_rollups", engine: "AggregatingMergeTree",
-			comment: "How far each rollup is: rows written at since or later may not be in it yet.",
+			comment: "How far each rollup is: rows written at since or later may not be in it yet; windows that end by complete_until are complete.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "rollup", typ: "UInt32"},
-				largest("since", utc), largest("watermark", millis),
+				largest("since", utc), largest("complete_until", millis),
 			},
 			order: []string{"job", "version", "rollup"},
 		},

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"weir/event"
 	"weir/internal/local/localtest"
 	"weir/window"
 )
@@ -47,7 +49,7 @@ func TestWriteAndRead(t *testing.T) {
 		}
 	}
 	check()
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	check()
@@ -98,15 +100,38 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// lines puts lines into the ledger, each the values of lineColumns.
+func lines(t *testing.T, c *Client, values ...string) {
+	t.Helper()
+	sql := "INSERT INTO " + c.name("weir_ledger") + " (job, version, " + lineColumns + ") VALUES "
+	for i, v := range values {
+		if i > 0 {
+			sql += ", "
+		}
+		sql += "('clicks', 1, " + v + ")"
+	}
+	if err := c.exec(t.Context(), "test", sql, queryTimeout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const lineColumns = "epoch, partition, chunk, first, next, watermark, flushed_at"
+
 // TestComplete: a window is complete when the watermark of every partition
-// that is not idle has passed its end, and stays it.
+// that is not idle has passed its end, and stays it. A partition that holds
+// records which the ledger does not cover is not idle.
 func TestComplete(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0, 1)
+	log := map[int32]event.Span{}
 	complete := func(want string) {
 		t.Helper()
-		if err := s.Rollup(t.Context(), false); err != nil {
+		covered, err := s.Coverage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Rollup(t.Context(), false, covered.Watermark(log)); err != nil {
 			t.Fatal(err)
 		}
 		sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.name("clicks_1m") + " ORDER BY window_start"
@@ -115,27 +140,130 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+61_000, "/", 1, "b"), click(noon+125_000, "/", 1, "c"))
+	write(t, s, op.Take())
+	// Partition 1 has a record, and nothing of it was counted yet…
+	log[0], log[1] = event.Span{Next: 3}, event.Span{Next: 1}
+	complete("(0,0) (60,0) (120,0)")
 	observe(t, op, 1, 0, noon, click(noon+59_999, "/", 1, "d"))
 	write(t, s, op.Take())
+	// …or not far enough.
 	complete("(0,0) (60,0) (120,0)")
+	log[1] = event.Span{Next: 2}
 	observe(t, op, 1, 1, noon, click(noon+60_000, "/", 1, "e"))
 	write(t, s, op.Take())
 	complete("(0,1) (60,0) (120,0)")
-	// A third partition that has been silent for two minutes is idle…
-	line := "INSERT INTO " + c.name("weir_ledger") + " (job, version, epoch, partition, chunk, first, next, watermark, flushed_at) VALUES ('clicks', 1, 0, 2, 0, 0, 1, 1763640000, "
-	exec := func(sql string) {
+	observe(t, op, 1, 2, noon, click(noon+180_000, "/", 1, "f"))
+	write(t, s, op.Take())
+	log[1] = event.Span{Next: 3}
+	// A third partition that has been silent for two minutes, and has a record
+	// that the ledger does not cover…
+	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now() - 120")
+	log[2] = event.Span{Next: 2}
+	complete("(0,1) (60,0) (120,0) (180,0)")
+	// …is idle only where there is none…
+	log[2] = event.Span{Next: 1}
+	complete("(0,1) (60,1) (120,0) (180,0)")
+	// …and when it comes back, late, what was complete stays so.
+	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now()")
+	complete("(0,1) (60,1) (120,0) (180,0)")
+}
+
+// TestCompleteByLevel: a longer window is complete once its own rollup was made
+// of the shorter ones that are.
+func TestCompleteByLevel(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	hour := func(want string) {
 		t.Helper()
+		if got := one(t, c, "SELECT sum(hits), min(complete) FROM "+c.name("clicks_1h")+" WHERE window_start = toDateTime(1763640000, 'UTC')"); got != want {
+			t.Errorf("the hour: %s, want %s", got, want)
+		}
+	}
+	roll := func(all bool, watermark event.Time) {
+		t.Helper()
+		if err := s.Rollup(t.Context(), all, watermark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
+	write(t, s, op.Take())
+	roll(false, noon) // all levels, being the first
+	hour("(1,0)")
+	observe(t, op, 0, 1, noon, click(noon+1, "/", 1, "b"), click(noon+3_600_000, "/", 1, "c"))
+	write(t, s, op.Take())
+	s.due[1] = time.Now().Add(time.Hour) // "not due" must not depend on how fast this runs
+	roll(false, noon+3_600_000)
+	hour("(1,0)") // its rollup lacks one
+	roll(true, 0)
+	hour("(2,1)")
+}
+
+// TestAheadOfTheClock: a watermark that is ahead of the server's clock by more
+// than skew is none, of its chunk; the partition's other chunks have theirs.
+func TestAheadOfTheClock(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	skew := s.layout.Spec.Skew
+	now := event.Time(time.Now().UnixMilli())
+	op := operator(t, s.layout.Spec, 0, 1)
+	const far = event.Time(4_294_944_000_000) // 2106-02-07
+	observe(t, op, 0, 0, now, click(int64(now), "/", 1, "a"))
+	observe(t, op, 0, 1, far, click(int64(far), "/", 1, "b")) // the record's own time is as wrong
+	observe(t, op, 1, 0, now, click(int64(now+skew), "/", 1, "c"))
+	write(t, s, op.Take())
+	look := func(p int32, want window.Covered) {
+		t.Helper()
+		covered, err := s.Coverage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := covered.Partitions[p]
+		if got.Flushed == 0 || got.Flushed > covered.Now || covered.Now < now {
+			t.Errorf("partition %d: flushed at %d, now %d, begun at %d", p, got.Flushed, covered.Now, now)
+		}
+		if got.Flushed = 0; got != want {
+			t.Errorf("partition %d: %+v, want %+v", p, got, want)
+		}
+	}
+	look(0, window.Covered{Next: 2, Ahead: true})
+	look(1, window.Covered{Next: 1, Watermark: now + skew})
+	// The next chunk, and an epoch after it.
+	lines(t, c, "0, 0, 1, 64, 65, toDateTime64(1763640000, 3), now()")
+	look(0, window.Covered{Next: 65, Ahead: true, Watermark: noon})
+	lines(t, c, "1, 0, 0, 0, 7, toDateTime64(1763640001, 3), now()")
+	look(0, window.Covered{Epoch: 1, Next: 7, Watermark: noon + 1000})
+}
+
+// TestCompleteHeals: a database in which an earlier weir noted a watermark from
+// the year 2106 is right again after a migration, with nothing else to be done.
+func TestCompleteHeals(t *testing.T) {
+	c := open(t)
+	for _, sql := range []string{
+		"CREATE DATABASE IF NOT EXISTS " + quote(c.cfg.Database),
+		"CREATE TABLE " + c.name("weir_rollups") + " (job LowCardinality(String), version UInt32, rollup UInt32," +
+			" since SimpleAggregateFunction(max, DateTime('UTC')), watermark SimpleAggregateFunction(max, DateTime64(3, 'UTC')))" +
+			" ENGINE = AggregatingMergeTree ORDER BY (job, version, rollup)",
+		"INSERT INTO " + c.name("weir_rollups") + " VALUES ('clicks', 1, 60, 0, '2106-02-07 00:00:00')",
+	} {
 		if err := c.exec(t.Context(), "test", sql, queryTimeout); err != nil {
 			t.Fatal(err)
 		}
 	}
-	exec(line + "now() - 120)")
-	observe(t, op, 1, 2, noon, click(noon+180_000, "/", 1, "f"))
+	s := install(t, c, clicks())
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+61_000, "/", 1, "b"))
 	write(t, s, op.Take())
-	complete("(0,1) (60,1) (120,0) (180,0)")
-	// …and when it comes back, late, what was complete stays so.
-	exec(line + "now())")
-	complete("(0,1) (60,1) (120,0) (180,0)")
+	sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.name("clicks_1m") + " ORDER BY window_start"
+	if got := strings.Join(read(t, c, sql), " "); got != "(0,0) (60,0)" {
+		t.Errorf("after the migration: %s", got)
+	}
+	if err := s.Rollup(t.Context(), false, noon+61_000); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(read(t, c, sql), " "); got != "(0,1) (60,0)" {
+		t.Errorf("after a rollup: %s", got)
+	}
 }
 
 // TestAtOnce: a writer and two who roll up, at the same time, and somebody who
@@ -154,7 +282,7 @@ func TestAtOnce(t *testing.T) {
 		}
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if err := other.Rollup(t.Context(), false); err != nil {
+				if err := other.Rollup(t.Context(), false, 0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -177,7 +305,7 @@ func TestAtOnce(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, view := range []string{"clicks_1m", "clicks_1h", "clicks_1d"} {

@@ -147,8 +147,9 @@ func (s *Sink) line(l window.Line) {
 	s.contents().Ledger[key] = l
 }
 
-// Rollup recomputes all finished numbers and joins them into what is there.
-func (s *Sink) Rollup(context.Context, bool) error {
+// Rollup recomputes all finished numbers and joins them into what is there. Of
+// what is complete it keeps nothing: its views do not say so.
+func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	c := s.contents()

@@ -15,7 +15,7 @@ import (
 type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	Write(ctx context.Context, c *window.Changes) error
-	Rollup(ctx context.Context, all bool) error
+	Rollup(ctx context.Context, all bool, watermark event.Time) error
 	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
 }
 

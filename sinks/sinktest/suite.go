@@ -213,7 +213,7 @@ func views(t *testing.T, b Backend) {
 	}
 	SameNumbers(t, "before any rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
 	for range 2 {
-		if err := s.Rollup(t.Context(), false); err != nil {
+		if err := s.Rollup(t.Context(), false, 0); err != nil {
 			t.Fatal(err)
 		}
 		SameNumbers(t, "after a rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
@@ -222,11 +222,11 @@ func views(t *testing.T, b Backend) {
 		write(t, s, c)
 	}
 	SameNumbers(t, "written since the rollup", b.View(t, spec, Rollups[0]), twin.View(Rollups[0]))
-	if err := twin.Rollup(t.Context(), true); err != nil {
+	if err := twin.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := s.Rollup(t.Context(), true); err != nil {
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, length := range Rollups {
@@ -234,7 +234,7 @@ func views(t *testing.T, b Backend) {
 		}
 	}
 	// A second process rolls up the same, and what was written long before.
-	if err := open(t, b, spec).Rollup(t.Context(), true); err != nil {
+	if err := open(t, b, spec).Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	SameNumbers(t, "rolled up by another", b.View(t, spec, Rollups[1]), twin.View(Rollups[1]))
@@ -297,7 +297,7 @@ func audit(t *testing.T, b Backend) {
 	for _, c := range pieces(t, log, spec, 3) {
 		write(t, s, c)
 	}
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	found, result := find(t, s)
@@ -396,7 +396,7 @@ func fingerprints(t *testing.T, b Backend) {
 	write(t, s, whole(t, log, more))
 	want, twin := reference(t, log, more)
 	Same(t, "with one measure more", b.Contents(t, more), want)
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	SameNumbers(t, "with one measure more", b.View(t, more, Rollups[0]), twin.View(Rollups[0]))
@@ -410,7 +410,7 @@ func fingerprints(t *testing.T, b Backend) {
 	write(t, s, whole(t, log, next))
 	want, twin = reference(t, log, next)
 	Same(t, "version 2", b.Contents(t, next), want)
-	if err := s.Rollup(t.Context(), true); err != nil {
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	SameNumbers(t, "version 2", b.View(t, next, Rollups[0]), twin.View(Rollups[0]))

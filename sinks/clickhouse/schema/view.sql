@@ -8,7 +8,7 @@ SELECT
 {{- range .Measures}}
     toUInt64(max(_t.{{.Column}})) AS {{.Column}},
 {{- end}}
-    toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(watermark) FROM {{.Rollups}} WHERE {{.Job}}), 0)) AS complete
+    toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(complete_until) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}}), 0)) AS complete
 FROM
 (
     SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}

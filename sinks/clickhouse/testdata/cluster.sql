@@ -87,11 +87,11 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
     `version` UInt32,
     `rollup` UInt32,
     `since` SimpleAggregateFunction(max, DateTime('UTC')),
-    `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+    `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = ReplicatedAggregatingMergeTree
 ORDER BY (job, version, rollup)
-COMMENT 'How far each rollup is: rows written at since or later may not be in it yet.';
+COMMENT 'How far each rollup is: rows written at since or later may not be in it yet; windows that end by complete_until are complete.';
 
 -- clicks_state
 CREATE TABLE IF NOT EXISTS `weir`.`clicks_state` ON CLUSTER 'main'
@@ -371,7 +371,7 @@ SELECT
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 60 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+    toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60), 0)) AS complete
 FROM
 (
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
@@ -401,7 +401,7 @@ SELECT
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600), 0)) AS complete
 FROM
 (
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
@@ -417,7 +417,7 @@ SELECT
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 86400 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1), 0)) AS complete
+    toUInt8(ifNull(window_start + 86400 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400), 0)) AS complete
 FROM
 (
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
@@ -448,7 +448,7 @@ SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 60 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3), 0)) AS complete
+    toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60), 0)) AS complete
 FROM
 (
     SELECT `cell`, window_start, hits, `users`
@@ -474,7 +474,7 @@ SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600), 0)) AS complete
 FROM
 (
     SELECT `cell`, window_start, hits, `users`
@@ -505,7 +505,7 @@ SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 300 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1), 0)) AS complete
+    toUInt8(ifNull(window_start + 300 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300), 0)) AS complete
 FROM
 (
     SELECT window_start, hits, `users`
@@ -535,7 +535,7 @@ SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(watermark) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600), 0)) AS complete
 FROM
 (
     SELECT window_start, hits, `users`

@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// scene is a topic and a ledger as a test sets them; what is nil is away.
+type scene struct {
+	*fakeSource
+	*joinSink
+	log    map[int32]event.Span
+	ledger map[int32]window.Covered
+	hangs  bool // what is away does not answer at all
+}
+
+func (s *scene) away(ctx context.Context) error {
+	if s.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return errAway
+}
+
+func (s *scene) Spans(ctx context.Context) (map[int32]event.Span, error) {
+	if s.log == nil {
+		return nil, s.away(ctx)
+	}
+	return s.log, nil
+}
+
+func (s *scene) Coverage(ctx context.Context) (window.Coverage, error) {
+	if s.ledger == nil {
+		return window.Coverage{}, s.away(ctx)
+	}
+	return window.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: s.ledger}, nil
+}
+
+// watched runs f beside the watch of a job, in a bubble of time.
+func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buffer)) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := &scene{
+			log:    map[int32]event.Span{0: {Next: 100}, 1: {Next: 100}, 2: {Next: 40}, 3: {First: 7, Next: 27}},
+			ledger: map[int32]window.Covered{0: {Next: 100, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}},
+		}
+		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: s, Sink: s, Log: slog.New(slog.NewTextHandler(&out, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := j.startWatch()
+		defer w.stop()
+		synctest.Wait() // for the first look
+		f(t, s, j, &out)
+	})
+}
+
+// after lets time pass and the look at its end be made.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// TestWatchUncounted: two of four partitions hold records and nothing of them
+// is flushed here. After the patience, and no sooner, the status says so and
+// the log has a line, then one a minute, and one when it is over.
+func TestWatchUncounted(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		after(59 * time.Second)
+		if u := j.Status().Uncounted; u != nil || out.Len() > 0 {
+			t.Errorf("after 59 s: %v\n%s", u, out)
+		}
+		if got := j.Status().Waited; got != 57*time.Second {
+			t.Errorf("records have waited for %s", got)
+		}
+		after(3 * time.Second)
+		u := j.Status().Uncounted
+		if u == nil || !slices.Equal(u.Partitions, []int32{2, 3}) || u.Records != 60 || u.For != time.Minute {
+			t.Fatalf("after 62 s: %+v", u)
+		}
+		if want := "60 records of partitions 2-3 are not counted by this database: nothing of them was flushed for 1m0s"; u.Error() != want {
+			t.Errorf("%q, want %q", u.Error(), want)
+		}
+		if strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "level=WARN msg=\"records are not counted by this database") {
+			t.Errorf("the log:\n%s", out)
+		}
+		out.Reset()
+		after(3 * time.Minute)
+		if strings.Count(out.String(), "\n") != 3 || strings.Count(out.String(), "still not counted by this database") != 3 {
+			t.Errorf("three minutes later:\n%s", out)
+		}
+		if c := j.Status().Complete; c != 0 {
+			t.Errorf("windows are complete until %d", c)
+		}
+		out.Reset()
+		s.ledger = map[int32]window.Covered{0: s.ledger[0], 1: s.ledger[1], 2: {Next: 1, Watermark: 3000}, 3: {Next: 27, Watermark: 9000}}
+		after(3 * time.Second)
+		if st := j.Status(); st.Uncounted != nil || st.Waited != 0 || st.Complete != 3000 {
+			t.Errorf("once something is flushed: %+v", st)
+		}
+		if strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "records of every partition are counted by this database again") {
+			t.Errorf("the log:\n%s", out)
+		}
+	})
+}
+
+// TestWatchBacklog: a partition that lags and moves is no fault, however long
+// it takes, and neither is one whose chunk is counted again: then lines are
+// flushed and the position stays. Windows are complete as far as it has come.
+func TestWatchBacklog(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		s.log = map[int32]event.Span{0: {Next: 1000}, 1: {Next: 1 << 40}}
+		for i := range 100 {
+			s.ledger = map[int32]window.Covered{0: {Next: 5, Flushed: event.Time(i) * 1000, Watermark: 7000}, 1: {Next: int64(i), Watermark: event.Time(i + 1)}}
+			after(20 * time.Second)
+			if st := j.Status(); st.Uncounted != nil || st.Waited > 20*time.Second || st.Complete != event.Time(i+1) {
+				t.Fatalf("turn %d: %+v, waited %s, complete until %d", i, st.Uncounted, st.Waited, st.Complete)
+			}
+		}
+		if out.Len() > 0 {
+			t.Errorf("the log:\n%s", out)
+		}
+	})
+}
+
+// TestWatchIdleAndNew: a partition whose log ends where the ledger does is no
+// fault, nor is a record that has just come; an added partition has the
+// patience of any other.
+func TestWatchIdleAndNew(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		s.log = map[int32]event.Span{0: {Next: 100}, 1: {First: 50, Next: 50}}
+		s.ledger = map[int32]window.Covered{0: {Next: 100, Watermark: 1}}
+		after(time.Hour)
+		if st := j.Status(); st.Uncounted != nil || st.Waited != 0 || st.Complete != 1 {
+			t.Errorf("idle for an hour: %+v", st)
+		}
+		s.log = map[int32]event.Span{0: {Next: 101}, 1: {First: 50, Next: 50}, 2: {Next: 1}}
+		after(59 * time.Second)
+		if st := j.Status(); st.Uncounted != nil || st.Waited == 0 {
+			t.Errorf("a record and a partition for less than a minute: %+v", st)
+		}
+		s.ledger = map[int32]window.Covered{0: {Next: 101, Watermark: 1}}
+		after(4 * time.Second)
+		if u := j.Status().Uncounted; u == nil || !slices.Equal(u.Partitions, []int32{2}) {
+			t.Errorf("the added partition: %+v", u)
+		}
+	})
+}
+
+// TestWatchSinkAway: the status knows within a look and its time-out that the
+// sink does not answer, refusing or silent, and that it is back. Time that
+// could not be watched is held against no partition.
+func TestWatchSinkAway(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+			if e := j.Status().SinkError; e != "" {
+				t.Fatal(e)
+			}
+			ledger := s.ledger
+			s.ledger, s.hangs = nil, hangs
+			after(lookTimeout + 3*time.Second)
+			if e := j.Status().SinkError; e == "" {
+				t.Errorf("hangs %t: the status knows of nothing", hangs)
+			}
+			after(10 * time.Minute)
+			if u := j.Status().Uncounted; u != nil {
+				t.Errorf("hangs %t: %v", hangs, u)
+			}
+			if n := strings.Count(out.String(), "\n"); n < 10 || n > 11 {
+				t.Errorf("hangs %t: %d lines in ten minutes:\n%s", hangs, n, out)
+			}
+			s.ledger = ledger
+			after(lookTimeout + 3*time.Second)
+			if e := j.Status().SinkError; e != "" {
+				t.Errorf("hangs %t: it is back, but %s", hangs, e)
+			}
+			if !strings.Contains(out.String(), "the outage is over") {
+				t.Errorf("the log:\n%s", out)
+			}
+			after(time.Minute)
+			if u := j.Status().Uncounted; u == nil {
+				t.Errorf("hangs %t: nothing is flushed of two partitions, and the status knows of none", hangs)
+			}
+		})
+	}
+}
+
+// TestWatchLogAway: without the log's ends nothing new is held to be complete,
+// and what was not counted stays said.
+func TestWatchLogAway(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		after(62 * time.Second)
+		log := s.log
+		s.log = nil
+		s.ledger = map[int32]window.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 9000}}
+		after(time.Hour)
+		if st := j.Status(); st.Uncounted == nil || st.Complete != 0 || st.SinkError != "" {
+			t.Errorf("%+v", st)
+		}
+		s.log = map[int32]event.Span{0: log[0], 1: log[1]}
+		after(3 * time.Second)
+		if st := j.Status(); st.Uncounted != nil || st.Complete != 9000 {
+			t.Errorf("with the log back: %+v", st)
+		}
+	})
+}
+
+// TestFindUncounted: one question, at a time when weir may run or not.
+func TestFindUncounted(t *testing.T) {
+	const patience = 40 * time.Second
+	find := func(t *testing.T, s *scene) (u *Uncounted, took time.Duration, waits int) {
+		t.Helper()
+		began := time.Now()
+		u, err := FindUncounted(t.Context(), s, s, patience, func() { waits++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u, time.Since(began), waits
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{log: map[int32]event.Span{0: {Next: 10}, 1: {Next: 10}}, ledger: map[int32]window.Covered{0: {Next: 10}, 1: {Next: 10}}}
+		if u, took, waits := find(t, s); u != nil || took != 0 || waits != 0 {
+			t.Errorf("all covered: %v after %s, %d waits", u, took, waits)
+		}
+		s.ledger = map[int32]window.Covered{0: {Next: 10}}
+		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != patience || waits != 1 {
+			t.Errorf("no line: %v after %s, %d waits", u, took, waits)
+		}
+		s.ledger = map[int32]window.Covered{0: {Next: 10}, 1: {Next: 3}}
+		time.AfterFunc(7500*time.Millisecond, func() { s.ledger = map[int32]window.Covered{0: {Next: 10}, 1: {Next: 4}} })
+		if u, took, _ := find(t, s); u != nil || took != 8*time.Second {
+			t.Errorf("a lag that moves: %v after %s", u, took)
+		}
+		s.ledger = nil
+		if _, err := FindUncounted(t.Context(), s, s, patience, nil); !errors.Is(err, errAway) {
+			t.Errorf("no ledger: %v", err)
+		}
+	})
+}
+
+func TestNumbers(t *testing.T) {
+	for want, ps := range map[string][]int32{"": nil, "7": {7}, "2-3": {2, 3}, "0, 2-5, 9": {0, 2, 3, 4, 5, 9}} {
+		if got := numbers(ps); got != want {
+			t.Errorf("%v: %q, want %q", ps, got, want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package window
+
+import "weir/event"
+
+// A Coverage is what a sink's ledger covers of a log, as of one moment.
+type Coverage struct {
+	Now        event.Time // of the sink's clock
+	Partitions map[int32]Covered
+}
+
+// Covered is one partition there: its latest epoch.
+type Covered struct {
+	Epoch   uint8
+	Next    int64      // every offset below has a fate, or was gone before it was read
+	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds
+
+	// Watermark is the greatest event time counted, of the chunks in which it
+	// is not ahead of the sink's clock by more than the job's skew; 0: none.
+	// Ahead reports that there is a chunk in which it is. Only a record whose
+	// own time is as far ahead gets there: its producer's clock is wrong.
+	Watermark event.Time
+	Ahead     bool
+}
+
+// Waiting is the number of records of a partition that the ledger does not
+// cover. s is what the log holds of it.
+func (c *Coverage) Waiting(partition int32, s event.Span) int64 {
+	return max(0, s.Next-max(s.First, c.Partitions[partition].Next))
+}
+
+// idleAfter is how long a partition must have been silent, while others were
+// not, to count as idle.
+const idleAfter event.Time = 60_000
+
+// Watermark is the event time that every partition of the log has passed: a
+// window that ends no later is complete, until something late joins it. It is
+// 0 if that is not known. log is what each partition holds now.
+//
+// A partition without a countable event is left out, and one that is idle: the
+// ledger covers its log to the end, and no line of it was written within the
+// last minute in which there were lines of others. A partition with records
+// that the ledger does not cover is never left out, whoever should have
+// covered them.
+func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
+	var latest, slowest event.Time
+	for p := range log {
+		latest = max(latest, c.Partitions[p].Flushed)
+	}
+	for p, s := range log {
+		at := c.Partitions[p]
+		if c.Waiting(p, s) == 0 && (at.Flushed < latest-idleAfter || at.Watermark == 0 && !at.Ahead) {
+			continue
+		}
+		if at.Watermark == 0 {
+			return 0
+		}
+		if slowest == 0 || at.Watermark < slowest {
+			slowest = at.Watermark
+		}
+	}
+	return slowest
+}

@@ -1,0 +1,59 @@
+package window
+
+import (
+	"testing"
+
+	"weir/event"
+)
+
+// TestWatermark: the slowest partition decides, and only one that is known to
+// hold nothing more is left out.
+func TestWatermark(t *testing.T) {
+	const now = 1_000_000_000
+	type part struct {
+		span event.Span
+		at   *Covered // nil: no line
+	}
+	busy := part{event.Span{Next: 10}, &Covered{Next: 10, Flushed: now, Watermark: 500}}
+	for _, c := range []struct {
+		name  string
+		parts []part
+		want  event.Time
+	}{
+		{"no partition", nil, 0},
+		{"one", []part{busy}, 500},
+		{"the slower of two", []part{busy, {event.Span{Next: 5}, &Covered{Next: 5, Flushed: now, Watermark: 300}}}, 300},
+		{"one lags", []part{busy, {event.Span{Next: 9}, &Covered{Next: 5, Flushed: now, Watermark: 300}}}, 300},
+		{"silent for a minute", []part{busy, {event.Span{Next: 5}, &Covered{Next: 5, Flushed: now - 60_000, Watermark: 300}}}, 300},
+		{"idle", []part{busy, {event.Span{Next: 5}, &Covered{Next: 5, Flushed: now - 61_000, Watermark: 300}}}, 500},
+		{"silent with a record that waits", []part{busy, {event.Span{Next: 6}, &Covered{Next: 5, Flushed: now - 61_000, Watermark: 300}}}, 300},
+		{"all silent for long", []part{{event.Span{Next: 5}, &Covered{Next: 5, Flushed: now - 9_000_000, Watermark: 300}}}, 300},
+		{"records without a line", []part{busy, {event.Span{Next: 1}, nil}}, 0},
+		{"nothing ever", []part{busy, {event.Span{}, nil}}, 500},
+		{"nothing any more", []part{busy, {event.Span{First: 7, Next: 7}, nil}}, 500},
+		{"expired beyond the position", []part{busy, {event.Span{First: 7, Next: 7}, &Covered{Next: 5, Flushed: now - 61_000}}}, 500},
+		{"opened, not begun", []part{busy, {event.Span{Next: 3}, &Covered{Flushed: now}}}, 0},
+		{"nothing countable", []part{busy, {event.Span{Next: 3}, &Covered{Next: 3, Flushed: now}}}, 500},
+		{"nothing countable so far", []part{busy, {event.Span{Next: 3}, &Covered{Next: 2, Flushed: now}}}, 0},
+		{"only watermarks from the future", []part{busy, {event.Span{Next: 3}, &Covered{Next: 3, Flushed: now, Ahead: true}}}, 0},
+		{"those, and idle", []part{busy, {event.Span{Next: 3}, &Covered{Next: 3, Flushed: now - 61_000, Ahead: true}}}, 500},
+		{"one from the future besides", []part{busy, {event.Span{Next: 3}, &Covered{Next: 3, Flushed: now, Ahead: true, Watermark: 400}}}, 400},
+	} {
+		cov := Coverage{Now: now, Partitions: map[int32]Covered{}}
+		log := map[int32]event.Span{}
+		for p, part := range c.parts {
+			log[int32(p)] = part.span
+			if part.at != nil {
+				cov.Partitions[int32(p)] = *part.at
+			}
+		}
+		if got := cov.Watermark(log); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	// A ledger may know partitions that the topic no longer has.
+	cov := Coverage{Partitions: map[int32]Covered{0: {Next: 3, Watermark: 400, Flushed: now}, 9: {Next: 3, Watermark: 1, Flushed: now}}}
+	if got := cov.Watermark(map[int32]event.Span{0: {Next: 3}}); got != 400 {
+		t.Errorf("a partition that the topic no longer has: %d", got)
+	}
+}
