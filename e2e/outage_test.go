@@ -262,5 +262,5 @@ func TestSchemaAltered(t *testing.T) {
 
 	// What a job means cannot be changed under its tables.
 	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")) + "    lateness: 1h\n")
-	s.weir("run").exits(1).says("^error: .*meaning has changed.*lateness.*raise the job's version")
+	s.weir("run").exits(1).says(`^error: .*jobs\[0\]\.lateness was .*, is .*put it back, or raise jobs\[0\]\.version to 2`)
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"weir/event"
 )
@@ -164,58 +162,6 @@ func (s *Spec) Validate() error {
 		bad(s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
 	}
 	return errors.Join(errs...)
-}
-
-// Meaning is the canonical text of everything but the measures: the job's
-// fingerprint. A job whose stored meaning differs must raise its version.
-func (s *Spec) Meaning() string {
-	var b strings.Builder
-	f := func(key string, values ...string) {
-		b.WriteString(key)
-		for _, v := range values {
-			b.WriteByte(' ')
-			b.WriteString(strconv.Quote(v))
-		}
-		b.WriteByte('\n')
-	}
-	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	f("time", s.TimeField, s.TimeUnit.String())
-	f("window", n(int64(s.Window)))
-	f("lateness", n(int64(s.Lateness)))
-	f("skew", n(int64(s.Skew)))
-	f("chunk", n(s.Chunk))
-	f("max_groups", n(int64(s.MaxGroups)))
-	for _, c := range s.By {
-		f("by", c.Name, c.Path, c.Default, covers(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
-	}
-	for _, c := range s.Where {
-		f("where", append([]string{c.Path}, c.In...)...)
-	}
-	if s.Dedupe != nil {
-		f("dedupe", s.Dedupe.Path, strconv.FormatFloat(s.Dedupe.Error, 'g', -1, 64))
-	}
-	if s.HashKey != nil {
-		// The key itself is a secret: a digest of it would let ids be tried
-		// against it offline only by those who already know the key.
-		f("hash_key", n(int64(keyCheck(s.HashKey))))
-	}
-	return b.String()
-}
-
-// Meaning is the canonical text of one measure. Measures may be added to a
-// job (older windows simply lack them) but not changed.
-func (m *Measure) Meaning() string {
-	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, covers(m.Optional, m.Kind == Geo), m.Capacity, m.Error, m.Lon, m.Lat)
-}
-
-// covers says whether the lack of a field has a meaning. "position" is another
-// one than the "true" of versions that covered no position: under them such an
-// event was malformed, and one job version must not know it as both.
-func covers(lack, position bool) string {
-	if lack && position {
-		return "position"
-	}
-	return strconv.FormatBool(lack)
 }
 
 // A Slot names one chunk of one partition's log in one epoch of the topic: the

@@ -170,16 +170,32 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	if !k.result("clickhouse", cfg.ClickHouse.URL, "", client.Ping(ctx), exitUnavailable) {
 		return
 	}
+	var all []clickhouse.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		s, err := j.Spec()
 		if !k.result("schema", "meaning of job "+j.Name, "", err, exitConfig) {
 			continue
 		}
-		sink, err := client.Job(ctx, sinkJob(j, s))
-		if k.result("schema", "tables of job "+j.Name, "", err, exitFailed) && k.topics[j.Topic] {
+		job := sinkJob(j, s)
+		all = append(all, job)
+		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+		sink, err := client.Job(ctx, job)
+		cancel()
+		if !k.result("schema", "tables of job "+j.Name, "", err, exitFailed) {
+			continue
+		}
+		for _, note := range sink.Notes {
+			k.add(finding{"schema", "tables of job " + j.Name, "warning", note, 0})
+		}
+		if k.topics[j.Topic] {
 			k.ledger(cfg, j, sink)
 		}
+	}
+	ctx, cancel = context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	if others, err := client.Others(ctx, all); err == nil && len(others) > 0 {
+		k.result("schema", "other jobs", strings.Join(others, ", ")+": in the database and not in this configuration, so not counted by it; their tables stay as they are", nil, 0)
 	}
 }
 

@@ -41,6 +41,15 @@ applied is recorded in weir_schema, and nothing is ever dropped.`,
 			}
 			if !dry {
 				fmt.Fprintf(c.ErrOrStderr(), "%d statements applied to %s in %s\n", len(steps), cfg.ClickHouse.Database, cfg.ClickHouse.URL)
+				for _, j := range js {
+					sink, err := client.Job(c.Context(), j)
+					if err != nil {
+						return err
+					}
+					for _, note := range sink.Notes {
+						fmt.Fprintln(c.ErrOrStderr(), "note:", note)
+					}
+				}
 			}
 			return nil
 		},

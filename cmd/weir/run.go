@@ -233,7 +233,13 @@ func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *c
 		sink, refused = s, err
 		return nil
 	})
-	return sink, cmp.Or(err, refused)
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
+	}
+	for _, note := range sink.Notes {
+		log.Warn(note)
+	}
+	return sink, nil
 }
 
 // connected is the configuration of a command that works on the tables, and a

@@ -77,7 +77,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 
 // sinkJob is a configured job as the sink sees it.
 func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
-	out := clickhouse.Job{Spec: s, Topic: j.Topic, Keep: time.Duration(j.Keep)}
+	out := clickhouse.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
 	for _, r := range j.Rollups {
 		out.Rollups = append(out.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
 	}

@@ -25,6 +25,8 @@ type Job struct {
 
 	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. Ids are hashed with it on their way into hll sketches, against ids that were crafted to mislead them; PFCOUNT then no longer equals that of a Redis fed the plain ids. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
+
+	Place string `yaml:"-"` // where it stands, for messages: jobs[0]
 }
 
 // Time names the field that holds the event time.

@@ -169,6 +169,7 @@ func (c *Config) complete(origins *Origins) {
 	}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
+		j.Place = fmt.Sprintf("jobs[%d]", i)
 		if len(j.Rollups) == 0 {
 			j.Rollups = []Rollup{{Window: j.Window}}
 		}

@@ -83,7 +83,8 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 		Memory: 2 << 30,
 		Log:    Log{Level: "info", Format: "auto"},
 		Jobs: []Job{{
-			Name: "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{"ts", "ms"},
+			Place: "jobs[0]",
+			Name:  "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{"ts", "ms"},
 			Window: minute, Rollups: []Rollup{{minute, 30 * day, 7 * day}, {hour, 400 * day, 7 * day}, {day, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day,
 			Where: []Where{{"action", []string{"view", "1", "true"}}},
@@ -99,7 +100,8 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 				{Name: "seen", Sketch: "bloom", Field: "event_id", Capacity: 100000, Error: 0.01},
 			},
 		}, {
-			Name: "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{"ts", "ms"},
+			Place: "jobs[1]",
+			Name:  "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{"ts", "ms"},
 			Window: minute, Rollups: []Rollup{{minute, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
 			By:       []Column{{Name: "cell", Geohash: &Geohash{"lon", "lat", 5}}},

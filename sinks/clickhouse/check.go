@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"weir/window"
 )
 
 // inventory is what the server has of what we care for.
@@ -111,11 +116,7 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 
 // check refuses a job whose tables are not there, are not as they should be, or
 // mean something else.
-func (c *Client) check(ctx context.Context, l *layout) error {
-	inv, err := c.inventory(ctx)
-	if err != nil {
-		return err
-	}
+func (c *Client) check(ctx context.Context, inv *inventory, l *layout) error {
 	what := "job " + l.Spec.Job
 	if !inv.database {
 		return refuse(what, "there is no database "+c.cfg.Database, missingAction)
@@ -126,28 +127,17 @@ func (c *Client) check(ctx context.Context, l *layout) error {
 	if err := inv.meaning(l); err != nil {
 		return err
 	}
-	for _, t := range append(common(), l.tables()...) {
-		missing, err := inv.compare(&t)
-		if err != nil {
+	for _, t := range common() {
+		if err := inv.complete(what, &t); err != nil {
 			return err
 		}
-		if missing == nil {
-			continue
-		}
-		_, ran := inv.recorded[t.name]
-		first := missing[0] // one that was made before, if there is one
-		if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
-			first = missing[i]
-		}
-		switch lacks := "table " + t.name + " lacks column " + first.name; {
-		case len(missing) == len(t.columns) && ran:
-			return refuse(what, "there is no table "+t.name+", which weir migrate had made: it was dropped", missingAction)
-		case len(missing) == len(t.columns):
-			return refuse(what, "there is no table "+t.name+" yet", missingAction)
-		case inv.made(t.name, first):
-			return refuse(what, lacks+", which weir migrate had made: it was changed by hand", missingAction)
-		default:
-			return refuse(what, lacks+", which is new", missingAction)
+	}
+	if err := inv.news(l); err != nil {
+		return err
+	}
+	for _, t := range l.tables() {
+		if err := inv.complete(what, &t); err != nil {
+			return err
 		}
 	}
 	for _, f := range functions() {
@@ -155,18 +145,138 @@ func (c *Client) check(ctx context.Context, l *layout) error {
 			return refuse(what, "there is no SQL function "+f.name, missingAction)
 		}
 	}
+	return nil
+}
+
+// complete refuses a table that is not there or lacks a column.
+func (inv *inventory) complete(what string, t *table) error {
+	missing, err := inv.compare(t)
+	if err != nil || missing == nil {
+		return err
+	}
+	_, ran := inv.recorded[t.name]
+	first := missing[0] // one that was made before, if there is one
+	if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
+		first = missing[i]
+	}
+	switch lacks := "table " + t.name + " lacks column " + first.name; {
+	case len(missing) == len(t.columns) && ran:
+		return refuse(what, "there is no table "+t.name+", which weir migrate had made: it was dropped", missingAction)
+	case len(missing) == len(t.columns):
+		return refuse(what, "there is no table "+t.name+" yet", missingAction)
+	case inv.made(t.name, first):
+		return refuse(what, lacks+", which weir migrate had made: it was changed by hand", missingAction)
+	default:
+		return refuse(what, lacks+", which is new", missingAction)
+	}
+}
+
+// news refuses a job of which the database has not heard, or not of a measure
+// or a rollup of it.
+func (inv *inventory) news(l *layout) error {
+	what := "job " + l.Spec.Job
 	if inv.registered(l, "") == nil {
-		return refuse(what, "weir_jobs does not know it", missingAction)
+		problem := "it is new"
+		if newest := inv.newest(l); newest > 0 {
+			problem = fmt.Sprintf("version %d is new: the newest with tables is %d", l.Spec.Version, newest)
+		}
+		return refuse(what, problem, missingAction)
 	}
 	for i := range l.measures {
-		if m := &l.measures[i]; inv.registered(l, m.Name) == nil {
-			return refuse(what, "measure "+m.Name+" is new", missingAction)
+		m := &l.measures[i]
+		if inv.registered(l, m.Name) != nil {
+			continue
+		}
+		for _, gone := range inv.dropped(l) {
+			if gone.meaning == m.Meaning() {
+				return refuse(what, fmt.Sprintf("measure %s is new, and %s is gone, which meant the same", m.Name, gone.measure), fmt.Sprintf(
+					"a measure cannot be renamed: call it %s again, or run `weir migrate`, after which %s begins empty (older windows lack it) and %s stays as it is", gone.measure, m.Name, gone.measure))
+			}
+		}
+		return refuse(what, "measure "+m.Name+" is new", missingAction)
+	}
+	for _, v := range l.levels {
+		_, there := inv.tables[v.table]
+		if _, ran := inv.recorded[v.table]; !there && !ran {
+			return refuse(what, "rollup "+span(v.Window)+" is new", missingAction)
 		}
 	}
-	if newest := inv.newest(l); newest > l.Spec.Version {
-		c.log.Warn("a newer version of the job has its tables already; the views show that one", "job", l.Spec.Job, "version", l.Spec.Version, "newest", newest)
-	}
 	return nil
+}
+
+// dropped are the measures of the job's version that the database knows and
+// the configuration does not have.
+func (inv *inventory) dropped(l *layout) (gone []*registered) {
+	for i := range inv.jobs {
+		r := &inv.jobs[i]
+		if r.job == l.Spec.Job && int(r.version) == l.Spec.Version && r.measure != "" &&
+			!slices.ContainsFunc(l.measures, func(m measure) bool { return m.Name == r.measure }) {
+			gone = append(gone, r)
+		}
+	}
+	return gone
+}
+
+var levelTable = regexp.MustCompile(`^([1-9][0-9]*[smhd])_rollup$`)
+
+// notes are what is not wrong and should be known: what the database has of the
+// job otherwise than the configuration, one sentence each.
+func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
+	note := func(format string, args ...any) {
+		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
+	}
+	if newest := inv.newest(l); newest > l.Spec.Version {
+		note("%s is %d, and the database has version %d, which the views show: what is counted now goes into the tables of version %[2]d and into no view; set version to %[3]d to go on with that one",
+			l.key("version"), l.Spec.Version, newest)
+	}
+	for _, gone := range inv.dropped(l) {
+		note("measure %s is no longer in %s: its values stay, new windows lack it, and so will the windows in between if it comes back", gone.measure, l.key("measures"))
+	}
+	var names []string
+	for _, v := range l.levels {
+		names = append(names, v.table)
+	}
+	for _, name := range slices.Sorted(maps.Keys(inv.tables)) {
+		tail, ours := strings.CutPrefix(name, l.base+"_")
+		if m := levelTable.FindStringSubmatch(tail); ours && m != nil && !slices.Contains(names, name) {
+			note("rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them", m[1], l.key("rollups"), name, l.Spec.Job)
+		}
+	}
+	for _, t := range l.tables() {
+		create := inv.tables[t.name].create
+		if t.retain(c, create) != "" {
+			note("table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before", t.name, l.keepOf(&t), lifetime(ttlOf(create)), lifetime(t.ttl))
+		}
+		if t.forget(c, create) != "" {
+			note("table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before", t.name, l.key("rollups"))
+		}
+	}
+	return notes
+}
+
+// keepOf is the key that says how long the rows of a table live.
+func (l *layout) keepOf(t *table) string {
+	for i, v := range l.levels {
+		if v.table == t.name {
+			return l.key(fmt.Sprintf("rollups[%d].keep", i))
+		}
+	}
+	return l.key("keep")
+}
+
+var ttlSeconds = regexp.MustCompile(`toIntervalSecond\(([0-9]+)\)$`)
+
+// lifetime is a TTL in words.
+func lifetime(ttl string) string {
+	if ttl == "" {
+		return "for ever"
+	}
+	if m := ttlSeconds.FindStringSubmatch(ttl); m != nil {
+		if d, err := time.ParseDuration(m[1] + "s"); err == nil {
+			return span(d)
+		}
+	}
+	return ttl
 }
 
 // rights refuses an account that may not write, before the first flush finds
@@ -220,40 +330,59 @@ func (inv *inventory) meaning(l *layout) error {
 	what := fmt.Sprintf("job %s, version %d", l.Spec.Job, l.Spec.Version)
 	if r := inv.registered(l, ""); r != nil {
 		if have, want := r.meaning, l.Spec.Meaning(); have != want {
-			return refuse(what, "its meaning has changed: "+difference(have, want), raiseAction)
+			changes, ok := window.Difference(have, want)
+			if !ok {
+				return refuse(what, unreadable, l.again())
+			}
+			return refuse(what, l.changed("", changes), l.again())
 		}
 		if r.topic != l.Topic {
-			return refuse(what, fmt.Sprintf("it was counted from topic %s and is now to be counted from %s", r.topic, l.Topic), raiseAction)
+			return refuse(what, l.changed("", []window.Change{{Key: "topic", Was: r.topic, Is: l.Topic}}), l.again())
 		}
 	}
 	for i := range l.measures {
 		m := &l.measures[i]
 		if r := inv.registered(l, m.Name); r != nil && r.meaning != m.Meaning() {
-			return refuse(what, fmt.Sprintf("the meaning of measure %s has changed: it was %s, and is now %s", m.Name, r.meaning, m.Meaning()),
-				"raise the job's version, or give the measure another name")
+			changes, ok := window.MeasureDifference(r.meaning, m.Meaning())
+			if !ok {
+				return refuse(what, "measure "+m.Name+": "+unreadable, l.again())
+			}
+			return refuse(what, l.changed(fmt.Sprintf("measures[%d] (%s).", i, m.Name), changes), l.again()+"; or give the measure another name, which then begins empty")
 		}
 	}
 	return nil
 }
 
-const raiseAction = "raise the job's version: new tables are begun, and the log is counted again from where it starts"
+const unreadable = "weir_jobs holds its meaning in words of another version of weir, which this one cannot read; run that one if the job is the same"
 
-// difference names the lines of two meanings that are not in both.
-func difference(was, is string) string {
-	before, after := strings.Split(strings.TrimSpace(was), "\n"), strings.Split(strings.TrimSpace(is), "\n")
-	only := func(a, b []string) string {
-		var lines []string
-		for _, line := range a {
-			if !slices.Contains(b, line) {
-				lines = append(lines, line)
-			}
-		}
-		if lines == nil {
-			return "nothing"
-		}
-		return strings.Join(lines, ", ")
+// changed names the keys of the job's configuration that were something else.
+func (l *layout) changed(at string, changes []window.Change) string {
+	var texts []string
+	for _, c := range changes {
+		c.Key = l.key(at + c.Key)
+		texts = append(texts, c.String())
 	}
-	return "it was " + only(before, after) + ", and is now " + only(after, before)
+	return strings.Join(texts, "; ")
+}
+
+// again is what to do about a job that means something else, and what it costs.
+func (l *layout) again() string {
+	return fmt.Sprintf("put it back, or raise %s to %d, which begins new tables and counts the log again as far as Kafka keeps it; the tables of version %d stay", l.key("version"), l.Spec.Version+1, l.Spec.Version)
+}
+
+// Others are the jobs that the database knows and the list does not have, with
+// their newest version, in order. They may be another configuration's.
+func (c *Client) Others(ctx context.Context, jobs []Job) (others []string, err error) {
+	inv, err := c.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range inv.audited(nil) {
+		if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Spec.Job == r.job }) {
+			others = append(others, fmt.Sprintf("%s (version %d)", r.job, r.version))
+		}
+	}
+	return others, nil
 }
 
 // registered is the row of the job's version and one of its measures ("" for

@@ -17,6 +17,10 @@ type Job struct {
 	Spec  *window.Spec
 	Topic string
 
+	// Place is where the job stands in the configuration, for messages that
+	// name its keys: jobs[0]. It may be empty.
+	Place string
+
 	// Keep is how long state rows live after they were last written. It has
 	// to outlive every recomputation that needs them: the longest rollup,
 	// the lateness and a day.
@@ -157,6 +161,14 @@ func (j Job) plan() (*layout, error) {
 		})
 	}
 	return l, errors.Join(errs...)
+}
+
+// key is a key of the job as messages name it.
+func (l *layout) key(name string) string {
+	if l.Place == "" {
+		return name
+	}
+	return l.Place + "." + name
 }
 
 // counted yields the measures that have columns in the state table.

@@ -203,18 +203,23 @@ func (t *table) addable(col column) bool {
 // retain is the statement that changes the TTL to what it should be, if it is
 // something else. Rows that are already too old go with the next merges.
 func (t *table) retain(c *Client, create string) string {
-	_, have, _ := strings.Cut(create, ") ENGINE = ") // columns have TTLs of their own
-	_, have, _ = strings.Cut(have, " TTL ")
-	have, _, _ = strings.Cut(have, " SETTINGS ")
-	have, _, _ = strings.Cut(have, " COMMENT ")
 	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
 	switch {
-	case strings.TrimSpace(have) == t.ttl:
+	case ttlOf(create) == t.ttl:
 		return ""
 	case t.ttl == "":
 		return alter + " REMOVE TTL"
 	}
 	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
+}
+
+// ttlOf is the TTL of the rows of a table, as its statement has it.
+func ttlOf(create string) string {
+	_, have, _ := strings.Cut(create, ") ENGINE = ") // columns have TTLs of their own
+	_, have, _ = strings.Cut(have, " TTL ")
+	have, _, _ = strings.Cut(have, " SETTINGS ")
+	have, _, _ = strings.Cut(have, " COMMENT ")
+	return strings.TrimSpace(have)
 }
 
 // forget is the statement that changes the TTLs of columns to what they should

@@ -133,7 +133,7 @@ func TestMigrateForward(t *testing.T) {
 	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
 	j.Keep = 500 * 24 * time.Hour
 	j.Rollups[0].Keep = 40 * 24 * time.Hour
-	if _, err := c.Job(t.Context(), j); !fatalWith(err, "lacks column ids") {
+	if _, err := c.Job(t.Context(), j); !fatalWith(err, "job clicks: measure ids is new: run `weir migrate`") {
 		t.Errorf("a job with a new measure opens with %v", err)
 	}
 	steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})

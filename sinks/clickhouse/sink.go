@@ -14,6 +14,10 @@ import (
 
 // A Sink joins the changes of one job. Use Client.Job.
 type Sink struct {
+	// Notes are what is not wrong with the job's tables and should be known, a
+	// sentence each: a measure that is gone, a keep that has changed.
+	Notes []string
+
 	client *Client
 	layout *layout
 
@@ -40,10 +44,14 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(ctx, l); err != nil {
+	inv, err := c.inventory(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s := &Sink{client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels))}
+	if err := c.check(ctx, inv, l); err != nil {
+		return nil, err
+	}
+	s := &Sink{Notes: inv.notes(c, l), client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels))}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}
