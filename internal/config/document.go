@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/spelling"
 )
 
 // maxDocument bounds what is parsed.
@@ -324,7 +326,7 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 
 // whichKey is the tail of the message about an unknown key.
 func (k *key) whichKey(name string) string {
-	if near := nearest(name, names(k.keys)); near != "" {
+	if near := spelling.Nearest(name, names(k.keys)); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	if elsewhere := table().find(name); elsewhere != "" {

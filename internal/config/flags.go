@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"weir/internal/spelling"
 )
 
 // AddFlags defines one flag per value outside jobs, named by its path:
@@ -145,7 +147,7 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 // for one, sets WEIR_SERVICE_HOST and the like by itself.
 func misspelt(name string) string {
 	for _, k := range table().leaves() {
-		if len(name) <= len(k.env())+2 && distance(name, k.env()) <= 2 {
+		if len(name) <= len(k.env())+2 && spelling.Distance(name, k.env()) <= 2 {
 			return k.env()
 		}
 	}

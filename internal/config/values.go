@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"weir/event"
+	"weir/internal/spelling"
 )
 
 // check judges the text of one value, wherever it was written, and returns it
@@ -51,7 +52,7 @@ func (k *key) check(value string) (string, error) {
 		return "", fmt.Errorf("%q is neither true nor false", value)
 	}
 	if k.enum != nil && !slices.Contains(k.enum, value) {
-		if near := nearest(value, k.enum); near != "" {
+		if near := spelling.Nearest(value, k.enum); near != "" {
 			return "", fmt.Errorf("%q is not known; did you mean %s?", value, near)
 		}
 		return "", fmt.Errorf("%q is not known; write %s", value, either(k.enum))

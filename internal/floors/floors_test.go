@@ -43,6 +43,7 @@ var floor = []struct {
 	{"weir/internal/kafkatest", 3, "the real broker"},
 	{"weir/internal/config", 3, "the user's words"},
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
+	{"weir/internal/spelling", 0, "what a misspelt name was meant to be"},
 	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/samesite", 1.5, "what browsers must not be made to ask, for every listener"},
 	{"weir/internal/outage", 1.5, "one voice about what is away, for every part with a clock"},
