@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -106,7 +107,8 @@ func TestEngineDown(t *testing.T) {
 	s, engine := ownEngine(t, house.broker.get(t).Addrs())
 	s.clicks()
 	live := s.traffic("clicks", "--rate", "8000", "--malformed", "0.002")
-	p := s.weir("run", "--memory=64MiB", "--clickhouse.insert_timeout=2s")
+	p := s.weir("run", "--memory=64MiB", "--clickhouse.insert_timeout=2s", "--resp.listen=127.0.0.1:0")
+	c := p.redis()
 	s.passes("clicks", 0)
 
 	failing := func() error {
@@ -130,8 +132,10 @@ func TestEngineDown(t *testing.T) {
 		if code, body, err := p.get("/readyz"); err != nil || code != 503 {
 			t.Errorf("%s: /readyz says %d %s, %v", name, code, body, err)
 		}
+		p.answersAlone(c)
 		end()
 		s.passes("clicks", old)
+		await.Until(t, func() error { return c.differ(expects{{"EXISTS w:clicks:partial:now", "0"}}) })
 		await.Until(t, func() error {
 			if code, body, err := p.get("/readyz"); err != nil || code != 200 {
 				return notYet("/readyz says %d %s, %v", code, body, err)
@@ -151,10 +155,43 @@ func TestEngineDown(t *testing.T) {
 	live.signal(syscall.SIGTERM)
 	truth := live.answer()
 	s.caughtUp("clicks")
+	hits := int64(0)
+	for _, counted := range truth.Counts {
+		hits += counted.Hits
+	}
+	await.Until(t, func() error {
+		return c.differ(expects{{"GET w:clicks:hits:" + span(truth), fmt.Sprint(hits)}, {"EXISTS w:clicks:partial:now", "0"}})
+	})
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 	s.sameClicks(truth)
 	s.audited()
+}
+
+// answersAlone wants the live windows to be answered while ClickHouse is away: now
+// in part, and marked so, an older window with an error.
+func (p *process) answersAlone(c *cli) {
+	p.t.Helper()
+	await.Until(p.t, func() error {
+		if why := c.ask("GET w:clicks:partial:now"); len(why) != 1 || !strings.HasPrefix(why[0], "only what this process knows by itself: clickhouse: ") {
+			return notYet("why answers are partial: %q", why)
+		}
+		if n := c.ask("PFCOUNT w:clicks:users:now", "BITCOUNT w:clicks:active:now"); len(n) != 2 || strings.HasPrefix(strings.Join(n, ""), "ERR") {
+			return notYet("now: %q", n)
+		}
+		code, body, err := p.get("/api/v1/query?key=w:clicks:hits:now")
+		if err != nil || code != 200 || !strings.Contains(body, `"partial":true,"reason":"only what this process knows by itself: `) {
+			return notYet("now over HTTP: %d %s, %v", code, body, err)
+		}
+		const remedy = "is not in memory and ClickHouse cannot be asked for it; ask for now, or again when it answers: "
+		if old := c.ask("GET w:clicks:hits:-1000"); len(old) != 1 || !strings.Contains(old[0], remedy) {
+			return notYet("a window of long ago: %q", old)
+		}
+		if code, body, err := p.get("/api/v1/query?key=w:clicks:hits:-1000"); err != nil || code != 502 || !strings.Contains(body, remedy) {
+			return notYet("a window of long ago over HTTP: %d %s, %v", code, body, err)
+		}
+		return nil
+	})
 }
 
 // ClickHouse is away when weir is asked to stop: it ends in the time it was

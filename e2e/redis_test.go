@@ -138,7 +138,10 @@ func clicksQuestions(truth *gen.Truth) (e expects) {
 	e.add("SET w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
 	e.add("PFADD w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
 	e.add("GET w:clicks:hits:yesterday", `ERR not a window: "yesterday"; want a start such as 20261120T1005Z, now, -3, or a range from..to of these`)
-	e.add("PFCOUNT w:nobody:users:now", 0)
+	e.add("PFCOUNT w:clikcs:users:now", "ERR no job clikcs; is it clicks?")
+	e.add("GETBIT w:clicks:actve:now 7", "ERR job clicks has no measure actve; is it active?")
+	e.add("GET w:clicks:hits:00010101T0000Z..now", `ERR not a window: "00010101T0000Z" is before 1970, where times begin`)
+	e.add("EXISTS w:clicks:partial:now", 0)
 	return e
 }
 

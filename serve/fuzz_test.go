@@ -45,19 +45,10 @@ func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, 
 }
 
 // FuzzQuery: any query of /api/v1/query is answered in JSON: what is wrong
-// with it is the asker's mistake (400), never ClickHouse's (502).
+// with it is the asker's mistake (400, 404), never ClickHouse's (502).
 func FuzzQuery(f *testing.F) {
 	windows := live.New(live.Config{Now: func() time.Time { return time.UnixMilli(1_763_600_000_000) }, Memory: 1 << 30})
-	j := emptyJob{&window.Spec{
-		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 3_600_000, Skew: 600_000, Chunk: 64, MaxGroups: 5,
-		By: []window.Column{{Name: "page", Path: "page"}},
-		Measures: []window.Measure{
-			{Name: "users", Kind: window.HLL, Path: "user"},
-			{Name: "active", Kind: window.Bitmap, Path: "user"},
-			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 1000, Error: 0.01},
-			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
-		},
-	}}
+	j := emptyJob{clicksSpec()}
 	windows.Add(j, j)
 	h := (&HTTP{Windows: windows}).Handler()
 	for _, key := range []string{
@@ -76,7 +67,7 @@ func FuzzQuery(f *testing.F) {
 		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
 			t.Fatalf("%q: %d %q: %v", query, w.Code, w.Body, err)
 		}
-		if (w.Code != http.StatusOK || a.Error != "") && (w.Code != http.StatusBadRequest || a.Error == "") {
+		if mistake := w.Code == http.StatusBadRequest || w.Code == http.StatusNotFound; mistake != (a.Error != "") || !mistake && w.Code != http.StatusOK {
 			t.Fatalf("%q: %d %+v", query, w.Code, a)
 		}
 	})

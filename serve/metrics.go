@@ -50,6 +50,7 @@ var (
 	liveMisses      = desc("live_windows_read_total", "Windows that had to be read from ClickHouse for a live answer.", nil)
 	liveStale       = desc("live_windows_stale_total", "Kept windows forgotten because another process wrote to them.", nil)
 	liveEvicted     = desc("live_windows_evicted_total", "Kept windows forgotten to make room.", nil)
+	livePartial     = desc("live_partial_total", "Live answers from memory only, while ClickHouse could not be asked.", nil)
 	liveBytes       = desc("live_bytes", "Memory of what is kept for live answers.", nil)
 	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended.", nil)
 )
@@ -82,6 +83,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		count(liveMisses, s.Misses)
 		count(liveStale, s.Stale)
 		count(liveEvicted, s.Evicted)
+		count(livePartial, s.Partial)
 		gauge(liveBytes, float64(s.Bytes))
 	}
 	for _, s := range c.h.statuses() {

@@ -13,6 +13,7 @@ import (
 	"weir/serve/live"
 	"weir/serve/redis"
 	"weir/sketches/bloom"
+	"weir/window"
 )
 
 // Windows gives the live windows the keys that Redis clients ask for.
@@ -21,12 +22,11 @@ type Windows struct{ *live.Windows }
 var _ redis.Windows = Windows{}
 
 // query resolves a key's points, which may count back from now.
-func (w Windows) query(k redis.Key) (q live.Query, known bool, err error) {
+func (w Windows) query(k redis.Key) (q live.Query, err error) {
 	point := func(p redis.Point) (event.Time, error) {
-		start, ok := w.Start(k.Job, p.Ago)
-		known = ok
-		if !ok || p.Start.IsZero() {
-			return start, nil
+		start, err := w.Start(k.Job, p.Ago)
+		if err != nil || p.Start.IsZero() {
+			return start, err
 		}
 		start = event.Time(p.Start.UnixMilli())
 		if at := w.Align(k.Job, start); at != start {
@@ -37,13 +37,13 @@ func (w Windows) query(k redis.Key) (q live.Query, known bool, err error) {
 	}
 	q = live.Query{Job: k.Job, Measure: k.Measure}
 	if q.From, err = point(k.From); err != nil {
-		return q, known, err
+		return q, err
 	}
-	if q.Until, err = point(k.To); err != nil || !known {
-		return q, known, err
+	if q.Until, err = point(k.To); err != nil {
+		return q, err
 	}
 	if q.Until < q.From {
-		return q, known, fmt.Errorf("%w: the range of windows ends before it begins", live.ErrQuery)
+		return q, fmt.Errorf("%w: the range of windows ends before it begins", live.ErrQuery)
 	}
 	q.Until += w.Size(k.Job)
 	for _, g := range k.Groups {
@@ -56,23 +56,27 @@ func (w Windows) query(k redis.Key) (q live.Query, known bool, err error) {
 		}
 		q.Group = append(q.Group, text)
 	}
-	return q, known, nil
+	return q, nil
 }
 
 // Lookup implements redis.Windows.
 func (w Windows) Lookup(ctx context.Context, k redis.Key) (redis.Value, bool, error) {
-	q, known, err := w.query(k)
-	if err != nil || !known {
-		return redis.Value{}, false, err
-	}
-	v, found, err := w.Windows.Lookup(ctx, q)
+	v, found, err := w.lookup(ctx, k)
 	return value(v), found, err
+}
+
+func (w Windows) lookup(ctx context.Context, k redis.Key) (live.Value, bool, error) {
+	q, err := w.query(k)
+	if err != nil {
+		return live.Value{}, false, err
+	}
+	return w.Windows.Lookup(ctx, q)
 }
 
 // Recent implements redis.Windows.
 func (w Windows) Recent(k redis.Key) (v redis.Value, found, known bool) {
-	q, known, err := w.query(k)
-	if err != nil || !known {
+	q, err := w.query(k)
+	if err != nil {
 		return v, false, false
 	}
 	recent, found, known := w.Windows.Recent(q)
@@ -80,7 +84,7 @@ func (w Windows) Recent(k redis.Key) (v redis.Value, found, known bool) {
 }
 
 func value(v live.Value) redis.Value {
-	return redis.Value{Hits: v.Hits, HLL: v.HLL, Bitmap: v.Bitmap, Bloom: v.Bloom, Geo: v.Geo}
+	return redis.Value{Hits: v.Hits, HLL: v.HLL, Bitmap: v.Bitmap, Bloom: v.Bloom, Geo: v.Geo, Partial: v.Partial}
 }
 
 // Keys implements redis.Windows: the rows of each job's last windows.
@@ -104,12 +108,14 @@ func (w Windows) Keys(ctx context.Context) iter.Seq2[redis.Key, error] {
 
 // An answer is what /api/v1/query says about a window key.
 type answer struct {
-	Key   string `json:"key"`
-	Found bool   `json:"found"`
-	Kind  string `json:"kind,omitempty"`  // hits, hll, bitmap, bloom, geo
-	Value uint64 `json:"value"`           // events, distinct ids, members, bits set, members
-	Has   *bool  `json:"has,omitempty"`   // with member=…, for bitmap, bloom and geo
-	Error string `json:"error,omitempty"` // what is wrong with the key
+	Key     string `json:"key"`
+	Found   bool   `json:"found"`
+	Kind    string `json:"kind,omitempty"`    // hits, hll, bitmap, bloom, geo, partial
+	Value   uint64 `json:"value"`             // events, distinct ids, members, 0, members, 0
+	Has     *bool  `json:"has,omitempty"`     // with member=…, for bitmap, bloom and geo
+	Partial bool   `json:"partial,omitempty"` // what ClickHouse holds is missing, or some of it…
+	Reason  string `json:"reason,omitempty"`  // …because of this
+	Error   string `json:"error,omitempty"`   // what is wrong with the key, or with ClickHouse
 }
 
 // queryKey answers GET /api/v1/query?key=w:clicks:users:now[&member=7], with
@@ -121,9 +127,14 @@ func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a.Error, status = err.Error(), http.StatusBadRequest
 	} else if err := h.answer(r.Context(), k, r.URL.Query().Get("member"), &a); err != nil {
-		a.Error, status = err.Error(), http.StatusBadGateway // ClickHouse did not answer
-		if errors.Is(err, live.ErrQuery) {
+		var unknown *live.UnknownError
+		switch a.Error = err.Error(); {
+		case errors.As(err, &unknown):
+			status = http.StatusNotFound
+		case errors.Is(err, live.ErrQuery):
 			status = http.StatusBadRequest
+		default:
+			status = http.StatusBadGateway // ClickHouse did not answer
 		}
 	}
 	rw.Header().Set("Content-Type", "application/json")
@@ -131,12 +142,21 @@ func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(a) // the client went away: nobody to tell
 }
 
-func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer) error {
-	v, found, err := Windows{h.Windows}.Lookup(ctx, k)
-	if err != nil || !found {
+func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer) (err error) {
+	if a.Kind, err = h.Windows.Kind(k.Job, k.Measure); err != nil {
 		return err
 	}
-	a.Found = true
+	var id uint32
+	if a.Kind == window.Bitmap.String() && member != "" {
+		if id, err = number(member); err != nil {
+			return err
+		}
+	}
+	v, found, err := Windows{h.Windows}.lookup(ctx, k)
+	if err != nil {
+		return err
+	}
+	a.Found, a.Partial, a.Reason = found, v.Partial != "", v.Partial
 	has := func(b bool) {
 		if member != "" {
 			a.Has = &b
@@ -144,22 +164,27 @@ func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer
 	}
 	switch {
 	case v.HLL != nil:
-		a.Kind, a.Value = "hll", v.HLL.Count()
+		a.Value = v.HLL.Count()
 	case v.Bitmap != nil:
-		a.Kind, a.Value = "bitmap", v.Bitmap.Count()
-		var id uint32
-		if _, err := fmt.Sscan(member, &id); err == nil {
-			has(v.Bitmap.Has(id))
-		}
+		a.Value = v.Bitmap.Count()
+		has(v.Bitmap.Has(id))
 	case v.Bloom != nil:
-		a.Kind = "bloom"
 		has(v.Bloom.Has(bloom.Hash([]byte(member))))
 	case v.Geo != nil:
-		a.Kind, a.Value = "geo", uint64(v.Geo.Len())
+		a.Value = uint64(v.Geo.Len())
 		_, _, ok := v.Geo.Position([]byte(member))
 		has(ok)
 	default:
-		a.Kind, a.Value = live.Hits, v.Hits
+		a.Value = v.Hits
 	}
 	return nil
+}
+
+// number reads what a bitmap's members are, as events and GETBIT have them.
+func number(member string) (uint32, error) {
+	id, ok := event.Value{Kind: event.String, Bytes: []byte(member)}.Uint32()
+	if !ok {
+		return 0, fmt.Errorf("%w: member=%s: the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front", live.ErrQuery, member)
+	}
+	return id, nil
 }

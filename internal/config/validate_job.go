@@ -162,7 +162,12 @@ func (v *validator) columns(path string, j *Job) {
 	}
 	for i, m := range j.Measures {
 		place := fmt.Sprintf("measures[%d]", i)
-		claim(path+"."+place+".name", place, m.Name)
+		at := path + "." + place + ".name"
+		if m.Name == "partial" { // GET w:<job>:partial:now
+			v.complain(at, "partial is the measure that says why live answers are partial; choose another name")
+			continue
+		}
+		claim(at, place, m.Name)
 	}
 }
 

@@ -15,10 +15,18 @@
 //
 // Questions must not take the pipeline's time, so a snapshot of memory is made
 // again only after a thousand times as long as it took, and so is the answer from
-// it; meanwhile they are served as they are, for five seconds at most each. Where
-// both take up to 1 ms, an answer is two seconds old at most, and ten whatever
-// they take: as the positions of a hundred thousand people may be, which take 5 ms
-// and more to gather and to bring in order.
+// it; meanwhile they are served as they are. An answer is two seconds old at most,
+// or five if it takes more than 5 ms to make, with the snapshot: as the positions
+// of a hundred thousand people may, to gather and to bring in order. Its age is
+// that of the oldest thing it is made from. (What the sink takes longer for than
+// that, as for the first question about many thousands of windows, is as old as
+// that took.)
+//
+// # Without the sink
+//
+// While the sink cannot be asked, what this process knows by itself is the
+// answer, marked as partial, where it knows something of each window that is
+// asked for: alone.go.
 //
 // Three things are kept to be that quick: answers for as long as that
 // (reuse.go), a snapshot of one measure in memory for as long as it may serve
@@ -114,7 +122,9 @@ type source struct {
 	// Guarded by Windows.mu.
 	series  map[string]*series
 	written map[event.Time]time.Time // windows, and when this process last wrote to them
+	sent    event.Time               // the latest window that the sink may have rows of
 	seen    progress
+	away    away
 }
 
 type answer struct {
@@ -124,7 +134,7 @@ type answer struct {
 
 // New makes one without jobs.
 func New(cfg Config) *Windows {
-	w := &Windows{cfg: cfg, jobs: map[string]*source{}}
+	w := &Windows{cfg: cfg, jobs: map[string]*source{}, looks: reuse[struct{}]{most: lookAge}}
 	w.stored.init()
 	return w
 }
@@ -134,12 +144,16 @@ func New(cfg Config) *Windows {
 func (w *Windows) Add(job Job, sink Sink) {
 	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}, written: map[event.Time]time.Time{}}
 	s.seen.own = map[window.Origin]stretch{}
+	s.sent = s.floor(w.now())
 	w.jobs[s.spec.Job] = s
 	job.OnFlush(func(c *window.Changes) { w.flushed(s, c) })
 }
 
-// Hits is the measure that every job has: the number of events.
-const Hits = "hits"
+// Measures that every job has.
+const (
+	Hits    = "hits"    // the number of events
+	Partial = "partial" // why answers are partial: Value.Partial; not found while they are whole
+)
 
 // A Query selects windows that start in [From, Until) of one measure, and per
 // dimension one text or (nil) any; dimensions left out at the end are any.
@@ -157,22 +171,28 @@ type Value struct {
 	Bitmap *bitmap.Activity
 	Bloom  *bloom.Filter
 	Geo    *geo.Set // last position of each member over the windows
+
+	// Partial is why the value lacks what the sink holds, or some of it, in
+	// words; empty if it is whole.
+	Partial string
 }
 
 // Start is the start of the window that lies ago windows before the one of
-// now, for the job of that name.
-func (w *Windows) Start(job string, ago int64) (event.Time, bool) {
-	s, ok := w.jobs[job]
-	if !ok {
-		return 0, false
+// now, for the job of that name. The error is an *UnknownError.
+func (w *Windows) Start(job string, ago int64) (event.Time, error) {
+	s, err := w.source(job)
+	if err != nil {
+		return 0, err
 	}
-	return w.Align(job, event.Time(w.cfg.Now().UnixMilli())) - event.Time(ago)*s.spec.Window, true
+	return s.floor(w.now()) - event.Time(ago)*s.spec.Window, nil
 }
 
+func (w *Windows) now() event.Time { return event.Time(w.cfg.Now().UnixMilli()) }
+
 // Align is the start of the window that a time falls into.
-func (w *Windows) Align(job string, t event.Time) event.Time {
-	return t - t%w.jobs[job].spec.Window
-}
+func (w *Windows) Align(job string, t event.Time) event.Time { return w.jobs[job].floor(t) }
+
+func (s *source) floor(t event.Time) event.Time { return t - t%s.spec.Window }
 
 // ceil is the first start of a window at a time or after it.
 func (s *source) ceil(t event.Time) event.Time {
@@ -188,14 +208,18 @@ func (w *Windows) Size(job string) event.Time { return w.jobs[job].spec.Window }
 // ErrQuery is a query that cannot be answered as it was asked.
 var ErrQuery = errors.New("not a question for this job")
 
-// Lookup answers a query. found is false if there is no such job or measure,
-// or nothing was counted.
+// Lookup answers a query. found is false if nothing was counted. The error is an
+// *UnknownError if there is no such job or measure.
 func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err error) {
 	p, err := w.plan(q)
-	if err != nil || p == nil {
+	if err != nil {
 		return v, false, err
 	}
-	a, err := w.answers.get(ctx, p.key, answerAge, func(took *work) (answer, error) {
+	if p.measure == partial {
+		v.Partial, err = w.partial(ctx, p.source)
+		return v, v.Partial != "", err
+	}
+	a, _, err := w.answers.get(ctx, p.key, func(took *work) (answer, error) {
 		a, err := w.answer(ctx, took, p.source, p.over, p.measure)
 		took.bytes = a.value.bytes()
 		return a, err
@@ -206,7 +230,7 @@ func (w *Windows) Lookup(ctx context.Context, q Query) (v Value, found bool, err
 // Recent is Lookup if that need not do anything: known is false if it must.
 func (w *Windows) Recent(q Query) (v Value, found, known bool) {
 	p, err := w.plan(q)
-	if err != nil || p == nil {
+	if err != nil || p.measure == partial {
 		return v, false, false
 	}
 	a, known := w.answers.recent(p.key)
@@ -217,22 +241,22 @@ func (w *Windows) Recent(q Query) (v Value, found, known bool) {
 type plan struct {
 	source  *source
 	over    *window.Range
-	measure int    // Hits is below zero
+	measure int    // one of the job's, totalHits or partial
 	key     string // equal queries have the same
 }
 
-// plan makes one; none for what no job counts.
+// plan makes one.
 func (w *Windows) plan(q Query) (*plan, error) {
-	s, ok := w.jobs[q.Job]
-	if !ok {
-		return nil, nil
+	s, err := w.source(q.Job)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.measure(q.Measure)
+	if err != nil {
+		return nil, err
 	}
 	if len(q.Group) > len(s.spec.By) {
-		return nil, fmt.Errorf("%w: job %s has %d group columns, not %d", ErrQuery, q.Job, len(s.spec.By), len(q.Group))
-	}
-	m := slices.IndexFunc(s.spec.Measures, func(m window.Measure) bool { return m.Name == q.Measure })
-	if m < 0 && q.Measure != Hits {
-		return nil, nil
+		return nil, s.tooManyGroups(len(q.Group))
 	}
 	if s.geo(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
 		return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
@@ -245,20 +269,54 @@ func (w *Windows) plan(q Query) (*plan, error) {
 // geo reports whether measure m is of positions.
 func (s *source) geo(m int) bool { return m >= 0 && s.spec.Measures[m].Kind == window.Geo }
 
-// answer makes an answer.
-func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (a answer, err error) {
-	// Memory first, the sink then: what is flushed in between is in both.
-	var mem snapshot
-	err = took.wait(func() error {
-		if mem, err = w.memory(ctx, s, m); err != nil {
-			return err
+// answer makes an answer, from the sink as well if that can be asked.
+func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (answer, error) {
+	for turn := 1; ; turn++ {
+		// Memory first, the sink then: what is flushed in between is in both.
+		mem, err := ingredient(took, func() (snapshot, origin, error) { return w.memory(ctx, s, m) })
+		if err != nil {
+			return answer{}, err
 		}
-		return w.look(ctx, s)
-	})
-	if err != nil {
+		a, err := w.joinedOrAlone(ctx, took, s, r, m, mem)
+		if err != nil || turn == 2 || !w.byPieces(s, r) || !time.Now().After(took.origin().end()) {
+			return a, err
+		}
+		// Memory has moved on while the sink was read. What was read is kept, and
+		// told of flushes, so that the second turn is a quick one.
+		*took = *newWork()
+	}
+}
+
+// byPieces reports whether a range is answered window by window.
+func (w *Windows) byPieces(s *source, r *window.Range) bool {
+	return w.cfg.Memory > 0 && (r.Until-r.From)/s.spec.Window <= piecesMax
+}
+
+// joinedOrAlone is the answer of memory and sink, or of memory if the sink cannot
+// be asked.
+func (w *Windows) joinedOrAlone(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (answer, error) {
+	asking := ctx
+	if w.canAlone(s, r, m) {
+		var cancel func()
+		asking, cancel = context.WithTimeoutCause(ctx, patience, errPatience)
+		defer cancel()
+	}
+	a, err := w.joined(asking, took, s, r, m, mem)
+	if err != nil && asking.Err() != nil && !w.canAlone(s, r, m) { // a window has ended or been written meanwhile
+		a, err = w.joined(ctx, took, s, r, m, mem)
+	}
+	if err == nil || ctx.Err() != nil {
 		return a, err
 	}
-	if w.cfg.Memory <= 0 || (r.Until-r.From)/s.spec.Window > piecesMax {
+	return w.alone(s, r, m, mem, err)
+}
+
+// joined is the answer of memory and sink.
+func (w *Windows) joined(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (a answer, err error) {
+	if _, err := ingredient(took, func() (struct{}, origin, error) { return w.look(ctx, s) }); err != nil {
+		return a, err
+	}
+	if !w.byPieces(s, r) {
 		return s.whole(ctx, r, m, mem)
 	}
 	switch {
@@ -275,9 +333,7 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 	w.mu.Lock()
 	found := v.joinPieces(pieces)
 	w.mu.Unlock()
-	if mem.join(&v, r, m) {
-		found = true
-	}
+	found = mem.join(&v, r, m) || found
 	return v.answer(found), nil
 }
 

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -267,19 +268,54 @@ func TestLookupOfNothing(t *testing.T) {
 	empty.Seal()
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
 	w.Add(tableJob{{empty}}, tableSink{empty})
-	for _, q := range []Query{
-		{Job: "nobody", Measure: "users"}, {Job: spec.Job, Measure: "nothing"},
-		{Job: spec.Job, Measure: Hits, Until: 100}, {Job: spec.Job, Measure: "users", Until: 100}, {Job: spec.Job, Measure: "places", Until: 100},
-	} {
-		if _, found, err := w.Lookup(t.Context(), q); found || err != nil {
-			t.Errorf("%+v: found %t, %v", q, found, err)
+	for _, measure := range []string{Hits, "users", "places"} {
+		if _, found, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: measure, Until: 100}); found || err != nil {
+			t.Errorf("%s: found %t, %v", measure, found, err)
 		}
 	}
-	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)}); err == nil || !strings.Contains(err.Error(), "2 group columns") {
+	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)}); !errors.Is(err, ErrQuery) || !strings.Contains(err.Error(), "counts by page, country, and the key names 3 groups") {
 		t.Errorf("three groups of two columns: %v", err)
 	}
 	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: "places", Group: [][]byte{[]byte("x")}}); err == nil {
 		t.Error("places of one group: no error")
+	}
+}
+
+// TestUnknown: a job or measure that does not exist is an error, which names the
+// one that was likely meant; nothing of it is at hand, and what was sent cannot
+// break the line.
+func TestUnknown(t *testing.T) {
+	spec := sinktest.Spec()
+	empty := window.NewTable(spec)
+	empty.Seal()
+	w := New(Config{Now: time.Now, Memory: 1 << 30})
+	w.Add(tableJob{{empty}}, tableSink{empty})
+	for _, c := range []struct{ job, measure, want string }{
+		{"siute", "users", "no job siute; is it suite?"},
+		{"Suite", Hits, "no job Suite; is it suite?"},
+		{"clicks", Hits, "no job clicks; there is suite"},
+		{"a\r\nb", Hits, `no job "a\r\nb"; there is suite`},
+		{strings.Repeat("x", 1<<20), Hits, "no job " + strings.Repeat("x", 64) + "…; there is suite"},
+		{spec.Job, "usres", "job suite has no measure usres; is it users?"},
+		{spec.Job, "hit", "job suite has no measure hit; is it hits?"},
+		{spec.Job, "revenue", "job suite has no measure revenue; there is users, active, seen, places, hits"},
+	} {
+		var unknown *UnknownError
+		q := Query{Job: c.job, Measure: c.measure, Until: 100}
+		if _, found, err := w.Lookup(t.Context(), q); found || !errors.As(err, &unknown) || err.Error() != c.want {
+			t.Errorf("%.20q %q: %t, %v; want %s", c.job, c.measure, found, err, c.want)
+		}
+		if _, found, known := w.Recent(q); found || known {
+			t.Errorf("%.20q %q is at hand", c.job, c.measure)
+		}
+		if _, err := w.Kind(c.job, c.measure); !errors.As(err, &unknown) || err.Error() != c.want {
+			t.Errorf("the kind of %.20q %q: %v; want %s", c.job, c.measure, err, c.want)
+		}
+	}
+	for measure, want := range map[string]string{Hits: "hits", Partial: "partial", "users": "hll", "active": "bitmap", "seen": "bloom", "places": "geo"} {
+		if kind, err := w.Kind(spec.Job, measure); kind != want || err != nil {
+			t.Errorf("%s is of kind %s, %v; want %s", measure, kind, err, want)
+		}
 	}
 }
 
@@ -318,7 +354,7 @@ func TestRecent(t *testing.T) {
 				t.Errorf("%+v is at hand", other)
 			}
 		}
-		time.Sleep(answerAge)
+		time.Sleep(ageDear)
 		if _, _, known := w.Recent(ask); known {
 			t.Error("it is at hand for ever")
 		}

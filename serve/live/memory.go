@@ -41,9 +41,9 @@ type memoryWindow struct {
 }
 
 // memory is the snapshot of a measure, or of the counts alone (below zero).
-func (w *Windows) memory(ctx context.Context, s *source, m int) (snapshot, error) {
+func (w *Windows) memory(ctx context.Context, s *source, m int) (snapshot, origin, error) {
 	only := []int{max(m, window.Counts)}
-	return w.snapshots.get(ctx, s.spec.Job+" "+strconv.Itoa(only[0]), snapshotAge, func(took *work) (snapshot, error) {
+	return w.snapshots.get(ctx, s.spec.Job+" "+strconv.Itoa(only[0]), func(took *work) (snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		tables, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: only})

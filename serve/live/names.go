@@ -21,11 +21,12 @@ const (
 )
 
 // Names lists the rows of each job's last windows, once per measure: for
-// people who look around. It is not complete for busy jobs.
+// people who look around. It is not complete for busy jobs, nor while the sink
+// cannot be asked.
 func (w *Windows) Names(ctx context.Context, yield func(Name) bool) error {
 	for _, job := range w.names() {
-		list, err := w.lists.get(ctx, job, listAge, func(took *work) ([]Name, error) {
-			list, err := w.list(ctx, w.jobs[job])
+		list, _, err := w.lists.get(ctx, job, func(took *work) ([]Name, error) {
+			list, err := w.list(ctx, took, w.jobs[job])
 			took.bytes = int64(len(list)) * 100
 			return list, err
 		})
@@ -41,9 +42,9 @@ func (w *Windows) Names(ctx context.Context, yield func(Name) bool) error {
 	return nil
 }
 
-func (w *Windows) list(ctx context.Context, s *source) (list []Name, err error) {
-	start, _ := w.Start(s.spec.Job, listWindows)
-	r := &window.Range{From: start, Until: event.Time(w.cfg.Now().UnixMilli()) + s.spec.Skew + s.spec.Window, Group: make([][]byte, len(s.spec.By))}
+func (w *Windows) list(ctx context.Context, took *work, s *source) (list []Name, err error) {
+	now := w.now()
+	r := &window.Range{From: s.floor(now) - listWindows*s.spec.Window, Until: now + s.spec.Skew + s.spec.Window, Group: make([][]byte, len(s.spec.By))}
 	seen := map[string]bool{}
 	one := func(start event.Time, group []string) bool {
 		key := fmt.Sprintf("%d %q", start, group)
@@ -59,7 +60,7 @@ func (w *Windows) list(ctx context.Context, s *source) (list []Name, err error) 
 		}
 		return true
 	}
-	mem, err := w.memory(ctx, s, totalHits)
+	mem, err := ingredient(took, func() (snapshot, origin, error) { return w.memory(ctx, s, totalHits) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,5 +71,13 @@ func (w *Windows) list(ctx context.Context, s *source) (list []Name, err error) 
 		}
 		one(row.start, group)
 	}
-	return list, s.sink.Windows(ctx, r, listRows, one)
+	asking, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	if _, _, err = w.look(asking, s); err == nil {
+		err = s.sink.Windows(asking, r, listRows, one)
+	}
+	if ctx.Err() == nil {
+		err = nil // without the sink, what is in memory is listed
+	}
+	return list, err
 }

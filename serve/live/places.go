@@ -36,13 +36,9 @@ func newPlaces(edge event.Time) *places {
 // is moved, for that is how questions up to now go on.
 func (s *source) upTo(m int, edge event.Time) (of *series) {
 	key := placesKey(m, edge)
-	if of = s.series[key]; of != nil {
+	of = s.placesUpTo(m, edge)
+	if of != nil && of.key == key {
 		return of
-	}
-	for _, other := range s.series {
-		if other.m == m && other.places.edge < edge && (of == nil || other.places.edge > of.places.edge) {
-			of = other
-		}
 	}
 	if of == nil {
 		return &series{key: key, m: m, group: make([][]byte, len(s.spec.By)), pieces: map[event.Time]*piece{}, places: newPlaces(edge)}
@@ -50,6 +46,19 @@ func (s *source) upTo(m int, edge event.Time) (of *series) {
 	delete(s.series, of.key)
 	of.key, of.places.edge = key, edge
 	s.series[key] = of
+	return of
+}
+
+// placesUpTo is the one with that edge, or the nearest earlier one.
+func (s *source) placesUpTo(m int, edge event.Time) (of *series) {
+	if of = s.series[placesKey(m, edge)]; of != nil {
+		return of
+	}
+	for _, other := range s.series {
+		if other.m == m && other.places.edge < edge && (of == nil || other.places.edge > of.places.edge) {
+			of = other
+		}
+	}
 	return of
 }
 
@@ -66,14 +75,22 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 		}
 		w.mu.Lock()
 		if of := pieces[0].of; of.places.edge == s.ceil(r.Until) {
-			mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
-			members := of.places.last.Members(0, int64(pieces[0].start))
-			w.tidy(of, pieces[0].start)
+			members := w.members(s, of, r, m, mem)
 			w.mu.Unlock()
 			return located(members.Set()), nil
 		}
 		w.mu.Unlock() // somebody has asked about later windows, and they are in it by now
 	}
+}
+
+// members are those of a range in a series that is up to its end, and in memory.
+// The caller holds the lock.
+func (w *Windows) members(s *source, of *series, r *window.Range, m int, mem snapshot) geo.Members {
+	from := s.ceil(r.From)
+	mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
+	members := of.places.last.Members(0, int64(from))
+	w.tidy(of, from)
+	return members
 }
 
 // tidy forgets members whom no question was about for a while.

@@ -9,21 +9,46 @@ import (
 // What is made for a question serves others that come soon after: for a
 // thousand times as long as making it took, so that however many ask, a tenth of
 // a percent of a CPU goes into making it, and four times as long as others were
-// waited for (the sink has more to do as well); never longer than its age, which
-// what takes more than 5 ms gets to.
-const (
-	spared, waiting = 1000, 4
+// waited for (the sink has more to do as well).
+const spared, waiting = 1000, 4
 
-	answerAge   = 5 * time.Second
-	listAge     = 5 * time.Second
-	snapshotAge = 5 * time.Second
-	lookAge     = time.Second
+// But no value is handed out that is older: what is dear to make may be older
+// than what is not. A value is as old as the oldest of what it was made from, and
+// as dear as all of that together.
+const (
+	dear     = 5 * time.Millisecond
+	ageCheap = 2 * time.Second
+	ageDear  = 5 * time.Second
 )
+
+// An origin says from when a value is, and what it takes to make it with all
+// that it is made from.
+type origin struct {
+	since time.Time
+	cost  time.Duration
+}
+
+// end is until when a value of that origin may be handed out.
+func (o origin) end() time.Time {
+	if o.cost > dear {
+		return o.since.Add(ageDear)
+	}
+	return o.since.Add(ageCheap)
+}
 
 // A work takes down what making a value took.
 type work struct {
 	bytes  int64         // about what the value is
 	waited time.Duration // for others, of the time it took
+
+	began time.Time
+	since time.Time     // from when the oldest ingredient is
+	saved time.Duration // what making the ingredients takes, beyond what it took now
+}
+
+func newWork() *work {
+	now := time.Now()
+	return &work{began: now, since: now}
 }
 
 // wait runs f, which waits for others.
@@ -34,10 +59,29 @@ func (w *work) wait(f func() error) error {
 	return err
 }
 
+// ingredient takes something that get has made, now or before. The time that
+// took is one of waiting.
+func ingredient[V any](w *work, get func() (V, origin, error)) (V, error) {
+	began := time.Now()
+	v, o, err := get()
+	spent := time.Since(began)
+	w.waited += spent
+	w.saved += o.cost - spent
+	if err == nil && o.since.Before(w.since) {
+		w.since = o.since
+	}
+	return v, err
+}
+
+// origin is that of the value, if it is ready now.
+func (w *work) origin() origin { return origin{w.since, time.Since(w.began) + w.saved} }
+
 // A reuse makes values by key, each once at a time however many want it, and
 // hands them out again for a while. An error is told to those who waited for
 // it and forgotten. The zero value is ready.
 type reuse[V any] struct {
+	most time.Duration // for which anything is served again; zero: as its origin allows
+
 	mu    sync.Mutex
 	made  map[string]*making[V]
 	swept time.Time
@@ -49,14 +93,13 @@ type making[V any] struct {
 	value V
 	err   error
 	away  bool // the error is that of who made it: called off, or out of time
+	from  origin
 	bytes int64
 	until time.Time
 }
 
-// get returns the value of a key, from make or from somebody else's. It is
-// never older than age, counted from when its making began to when it is handed
-// out or waited for.
-func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make func(*work) (V, error)) (V, error) {
+// get returns the value of a key, from make or from somebody else's.
+func (u *reuse[V]) get(ctx context.Context, key string, make func(*work) (V, error)) (V, origin, error) {
 	for {
 		u.mu.Lock()
 		now := time.Now()
@@ -64,19 +107,19 @@ func (u *reuse[V]) get(ctx context.Context, key string, age time.Duration, make 
 		if m == nil || m.over(now) {
 			m = u.begin(key, now)
 			u.mu.Unlock()
-			return u.finish(ctx, key, m, now, age, make)
+			return u.finish(ctx, key, m, make)
 		}
 		u.mu.Unlock()
 		select {
 		case <-m.done:
 		case <-ctx.Done():
 			var none V
-			return none, ctx.Err()
+			return none, origin{}, ctx.Err()
 		}
 		if m.away && ctx.Err() == nil {
 			continue // whoever made it had no time left; we have
 		}
-		return m.value, m.err
+		return m.value, m.from, m.err
 	}
 }
 
@@ -130,23 +173,30 @@ func (u *reuse[V]) drop(key string, m *making[V]) {
 	u.bytes -= m.bytes
 }
 
-func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], began time.Time, age time.Duration, make func(*work) (V, error)) (V, error) {
+func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], make func(*work) (V, error)) (V, origin, error) {
 	defer close(m.done)
-	var w work
-	m.value, m.err = make(&w)
+	w := newWork()
+	m.value, m.err = make(w)
 	m.away = m.err != nil && ctx.Err() != nil
-	m.until = began.Add(min(spared*(time.Since(began)-w.waited)+waiting*w.waited, age))
+	m.from = w.origin()
+	serves := spared*(time.Since(w.began)-w.waited) + waiting*w.waited
+	if u.most > 0 {
+		serves = min(serves, u.most)
+	}
+	if m.until = w.began.Add(serves); m.from.end().Before(m.until) {
+		m.until = m.from.end()
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.made[key] != m {
-		return m.value, m.err
+		return m.value, m.from, m.err
 	}
 	if m.bytes = w.bytes; m.err != nil {
 		m.bytes = 0
 		delete(u.made, key)
 	}
 	u.bytes += m.bytes
-	return m.value, m.err
+	return m.value, m.from, m.err
 }
 
 // held is about how many bytes are kept, and in how many values.

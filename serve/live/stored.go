@@ -53,10 +53,12 @@ const (
 )
 
 // Measures below zero: the counts, as one number for a window, and by slot,
-// which is what counts in memory can be joined with.
+// which is what counts in memory can be joined with. What is partial is no
+// matter of windows.
 const (
 	totalHits = -1
 	slotHits  = -2
+	partial   = -3
 )
 
 // A series is the pieces of one measure for one choice of groups.
@@ -241,7 +243,7 @@ func (w *Windows) around(of *series, from, until, size event.Time) (first, last 
 	case of.places != nil: // has nothing from its edge on
 	case of.m < 0 && oneGroup(of.group):
 		return max(0, from-nearby*size), until + nearby*size
-	case until > event.Time(w.cfg.Now().UnixMilli()): // these are not yet
+	case until > w.now(): // these are not yet
 		return from, until + nearby*size
 	}
 	return from, until
@@ -391,6 +393,7 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	maps.DeleteFunc(s.written, func(_ event.Time, at time.Time) bool { return now.Sub(at) > rewritten })
 	for row := range c.Table.Rows {
 		s.written[row.Window()] = now
+		s.sent = max(s.sent, row.Window())
 	}
 	if len(s.series) == 0 {
 		return
@@ -464,10 +467,19 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	w.evict()
 }
 
-// look sees whether others have flushed, and forgets what they have changed.
-func (w *Windows) look(ctx context.Context, s *source) error {
-	_, err := w.looks.get(ctx, s.spec.Job, lookAge, func(*work) (struct{}, error) { return struct{}{}, w.lookNow(ctx, s) })
-	return err
+// lookAge is how long a look at the ledger is good for.
+const lookAge = time.Second
+
+// look sees whether others have flushed, and forgets what they have changed. If
+// the sink was away a moment ago, it is taken to be away still: one in a while
+// tries.
+func (w *Windows) look(ctx context.Context, s *source) (none struct{}, from origin, err error) {
+	if err := w.stillAway(s); err != nil {
+		return none, from, err
+	}
+	none, from, err = w.looks.get(ctx, s.spec.Job, func(*work) (struct{}, error) { return none, w.lookNow(ctx, s) })
+	w.tried(ctx, s, err)
+	return none, from, err
 }
 
 func (w *Windows) lookNow(ctx context.Context, s *source) error {
@@ -586,6 +598,7 @@ type Stats struct {
 	Hits, Misses uint64 // windows that an answer found known, and those that were read
 	Stale        uint64 // windows forgotten because another process wrote to them
 	Evicted      uint64 // windows forgotten to make room
+	Partial      uint64 // answers made without the sink
 	Windows      int    // kept now…
 	Bytes        int64  // …and about what all that is kept takes
 }

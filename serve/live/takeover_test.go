@@ -49,9 +49,10 @@ func TestTakenOver(t *testing.T) {
 func TestNoEmptySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 7)
+		from, until := w.span()
+		w.at(until)
 		l := w.windows(1 << 30)
 		w.count(0, 100)
-		from, until := w.span()
 		mem, err := w.Live(t.Context(), all(w.spec))
 		if err != nil {
 			t.Fatal(err)

@@ -76,25 +76,47 @@ Keys that begin with `+"`w:`"+` are read-only and show what a job has counted:
 
 | part | |
 |---|---|
-| window | a start such as `+"`20261120T1005Z`"+`, `+"`now`"+`, `+"`-3`"+` (three windows ago), or a range `+"`from..to`"+` of these, both ends included |
+| window | a start such as `+"`20261120T1005Z`"+` (UTC, 1970 or later), `+"`now`"+`, `+"`-3`"+` (three windows ago), or a range `+"`from..to`"+` of these, both ends included |
 | group | a value of each group column in their order; `+"`*`"+` for all, as are those left out at the end |
 | escapes | `+"`%%3A`"+` for a colon, `+"`%%2A`"+` for a star alone, `+"`%%25`"+` for a percent sign |
+
+A range counts windows, and its last one may be open: with windows of a minute
+`+"`-60..now`"+` is the last hour, namely the sixty minutes before this one and this
+one so far (61 windows), and `+"`-60..-1`"+` the sixty minutes that have ended.
 
 The measure `+"`hits`"+` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
 BITOP; a bloom BF.EXISTS and BF.MEXISTS; a geo one the reading commands of
 positions and sorted sets. KEYS and SCAN list those of the last sixty windows, up
-to 5,000 rows of a job and five seconds old. Writing to one is an error.
+to 5,000 rows of a job and five seconds old. Writing to one is an error, and so is a
+job, a measure or a number of groups that does not exist: the error says which one
+is near (`+"`ERR no job clikcs; is it clicks?`"+`). Where nothing was counted there is no
+key, and the count is 0.
 
 What an answer holds: all that the process had counted, and all that any process
 had flushed, when nobody else asks, at the question. Otherwise a copy of memory, and
 the answer made from it, are each served again for a thousand times as long as
-making them took (waiting for busy workers included), five seconds at most. So
-where each takes up to 1 ms an answer is two seconds old at most, and ten whatever it
-takes; and one that takes up to 5 ms costs no more than a tenth of a percent of a
-CPU, however often it is asked. Windows
+making them took (waiting for busy workers included). An answer is two seconds old
+at most, and five if it takes more than 5 ms to make, counted from the oldest thing
+that it is made from; so one that takes up to 5 ms costs no more than a quarter of a
+percent of a CPU, however often it is asked. Only what ClickHouse itself takes longer
+for, as for a first question about thousands of windows, is as old as that took; and
+a command with many keys looks them up one after the other. Windows
 that were asked for are kept in memory, in what the windows leave of `+"`memory`"+`;
 `+"`weir_live_…`"+` metrics tell how that goes.
+
+While ClickHouse cannot be asked, what the process knows by itself is the answer,
+and it is partial. That is so of windows that have not ended (`+"`now`"+`), of those that
+this process has flushed nothing of since it started, and of those that are kept
+because they were asked for; a range with any other window is an error that names
+it. A reply has no place to say that it is partial (RESP2 has none, and at the
+attributes of RESP3 redis-cli 7.0 and redis-py 5 hang up), so ask the measure
+`+"`partial`"+` that every job has: `+"`GET w:clicks:partial:now`"+` is why replies about the job
+are partial, or may be, and nothing while they are whole. Asked behind a question, in
+MULTI or not, it says so of every partial reply. `+"`weir_live_partial_total`"+` counts such
+answers, and `+"`/api/v1/query`"+` says it in each. A ClickHouse that takes a question and does not answer
+holds up one of them at a time, for five seconds. When it is back, answers are whole
+again within five seconds.
 
 How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
 if its windows are the job's own; otherwise, and for geo, as far as state rows are

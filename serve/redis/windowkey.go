@@ -20,7 +20,8 @@ import (
 // a colon, %2A for a star alone, %25 for a percent sign: any byte can be
 // written as % and two hex digits.
 //
-// The measure hits is the number of events.
+// The measure hits is the number of events, and partial is why replies are not
+// the whole.
 type Key struct {
 	Job, Measure string
 	From, To     Point // equal unless it is a range
@@ -30,7 +31,7 @@ type Key struct {
 // A Point is one window: counted back from now, or by its start.
 type Point struct {
 	Ago   int64     // windows before the one of now; if Start is zero
-	Start time.Time // UTC, whole seconds
+	Start time.Time // UTC, whole seconds, 1970 or later
 }
 
 // A Group chooses values of one group column.
@@ -103,7 +104,12 @@ func parsePoint(s string) (Point, error) {
 			if len(s) != len(layout) {
 				continue
 			}
-			if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 {
+			t, err := time.Parse(layout, s)
+			switch {
+			case err != nil:
+			case t.Unix() < 0:
+				return Point{}, fmt.Errorf("not a window: %q is before 1970, where times begin", s)
+			default:
 				return Point{Start: t}, nil
 			}
 		}

@@ -19,9 +19,9 @@ import (
 // once, outside the server's lock, so it may take its time.
 type Windows interface {
 	// Lookup returns the value of a key: the join over its windows and groups.
-	// found is false where there is no such job or measure, or nothing has
-	// been counted. The error is for the client: it is sent as it is, after
-	// "ERR ".
+	// found is false where nothing has been counted. The error is for the
+	// client, that there is no such job or measure too: it is sent as it is,
+	// after "ERR ".
 	Lookup(ctx context.Context, key Key) (v Value, found bool, err error)
 	// Recent returns what Lookup would, if that is at hand; otherwise known is
 	// false. It takes no time.
@@ -31,8 +31,8 @@ type Windows interface {
 	Keys(ctx context.Context) iter.Seq2[Key, error]
 }
 
-// A Value is the value of a window key: one field is set, the sketch that the
-// measure is, or Hits if none is. The server reads it under its own lock and
+// A Value is the value of a window key: the sketch that the measure is, or
+// Hits if none is, or Partial of the measure of that name. The server reads it under its own lock and
 // changes nothing but what counting caches in a Sketch; whoever returned it
 // must not touch it afterwards, but may return it again.
 type Value struct {
@@ -41,7 +41,14 @@ type Value struct {
 	Bitmap *bitmap.Activity // BITCOUNT GETBIT BITPOS, BITOP from it, GET
 	Bloom  *bloom.Filter    // BF.EXISTS BF.MEXISTS
 	Geo    *geo.Set         // GEOPOS GEODIST GEOHASH GEOSEARCH ZCARD ZSCORE …
+
+	Partial string // why the value is not the whole; GET of partialMeasure
 }
+
+// partialMeasure is what tells a client of replies that are not the whole, for
+// lack of a place in the replies themselves: RESP2 has none, and at the attributes
+// of RESP3 redis-cli 7.0 and redis-py 5 hang up.
+const partialMeasure = "partial"
 
 // windowPrefix begins every window key, and no scratch key.
 const windowPrefix = "w:"
@@ -51,16 +58,19 @@ func isWindow(key []byte) bool { return len(key) >= 2 && key[0] == 'w' && key[1]
 // errReadOnlyWindow is the reply to whoever would write to a window key.
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 
-// windowItem is a value in the form that the commands read.
-func windowItem(key string, v Value) *item {
+// windowItem is the value of a key, as written, in the form that the commands
+// read.
+func windowItem(written string, key Key, v Value) *item {
 	it := &item{window: &v}
-	it.name([]byte(key))
+	it.name([]byte(written))
 	switch {
 	case v.HLL != nil, v.Bitmap != nil:
 	case v.Bloom != nil:
 		it.kind = kindBloom
 	case v.Geo != nil:
 		it.kind, it.zset = kindZset, &zset{Set: *v.Geo}
+	case key.Measure == partialMeasure:
+		it.str = []byte(v.Partial)
 	default:
 		it.str = strconv.AppendUint([]byte{}, v.Hits, 10)
 	}
@@ -104,7 +114,7 @@ func (c *client) resolve(cmd *command, args [][]byte, patient bool) fault {
 			c.windows = map[string]*item{}
 		}
 		if found {
-			c.windows[string(args[i])] = windowItem(string(args[i]), v)
+			c.windows[string(args[i])] = windowItem(string(args[i]), key, v)
 		} else {
 			c.windows[string(args[i])] = nil
 		}

@@ -1,0 +1,103 @@
+package live
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+)
+
+// TestAge: no answer lacks what was counted, or flushed by another process, more
+// than two seconds ago, or five where making it takes more than 5 ms: whichever of
+// memory and sink takes long, and whoever has asked what before.
+func TestAge(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		recall, took time.Duration // of memory, and of a query
+		most         time.Duration
+		others       bool // flush as well
+	}{
+		{"cheap", 1900 * time.Microsecond, 0, ageCheap, true},
+		{"not dear yet", 4900 * time.Microsecond, 0, ageCheap, true},
+		{"memory is dear", 20 * time.Millisecond, 0, ageDear, true},
+		{"the sink is dear", time.Millisecond, 600 * time.Millisecond, ageDear, true},
+		{"both are dear", 80 * time.Millisecond, 1100 * time.Millisecond, ageDear, true},
+		{"the sink takes longer than an answer may be old", time.Millisecond, 7 * time.Second, ageDear, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 3)
+				from, until := w.span()
+				w.at(until + w.spec.Window) // all of it has ended, so that the sink is waited for
+				l := w.windows(1 << 30)
+				w.recall, w.took = c.recall, c.took
+				var mu sync.Mutex
+				var truth []event.Time // when each event was there to be told, since the beginning
+				begun := time.Now()
+				since := func() event.Time { return event.Time(time.Since(begun).Microseconds()) }
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for turn := range 300 {
+						time.Sleep(97 * time.Millisecond)
+						w.count(int32(turn%2), 1)
+						if c.others && turn%10 == 3 {
+							w.count(2, 3)
+							w.write(1)
+						}
+						if turn%30 == 7 {
+							w.write(0)
+							w.ack()
+						}
+						mu.Lock()
+						for n := w.total(); uint64(len(truth)) < n; {
+							truth = append(truth, since())
+						}
+						mu.Unlock()
+					}
+				}()
+				// Several ask, several questions, so that what an answer is made from is
+				// of any age.
+				asked, oldest := 0, event.Time(0)
+				var askers sync.WaitGroup
+				for asker := range 5 {
+					askers.Go(func() {
+						q := Query{Job: w.spec.Job, Measure: Hits, From: from - event.Time(asker%4)*w.spec.Window, Until: until}
+						for {
+							select {
+							case <-done:
+								return
+							case <-time.After(time.Duration(31+17*asker) * time.Millisecond):
+							}
+							v, _, known := l.Recent(q)
+							if !known {
+								var err error
+								if v, _, err = l.Lookup(t.Context(), q); err != nil {
+									t.Error(err)
+									return
+								}
+							}
+							mu.Lock()
+							asked++
+							if v.Hits < uint64(len(truth)) {
+								oldest = max(oldest, since()-truth[v.Hits])
+							}
+							mu.Unlock()
+						}
+					})
+				}
+				askers.Wait()
+				<-done
+				age := time.Duration(oldest) * time.Microsecond
+				if age > c.most {
+					t.Errorf("an answer was %v old; %v is the most", age, c.most)
+				}
+				if age < c.most/4 || asked < 10 {
+					t.Errorf("%d answers, %v old at most: the test tests nothing", asked, age)
+				}
+			})
+		})
+	}
+}

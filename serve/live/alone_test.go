@@ -1,0 +1,263 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+var errAway = errors.New("connection refused")
+
+var measures = []string{Hits, "users", "active", "seen", "places"}
+
+// counted is a world in which each partition has counted n events, at the time of
+// the last of them, and the window of that time.
+func counted(t *testing.T, n int64) (w *world, open event.Time) {
+	w = newWorld(t, 3)
+	for p := range int32(3) {
+		w.count(p, n)
+	}
+	open = w.reached(n)
+	return w, open - open%w.spec.Window
+}
+
+// reached sets the clock to the time of the last record below an offset.
+func (w *world) reached(offset int64) (now event.Time) {
+	for _, rec := range w.log[0] {
+		if rec.Offset < offset {
+			now = rec.Time
+		}
+	}
+	w.at(now)
+	return now
+}
+
+// TestAloneKept: while the sink cannot be asked, windows that were asked for before
+// are answered as if it could, old ones and groups too, and what has been counted
+// since is in it; but it is said. When the sink is back, so are whole answers.
+func TestAloneKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := counted(t, 150)
+		l := w.windows(1 << 30)
+		w.write(0)
+		w.ack()
+		w.write(1)
+		from, until := w.span()
+		var questions []Query
+		for _, measure := range measures {
+			q := Query{Job: w.spec.Job, Measure: measure, From: from, Until: until}
+			questions = append(questions, q)
+			if measure != "places" {
+				q.Group = [][]byte{[]byte("/p/1")}
+				questions = append(questions, q)
+				q.Group = [][]byte{[]byte("/p/2"), []byte("DE")}
+				questions = append(questions, q)
+			}
+		}
+		for _, q := range questions {
+			ask(t, "before", q, l, w.fresh(0))
+		}
+		w.count(0, 60)
+		w.count(1, 60)
+		time.Sleep(ageDear)
+		var want []Value
+		plain := w.fresh(0)
+		for _, q := range questions {
+			v, found, err := plain.Lookup(t.Context(), q)
+			if !found || err != nil {
+				t.Fatalf("%+v: %t, %v", q, found, err)
+			}
+			want = append(want, v)
+		}
+		w.away = errAway
+		for i, q := range questions {
+			got, found, err := l.Lookup(t.Context(), q)
+			if !found || err != nil || !strings.Contains(got.Partial, errAway.Error()) {
+				t.Errorf("%+v without the sink: found %t, %v, partial %q", q, found, err, got.Partial)
+			} else if !same(got, want[i]) {
+				t.Errorf("%+v without the sink: %s, with it %s", q, told(got), told(want[i]))
+			}
+		}
+		companion := Query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
+		if v, found, err := l.Lookup(t.Context(), companion); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
+			t.Errorf("why answers are partial: %q, %t, %v", v.Partial, found, err)
+		}
+		if n := l.Stats().Partial; n != uint64(len(questions)) {
+			t.Errorf("%d partial answers are counted, want %d", n, len(questions))
+		}
+		w.away = nil
+		time.Sleep(tryEvery)
+		// One that was made before may still be served, and nobody who asks is told
+		// otherwise.
+		for _, q := range questions {
+			if v, _, err := l.Lookup(t.Context(), q); err != nil {
+				t.Errorf("%+v: %v", q, err)
+			} else if why, found, err := l.Lookup(t.Context(), companion); v.Partial != "" && !found || err != nil {
+				t.Errorf("%+v is partial, and the companion says %q, %t, %v", q, why.Partial, found, err)
+			}
+		}
+		time.Sleep(ageDear)
+		for _, q := range questions {
+			ask(t, "when it is back", q, l, w.fresh(0))
+			if v, _, _ := l.Lookup(t.Context(), q); v.Partial != "" {
+				t.Errorf("%+v is partial when the sink is back: %s", q, v.Partial)
+			}
+		}
+		if v, found, err := l.Lookup(t.Context(), companion); found || err != nil {
+			t.Errorf("answers are whole, and the companion says %q, %t, %v", v.Partial, found, err)
+		}
+	})
+}
+
+// TestAloneNotKept: of windows that nobody has asked for, those that have not ended
+// and those of which nothing was flushed are answered from memory; for others there
+// is an error that names one, and the remedy.
+func TestAloneNotKept(t *testing.T) {
+	for _, memory := range []int64{0, 1 << 30} {
+		synctest.Test(t, func(t *testing.T) {
+			w, open := counted(t, 30)
+			l := w.windows(memory)
+			w.write(0)
+			w.ack()
+			w.away = errAway
+			w.count(0, 370)
+			w.count(1, 370)
+			now := w.reached(400)
+			last := now - now%w.spec.Window
+			if last < open+2*w.spec.Window {
+				t.Fatal("too little time has passed to test anything")
+			}
+			mem := window.NewTable(w.spec)
+			w.ops[0].Snapshot(mem, all(w.spec))
+			mem.Seal()
+			alone := tableSink{mem}
+			end := last + 20*w.spec.Window
+			sent := l.jobs[w.spec.Job].sent
+			for _, r := range []struct {
+				name        string
+				from, until event.Time
+				ok          bool
+			}{
+				{"the open window", last, last + w.spec.Window, true},
+				{"from the open window on", last, end, true},
+				{"what was never flushed", sent + w.spec.Window, end, true},
+				{"a window that was flushed", open, open + w.spec.Window, false},
+				{"from then on", open, end, false},
+				{"a window of long ago", open - 1000*w.spec.Window, open - 999*w.spec.Window, false},
+				{"everything", 0, end, false},
+				{"everything for ever", window.Oldest, window.Newest, false},
+			} {
+				for _, measure := range measures {
+					q := Query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
+					v, found, err := l.Lookup(t.Context(), q)
+					if !r.ok {
+						if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "is not in memory and ClickHouse cannot be asked for it; ask for now") {
+							t.Errorf("memory %d, %s of %s: %s, %t, %v; want an error", memory, measure, r.name, told(v), found, err)
+						}
+						continue
+					}
+					want := Value{Hits: sum(alone.part(&window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}}))}
+					if err != nil || found != (want.Hits > 0) || v.Partial == "" {
+						t.Errorf("memory %d, %s of %s: found %t, %v, partial %q", memory, measure, r.name, found, err, v.Partial)
+					} else if measure == Hits && v.Hits != want.Hits || measure != Hits && found && told(v)[0] == '0' {
+						t.Errorf("memory %d, %s of %s: %s, want %s", memory, measure, r.name, told(v), told(want))
+					}
+				}
+			}
+			list := 0
+			if err := l.Names(t.Context(), func(Name) bool { list++; return true }); err != nil || list < 10 {
+				t.Errorf("%d names without the sink, %v", list, err)
+			}
+			w.away = nil
+			time.Sleep(ageDear)
+			ask(t, "when it is back", Query{Job: w.spec.Job, Measure: Hits, From: open, Until: end}, l, w.fresh(0))
+		})
+	}
+}
+
+// TestFrozen: a sink that takes questions and does not answer holds up one
+// question for a few seconds, and then one at a time while others are answered.
+func TestFrozen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := counted(t, 150)
+		l := w.windows(1 << 30)
+		w.frozen = true
+		now := func(measure string) Query {
+			open, err := l.Start(w.spec.Job, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Query{Job: w.spec.Job, Measure: measure, From: open, Until: open + w.spec.Window}
+		}
+		var waited time.Duration
+		var slow int
+		for range 200 {
+			began := time.Now()
+			v, _, err := l.Lookup(t.Context(), now(Hits))
+			if err != nil || v.Partial == "" {
+				t.Fatalf("%v, partial %q", err, v.Partial)
+			}
+			took := time.Since(began)
+			if took > patience {
+				t.Fatalf("an answer took %v", took)
+			}
+			if took > 0 {
+				slow++
+			}
+			waited += took
+			time.Sleep(100 * time.Millisecond)
+		}
+		if slow == 0 || waited > time.Duration(slow)*patience || slow > 20 {
+			t.Errorf("%d of 200 questions waited %v", slow, waited)
+		}
+
+		// While one tries, others do not wait.
+		time.Sleep(ageDear + tryEvery)
+		var asked sync.WaitGroup
+		for i := range 10 {
+			asked.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				began := time.Now()
+				if _, _, err := l.Lookup(t.Context(), now(measures[i%4])); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); i > 0 && i%4 > 0 && took > 0 {
+					t.Errorf("question %d waited %v", i, took)
+				}
+			})
+		}
+		asked.Wait()
+		w.frozen = false
+		time.Sleep(ageDear)
+		if v, _, err := l.Lookup(t.Context(), now(Hits)); err != nil || v.Partial != "" {
+			t.Errorf("when the sink answers: %v, partial %q", err, v.Partial)
+		}
+	})
+}
+
+// TestCalledOff: a client that goes away while the sink is asked says nothing about
+// the sink.
+func TestCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, open := counted(t, 150)
+		l := w.windows(1 << 30)
+		q := Query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window}
+		w.frozen = true
+		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer leave()
+		if v, _, err := l.Lookup(ctx, q); err == nil {
+			t.Errorf("one that has gone got %d hits, partial %q", v.Hits, v.Partial)
+		}
+		w.frozen = false
+		if v, found, err := l.Lookup(t.Context(), q); !found || err != nil || v.Partial != "" {
+			t.Errorf("the next one: %t, %v, partial %q", found, err, v.Partial)
+		}
+	})
+}

@@ -1,0 +1,389 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/redistest"
+	"weir/serve/live"
+	"weir/serve/redis"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// noon is when the questions of these tests are asked.
+var noon = time.Date(2026, 11, 20, 12, 5, 30, 0, time.UTC)
+
+// clicksSpec is a job by page, with a measure of each kind.
+func clicksSpec() *window.Spec {
+	return &window.Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1024, MaxGroups: 5,
+		By: []window.Column{{Name: "page", Path: "page"}},
+		Measures: []window.Measure{
+			{Name: "users", Kind: window.HLL, Path: "user"},
+			{Name: "active", Kind: window.Bitmap, Path: "user"},
+			{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 1000, Error: 0.01},
+			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
+		},
+	}
+}
+
+// A pageJob has counted some events and flushed none; its sink is that of emptyJob,
+// unless it is away.
+type pageJob struct {
+	emptyJob
+	mu   sync.Mutex // guards op
+	op   *window.Operator
+	away atomic.Pointer[error]
+}
+
+// gone is why the sink cannot be asked, or nil.
+func (j *pageJob) gone() error {
+	if err := j.away.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (j *pageJob) Live(_ context.Context, r *window.Range) ([]*window.Table, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := window.NewTable(j.spec)
+	j.op.Snapshot(t, r)
+	t.Seal()
+	return []*window.Table{t}, nil
+}
+
+func (j *pageJob) Progress(context.Context) (map[window.Origin]int64, int64, error) {
+	return nil, 1, j.gone()
+}
+func (j *pageJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {
+	return j.gone()
+}
+func (j *pageJob) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
+	return j.gone()
+}
+func (j *pageJob) Counts(context.Context, *window.Range, *window.Table) error { return j.gone() }
+func (j *pageJob) Places(context.Context, *window.Range, int, *geo.Last) error {
+	return j.gone()
+}
+
+// count has the job count events: each is a time before noon and a user.
+func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := event.Batch{}
+	for ago, user := range users {
+		at := noon.Add(-ago).UnixMilli()
+		b.Records = append(b.Records, event.Record{Offset: b.Next, Time: event.Time(at),
+			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/1","user":%d,"lon":13.361389,"lat":38.115556}`, at, user)})
+		b.Next++
+	}
+	j.op.Start(window.Plan{})
+	if err := j.op.Observe(&b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// doors are both ways to ask: /api/v1/query and the Redis endpoint.
+type doors struct {
+	t    *testing.T
+	http *HTTP
+	conn *redistest.Conn
+}
+
+// newDoors open on the job of clicksSpec and a job locations by nothing.
+func newDoors(t *testing.T) (*doors, *pageJob) {
+	t.Helper()
+	spec := clicksSpec()
+	op, err := window.NewOperator(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &pageJob{emptyJob: emptyJob{spec}, op: op}
+	other := *spec
+	other.Job, other.By = "locations", nil
+	windows := live.New(live.Config{Now: func() time.Time { return noon }, Memory: 1 << 30})
+	windows.Add(job, job)
+	windows.Add(emptyJob{&other}, emptyJob{&other})
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- redis.New(redis.Config{Windows: Windows{windows}}).Serve(ctx, l) }()
+	conn, err := redistest.Dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return &doors{t, &HTTP{Windows: windows}, conn}, job
+}
+
+// asks wants a reply of the Redis endpoint.
+func (d *doors) asks(want any, command ...any) {
+	d.t.Helper()
+	if n, ok := want.(int); ok {
+		want = int64(n)
+	}
+	got, err := d.conn.Do(command...)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		d.t.Errorf("%v: %v, want %v", command, got, want)
+	}
+}
+
+// gets asks /api/v1/query.
+func (d *doors) gets(key, member string) (status int, a answer) {
+	d.t.Helper()
+	v := url.Values{"key": {key}}
+	if member != "" {
+		v.Set("member", member)
+	}
+	w := httptest.NewRecorder()
+	d.http.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/query?"+v.Encode(), nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
+		d.t.Fatalf("%s: %d %q: %v", key, w.Code, w.Body, err)
+	}
+	return w.Code, a
+}
+
+// refuses wants an error through both doors, and one status.
+func (d *doors) refuses(status int, key, want string) {
+	d.t.Helper()
+	d.asks(redistest.Error("ERR "+want), "GET", key)
+	if code, a := d.gets(key, ""); code != status || a.Error != want {
+		d.t.Errorf("%s: %d %q, want %d %q", key, code, a.Error, status, want)
+	}
+}
+
+// TestMisspelt: a job, a measure or a number of groups that does not exist is an
+// error that says what was likely meant, through every command that reads.
+func TestMisspelt(t *testing.T) {
+	d, job := newDoors(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	const wrong = "w:clikcs:users:now"
+	want := redistest.Error("ERR no job clikcs; is it clicks?")
+	for _, command := range [][]any{
+		{"GET", wrong}, {"PFCOUNT", wrong}, {"PFCOUNT", "w:clicks:users:now", wrong}, {"BITCOUNT", wrong}, {"GETBIT", wrong, 7}, {"BITPOS", wrong, 1},
+		{"BITFIELD_RO", wrong, "GET", "u1", 0}, {"BF.EXISTS", wrong, 7}, {"BF.MEXISTS", wrong, 7, 8}, {"BF.CARD", wrong}, {"BF.INFO", wrong},
+		{"GEOSEARCH", wrong, "FROMLONLAT", 15, 37, "BYRADIUS", 100, "km"}, {"GEOPOS", wrong, 7}, {"GEODIST", wrong, 7, 8}, {"GEOHASH", wrong, 7},
+		{"GEORADIUS", wrong, 15, 37, 100, "km"}, {"GEORADIUS_RO", wrong, 15, 37, 100, "km"}, {"ZCARD", wrong}, {"ZSCORE", wrong, 7}, {"ZRANGE", wrong, 0, -1},
+		{"EXISTS", wrong}, {"EXISTS", "w:clicks:users:now", wrong}, {"TYPE", wrong}, {"STRLEN", wrong}, {"GETRANGE", wrong, 0, -1}, {"TTL", wrong}, {"PTTL", wrong},
+		{"OBJECT", "ENCODING", wrong}, {"MEMORY", "USAGE", wrong}, {"LLEN", wrong}, {"WATCH", wrong},
+		{"PFMERGE", "mine", wrong}, {"BITOP", "OR", "mine", wrong}, {"GEOSEARCHSTORE", "mine", wrong, "FROMLONLAT", 15, 37, "BYRADIUS", 100, "km"},
+	} {
+		d.asks(want, command...)
+	}
+	d.asks(0, "EXISTS", "mine")
+	d.asks("OK", "MULTI")
+	d.asks("QUEUED", "PFCOUNT", wrong)
+	d.asks("EXECABORT Transaction discarded because of: ERR no job clikcs; is it clicks?", "EXEC")
+	for key, want := range map[string]string{
+		wrong:                         "no job clikcs; is it clicks?",
+		"w:visits:hits:now":           "no job visits; there is clicks, locations",
+		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
+		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
+		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, hits",
+		"w:clikcs:users:today":        "",
+		"w:locations:place:now":       "job locations has no measure place; is it places?",
+		"w:clicks:users:20261120T12Z": "",
+	} {
+		if want != "" {
+			d.refuses(404, key, want)
+		} else if code, a := d.gets(key, ""); code != 400 || !strings.Contains(a.Error, "not a window") {
+			t.Errorf("%s: %d %s", key, code, a.Error)
+		}
+	}
+	d.refuses(400, "w:clicks:users:now:/p:1", "not a question for this job: job clicks counts by page, and the key names 2 groups; write %3A for a colon inside a group")
+	d.refuses(400, "w:locations:hits:now:x", "not a question for this job: job locations counts by no column, and the key names 1 groups; leave them out")
+	d.refuses(400, "w:clicks:places:now:/p/1", "not a question for this job: positions are kept per window, not per group: leave the groups out")
+	// What exists and has counted nothing is no mistake.
+	d.asks(0, "PFCOUNT", "w:clicks:users:-3")
+	d.asks(0, "EXISTS", "w:clicks:users:now:/p/2")
+	d.asks("none", "TYPE", "w:locations:places:now")
+	if code, a := d.gets("w:clicks:users:-3", ""); code != 200 || a.Found || a.Kind != "hll" {
+		t.Errorf("a window without events: %d %+v", code, a)
+	}
+}
+
+// TestBefore1970: there is no window before the times of events begin, and none of
+// them is now.
+func TestBefore1970(t *testing.T) {
+	d, job := newDoors(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	for _, year := range []string{"00010101T0000Z", "00010101T000000Z", "00010101T0001Z", "18000101T0000Z", "19691231T2359Z", "19691231T235959Z"} {
+		want := fmt.Sprintf("not a window: %q is before 1970, where times begin", year)
+		for _, at := range []string{year, year + "..now", year + "..99991231T2359Z"} {
+			d.refuses(400, "w:clicks:hits:"+at, want)
+		}
+		d.refuses(400, "w:clicks:hits:19700101T0000Z.."+year, want)
+	}
+	for _, at := range []string{"now", "19700101T0000Z..now", "19700101T000000Z..99991231T2359Z"} {
+		d.asks("1", "GET", "w:clicks:hits:"+at)
+		if code, a := d.gets("w:clicks:hits:"+at, ""); code != 200 || a.Value != 1 {
+			t.Errorf("%s: %d %+v", at, code, a)
+		}
+	}
+	d.asks("<nil>", "GET", "w:clicks:hits:19700101T0000Z")
+}
+
+// TestMember: a member of a bitmap is read as GETBIT and events read it: in plain
+// digits, and nothing else is a number.
+func TestMember(t *testing.T) {
+	d, job := newDoors(t)
+	job.count(t, map[time.Duration]int{0: 7, time.Second: 4294967295, 2 * time.Second: 0})
+	const key = "w:clicks:active:now"
+	for member, want := range map[string]bool{"7": true, "8": false, "0": true, "10": false, "4294967295": true} {
+		if code, a := d.gets(key, member); code != 200 || a.Has == nil || *a.Has != want {
+			t.Errorf("member %s: %d %+v, want has %t", member, code, a, want)
+		}
+		bit := 0
+		if want {
+			bit = 1
+		}
+		d.asks(bit, "GETBIT", key, member)
+	}
+	for _, member := range []string{"7abc", " 7", "7 ", "0x7", "0b111", "007", "07", "1_0", "-1", "+7", "7.0", "7e0", "4294967296", "99999999999999999999", "seven", "٧"} {
+		for _, key := range []string{key, "w:clicks:active:-3"} { // where nothing was counted as well
+			code, a := d.gets(key, member)
+			if code != 400 || a.Has != nil || !strings.Contains(a.Error, "member="+member+": the members of a bitmap are numbers below 4294967296, in plain digits") {
+				t.Errorf("%s, member %q: %d %+v", key, member, code, a)
+			}
+			d.asks(redistest.Error("ERR bit offset is not an integer or out of range"), "GETBIT", key, member)
+		}
+	}
+	// Other measures have texts for members.
+	for key, member := range map[string]string{"w:clicks:seen:now": "7", "w:clicks:places:now": "7"} {
+		if code, a := d.gets(key, member); code != 200 || a.Has == nil || !*a.Has {
+			t.Errorf("%s: %d %+v", key, code, a)
+		}
+		if code, a := d.gets(key, "7abc"); code != 200 || a.Has == nil || *a.Has {
+			t.Errorf("%s: %d %+v", key, code, a)
+		}
+	}
+	if code, a := d.gets(key, ""); code != 200 || a.Has != nil || a.Value != 3 {
+		t.Errorf("no member: %d %+v", code, a)
+	}
+}
+
+// TestLastHour: -60..now is the sixty windows before the one of now, and that one so
+// far: with windows of a minute the last hour, and what has begun of a minute.
+func TestLastHour(t *testing.T) {
+	d, job := newDoors(t)
+	users := map[time.Duration]int{30*time.Second + time.Hour: 1000, 30*time.Second + time.Hour + time.Millisecond: 1001, time.Hour: 1002, 0: 1003}
+	for i := range 59 {
+		users[time.Duration(i+1)*time.Minute] = i // at half past each minute in between
+	}
+	job.count(t, users)
+	for window, want := range map[string]int{
+		"-60..now":                       62, // 61 windows, with two users in the first: it begins an hour and half a minute ago
+		"-61..now":                       63,
+		"-59..now":                       60, // the last of which began half a minute ago: not an hour
+		"-60..-1":                        61, // sixty windows that have ended
+		"now":                            1,
+		"-60":                            2,
+		"-61":                            1,
+		"20261120T1105Z..20261120T1205Z": 62, // both ends included
+	} {
+		d.asks(want, "GET", "w:clicks:hits:"+window)
+		d.asks(want, "PFCOUNT", "w:clicks:users:"+window+":*")
+		d.asks(want, "BITCOUNT", "w:clicks:active:"+window)
+		d.asks(want, "ZCARD", "w:clicks:places:"+window)
+		for _, measure := range []string{"hits", "users", "active", "places"} {
+			if code, a := d.gets("w:clicks:"+measure+":"+window, ""); code != 200 || a.Value != uint64(want) {
+				t.Errorf("%s of %s: %d %+v, want %d", measure, window, code, a, want)
+			}
+		}
+	}
+}
+
+// TestPartial: while ClickHouse cannot be asked, what is in memory is the answer, and
+// both doors say so; an older window is an error with a remedy.
+func TestPartial(t *testing.T) {
+	d, job := newDoors(t)
+	job.count(t, map[time.Duration]int{0: 7, time.Second: 8, time.Hour: 9})
+	d.asks("<nil>", "GET", "w:clicks:partial:now")
+	d.asks(0, "EXISTS", "w:clicks:partial:now")
+	if code, a := d.gets("w:clicks:partial:now", ""); code != 200 || a.Found || a.Partial || a.Kind != "partial" {
+		t.Errorf("nothing is partial: %d %+v", code, a)
+	}
+	refused := errors.New("clickhouse: read the ledger: connection refused")
+	job.away.Store(&refused)
+	waitForLook(t, d)
+	const why = "only what this process knows by itself: clickhouse: read the ledger: connection refused"
+	d.asks("2", "GET", "w:clicks:hits:now")
+	d.asks(2, "PFCOUNT", "w:clicks:users:now:/p/1")
+	d.asks(2, "BITCOUNT", "w:clicks:active:now")
+	d.asks(1, "GETBIT", "w:clicks:active:now", 7)
+	d.asks(1, "BF.EXISTS", "w:clicks:seen:now", 7)
+	d.asks("[7]", "GEOSEARCH", "w:clicks:places:now", "FROMLONLAT", 13.361389, 38.115556, "BYRADIUS", 1, "km", "COUNT", 1, "ASC")
+	d.asks(why, "GET", "w:clicks:partial:now")
+	d.asks(1, "EXISTS", "w:clicks:partial:now:/p/1")
+	d.asks("OK", "MULTI")
+	d.asks("QUEUED", "PFCOUNT", "w:clicks:users:now")
+	d.asks("QUEUED", "GET", "w:clicks:partial:now")
+	d.asks("[2 "+why+"]", "EXEC")
+	for measure, value := range map[string]uint64{"hits": 2, "users": 2, "active": 2, "seen": 0, "places": 2} {
+		code, a := d.gets("w:clicks:"+measure+":now", "")
+		if code != 200 || !a.Found || a.Value != value || !a.Partial || a.Reason != why || a.Error != "" {
+			t.Errorf("%s: %d %+v", measure, code, a)
+		}
+	}
+	if code, a := d.gets("w:clicks:partial:now", ""); code != 200 || !a.Found || !a.Partial || a.Reason != why {
+		t.Errorf("why: %d %+v", code, a)
+	}
+	d.refuses(502, "w:clicks:hits:-60..now", "the window of 20261120T110500Z is not in memory and ClickHouse cannot be asked for it; ask for now, or again when it answers: clickhouse: read the ledger: connection refused")
+	d.refuses(404, "w:clikcs:hits:now", "no job clikcs; is it clicks?")
+	if keys, err := d.conn.Do("KEYS", "w:clicks:hits:*"); err != nil || len(keys.([]any)) != 2 {
+		t.Errorf("KEYS without ClickHouse: %v, %v", keys, err)
+	}
+
+	job.away.Store(nil)
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		_, a := d.gets("w:clicks:hits:-60..now", "")
+		_, b := d.gets("w:clicks:partial:now", "")
+		if a.Value == 3 && !a.Partial && !b.Found {
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("ClickHouse is back for a minute: %+v, %+v", a, b)
+		}
+	}
+	d.asks("3", "GET", "w:clicks:hits:-60..now")
+	d.asks("<nil>", "GET", "w:clicks:partial:now")
+}
+
+// waitForLook waits until what was known of ClickHouse before is not good any more.
+func waitForLook(t *testing.T, d *doors) {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if _, a := d.gets("w:clicks:partial:now", ""); a.Found {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatal("ClickHouse is away for a minute, and nothing is partial")
+		}
+	}
+}
