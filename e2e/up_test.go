@@ -168,13 +168,22 @@ func (p *upProcess) drained() {
 	})
 }
 
-// A configuration of one's own runs on the embedded parts as well; a port that is
-// taken is replaced by a free one.
+// A configuration of one's own runs on the embedded parts as well, where it says
+// that they are; a port that is taken is not replaced by another without a word.
 func TestUpConfigured(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.configure(fmt.Sprintf(clicksJob, "visits"))
-	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--no-gen", "--data", filepath.Join(t.TempDir(), "deep", "data"))
+	data := filepath.Join(t.TempDir(), "deep", "data")
+	launch(t, s.dir, "up", "-c", "weir.yaml", "--no-gen", "--data", data).exits(1).
+		says(`^error: kafka.brokers ` + s.brokers[0] + `: the port is taken by \w+`)
+	launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers=127.0.0.1:0", "--no-gen", "--data", data).exits(1).
+		says(`^error: clickhouse.url ` + strings.TrimPrefix(s.url, "http://") + `: the port is taken by \w+`)
+	at := closedPort(t)
+	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers="+at, "--clickhouse.url=http://127.0.0.1:0", "--no-gen", "--data", data)
+	if line := p.prints(`^broker `); !strings.Contains(line, at) {
+		t.Errorf("kafka.brokers is %s, and %s", at, line)
+	}
 	url := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^engine `))
 	broker := regexp.MustCompile(`127[^ ]+`).FindString(p.prints(`^broker `))
 	p.prints(`^ready `)

@@ -24,7 +24,7 @@ read and write every table, so it listens on loopback unless told otherwise.`,
 				return err
 			}
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
-			return local.ServeEngine(c.Context(), local.EngineConfig{Listen: listen, Data: dir, Log: log})
+			return place{addr: listen, key: "--listen"}.explain(local.ServeEngine(c.Context(), local.EngineConfig{Listen: listen, Data: dir, Log: log}))
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "address to listen on")
@@ -45,7 +45,7 @@ records are kept in --data. It is no Kafka: one node, no replication.`,
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
 			b, err := local.StartBroker(c.Context(), local.BrokerConfig{Listen: listen, Data: data, Topics: localTopics(topics, partitions), Log: log})
 			if err != nil {
-				return err
+				return place{addr: listen, key: "--listen"}.explain(err)
 			}
 			fmt.Fprintln(c.OutOrStdout(), b.Addr())
 			<-c.Context().Done()

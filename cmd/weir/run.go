@@ -130,13 +130,13 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	l := o.http
 	if l == nil {
-		if l, err = net.Listen("tcp", cfg.HTTP.Listen); err != nil {
-			return fmt.Errorf("http.listen: %w", err)
+		if l, err = (place{addr: cfg.HTTP.Listen, key: "http.listen"}).listen(); err != nil {
+			return err
 		}
 	}
 	if o.resp == nil && cfg.RESP.Listen != "" {
-		if o.resp, err = net.Listen("tcp", cfg.RESP.Listen); err != nil {
-			return errors.Join(fmt.Errorf("resp.listen: %w", err), l.Close())
+		if o.resp, err = (place{addr: cfg.RESP.Listen, key: "resp.listen"}).listen(); err != nil {
+			return errors.Join(err, l.Close())
 		}
 	}
 	if o.started != nil {

@@ -34,7 +34,7 @@ It listens on loopback, unless there is a password: clients give it with AUTH.`,
 			if err := guardListen(listen, password.IsSet()); err != nil {
 				return err
 			}
-			l, err := net.Listen("tcp", listen)
+			l, err := place{addr: listen, key: "--listen"}.listen()
 			if err != nil {
 				return err
 			}

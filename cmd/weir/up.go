@@ -7,10 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,11 @@ func upCommand() *cobra.Command {
 		Long: `Start everything on this machine with nothing else installed: a broker that
 speaks the Kafka protocol, the ClickHouse engine, the jobs of the clicks and
 locations presets (or those of -c), and a generator. What was counted stays in
---data: started again, it goes on where it was.`,
+--data: started again, it goes on where it was.
+
+Broker and engine listen where kafka.brokers and clickhouse.url say, on this
+machine. A port that was not chosen gives way to a free one if it is taken; one
+that was chosen does not.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if rate < 1 {
 				return &exit{exitUsage, fmt.Errorf("--rate %d: want at least 1 event per second", rate), ""}
@@ -45,12 +50,15 @@ locations presets (or those of -c), and a generator. What was counted stays in
 			if given, _ := c.Flags().GetString("config"); given == "" {
 				o.Presets = upTopics
 			}
-			cfg, err := loadUp(c, o)
+			cfg, origins, err := loadUp(c, o)
 			if err != nil {
 				return err
 			}
+			if err := own(cfg, origins); err != nil {
+				return err
+			}
 			u := &up{
-				cfg: cfg, data: data, rate: rate, gen: !noGen, newEpoch: newEpoch,
+				cfg: cfg, origins: origins, data: data, rate: rate, gen: !noGen, newEpoch: newEpoch,
 				out: c.OutOrStdout(), err: c.ErrOrStderr(), log: newLog(c.ErrOrStderr(), cfg.Log),
 			}
 			return u.run(c.Context())
@@ -66,24 +74,68 @@ locations presets (or those of -c), and a generator. What was counted stays in
 
 // loadUp loads the configuration, quiet unless somebody asked for a log: the
 // table is what `up` has to say.
-func loadUp(c *cobra.Command, o config.Options) (*config.Config, error) {
-	if len(o.Presets) > 0 {
-		// The presets are the whole configuration: a weir.yaml that happens
-		// to lie here belongs to `weir run`.
-		o.Flags, o.Env = c.Flags(), os.Environ()
-		cfg, origins, err := config.Load(o)
-		if err == nil && origins.Of("log.level").Source == config.FromDefault {
-			cfg.Log.Level = "warn"
-		}
-		return cfg, err
+func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins, error) {
+	if len(o.Presets) == 0 {
+		return loadConfig(c, o)
 	}
-	cfg, _, err := loadConfig(c, o)
-	return cfg, err
+	// The presets are the whole configuration: a weir.yaml that happens
+	// to lie here belongs to `weir run`.
+	o.Flags, o.Env = c.Flags(), os.Environ()
+	cfg, origins, err := config.Load(o)
+	if err == nil && origins.Of("log.level").Source == config.FromDefault {
+		cfg.Log.Level = "warn"
+	}
+	return cfg, origins, err
+}
+
+// own refuses what asks for another broker or another ClickHouse than those that
+// weir up brings: to go on with its own would count something else.
+func own(cfg *config.Config, origins *config.Origins) error {
+	k, ch := &cfg.Kafka, &cfg.ClickHouse
+	u, err := url.Parse(ch.URL)
+	if err != nil {
+		return err // checked by config
+	}
+	for _, c := range []struct {
+		key, value string
+		fits       bool
+	}{
+		{"kafka.brokers", strings.Join(k.Brokers, ","), len(k.Brokers) == 1 && onThisMachine(k.Brokers[0])},
+		{"kafka.tls", "", k.TLS == config.KafkaTLS{}},
+		{"kafka.sasl", "", k.SASL.Mechanism == "" && k.SASL.User == "" && !k.SASL.Password.IsSet()},
+		{"clickhouse.url", ch.URL, u.Scheme == "http" && onThisMachine(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
+		{"clickhouse.user", ch.User, ch.User == "default"},
+		{"clickhouse.password", "", !ch.Password.IsSet()},
+		{"clickhouse.cluster", ch.Cluster, ch.Cluster == ""},
+		{"clickhouse.tls", "", ch.TLS == config.TLS{}},
+	} {
+		if c.fits {
+			continue
+		}
+		text := c.key
+		if c.value != "" {
+			text += " " + c.value
+		}
+		if at := origins.Of(c.key).Where(); at != "" {
+			text += " (" + at + ")"
+		}
+		return &exit{exitConfig, fmt.Errorf("%s: weir up brings its own broker and engine, on loopback, without accounts and without TLS", text),
+			"leave it out, or weir run works with a Kafka and a ClickHouse of their own"}
+	}
+	return nil
+}
+
+// onThisMachine reports whether an address with a port is one of loopback.
+func onThisMachine(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // up is one run of everything.
 type up struct {
 	cfg      *config.Config
+	origins  *config.Origins
 	data     string
 	rate     int
 	gen      bool
@@ -109,38 +161,39 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer stopParts()
 
 	began := time.Now()
-	broker, err := orFree(u, "127.0.0.1:9092", func(addr string) (*local.Broker, error) {
+	broker, err := orFree(u, u.place("kafka.brokers", u.cfg.Kafka.Brokers[0]), func(addr string) (*local.Broker, error) {
 		return local.StartBroker(parts, local.BrokerConfig{
 			Listen: addr, Data: filepath.Join(u.data, "broker"),
 			Topics: localTopics(u.topics(), upPartitions), Log: u.log,
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("broker: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close()) }()
 	u.step("broker", "%s   (Kafka protocol, in this process, log in %s)", broker.Addr(), filepath.Join(u.data, "broker"))
 
-	engine, err := orFree(u, "127.0.0.1:8123", func(addr string) (*local.Engine, error) {
+	engine, err := orFree(u, u.place("clickhouse.url", strings.TrimSuffix(strings.TrimPrefix(u.cfg.ClickHouse.URL, "http://"), "/")), func(addr string) (*local.Engine, error) {
 		return local.StartEngine(parts, local.EngineConfig{Listen: addr, Data: filepath.Join(u.data, "engine"), Library: lib, Log: u.log})
 	})
 	if err != nil {
-		return fmt.Errorf("engine: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	u.step("engine", "%s   (ClickHouse, child process %d, tables in %s)", engine.URL(), engine.Pid(), filepath.Join(u.data, "engine"))
 
-	web, err := orFree(u, u.cfg.HTTP.Listen, func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) })
+	listen := func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	web, err := orFree(u, u.place("http.listen", u.cfg.HTTP.Listen), listen)
 	if err != nil {
-		return fmt.Errorf("http.listen: %w", err)
+		return err
 	}
 	defer web.Close() // again, if the jobs came to serve on it
 	if u.cfg.RESP.Listen == "" {
 		u.cfg.RESP.Listen = "127.0.0.1:6379"
 	}
-	resp, err := orFree(u, u.cfg.RESP.Listen, func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) })
+	resp, err := orFree(u, u.place("resp.listen", u.cfg.RESP.Listen), listen)
 	if err != nil {
-		return fmt.Errorf("resp.listen: %w", err)
+		return err
 	}
 	defer resp.Close() // likewise
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
@@ -198,14 +251,20 @@ func (u *up) topics() []string {
 	return ts
 }
 
-// orFree starts something on addr, or on any free port if another program has
-// that one: several `weir up` live side by side.
-func orFree[T any](u *up, addr string, start func(addr string) (T, error)) (T, error) {
-	v, err := start(addr)
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		return v, err
+// place is where something listens, and whether the user has said so.
+func (u *up) place(key, addr string) place {
+	return place{addr, key, u.origins.Of(key).Source != config.FromDefault}
+}
+
+// orFree starts something where it belongs. If another program has the port, and
+// the user did not choose it, any free port will do: several `weir up` live
+// side by side.
+func orFree[T any](u *up, p place, start func(addr string) (T, error)) (T, error) {
+	v, err := start(p.addr)
+	if p.given || !taken(err) {
+		return v, p.explain(err)
 	}
-	u.step("note", "%s is taken by another program; using a free port", addr)
+	u.step("note", "%s is taken by %s; using a free port", p.addr, holder(p.addr))
 	return start("127.0.0.1:0")
 }
 

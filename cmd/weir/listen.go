@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+)
+
+// A place is an address that something listens on: the key or flag that says so,
+// and whether the user has given it.
+type place struct {
+	addr, key string
+	given     bool
+}
+
+// listen opens a listener, or says which address cannot be had, what has it, and
+// what changes it.
+func (p place) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", p.addr)
+	return l, p.explain(err)
+}
+
+// explain puts what went wrong with a listener into words; other errors pass.
+func (p place) explain(err error) error {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "listen" {
+		return err
+	}
+	reason := op.Err.Error()
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		reason = "the port is taken by " + holder(p.addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		reason = "this machine has no such address"
+	case errors.Is(err, syscall.EACCES):
+		reason = "ports below 1024 want a right that this process does not have"
+	}
+	change := p.key
+	if !strings.HasPrefix(change, "--") {
+		change = fmt.Sprintf("%s, --%[1]s or WEIR_%s", p.key, strings.ToUpper(strings.ReplaceAll(p.key, ".", "_")))
+	}
+	return &exit{exitFailed, fmt.Errorf("%s %s: %s", p.key, p.addr, reason), "choose another address with " + change}
+}
+
+// taken reports whether a listener failed because something else has its port.
+func taken(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
