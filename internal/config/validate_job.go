@@ -119,7 +119,7 @@ func tryDivisors(j *Job) string {
 }
 
 // ours are the columns that weir itself adds to a job's tables and views.
-var ours = []string{"window_start", "hits", "flushed_at", "rolled_at", "complete"}
+var ours = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
 // columns: group columns and measures stand side by side in one table.
 func (v *validator) columns(path string, j *Job) {

@@ -35,6 +35,7 @@
 //	check.go      what is there against what the job needs
 //	rows.go       changes to Native blocks
 //	sink.go       Known, Write
+//	rounds.go     what is written against what is rolled up
 //	rollup.go     Rollup
 //	audit.go      does it add up
 //	errors.go     retryable or fatal

@@ -45,7 +45,7 @@ type Rollup struct {
 }
 
 // reserved are columns that every table or view of a job has.
-var reserved = []string{"window_start", "hits", "flushed_at", "rolled_at", "complete"}
+var reserved = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
 // layout is a job as tables: everything derived from a Job once.
 type layout struct {

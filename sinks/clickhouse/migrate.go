@@ -140,7 +140,15 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			if inv.made(t.name, col) && !t.addable(col) {
 				return nil, refuse("table "+t.name, "column "+col.name+" is gone", schemaAction)
 			}
-			step(t.name+" "+col.name, "ALTER TABLE "+c.name(t.name)+c.onCluster()+" ADD COLUMN IF NOT EXISTS "+col.String())
+			alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
+			sql := alter + " ADD COLUMN IF NOT EXISTS " + col.String()
+			if col.index != "" {
+				sql += ", ADD " + strings.Replace(col.index, "INDEX ", "INDEX IF NOT EXISTS ", 1)
+			}
+			step(t.name+" "+col.name, sql)
+			if col.index != "" { // of what is there already, in the background
+				step(t.name+" "+col.name+" index", alter+" MATERIALIZE INDEX "+indexName(col.name))
+			}
 		}
 		if sql := t.retain(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" ttl", sql)

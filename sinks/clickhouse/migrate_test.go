@@ -163,6 +163,48 @@ func TestMigrateForward(t *testing.T) {
 	}
 }
 
+// TestMigrateRounds: tables of before rounds get the columns, what is in them is
+// rolled up once more, and the views are exact from then on.
+func TestMigrateRounds(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 8))
+	roll(t, s, true)
+	b := &backend{c}
+	for _, table := range []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"} {
+		column := "rolled_in"
+		if table == "clicks_state" {
+			column = "flushed_in"
+		}
+		b.exec(t, "ALTER TABLE "+c.name(table)+" DROP INDEX "+indexName(column)+", DROP COLUMN "+column)
+	}
+	b.exec(t, "ALTER TABLE "+c.name("weir_rollups")+" DROP COLUMN opened, DROP COLUMN done, ADD COLUMN since SimpleAggregateFunction(max, DateTime('UTC'))")
+	b.exec(t, "ALTER TABLE "+c.name("weir_schema")+" UPDATE sql = replaceRegexpAll(sql, '\n    `(flushed_in|rolled_in|opened|done)`[^\n]*', '') WHERE 1 SETTINGS mutations_sync = 1")
+	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "lacks column opened, which is new: run `weir migrate`") {
+		t.Errorf("before the migration the job opens with %v", err)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	s = another(t, c)
+	exact(t, c, "migrated", 1)
+	roll(t, s, true)
+	exact(t, c, "migrated, rolled up", 3)
+	write(t, s, f.flow(t, 8))
+	exact(t, c, "migrated, written to", 1)
+	roll(t, s, true)
+	exact(t, c, "migrated, written to, rolled up", 3)
+	for table, column := range map[string]string{"clicks_state": "flushed_in", "clicks_1m_rollup": "rolled_in"} {
+		if got := one(t, c, "SELECT count() FROM system.data_skipping_indices WHERE database = "+text(c.cfg.Database)+" AND table = "+text(table)+" AND name = "+text(indexName(column))); got != "(1)" {
+			t.Errorf("%s has %s indexes on %s", table, got, column)
+		}
+	}
+}
+
 // TestAlteredByHand: what somebody did to the tables is said in words when the
 // job opens, and a migration refuses to guess.
 func TestAlteredByHand(t *testing.T) {

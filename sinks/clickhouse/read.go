@@ -225,7 +225,8 @@ func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, now 
 // Config.InsertTimeout or not at all, so its rows say that they were written
 // no earlier than so long before its ledger line was.
 func (s *Sink) Touched(ctx context.Context, since int64) (starts []event.Time, err error) {
-	from := since - int64((s.client.cfg.InsertTimeout+overlap)/time.Second)
+	const answer = 5 * time.Second // from the rows to the ledger line
+	from := since - int64((s.client.cfg.InsertTimeout+answer)/time.Second)
 	sources := []string{s.stateTable()}
 	for m := range s.layout.located {
 		sources = append(sources, s.client.name(s.layout.places(m)))

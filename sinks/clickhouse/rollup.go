@@ -9,30 +9,55 @@ import (
 	"weir/event"
 )
 
-// How far back behind its last run a rollup looks for rows it may have missed.
-//
-// A row says when its insert began (flushed_at is filled in by the server),
-// but shows when it ended. So a row can appear behind a rollup that has
-// already looked past its time. The overlap covers inserts that take as long
-// as that; the sweep, once a minute, covers whatever an insert can take before
-// it is given up, by its deadline here or by the server's own.
 const (
-	overlap    = 5 * time.Second
-	sweepEvery = time.Minute
-
 	// rollupRows bounds how many state rows one INSERT … SELECT merges, which
 	// bounds the server's memory: 8,192 dense sketches are 100 MB.
 	rollupRows = 8192
+
+	// Where tables have replicas, a rollup looks further back once a minute.
+	sweepEvery = time.Minute
+
+	// sweepRounds is how far, for a process that does not know yet how many
+	// rounds a time is: two minutes of one process.
+	sweepRounds = 64
 )
 
-func (s *Sink) sweep() time.Duration { return 2*s.client.cfg.InsertTimeout + 30*time.Second }
+// A mark says which round was current when, by this process's monotonic clock.
+type mark struct {
+	at     time.Time
+	opened uint64
+}
+
+// sweep is the round from which on to look at rows again, against replicas that
+// lag: what was acknowledged by others may appear on this one behind a rollup
+// that has already looked. It is the one that was current for as long ago as
+// two inserts may take, and 30 s. Without replicas nothing can lag.
+func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due bool) {
+	if !s.lags {
+		return 0, false
+	}
+	s.passed = append(s.passed, mark{now, opened})
+	back := 2*s.client.cfg.InsertTimeout + 30*time.Second
+	old := -1
+	for i, m := range s.passed {
+		if now.Sub(m.at) >= back {
+			old = i
+		}
+	}
+	from = opened - min(opened, sweepRounds)
+	if old >= 0 {
+		from = s.passed[old].opened
+		s.passed = s.passed[old:]
+	}
+	return from, !now.Before(s.swept[level].Add(sweepEvery))
+}
 
 // Rollup recomputes the finished numbers of windows that were written since
 // the last time, by whatever process. The first rollup is made from the state
 // rows at every call, longer ones from the one before and less often; with
 // all, every level is brought up to date. It may be repeated, run by several
 // processes at once, and broken off at any point: all it writes is joined, and
-// how far it came is noted last.
+// how far it came is noted last. See rounds.go.
 //
 // watermark is that of the job, as the ledger had it before the call; 0: not
 // known. The windows that end by then are noted to be complete, in each level
@@ -41,80 +66,119 @@ func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	sweep := all || !now.Before(s.swept.Add(sweepEvery))
 	for i := range s.layout.levels {
 		v := &s.layout.levels[i]
 		if !all && i > 0 && now.Before(s.due[i]) {
 			continue
 		}
-		back := overlap
-		if sweep {
-			back = s.sweep()
-		}
-		if i > 0 {
-			// The level before was written by INSERT … SELECT, some of them
-			// by another process; they may take as long as queries do.
-			back = queryTimeout + overlap
-		}
 		if i > 0 {
 			watermark = s.complete[i-1] // what the level is made of
 		}
-		if err := s.rollup(ctx, i, back, watermark); err != nil {
+		d := s.level(i)
+		at, err := s.progress(ctx, d)
+		sweep := false
+		if err == nil {
+			var from uint64
+			d.since = at.done
+			if from, sweep = s.sweep(i, now, at.opened); sweep || all && s.lags {
+				d.since = min(d.since, from)
+			}
+			err = s.rollup(ctx, d, at, watermark)
+		}
+		if err != nil {
 			return fmt.Errorf("rollup of %s: %w", v.view, err)
 		}
 		s.complete[i] = max(s.complete[i], watermark)
 		s.due[i] = now.Add(v.every)
-	}
-	if sweep {
-		s.swept = now
+		if sweep {
+			s.swept[i] = now
+		}
 	}
 	return nil
 }
 
-// rollup brings one level up to date.
-func (s *Sink) rollup(ctx context.Context, level int, back time.Duration, watermark event.Time) error {
-	v := &s.layout.levels[level]
-	d := levelData{c: s.client, l: s.layout, v: v, First: level == 0}
-	if level > 0 {
-		d.before = &s.layout.levels[level-1]
+// level is what the templates see of a level.
+func (s *Sink) level(i int) levelData {
+	d := levelData{c: s.client, l: s.layout, v: &s.layout.levels[i], First: i == 0}
+	if i > 0 {
+		d.before = &s.layout.levels[i-1]
 	}
-	at, err := s.progress(ctx, d)
+	return d
+}
+
+// rollup brings one level up to date: all windows with rows of round d.since
+// and later. It writes nothing if there are none and the watermark
+// stands.
+func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark event.Time) error {
+	list, latest, err := s.touched(ctx, d)
 	if err != nil {
 		return err
 	}
-	d.since = max(at.since-int64(back/time.Second), 0)
-	touched, err := s.touched(ctx, d)
-	if err != nil {
-		return err
-	}
-	if len(touched) == 0 && watermark <= at.complete {
-		return nil
-	}
-	for len(touched) > 0 {
-		n := s.batch(touched)
-		d.windows = touched[:n]
-		if err := s.client.exec(ctx, "roll up into "+v.table, render("rollup", d), queryTimeout); err != nil {
+	done := at.done
+	if len(list) > 0 {
+		// What is there before a round is opened is in the list that is read
+		// after it.
+		done = at.opened + 1
+		if latest > at.opened+farAhead {
+			done = latest + 1
+		}
+		if err := s.note(ctx, "open a round", d, done, 0, 0); err != nil {
 			return err
 		}
-		touched = touched[n:]
+		s.rounds.told(done)
+		if list, _, err = s.touched(ctx, d); err != nil {
+			return err
+		}
+		if list, err = s.count(ctx, d, list); err != nil {
+			return err
+		}
+		if err := s.rollUp(ctx, d, list); err != nil {
+			return err
+		}
+	} else if watermark <= at.complete {
+		return nil
 	}
-	// Rows that were written from here on are the live tail's.
-	note := fmt.Sprintf("INSERT INTO %s (job, version, rollup, since, complete_until) VALUES (%s, %d, %d, toDateTime(%d, 'UTC'), fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
-		s.client.name("weir_rollups"), text(s.layout.Spec.Job), s.layout.Spec.Version, v.seconds, max(at.now-int64(overlap/time.Second), 0), watermark)
-	return s.client.exec(ctx, "note the rollup", note, queryTimeout)
+	return s.note(ctx, "note the rollup", d, 0, done, watermark)
+}
+
+// note joins what is known of a level into weir_rollups.
+func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
+	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) VALUES (%s, %d, %d, %d, %d, fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
+		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, done, complete)
+	return s.client.exec(ctx, what, sql, queryTimeout)
+}
+
+// rollUp makes the windows of a level anew, some with each statement.
+func (s *Sink) rollUp(ctx context.Context, d levelData, touched []touchedWindow) error {
+	insert := func(round uint64) error {
+		d.round = round
+		for rest := touched; len(rest) > 0; {
+			n := s.batch(rest)
+			d.windows = rest[:n]
+			if err := s.client.exec(ctx, "roll up into "+d.v.table, render("rollup", d), queryTimeout); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+		return nil
+	}
+	return s.inRound(ctx, &s.rolled, insert)
 }
 
 // progress is how far a level is.
 type progress struct {
-	now      int64      // the server's time, s
-	since    int64      // when the level may begin to lack rows, s
+	opened   uint64     // the current round of the job
+	done     uint64     // the round below which the level holds every row
 	complete event.Time // up to where its windows are noted to be complete
 }
 
 func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err error) {
 	err = s.client.query(ctx, "read the rollup's progress", render("progress", d), func(scan func(...any) error) error {
-		return scan(&at.now, &at.since, (*int64)(&at.complete))
+		return scan(&at.opened, &at.done, (*int64)(&at.complete))
 	})
+	if err == nil {
+		s.rounds.told(at.opened)
+	}
 	return at, err
 }
 
@@ -124,30 +188,36 @@ type touchedWindow struct {
 	rows  uint64
 }
 
-// touched are the windows written since, in order. Two queries, because each
-// then has an index to use: the time of writing, and the window.
-func (s *Sink) touched(ctx context.Context, d levelData) ([]touchedWindow, error) {
-	err := s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
+// touched are the windows with rows of round d.since or later, in order, and
+// the latest of these rounds.
+func (s *Sink) touched(ctx context.Context, d levelData) (list []touchedWindow, latest uint64, err error) {
+	err = s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w touchedWindow
-		err := scan(&w.start)
-		d.windows = append(d.windows, w)
+		var round uint64
+		err := scan(&w.start, &round)
+		list = append(list, w)
+		latest = max(latest, round)
 		return err
 	})
-	if err != nil || len(d.windows) == 0 {
-		return nil, err
-	}
+	return list, latest, err
+}
+
+// count adds to each window the number of rows it is made of: a query of its
+// own, because each then has an index to use, the round or the window.
+func (s *Sink) count(ctx context.Context, d levelData, list []touchedWindow) ([]touchedWindow, error) {
+	d.windows = list
 	rows := map[int64]uint64{}
-	err = s.client.query(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
+	err := s.client.query(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
 		var start int64
 		var n uint64
 		err := scan(&start, &n)
 		rows[start] = n
 		return err
 	})
-	for i := range d.windows {
-		d.windows[i].rows = rows[d.windows[i].start]
+	for i := range list {
+		list[i].rows = rows[list[i].start]
 	}
-	return d.windows, err
+	return list, err
 }
 
 // batch is how many of the windows are rolled up with one statement.
@@ -161,8 +231,8 @@ func (s *Sink) batch(list []touchedWindow) int {
 	return len(list)
 }
 
-// Source is the table the level is made from, and Since the bound on its
-// column Touched.
+// Source is the table the level is made from, Stamp its column with the round,
+// and Since the bound on it.
 func (d levelData) Source() string {
 	if d.before == nil {
 		return d.State()
@@ -170,14 +240,15 @@ func (d levelData) Source() string {
 	return d.c.name(d.before.table)
 }
 
-func (d levelData) Touched() string {
+func (d levelData) Stamp() string {
 	if d.before == nil {
-		return "flushed_at"
+		return "flushed_in"
 	}
-	return "rolled_at"
+	return "rolled_in"
 }
 
-func (d levelData) Since() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", d.since) }
+func (d levelData) Since() uint64 { return d.since }
+func (d levelData) Round() uint64 { return d.round }
 
 func (d levelData) Ledger() string { return d.c.name("weir_ledger") }
 

@@ -156,11 +156,12 @@ func stateBlock(l *layout) *block {
 	for m := range l.counted {
 		cols = append(cols, value(m.Name, m.stateType(), 1))
 	}
-	return newBlock(l.state(), cols...)
+	return newBlock(l.state(), append(cols, value("flushed_in", "UInt64", 1))...)
 }
 
-// addRow adds one (window, group) to a state block. group is scratch.
-func (b *block) addRow(l *layout, row window.Row, group [][]byte) [][]byte {
+// addRow adds one (window, group) to a state block, stamped with the round.
+// group is scratch.
+func (b *block) addRow(l *layout, row window.Row, round uint64, group [][]byte) [][]byte {
 	group = row.Group(group[:0])
 	for i, text := range group {
 		run := &b.cols[i].runs[0]
@@ -180,6 +181,7 @@ func (b *block) addRow(l *layout, row window.Row, group [][]byte) [][]byte {
 		*run = row.AppendState(*run, m.index)
 		at++
 	}
+	b.cols[at].runs[0] = append64(b.cols[at].runs[0], round)
 	b.rows++
 	return group
 }

@@ -26,7 +26,7 @@ func TestBlockBytes(t *testing.T) {
 	for range 2 { // the buffers are used again
 		b.reset()
 		for row := range table.Rows {
-			b.addRow(l, row, nil)
+			b.addRow(l, row, 0, nil)
 		}
 	}
 	var users []byte
@@ -120,7 +120,7 @@ func TestWriteKeepsChanges(t *testing.T) {
 func dump(l *layout, c *window.Changes) string {
 	b := stateBlock(l)
 	for row := range c.Table.Rows {
-		b.addRow(l, row, nil)
+		b.addRow(l, row, 0, nil)
 	}
 	out, _ := io.ReadAll(b.reader())
 	return fmt.Sprintf("%s %v %v %v", out, c.Lines, c.Dead, c.Next)

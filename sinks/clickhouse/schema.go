@@ -17,6 +17,7 @@ import (
 type column struct {
 	name, typ string
 	extra     string // codec, default
+	index     string // to add with it, where a table of before lacks both
 }
 
 func (c column) String() string {
@@ -88,13 +89,22 @@ const (
 )
 
 // touched is the column that says when a row was last written, by the server's
-// clock: what rollups and TTLs go by. Nothing that is counted depends on it.
+// clock: what TTLs go by. Nothing that is counted or shown depends on it.
 func touched(name string) column {
-	return column{name, "SimpleAggregateFunction(max, " + utc + ")", "DEFAULT now()"}
+	return column{name: name, typ: "SimpleAggregateFunction(max, " + utc + ")", extra: "DEFAULT now()"}
 }
 
+func indexName(column string) string { return column + "_range" }
+
 func touchedIndex(name string) string {
-	return fmt.Sprintf("INDEX %s_range %s TYPE minmax GRANULARITY 1", name, name)
+	return fmt.Sprintf("INDEX %s %s TYPE minmax GRANULARITY 1", indexName(name), name)
+}
+
+// stamped is the column that says in which round a row was last written.
+func stamped(name string) column {
+	c := largest(name, "UInt64")
+	c.index = touchedIndex(name)
+	return c
 }
 
 func largest(name, typ string) column {
@@ -121,15 +131,15 @@ func common() []table {
 	ledger.columns = append(ledger.columns,
 		largest("watermark", millis), largest("topic_id", "UUID"),
 		touched("flushed_at"),
-		column{"began", "SimpleAggregateFunction(min, " + utc + ")", "DEFAULT now()"},
-		column{"slot", "UInt64", "ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)"},
+		column{name: "began", typ: "SimpleAggregateFunction(min, " + utc + ")", extra: "DEFAULT now()"},
+		column{name: "slot", typ: "UInt64", extra: "ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)"},
 	)
 	return []table{
 		{
 			name: "weir_schema", engine: "MergeTree",
 			comment: "Every statement that weir migrate has run.",
 			columns: []column{
-				{"applied_at", millis, "DEFAULT now64(3)"}, {name: "object", typ: "String"}, {name: "sql", typ: "String"},
+				{name: "applied_at", typ: millis, extra: "DEFAULT now64(3)"}, {name: "object", typ: "String"}, {name: "sql", typ: "String"},
 			},
 			order: []string{"applied_at", "object"},
 		},
@@ -140,7 +150,7 @@ func common() []table {
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "measure", typ: "String"},
 				{name: "meaning", typ: "String"}, {name: "topic", typ: "String"}, {name: "keep", typ: "UInt32"},
 				{name: "groups", typ: "Array(String)"}, {name: "rollup", typ: "String"}, {name: "seconds", typ: "UInt32"}, {name: "bits", typ: "UInt64"},
-				{"created_at", millis, "DEFAULT now64(3)"},
+				{name: "created_at", typ: millis, extra: "DEFAULT now64(3)"},
 			},
 			order: []string{"job", "version", "measure", "created_at"},
 		},
@@ -154,17 +164,17 @@ func common() []table {
 				{name: "topic", typ: "LowCardinality(String)"}, {name: "fate", typ: "LowCardinality(String)"}, {name: "reason", typ: "String"},
 				{name: "record_time", typ: millis}, {name: "payload", typ: "String", extra: "CODEC(ZSTD(1))"},
 				{name: "payload_bytes", typ: "UInt64"},
-				{"flushed_at", utc, "DEFAULT now()"},
+				{name: "flushed_at", typ: utc, extra: "DEFAULT now()"},
 			},
 			order: []string{"job", "version", "epoch", "partition", "offset"},
 			ttl:   "flushed_at + toIntervalDay(" + strconv.Itoa(deadLetterDays) + ")",
 		},
 		{
 			name: "weir_rollups", engine: "AggregatingMergeTree",
-			comment: "How far each rollup is: rows written at since or later may not be in it yet; windows that end by complete_until are complete.",
+			comment: "The current round of each job (the greatest opened), and how far each rollup is: rows of round done and later may not be in it yet; windows that end by complete_until are complete.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "rollup", typ: "UInt32"},
-				largest("since", utc), largest("complete_until", millis),
+				largest("opened", "UInt64"), largest("done", "UInt64"), largest("complete_until", millis),
 			},
 			order: []string{"job", "version", "rollup"},
 		},
@@ -180,7 +190,7 @@ func (l *layout) tables() []table {
 		name: l.state(), engine: "AggregatingMergeTree", appends: true,
 		comment:   "What weir joins into: counts by slot and sketch states, by window and group.",
 		columns:   append(slices.Clone(l.by), start, column{name: "hits", typ: "SimpleAggregateFunction(maxMap, Map(UInt64, UInt64))"}),
-		indexes:   []string{touchedIndex("flushed_at")},
+		indexes:   []string{touchedIndex("flushed_at"), touchedIndex("flushed_in")},
 		partition: "toYYYYMMDD(window_start)",
 		order:     append([]string{"window_start"}, l.keys()...),
 		ttl:       expiry("flushed_at", l.Keep),
@@ -188,9 +198,9 @@ func (l *layout) tables() []table {
 		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
 	}
 	for m := range l.counted {
-		state.columns = append(state.columns, column{m.Name, m.stateType(), zstd})
+		state.columns = append(state.columns, column{name: m.Name, typ: m.stateType(), extra: zstd})
 	}
-	state.columns = append(state.columns, touched("flushed_at"))
+	state.columns = append(state.columns, touched("flushed_at"), stamped("flushed_in"))
 	all := []table{state}
 
 	for m := range l.located {
@@ -215,7 +225,7 @@ func (l *layout) tables() []table {
 			name: v.table, engine: "AggregatingMergeTree", appends: true,
 			comment:   "Finished numbers and merged states of windows of " + span(v.Window) + ".",
 			columns:   append(slices.Clone(l.by), start, largest("hits", "UInt64")),
-			indexes:   []string{touchedIndex("rolled_at")},
+			indexes:   []string{touchedIndex("rolled_at"), touchedIndex("rolled_in")},
 			partition: "toYYYYMM(window_start)",
 			order:     append(l.keys(), "window_start"),
 			settings:  "index_granularity_bytes = 4194304",
@@ -235,7 +245,7 @@ func (l *layout) tables() []table {
 		for m := range l.counted {
 			t.columns = append(t.columns, column{name: m.Name + "_state", typ: m.stateType(), extra: zstd + v.forget(m)})
 		}
-		t.columns = append(t.columns, touched("rolled_at"))
+		t.columns = append(t.columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)
 	}
 	return all
@@ -323,7 +333,8 @@ type levelData struct {
 
 	// Only when rolling up.
 	before  *level // what it is made from otherwise
-	since   int64
+	since   uint64 // a round
+	round   uint64 // the stamp of what is rolled up now
 	windows []touchedWindow
 }
 

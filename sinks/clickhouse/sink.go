@@ -25,7 +25,10 @@ type Sink struct {
 	limit int           // rows a block
 	merge int           // rows a rollup statement
 
+	rounds rounds
+
 	// Owned by Write.
+	ahead               uint64 // see inRound
 	state, dead, ledger *block
 	places              []*block // by the layout's located measures
 	group               [][]byte
@@ -33,8 +36,11 @@ type Sink struct {
 	// Owned by Rollup.
 	mu       sync.Mutex
 	due      []time.Time  // by level: when it is rolled up next
+	rolled   uint64       // ahead, of the rollups
+	lags     bool         // the tables have replicas, which may lag
+	swept    []time.Time  // by level: when it last looked far back
+	passed   []mark       // the rounds that went by lately
 	complete []event.Time // by level: up to where this process noted its windows to be complete
-	swept    time.Time    // when rollups last looked far back
 }
 
 // Job compares the job's tables with what the job needs and returns the sink
@@ -51,7 +57,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err := c.check(ctx, inv, l); err != nil {
 		return nil, err
 	}
-	s := &Sink{Notes: inv.notes(c, l), client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels))}
+	s := &Sink{Notes: inv.notes(c, l), client: c, layout: l, lags: inv.tables[l.state()].engine != "AggregatingMergeTree", quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels)), swept: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels))}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}
@@ -123,13 +129,16 @@ func (s *Sink) Coverage(ctx context.Context) (window.Coverage, error) {
 }
 
 // Write joins the changes into the tables, in the order that makes a crash
-// harmless: state rows (and positions) acknowledged, then dead letters, then
-// the ledger lines that say so. It does not change c. Its table has to be
+// harmless: state rows acknowledged in the sense of rounds.go, then positions and
+// dead letters, then the ledger lines that say so. It does not change c. Its table has to be
 // sealed. After an error any part of it may be written; write it, or it joined
 // with later changes, again.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
-	if err := s.writeState(ctx, c.Table); err != nil {
-		return err
+	if c.Table.Len() > 0 {
+		err := s.inRound(ctx, &s.ahead, func(round uint64) error { return s.writeState(ctx, c.Table, round) })
+		if err != nil {
+			return err
+		}
 	}
 	at := 0
 	for m := range s.layout.located {
@@ -145,11 +154,11 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	return send(ctx, s, s.ledger, c.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
 }
 
-func (s *Sink) writeState(ctx context.Context, t *window.Table) error {
+func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) error {
 	b := s.state
 	b.reset()
 	for row := range t.Rows {
-		s.group = b.addRow(s.layout, row, s.group)
+		s.group = b.addRow(s.layout, row, round, s.group)
 		if err := s.flush(ctx, b, s.full(b)); err != nil {
 			return err
 		}

@@ -1,8 +1,8 @@
-{{- /* The server's time; since when the rollup may lack rows; up to where its
-windows were last noted to be complete. */ -}}
+{{- /* The job's current round; the round below which the rollup holds every row;
+up to where its windows were last noted to be complete. */ -}}
 SELECT
-    toInt64(toUnixTimestamp(now())),
-    toInt64(toUnixTimestamp(max(since))),
-    toInt64(toUnixTimestamp64Milli(max(complete_until)))
+    max(opened),
+    maxIf(done, rollup = {{.Seconds}}),
+    toInt64(toUnixTimestamp64Milli(maxIf(complete_until, rollup = {{.Seconds}})))
 FROM {{.Rollups}}
-WHERE {{.Job}} AND rollup = {{.Seconds}}
+WHERE {{.Job}}

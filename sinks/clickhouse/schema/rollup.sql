@@ -4,7 +4,7 @@ others. A hit counts once a slot, or once a window of the rollup before: both
 are maps whose values join by maximum and are summed at the end. Rows of the
 rollup before may have outlived the states of their sets: nothing is made of
 some of them, neither a number nor a state that would pass for the whole. */ -}}
-INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}})
+INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
 SELECT
     {{.Groups}}_start,
     hits
@@ -13,7 +13,8 @@ SELECT
 {{- end}}
 {{- range .Measures}},
     {{if and $.Forgets .Set}}if({{.Whole}}, {{.Column}}, bitmapBuild(CAST([], 'Array(UInt32)'))){{else}}{{.Column}}{{end}}
-{{- end}}
+{{- end}},
+    {{.Round}}
 FROM
 (
 {{- if and .First (not .Same)}}

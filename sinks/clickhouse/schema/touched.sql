@@ -1,2 +1,2 @@
-{{- /* Windows of the rollup that were written since it last ran. */ -}}
-SELECT {{.Start}} FROM {{.State}} WHERE flushed_at >= (SELECT max(since) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}})
+{{- /* Windows of the rollup with rows that it may not hold yet. */ -}}
+SELECT {{.Start}} FROM {{.State}} WHERE flushed_in >= (SELECT max(done) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}})

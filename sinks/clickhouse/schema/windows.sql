@@ -1,5 +1,6 @@
-{{- /* Windows of the rollup that were written lately. */ -}}
-SELECT DISTINCT toInt64(toUnixTimestamp({{.Start}})) AS start
+{{- /* Windows of the rollup with rows of late rounds, and the latest round. */ -}}
+SELECT toInt64(toUnixTimestamp({{.Start}})) AS start, max({{.Stamp}})
 FROM {{.Source}}
-WHERE {{.Touched}} >= {{.Since}}
+WHERE {{.Stamp}} >= {{.Since}}
+GROUP BY start
 ORDER BY start

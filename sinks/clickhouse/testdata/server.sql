@@ -86,12 +86,13 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups`
     `job` LowCardinality(String),
     `version` UInt32,
     `rollup` UInt32,
-    `since` SimpleAggregateFunction(max, DateTime('UTC')),
+    `opened` SimpleAggregateFunction(max, UInt64),
+    `done` SimpleAggregateFunction(max, UInt64),
     `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (job, version, rollup)
-COMMENT 'How far each rollup is: rows written at since or later may not be in it yet; windows that end by complete_until are complete.';
+COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: rows of round done and later may not be in it yet; windows that end by complete_until are complete.';
 
 -- clicks_state
 CREATE TABLE IF NOT EXISTS `weir`.`clicks_state`
@@ -104,7 +105,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_state`
     `active` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
     `seen` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+    `flushed_in` SimpleAggregateFunction(max, UInt64),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1,
+    INDEX flushed_in_range flushed_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -143,7 +146,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup`
     `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -165,7 +170,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup`
     `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
@@ -187,7 +194,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1d_rollup`
     `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
     `seen_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYear(window_start)
@@ -203,7 +212,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_state`
     `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
     `users` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+    `flushed_in` SimpleAggregateFunction(max, UInt64),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1,
+    INDEX flushed_in_range flushed_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -237,7 +248,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1m_rollup`
     `users` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -255,7 +268,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1h_rollup`
     `users` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
@@ -270,7 +285,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`total_state`
     `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
     `users` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+    `flushed_in` SimpleAggregateFunction(max, UInt64),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1,
+    INDEX flushed_in_range flushed_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -287,7 +304,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`total_5m_rollup`
     `users` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
@@ -303,7 +322,9 @@ CREATE TABLE IF NOT EXISTS `weir`.`total_1h_rollup`
     `users` SimpleAggregateFunction(max, UInt64),
     `users_state` AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1)),
     `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
-    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
@@ -387,7 +408,7 @@ FROM
             groupBitmapMergeState(_s.`active`) AS `active`,
             groupBitmapMergeState(_s.`seen`) AS `seen`
         FROM `weir`.`clicks_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
         GROUP BY `page`, `country`, window_start
     ) AS _w
 ) AS _t
@@ -462,7 +483,7 @@ FROM
             arraySum(mapValues(maxMap(_s.hits))) AS hits,
             uniqCombined64MergeState(14)(_s.`users`) AS `users`
         FROM `weir`.`locations_v3_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
+        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
         GROUP BY `cell`, window_start
     ) AS _w
 ) AS _t
@@ -522,7 +543,7 @@ FROM
             arraySum(mapValues(maxMap(_s.hits))) AS hits,
             uniqCombined64MergeState(14)(_s.`users`) AS `users`
         FROM `weir`.`total_state` AS _s
-        WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_at >= (SELECT max(since) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+        WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
         GROUP BY window_start
     ) AS _w
     GROUP BY _start

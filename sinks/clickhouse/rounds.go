@@ -1,0 +1,130 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Rounds order what is written against what is rolled up. No clock takes part:
+// a round is a logical time in Lamport's sense, a number that only grows.
+//
+// Each job has a current round, kept in weir_rollups (opened) and joined by
+// maximum. Every row that a rollup is made from says in which round it is
+// written: flushed_in of a state row, rolled_in of a row of a rollup. A rollup
+// notes the round up to which it holds everything (done). The rows of round
+// done and later may be missing in it: they are the live tail of the view, and
+// what the next rollup looks at.
+//
+//	a writer                             a rollup
+//	1 stamp rows with round r            1 read opened = t-1, done = d
+//	2 insert them; they are there        2 open round t; it is there
+//	3 read opened = p                    3 read the rows of round d and later
+//	4 p ≤ r: acknowledged                4 roll their windows up
+//	  p > r: overtaken, from 1 again     5 note done = t
+//
+// No row is missed. Let a row of round r be acknowledged, and let a rollup note
+// done = t > r. The writer read p ≤ r at its step 3, so round t was not open
+// then. The rollup reads rows at its step 3, with round t open: later than the
+// writer read, so the row is there. The rollup sees it if it looks back as far
+// as r; and of all rollups that note more than r, the first to note has read
+// d ≤ r. Hence a reader that finds done > r finds the window rolled up with
+// the row, and one that finds done ≤ r finds the row in the live tail.
+//
+// This is Dekker's pattern: each side writes first and reads then, so at least
+// one of the two sees the other. Neither has to be quick:
+//
+//   - A writer that stalls anywhere, through any number of rollups, is
+//     overtaken, and sends the same rows again.
+//   - A rollup that stalls, dies, fails or runs beside others has noted
+//     nothing, or only what holds. The next one looks back as far.
+//   - Rows of a writer that died before step 4 are in no ledger line: the next
+//     owner of the partition counts the same events again, under a round of
+//     its own. The rows of a zombie are below these.
+//
+// The levels of rollups are a chain of this: a rollup is a writer to the rollup
+// that is made from it, and notes its own progress when its rows are
+// acknowledged in that sense.
+//
+// Liveness: whoever is overtaken stamps its next rows ahead by twice the
+// number of rounds that went by meanwhile, and so is not overtaken again at
+// the same pace. A row that is stamped ahead stays in the live tail for longer,
+// and costs that much.
+//
+// On replicas, "is there" holds for the replicas that acknowledged, and both
+// reads may ask another one that lags. Against that a rollup looks further
+// back once a minute: see Sink.sweep. Beyond it the audit finds the window, and
+// repairs it.
+type rounds struct {
+	mu     sync.Mutex
+	opened uint64
+	asked  time.Time
+}
+
+const (
+	// freshRound is how old the last reading of the current round may be for a
+	// writer to stamp rows with it. An older one is read anew first, because
+	// the rows would likely be overtaken: it decides nothing but the cost.
+	freshRound = 2 * time.Second
+
+	// farAhead is how far a row's round may be ahead of the current one for
+	// the rollup to let the rounds pass one by one. Beyond, what was noted was
+	// lost (rows of weir_rollups were deleted), and the rounds go on from the
+	// rows. It decides nothing but the cost.
+	farAhead = 1024
+)
+
+// told notes what the current round was when it was last read. It may be less
+// than before: on a replica that lags, or after weir_rollups was truncated.
+func (r *rounds) told(opened uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opened, r.asked = opened, time.Now()
+}
+
+// known is the current round when it was last read, if that is no longer ago
+// than freshRound.
+func (r *rounds) known() (uint64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opened, time.Since(r.asked) < freshRound
+}
+
+// round reads the job's current round.
+func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
+	sql := fmt.Sprintf("SELECT max(opened) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
+	err = s.client.query(ctx, "read the current round", sql, func(scan func(...any) error) error { return scan(&opened) })
+	if err == nil {
+		s.rounds.told(opened)
+	}
+	return opened, err
+}
+
+// inRound calls insert with the round to stamp rows with, again and again until
+// the rows were there before a later round was opened. ahead is the caller's
+// own, kept from call to call.
+func (s *Sink) inRound(ctx context.Context, ahead *uint64, insert func(round uint64) error) error {
+	opened, fresh := s.rounds.known()
+	if !fresh {
+		var err error
+		if opened, err = s.round(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		stamp := opened + *ahead
+		if err := insert(stamp); err != nil {
+			return err
+		}
+		now, err := s.round(ctx)
+		if err != nil {
+			return err
+		}
+		*ahead = 2 * (max(now, opened) - opened)
+		if now <= stamp {
+			return nil
+		}
+		opened = now
+	}
+}
