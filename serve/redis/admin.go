@@ -127,6 +127,7 @@ var parameters = []parameter{
 	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.sparseMax) }, func(s *Server, n int64) { s.sparseMax = int(n) }, func(*Server) int64 { return sparseMost }},
 	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil, nil},
 	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.memory) }, func(s *Server, n int64) { s.memory = int(n) }, func(s *Server) int64 { return int64(s.config.Memory) }},
+	{"maxmemory-clients", func(s *Server) string { return strconv.Itoa(s.config.Buffers) }, nil, nil},
 	{"maxmemory-policy", fixed("noeviction"), nil, nil},
 	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.bulk) }, nil, nil},
 	{"save", fixed(""), nil, nil},
@@ -221,7 +222,8 @@ func info(c *client) {
 			return fmt.Sprintf("loading:0\r\nrdb_changes_since_last_save:%d\r\naof_enabled:0\r\n", s.store.dirty)
 		}},
 		{"Stats", func() string {
-			return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nexpired_keys:%d\r\n", s.accepted, s.calls, s.store.expired)
+			return fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\nrejected_connections:%d\r\nexpired_keys:%d\r\nevicted_clients:%d\r\nacl_access_denied_auth:%d\r\n",
+				s.accepted, s.calls, s.refused, s.store.expired, s.buffers.count(), s.wrong)
 		}},
 		{"Replication", func() string { return "role:master\r\nconnected_slaves:0\r\n" }},
 		{"Keyspace", func() string {

@@ -24,13 +24,22 @@ func (c *client) alone(conn net.Conn) error {
 		for {
 			next, err := c.turn(room, &w, true)
 			if err == nil {
+				c.server.hold(c, c.holding()+w.Len())
 				err = d.flush(&w)
+				c.server.hold(c, c.holding())
 			}
 			if err != nil {
 				return err
 			}
 			if next == ends {
 				return c.why
+			}
+			if next == needsPause {
+				select {
+				case <-c.ctx.Done():
+				case <-time.After(c.pause):
+				}
+				c.pause = 0
 			}
 			if next == needsInput {
 				break

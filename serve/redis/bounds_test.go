@@ -1,9 +1,14 @@
 package redis
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,7 +71,7 @@ func TestTransactionKeepsToMemory(t *testing.T) {
 		"SET":        func(key string) []any { return []any{"SET", key, strings.Repeat("x", 500_000)} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, addr := start(t, Config{Memory: memory})
+			s, addr := start(t, Config{Memory: memory, Buffers: 32 << 20, Request: 16 << 20})
 			c := dial(t, addr)
 			do(t, c, "SETRANGE", "a", 500_000, "x")
 			expect(t, c, "OK", "MULTI")
@@ -96,7 +101,7 @@ func TestTransactionKeepsToMemory(t *testing.T) {
 // TestGrowthFits: what may be much larger than its arguments is looked at before
 // it is made.
 func TestGrowthFits(t *testing.T) {
-	s, addr := start(t, Config{Memory: 8 << 20})
+	s, addr := start(t, Config{Memory: 8 << 20, Bulk: 8 << 20})
 	c := dial(t, addr)
 	do(t, c, "SETRANGE", "a", 3<<20, "x")
 	do(t, c, "SETRANGE", "b", 3<<20, "x")
@@ -234,4 +239,186 @@ func TestHostWithoutABlank(t *testing.T) {
 		}
 	}
 	expect(t, dial(t, addr), 0, "EXISTS", "stolen")
+}
+
+// TestBuffersTogether: replies that many clients do not take, requests that do not
+// end, and transactions that are not run, count as one; beyond the bound those who
+// hold most go, and who holds little is served.
+func TestBuffersTogether(t *testing.T) {
+	const most = 8 << 20
+	for name, attack := range map[string]func(conn net.Conn) error{
+		"replies": func(conn net.Conn) error {
+			for range 8 {
+				if _, err := io.WriteString(conn, "GET big\r\n"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"requests": func(conn net.Conn) error {
+			_, err := io.WriteString(conn, "*2\r\n$4\r\nECHO\r\n$3000000\r\n"+strings.Repeat("x", 2_000_000))
+			return err
+		},
+		"transactions": func(conn net.Conn) error {
+			_, err := io.WriteString(conn, "MULTI\r\n"+strings.Repeat("*2\r\n$4\r\nECHO\r\n$10000\r\n"+strings.Repeat("x", 10_000)+"\r\n", 200))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, addr := start(t, Config{Buffers: most, Write: time.Minute, Stall: time.Minute})
+			c := dial(t, addr)
+			do(t, c, "SETRANGE", "big", 6_000_000, "x")
+			for range 20 {
+				if err := attack(raw(t, addr)); err != nil {
+					break // cut off already
+				}
+			}
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+				expect(t, c, "PONG", "PING")
+				s.buffers.mu.Lock()
+				total := s.buffers.total
+				s.buffers.mu.Unlock()
+				if total > most {
+					t.Fatalf("%d bytes are held of %d", total, most)
+				}
+				if n := s.Stats(); n.Evicted >= 5 && n.Clients <= 20-5+1 {
+					break
+				} else if time.Now().After(deadline) {
+					t.Fatalf("%+v, %d bytes held", n, total)
+				}
+			}
+			if got := do(t, c, "INFO", "stats").(string); strings.Contains(got, "evicted_clients:0\r\n") {
+				t.Errorf("INFO: %s", got)
+			}
+		})
+	}
+}
+
+// TestStrangers: silent connections in front of a password are hung up on, and
+// while they come they keep nobody out who has it.
+func TestStrangers(t *testing.T) {
+	bothWays(t, Config{Password: "secret", Clients: 40, Greet: 2 * time.Second}, func(t *testing.T, addr string) {
+		var flood []net.Conn
+		for i := range 200 {
+			flood = append(flood, raw(t, addr))
+			if i%20 == 19 {
+				c := dial(t, addr)
+				expect(t, c, "OK", "AUTH", "secret")
+				expect(t, c, "PONG", "PING")
+				defer func() { expect(t, c, "PONG", "PING") }() // for as long as it likes
+			}
+		}
+		for _, conn := range flood {
+			if got := cutOff(t, conn, time.Minute); got != "" {
+				t.Fatalf("a silent connection got %q", got)
+			}
+		}
+		c := dial(t, addr)
+		expect(t, c, "OK", "AUTH", "secret")
+		expect(t, c, "RESET", "RESET")
+		if _, err := c.Receive(); err == nil {
+			t.Error("who has reset the connection is a stranger again, and says nothing")
+		}
+	})
+}
+
+// TestGuessing: each wrong password is slower than the one before, after ten the
+// connection ends, and the log tells once a minute.
+func TestGuessing(t *testing.T) {
+	for name, guess := range map[string]string{"AUTH": "AUTH wrong\r\n", "HELLO": "HELLO 2 AUTH default wrong\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			var log lines
+			const pause = 10 * time.Millisecond
+			bothWays(t, Config{Password: "secret", Log: slog.New(slog.NewTextHandler(&log, nil)), pause: pause, Greet: time.Minute}, func(t *testing.T, addr string) {
+				conn := raw(t, addr)
+				begin := time.Now()
+				if _, err := io.WriteString(conn, strings.Repeat(guess, 1000)); err != nil {
+					t.Fatal(err)
+				}
+				got := cutOff(t, conn, time.Minute)
+				if want := strings.Repeat("-"+errPassword+"\r\n", guessesMost); got != want {
+					t.Errorf("got %q", got)
+				}
+				if took := time.Since(begin); took < 45*pause {
+					t.Errorf("ten guesses took %s", took)
+				}
+				c := dial(t, addr)
+				expect(t, c, "OK", "AUTH", "secret")
+				if got := do(t, c, "INFO", "stats").(string); !strings.Contains(got, "acl_access_denied_auth:10\r\n") {
+					t.Errorf("INFO: %s", got)
+				}
+			})
+			if n := strings.Count(log.String(), `msg="wrong passwords`); n != 2 { // of two servers
+				t.Errorf("%d lines: %s", n, log.String())
+			}
+			if strings.Contains(log.String(), "secret") {
+				t.Error("the log has the password")
+			}
+		})
+	}
+}
+
+// TestStopWaitsForNoCommand: the server ends although a command runs.
+func TestStopWaitsForNoCommand(t *testing.T) {
+	runs, goOn := make(chan struct{}), make(chan struct{})
+	table["hang"] = &command{name: "hang", arity: 1, each: perArg, run: func(*client) { close(runs); <-goOn }}
+	defer delete(table, "hang")
+	defer close(goOn)
+	s := New(Config{})
+	l := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	if _, err := io.WriteString(raw(t, l.Addr().String()), "HANG\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-runs
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+	}
+}
+
+// TestHeavyAreLast: a client that asks for as much as it may, all the time, does
+// not have others wait for more than one of its commands at a time: of two that
+// have long pipelines, each has its turns.
+func TestHeavyAreLast(t *testing.T) {
+	_, addr := start(t, Config{})
+	c := dial(t, addr)
+	do(t, c, "SETRANGE", "big", 8<<20-1, "x")
+	var all sync.WaitGroup
+	var done [2]atomic.Int64
+	for i := range done {
+		heavy := dial(t, addr)
+		for range 100 {
+			heavy.Send("BITOP", "NOT", fmt.Sprint("d", i), "big")
+		}
+		heavy.Flush()
+		all.Go(func() {
+			for range 100 {
+				if r, err := heavy.Receive(); err != nil || r != int64(8<<20) {
+					t.Errorf("%v, %v", r, err)
+				}
+				done[i].Add(1)
+			}
+		})
+	}
+	pings := 0
+	for done[0].Load() < 100 && done[1].Load() < 100 {
+		expect(t, c, "PONG", "PING")
+		pings++
+	}
+	a, b := done[0].Load(), done[1].Load()
+	all.Wait()
+	if min(a, b) < 50 {
+		t.Errorf("when one had 100 turns, the other had %d", min(a, b))
+	}
+	if pings < 100 {
+		t.Errorf("%d pings meanwhile", pings)
+	}
 }

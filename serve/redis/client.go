@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"weir/serve/resp"
@@ -29,8 +30,16 @@ type client struct {
 	version string
 
 	authed   bool
-	protocol int       // 2 or 3
-	closing  bool      // after the replies at hand
+	protocol int           // 2 or 3
+	closing  bool          // after the replies at hand
+	authBy   time.Time     // the password must have come, unless authed
+	wrong    int           // passwords
+	pause    time.Duration // before the next command is looked at
+	held     int           // see buffers
+	evicted  atomic.Bool
+	ousted   bool      // a stranger for whose place another came
+	leaving  bool      // a stranger who was cut off
+	cut      func()    // has it cut off, whoever serves it
 	why      error     // the fault for which the connection ends, if there is one
 	partial  time.Time // when the command in progress began to arrive
 
@@ -42,6 +51,7 @@ type client struct {
 	queueBytes int
 	queueWork  cost // of their arguments
 	watching   []watchedKey
+	watchBytes int // of the keys
 
 	// The command that runs.
 	cmd     *command
@@ -76,6 +86,7 @@ const (
 	needsInput    verdict = iota // everything that has arrived is done
 	needsOutput                  // replies should go out before more is done
 	needsPatience                // the next command asks for window keys
+	needsPause                   // the client is slowed down, see pause
 	ends                         // the replies at hand are the last
 )
 
@@ -105,12 +116,14 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 			commands = commands[n:]
 			var next verdict
 			switch {
-			case c.replied() > c.server.config.Output:
+			case c.replied() > c.server.config.Buffers:
 				return ends, errOutput
 			case c.closing:
 				return ends, nil
 			case n == 0:
 				next = needsPatience
+			case c.pause > 0:
+				next = needsPause
 			case c.replied() >= flushAt || c.work >= turnMost:
 				next = needsOutput
 			default:
@@ -129,13 +142,17 @@ func (c *client) replied() int { return c.w.Len() - c.from }
 // due is when the connection must be cut off if nothing arrives until then,
 // having been quiet since last; zero: never.
 func (c *client) due(last time.Time) time.Time {
+	var due time.Time
 	switch {
 	case !c.partial.IsZero():
-		return c.partial.Add(c.server.config.Stall)
+		due = c.partial.Add(c.server.config.Stall)
 	case c.server.config.Idle > 0:
-		return last.Add(c.server.config.Idle)
+		due = last.Add(c.server.config.Idle)
 	}
-	return time.Time{}
+	if !c.authed && (due.IsZero() || c.authBy.Before(due)) {
+		due = c.authBy
+	}
+	return due
 }
 
 // waits notes, at the end of a turn, whether half a command has arrived.
@@ -174,6 +191,10 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 			}
 			n = 1
 		}
+	}
+	if patient { // one of them at a time, so that others wait for one at most
+		s.patient.Lock()
+		defer s.patient.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

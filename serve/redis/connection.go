@@ -79,9 +79,11 @@ func (c *client) login(user, password []byte) bool {
 		return string(user) == "default" // any password will do, as in Redis
 	}
 	if !c.allowed(user, password) {
+		c.guessed()
 		return false
 	}
 	c.authed = true
+	delete(c.server.strangers, c)
 	c.r.SetLimits(c.server.limits())
 	return true
 }
@@ -153,8 +155,9 @@ func reset(c *client) {
 	c.protocol = 2
 	c.w.SetVersion(2)
 	if c.server.config.Password != "" {
-		c.authed = false
-		c.r.SetLimits(strangerLimits)
+		if crowded := c.server.awaitAuth(c); crowded != nil {
+			go crowded.evict() // which wants the lock
+		}
 	}
 	c.w.Status("RESET")
 }

@@ -32,7 +32,7 @@ func FuzzCommands(f *testing.F) {
 	}
 	windows := newFakeWindows()
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		s := New(Config{Windows: windows, Bulk: 1 << 20, Memory: 8 << 20, Request: 1 << 20, Output: 16 << 20, Args: 4096, Stall: 5 * time.Second})
+		s := New(Config{Windows: windows, Bulk: 1 << 20, Memory: 8 << 20, Request: 1 << 20, Buffers: 16 << 20, Args: 4096, Stall: 5 * time.Second})
 		us, them := net.Pipe()
 		c := s.admit(t.Context(), them)
 		ended := make(chan struct{})

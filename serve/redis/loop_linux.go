@@ -23,20 +23,22 @@ import (
 // A client whose command takes long (window keys) is away meanwhile, with a
 // goroutine of its own, and comes back through the inbox.
 type loop struct {
-	server *Server
-	poll   *poller
-	wake   int // the descriptor of an event that ends its wait
-	room   *resp.Room
-	w      resp.Writer // replies of several guests, who are told in mail
-	mail   []letter
-	guests []*guest // by descriptor
-	number int
-	now    time.Time // when epoll last returned
-	away   sync.WaitGroup
+	server  *Server
+	poll    *poller
+	wake    int // the descriptor of an event that ends its wait
+	room    *resp.Room
+	w       resp.Writer // replies of several guests, who are told in mail
+	mail    []letter
+	guests  []*guest // by descriptor
+	number  int
+	resting int       // guests who have to wait
+	now     time.Time // when epoll last returned
+	away    sync.WaitGroup
 
-	mu     sync.Mutex
-	inbox  []*guest
-	closed bool
+	mu       sync.Mutex
+	inbox    []*guest
+	expelled []*guest
+	closed   bool
 }
 
 // A guest is a client of a loop.
@@ -45,7 +47,9 @@ type guest struct {
 	fd      int
 	stage   stage
 	heard   time.Time // when something last came
+	served  time.Time // when it last had its turn, if it is heavy
 	unsent  []byte    // replies that the kernel did not take yet
+	heavy   bool      // its last turn took long
 	since   time.Time // when it first refused them
 	leaving bool      // once they are sent
 	failed  error     // of a turn away
@@ -58,6 +62,7 @@ const (
 	outside stage = iota // new, or away
 	reading
 	sending
+	resting
 )
 
 // A letter is what a turn of a guest has led to. Replies are sent when all who
@@ -115,7 +120,11 @@ func (l *loop) take(c *client, conn net.Conn) bool {
 		return false
 	}
 	_ = conn.Close() // fd is the connection now
-	l.enter(&guest{client: c, fd: fd})
+	g := &guest{client: c, fd: fd}
+	l.server.mu.Lock()
+	c.cut = func() { l.expel(g) } // if it was evicted before, the inbox says so
+	l.server.mu.Unlock()
+	l.enter(g)
 	return true
 }
 
@@ -128,6 +137,14 @@ func (l *loop) enter(g *guest) {
 		return
 	}
 	l.inbox = append(l.inbox, g)
+	l.ring()
+}
+
+// expel has the loop end a guest. Any goroutine may call it.
+func (l *loop) expel(g *guest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expelled = append(l.expelled, g)
 	l.ring()
 }
 
@@ -152,7 +169,10 @@ func (l *loop) run(ctx context.Context) error {
 	for next := l.now; ctx.Err() == nil; {
 		if !l.now.Before(next) { // deadlines are looked at
 			l.cutOff()
-			next = l.now.Add(tick)
+			l.post()
+			if next = l.now.Add(tick); l.resting > 0 {
+				next = l.now.Add(min(tick, l.server.config.pause))
+			}
 			if err := l.poll.until(next); err != nil {
 				return err
 			}
@@ -162,11 +182,19 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 		l.now = now
+		// Those whose last turn took long have theirs when all others have had
+		// theirs, one at a time, the one who has waited for longest first.
+		var heavy *guest
 		for _, e := range events {
 			switch fd := int(e.Fd); {
 			case fd == l.wake:
 				l.welcome()
-			case l.guests[fd] != nil:
+			case l.guests[fd] == nil:
+			case l.guests[fd].heavy:
+				if g := l.guests[fd]; heavy == nil || g.served.Before(heavy.served) {
+					heavy = g
+				}
+			default:
 				l.attend(l.guests[fd])
 			}
 			if l.w.Len() >= flushAt {
@@ -174,6 +202,11 @@ func (l *loop) run(ctx context.Context) error {
 			}
 		}
 		l.post()
+		if heavy != nil && l.guests[heavy.fd] == heavy {
+			heavy.served = l.now
+			l.attend(heavy)
+			l.post()
+		}
 	}
 	return nil
 }
@@ -182,6 +215,9 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) tick() time.Duration {
 	c := l.server.config
 	shortest := min(c.Stall, c.Write)
+	if c.Password != "" {
+		shortest = min(shortest, c.Greet)
+	}
 	if c.Idle > 0 {
 		shortest = min(shortest, c.Idle)
 	}
@@ -193,8 +229,8 @@ func (l *loop) welcome() {
 	var count [8]byte
 	_, _ = unix.Read(l.wake, count[:]) // it is clear again
 	l.mu.Lock()
-	list := l.inbox
-	l.inbox = nil
+	list, expelled := l.inbox, l.expelled
+	l.inbox, l.expelled = nil, nil
 	l.mu.Unlock()
 	for _, g := range list {
 		if g.fd >= len(l.guests) {
@@ -213,14 +249,27 @@ func (l *loop) welcome() {
 			l.leave(g, g.failed)
 			continue
 		}
+		if g.evicted.Load() {
+			l.leave(g, errEvicted)
+			continue
+		}
 		l.drain(g) // what was answered away
+	}
+	for _, g := range expelled {
+		if g.stage != outside && g.fd < len(l.guests) && l.guests[g.fd] == g { // who is away leaves on return
+			l.leave(g, errEvicted)
+		}
 	}
 }
 
 // attend reads from a guest or writes to it, whichever it waits for.
 func (l *loop) attend(g *guest) {
-	if g.stage == sending {
+	switch g.stage {
+	case sending:
 		l.drain(g)
+		return
+	case resting:
+		l.leave(g, nil) // it has hung up: nothing else is asked of epoll
 		return
 	}
 	if err := g.r.Fill(l.room, nonblocking(g.fd)); err != nil {
@@ -241,6 +290,7 @@ func (l *loop) serve(g *guest) {
 		l.leave(g, err)
 		return
 	}
+	g.heavy = g.work >= turnMost
 	l.mail = append(l.mail, letter{g, from, l.w.Len(), next})
 }
 
@@ -270,10 +320,13 @@ func (l *loop) send(m letter) {
 			} else {
 				g.unsent = bytes.Clone(g.unsent)
 			}
-			l.expect(g, sending)
+			if l.expect(g, sending) {
+				l.server.hold(g.client, g.holding()+cap(g.unsent))
+			}
 			return
 		}
 	}
+	l.server.hold(g.client, g.holding())
 	switch m.next {
 	case ends:
 		l.leave(g, g.why)
@@ -283,6 +336,8 @@ func (l *loop) send(m letter) {
 		g.waits(l.now)
 	case needsOutput:
 		l.expect(g, sending) // of nothing: it goes on when epoll comes to it again
+	case needsPause:
+		l.expect(g, resting)
 	}
 }
 
@@ -315,11 +370,19 @@ func (l *loop) expect(g *guest, s stage) bool {
 	if g.stage == s {
 		return true
 	}
+	if g.stage == resting {
+		l.resting--
+	}
 	g.stage = s
 	events := uint32(unix.EPOLLIN)
-	if s == sending {
+	switch s {
+	case sending:
 		g.since = l.now
 		events = unix.EPOLLOUT
+	case resting:
+		g.since = l.now
+		events = 0
+		l.resting++
 	}
 	if err := l.poll.control(unix.EPOLL_CTL_MOD, g.fd, events); err != nil {
 		l.leave(g, err)
@@ -355,6 +418,12 @@ func (l *loop) cutOff() {
 			due = g.due(g.heard)
 		case sending:
 			due = g.since.Add(l.server.config.Write)
+		case resting:
+			if l.now.Sub(g.since) >= g.pause {
+				g.pause = 0
+				l.drain(g)
+			}
+			continue
 		}
 		if !due.IsZero() && l.now.After(due) {
 			l.leave(g, os.ErrDeadlineExceeded)
@@ -364,6 +433,9 @@ func (l *loop) cutOff() {
 
 // leave ends a connection.
 func (l *loop) leave(g *guest, why error) {
+	if g.stage == resting {
+		l.resting--
+	}
 	l.guests[g.fd] = nil
 	l.number--
 	l.end(g, why)

@@ -41,7 +41,7 @@ func raw(t *testing.T, addr string) net.Conn {
 // TestHostile: whoever misbehaves is cut off, and a client beside them keeps
 // being answered quickly.
 func TestHostile(t *testing.T) {
-	bothWays(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Output: 8 << 20}, hostile)
+	bothWays(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Buffers: 8 << 20}, hostile)
 }
 
 func hostile(t *testing.T, addr string) {
@@ -249,7 +249,7 @@ func TestAuth(t *testing.T) {
 }
 
 func TestMemoryLimit(t *testing.T) {
-	s, addr := start(t, Config{Memory: 4 << 20})
+	s, addr := start(t, Config{Memory: 4 << 20, Bulk: 8 << 20})
 	c := dial(t, addr)
 	expect(t, c, redistest.Error(errMemory), "SETBIT", "far", 8*(5<<20), 1)
 	expect(t, c, redistest.Error(errMemory), "BITFIELD", "far", "SET", "u8", 8*(5<<20), 1)

@@ -91,7 +91,7 @@ func exec(c *client) {
 			c.call(q.cmd, q.args)
 			// All of them run, but beyond the limit, for which the turn cuts
 			// the client off, nobody reads what they reply.
-			if over := c.server.config.Output + 1; c.replied() > over {
+			if over := c.server.config.Buffers + 1; c.replied() > over {
 				c.w.Truncate(c.from + over)
 			}
 		}
@@ -130,6 +130,7 @@ func watch(c *client) {
 			return
 		}
 		set[c] = struct{}{}
+		c.watchBytes += len(key)
 		c.watching = append(c.watching, watchedKey{string(key), it != nil && it.expires != 0})
 	}
 	c.w.Status("OK")
@@ -153,7 +154,7 @@ func (c *client) unwatch() {
 			delete(watched, w.key)
 		}
 	}
-	c.watching, c.spoiled = nil, false
+	c.watching, c.watchBytes, c.spoiled = nil, 0, false
 }
 
 func (c *client) endTransaction() {

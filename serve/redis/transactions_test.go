@@ -14,7 +14,7 @@ import (
 // A transaction whose replies are more than may wait runs to its end, as any
 // that has begun, but what is too much is not gathered: its client is cut off.
 func TestExecOutputIsBounded(t *testing.T) {
-	s, addr := start(t, Config{Output: 1 << 20})
+	s, addr := start(t, Config{Buffers: 1 << 20})
 	s.mu.Lock()
 	s.store.put([]byte("big"), newString(make([]byte, 512<<10)))
 	s.mu.Unlock()

@@ -143,7 +143,7 @@ func TestCrowd(t *testing.T) {
 // others who are heard at the same time lose nothing, nor do their replies
 // count as that client's.
 func TestOneTooMany(t *testing.T) {
-	bothWays(t, Config{Output: 8 << 10}, func(t *testing.T, addr string) {
+	bothWays(t, Config{Buffers: 8 << 10}, func(t *testing.T, addr string) {
 		c := dial(t, addr)
 		do(t, c, "SET", "much", strings.Repeat("much ", 2000))
 		ended := make(chan struct{})

@@ -88,6 +88,9 @@ func (r *Reader) SetLimits(l Limits) {
 	r.limits = l
 }
 
+// Held is how much memory the Reader keeps between two turns.
+func (r *Reader) Held() int { return cap(r.held) + 16*cap(r.spans) }
+
 // Partial reports whether a command has begun to arrive and is not complete.
 func (r *Reader) Partial() bool { return len(r.in) > r.start }
 
@@ -103,7 +106,12 @@ func (r *Reader) Fill(room *Room, src io.Reader) error {
 		r.held = r.held[:0]
 	} else {
 		if from == cap(r.held) {
-			r.held = append(make([]byte, 0, 2*from), r.held...)
+			// No more than the argument that arrives needs, if that is known.
+			size := 2 * from
+			if need := r.at + r.bulk + 2; r.bulk >= 0 && need > from {
+				size = min(size, need)
+			}
+			r.held = append(make([]byte, 0, size), r.held...)
 		}
 		into = r.held[:cap(r.held)]
 	}
