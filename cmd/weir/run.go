@@ -68,7 +68,7 @@ type runOptions struct {
 	started  func(addr string) // the HTTP address, once it listens
 	locks    *redislock.Locks  // nil: no rollup lock
 	owner    string            // this process, to the lock
-	outages  *outage.Reporter  // of all jobs
+	outages  *outage.Reporter  // of all jobs; nil: made here
 }
 
 // rollupLease is how long the rollup lock outlives a process that was killed
@@ -113,8 +113,10 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		}
 	}()
 	var all []*jobs.Job
-	windows := live.New(live.Config{Now: time.Now, Memory: int64(cfg.Memory)})
-	o.outages = outage.New(o.log)
+	if o.outages == nil {
+		o.outages = outage.New(o.log)
+	}
+	windows := live.New(live.Config{Now: time.Now, Memory: int64(cfg.Memory), Outages: o.outages})
 	audit := &auditor{log: o.log, outages: o.outages}
 	for i := range cfg.Jobs {
 		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)

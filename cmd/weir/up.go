@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/local"
+	"weir/internal/outage"
 	"weir/sinks/clickhouse"
 )
 
@@ -61,6 +62,7 @@ that was chosen does not.`,
 				cfg: cfg, origins: origins, data: data, rate: rate, gen: !noGen, newEpoch: newEpoch,
 				out: c.OutOrStdout(), err: c.ErrOrStderr(), log: newLog(c.ErrOrStderr(), cfg.Log),
 			}
+			u.outages = outage.New(u.log)
 			return u.run(c.Context())
 		},
 	}
@@ -142,6 +144,7 @@ type up struct {
 	newEpoch bool
 	out, err io.Writer
 	log      *slog.Logger
+	outages  *outage.Reporter
 }
 
 func (u *up) step(name, format string, args ...any) {
@@ -205,7 +208,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	g, running := errgroup.WithContext(ctx)
 	started := make(chan string, 1)
 	g.Go(func() error {
-		return runJobs(running, u.cfg, runOptions{log: u.log, http: web, resp: resp, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
+		return runJobs(running, u.cfg, runOptions{log: u.log, outages: u.outages, http: web, resp: resp, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
 	})
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr()) })

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"weir/internal/outage"
 )
 
 // watchMinutes is how many windows the live table shows.
@@ -19,6 +21,7 @@ const watchMinutes = 5
 func (u *up) watch(ctx context.Context, engine string) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	looks := u.outages.Of(outage.ClickHouse, "reading the live table")
 	terminal := isTerminal(u.out)
 	lines := 0
 	for n := 0; ; n++ {
@@ -33,10 +36,11 @@ func (u *up) watch(ctx context.Context, engine string) error {
 		text, err := u.table(ctx, engine)
 		if err != nil {
 			if ctx.Err() == nil {
-				u.log.Warn("reading the live table", "error", err)
+				looks.Failed(err)
 			}
 			continue
 		}
+		looks.Worked()
 		if terminal && lines > 0 {
 			fmt.Fprintf(u.out, "\x1b[%dA\x1b[J", lines)
 		}

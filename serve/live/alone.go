@@ -52,11 +52,19 @@ func (w *Windows) stillAway(s *source) error {
 
 // tried takes note of how asking the sink went. What was called off says nothing.
 func (w *Windows) tried(ctx context.Context, s *source, err error) {
+	says := err == nil || ctx.Err() == nil || errors.Is(context.Cause(ctx), errPatience)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	s.away.trying = false
-	if err == nil || ctx.Err() == nil || errors.Is(context.Cause(ctx), errPatience) {
+	if says {
 		s.away.err, s.away.again = err, time.Now().Add(tryEvery)
+	}
+	w.mu.Unlock()
+	switch {
+	case err == nil:
+		s.reads.Worked()
+	case says:
+		s.reads.Failed(err)
+		s.reads.Gone() // questions come when they come: an outage does not wait for the next
 	}
 }
 

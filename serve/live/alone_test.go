@@ -1,8 +1,10 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/window"
 )
 
@@ -258,6 +261,35 @@ func TestCalledOff(t *testing.T) {
 		w.frozen = false
 		if v, found, err := l.Lookup(t.Context(), q); !found || err != nil || v.Partial != "" {
 			t.Errorf("the next one: %t, %v, partial %q", found, err, v.Partial)
+		}
+	})
+}
+
+// TestAwayIsSaid: questions that the sink cannot be asked about are part of its
+// outage in the log, one line for all of them, and end it when they work again.
+func TestAwayIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, open := counted(t, 150)
+		var out bytes.Buffer
+		l := New(Config{Now: func() time.Time { return time.Now().Add(w.behind) }, Memory: 1 << 30, Outages: outage.New(slog.New(slog.NewTextHandler(&out, nil)))})
+		l.Add(w, w)
+		ask := func(seconds int) {
+			for range seconds {
+				_, _, _ = l.Lookup(t.Context(), Query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window})
+				time.Sleep(time.Second)
+			}
+		}
+		ask(10)
+		if out.Len() > 0 {
+			t.Fatalf("all is well, and the log says\n%s", &out)
+		}
+		w.away = errAway
+		ask(50)
+		w.away = nil
+		ask(10)
+		text := out.String()
+		if strings.Count(text, "\n") != 2 || !strings.Contains(text, outage.ClickHouse.Begins) || !strings.Contains(text, "live reads of job "+w.spec.Job) || !strings.Contains(text, outage.ClickHouse.Ends) {
+			t.Errorf("the log says\n%s", text)
 		}
 	})
 }

@@ -47,6 +47,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/jobs"
 	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
@@ -95,6 +96,8 @@ type Config struct {
 	// quarter of it, and no more than the jobs leave of four fifths: there
 	// they begin to flush early. Zero keeps nothing of the sink's.
 	Memory int64
+	// Outages is where a sink that cannot be asked is reported; nil: nowhere.
+	Outages *outage.Reporter
 }
 
 // Windows answers for all jobs of a process. It is safe for concurrent use
@@ -118,6 +121,8 @@ type source struct {
 	job  Job
 	spec *window.Spec
 	sink Sink
+	// reads are what is asked of the sink, as the log knows them.
+	reads *outage.Source
 
 	// Guarded by Windows.mu.
 	series  map[string]*series
@@ -134,6 +139,9 @@ type answer struct {
 
 // New makes one without jobs.
 func New(cfg Config) *Windows {
+	if cfg.Outages == nil {
+		cfg.Outages = outage.New(nil)
+	}
 	w := &Windows{cfg: cfg, jobs: map[string]*source{}, looks: reuse[struct{}]{most: lookAge}}
 	w.stored.init()
 	return w
@@ -142,7 +150,7 @@ func New(cfg Config) *Windows {
 // Add makes a job answer. It wants to be told of the job's flushes, so it
 // comes before the job runs.
 func (w *Windows) Add(job Job, sink Sink) {
-	s := &source{job: job, spec: job.Spec(), sink: sink, series: map[string]*series{}, written: map[event.Time]time.Time{}}
+	s := &source{job: job, spec: job.Spec(), sink: sink, reads: w.cfg.Outages.Of(outage.ClickHouse, "live reads of job "+job.Spec().Job), series: map[string]*series{}, written: map[event.Time]time.Time{}}
 	s.seen.own = map[window.Origin]stretch{}
 	s.sent = s.floor(w.now())
 	w.jobs[s.spec.Job] = s
