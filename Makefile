@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest
+.PHONY: help run build test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -20,9 +20,20 @@ build: ## bin/weir
 	@go build -trimpath -o bin/weir ./cmd/weir
 
 # -count=1, for Go would serve a result again although the programs that a test
-# starts say something else by now: broker, redis-server, go list.
-test: tools ## everything a change must pass, real broker, engine and redis-server included
-	go test -count=1 -timeout 25m $(PKGS)
+# starts say something else by now: broker, redis-server, go list. Four packages
+# at a time even on two cores: those with brokers and engines wait more than they
+# compute. The timeout is the last resort; no test depends on how long it takes.
+test: tools build ## everything a change must pass, real broker, engine and redis-server included
+	go test -count=1 -p 4 -timeout 60m $(PKGS)
+
+# -short leaves out what starts a broker or an engine (internal/kafkatest and
+# localtest decide that), and the simulator takes a thousand schedules.
+check: lint redis ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
+	go test -short $(PKGS)
+
+N ?= 10
+flaky: tools build ## the whole suite N times beside two busy loops; fails unless all N pass
+	@.ci/flaky $(N)
 
 lint: $(LINT) ## golangci-lint with .golangci.yml
 	$(LINT) run

@@ -29,6 +29,10 @@ import (
 func TestMain(m *testing.M) {
 	localtest.Hook()
 	flag.Parse()
+	if testing.Short() {
+		fmt.Println("-short starts no broker and no engine: make test does")
+		os.Exit(0)
+	}
 	_ = flag.Set("test.parallel", "1000") // slots decide
 	code := m.Run()
 	if house.broker.v != nil {

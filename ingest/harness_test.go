@@ -51,6 +51,7 @@ const (
 // realKafka is the shared broker. Tests that stop it start their own.
 func realKafka(t testing.TB) *kafkatest.Cluster {
 	t.Helper()
+	kafkatest.Wanted(t)
 	shared.once.Do(func() {
 		shared.kafka, shared.err = kafkatest.Launch(kafkatest.Config{
 			Steady: true,

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/window"
 )
 
@@ -83,8 +85,7 @@ func TestMemoryIdle(t *testing.T) {
 	log := newLog(1, 300)
 	sink := newSink(spec())
 	src := &fakeSource{log: log, committed: map[int32]int64{}}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := await.Context(t)
 	err := runJob(t, ctx, Config{Source: trickle{src}, Sink: sink, UntilEnd: true, Memory: 1, Flush: time.Millisecond})
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("the job stood still, with %d of 300 records durable: %v", src.committed[0], err)
@@ -117,13 +118,12 @@ func TestStandby(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 1)
 	go func() { errs <- j.Run(ctx) }()
-	deadline := time.Now().Add(5 * time.Second)
-	for s := j.Status(); s.Generations == 0 || s.State != "joining" || len(s.Partitions) > 0; s = j.Status() {
-		if time.Now().After(deadline) {
-			t.Fatalf("state %q with %d partitions, want joining with none", s.State, len(s.Partitions))
+	await.Until(t, func() error {
+		if s := j.Status(); s.Generations == 0 || s.State != "joining" || len(s.Partitions) > 0 {
+			return fmt.Errorf("state %q with %d partitions, want joining with none", s.State, len(s.Partitions))
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return nil
+	})
 	cancel()
 	if err := <-errs; err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/window"
 )
 
@@ -423,9 +424,9 @@ func TestStopDrains(t *testing.T) {
 	sink := newSink(spec())
 	src := &fakeSource{log: log, committed: map[int32]int64{}}
 	stops := 0
-	for ; stops < 200; stops++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond)
-		err := runJob(t, ctx, Config{Source: src, Sink: sink})
+	for ; ; stops++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := runJob(t, ctx, Config{Source: &stopping{src, cancel, 100}, Sink: sink, UntilEnd: true}) // the last has no 100 left
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -442,12 +443,38 @@ func TestStopDrains(t *testing.T) {
 			break
 		}
 	}
-	if stops < 2 {
+	if stops < 10 {
 		t.Fatalf("read everything in %d stops: the test tests nothing", stops)
 	}
 	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
 		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
 	}
+}
+
+// stopping asks for a stop in the middle: after so many parts.
+type stopping struct {
+	*fakeSource
+	stop func()
+	left int
+}
+
+type stoppingGeneration struct {
+	Generation
+	s *stopping
+}
+
+func (s *stopping) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return stoppingGeneration{g, s}, err
+}
+
+func (g stoppingGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
+	return g.Generation.Fetch(ctx, from, func(p event.Part) error {
+		if g.s.left--; g.s.left == 0 {
+			g.s.stop()
+		}
+		return deliver(p)
+	})
 }
 
 // forgetfulSource refuses its first commits.
@@ -492,11 +519,12 @@ func TestCommitIsRepeated(t *testing.T) {
 		return maps.Clone(src.committed)
 	}
 	want := map[int32]int64{0: 5, 1: 5}
-	for deadline := time.Now().Add(5 * time.Second); !maps.Equal(told(), want); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("committed %v after %d tries, want %v", told(), src.refused.Load(), want)
+	await.Until(t, func() error {
+		if !maps.Equal(told(), want) {
+			return fmt.Errorf("committed %v after %d tries, want %v", told(), src.refused.Load(), want)
 		}
-	}
+		return nil
+	})
 	cancel()
 	if err := <-errs; err != nil {
 		t.Fatal(err)
@@ -507,10 +535,13 @@ func TestCommitIsRepeated(t *testing.T) {
 // budget and says that something is left to be read again.
 func TestStopWithoutSink(t *testing.T) {
 	sink := newSink(spec())
-	sink.outcome = afterFirst(func() error { return errors.New("connection refused") })
-	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	sink.outcome = afterFirst(func() error {
+		cancel() // there is something to flush
+		return errors.New("connection refused")
+	})
+	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
 	err := runJob(t, ctx, Config{Source: src, Sink: sink, Stop: 200 * time.Millisecond})
 	if !errors.Is(err, ErrUnflushed) {
 		t.Fatalf("got %v, want ErrUnflushed", err)
@@ -562,7 +593,7 @@ func TestMemory(t *testing.T) {
 	errs := make(chan error, 1)
 	go func() { errs <- j.Run(t.Context()) }()
 	var before Status
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := await.Deadline()
 	for {
 		time.Sleep(200 * time.Millisecond)
 		s := j.Status()
@@ -618,11 +649,25 @@ func TestExclusive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if err := j.Run(ctx); err != nil {
-			t.Fatal(err)
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 1)
+		go func() { errs <- j.Run(ctx) }()
+		if want.rollups {
+			await.Until(t, func() error {
+				sink.mu.Lock()
+				defer sink.mu.Unlock()
+				if sink.rollups < 2 {
+					return fmt.Errorf("%s: %d rollups", name, sink.rollups)
+				}
+				return nil
+			})
+		} else {
+			time.Sleep(100 * time.Millisecond) // many rounds
 		}
 		cancel()
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
 		// The last rollup of a job that ends is made in any case.
 		if got := sink.rollups > 1; got != want.rollups {
 			t.Errorf("%s: %d rollups", name, sink.rollups)

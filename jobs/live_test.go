@@ -2,10 +2,8 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,21 +64,19 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var done atomic.Bool
+	running, ended := context.WithCancel(t.Context())
 	errs := make(chan error, 1)
-	go func() { errs <- j.Run(t.Context()); done.Store(true) }()
+	go func() { errs <- j.Run(t.Context()); ended() }()
 	all := &window.Range{From: 0, Until: math.MaxInt64, Group: [][]byte{nil}}
 	reads, last := 0, uint64(0)
-	for !done.Load() {
+	for running.Err() == nil {
 		var before uint64
 		for _, p := range j.Status().Partitions {
 			before += uint64(p.Next)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		mem, err := j.Live(ctx, all)
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) {
-			continue // between generations, or done
+		mem, err := j.Live(running, all)
+		if running.Err() != nil {
+			break
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
+
+	"weir/internal/await"
 )
 
 // TestFlood: whoever opens more connections than there may be, silent ones or
@@ -24,7 +25,7 @@ func TestFlood(t *testing.T) {
 	go func() { served <- (&HTTP{}).Serve(ctx, l) }()
 	healthy := func() {
 		t.Helper()
-		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: await.Never}
 		res, err := c.Get("http://" + l.Addr().String() + "/livez")
 		if err != nil {
 			t.Fatalf("in the flood: %v", err)

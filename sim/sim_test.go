@@ -11,11 +11,16 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// seeds is what every run of the tests goes through; make sim takes more.
+// seeds is what every run of the tests goes through; make check takes a
+// thousand, make sim more.
 const seeds = 5000
 
 // TestSchedules runs the first seeds: no violation, and every fault struck.
 func TestSchedules(t *testing.T) {
+	seeds := uint64(seeds)
+	if testing.Short() {
+		seeds = 1000
+	}
 	n, totals, failed := Campaign{
 		Seeds: seeds, Goroutines: runtime.GOMAXPROCS(0), Again: 100,
 		Until: func(r *Result) bool { return r.Failed() },

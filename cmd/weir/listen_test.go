@@ -16,7 +16,7 @@ func TestPortTaken(t *testing.T) {
 	s.done(t, "migrate")
 	server, out, _ := s.start(t, "serve", "--listen", "127.0.0.1:0")
 	at := regexp.MustCompile(`"redis":"([^"]+)"`)
-	await(t, "a listener", func() bool { return at.MatchString(out.String()) })
+	eventually(t, "a listener", func() bool { return at.MatchString(out.String()) })
 	addr := at.FindStringSubmatch(out.String())[1]
 	by := "another process"
 	if runtime.GOOS == "linux" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -24,6 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -147,7 +149,7 @@ jobs:
 		t.Helper()
 		var out record
 		cmd := start(&out, env, args...)
-		limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // then the code is wrong
+		limit := time.AfterFunc(await.Never, func() { _ = cmd.Process.Kill() }) // then the code is wrong
 		defer limit.Stop()
 		_ = cmd.Wait() // the exit code says it
 		if got := cmd.ProcessState.ExitCode(); got != code {
@@ -224,7 +226,7 @@ jobs:
 		go func() { _ = cmd.Wait(); close(ended) }() // killed or not, what it said is judged
 		defer func() { _ = cmd.Process.Kill(); <-ended }()
 		var address string
-		await(t, "the address", func() bool {
+		eventually(t, "the address", func() bool {
 			m := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(out.String())
 			if m != nil {
 				address = "http://" + m[1]
@@ -252,10 +254,10 @@ jobs:
 			return text
 		}
 		produce(t, addr)
-		await(t, "a flush", func() bool { return strings.Contains(look("/api/v1/status", secrets["http.token"]), `"durable": 1`) })
+		eventually(t, "a flush", func() bool { return strings.Contains(look("/api/v1/status", secrets["http.token"]), `"durable": 1`) })
 		server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // which may pass
 		produce(t, addr)
-		await(t, "the error in the status", func() bool {
+		eventually(t, "the error in the status", func() bool {
 			return strings.Contains(look("/api/v1/status", secrets["http.token"]), "Memory limit exceeded")
 		})
 		for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/api/v1/status"} {
@@ -268,7 +270,7 @@ jobs:
 		}
 		clean(t, "the command line", string(line))
 		server.answer.Store("516 Authentication failed. (AUTHENTICATION_FAILED)") // which does not
-		await(t, "the end", func() bool {
+		eventually(t, "the end", func() bool {
 			select {
 			case <-ended:
 				return true
@@ -340,12 +342,13 @@ func produce(t *testing.T, addr string) {
 	}
 }
 
-// await polls until something is so.
-func await(t *testing.T, what string, so func() bool) {
+// eventually polls until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(2 * time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("not within two minutes: %s", what)
+	await.Until(t, func() error {
+		if !so() {
+			return errors.New(what)
 		}
-	}
+		return nil
+	})
 }

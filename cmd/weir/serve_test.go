@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/redistest"
 )
 
@@ -48,7 +49,7 @@ func TestServe(t *testing.T) {
 		code <- execute(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--password-file", file, "--read-only"}, &log, &log)
 	}()
 	var addr string
-	for deadline := time.Now().Add(10 * time.Second); addr == ""; time.Sleep(5 * time.Millisecond) {
+	for deadline := await.Deadline(); addr == ""; time.Sleep(5 * time.Millisecond) {
 		if m := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(log.String()); m != "" {
 			addr = m
 		} else if time.Now().After(deadline) {
@@ -80,7 +81,7 @@ func TestServe(t *testing.T) {
 		if n != 0 {
 			t.Errorf("exit code %d: %s", n, log.String())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(await.Never):
 		t.Fatal("it does not end")
 	}
 	if strings.Contains(log.String(), "opensesame") {

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -63,7 +64,7 @@ func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *record,
 	cmd, out, ended = exec.Command(s.weir, args...), new(record), make(chan struct{})
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
 	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = await.Never
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func (s *stage) done(t *testing.T, args ...string) string {
 	cmd, out, ended := s.start(t, args...)
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(await.Never):
 		t.Fatalf("weir %q does not end:\n%s", args, out)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
@@ -111,21 +112,21 @@ func TestHangup(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
-	await(t, "a start", func() bool { return strings.Contains(out.String(), "partition in hand") })
+	eventually(t, "a start", func() bool { return strings.Contains(out.String(), "partition in hand") })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes a while
 	s.produce(t)
 	old := s.server.refused.Load()
-	await(t, "a flush that is refused", func() bool { return s.server.refused.Load() > old+1 })
+	eventually(t, "a flush that is refused", func() bool { return s.server.refused.Load() > old+1 })
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the stop", func() bool { return strings.Contains(out.String(), "stopping: last flush") })
+		eventually(t, "the stop", func() bool { return strings.Contains(out.String(), "stopping: last flush") })
 	}
 	s.server.answer.Store("")
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(await.Never):
 		t.Fatalf("SIGHUP does not end it:\n%s", out)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
@@ -159,18 +160,18 @@ func TestReaderGone(t *testing.T) {
 	}
 	read.Close()
 	s.produce(t)
-	await(t, "the first event", func() bool { return s.hits(t) == "1" })
+	eventually(t, "the first event", func() bool { return s.hits(t) == "1" })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // a line in the log
 	s.produce(t)
-	await(t, "a write that is refused", func() bool { return s.server.refused.Load() > 2 })
+	eventually(t, "a write that is refused", func() bool { return s.server.refused.Load() > 2 })
 	s.server.answer.Store("")
-	await(t, "the second event", func() bool { return s.hits(t) == "2" })
+	eventually(t, "the second event", func() bool { return s.hits(t) == "2" })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(await.Never):
 		t.Fatal("SIGTERM does not end it")
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
@@ -211,10 +212,10 @@ func TestSecondSignal(t *testing.T) {
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
 	s.produce(t)
-	await(t, "the first event", func() bool { return s.hits(t) == "1" })
+	eventually(t, "the first event", func() bool { return s.hits(t) == "1" })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)")
 	s.produce(t)
-	await(t, "a flush that fails", func() bool { return strings.Contains(out.String(), "clickhouse: outage") })
+	eventually(t, "a flush that fails", func() bool { return strings.Contains(out.String(), "clickhouse: outage") })
 
 	signal := func() {
 		t.Helper()

@@ -11,8 +11,8 @@
 //
 // A broker takes 1 to 2.5 s to start and about 150 MB. The jars are fetched
 // with Maven into .cache/kafka on first use (`make kafka` does it ahead).
-// Without Java or Maven a test fails and says what to install; it never
-// skips. Brokers end with the process that started them, even one killed
+// Without Java or Maven a test fails and says what to install; only -short
+// leaves it out. Brokers end with the process that started them, even one killed
 // with kill -9.
 package kafkatest
 
@@ -80,9 +80,19 @@ type broker struct {
 
 const startLimit = await.Never
 
+// Wanted leaves the test out of `make check` (go test -short), which starts no
+// broker. Start does it; a test that uses Launch does it by itself.
+func Wanted(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short starts no broker: make test does")
+	}
+}
+
 // Start launches a cluster for one test and closes it when the test ends.
 func Start(t testing.TB, c Config) *Cluster {
 	t.Helper()
+	Wanted(t)
 	k, err := Launch(c)
 	if err != nil {
 		t.Fatal(err)

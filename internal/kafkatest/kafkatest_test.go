@@ -57,6 +57,7 @@ func TestKillAndRunAgain(t *testing.T) {
 }
 
 func TestBadPropertySaysWhy(t *testing.T) {
+	Wanted(t)
 	_, err := Launch(Config{Properties: map[string]string{"num.io.threads": "0"}})
 	if err == nil || !strings.Contains(err.Error(), "num.io.threads") {
 		t.Errorf("a broker with an impossible setting: %v; want an error that names num.io.threads", err)
@@ -66,6 +67,7 @@ func TestBadPropertySaysWhy(t *testing.T) {
 // A helper process is killed with kill -9 while its broker runs; the broker
 // and its directory must go too.
 func TestNothingOutlivesItsStarter(t *testing.T) {
+	Wanted(t)
 	if os.Getenv("KAFKATEST_HELPER") != "" {
 		k := Start(t, Config{})
 		fmt.Println("up", k.Addrs()[0], k.dir)

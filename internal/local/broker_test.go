@@ -2,17 +2,18 @@ package local_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/internal/await"
 	"weir/internal/local"
 )
 
@@ -58,8 +59,7 @@ func consume(t *testing.T, addr, topic string, n int, opts ...kgo.Opt) []string 
 	t.Helper()
 	c := kafka(t, addr, append([]kgo.Opt{kgo.ConsumeTopics(topic)}, opts...)...)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := await.Context(t)
 	var got []string
 	for len(got) < n {
 		fs := c.PollFetches(ctx)
@@ -211,24 +211,19 @@ func TestServeBroker(t *testing.T) {
 		done <- local.ServeBroker(ctx, local.BrokerConfig{Listen: "127.0.0.1:0", Data: dir, Log: quiet, Topics: []local.Topic{{Name: "t"}}})
 	}()
 	var port []byte
-	for i := 0; len(port) == 0; i++ {
-		if i > 500 {
-			t.Fatal("it does not start")
+	await.Until(t, func() (err error) {
+		port, err = os.ReadFile(filepath.Join(dir, "port"))
+		if err == nil && !strings.HasSuffix(string(port), "\n") {
+			err = errors.New("the port is not written yet")
 		}
-		time.Sleep(10 * time.Millisecond)
-		port, _ = os.ReadFile(filepath.Join(dir, "port"))
-	}
+		return err
+	})
 	c := kafka(t, "127.0.0.1:"+strings.TrimSpace(string(port)))
 	if err := c.Ping(t.Context()); err != nil {
 		t.Errorf("ping: %v", err)
 	}
 	cancel()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it does not end")
+	if err := await.Receive(t, "its end", done); err != nil {
+		t.Error(err)
 	}
 }

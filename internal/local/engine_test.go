@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/local"
 	"weir/internal/local/libchdb"
 	"weir/internal/local/localtest"
@@ -31,6 +32,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func start(t *testing.T, dir string) *local.Engine {
 	t.Helper()
+	localtest.Wanted(t)
 	e, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Memory: 1 << 30, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
@@ -48,16 +50,16 @@ func query(t *testing.T, url, sql string) string {
 	return got
 }
 
-// await waits until a query that contains part runs, or until none does.
-func await(t *testing.T, url, part string, runs bool) {
+// running waits until a query that contains part runs, or until none does.
+func running(t *testing.T, url, part string, runs bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	await.Until(t, func() error {
 		got := query(t, url, "SELECT count() > 0 FROM system.processes WHERE query LIKE '%"+part+"%' AND query NOT LIKE '%system.processes%'")
-		if got == "1" == runs {
-			return
+		if got == "1" != runs {
+			return fmt.Errorf("a query with %q: running is not %v", part, runs)
 		}
-	}
-	t.Fatalf("a query with %q: running is not %v after ten seconds", part, runs)
+		return nil
+	})
 }
 
 func TestEngineGoesOn(t *testing.T) {
@@ -123,22 +125,34 @@ func TestKill(t *testing.T) {
 		})
 	}
 	for kill := 1; kill <= 3; kill++ {
-		time.Sleep(300 * time.Millisecond)
+		before := acknowledged.Load()
+		await.Until(t, func() error {
+			if n := acknowledged.Load(); n < before+20 {
+				return fmt.Errorf("%d inserts got through since the last kill", n-before)
+			}
+			return nil
+		})
 		pid := e.Pid()
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		for i := 0; e.Restarts() < kill; i++ {
-			if i > 500 {
-				t.Fatalf("not restarted after kill %d: %v", kill, e.Err())
+		await.Until(t, func() error {
+			if e.Restarts() < kill {
+				return fmt.Errorf("not restarted after kill %d: %w", kill, e.Err())
 			}
-			time.Sleep(20 * time.Millisecond)
-		}
+			return nil
+		})
 		if e.Pid() == pid {
 			t.Error("the same process")
 		}
 	}
-	time.Sleep(200 * time.Millisecond)
+	last := acknowledged.Load()
+	await.Until(t, func() error {
+		if acknowledged.Load() == last {
+			return errors.New("no insert gets through after the last kill")
+		}
+		return nil
+	})
 	close(stop)
 	wg.Wait()
 	stored := map[string]int{}
@@ -151,13 +165,11 @@ func TestKill(t *testing.T) {
 		}
 		return true
 	})
-	if acknowledged.Load() < 10 {
-		t.Errorf("only %d inserts got through", acknowledged.Load())
-	}
 	t.Logf("%d acknowledged, %d stored", acknowledged.Load(), len(stored))
 }
 
 func TestEngineGivesUp(t *testing.T) {
+	localtest.Wanted(t)
 	real, err := local.FindEngine()
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +187,7 @@ func TestEngineGivesUp(t *testing.T) {
 	syscall.Kill(e.Pid(), syscall.SIGKILL)
 	select {
 	case <-e.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(await.Never):
 		t.Fatal("still trying")
 	}
 	if err := e.Close(); err == nil || !strings.Contains(err.Error(), "crashed 4 times") || !strings.Contains(err.Error(), "link.so") {
@@ -187,6 +199,7 @@ func TestEngineGivesUp(t *testing.T) {
 }
 
 func TestEngineDoesNotStart(t *testing.T) {
+	localtest.Wanted(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -232,6 +245,7 @@ func TestEngineDoesNotStart(t *testing.T) {
 
 // TestEngineDiesWithParent kills the parent in a way it cannot notice.
 func TestEngineDiesWithParent(t *testing.T) {
+	localtest.Wanted(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), parentEnv+"="+t.TempDir())
 	out, err := cmd.StdoutPipe()
@@ -253,13 +267,17 @@ func TestEngineDiesWithParent(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	for i := 0; alive(pid); i++ {
-		if i > 500 {
+	t.Cleanup(func() {
+		if t.Failed() {
 			syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatal("the engine outlives its parent")
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	})
+	await.Until(t, func() error {
+		if alive(pid) {
+			return errors.New("the engine outlives its parent")
+		}
+		return nil
+	})
 }
 
 // TestCloseFinishesQueries: a query in flight gets its answer.
@@ -270,7 +288,7 @@ func TestCloseFinishesQueries(t *testing.T) {
 		got, err := localtest.Query(e.URL(), "", "SELECT sleep(1), 'done'")
 		answer <- fmt.Sprint(got, err)
 	}()
-	await(t, e.URL(), "done", true)
+	running(t, e.URL(), "done", true)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +305,7 @@ func TestClientsWaitForRestart(t *testing.T) {
 	for alive(e.Pid()) {
 		time.Sleep(time.Millisecond)
 	}
-	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{}, Timeout: await.Never}
 	res, err := client.Get(e.URL() + "/ping")
 	if err != nil {
 		t.Fatal(err)
@@ -299,6 +317,7 @@ func TestClientsWaitForRestart(t *testing.T) {
 }
 
 func TestStartIsCancelled(t *testing.T) {
+	localtest.Wanted(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := local.StartEngine(ctx, local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Log: quiet}); !errors.Is(err, context.Canceled) {
@@ -307,6 +326,7 @@ func TestStartIsCancelled(t *testing.T) {
 }
 
 func TestBodyLimit(t *testing.T) {
+	localtest.Wanted(t)
 	e, err := local.StartEngine(t.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: t.TempDir(), Memory: 1 << 30, Body: 1 << 20, Log: quiet})
 	if err != nil {
 		t.Fatal(err)

@@ -350,7 +350,7 @@ func TestHTTPSessions(t *testing.T) {
 	}
 	slow := make(chan answer)
 	go func() { slow <- in("c", "", "SELECT sleep(2), 'slow'") }()
-	await(t, base, "slow", true)
+	running(t, base, "slow", true)
 	if got := in("c", "", "SELECT 1"); !strings.Contains(got.body, "Code: 373.") {
 		t.Errorf("a busy session: %q", got.body)
 	}

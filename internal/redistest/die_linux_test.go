@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
 // A test process that is killed must not leave its server behind.
@@ -15,7 +17,7 @@ func TestServerDiesWithParent(t *testing.T) {
 	if os.Getenv("REDISTEST_CHILD") != "" {
 		s := Start(t)
 		os.Stdout.WriteString("addr " + s.Addr + "\n")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 		return
 	}
 	var out bytes.Buffer
@@ -43,7 +45,7 @@ func TestServerDiesWithParent(t *testing.T) {
 	}
 	child.Process.Kill()
 	child.Wait()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := await.Deadline(); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			return

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
 // Remedy is what to do where redis-server is missing.
@@ -107,7 +109,7 @@ func launch(path string, args []string) (*Server, error) {
 
 // await connects as soon as the server answers.
 func (s *Server) await() (*Conn, error) {
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := await.Deadline()
 	for {
 		c, err := Dial(s.Addr)
 		if err == nil {

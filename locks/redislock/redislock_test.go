@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"weir/internal/await"
 	"weir/internal/redistest"
 	"weir/locks"
 	"weir/locks/locktest"
@@ -206,12 +207,12 @@ func TestDo(t *testing.T) {
 	srv := redistest.Start(t)
 	a, b := New(connect(t, srv)), New(connect(t, srv))
 	ctx := t.Context()
-	const ttl = time.Second
+	const ttl = 3 * time.Second // a machine that stands still for two thirds of it loses the lease, and rightly
 
 	// Longer than the lease, which is kept meanwhile.
 	err := a.Do(ctx, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		for range 10 {
-			time.Sleep(150 * time.Millisecond)
+			time.Sleep(ttl / 7)
 			if err := b.Do(ctx, "x", "bob", ttl, func(context.Context, Lease) error { return nil }); !errors.Is(err, locks.ErrHeld) {
 				t.Errorf("bob, while ann does: %v", err)
 			}
@@ -241,7 +242,7 @@ func TestDo(t *testing.T) {
 				t.Error("robbed: noticed at the end only")
 			}
 			return context.Cause(inner)
-		case <-time.After(5 * time.Second):
+		case <-time.After(await.Never):
 			return errors.New("nobody noticed")
 		}
 	})
@@ -271,12 +272,12 @@ func TestServerGone(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: srv.Addr, MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
 	l := New(c)
-	const ttl = time.Second
+	const ttl = 3 * time.Second
 	err := l.Do(t.Context(), "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		srv.Stop()
 		select {
 		case <-inner.Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(await.Never):
 			t.Error("nobody noticed")
 		}
 		if late := time.Since(lease.Expires); late > ttl {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"weir/internal/await"
 )
 
 // TestGoRedis goes through the families with the usual Go client.
@@ -107,7 +109,7 @@ func TestRedisCLI(t *testing.T) {
 	_, port, _ := net.SplitHostPort(addr)
 	run := func(input string, args ...string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), await.Never)
 		defer cancel()
 		cmd := osexec.CommandContext(ctx, cli, append([]string{"-p", port}, args...)...)
 		cmd.Stdin = strings.NewReader(input)

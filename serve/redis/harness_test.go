@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/redistest"
 )
 
@@ -63,7 +64,7 @@ func startOn(t testing.TB, config Config, l net.Listener) (s *Server, addr strin
 			if err != nil {
 				t.Errorf("Serve: %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(await.Never):
 			t.Error("Serve does not end")
 		}
 	})

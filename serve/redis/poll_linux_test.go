@@ -40,7 +40,7 @@ func TestPoller(t *testing.T) {
 		return time.Since(began)
 	}
 	const long = 50 * time.Millisecond
-	for range 3 {
+	for done := 0; done < 3; {
 		if err := p.until(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,17 @@ func TestPoller(t *testing.T) {
 		p.brisk = true
 		write()
 		wait("ready soon after", 1)
+		armed := time.Now()
 		time.AfterFunc(long, write)
-		if took := wait("in a while", 1); took < long/2 {
+		late := time.Since(armed) > long/4 // the machine had other things to do: that says nothing
+		if took := wait("in a while", 1); took < long/2 && !late {
 			t.Errorf("it was ready after %s", took)
 		}
-		if p.brisk {
+		if p.brisk && !late {
 			t.Error("that is not brisk")
+		}
+		if !late {
+			done++
 		}
 		if err := p.until(time.Now().Add(long)); err != nil {
 			t.Fatal(err)

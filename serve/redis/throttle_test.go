@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/redistest"
 )
 
@@ -113,7 +114,7 @@ func TestExpiry(t *testing.T) {
 	used := s.store.used
 	s.mu.Unlock()
 	clock.pass(time.Second)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := await.Deadline()
 	for do(t, c, "DBSIZE") != int64(2) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%v keys are left", do(t, c, "DBSIZE"))

@@ -8,7 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"weir/internal/await"
 )
 
 // A transaction whose replies are more than may wait runs to its end, as any
@@ -23,7 +24,7 @@ func TestExecOutputIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(await.Deadline())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := fmt.Fprint(conn, "MULTI\r\n"+strings.Repeat("GET big\r\n", 400)+"INCR done\r\nEXEC\r\n"); err != nil {
@@ -51,7 +52,7 @@ func TestScriptsRememberedAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(await.Deadline())
 	text := scriptTexts[0].text
 	for i := range scriptsMost + 10 {
 		spelling := text + strings.Repeat(" ", i)

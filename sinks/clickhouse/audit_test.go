@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/window"
 )
 
@@ -86,13 +87,12 @@ func TestAuditWaits(t *testing.T) {
 	if got := one(t, c, count); got != "(0)" {
 		t.Errorf("at once: %s", got)
 	}
-	deadline := time.Now().Add(3 * quiet)
-	for one(t, c, count) != "(1)" {
-		if time.Now().After(deadline) {
-			t.Fatal("never found")
+	await.Until(t, func() error {
+		if got := one(t, c, count); got != "(1)" {
+			return fmt.Errorf("found %s", got)
 		}
-		time.Sleep(500 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // TestAuditLeavesExpiredOut: chunks that began longer ago than state rows are

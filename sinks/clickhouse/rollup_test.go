@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -113,14 +114,19 @@ func TestRollupFaults(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	await.Until(t, func() error { // or the test tests little
+		mu.Lock()
+		defer mu.Unlock()
+		for _, what := range []string{"refused", "lost", "twice", "late"} {
+			if struck[what] < 3 {
+				return fmt.Errorf("inserts were %s %d times", what, struck[what])
+			}
+		}
+		return nil
+	})
 	cancel()
 	rolling.Wait()
 	late.Wait()
-	for _, what := range []string{"refused", "lost", "twice", "late"} {
-		if struck[what] < 3 {
-			t.Errorf("inserts were %s %d times: the test tests little", what, struck[what])
-		}
-	}
 	t.Logf("inserts: %v; rollups broken off: %d", struck, failed)
 
 	if err := writer.Rollup(t.Context(), true, 0); err != nil {

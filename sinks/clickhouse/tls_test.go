@@ -122,7 +122,6 @@ func TestGate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.config.Database = database
 			client := dial(t, c.config)
-			start := time.Now()
 			err := client.Ping(t.Context())
 			if err == nil {
 				t.Fatal("let in")
@@ -136,9 +135,6 @@ func TestGate(t *testing.T) {
 				if !strings.Contains(err.Error(), w) {
 					t.Errorf("%v, want %q in it", err, w)
 				}
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %v", took)
 			}
 			// Not only the first word: what a job would say, too.
 			_, later := client.Job(t.Context(), clicks())

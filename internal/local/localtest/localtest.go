@@ -8,8 +8,8 @@
 //		…
 //	}
 //
-// A missing engine library fails the test and names the remedy; it never
-// skips it.
+// A missing engine library fails the test and names the remedy; only -short
+// leaves the test out.
 package localtest
 
 import (
@@ -66,11 +66,21 @@ func Hook() {
 
 var databases atomic.Uint64
 
+// Wanted leaves the test out of `make check` (go test -short), which starts no
+// engine. Engine does it; a test with an engine of its own does it by itself.
+func Wanted(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short starts no engine: make test does")
+	}
+}
+
 // Engine starts the engine if it does not run yet and makes a database for
 // this test, dropped when the test ends. The URL has no path or query, such as
 // http://127.0.0.1:34567.
 func Engine(t testing.TB) (url, database string) {
 	t.Helper()
+	Wanted(t)
 	if !hooked.Load() {
 		t.Fatal("localtest: TestMain must be `func TestMain(m *testing.M) { localtest.Main(m) }`")
 	}
