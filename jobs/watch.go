@@ -148,7 +148,7 @@ type watch struct {
 	watermark atomic.Int64 // of the last look that told one; what was complete stays so
 
 	// Owned by look.
-	last    time.Time // of the look before; zero: there was none, or it failed
+	last    time.Time // of the look before; zero: there was none
 	waiting map[int32]standing
 }
 
@@ -218,9 +218,8 @@ func (w *watch) look(ctx context.Context) {
 		w.ledger.Worked()
 		w.job.status.sinkAnswered(nil)
 	}
-	if err != nil { // of the log's it is the source that speaks
-		w.last = time.Time{} // nothing is held against time that was not watched
-		return
+	if err != nil {
+		return // of the log's it is the source that speaks
 	}
 	w.passed(c.Watermark(spans))
 	w.judge(time.Now(), spans, c)
@@ -249,7 +248,8 @@ func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *window.Coverage) {
 	var since time.Duration
 	if !w.last.IsZero() {
-		// A process that was stopped for long has not watched for long.
+		// Time that was not watched is held against nothing: the ledger or the
+		// log was away, or the process was stopped.
 		since = min(now.Sub(w.last), w.job.cfg.Look+lookTimeout)
 	}
 	w.last = now

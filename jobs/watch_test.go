@@ -184,6 +184,9 @@ func TestWatchSinkAway(t *testing.T) {
 			if e := j.Status().SinkError; e != "" {
 				t.Errorf("hangs %t: it is back, but %s", hangs, e)
 			}
+			if u := j.Status().Uncounted; u != nil {
+				t.Errorf("hangs %t: time that was not watched is held against partitions: %v", hangs, u)
+			}
 			if !strings.Contains(out.String(), "the outage is over") {
 				t.Errorf("the log:\n%s", out)
 			}
