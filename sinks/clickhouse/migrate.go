@@ -30,7 +30,7 @@ type Reader struct {
 // A Statement is one step of a migration.
 type Statement struct {
 	Object string // what it is about: a table, a view, a function
-	SQL    string // digests of passwords are left out
+	SQL    string // digests of passwords and what is random are left out
 	run    string // what is run, where that differs
 }
 
@@ -156,6 +156,9 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if sql := t.forget(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" states ttl", sql)
 		}
+	}
+	if inv.recorded[identity] == "" {
+		steps = append(steps, Statement{Object: "weir_schema", SQL: c.newID("…"), run: c.newID(rand.Text())})
 	}
 	changed := false // views hold the functions' text, not their names
 	for _, f := range functions() {

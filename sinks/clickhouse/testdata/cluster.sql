@@ -332,6 +332,9 @@ ORDER BY window_start
 SETTINGS index_granularity_bytes = 4194304
 COMMENT 'Finished numbers and merged states of windows of 1h.';
 
+-- weir_schema
+INSERT INTO `weir`.`weir_schema` (object, sql) VALUES ('database id', '…');
+
 -- weirPfCount
 CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1];
 
