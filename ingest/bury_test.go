@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,63 +51,70 @@ func leaveBehind(t *testing.T, ctx context.Context, addrs []string, group, clien
 	}
 }
 
-// A member that is known to be dead does not hold its successor up; one that
-// is not known to be is waited for.
+// A member that is known to be dead does not hold its successor up, even if it
+// is known only later; one that is not known to be is waited for, and named.
 func TestDeadMemberIsBuried(t *testing.T) {
 	kafka := realKafka(t)
-	for _, c := range []struct {
-		name, dead string
-		session    time.Duration
-		slow       bool
-	}{
-		{"dead", "weir-a-7-old", 5 * time.Minute, false}, // longer than is waited for
-		{"silent", "weir-b-7-old", 6 * time.Second, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			topic := newTopic(t, kafka.Addrs(), 2)
-			ctx := await.Context(t)
-			leaveBehind(t, ctx, kafka.Addrs(), topic, c.dead, c.session)
-			began := time.Now()
-			s, book := open(t, Config{
-				Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-new",
-				Gone: func(id string) bool { return id == "weir-a-7-old" },
-			})
-			g := next(t, ctx, s)
-			took := time.Since(began)
-			if n := len(g.Partitions()); n != 2 {
-				t.Errorf("%d partitions, want both", n)
-			}
-			if c.slow && took < c.session/2 {
-				t.Errorf("partitions came after %v; the session is %v", took, c.session)
-			}
-			if said := strings.Contains(book.String(), "process is dead"); said == c.slow {
-				t.Errorf("said so: %v", said)
-			}
+	t.Run("dead", func(t *testing.T) {
+		topic := newTopic(t, kafka.Addrs(), 2)
+		const session = 5 * time.Minute // longer than is waited for
+		ctx := await.Context(t)
+		leaveBehind(t, ctx, kafka.Addrs(), topic, "weir-a-7-old", session)
+		var asked atomic.Int32
+		s, book := open(t, Config{
+			Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-new",
+			Gone: func(id string) bool { return id == "weir-a-7-old" && asked.Add(1) > 8 },
 		})
-	}
+		g := next(t, ctx, s)
+		if n := len(g.Partitions()); n != 2 {
+			t.Errorf("%d partitions, want both", n)
+		}
+		contains(t, "the log", book.String(), "process is dead", "weir-a-7-old")
+	})
+	t.Run("silent", func(t *testing.T) {
+		topic := newTopic(t, kafka.Addrs(), 2)
+		const session = 10 * time.Second
+		ctx := await.Context(t)
+		began := time.Now()
+		leaveBehind(t, ctx, kafka.Addrs(), topic, "weir-b-7-old", session)
+		s, book := open(t, Config{
+			Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-new",
+			Gone: func(id string) bool { return id == "weir-a-7-old" },
+		})
+		got := make(chan *Generation, 1)
+		go func() { g, _ := s.Next(ctx); got <- g }()
+		eventually(t, "it is said which member is waited for", func() bool {
+			return strings.Contains(s.Trouble(), `client "weir-b-7-old" at 127.0.0.1`)
+		})
+		if g := <-got; g == nil || len(g.Partitions()) != 2 {
+			t.Errorf("got %v, want both partitions", g)
+		}
+		if took := time.Since(began); took < session {
+			t.Errorf("a member that may be alive was waited for %v; its session is %v", took, session)
+		}
+		contains(t, "the log", book.String(), "waits until all its members", "weir-b-7-old", "127.0.0.1")
+		eventually(t, "nothing is waited for any more", func() bool { return s.Trouble() == "" })
+	})
 }
 
 // A broker that was killed comes back and remembers the group. Its member
-// joins anew under another id, and does not wait for its former self.
-func TestFormerMemberIsDisowned(t *testing.T) {
+// comes back by the same name, and does not wait for a former self.
+func TestMemberKeepsItsName(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{})
 	topic := newTopic(t, kafka.Addrs(), 2)
 	const session = 5 * time.Minute // longer than is waited for
-	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
+	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
 	ctx := await.Context(t)
 	g := next(t, ctx, s)
+	was := g.lease.id
 	kafka.Kill(1)
 	<-g.Done()
 	g.Release()
 	if err := kafka.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	back := time.Now()
 	g = next(t, ctx, s)
-	took := time.Since(back)
-	t.Logf("in the group again %v after the broker was back; the session is %v", took, session)
-	if n := len(g.Partitions()); n != 2 {
-		t.Errorf("%d partitions, want both", n)
+	if n := len(g.Partitions()); n != 2 || g.lease.id != was {
+		t.Errorf("%d partitions as member %s; want both as %s", n, g.lease.id, was)
 	}
-	eventually(t, "it is said", func() bool { return strings.Contains(book.String(), "former member") })
 }

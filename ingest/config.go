@@ -28,20 +28,22 @@ type Config struct {
 	TLS      *tls.Config // nil: plaintext
 	SASL     SASL        // zero: no authentication
 
+	// Database is what the records are counted into. Members of one group share
+	// its partitions only if theirs is the same: see member.go. Zero: with any.
+	Database Database
+
 	// Session is how long the group waits for a silent member before its
 	// partitions go to others; default 10 s. It also bounds the time between
-	// Done and Release, because heartbeats stop the moment a generation ends,
-	// and the pause after a coordinator's restart, because kafka-go then
-	// forgets its member id and the group waits for the forgotten member.
+	// Done and Release, because heartbeats stop the moment a generation ends.
 	Session   time.Duration
 	Rebalance time.Duration // how long the group waits for members to join again; default 60 s
 	Heartbeat time.Duration // also how soon a rebalance is noticed; default 1 s, at most a third of Session
 	Watch     time.Duration // how often to look for added partitions; default 5 s
 
 	// Gone tells by the ClientID of another member of the group that its
-	// process is certainly dead. Such members are taken out of the group when
+	// process is certainly dead. Such members are taken out of the group while
 	// this one joins; otherwise the group waits for their session. A mistake
-	// costs a rebalance, no more. Nil: nobody is known to be dead.
+	// costs a rebalance, no more. Nil: none is known to be dead.
 	Gone func(clientID string) bool
 
 	MaxWait        time.Duration // a fetch's wait for data; default 250 ms
@@ -55,6 +57,14 @@ type Config struct {
 	// own, which writes to Log. Sources that share one report one outage.
 	Outages *outage.Reporter
 }
+
+// A Database is where counts are kept. ID tells it from all others, Name tells
+// people which it is: no secrets.
+type Database struct{ ID, Name string }
+
+// String is the name with the beginning of the id, which tells apart two
+// databases of one name behind one address.
+func (d Database) String() string { return fmt.Sprintf("%s (id %.8s)", d.Name, d.ID) }
 
 // SASL names a user. It prints without its password.
 type SASL struct {
@@ -82,9 +92,8 @@ const (
 	requestTimeout  = 10 * time.Second // of small requests
 	fetchTimeout    = 30 * time.Second // beyond MaxWait: a full response over a slow line must fit
 	metadataTTL     = 2 * time.Second  // age of the Transport's broker addresses; leaders are asked for when needed
-	joinBackoff     = 500 * time.Millisecond
-	leaveTimeout    = 2 * time.Second // what Close grants the group protocol
-	smallResponse   = 16 << 20        // metadata and offsets
+	leaveTimeout    = 2 * time.Second  // what Close grants the group protocol
+	smallResponse   = 16 << 20         // metadata and offsets
 	minPartition    = 1 << 10
 	backoffFirst    = 50 * time.Millisecond
 	backoffLast     = 2 * time.Second
@@ -134,6 +143,9 @@ func (c *Config) validate() error {
 	}
 	if len(c.ClientID) > 1<<10 {
 		return fmt.Errorf("ingest: ClientID has %d bytes; want at most 1024", len(c.ClientID))
+	}
+	if len(c.Database.ID) > 64 || len(c.Database.Name) > 1<<10 {
+		return fmt.Errorf("ingest: Database: an ID of %d bytes and a Name of %d; want at most 64 and 1024", len(c.Database.ID), len(c.Database.Name))
 	}
 	const month = 31 * 24 * time.Hour // what Kafka's milliseconds in an int32 can say, and then some
 	for _, d := range []struct {

@@ -41,17 +41,21 @@
 //
 // # How it is put together
 //
-// kafka-go finds the group's coordinator, joins, and sends heartbeats
-// (group.go), and its Transport keeps connections with TLS and SASL
-// (wire.go). Everything about records is done here, because kafka-go's own
-// Reader returns aborted records and transaction markers, checks no checksum,
-// jumps backwards on an empty batch, panics on a compacted topic, and costs
-// several times the CPU:
+// kafka-go's Transport keeps connections with TLS and SASL (wire.go). Everything
+// about records is done here, because kafka-go's own Reader returns aborted
+// records and transaction markers, checks no checksum, jumps backwards on an
+// empty batch, panics on a compacted topic, and costs several times the CPU.
+// The group's protocol is spoken here too, because kafka-go's ConsumerGroup
+// claims a version of its metadata whose fields it does not write, so that
+// other clients cannot read them, fails on the metadata of others when it leads
+// the group, and forgets its member id with its coordinator:
 //
 //	config.go     settings and their defaults
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
-//	bury.go       members that are dead: whose process is, or that this one was
+//	member.go     one round of the group's protocol, and how a leader divides the partitions
+//	coordinator.go  the group protocol's requests, in bytes
+//	bury.go       a look at the group: the dead are taken out, others named
 //	inspect.go    what a check before the start wants to know
 //	fetch.go      who asks which broker for what, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes

@@ -144,8 +144,7 @@ func judge(err error) verdict {
 	)
 	switch {
 	case errors.Is(err, context.Canceled),
-		errors.Is(err, ErrClosed), errors.Is(err, ErrEnded),
-		errors.Is(err, kafka.ErrGroupClosed), errors.Is(err, kafka.ErrGenerationEnded):
+		errors.Is(err, ErrClosed), errors.Is(err, ErrEnded):
 		return ours
 	case errors.Is(err, errNoTopic), errors.Is(err, errNoLeader):
 		return retry

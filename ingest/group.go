@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -19,7 +17,7 @@ import (
 // finish: flush, Commit, Release, within Config.Session less two seconds.
 type Generation struct {
 	source     *Source
-	member     *kafka.Generation // nil when assigned without a group
+	lease      *lease // nil when assigned without a group
 	partitions []event.Assignment
 	topicID    [16]byte
 
@@ -97,37 +95,28 @@ func (g *Generation) Err() error {
 // partition. It is advisory, for lag tools and for whoever gets the partition
 // next; possible from Next until Release, except after an eviction.
 func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
-	if g.member == nil {
+	if g.lease == nil {
 		return ErrNoGroup
 	}
 	select {
 	case <-g.released:
 		return ErrEnded
+	case <-g.source.ctx.Done():
+		return ErrClosed
 	default:
 	}
-	offsets := make(map[int]int64, len(next))
-	for p, offset := range next {
+	for p := range next {
 		if !g.owns(p) {
 			return fmt.Errorf("ingest: commit of partition %d, which is not ours", p)
 		}
-		offsets[int(p)] = offset
 	}
-	// kafka-go gives up after its own time-out and knows no context.
-	done := make(chan error, 1)
-	if !g.source.task(func() {
-		done <- g.member.CommitOffsets(map[string]map[int]int64{g.source.config.Topic: offsets})
-	}) {
-		return ErrClosed
-	}
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("ingest: commit: %w", err)
-		}
+	if len(next) == 0 {
 		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("ingest: commit: %w", context.Cause(ctx))
 	}
+	if err := g.lease.commit(ctx, g.lease.generation, g.lease.id, next); err != nil {
+		return fmt.Errorf("ingest: commit: %w", err)
+	}
+	return nil
 }
 
 // Release hands the partitions back; the group waits for it. Fetch must have
@@ -147,10 +136,10 @@ func (g *Generation) owns(partition int32) bool {
 	return slices.ContainsFunc(g.partitions, func(a event.Assignment) bool { return a.Partition == partition })
 }
 
-func (s *Source) newGeneration(member *kafka.Generation) *Generation {
+func (s *Source) newGeneration(l *lease) *Generation {
 	return &Generation{
 		source:    s,
-		member:    member,
+		lease:     l,
 		ended:     make(chan struct{}),
 		released:  make(chan struct{}),
 		unfollow:  func() {},
@@ -219,21 +208,6 @@ func (g *Generation) locate(ctx context.Context, t *topic) error {
 	return nil
 }
 
-// hold runs inside kafka-go's generation, which lasts until it returns.
-func (g *Generation) hold(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-		g.end(ErrEnded)
-	case <-g.released:
-	case <-g.source.ctx.Done():
-	}
-	select {
-	case <-g.released:
-	case <-g.source.ctx.Done(): // Close waits for nobody
-		g.end(ErrClosed)
-	}
-}
-
 // membership keeps this process in the group as long as somebody wants
 // partitions: out of the group until asked, then in it until the Source
 // closes, the topic goes away, or a caller's context ends.
@@ -245,7 +219,7 @@ func (s *Source) membership() {
 			return
 		}
 		for again := true; again; {
-			// kafka-go would join and rejoin without a pause for a topic that is not there.
+			// Members of a group without a topic would only wait in each other's way.
 			err := s.insist(s.ctx, "looking for the topic", func(ctx context.Context) error {
 				_, err := s.metadata(ctx)
 				return err
@@ -253,9 +227,6 @@ func (s *Source) membership() {
 			if err != nil {
 				s.offer(offer{err: err})
 				break
-			}
-			if s.config.Gone != nil {
-				s.buried.Do(func() { s.task(s.bury) })
 			}
 			again = s.join()
 		}
@@ -265,28 +236,28 @@ func (s *Source) membership() {
 // join is a member of the group until it has reason to leave. It reports
 // whether to join again at once.
 func (s *Source) join() (again bool) {
-	group, err := kafka.NewConsumerGroup(s.groupConfig())
-	if err != nil {
-		s.offer(offer{err: s.config.explain(err)})
-		return false
-	}
-	defer group.Close()
+	m := &member{source: s}
+	defer m.leave()
 	const subject = "being a member of the group"
 	defer s.notices.gone(subject)
-	was := "" // the member id of the last generation, until it is given up
+	attempt := 0
 	for {
-		member, err := group.Next(s.ctx) // always be here: what is not taken stalls the other members
+		l, err := s.enter(m)
 		switch {
-		case err == nil:
 		case s.ctx.Err() != nil:
 			return false
+		case err == nil:
+			attempt = 0
+			s.notices.fine(subject)
+		case errors.Is(err, kafka.RebalanceInProgress), errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
+			// The group's daily life: it went on without this member.
+			sleep(s.ctx, backoff(min(attempt, 2)))
+			attempt++
+			continue
 		case judge(err) == retry:
 			s.notices.trouble(subject, err)
-			if was != "" && !errors.Is(err, kafka.RebalanceInProgress) {
-				id := was
-				was = ""
-				s.task(func() { s.disown(id) })
-			}
+			sleep(s.ctx, backoff(attempt))
+			attempt++
 			continue
 		default:
 			if !s.offer(offer{err: s.config.explain(err)}) {
@@ -294,39 +265,64 @@ func (s *Source) join() (again bool) {
 			}
 			continue
 		}
-		s.notices.fine(subject)
-		was = member.MemberID
-		g := s.newGeneration(member)
-		for _, a := range member.Assignments[s.config.Topic] {
-			g.partitions = append(g.partitions, event.Assignment{Partition: int32(a.ID), Committed: max(a.Offset, -1)})
+		if len(l.partitions) == 0 && (l.topic == 0 || s.missing()) {
+			return true
 		}
-		if len(g.partitions) == 0 {
-			if s.sawNone.Swap(false) || s.missing() {
-				return true
-			}
-			s.notices.log.Info("kafka: no partitions for this member: the group has more members than the topic has partitions")
-			continue
-		}
-		slices.SortFunc(g.partitions, func(a, b event.Assignment) int { return int(a.Partition) - int(b.Partition) })
-		s.notices.log.Info("kafka: partitions assigned", "generation", member.ID, "partitions", len(g.partitions))
-		member.Start(g.hold)
-		select {
-		case s.offers <- offer{generation: g}:
-		case <-g.ended: // rebalanced before anybody took it
-			g.Release()
-			continue
-		case <-s.ctx.Done():
-			return false
-		}
-		select {
-		case <-g.released:
-		case <-s.ctx.Done():
-			return false
-		}
-		if g.abandoned() {
+		if !s.hold(l) {
 			return false
 		}
 	}
+}
+
+// enter joins the group's next generation, and looks after the group until
+// then.
+func (s *Source) enter(m *member) (*lease, error) {
+	ctx, entered := context.WithCancel(s.ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { s.attend(ctx) })
+	l, err := m.join(s.ctx)
+	entered()
+	looking.Wait()
+	return l, err
+}
+
+// hold is one generation: heartbeats until it ends, and its partitions in the
+// hands of a caller of Next until they are released. It reports whether this
+// process wants to stay in the group.
+func (s *Source) hold(l *lease) bool {
+	ctx, stop := context.WithCancel(s.ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer stop()
+	tasks.Go(func() { s.survey(ctx, l) })
+	if len(l.partitions) == 0 {
+		l.keep(ctx)
+		return s.ctx.Err() == nil
+	}
+	g := s.newGeneration(l)
+	g.partitions = l.partitions
+	s.notices.log.Info("kafka: partitions assigned", "generation", l.generation, "partitions", len(g.partitions))
+	tasks.Go(func() {
+		l.keep(ctx)
+		if s.ctx.Err() != nil {
+			g.end(ErrClosed)
+		}
+		g.end(ErrEnded)
+	})
+	select {
+	case s.offers <- offer{generation: g}:
+	case <-g.ended: // rebalanced before it was taken
+		g.Release()
+		return s.ctx.Err() == nil
+	case <-s.ctx.Done():
+		return false
+	}
+	select {
+	case <-g.released:
+	case <-s.ctx.Done(): // Close waits for no caller
+		return false
+	}
+	return !g.abandoned()
 }
 
 // offer hands o to a caller of Next, now or later, unless the Source closes.
@@ -345,48 +341,4 @@ func (s *Source) missing() bool {
 	defer cancel()
 	_, err := s.metadata(ctx)
 	return errors.Is(err, errNoTopic)
-}
-
-// A balancer notes whether the group's leader, which is this member when it is
-// asked, found partitions to share at all. A topic may be made between the
-// leader's look and the beginning of kafka-go's watch for changes: to the
-// watch it has always been there, and nobody would ever get its partitions.
-type balancer struct {
-	kafka.GroupBalancer
-	none *atomic.Bool
-}
-
-// AssignGroups implements kafka.GroupBalancer.
-func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
-	b.none.Store(len(partitions) == 0)
-	return b.GroupBalancer.AssignGroups(members, partitions)
-}
-
-func (s *Source) groupConfig() kafka.ConsumerGroupConfig {
-	return kafka.ConsumerGroupConfig{
-		// Those that kafka-go has by itself.
-		GroupBalancers: []kafka.GroupBalancer{balancer{kafka.RangeGroupBalancer{}, &s.sawNone}, balancer{kafka.RoundRobinGroupBalancer{}, &s.sawNone}},
-		ID:             s.config.Group,
-		Brokers:        s.config.Brokers,
-		Topics:         []string{s.config.Topic},
-		Dialer: &kafka.Dialer{
-			ClientID:      s.config.ClientID,
-			Timeout:       dialTimeout,
-			DialFunc:      s.board.dial,
-			TLS:           s.config.TLS,
-			SASLMechanism: s.mechanism,
-		},
-		SessionTimeout:         s.config.Session,
-		RebalanceTimeout:       s.config.Rebalance,
-		HeartbeatInterval:      s.config.Heartbeat,
-		WatchPartitionChanges:  true,
-		PartitionWatchInterval: s.config.Watch,
-		JoinGroupBackoff:       joinBackoff,
-		StartOffset:            kafka.FirstOffset,
-		// A coordinator that does not answer for half a session is as good as gone.
-		Timeout: min(5*time.Second, max(s.config.Session/2, 100*time.Millisecond)),
-		ErrorLogger: kafka.LoggerFunc(func(format string, args ...any) {
-			s.notices.log.Debug("kafka: " + fmt.Sprintf(format, args...))
-		}),
-	}
 }

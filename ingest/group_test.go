@@ -394,12 +394,18 @@ func TestDeletedTopicIsWaitedFor(t *testing.T) {
 // what watches the topic for changes sees none. The member joins again.
 func TestTopicMadeWhileJoining(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "young"))
+	var joining atomic.Bool
 	var hidden atomic.Int32
+	c.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		joining.Store(true)
+		return nil, nil, false
+	})
 	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		// The version tells the requests of kafka-go's group from others. Its
-		// first is the leader's.
-		if req.GetVersion() != 6 || hidden.Add(1) > 1 {
+		// The version tells ours from kafka-go's. The first behind a join is the
+		// leader's.
+		if req.GetVersion() != metadataVersion || !joining.Load() || hidden.Add(1) > 1 {
 			return nil, nil, false
 		}
 		r := req.ResponseKind().(*kmsg.MetadataResponse)

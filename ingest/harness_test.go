@@ -121,6 +121,7 @@ func newClient(t testing.TB, addrs []string, opts ...kgo.Opt) *kgo.Client {
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.UnknownTopicRetries(-1), // a topic that was just made
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -81,28 +81,45 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	return out, nil
 }
 
-// Members are the client ids and addresses of those who are in the group now,
-// sorted. Retryable errors, such as a coordinator that has just been asked for
-// the first time, are retried until ctx ends.
+// Members are those that are in the group now, by client id, address and member
+// id, sorted. Retryable errors, such as a coordinator that has just been asked
+// for the first time, are retried until ctx ends.
 func (s *Source) Members(ctx context.Context) ([]string, error) {
-	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
+	g, err := s.group(ctx)
 	var members []string
-	err := s.insist(ctx, "asking who is in the group", func(ctx context.Context) error {
-		res, err := client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{s.config.Group}})
-		if err != nil {
-			return err
-		}
-		members = nil
-		for _, g := range res.Groups {
-			if g.Error != nil {
-				return g.Error
-			}
-			for _, m := range g.Members {
-				members = append(members, m.ClientID+m.ClientHost)
-			}
-		}
-		return nil
-	})
+	for _, m := range g.members {
+		members = append(members, m.String())
+	}
 	slices.Sort(members)
 	return members, err
+}
+
+// group looks until there is an answer.
+func (s *Source) group(ctx context.Context) (g groupView, err error) {
+	err = s.insist(ctx, "looking at the group", func(ctx context.Context) (err error) {
+		_, g, err = s.look(ctx)
+		return err
+	})
+	return g, err
+}
+
+// Others is what a look at the group from outside shows.
+type Others struct {
+	Members int
+	Wrong   string // why records would not be counted into Config.Database; empty: nothing is wrong
+	Odd     string // members that do nothing there
+}
+
+// Others looks at the group without joining it, as Members does. A group that
+// is being divided anew tells nothing but its number of members.
+func (s *Source) Others(ctx context.Context) (Others, error) {
+	g, err := s.group(ctx)
+	if err != nil {
+		return Others{}, err
+	}
+	if s.config.Database.ID == "" || g.state != stable {
+		return Others{Members: len(g.members)}, nil
+	}
+	found := s.sort(g)
+	return Others{len(g.members), found.wrong(s, 0), found.odd(s)}, nil
 }

@@ -36,14 +36,18 @@ const (
 // metadata asks any broker about the topic. errNoTopic is the answer for one
 // that does not exist.
 func (s *Source) metadata(ctx context.Context) (*topic, error) {
+	return s.metadataOf(ctx, s.config.Topic)
+}
+
+func (s *Source) metadataOf(ctx context.Context, name string) (*topic, error) {
 	if err := s.probe(ctx); err != nil {
 		return nil, err
 	}
 	b := beginRequest(nil, protocol.Metadata, metadataVersion, s.config.ClientID, true)
 	b = appendCompact(b, 1)
 	b = append(b, make([]byte, 16)...) // ask by name, not by id
-	b = appendCompact(b, len(s.config.Topic))
-	b = append(b, s.config.Topic...)
+	b = appendCompact(b, len(name))
+	b = append(b, name...)
 	b = append(b, 0,
 		0,    // do not create it
 		0, 0, // no list of what is allowed, for cluster and topic
@@ -52,7 +56,7 @@ func (s *Source) metadata(ctx context.Context) (*topic, error) {
 	if err := s.exchange(ctx, c, requestTimeout); err != nil {
 		return nil, err
 	}
-	return parseMetadata(c.response, s.config.Topic)
+	return parseMetadata(c.response, name)
 }
 
 func parseMetadata(response []byte, name string) (*topic, error) {

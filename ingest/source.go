@@ -33,12 +33,11 @@ type Source struct {
 	closed bool           // no more tasks
 	tasks  sync.WaitGroup // goroutines of the Source itself
 
-	sawNone atomic.Bool // the group's leader was this member and found no partition
-
 	member sync.Once     // starts the membership, at the first Next
-	buried sync.Once     // members of dead processes, at the first join
 	asked  chan struct{} // somebody waits for partitions while the member is out of the group
 	offers chan offer    // what the membership came to
+
+	trouble atomic.Pointer[string] // see Trouble
 }
 
 // Open checks the configuration and connects to nothing yet: a cluster that

@@ -107,6 +107,8 @@ func appendString(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+func appendBytes(b, v []byte) []byte { return append(appendInt32(b, int32(len(v))), v...) }
+
 // appendCompact writes a length as flexible versions do: plus one, 0 for null.
 func appendCompact(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)+1) }
 
@@ -167,7 +169,23 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-func (r *reader) string() string { return string(r.take(int(r.int16()))) }
+// string is a text; null reads as the empty one.
+func (r *reader) string() string {
+	n := int(r.int16())
+	if n == -1 {
+		return ""
+	}
+	return string(r.take(n))
+}
+
+// bytes are a byte string, as a view; null reads as none.
+func (r *reader) bytes() []byte {
+	n := int(r.int32())
+	if n == -1 {
+		return nil
+	}
+	return r.take(n)
+}
 
 // count is the length of an array whose items have at least least bytes; an
 // array that cannot be there makes the reader bad before anybody allocates.
@@ -227,9 +245,9 @@ func (r *reader) done(what string) error {
 	return nil
 }
 
-// A switchboard dials for both of kafka-go's clients, Transport and
-// ConsumerGroup, and keeps their connections, so that Close can cut what they
-// would leave waiting: a long poll, a join that other members delay.
+// A switchboard dials for kafka-go's Transport, and keeps its connections, so
+// that Close can cut what it would leave waiting: a long poll, a join that other
+// members delay.
 type switchboard struct {
 	dialer  net.Dialer
 	inClear bool // no TLS: what is read is Kafka's protocol, or should be

@@ -75,8 +75,11 @@ type Config struct {
 	// now. It saves work and decides nothing: a lock that is lost, or held by
 	// two, only means that the same rollup is made twice.
 	Exclusive func(ctx context.Context, f func(context.Context) error) error
-	UntilEnd  bool // read to where the logs end at the start, flush, roll up, return
-	Log       *slog.Logger
+	// Trouble, if set, says in words what keeps the source from handing out all
+	// partitions that it should; empty: nothing that is known.
+	Trouble  func() string
+	UntilEnd bool // read to where the logs end at the start, flush, roll up, return
+	Log      *slog.Logger
 	// Outages is where failures that pass are reported; nil: a Reporter of the
 	// job's own, which writes to Log. Jobs that share one report one outage.
 	Outages *outage.Reporter

@@ -16,7 +16,8 @@ type Status struct {
 	Job     string `json:"job"`
 	Version int    `json:"version"`
 	Topic   string `json:"topic"`
-	State   string `json:"state"` // joining, running, draining, stopped
+	State   string `json:"state"`           // joining, running, draining, stopped
+	Group   string `json:"group,omitempty"` // what is wrong in the consumer group, in words
 
 	Partitions []PartitionStatus `json:"partitions"`
 
@@ -221,6 +222,9 @@ func (j *Job) Status() Status {
 	s := b.s
 	s.MemoryBytes, s.OpenRows = b.memory.Load(), b.rows.Load()
 	s.CommitFailures = b.commitFailures.Load()
+	if b.cfg.Trouble != nil {
+		s.Group = b.cfg.Trouble()
+	}
 	s.Records = make(map[string]uint64, window.Fates)
 	for f, n := range b.fates {
 		s.Records[window.Fate(f).String()] = n

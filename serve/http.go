@@ -143,12 +143,15 @@ func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails while a job has no partitions yet, its last flush failed, its
-// sink does not answer, or records of its topic wait that nothing is flushed
-// of, whoever should read them.
+// readyz fails while a job has no partitions yet, its consumer group is not as
+// it should be, its last flush failed, its sink does not answer, or records of
+// its topic wait that nothing is flushed of, whoever should read them.
 func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		switch {
+		case s.Group != "":
+			http.Error(w, fmt.Sprintf("job %s: %s: %s", s.Job, s.State, s.Group), http.StatusServiceUnavailable)
+			return
 		case s.State != "running":
 			http.Error(w, fmt.Sprintf("job %s: %s", s.Job, s.State), http.StatusServiceUnavailable)
 			return

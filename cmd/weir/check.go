@@ -114,9 +114,10 @@ const checkTimeout = 10 * time.Second
 
 func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
+	into := database(cfg, k.databaseID(cfg))
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		src, err := source(cfg, j, quiet, nil)
+		src, err := source(cfg, j, into, quiet, nil)
 		if err != nil {
 			k.result("kafka", "job "+j.Name, "", err, exitConfig)
 			continue
@@ -124,6 +125,23 @@ func (k *checker) kafka(cfg *config.Config) {
 		k.topic(cfg, j, src)
 		_ = src.Close() // nothing was begun with it
 	}
+}
+
+// databaseID is empty if there is none, or no answer: which of it, the checks
+// of ClickHouse say.
+func (k *checker) databaseID(cfg *config.Config) string {
+	client, err := sinkClient(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return ""
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	id, err := client.ID(ctx)
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
@@ -144,6 +162,17 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	}
 	k.topics[j.Topic] = true
 	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
+	inGroup := "group " + group(cfg, j)
+	switch found, err := src.Others(ctx); {
+	case err != nil:
+		k.result("kafka", inGroup, "", err, exitFailed)
+	case found.Wrong != "":
+		k.add(finding{"kafka", inGroup, "failed", found.Wrong, exitFailed})
+	case found.Odd != "":
+		k.add(finding{"kafka", inGroup, "warning", found.Odd, 0})
+	default:
+		k.add(finding{Tier: "kafka", Subject: inGroup, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
+	}
 	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
 			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need), 0})
@@ -207,7 +236,7 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
 	defer cancel()
 	subject, in := "job "+j.Name, group(cfg, j)
-	src, err := source(cfg, j, slog.New(slog.DiscardHandler), nil)
+	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitConfig)
 		return

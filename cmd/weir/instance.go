@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -65,7 +66,16 @@ func (i instance) succeeds(clientID string) bool {
 	return other.pid == i.pid || !alive(other.pid)
 }
 
+// alive reports whether a process runs. One that was killed and that its parent
+// has not asked after yet answers signals, and is dead all the same.
 func alive(pid int) bool {
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		// pid (name) state …, and a name may hold blanks and brackets.
+		_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+		if len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {
+			return false
+		}
+	}
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"testing"
+
+	waiting "weir/internal/await"
 )
 
 func TestInstance(t *testing.T) {
@@ -11,6 +14,24 @@ func TestInstance(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
+	// Killed, and its parent, this process, has not asked after it.
+	unreaped := exec.Command("sleep", "600")
+	if err := unreaped.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unreaped.Wait() }()
+	if !alive(unreaped.Process.Pid) {
+		t.Error("a process that sleeps is dead")
+	}
+	if err := unreaped.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Until(t, func() error {
+		if alive(unreaped.Process.Pid) {
+			return errors.New("a process that was killed and not asked after is alive")
+		}
+		return nil
+	})
 	me := instance{"web-1.example", os.Getpid(), 1763600000123}
 	if back, ok := parseInstance(me.String()); !ok || back != me {
 		t.Errorf("%s reads back as %+v, %v", me, back, ok)

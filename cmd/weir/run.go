@@ -192,7 +192,11 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	src, err := source(cfg, j, o.log.With("job", j.Name), o.outages)
+	id, err := databaseID(ctx, cfg, client, o.log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	src, err := source(cfg, j, database(cfg, id), o.log.With("job", j.Name), o.outages)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -213,6 +217,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		UntilEnd:      o.untilEnd,
 		Log:           o.log,
 		Outages:       o.outages,
+		Trouble:       src.Trouble,
 	})
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
@@ -220,28 +225,38 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	return job, sink, src, nil
 }
 
-// tables compares the tables with what the job needs. A server that goes away
-// meanwhile is waited for, as one that is not there yet; what is wrong with the
-// tables is said at once.
+// tables compares the tables with what the job needs.
 func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *clickhouse.Client, log *slog.Logger) (*clickhouse.Sink, error) {
-	var sink *clickhouse.Sink
-	var refused error
-	err := reach(ctx, log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
-		s, err := client.Job(ctx, j)
-		var passing *clickhouse.Error
-		if errors.As(err, &passing) && !passing.Fatal() {
-			return err
-		}
-		sink, refused = s, err
-		return nil
-	})
-	if err = cmp.Or(err, refused); err != nil {
+	sink, err := answered(ctx, cfg, log, func(ctx context.Context) (*clickhouse.Sink, error) { return client.Job(ctx, j) })
+	if err != nil {
 		return nil, err
 	}
 	for _, note := range sink.Notes {
 		log.Warn(note)
 	}
 	return sink, nil
+}
+
+// databaseID is what tells the database from all others.
+func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Client, log *slog.Logger) (string, error) {
+	return answered(ctx, cfg, log, client.MakeID)
+}
+
+// answered is ClickHouse's answer. A server that goes away meanwhile is waited
+// for, as one that is not there yet; what will not pass is said at once.
+func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
+	var answer T
+	var refused error
+	err := reach(ctx, log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
+		a, err := ask(ctx)
+		var passing *clickhouse.Error
+		if errors.As(err, &passing) && !passing.Fatal() {
+			return err
+		}
+		answer, refused = a, err
+		return nil
+	})
+	return answer, cmp.Or(err, refused)
 }
 
 // connected is the configuration of a command that works on the tables, and a

@@ -123,7 +123,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, f := range audited.Clipped { // no mismatch: the operator chose to go on
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, f, f.Advice())
 	}
-	src, err := source(v.cfg, j, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
+	src, err := source(v.cfg, j, ingest.Database{}, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
 	if err != nil {
 		return err
 	}

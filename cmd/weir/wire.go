@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -31,12 +32,21 @@ func group(cfg *config.Config, j *config.Job) string {
 	return g
 }
 
+// database is the configured one, as members of a group tell it from others.
+func database(cfg *config.Config, id string) ingest.Database {
+	name := cfg.ClickHouse.Database
+	if u, err := url.Parse(cfg.ClickHouse.URL); err == nil && u.Host != "" {
+		name += " at " + u.Host // and nothing of the user
+	}
+	return ingest.Database{ID: id, Name: name}
+}
+
 // source opens one job's reader.
-func source(cfg *config.Config, j *config.Job, log *slog.Logger, outages *outage.Reporter) (*ingest.Source, error) {
+func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter) (*ingest.Source, error) {
 	k := &cfg.Kafka
 	c := ingest.Config{
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
-		Session: time.Duration(k.Session), Log: log, Outages: outages,
+		Database: into, Session: time.Duration(k.Session), Log: log, Outages: outages,
 	}
 	if k.TLS.Enabled {
 		t, err := tlsConfig(k.TLS.TLS)

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
+	"weir/internal/local/localtest"
+)
+
+// rewrite changes the stage's configuration.
+func (s *stage) rewrite(old, new string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, "weir.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), old) {
+		s.t.Fatalf("no %q in the configuration, %v", old, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, new, 1)), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// ready waits for an answer of /readyz.
+func (p *process) ready(code int, words ...string) {
+	p.t.Helper()
+	await.Until(p.t, func() error {
+		got, body, err := p.get("/readyz")
+		if err != nil || got != code {
+			return fmt.Errorf("readyz of %s: %d %s %v, want %d", p.name, got, body, err, code)
+		}
+		for _, w := range words {
+			if !strings.Contains(body, w) {
+				return fmt.Errorf("readyz of %s: %s, want %q in it", p.name, body, w)
+			}
+		}
+		return nil
+	})
+}
+
+// Two deployments with one kafka.group and two databases: the one that is there
+// counts everything, the other nothing and says why, wherever it is asked. When
+// the first ends, the second counts everything too.
+func TestOneGroupTwoDatabases(t *testing.T) {
+	parallel(t)
+	a := newStage(t)
+	a.clicks()
+	a.create("clicks", 4)
+	url, db := localtest.Engine(t)
+	b := stageOn(t, a.brokers, url, db)
+	b.clicks()
+
+	one := a.weir("run")
+	one.ready(200)
+	two := b.weir("run")
+	two.ready(503, "job clicks", "is taken", "into database "+a.db+" at ", "this process into "+b.db+" at ")
+	two.says(`"level":"ERROR".*group ` + regexp.QuoteMeta(a.name) + `\.clicks is taken.*` + a.db + ` at .*` + b.db + ` at `)
+	one.says(`"level":"WARN".*counts into another database.*` + b.db + ` at `)
+	check := b.weir("check").exits(1)
+	check.prints(`✗ kafka +group ` + regexp.QuoteMeta(a.name) + `\.clicks: .*` + a.db + ` at .*` + b.db + ` at `)
+	a.weir("check").exits(0).prints(`✓ kafka +group `)
+
+	truth := a.produced("clicks", 20_000)
+	a.caughtUp("clicks")
+	a.sameClicks(truth)
+	one.ready(200)
+	two.ready(503)
+	if n := b.number("SELECT count() FROM weir_ledger"); n != 0 {
+		t.Errorf("the second database has %d ledger lines", n)
+	}
+
+	one.signal(syscall.SIGTERM)
+	one.exits(0)
+	two.ready(200)
+	b.caughtUp("clicks")
+	b.sameClicks(truth)
+	a.audited()
+	b.audited()
+}
+
+// A process is killed, and its parent does not ask after it. The one that is
+// started instead does not wait for its session, which is longer than this test.
+func TestKilledAndNotReaped(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 4)
+	s.rewrite("session: 6s", "session: 5m")
+	var log text
+	killed := exec.Command(house.binary.get(t), "run")
+	killed.Dir, killed.Stderr, killed.SysProcAttr = s.dir, &log, dieWithTest()
+	killed.Env = append(os.Environ(), "WEIR_CONFIG=")
+	killed.WaitDelay = 5 * time.Second
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = killed.Process.Kill(); _ = killed.Wait() }) // that is asking after it
+	await.Until(t, func() error {
+		if text := log.String(); strings.Count(text, "partition in hand") < 4 {
+			return fmt.Errorf("it has no partitions:\n%s", text)
+		}
+		return nil
+	})
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", killed.Process.Pid)); err == nil && strings.Contains(string(stat), ") R") {
+		t.Logf("it is not dead yet: %s", stat) // it will be, and the next one keeps looking
+	}
+	p := s.weir("run")
+	p.says("took members out of the group whose process is dead")
+	p.ready(200)
+	truth := s.produced("clicks", 5_000)
+	s.caughtUp("clicks")
+	s.sameClicks(truth)
+}
+
+// A consumer that is not weir holds weir's group: what it has is not counted,
+// and it is named, until it leaves.
+func TestStrangerInGroup(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 4)
+	group := s.name + ".clicks"
+	stranger, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ClientID("somebodys-tail"), kgo.ConsumerGroup(group),
+		kgo.ConsumeTopics(s.topic("clicks")), kgo.Balancers(kgo.RangeBalancer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	go func() {
+		for t.Context().Err() == nil {
+			stranger.PollFetches(t.Context())
+		}
+	}()
+	await.Until(t, func() error {
+		d, err := s.admin.DescribeGroups(await.Context(t), group)
+		if err != nil || len(d[group].Members) != 1 || d[group].State != "Stable" {
+			return fmt.Errorf("the stranger is not in the group: %v, %v", d, err)
+		}
+		return nil
+	})
+	p := s.weir("run")
+	p.ready(503, "job clicks", "not weir", `client "somebodys-tail" at `, "member somebodys-tail-", `assignor "range"`)
+	p.says(`"level":"ERROR".*not weir.*somebodys-tail`)
+	s.weir("check").exits(1).prints(`✗ kafka +group .*somebodys-tail`)
+	truth := s.produced("clicks", 5_000)
+	stranger.Close()
+	p.ready(200)
+	s.caughtUp("clicks")
+	s.sameClicks(truth)
+}

@@ -1,0 +1,377 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"weir/event"
+)
+
+// A member is this process in its group. It belongs to the goroutine of
+// [Source.membership].
+//
+// Two deployments that count into different databases must not share a group:
+// each would count half of the records, and find everything in order. So each
+// member says in its metadata which database it has, and the group's leader
+// gives the partitions to the members of one: see divide.
+type member struct {
+	source *Source
+	id     string // by which the coordinator knows it; empty: not at all
+	held   int32  // the last generation in which it had partitions
+}
+
+// A claim is what a member says of itself when it joins, in the field of its
+// metadata that is the assignor's to use: JSON, so that people can read it in
+// what tools show of the group.
+type claim struct {
+	Database string `json:"weir_database"` // its id
+	Name     string `json:"name"`
+	Held     int32  `json:"held"` // the last generation in which the member had partitions; 0: none yet
+}
+
+func (c claim) database() Database { return Database{c.Database, c.Name} }
+
+// metadata is the member's subscription as every consumer of Kafka can read it
+// (ConsumerProtocolSubscription, version 0: topics and the assignor's data).
+func (m *member) metadata() []byte {
+	config := &m.source.config
+	b := []byte{0, 0}
+	b = appendInt32(b, 1)
+	b = appendString(b, config.Topic)
+	if config.Database.ID == "" {
+		return appendInt32(b, -1)
+	}
+	data, _ := json.Marshal(claim{config.Database.ID, config.Database.Name, m.held}) // text and a number
+	return appendBytes(b, data)
+}
+
+// subscription reads what a member joined with: one of weir, of any version,
+// or of another program. What does not parse has no topics.
+func subscription(metadata []byte) (topics []string, c claim) {
+	r := reader{b: metadata}
+	r.int16() // version: later ones only append
+	for n := r.count(2); n > 0; n-- {
+		topics = append(topics, r.string())
+	}
+	data := r.bytes()
+	if r.bad {
+		return nil, claim{}
+	}
+	if json.Unmarshal(data, &c) != nil {
+		c = claim{}
+	}
+	return topics, c
+}
+
+// appendAssignment writes a share (ConsumerProtocolAssignment, version 0).
+func appendAssignment(b []byte, topics map[string][]int32, data []byte) []byte {
+	b = append(b, 0, 0)
+	b = appendInt32(b, int32(len(topics)))
+	for _, t := range slices.Sorted(maps.Keys(topics)) {
+		b = appendString(b, t)
+		b = appendInt32(b, int32(len(topics[t])))
+		for _, p := range topics[t] {
+			b = appendInt32(b, p)
+		}
+	}
+	return appendBytes(b, data)
+}
+
+// assignment reads a share. An empty one has none of it.
+func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
+	if len(b) == 0 {
+		return nil, nil, nil
+	}
+	r := reader{b: b}
+	r.int16() // version
+	topics = make(map[string][]int32)
+	for n := r.count(6); n > 0; n-- {
+		t := r.string()
+		for n := r.count(4); n > 0; n-- {
+			topics[t] = append(topics[t], r.int32())
+		}
+	}
+	data = r.bytes()
+	return topics, data, r.done("a share of the partitions")
+}
+
+// isWeir reports whether a member without a claim is one of weir before
+// members had any: brokers begin a member's id with its client id.
+func isWeir(memberID string) bool { return strings.HasPrefix(memberID, "weir-") }
+
+// A lease is this member's share in one generation of the group.
+type lease struct {
+	coordinator
+	id         string // the member's
+	generation int32
+	partitions []event.Assignment
+	topic      int      // partitions that the topic had when this member, as the leader, divided them; -1: another led
+	refused    Database // if a leader gave the group to this database instead; zero: it did not
+}
+
+// join gets the member into the group's next generation.
+func (m *member) join(ctx context.Context) (*lease, error) {
+	s := m.source
+	c, err := s.coordinator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	joined, err := c.join(ctx, m.id, m.metadata())
+	if errors.Is(err, kafka.MemberIDRequired) {
+		m.id = joined.member
+		joined, err = c.join(ctx, m.id, m.metadata())
+	}
+	if err != nil {
+		m.forget(err)
+		return nil, err
+	}
+	m.id = joined.member
+	if joined.leader == "" {
+		// A group of the new protocol (KIP-848) has none: the broker itself
+		// divides the partitions, among members of any kind and database.
+		return nil, kafka.InconsistentGroupProtocol
+	}
+	var shares []share
+	seen := -1
+	if joined.leader == m.id {
+		if shares, seen, err = m.divide(ctx, c, joined.members); err != nil {
+			return nil, err
+		}
+	}
+	mine, err := c.sync(ctx, joined.generation, m.id, shares)
+	if err != nil {
+		m.forget(err)
+		return nil, err
+	}
+	topics, data, err := assignment(mine)
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{coordinator: c, id: m.id, generation: joined.generation, topic: seen}
+	if partitions := topics[s.config.Topic]; len(partitions) > 0 {
+		at, err := c.commits(ctx, partitions)
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(partitions)
+		for _, p := range partitions {
+			committed := int64(-1)
+			if c, ok := at[p]; ok {
+				committed = c.at
+			}
+			l.partitions = append(l.partitions, event.Assignment{Partition: p, Committed: committed})
+		}
+		m.held = joined.generation
+		return l, nil
+	}
+	var owner claim
+	if json.Unmarshal(data, &owner) == nil && owner.Database != "" && owner.Database != s.config.Database.ID {
+		l.refused = owner.database()
+	}
+	return l, nil
+}
+
+// forget gives the member's id up if the coordinator no longer knows it. With
+// any other error it is kept: a coordinator that restarts reads the group back
+// from its log, and would wait a whole session for a member that came back by
+// another name.
+func (m *member) forget(err error) {
+	if errors.Is(err, kafka.UnknownMemberId) {
+		m.id = ""
+	}
+}
+
+// leave takes the member out of the group, so that the others need not wait.
+func (m *member) leave() {
+	if m.id == "" {
+		return
+	}
+	// The Source may be closing: its context is no use, and the time is short.
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if c, err := m.source.coordinator(ctx); err == nil {
+		err = c.leave(ctx, m.id)
+		if err != nil {
+			m.source.notices.log.Debug("kafka: leaving the group", "error", plainly(err))
+		}
+	}
+	m.id = ""
+}
+
+// keep sends heartbeats, and watches the number of the topic's partitions,
+// until one of them says that the generation is over, or ctx ends.
+func (l *lease) keep(ctx context.Context) {
+	s := l.source
+	// A coordinator that does not answer for half a session is as good as gone.
+	within := min(5*time.Second, max(s.config.Session/2, 100*time.Millisecond))
+	beat, watch := time.NewTicker(s.config.Heartbeat), time.NewTicker(s.config.Watch)
+	defer beat.Stop()
+	defer watch.Stop()
+	partitions := l.topic
+	if partitions < 0 {
+		partitions = s.partitions(ctx)
+	}
+	for {
+		select {
+		case <-beat.C:
+			if err := l.heartbeat(ctx, l.generation, l.id, within); err != nil {
+				return
+			}
+		case <-watch.C:
+			n := s.partitions(ctx)
+			switch {
+			case n < 0:
+			case partitions < 0:
+				partitions = n
+			case n != partitions:
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// partitions is how many the topic has: none if it is not there; -1 if that
+// cannot be told.
+func (s *Source) partitions(ctx context.Context) int {
+	t, err := s.metadata(ctx)
+	switch {
+	case errors.Is(err, errNoTopic):
+		return 0
+	case err != nil:
+		return -1
+	}
+	return len(t.partitions)
+}
+
+// divide is the leader's decision. The partitions go to the members of one
+// database; others wait with none, and are told whose the group is. Programs
+// that are not weir get nothing: what they read, no weir would count.
+//
+// Members of a weir that does not tell its database share with whichever it is.
+//
+// seen is how many partitions the topic had. It may be made, or grow, before the
+// watch for that begins, to which it would always have been so.
+func (m *member) divide(ctx context.Context, c coordinator, members []subscriber) (shares []share, seen int, err error) {
+	claims := make(map[string]claim)     // by member
+	byTopic := make(map[string][]string) // members
+	for _, sub := range members {
+		topics, c := subscription(sub.metadata)
+		if c.Database != "" {
+			claims[sub.id] = c
+		} else if !isWeir(sub.id) {
+			continue
+		}
+		for _, t := range topics {
+			byTopic[t] = append(byTopic[t], sub.id)
+		}
+	}
+	owner, err := m.owner(ctx, c, claims)
+	if err != nil {
+		return nil, 0, err
+	}
+	given := make(map[string]map[string][]int32) // by member and topic
+	for t, ids := range byTopic {
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			c, ok := claims[id]
+			return ok && c.Database != owner.ID
+		})
+		described, err := m.source.metadataOf(ctx, t)
+		if errors.Is(err, errNoTopic) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		slices.Sort(ids)
+		all := described.all()
+		if t == m.source.config.Topic {
+			seen = len(all)
+		}
+		for i, id := range ids {
+			from, to := i*len(all)/len(ids), (i+1)*len(all)/len(ids)
+			if from < to {
+				if given[id] == nil {
+					given[id] = make(map[string][]int32)
+				}
+				given[id][t] = all[from:to]
+			}
+		}
+	}
+	// Every share says whose the group is. To Kafka that is the data of an
+	// assignor that it does not know, so it does not turn the group into one of
+	// the new protocol (KIP-848) when such a consumer wants to join it.
+	word, _ := json.Marshal(claim{Database: owner.ID, Name: owner.Name}) // two texts
+	for _, sub := range members {
+		if c, ok := claims[sub.id]; ok && c.Database != owner.ID && c.Database != m.source.config.Database.ID { // what this process is refused it says itself
+			m.source.notices.log.Warn("kafka: a process that counts into another database is in the group, and gets no partitions",
+				"group", m.source.config.Group, "member", sub.id, "its_database", c.database().String(), "the_group's", owner.String())
+		}
+		shares = append(shares, share{sub.id, appendAssignment(nil, given[sub.id], word)})
+	}
+	return shares, seen, nil
+}
+
+// owner is the database that gets the partitions: the one that had them last,
+// as its members say; if none of them ever had any, the one whose positions the
+// group holds; then the one with more members, and then the one whose id is
+// less, so that whoever leads decides the same.
+func (m *member) owner(ctx context.Context, c coordinator, claims map[string]claim) (Database, error) {
+	type standing struct {
+		Database
+		held             int32
+		commits, members int
+	}
+	all := make(map[string]*standing)
+	held := int32(0)
+	for _, c := range claims {
+		if all[c.Database] == nil {
+			all[c.Database] = &standing{Database: c.database()}
+		}
+		s := all[c.Database]
+		s.members++
+		s.held = max(s.held, c.Held)
+		s.Name = min(s.Name, c.Name)
+		held = max(held, c.Held)
+	}
+	if len(all) == 0 {
+		return Database{}, nil
+	}
+	if len(all) > 1 && held == 0 {
+		t, err := m.source.metadata(ctx)
+		if err != nil {
+			return Database{}, err
+		}
+		commits, err := c.commits(ctx, t.all())
+		if err != nil {
+			return Database{}, err
+		}
+		for _, c := range commits {
+			if s := all[c.note]; s != nil {
+				s.commits++
+			}
+		}
+	}
+	best := slices.MaxFunc(slices.Collect(maps.Values(all)), func(a, b *standing) int {
+		return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(a.commits, b.commits), cmp.Compare(a.members, b.members), cmp.Compare(b.ID, a.ID))
+	})
+	return best.Database, nil
+}
+
+// refusal is what a process is told that the group was not given to.
+func (s *Source) refusal(owner Database) string {
+	return fmt.Sprintf("group %s is taken: its members count into database %s, and this process into %s. "+
+		"Each would count a part of the records, so this one gets no partitions while they are there. "+
+		"Give one of the two deployments another kafka.group, or end one: the other then reads from where its own ledger is",
+		s.config.Group, owner, s.config.Database)
+}
