@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
 var (
@@ -242,8 +246,14 @@ func TestChaosControls(t *testing.T) {
 	member := a.run(0)
 	quiet := func(strike func()) *verdict {
 		t.Helper()
+		_, before := a.producer.state()
 		a.producer.resume()
-		time.Sleep(1500 * time.Millisecond)
+		await.Until(t, func() error {
+			if _, now := a.producer.state(); now < before+2000 {
+				return notYet("%d records", now-before)
+			}
+			return nil
+		})
 		strike()
 		a.producer.pause()
 		a.settled()
@@ -271,8 +281,20 @@ func TestChaosControls(t *testing.T) {
 	// brings back. From here on it is about what is missing after that.
 	before := quiet(func() {})
 	v := quiet(func() {
-		a.door.turns(a.door.swallow("clicks_state"))
-		time.Sleep(time.Second)
+		var dropped atomic.Int64
+		swallow := a.door.swallow("clicks_state")
+		a.door.turns(func(w http.ResponseWriter, r *http.Request) {
+			swallow(w, r)
+			if inserts(r, "clicks_state") {
+				dropped.Add(1)
+			}
+		})
+		await.Until(t, func() error {
+			if n := dropped.Load(); n < 3 {
+				return notYet("%d inserts were dropped", n)
+			}
+			return nil
+		})
 		a.door.turns(nil)
 	})
 	notices("dropped inserts", v, "other registers")

@@ -229,12 +229,8 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatalf("one signal ended it, with a flush owed:\n%s", out)
 	case <-time.After(2 * time.Second):
 	}
-	begun := time.Now()
 	signal()
-	<-ended
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("it ended %s after the second signal", took)
-	}
+	<-ended // by the signal, as its status says: one that waited for its flush would exit with a code
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %v, want by the signal:\n%s", cmd.ProcessState, out)
 	}

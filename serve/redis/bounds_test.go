@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/redistest"
 )
 
@@ -379,7 +380,7 @@ func TestStopWaitsForNoCommand(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(await.Never):
 		t.Fatal("it does not end")
 	}
 }
