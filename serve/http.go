@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"weir/jobs"
 	"weir/serve/live"
+	"weir/serve/redis"
 )
 
 // stuck is how long a running job's flush loop may stand before /livez says
@@ -23,8 +25,9 @@ import (
 // an outage of Kafka or ClickHouse never makes a process look dead.
 const stuck = 30 * time.Second
 
-// connections is how many clients may hang on at a time. Scrapers, dashboards
-// and health checks are some; each costs some 10 KiB.
+// connections is how many clients may hang on at a time, unless it is said
+// otherwise. Scrapers, dashboards and health checks are some; each costs some
+// 10 KiB.
 const connections = 512
 
 // working is how many requests that cost something, of metrics or of windows,
@@ -50,7 +53,11 @@ type HTTP struct {
 	// Audit is the number of mismatches the last audit found, and when it
 	// ended; a zero time: there was none.
 	Audit func() (mismatches uint64, at time.Time)
-	Log   *slog.Logger // nil: silent
+	// RESP is what the Redis endpoint tells of itself; nil: there is none.
+	RESP func() redis.Stats
+	// Connections is how many clients may hang on at a time; default 512.
+	Connections int
+	Log         *slog.Logger // nil: silent
 
 	loopback bool     // the listener is: see guard
 	refused  refusals // requests without the token
@@ -83,7 +90,7 @@ func (h *HTTP) Handler() http.Handler {
 // for 2 s at most.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	h.loopback = onLoopback(l)
-	c := newCrowd(connections)
+	c := newCrowd(cmp.Or(h.Connections, connections))
 	s := &http.Server{
 		Handler:           c.answering(h.Handler()),
 		ReadHeaderTimeout: 5 * time.Second,

@@ -45,6 +45,9 @@ var (
 	rollupsTotal    = desc("rollups_total", "Rollups by outcome.", []string{"job", "topic", "outcome"})
 	malformedAlarm  = desc("malformed_alarm", "1 while more than 1 % of the last minute's records were malformed.", byJob)
 	auditMismatches = desc("audit_mismatches", "What the last audit found not to add up; 0 is right.", nil)
+	respWrong       = desc("resp_unauthorized_total", "Wrong passwords on the Redis endpoint.", nil)
+	respEvicted     = desc("resp_evicted_clients_total", "Redis clients cut off because all together held too much.", nil)
+	respClients     = desc("resp_clients", "Connected Redis clients.", nil)
 	unauthorized    = desc("http_unauthorized_total", "Requests without the right token.", nil)
 	liveHits        = desc("live_windows_known_total", "Windows that a live answer found kept in memory.", nil)
 	liveMisses      = desc("live_windows_read_total", "Windows that had to be read from ClickHouse for a live answer.", nil)
@@ -76,6 +79,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.h.Token != "" {
 		count(unauthorized, c.h.refused.count())
+	}
+	if c.h.RESP != nil {
+		s := c.h.RESP()
+		count(respWrong, s.Wrong)
+		count(respEvicted, s.Evicted)
+		gauge(respClients, float64(s.Clients))
 	}
 	if c.h.Windows != nil {
 		s := c.h.Windows.Stats()

@@ -130,6 +130,8 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	build := buildInfo()
 	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
+	connections, clients := share(o.log, len(all))
+	web.Connections = connections
 	l := o.http
 	if l == nil {
 		if l, err = (place{addr: cfg.HTTP.Listen, key: "http.listen"}).listen(); err != nil {
@@ -164,14 +166,18 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 			return err
 		})
 	}
+	var resp *respserver.Server
+	if o.resp != nil {
+		resp = respserver.New(respserver.Config{
+			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly,
+			Windows: serve.Windows{Windows: windows}, Clients: clients, Log: o.log,
+		})
+		web.RESP = resp.Stats
+	}
 	serveOn("http", func() error { return web.Serve(serving, l) })
 	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })
 	if o.resp != nil {
-		s := respserver.New(respserver.Config{
-			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly,
-			Windows: serve.Windows{Windows: windows}, Log: o.log,
-		})
-		serveOn("resp", func() error { return s.Serve(serving, o.resp) })
+		serveOn("resp", func() error { return resp.Serve(serving, o.resp) })
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, j := range all {

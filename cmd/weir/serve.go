@@ -40,8 +40,10 @@ It listens on loopback, unless there is a password: clients give it with AUTH.`,
 			}
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
 			log.Info("weir serves", "redis", l.Addr().String(), "read_only", readOnly, "memory", memory.String(), "password", password.IsSet())
+			_, clients := share(log, 0)
+			keepTo(int64(memory))
 			s := redis.New(redis.Config{
-				Password: password.Reveal(), ReadOnly: readOnly, Memory: int(memory), Idle: time.Duration(idle), Log: log,
+				Password: password.Reveal(), ReadOnly: readOnly, Memory: int(memory), Idle: time.Duration(idle), Clients: clients, Log: log,
 			})
 			return s.Serve(c.Context(), l)
 		},

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"log/slog"
+	"math"
+	"runtime/debug"
+)
+
+// The listeners share what the limit of open files (ulimit -n) leaves, so that a
+// flood of one of them cannot take the descriptors of health checks, of Kafka and
+// of ClickHouse.
+const (
+	ownFiles    = 64 // of the process: files, pollers, the standard streams, what is being accepted
+	filesPerJob = 8  // connections to brokers and to ClickHouse, at most; more are seldom
+
+	httpMost = 512
+	respMost = 16384
+)
+
+// shares is how many connections each listener may have, of so many files.
+func shares(files uint64, jobs int) (http, resp int) {
+	left := int(min(files, math.MaxInt32)) - ownFiles - filesPerJob*jobs
+	http = min(max(left/4, 8), httpMost)
+	return http, min(max(left-http, 8), respMost)
+}
+
+// share is shares of this process; it says so if the limit binds.
+func share(log *slog.Logger, jobs int) (http, resp int) {
+	files := openFiles()
+	http, resp = shares(files, jobs)
+	if resp < respMost || http < httpMost {
+		log.Warn("the limit of open files bounds the connections; raise it with ulimit -n, or LimitNOFILE of systemd",
+			"limit", files, "http", http, "redis", resp)
+	}
+	return http, resp
+}
+
+// keepTo has the garbage collector work harder before the memory of a process that
+// keeps so much in it grows beyond half as much again: left alone, it would let
+// it double. GOMEMLIMIT of the environment wins.
+func keepTo(memory int64) {
+	const program = 32 << 20
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(memory + memory/2 + program)
+	}
+}
