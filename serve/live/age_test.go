@@ -11,7 +11,7 @@ import (
 
 // TestAge: no answer lacks what was counted, or flushed by another process, more
 // than two seconds ago, or five where making it takes more than 5 ms: whichever of
-// memory and sink takes long, and whoever has asked what before.
+// memory and sink takes long, and whatever was asked before.
 func TestAge(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -11,13 +11,13 @@ import (
 )
 
 // While the sink cannot be asked, an answer is made of memory and of the windows
-// that are kept, and says so (Value.Partial): what this process flushed of a
-// window that is not kept is missing, and what others flushed since the last look.
+// that are kept, and says so (Value.Partial). It lacks what this process flushed of
+// a window that is not kept, and what others flushed since the last look.
 //
-// That is worth saying of windows that are kept, of those that have not ended, and
-// of those that this process has flushed nothing of, all it knows of which is in
-// memory. Of an older one, memory has a late event or two, which is no answer but a
-// mistake: asking for it is an error.
+// Three kinds of windows are answered so: those that are kept, those that have not
+// ended, and those of which this process has flushed nothing, because memory has
+// all that it counted of them. Of any other window memory may have a late event or
+// two, and that number would mislead: asking for it is an error.
 
 // patience is how long the sink is waited for where memory can answer.
 const patience = 5 * time.Second
@@ -32,7 +32,7 @@ const tryEvery = time.Second
 type away struct {
 	err    error     // why; nil: it can be asked
 	again  time.Time // when to try
-	trying bool      // somebody does
+	trying bool      // one question does
 
 	partial string    // why partial answers are
 	until   time.Time // when the last of them is no longer served

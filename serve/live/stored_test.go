@@ -128,7 +128,7 @@ func (w *world) ack() {
 	}
 }
 
-// total is how many events the first process has counted, or anybody flushed.
+// total is how many events the first process has counted or either has flushed.
 func (w *world) total() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
