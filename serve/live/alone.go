@@ -19,7 +19,8 @@ import (
 // all that it counted of them. Of any other window memory may have a late event or
 // two, and that number would mislead: asking for it is an error.
 
-// patience is how long the sink is waited for where memory can answer.
+// patience is how long the sink is waited for to say how far it is, and for rows
+// where memory can answer without them.
 const patience = 5 * time.Second
 
 // errPatience ends the waiting.
@@ -71,9 +72,7 @@ func (w *Windows) tried(ctx context.Context, s *source, err error) {
 // partial says why answers that are given now are partial, or may be; "" if they
 // are whole.
 func (w *Windows) partial(ctx context.Context, s *source) (string, error) {
-	asking, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
-	defer cancel()
-	_, _, err := w.look(asking, s)
+	_, _, err := w.look(ctx, s)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}

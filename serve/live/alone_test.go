@@ -230,6 +230,15 @@ func TestFrozen(t *testing.T) {
 			t.Errorf("%d of 200 questions waited %v", slow, waited)
 		}
 
+		// An older window cannot be answered, and that is said as soon.
+		time.Sleep(ageDear + tryEvery)
+		began := time.Now()
+		old := now(Hits)
+		old.From -= 10 * w.spec.Window
+		if _, _, err := l.Lookup(t.Context(), old); err == nil || time.Since(began) > patience {
+			t.Errorf("an older window: %v after %v", err, time.Since(began))
+		}
+
 		// While one tries, others do not wait.
 		time.Sleep(ageDear + tryEvery)
 		var asked sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 // What is made for a question serves others that come soon after: for a
 // thousand times as long as making it took, so that however many ask, a tenth of
 // a percent of a CPU goes into making it, and four times as long as others were
-// waited for (the sink has more to do as well).
+// waited for (the sink has more to do as well), as far as the ages below allow.
 const spared, waiting = 1000, 4
 
 // But no value is handed out that is older: what is dear to make may be older

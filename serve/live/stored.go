@@ -470,13 +470,15 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 // lookAge is how long a look at the ledger is good for.
 const lookAge = time.Second
 
-// look sees whether others have flushed, and forgets what they have changed. If
-// the sink was away a moment ago, it is taken to be away still: one in a while
-// tries.
+// look sees whether others have flushed, and forgets what they have changed. A
+// sink that does not answer soon is away, and one that was away a moment ago is
+// taken to be away still: one question in a while tries.
 func (w *Windows) look(ctx context.Context, s *source) (none struct{}, from origin, err error) {
 	if err := w.stillAway(s); err != nil {
 		return none, from, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
 	none, from, err = w.looks.get(ctx, s.spec.Job, func(*work) (struct{}, error) { return none, w.lookNow(ctx, s) })
 	w.tried(ctx, s, err)
 	return none, from, err

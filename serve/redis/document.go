@@ -114,8 +114,8 @@ attributes of RESP3 redis-cli 7.0 and redis-py 5 hang up), so ask the measure
 `+"`partial`"+` that every job has: `+"`GET w:clicks:partial:now`"+` is why replies about the job
 are partial, or may be, and nothing while they are whole. Asked behind a question, in
 MULTI or not, it says so of every partial reply. `+"`weir_live_partial_total`"+` counts such
-answers, and `+"`/api/v1/query`"+` says it in each. A ClickHouse that takes a question and does not answer
-holds up one of them at a time, for five seconds. When it is back, answers are whole
+answers, and `+"`/api/v1/query`"+` says it in each. A ClickHouse that hangs holds up one question
+at a time, for five seconds. When it is back, answers are whole
 again within five seconds.
 
 How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
