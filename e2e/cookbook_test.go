@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
 
@@ -99,6 +100,57 @@ func TestCookbook(t *testing.T) {
 			t.Errorf("the document says\n%s\nand redis-cli\n%s", block, got.String())
 		}
 	}
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
+}
+
+// The last hour of the README, as a window key and as SQL: both are of the sixty
+// minutes before this one, and of this one so far.
+func TestLastHour(t *testing.T) {
+	parallel(t)
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := regexp.MustCompile("`(PFCOUNT w:clicks:users:[^`]*)`\nis how many different people came in that hour").FindStringSubmatch(string(page))
+	sql := regexp.MustCompile("(?s)```sql\n(-- different people over the last hour [^`]*)```").FindStringSubmatch(string(page))
+	if key == nil || sql == nil {
+		t.Fatal("README.md does not say how many came in the last hour")
+	}
+	s := newStage(t)
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")))
+	s.migrate()
+	s.create("clicks", 2)
+	p := s.weir("run", "--resp.listen=127.0.0.1:0")
+	c := p.redis()
+	// One person in the middle of each minute, of those to come as well: whenever it
+	// is looked, there are 61.
+	var records []*kgo.Record
+	users := map[uint32]struct{}{}
+	middle := time.Now().UTC().Truncate(time.Minute).Add(30 * time.Second)
+	for ago := -30; ago < 100; ago++ {
+		at := middle.Add(-time.Duration(ago) * time.Minute)
+		records = append(records, &kgo.Record{Topic: s.topic("clicks"), Timestamp: at,
+			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/%d","user_id":%d}`, at.UnixMilli(), ago%3, 1000+ago)})
+		users[uint32(1000+ago)] = struct{}{}
+	}
+	if reference(users).Count() != uint64(len(users)) {
+		t.Fatal("two of these people are one to a HyperLogLog: no number is exact")
+	}
+	if err := s.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "61"
+	await.Until(t, func() error {
+		got, err := localtest.Query(s.url, s.db, sql[1])
+		if err != nil {
+			return err
+		}
+		if live := c.ask(key[1]); got != want || len(live) != 1 || live[0] != want {
+			return notYet("%s people by SQL, %s by %s, want %s", got, live, key[1], want)
+		}
+		return nil
+	})
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 }
