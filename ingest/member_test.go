@@ -233,7 +233,13 @@ func TestLeaderDivides(t *testing.T) {
 	s, book := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Database: Database{"a", "a"}})
 	ctx := await.Context(t)
 	var c coordinator
-	eventually(t, "a coordinator is there", func() (ok bool) { var err error; c, err = s.coordinator(ctx); return err == nil })
+	eventually(t, "a coordinator is there", func() bool {
+		var err error
+		if c, err = s.coordinator(ctx); err == nil {
+			_, err = c.commits(ctx, []int32{0}) // it may not have read the groups yet
+		}
+		return err == nil
+	})
 	eventually(t, "both topics are known", func() bool { return s.partitions(ctx) == 4 && known(ctx, s, second) })
 	says := func(version int16, data string, topics ...string) []byte {
 		m := kmsg.NewConsumerMemberMetadata()
