@@ -76,14 +76,10 @@ func readPassword(file string) (config.Secret, error) {
 // guardListen refuses an address that others can reach, unless they need a
 // password.
 func guardListen(listen string, password bool) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(listen); err != nil {
 		return &exit{exitUsage, fmt.Errorf("--listen %s: %w", listen, err), "such as 127.0.0.1:6379"}
 	}
-	if password || host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+	if !password && !config.IsLoopback(listen) {
 		return &exit{exitConfig, fmt.Errorf("--listen %s: others could reach it, and there is no password", listen),
 			"set one with --password-file, or listen on 127.0.0.1"}
 	}

@@ -102,10 +102,10 @@ func own(cfg *config.Config, origins *config.Origins) error {
 		key, value string
 		fits       bool
 	}{
-		{"kafka.brokers", strings.Join(k.Brokers, ","), len(k.Brokers) == 1 && onThisMachine(k.Brokers[0])},
+		{"kafka.brokers", strings.Join(k.Brokers, ","), len(k.Brokers) == 1 && config.IsLoopback(k.Brokers[0])},
 		{"kafka.tls", "", k.TLS == config.KafkaTLS{}},
 		{"kafka.sasl", "", k.SASL.Mechanism == "" && k.SASL.User == "" && !k.SASL.Password.IsSet()},
-		{"clickhouse.url", ch.URL, u.Scheme == "http" && onThisMachine(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
+		{"clickhouse.url", ch.URL, u.Scheme == "http" && config.IsLoopback(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
 		{"clickhouse.user", ch.User, ch.User == "default"},
 		{"clickhouse.password", "", !ch.Password.IsSet()},
 		{"clickhouse.cluster", ch.Cluster, ch.Cluster == ""},
@@ -125,13 +125,6 @@ func own(cfg *config.Config, origins *config.Origins) error {
 			"leave it out, or weir run works with a Kafka and a ClickHouse of their own"}
 	}
 	return nil
-}
-
-// onThisMachine reports whether an address with a port is one of loopback.
-func onThisMachine(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // up is one run of everything.

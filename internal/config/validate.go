@@ -96,11 +96,11 @@ func (v *validator) connections() {
 func (v *validator) listeners() {
 	h, r := &v.cfg.HTTP, &v.cfg.RESP
 	token := h.TokenFile != "" || v.origins.Of("http.token").Source == FromEnv
-	if !v.broken("http") && !isLoopback(h.Listen) && !token && !h.Public {
+	if !v.broken("http") && !IsLoopback(h.Listen) && !token && !h.Public {
 		v.complain("http.listen", "%s can be reached from other machines and there is no token; listen on 127.0.0.1, set http.token_file or WEIR_HTTP_TOKEN, or say http.public: true", h.Listen)
 	}
 	password := r.PasswordFile != "" || v.origins.Of("resp.password").Source == FromEnv
-	if r.Listen != "" && !isLoopback(r.Listen) && !password {
+	if r.Listen != "" && !IsLoopback(r.Listen) && !password {
 		v.complain("resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
 	}
 	// Port 0 is any free one, each time another.

@@ -296,8 +296,8 @@ func checkURL(s string) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach a listen address.
-func isLoopback(listen string) bool {
+// IsLoopback reports whether only this machine can reach a listen address.
+func IsLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false
