@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest
+.PHONY: help run build test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -128,6 +128,9 @@ bench-views: engine ## a day of windows and the last minutes through the views, 
 
 longest: ## how long the longest commands of the Redis endpoint hold up the others
 	@go test -count=1 -v ./serve/redis -run 'TestLongest$$' -args -million
+
+hostile: ## MINUTES of clients that do their worst to weir serve: memory within its bound, PING p99 below 20 ms
+	go test -count=1 -timeout 12h -v ./cmd/weir -run 'TestHostileMix$$' -args -hostile $(MINUTES)m -floors
 
 bench-resp: redis build ## the Redis endpoint against redis-server, redis-benchmark on both in one run; fails under a floor
 	go run ./bench/resp

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/await"
+	"weir/internal/redistest"
+)
+
+var (
+	hostileFor    = flag.Duration("hostile", 6*time.Second, "how long TestHostileMix goes on")
+	hostileFloors = flag.Bool("floors", false, "TestHostileMix fails beyond its bound of PING, too")
+)
+
+// TestHostileMix: weir serve, a process of its own, under a mix of everything that
+// one client should not be able to do to the others: commands as long as they may
+// be and longer, transactions that fill the memory, replies that nobody takes,
+// requests that do not end, silent connections, wrong passwords. All the while it
+// answers, its memory stays within one and a half of --memory and 64 MiB, and at
+// the end a SIGTERM ends it. The seeds are fixed; what meets what is left to time.
+//
+// `make hostile MINUTES=10` holds PING to its bound as well: a test must not fail
+// because a machine is busy.
+func TestHostileMix(t *testing.T) {
+	const memory = 64 // MiB
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("opensesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, ended := new(record), make(chan struct{})
+	cmd := exec.Command(binary(t), "serve", "--listen", "127.0.0.1:0", "--password-file", file, "--memory", fmt.Sprint(memory, "MiB"))
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	var addr string
+	await.Until(t, func() error {
+		if addr = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(out.String()); addr == "" {
+			return errors.New("it does not say where it listens")
+		}
+		return nil
+	})
+	stop := make(chan struct{})
+	over := func() bool {
+		select {
+		case <-stop:
+			return true
+		default:
+			return false
+		}
+	}
+	var all sync.WaitGroup
+	var turns atomic.Int64
+	for kind, f := range hostiles {
+		for n := range 3 {
+			r := rand.New(rand.NewPCG(14, uint64(100*kind+n)))
+			all.Go(func() {
+				for !over() {
+					if conn, err := net.Dial("tcp", addr); err == nil {
+						_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+						f(r, conn)
+						_ = conn.Close()
+						turns.Add(1)
+					}
+				}
+			})
+		}
+	}
+	good, err := redistest.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer good.Close()
+	if r, err := good.Do("AUTH", "opensesame"); r != "OK" {
+		t.Fatalf("AUTH: %v, %v", r, err)
+	}
+	var pings []time.Duration
+	peak := 0 // bytes
+	for begin := time.Now(); time.Since(begin) < *hostileFor; {
+		at := time.Now()
+		if r, err := good.Do("PING"); err != nil || r != "PONG" {
+			t.Fatalf("PING: %v, %v\n%s", r, err, out)
+		}
+		pings = append(pings, time.Since(at))
+		peak = max(peak, resident(t, cmd.Process.Pid))
+		time.Sleep(2 * time.Millisecond)
+	}
+	stats, err := good.Do("INFO", "everything")
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // while they are at it
+		t.Fatal(err)
+	}
+	await.Receive(t, "the end of weir serve", ended)
+	all.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	slices.Sort(pings)
+	p := func(share float64) time.Duration { return pings[int(share*float64(len(pings)-1))] }
+	t.Logf("%s, %d hostile connections; PING %d times: median %s, p99 %s, longest %s; resident %d MiB at most, with --memory %dMiB",
+		*hostileFor, turns.Load(), len(pings), p(0.5), p(0.99), p(1), peak>>20, memory)
+	for _, l := range strings.Fields(fmt.Sprint(stats)) {
+		if name, _, _ := strings.Cut(l, ":"); slices.Contains([]string{"used_memory_dataset", "total_connections_received", "total_commands_processed", "rejected_connections", "evicted_clients", "acl_access_denied_auth"}, name) {
+			t.Log(l)
+		}
+	}
+	if peak == 0 {
+		t.Error("its memory was never looked at")
+	}
+	if most := memory*3/2 + 64; peak>>20 > most {
+		t.Errorf("%d MiB resident, more than %d", peak>>20, most)
+	}
+	if *hostileFloors && p(0.99) > 20*time.Millisecond {
+		t.Errorf("PING took %s at the 99th percentile, more than 20ms", p(0.99))
+	}
+}
+
+// resident is the memory of a process as the system counts it.
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
+
+// hostiles do what they do with one connection, and return.
+var hostiles = []func(r *rand.Rand, conn net.Conn){
+	logged(func(r *rand.Rand, w io.Writer) { // long lists
+		for range 5 {
+			say(w, append([]string{"LPUSH", fmt.Sprint("l", r.IntN(20))}, slices.Repeat([]string{"x"}, 1000+r.IntN(60_000))...)...)
+			say(w, "LRANGE", fmt.Sprint("l", r.IntN(20)), "0", fmt.Sprint(r.IntN(100_000)))
+		}
+	}),
+	logged(func(r *rand.Rand, w io.Writer) { // strings as large as they get, and a transaction that fills the memory with them
+		say(w, "SETRANGE", "big", fmt.Sprint(4<<20+r.IntN(8<<20)), "x")
+		say(w, "SET", fmt.Sprint("s", r.IntN(20)), strings.Repeat("x", r.IntN(9<<20)))
+		say(w, "MULTI")
+		for i := range 40 {
+			say(w, "BITOP", "NOT", fmt.Sprint("d", i), "big")
+			say(w, "BF.RESERVE", fmt.Sprint("b", r.Int()), "0.01", "10000000")
+			say(w, "GET", "big")
+		}
+		say(w, "EXEC")
+		for range 100 {
+			say(w, "BITCOUNT", "big")
+			say(w, "BITPOS", "big", "1")
+		}
+	}),
+	logged(func(r *rand.Rand, w io.Writer) { // positions, by the thousand, and searches for all of them
+		for range 20 {
+			args := []string{"GEOADD", fmt.Sprint("g", r.IntN(3))}
+			for range 1000 + r.IntN(2000) {
+				args = append(args, fmt.Sprint(10+r.Float64()), fmt.Sprint(50+r.Float64()), fmt.Sprint("m", r.IntN(1_000_000)))
+			}
+			say(w, args...)
+			say(w, "GEOSEARCH", "g0", "FROMLONLAT", "10.5", "50.5", "BYRADIUS", "500", "km", "ASC", "WITHDIST")
+			say(w, "ZRANGE", "g1", "0", fmt.Sprint(r.IntN(60_000)), "WITHSCORES")
+			say(w, "ZREMRANGEBYRANK", "g2", "0", fmt.Sprint(r.IntN(10_000)))
+		}
+	}),
+	logged(func(r *rand.Rand, w io.Writer) { // many keys, and all of them at once
+		for range 20_000 {
+			say(w, "SET", fmt.Sprint("k", r.IntN(1_000_000)), "x", "PX", fmt.Sprint(1+r.IntN(20_000)))
+		}
+		for range 20 {
+			say(w, "KEYS", "*a*a*a*b")
+			say(w, "SCAN", "0", "COUNT", "1000000", "MATCH", "*"+strings.Repeat("?", 100)+"b")
+		}
+		args := []string{"PFADD", fmt.Sprint("h", r.IntN(100))}
+		for i := range 50_000 {
+			args = append(args, fmt.Sprint(i))
+		}
+		say(w, args...)
+		for range 100 {
+			say(w, append([]string{"PFCOUNT"}, slices.Repeat([]string{"h1"}, 1500)...)...)
+		}
+		say(w, append([]string{"BF.MADD", "f"}, args[2:10_000]...)...)
+		if r.IntN(4) == 0 {
+			say(w, "FLUSHALL")
+		}
+	}),
+	func(r *rand.Rand, conn net.Conn) { // asks for much, and takes nothing
+		w := bufio.NewWriter(conn)
+		say(w, "AUTH", "opensesame")
+		for range 10 {
+			say(w, "GET", "big")
+		}
+		_ = w.Flush()
+		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+	},
+	func(r *rand.Rand, conn net.Conn) { // requests and transactions that do not end
+		w := bufio.NewWriter(conn)
+		say(w, "AUTH", "opensesame")
+		say(w, "MULTI")
+		for range r.IntN(200) {
+			say(w, "ECHO", strings.Repeat("x", 30_000))
+		}
+		fmt.Fprintf(w, "*2\r\n$4\r\nECHO\r\n$%d\r\n%s", 8<<20, strings.Repeat("x", r.IntN(8<<20)))
+		_ = w.Flush()
+		time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
+	},
+	func(r *rand.Rand, conn net.Conn) { // silent, or guessing
+		if r.IntN(2) == 0 {
+			_, _ = io.WriteString(conn, strings.Repeat("AUTH wrong\r\n", 1000))
+		}
+		time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
+	},
+	logged(func(r *rand.Rand, w io.Writer) { // against what the operator has set
+		say(w, "CONFIG", "SET", "maxmemory", "9000000000000000000")
+		say(w, "CONFIG", "SET", "maxmemory", fmt.Sprint(64<<20))
+		say(w, "DEBUG", "SET-ACTIVE-EXPIRE", fmt.Sprint(r.IntN(2)))
+		say(w, "EVAL", strings.Repeat("x", r.IntN(4<<20)), "0")
+		say(w, "CLIENT", "LIST")
+		say(w, "INFO")
+		say(w, append([]string{"COMMAND", "DOCS"}, slices.Repeat([]string{"set"}, 4000)...)...)
+	}),
+}
+
+// logged is a hostile with the password that takes its replies.
+func logged(f func(r *rand.Rand, w io.Writer)) func(*rand.Rand, net.Conn) {
+	return func(r *rand.Rand, conn net.Conn) {
+		go func() { _, _ = io.Copy(io.Discard, conn) }() // until the connection ends
+		w := bufio.NewWriterSize(conn, 1<<20)
+		say(w, "AUTH", "opensesame")
+		f(r, w)
+		_ = w.Flush()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// say writes a command.
+func say(w io.Writer, args ...string) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	_, _ = w.Write(b.Bytes()) // whoever is cut off has what it wanted
+}
