@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,11 +115,22 @@ func TestHangup(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
-	eventually(t, "a start", func() bool { return strings.Contains(out.String(), "partition in hand") })
+	eventually(t, "a start", func() bool { return strings.Count(out.String(), "partition in hand") == 2 })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes a while
 	s.produce(t)
-	old := s.server.refused.Load()
-	eventually(t, "a flush that is refused", func() bool { return s.server.refused.Load() > old+1 })
+	address := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(out.String())
+	if address == nil {
+		t.Fatalf("it does not say where it answers:\n%s", out)
+	}
+	eventually(t, "a flush that is refused", func() bool { // not a rollup: what is owed is an event
+		res, err := http.Get("http://" + address[1] + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return err == nil && regexp.MustCompile(`(?m)^weir_flush_failures_total\{job="clicks".*\} [1-9]`).Match(text)
+	})
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
