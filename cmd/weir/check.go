@@ -30,6 +30,7 @@ type finding struct {
 func checkCommand() *cobra.Command {
 	var offline bool
 	var output string
+	var samples int64
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Try a configuration: syntax, meaning, connections, schema and grants",
@@ -37,7 +38,10 @@ func checkCommand() *cobra.Command {
 			if output != "text" && output != "json" {
 				return badOutput(output)
 			}
-			k := &checker{ctx: c.Context(), topics: map[string]bool{}}
+			if c.Flags().Changed("sample") && (samples < 1 || samples > 1_000_000 || offline) {
+				return &exit{exitUsage, fmt.Errorf("--sample %d: want 1 to 1000000, and not with --offline", samples), ""}
+			}
+			k := &checker{ctx: c.Context(), samples: samples, topics: map[string]bool{}}
 			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				if output == "text" {
@@ -67,12 +71,14 @@ func checkCommand() *cobra.Command {
 	}
 	configFlags(c)
 	c.Flags().BoolVar(&offline, "offline", false, "only what needs no connection and no secret")
+	c.Flags().Int64Var(&samples, "sample", 0, "also read so many of the newest records of each topic, and show what would become of them; nothing is written")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return c
 }
 
 type checker struct {
 	ctx      context.Context
+	samples  int64 // records to read of each job's topic; 0: none
 	findings []finding
 	topics   map[string]bool // those that are there
 }
@@ -172,6 +178,9 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 		k.add(finding{"kafka", inGroup, "warning", found.Odd, 0})
 	default:
 		k.add(finding{Tier: "kafka", Subject: inGroup, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
+	}
+	if k.samples > 0 {
+		defer k.sample(j, src, k.samples)
 	}
 	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+
