@@ -65,22 +65,24 @@ const (
 	Missing                  // rows hold less than was counted
 	Excess                   // rows hold more than was counted
 	Unknown                  // rows hold counts of a chunk without a line
-	Lost                     // rows of a window hold less than its rollup
+	Lost                     // a rollup holds more than what it is made from
+	Behind                   // a rollup holds less than what it is made from
 	Clipped                  // rows hold less than was counted on both sides of a cut
 )
 
-var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Clipped: "cut"}
+var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup", Clipped: "cut"}
 
 func (m Misfit) String() string { return misfits[m] }
 
-// A Finding is one thing that does not add up. Lost speaks of a window and a
-// group, all others of a chunk of a partition.
+// A Finding is one thing that does not add up. Lost and Behind speak of a window
+// of a rollup and a group, all others of a chunk of a partition.
 type Finding struct {
 	Misfit    Misfit
 	Epoch     uint8
 	Partition int32
 	Chunk     int64
 	Window    event.Time // start, ms
+	Length    event.Time // of the rollup's windows, ms
 	Group     string     // its columns, a space between them
 	Expected  uint64
 	Found     uint64
@@ -108,10 +110,14 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: the rows hold %d events, the ledger knows nothing of the chunk", where, f.Found)
 	case Clipped:
 		return fmt.Sprintf("%s: %d events were counted, the rows hold %d: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count", where, f.Expected, f.Found)
+	case Behind:
+		return fmt.Sprintf("window at %d ms, group %q: the rows hold %d events, its %s rollup counts %d", f.Window, f.Group, f.Expected, f.length(), f.Found)
 	default:
-		return fmt.Sprintf("window at %d ms, group %q: its rollup counts %d events, the rows hold %d", f.Window, f.Group, f.Expected, f.Found)
+		return fmt.Sprintf("window at %d ms, group %q: its %s rollup counts %d events, the rows hold %d", f.Window, f.Group, f.length(), f.Expected, f.Found)
 	}
 }
+
+func (f Finding) length() string { return span([]string{fmt.Sprint(int64(f.Length))}) }
 
 // Advice says what to do about it. What is still in the log is counted again
 // to the same numbers whenever it is read again, so the remedy for damage is
@@ -124,7 +130,11 @@ func (f Finding) Advice() string {
 		return "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"
 	case Clipped:
 		return "nothing can be done: it is what deleting records before they are counted costs besides the records themselves"
-	case Missing, Lost:
+	case Lost:
+		return "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see there; what the rollup holds is kept. If none has, rows of the rollup were changed by hand, or those of the shorter rollup it is made from are gone: then run `weir repair`; rows that were raised by hand have to be deleted first"
+	case Behind:
+		return "rows of the rollup are gone, or were never made: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
+	case Missing:
 		return "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
 	case Excess:
 		return "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"
@@ -203,13 +213,22 @@ func (a *Audit) report(m Misfit, l *Line, expected, found uint64) {
 	a.found = append(a.found, Finding{Misfit: m, Epoch: l.Epoch, Partition: l.Partition, Chunk: l.Chunk, Expected: expected, Found: found})
 }
 
-// Window compares what a rollup holds of a window and a group with what the
-// rows hold.
-func (a *Audit) Window(start event.Time, group string, rolled, rows uint64) {
+// Window compares what the rollup of a length holds of a window and a group
+// with what the rows hold that it is made from: state rows, or those of the
+// rollup before. Rows are whole if none of them may have expired; due, if the
+// rollup ought to hold them all.
+func (a *Audit) Window(length, start event.Time, group string, rolled, rows uint64, whole, due bool) {
 	a.result.Windows++
-	if rows < rolled {
-		a.found = append(a.found, Finding{Misfit: Lost, Window: start, Group: group, Expected: rolled, Found: rows})
+	f := Finding{Length: length, Window: start, Group: group}
+	switch {
+	case rows < rolled && whole:
+		f.Misfit, f.Expected, f.Found = Lost, rolled, rows
+	case rolled < rows && due:
+		f.Misfit, f.Expected, f.Found = Behind, rows, rolled
+	default:
+		return
 	}
+	a.found = append(a.found, f)
 }
 
 // Findings yields what does not add up: what lines and windows showed by

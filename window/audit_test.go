@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/event"
 )
 
 // TestAudit: a clean ledger is silent, and each kind of damage is named with
@@ -76,6 +78,32 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditWindows: a rollup that holds more than what it is made from, and one
+// that holds less.
+func TestAuditWindows(t *testing.T) {
+	a := NewAudit(&Spec{Chunk: 100})
+	for _, length := range []event.Time{60_000, 90_000, 3_600_000, 7 * 86_400_000} {
+		a.Window(length, 0, "x", 4, 4, true, true)
+		a.Window(length, 0, "x", 4, 3, true, true)
+		a.Window(length, 0, "x", 3, 4, true, true)
+	}
+	var got []string
+	for f := range a.Findings {
+		got = append(got, f.Misfit.String()+": "+f.String())
+		if f.Misfit == Behind && !strings.Contains(f.Advice(), "weir repair") {
+			t.Errorf("the advice is %q", f.Advice())
+		}
+	}
+	var want []string
+	for _, name := range []string{"1m", "90s", "1h", "7d"} {
+		want = append(want, `window: window at 0 ms, group "x": its `+name+` rollup counts 4 events, the rows hold 3`,
+			`rollup: window at 0 ms, group "x": the rows hold 4 events, its `+name+` rollup counts 3`)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
 // TestAuditLeavesOut: what was written while the sink was read, or may have
 // expired, is not judged by its rows.
 func TestAuditLeavesOut(t *testing.T) {
@@ -84,12 +112,14 @@ func TestAuditLeavesOut(t *testing.T) {
 	a.Hits(MakeSlot(0, 0, 1), 5, true)
 	a.Line(&Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Fates: [Fates]uint64{Counted: 10}}, false)
 	a.Line(&Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Fates: [Fates]uint64{Counted: 10}}, false)
-	a.Window(60_000, "x", 5, 5)
+	a.Window(60_000, 120_000, "x", 5, 5, true, true)
+	a.Window(60_000, 120_000, "x", 6, 5, false, true)
+	a.Window(60_000, 120_000, "x", 5, 6, true, false)
 	for f := range a.Findings {
 		t.Errorf("found %v", f)
 	}
 	got := a.Result()
-	if got.Lines != 2 || got.Chunks != 3 || got.Windows != 1 || !slices.Equal(got.Reached, []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
+	if got.Lines != 2 || got.Chunks != 3 || got.Windows != 3 || !slices.Equal(got.Reached, []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
 		t.Errorf("result %+v", got)
 	}
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // An auditor holds the ledger of every job against its rows, again and again,
-// while the jobs run. It changes nothing: what it finds is for the log, for
-// the metrics, and for somebody to run `weir verify`.
+// while the jobs run. It mends rollups that lack rows; of all else it changes
+// nothing: what it finds is for the log, for the metrics, and for a person to run
+// `weir verify`.
 //
 // What it finds it looks for once more after a while, and says only what is
 // still there: rows that a lagging replica did not have yet are no damage.
@@ -39,6 +40,7 @@ const secondLook = time.Minute
 // audited is what the auditor needs of a sink.
 type audited interface {
 	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+	Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]clickhouse.Repaired, error)
 }
 
 var _ audited = (*clickhouse.Sink)(nil)
@@ -47,6 +49,8 @@ type auditFinding struct {
 	window.Finding
 	job string
 }
+
+func (f auditFinding) behind() bool { return f.Misfit == window.Behind }
 
 // last is the outcome of the last audit that came to an end.
 func (a *auditor) last() (mismatches uint64, at time.Time) {
@@ -81,6 +85,9 @@ func (a *auditor) once(ctx context.Context) {
 			return
 		case <-time.After(cmp.Or(a.pause, secondLook)):
 		}
+		found, ok = a.look(ctx)
+	}
+	if ok && a.repair(ctx, found) {
 		found, ok = a.look(ctx)
 	}
 	if !ok {

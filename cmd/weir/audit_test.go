@@ -5,20 +5,28 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/event"
 	"weir/internal/outage"
+	"weir/sinks/clickhouse"
 	"weir/window"
 )
 
 // auditAnswers is a sink whose audits find what they are told to, one after
 // the other.
 type auditAnswers struct {
-	answers [][]window.Finding
-	err     error
+	answers  [][]window.Finding
+	err      error
+	repaired []event.Time
+}
+
+func (s *auditAnswers) Repair(_ context.Context, from, until event.Time, _ func(string, int, int)) ([]clickhouse.Repaired, error) {
+	s.repaired = append(s.repaired, from, until)
+	return nil, nil
 }
 
 func (s *auditAnswers) Audit(_ context.Context, _, _ event.Time, found func(window.Finding) error, _ func(done, total int)) (window.Audited, error) {
@@ -67,6 +75,13 @@ func TestAuditLooksTwice(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "chunk 7") {
 		t.Errorf("what had gone is said: %s", &out)
+	}
+
+	// Rollups that lack rows are made again, and looked at once more.
+	behind := []window.Finding{{Misfit: window.Behind, Window: 120_000, Length: 60_000}, {Misfit: window.Behind, Window: 60_000, Length: 60_000}, excess}
+	once(1, behind, behind, []window.Finding{excess})
+	if !slices.Equal(sink.repaired, []event.Time{60_000, 180_000}) || !strings.Contains(out.String(), "they are made again") {
+		t.Errorf("repaired %v: %s", sink.repaired, &out)
 	}
 
 	sink.err = errors.New("no answer")

@@ -152,7 +152,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 		c.PreRun = func(*cobra.Command, []string) { outliveReaders() }
 	}
 	root.AddCommand(serving...)
-	root.AddCommand(checkCommand(), migrateCommand(), verifyCommand(), healthcheckCommand(), configCommand(), versionCommand())
+	root.AddCommand(checkCommand(), migrateCommand(), verifyCommand(), repairCommand(), healthcheckCommand(), configCommand(), versionCommand())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	strict(root)

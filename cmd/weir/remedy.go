@@ -31,7 +31,7 @@ func (r *remedy) take(f window.Finding) string {
 	text := f.String()
 	from := f.Chunk * r.chunk
 	switch f.Misfit {
-	case window.Lost:
+	case window.Lost, window.Behind:
 		return strings.Replace(text, fmt.Sprintf("window at %d ms", f.Window), "window "+time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), 1)
 	case window.Hole:
 		r.from(f.Partition, int64(f.Expected))

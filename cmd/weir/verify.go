@@ -25,10 +25,11 @@ func verifyCommand() *cobra.Command {
 		Short: "Audit: log against ledger against rows; exit 1 on any mismatch",
 		Long: `Hold what ClickHouse stores against itself and against Kafka: the fates of every
 ledger line against its offsets, the sum of the counts of every chunk against
-what the ledger says was counted, every rollup against its state rows, and the
+what the ledger says was counted, every rollup against what it is made from, and the
 offsets against the log. It changes nothing and may run beside weir run.
 
---from and --to bound the windows that are compared with their rollups; the
+--from and --to bound the windows that are compared with their rollups; without
+--from, longer rollups are compared as far back as there are state rows. The
 ledger is always checked whole.
 
 Records that are not counted yet are no mismatch while something of their

@@ -3,6 +3,9 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,10 +19,10 @@ import (
 const quiet = 10 * time.Second
 
 // auditView is the statement of weir_audit, over all jobs of the database.
-func (c *Client) auditView(jobs []registered) string {
+func (c *Client) auditView(inv *inventory, layouts []*layout) string {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
-	for _, r := range jobs {
-		d.Jobs = append(d.Jobs, auditJob{c, r})
+	for _, r := range inv.audited(layouts) {
+		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, layouts)})
 	}
 	return render("audit", d)
 }
@@ -46,20 +49,71 @@ func (d auditData) Others() string {
 
 // auditJob is one job there, as it stands in weir_jobs.
 type auditJob struct {
-	c *Client
-	r registered
+	c      *Client
+	r      registered
+	levels []length
+}
+
+// A length is one rollup of a job that is there, as far as an audit needs it.
+type length struct {
+	table         string
+	seconds, keep int64 // keep in seconds; 0: for ever
+}
+
+var (
+	spanName = regexp.MustCompile(`^_(\d+)([dhms])_rollup$`)
+	keepText = regexp.MustCompile(` TTL window_start \+ toIntervalSecond\((\d+)\)`)
+)
+
+// lengths are the rollups of a job, shortest first: those of the layouts, and
+// those of other configurations by the names of their tables. One that no
+// configuration has any more is behind by design: nothing is due in it.
+func (inv *inventory) lengths(r registered, layouts []*layout) []length {
+	found := map[int64]length{}
+	for name, t := range inv.tables {
+		rest, ours := strings.CutPrefix(name, r.base())
+		m := spanName.FindStringSubmatch(rest)
+		if !ours || m == nil {
+			continue
+		}
+		n, _ := strconv.ParseInt(m[1], 10, 32)
+		v := length{table: name, seconds: n * map[string]int64{"d": 86400, "h": 3600, "m": 60, "s": 1}[m[2]]}
+		if k := keepText.FindStringSubmatch(t.create); k != nil {
+			v.keep, _ = strconv.ParseInt(k[1], 10, 64)
+		}
+		found[v.seconds] = v
+	}
+	for _, l := range layouts {
+		if l.Spec.Job != r.job || l.Spec.Version != int(r.version) {
+			continue
+		}
+		for _, v := range l.levels {
+			found[v.seconds] = v.length()
+		}
+	}
+	var all []length
+	for _, seconds := range slices.Sorted(maps.Keys(found)) {
+		if found[seconds].seconds >= int64(r.seconds) {
+			all = append(all, found[seconds])
+		}
+	}
+	return all
+}
+
+func (v *level) length() length {
+	return length{v.table, v.seconds, int64(v.Keep / time.Second)}
 }
 
 func (j auditJob) Name() string    { return j.r.job }
 func (j auditJob) Version() uint32 { return j.r.version }
-func (j auditJob) Rollup() string  { return j.c.name(j.r.rollup) }
+func (j auditJob) State() string   { return j.c.name(j.r.base() + "_state") }
 
-func (j auditJob) State() string {
-	base := j.r.job
-	if j.r.version > 1 {
-		base += "_v" + strconv.Itoa(int(j.r.version))
+// base is what the names of the job's tables begin with.
+func (r registered) base() string {
+	if r.version > 1 {
+		return r.job + "_v" + strconv.Itoa(int(r.version))
 	}
-	return j.c.name(base + "_state")
+	return r.job
 }
 
 func (j auditJob) Groups() string {
@@ -82,58 +136,161 @@ func (j auditJob) GroupText() string {
 	return "arrayStringConcat([" + strings.Join(quoted, ", ") + "], ' ')"
 }
 
-// Start is the rollup's window of a state row.
-func (j auditJob) Start() string {
-	return fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(window_start), %d) * %d, 'UTC')", j.r.seconds, j.r.seconds)
+// Levels are the rollups, each with what it is made from.
+func (j auditJob) Levels() []comparison {
+	var all []comparison
+	for i := range j.levels {
+		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now() - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now() - %d", s) }}
+		k.Done = fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.c.name("weir_rollups"), text(j.r.job), j.r.version, k.Seconds())
+		k.Within = "1"
+		if i > 0 { // what state rows could still tell
+			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
+		}
+		all = append(all, k)
+	}
+	return all
 }
+
+// A comparison is what the templates see of a rollup that is held against what
+// it is made from, within some windows.
+type comparison struct {
+	auditJob
+	at                    int                  // of the job's levels
+	Within, Settled, Done string               // conditions in SQL
+	ago                   func(s int64) string // a time so many seconds ago in SQL
+}
+
+func (k comparison) First() bool    { return k.at == 0 }
+func (k comparison) Seconds() int64 { return k.levels[k.at].seconds }
+func (k comparison) Table() string  { return k.c.name(k.levels[k.at].table) }
+func (k comparison) Label() string  { return k.levels[k.at].table }
+
+// Source is what the rollup is made from, Touched and Stamp its columns that
+// say when and in which round.
+func (k comparison) Source() string {
+	if k.First() {
+		return k.State()
+	}
+	return k.c.name(k.levels[k.at-1].table)
+}
+
+func (k comparison) Touched() string {
+	if k.First() {
+		return "flushed_at"
+	}
+	return "rolled_at"
+}
+
+func (k comparison) Stamp() string {
+	if k.First() {
+		return "flushed_in"
+	}
+	return "rolled_in"
+}
+
+// Start is the rollup's window of a row of the source.
+func (k comparison) Start() string {
+	return fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(window_start), %d) * %d, 'UTC')", k.Seconds(), k.Seconds())
+}
+
+// Horizon, Kept and SourceKept are times: state rows that were written later,
+// and windows that begin later, have certainly not expired.
+func (k comparison) Horizon() string    { return k.ago(int64(k.auditJob.Horizon())) }
+func (k comparison) Kept() string       { return k.kept(k.at) }
+func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
+
+func (k comparison) kept(at int) string {
+	keep := k.levels[at].keep
+	if keep == 0 {
+		return "toDateTime(0, 'UTC')"
+	}
+	return k.ago(keep - min(keep/4, 86400))
+}
+
+// Step is how many seconds of windows are compared at a time: about a day, and
+// whole windows.
+func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 1) / k.Seconds()) }
 
 // Horizon is how far back, in seconds, state rows are certainly still there:
 // what began before may have lost rows to the TTL. A quarter of it, up to a
 // day, is left for a rollup that was late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
-// Audit holds the ledger against the state rows, and the state rows against the
-// first rollup, and calls found for everything that does not add up. Days are
-// read one after another, so that a server with little memory can answer;
-// after each, progress is told how many are done. Windows outside [from, until)
-// are not compared with their rollup; a zero bound is none. Chunks that began
-// longer ago than state rows are kept are not compared with their rows, because
-// some may have expired; nor is what was written in the last seconds.
+// Audit holds the ledger against the state rows, the state rows against the
+// first rollup, and each rollup against the one before, and calls found for
+// everything that does not add up. Days are read one after another, so that a
+// server with little memory can answer; after each, progress is told how many
+// are done. Windows outside [from, until) are not compared with their rollups; a
+// zero bound is none; but without from, a rollup is held against the one before
+// only as far back as there are state rows. Chunks that began longer ago than state rows are kept are
+// not compared with their rows, because some may have expired; nor is what was
+// written in the last seconds, what a rollup's keep has let go, or what is in
+// the live tail.
 //
 // What Kafka still holds is not looked at: compare with Audited.Reached.
 func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
 	a := window.NewAudit(s.layout.Spec)
-	d := verifyData{levelData: levelData{c: s.client, l: s.layout, v: &s.layout.levels[0], First: true}}
+	done, err := s.done(ctx) // before the rows: what is done by now is in them
+	if err != nil {
+		return a.Result(), err
+	}
+	d := verifyData{levelData: s.level(0)}
 	now, days, err := s.days(ctx, d)
 	if err != nil {
 		return a.Result(), err
 	}
+	job := auditJob{c: s.client, r: s.layout.register()[0]}
+	for i := range s.layout.levels {
+		job.levels = append(job.levels, s.layout.levels[i].length())
+	}
+	at := func(t int64) string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(t, 0)) }
 	d.settled = now - int64(s.quiet.Seconds())
-	d.horizon = now - int64(auditJob{s.client, s.layout.register()[0]}.Horizon())
-	steps := len(days) + 1
-	report := func(done int) {
-		if progress != nil {
-			progress(done, steps)
+	d.horizon = now - int64(job.Horizon())
+	var spans []comparison
+	for i := range job.levels {
+		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
+		err := s.client.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {
+			var start int64
+			err := scan(&start)
+			k.Within = "window_start >= " + at(start) + " AND window_start < " + at(start+k.Step())
+			end := start + k.Step()
+			first, last := event.Time(start)*1000, event.Time(end)*1000
+			told := i == 0 || from > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
+			if told && (until == 0 || first < until) && last > from {
+				spans = append(spans, k)
+			}
+			return err
+		})
+		if err != nil {
+			return a.Result(), err
+		}
+	}
+	steps := len(days) + len(spans) + 1
+	step := 0
+	report := func() {
+		if step++; progress != nil {
+			progress(step, steps)
 		}
 	}
 	// Rows first, lines then: a line that grows in between is newer than now,
 	// and left out.
-	for i, day := range days {
+	for _, day := range days {
 		d.day = day
 		if err := s.auditRows(ctx, a, d); err != nil {
 			return a.Result(), err
 		}
-		if start := event.Time(day) * 1000; (until == 0 || start < until) && (from == 0 || start+dayMillis > from) {
-			if err := s.auditWindows(ctx, a, d, from, until); err != nil {
-				return a.Result(), err
-			}
+		report()
+	}
+	for _, k := range spans {
+		if err := s.auditWindows(ctx, a, k, from, until); err != nil {
+			return a.Result(), err
 		}
-		report(i + 1)
+		report()
 	}
 	if err := s.auditLines(ctx, a, d); err != nil {
 		return a.Result(), err
 	}
-	report(steps)
+	report()
 	for f := range a.Findings {
 		if err := found(f); err != nil {
 			return a.Result(), err
@@ -142,7 +299,19 @@ func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(win
 	return a.Result(), nil
 }
 
-const dayMillis = 86_400_000
+// done is the round below which each rollup holds every row, by its seconds.
+func (s *Sink) done(ctx context.Context) (map[int64]uint64, error) {
+	done := map[int64]uint64{}
+	sql := "SELECT toInt64(rollup), max(done) FROM " + s.client.name("weir_rollups") + " WHERE " + s.layout.where() + " GROUP BY job, version, rollup"
+	err := s.client.query(ctx, "read the rollups' progress", sql, func(scan func(...any) error) error {
+		var seconds int64
+		var round uint64
+		err := scan(&seconds, &round)
+		done[seconds] = round
+		return err
+	})
+	return done, err
+}
 
 // verifyData is what the templates of Audit see: one day of a job.
 type verifyData struct {
@@ -160,10 +329,6 @@ func (d verifyData) Day() string {
 func (d verifyData) Settled() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.settled, 0)) }
 func (d verifyData) Horizon() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.horizon, 0)) }
 
-func (d verifyData) GroupText() string {
-	return auditJob{d.c, d.l.register()[0]}.GroupText()
-}
-
 // Fates are the sums of the ledger's columns.
 func (d verifyData) Fates() string {
 	var list []string
@@ -173,7 +338,7 @@ func (d verifyData) Fates() string {
 	return strings.Join(list, ", ")
 }
 
-// days are the server's time and the days that state rows or rollup have.
+// days are the server's time and the days that state rows have.
 func (s *Sink) days(ctx context.Context, d verifyData) (now int64, days []int64, err error) {
 	err = s.client.query(ctx, "list the days", render("verify_days", d), func(scan func(...any) error) error {
 		var day int64
@@ -197,17 +362,15 @@ func (s *Sink) auditRows(ctx context.Context, a *window.Audit, d verifyData) err
 	})
 }
 
-func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, d verifyData, from, until event.Time) error {
-	if 86400%d.v.seconds != 0 {
-		return nil // its windows do not fit into days
-	}
-	return s.client.queryFor(ctx, "compare the rollup", render("verify_windows", d), func(scan func(...any) error) error {
+func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, from, until event.Time) error {
+	return s.client.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
 		var start int64
 		var group string
 		var rolled, held uint64
-		err := scan(&start, &group, &rolled, &held)
+		var whole, due uint8
+		err := scan(&start, &group, &rolled, &held, &whole, &due)
 		if t := event.Time(start) * 1000; t >= from && (until == 0 || t < until) {
-			a.Window(t, group, rolled, held)
+			a.Window(event.Time(k.Seconds())*1000, t, group, rolled, held, whole == 1, due == 1)
 		}
 		return err
 	})

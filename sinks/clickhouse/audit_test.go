@@ -26,7 +26,7 @@ func TestAuditView(t *testing.T) {
 	}
 	d := auditData{c: c, Quiet: -3600}
 	for _, r := range inv.audited(nil) {
-		d.Jobs = append(d.Jobs, auditJob{c, r})
+		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, nil)})
 	}
 	if len(d.Jobs) != 2 {
 		t.Fatalf("%d jobs are audited", len(d.Jobs))

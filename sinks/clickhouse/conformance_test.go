@@ -234,6 +234,26 @@ func (b *backend) DeleteRow(t *testing.T, spec *window.Spec, key memory.Key) {
 	b.exec(t, "ALTER TABLE "+b.c.name("suite_state")+" DELETE WHERE "+b.row(key)+" SETTINGS mutations_sync = 1")
 }
 
+func (b *backend) DeleteRollup(t *testing.T, spec *window.Spec, length event.Time) {
+	t.Helper()
+	l := plan(t, suiteJob(spec))
+	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
+	b.exec(t, "TRUNCATE TABLE "+b.c.name(l.levels[i].table))
+}
+
+func (b *backend) Repair(t *testing.T, spec *window.Spec) {
+	t.Helper()
+	s, err := b.Open(t, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	done, err := s.(*Sink).Repair(t.Context(), 0, 0, func(string, int, int) { steps++ })
+	if err != nil || len(done) != 2 || steps < 3 {
+		t.Fatalf("repaired %v in %d steps, %v", done, steps, err)
+	}
+}
+
 func (b *backend) RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot) {
 	t.Helper()
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits) SELECT page, country, window_start, map(%d, maxMap(hits)[%d] + 1) FROM %s WHERE %s GROUP BY page, country, window_start",

@@ -38,5 +38,6 @@
 //	rounds.go     what is written against what is rolled up
 //	rollup.go     Rollup
 //	audit.go      does it add up
+//	repair.go     rollups made anew
 //	errors.go     retryable or fatal
 package clickhouse

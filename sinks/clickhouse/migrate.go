@@ -196,7 +196,7 @@ func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 			all = append(all, l.views(c)...)
 		}
 	}
-	return append(all, view{"weir_audit", c.auditView(inv.audited(layouts))})
+	return append(all, view{"weir_audit", c.auditView(inv, layouts)})
 }
 
 // made reports whether weir migrate has made the column, as it noted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -26,20 +27,21 @@ func TestBlockBytes(t *testing.T) {
 	for range 2 { // the buffers are used again
 		b.reset()
 		for row := range table.Rows {
-			b.addRow(l, row, 0, nil)
+			b.addRow(l, row, 7, nil)
 		}
 	}
 	var users []byte
 	for row := range table.Rows {
 		users = row.AppendState(users, 0)
 	}
-	want := "\x03\x02" + // columns, rows
+	want := "\x04\x02" + // columns, rows
 		"\x0cwindow_start\x08DateTime" + "\xc0\x02\x1f\x69" + "\xfc\x02\x1f\x69" +
 		"\x04hits\x13Map(UInt64, UInt64)" +
 		"\x01\x00\x00\x00\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" + // where each row's entries end
 		"\x00\x00\x00\x00\x00\x02\x00\x00" + "\x00\x00\x00\x00\x00\x02\x00\x00" + // slots: partition 2, chunk 0
 		"\x02\x00\x00\x00\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" + // counts
-		"\x05users\x2dAggregateFunction(uniqCombined64(14), UInt64)" + string(users)
+		"\x05users\x2dAggregateFunction(uniqCombined64(14), UInt64)" + string(users) +
+		"\x0aflushed_in\x06UInt64" + strings.Repeat("\x07\x00\x00\x00\x00\x00\x00\x00", 2)
 	got, err := io.ReadAll(iotest.OneByteReader(b.reader()))
 	if err != nil || string(got) != want {
 		t.Errorf("read, %v:\n%q, want\n%q", err, got, want)
@@ -48,7 +50,7 @@ func TestBlockBytes(t *testing.T) {
 	if n, err := b.reader().(io.WriterTo).WriteTo(&buf); err != nil || buf.String() != want || int(n) != len(want) {
 		t.Errorf("written, %d, %v:\n%q, want\n%q", n, err, buf.String(), want)
 	}
-	if got := b.statement("db"); got != "INSERT INTO `db`.`total_state` (`window_start`, `hits`, `users`)" {
+	if got := b.statement("db"); got != "INSERT INTO `db`.`total_state` (`window_start`, `hits`, `users`, `flushed_in`)" {
 		t.Error(got)
 	}
 }

@@ -40,6 +40,16 @@ func (b *backend) DeleteRow(t *testing.T, spec *window.Spec, key memory.Key) {
 	b.edit(spec, func(c *memory.Contents) { delete(c.Rows, key) })
 }
 
+func (b *backend) DeleteRollup(t *testing.T, spec *window.Spec, length event.Time) {
+	b.edit(spec, func(c *memory.Contents) { delete(c.Rollups, length) })
+}
+
+func (b *backend) Repair(t *testing.T, spec *window.Spec) {
+	if err := b.sinks[spec.Version].Repair(t.Context(), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (b *backend) RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot) {
 	b.edit(spec, func(c *memory.Contents) { c.Rows[key].Hits[slot]++ })
 }

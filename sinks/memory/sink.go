@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,7 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 				s.contents().Rows[key] = newRow()
 			}
 			s.contents().Rows[key].join(row)
+			s.contents().tail[key.Window] = true
 		})
 	}
 	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "state"}, rows); err != nil {
@@ -152,12 +154,30 @@ func (s *Sink) line(l window.Line) {
 func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
+	s.rollup(0, 0)
+	clear(s.contents().tail)
+	return nil
+}
+
+// Repair makes the finished numbers of the windows in [from, until) anew; a zero
+// bound is none.
+func (s *Sink) Repair(_ context.Context, from, until event.Time) error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.rollup(from, until)
+	return nil
+}
+
+func (s *Sink) rollup(from, until event.Time) {
 	c := s.contents()
 	for _, length := range s.rollups {
 		if c.Rollups[length] == nil {
 			c.Rollups[length] = map[Key]Numbers{}
 		}
 		for key, row := range merge(c.Rows, length) {
+			if key.Window+length <= from || until > 0 && key.Window >= until {
+				continue
+			}
 			now, was := row, c.Rollups[length][key]
 			now.Hits = max(now.Hits, was.Hits)
 			for name, n := range was.Measures {
@@ -166,7 +186,6 @@ func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 			c.Rollups[length][key] = now
 		}
 	}
-	return nil
 }
 
 // merge is the numbers of windows of a length.
@@ -212,8 +231,7 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 	return view
 }
 
-// Audit holds the ledger against the rows, and the rows against the first
-// rollup.
+// Audit holds the ledger against the rows, and the rows against each rollup.
 func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -228,10 +246,23 @@ func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(windo
 	for slot, n := range sums {
 		a.Hits(slot, n, true)
 	}
-	held := merge(c.Rows, s.rollups[0])
-	for key, rolled := range c.Rollups[s.rollups[0]] {
-		if key.Window >= from && (until == 0 || key.Window < until) {
-			a.Window(key.Window, strings.Join(key.Groups(), " "), rolled.Hits, held[key].Hits)
+	for _, length := range s.rollups {
+		tail := map[event.Time]bool{}
+		for start := range c.tail {
+			tail[start-start%length] = true
+		}
+		held := merge(c.Rows, length)
+		keys := map[Key]Numbers{}
+		maps.Copy(keys, c.Rollups[length])
+		for key, n := range held {
+			if _, ok := keys[key]; !ok {
+				keys[key] = Numbers{Measures: n.Measures}
+			}
+		}
+		for key, rolled := range keys {
+			if key.Window >= from && (until == 0 || key.Window < until) {
+				a.Window(length, key.Window, strings.Join(key.Groups(), " "), rolled.Hits, held[key].Hits, true, !tail[key.Window])
+			}
 		}
 	}
 	for _, l := range c.Lines() {

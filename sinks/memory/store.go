@@ -45,6 +45,8 @@ type Contents struct {
 
 	// Rollups holds finished numbers by window length, as of the last Rollup.
 	Rollups map[event.Time]map[Key]Numbers
+
+	tail map[event.Time]bool // windows that were written to since
 }
 
 // A Key names a row: the start of its window, and its group's texts with a
@@ -145,6 +147,7 @@ type DeadKey struct {
 
 func newContents() *Contents {
 	return &Contents{
+		tail: map[event.Time]bool{},
 		Rows: map[Key]*Row{}, Places: map[string]map[Place]Position{},
 		Ledger: map[LineKey]window.Line{}, Dead: map[DeadKey]window.DeadLetter{},
 		Rollups: map[event.Time]map[Key]Numbers{},

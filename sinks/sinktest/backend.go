@@ -38,9 +38,13 @@ type Backend interface {
 	// View reads what people read of a rollup.
 	View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers
 
-	// Damage done by hand: a row deleted, a count raised by one, a ledger
+	// Repair makes all rollups anew.
+	Repair(t *testing.T, spec *window.Spec)
+
+	// Damage done by hand: a row deleted, a whole rollup deleted, a count raised by one, a ledger
 	// line deleted or changed.
 	DeleteRow(t *testing.T, spec *window.Spec, key memory.Key)
+	DeleteRollup(t *testing.T, spec *window.Spec, length event.Time)
 	RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot)
 	DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey)
 	ChangeLine(t *testing.T, spec *window.Spec, line window.Line)

@@ -25,6 +25,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend) {
 		{"Views", views},
 		{"DeadLetters", deadLetters},
 		{"Audit", audit},
+		{"Repair", repair},
 		{"Fingerprints", fingerprints},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, begin(t)) })
@@ -304,7 +305,11 @@ func audit(t *testing.T, b Backend) {
 	for _, f := range found {
 		t.Errorf("after a clean run: %v", f)
 	}
-	if result.Lines != len(want.Ledger) || result.Chunks == 0 || result.Windows != len(want.Rows) || len(result.Reached) != partitions {
+	hours := map[memory.Key]bool{}
+	for key := range want.Rows {
+		hours[memory.Key{Window: key.Window - key.Window%Rollups[1], Group: key.Group}] = true
+	}
+	if result.Lines != len(want.Ledger) || result.Chunks == 0 || result.Windows != len(want.Rows)+len(hours) || len(result.Reached) != partitions {
 		t.Errorf("looked at %+v, want %d lines and %d windows", result, len(want.Ledger), len(want.Rows))
 	}
 	for _, r := range result.Reached {
@@ -365,6 +370,50 @@ func audit(t *testing.T, b Backend) {
 		window.Finding{Misfit: window.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
 	if found, _ := find(t, s); len(found) < 4 {
 		t.Errorf("the damages add up: found %v", found)
+	}
+}
+
+// repair: rows of rollups that are gone are found, at each level, and made again.
+func repair(t *testing.T, b Backend) {
+	log, spec := NewLog(7), Spec()
+	_, twin := reference(t, log, spec)
+	s := open(t, b, spec)
+	for _, c := range pieces(t, log, spec, 1) {
+		write(t, s, c)
+	}
+	for _, sink := range []Sink{s, twin} {
+		if err := sink.Rollup(t.Context(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, gone := range [][]event.Time{{Rollups[0]}, {Rollups[1]}, Rollups} {
+		// Rows that a repair has just made are for the next rollup to look at.
+		if err := s.Rollup(t.Context(), true, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, length := range gone {
+			b.DeleteRollup(t, spec, length)
+		}
+		found, _ := find(t, s)
+		behind := map[event.Time]int{}
+		for _, f := range found {
+			if f.Misfit == window.Behind {
+				behind[f.Length]++
+			} else if f.Misfit != window.Lost {
+				t.Errorf("%v deleted: found %v", gone, f)
+			}
+		}
+		// An hour that is deleted with its minutes is held against nothing.
+		if want := len(twin.View(gone[0])); behind[gone[0]] != want {
+			t.Errorf("%v deleted: %d windows are found, want %d", gone, behind[gone[0]], want)
+		}
+		b.Repair(t, spec)
+		for _, length := range Rollups {
+			SameNumbers(t, "repaired", b.View(t, spec, length), twin.View(length))
+		}
+		if found, _ := find(t, s); len(found) > 0 {
+			t.Errorf("repaired: found %v", found)
+		}
 	}
 }
 

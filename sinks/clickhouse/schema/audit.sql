@@ -67,26 +67,17 @@ FROM
     GROUP BY slot
 )
 WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - {{$.Quiet}} AND began > now() - {{.Horizon}}
+{{- range .Levels}}
 
 UNION ALL
 
 SELECT
-    {{text .Name}}, {{.Version}}, 'window', 0, 0, 0, window_start, {{.GroupText}}, rolled, held,
-    'state rows of the window hold fewer events than its rollup: rows are gone'
+    {{text .Name}}, {{.Version}}, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, {{.GroupText}}, greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', {{text .Label}}, ', which is made from them: rows are gone'), concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'))
 FROM
 (
-    SELECT {{.Groups}}window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
-    FROM
-    (
-        SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
-        FROM {{.Rollup}} AS _r
-        GROUP BY {{.Groups}}window_start
-        UNION ALL
-        SELECT {{.Groups}}{{.Start}} AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
-        FROM {{.State}}
-        GROUP BY {{.Groups}}window_start
-    ) AS _n
-    GROUP BY {{.Groups}}window_start
+    {{template "compare.sql" .}}
 )
-WHERE held < rolled AND touched <= now() - {{$.Quiet}} AND last > now() - {{.Horizon}}
+WHERE held < rolled AND whole OR rolled < held AND due
+{{- end}}
 {{- end}}

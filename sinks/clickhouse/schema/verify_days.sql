@@ -1,9 +1,4 @@
 SELECT toInt64(toUnixTimestamp(now())), toInt64(toUnixTimestamp(toStartOfDay(window_start))) AS day
-FROM
-(
-    SELECT DISTINCT window_start FROM {{.State}}
-    UNION DISTINCT
-    SELECT DISTINCT window_start FROM {{.Table}} WHERE rolled_at > now() - INTERVAL 7 DAY
-)
+FROM {{.State}}
 GROUP BY day
 ORDER BY day

@@ -637,24 +637,89 @@ WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AN
 UNION ALL
 
 SELECT
-    'clicks', 1, 'window', 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), rolled, held,
-    'state rows of the window hold fewer events than its rollup: rows are gone'
+    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'), concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
 FROM
 (
-    SELECT `page`, `country`, window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
-    FROM
-    (
-        SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
-        FROM `weir`.`clicks_1m_rollup` AS _r
-        GROUP BY `page`, `country`, window_start
-        UNION ALL
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
-        FROM `weir`.`clicks_state`
-        GROUP BY `page`, `country`, window_start
-    ) AS _n
+    SELECT
+    `page`, `country`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND max(_n.made) > now() - 34473600 AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`clicks_1m_rollup` AS _r
+    WHERE 1
     GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    FROM `weir`.`clicks_state` AS _s
+    WHERE 1
+    GROUP BY `page`, `country`, window_start
+) AS _n
+GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND touched <= now() - 10 AND last > now() - 34473600
+WHERE held < rolled AND whole OR rolled < held AND due
+
+UNION ALL
+
+SELECT
+    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'), concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    `page`, `country`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND window_start > toDateTime(0, 'UTC') AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`clicks_1h_rollup` AS _r
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    FROM `weir`.`clicks_1m_rollup` AS _s
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
+    GROUP BY `page`, `country`, window_start
+) AS _n
+GROUP BY `page`, `country`, window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due
+
+UNION ALL
+
+SELECT
+    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1d_rollup', ', which is made from them: rows are gone'), concat('clicks_1d_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    `page`, `country`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND window_start > toDateTime(0, 'UTC') AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`clicks_1d_rollup` AS _r
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    FROM `weir`.`clicks_1h_rollup` AS _s
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
+    GROUP BY `page`, `country`, window_start
+) AS _n
+GROUP BY `page`, `country`, window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due
 
 UNION ALL
 
@@ -692,24 +757,60 @@ WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AN
 UNION ALL
 
 SELECT
-    'locations', 3, 'window', 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), rolled, held,
-    'state rows of the window hold fewer events than its rollup: rows are gone'
+    'locations', 3, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'locations_v3_1m_rollup', ', which is made from them: rows are gone'), concat('locations_v3_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
 FROM
 (
-    SELECT `cell`, window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
-    FROM
-    (
-        SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
-        FROM `weir`.`locations_v3_1m_rollup` AS _r
-        GROUP BY `cell`, window_start
-        UNION ALL
-        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
-        FROM `weir`.`locations_v3_state`
-        GROUP BY `cell`, window_start
-    ) AS _n
+    SELECT
+    `cell`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND max(_n.made) > now() - 518400 AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) AND window_start > now() - 2505600 AS due
+FROM
+(
+    SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`locations_v3_1m_rollup` AS _r
+    WHERE 1
     GROUP BY `cell`, window_start
+    UNION ALL
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    FROM `weir`.`locations_v3_state` AS _s
+    WHERE 1
+    GROUP BY `cell`, window_start
+) AS _n
+GROUP BY `cell`, window_start
 )
-WHERE held < rolled AND touched <= now() - 10 AND last > now() - 518400
+WHERE held < rolled AND whole OR rolled < held AND due
+
+UNION ALL
+
+SELECT
+    'locations', 3, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`cell`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'locations_v3_1h_rollup', ', which is made from them: rows are gone'), concat('locations_v3_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    `cell`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND window_start > now() - 2505600 AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `cell`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`locations_v3_1h_rollup` AS _r
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
+    GROUP BY `cell`, window_start
+    UNION ALL
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    FROM `weir`.`locations_v3_1m_rollup` AS _s
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
+    GROUP BY `cell`, window_start
+) AS _n
+GROUP BY `cell`, window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due
 
 UNION ALL
 
@@ -747,24 +848,60 @@ WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AN
 UNION ALL
 
 SELECT
-    'total', 1, 'window', 0, 0, 0, window_start, '', rolled, held,
-    'state rows of the window hold fewer events than its rollup: rows are gone'
+    'total', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, '', greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'total_5m_rollup', ', which is made from them: rows are gone'), concat('total_5m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
 FROM
 (
-    SELECT window_start, sum(_n.rolled) AS rolled, sum(_n.held) AS held, max(_n.rolled_at) AS last, max(_n.touched) AS touched
-    FROM
-    (
-        SELECT window_start, toUInt64(max(hits)) AS rolled, 0 AS held, max(_r.rolled_at) AS rolled_at, toDateTime(0, 'UTC') AS touched
-        FROM `weir`.`total_5m_rollup` AS _r
-        GROUP BY window_start
-        UNION ALL
-        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(hits))), toDateTime(0, 'UTC'), max(flushed_at)
-        FROM `weir`.`total_state`
-        GROUP BY window_start
-    ) AS _n
+    SELECT
+    window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND max(_n.made) > now() - 518400 AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`total_5m_rollup` AS _r
+    WHERE 1
     GROUP BY window_start
+    UNION ALL
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    FROM `weir`.`total_state` AS _s
+    WHERE 1
+    GROUP BY window_start
+) AS _n
+GROUP BY window_start
 )
-WHERE held < rolled AND touched <= now() - 10 AND last > now() - 518400;
+WHERE held < rolled AND whole OR rolled < held AND due
+
+UNION ALL
+
+SELECT
+    'total', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, '', greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'total_1h_rollup', ', which is made from them: rows are gone'), concat('total_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND window_start > toDateTime(0, 'UTC') AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`total_1h_rollup` AS _r
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
+    GROUP BY window_start
+    UNION ALL
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    FROM `weir`.`total_5m_rollup` AS _s
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
+    GROUP BY window_start
+) AS _n
+GROUP BY window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due;
 
 -- user grafana
 CREATE USER OR REPLACE `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/event"
+)
+
+func repairCommand() *cobra.Command {
+	var from, to, only string
+	c := &cobra.Command{
+		Use:   "repair",
+		Short: "Make rollups anew from the rows below them",
+		Long: `Make the rollups of all lengths anew: the shortest from the state rows, each
+longer one from the one before. It mends what weir verify finds in rollups: rows
+that are missing, or hold less than what they are made from.
+
+It may run beside weir run, be broken off and run again: what it writes is
+joined. So nothing is lost or lowered by it: windows whose state rows have
+expired are left as they are, and so is a number that was raised by hand. Delete
+such rows of the rollup first, if its state rows are there.
+
+--from and --to bound the windows; without them all are made.`,
+		Example: "  weir repair -c weir.yaml --from 24h\n  weir repair -c weir.yaml --job clicks --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
+		RunE: func(c *cobra.Command, _ []string) error {
+			now := time.Now()
+			begin, err := moment("--from", from, now)
+			if err != nil {
+				return err
+			}
+			end, err := moment("--to", to, now)
+			if err != nil {
+				return err
+			}
+			cfg, client, err := connected(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			var names []string
+			for i := range cfg.Jobs {
+				j := &cfg.Jobs[i]
+				names = append(names, j.Name)
+				if only != "" && only != j.Name {
+					continue
+				}
+				s, err := j.Spec()
+				if err != nil {
+					return &exit{exitConfig, err, ""}
+				}
+				sink, err := client.Job(c.Context(), sinkJob(j, s))
+				if err != nil {
+					return err
+				}
+				said := time.Now()
+				done, err := sink.Repair(c.Context(), begin, end, func(table string, made, total int) {
+					if time.Since(said) > 2*time.Second || isTerminal(c.ErrOrStderr()) {
+						said = time.Now()
+						fmt.Fprintf(c.ErrOrStderr(), "%s: %s: %d of %d windows made\n", j.Name, table, made, total)
+					}
+				})
+				for _, d := range done {
+					fmt.Fprintf(c.OutOrStdout(), "%s: %s: %d windows made anew", j.Name, d.Table, d.Made)
+					if d.Left > 0 {
+						fmt.Fprintf(c.OutOrStdout(), "; %d left as they are: what they are made from has expired or is gone", d.Left)
+					}
+					fmt.Fprintln(c.OutOrStdout())
+				}
+				if err != nil {
+					return fmt.Errorf("job %s: %w", j.Name, err)
+				}
+			}
+			if only != "" && !strings.Contains(" "+strings.Join(names, " ")+" ", " "+only+" ") {
+				return &exit{exitUsage, fmt.Errorf("--job %s: there is no such job; there is %s", only, strings.Join(names, ", ")), ""}
+			}
+			return nil
+		},
+	}
+	configFlags(c)
+	c.Flags().StringVar(&from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
+	c.Flags().StringVar(&to, "to", "", "end of the windows, likewise")
+	c.Flags().StringVar(&only, "job", "", "only this job")
+	return c
+}
+
+// repair mends what an audit found in the rollups of a job, and says whether
+// there was anything.
+func (a *auditor) repair(ctx context.Context, found []auditFinding) (repaired bool) {
+	for i, s := range a.sinks {
+		var of []event.Time // from, until
+		n := 0
+		for _, f := range found {
+			if f.job == a.names[i] && f.behind() {
+				if n++; of == nil {
+					of = []event.Time{f.Window, f.Window + f.Length}
+				}
+				of = []event.Time{min(of[0], f.Window), max(of[1], f.Window+f.Length)}
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if _, err := s.Repair(ctx, of[0], of[1], nil); err != nil {
+			a.log.Warn("audit: rollups lack rows, and could not be made again; the next audit tries", "job", a.names[i], "windows", n, "error", err)
+			continue
+		}
+		a.log.Warn("audit: rollups lacked rows; they are made again", "job", a.names[i], "windows", n)
+		repaired = true
+	}
+	return repaired
+}

@@ -1,0 +1,86 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"weir/event"
+)
+
+// Repaired says what a repair did with one rollup.
+type Repaired struct {
+	Table string
+	Made  int // windows made anew
+	Left  int // windows that nothing is there to make from, left as they are
+}
+
+// Repair makes the windows in [from, until) of all rollups anew, each from what
+// it is made from: state rows, or the rollup before. A zero bound is none; a
+// longer window is made if any of it is within. It goes window by window with
+// statements of bounded size, and tells progress after each how many windows of
+// the rollup are made. What it writes is joined, so it may run beside anything,
+// be broken off and run again. It loses nothing: numbers only grow, and a window
+// whose rows have expired, in part or all, keeps what its rollup holds. For the
+// same reason it does not lower a number that was raised by hand.
+func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]Repaired, error) {
+	var all []Repaired
+	for i := range s.layout.levels {
+		d := s.level(i)
+		first, last := int64(from)/1000/d.v.seconds*d.v.seconds, (int64(math.MaxUint32)/d.v.seconds-1)*d.v.seconds
+		if until > 0 {
+			last = min(last, (int64(until)/1000-1)/d.v.seconds*d.v.seconds)
+		}
+		d.windows = []touchedWindow{{start: first}, {start: last}}
+		list, err := s.windows(ctx, d)
+		if err != nil {
+			return all, err
+		}
+		r := Repaired{Table: d.v.table}
+		if r.Left, err = s.alone(ctx, d); err != nil {
+			return all, err
+		}
+		for rest := list; len(rest) > 0; {
+			n := s.batch(rest)
+			s.mu.Lock()
+			err := s.rollUp(ctx, d, rest[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return append(all, r), fmt.Errorf("repair of %s: %w", d.v.table, err)
+			}
+			rest = rest[n:]
+			if r.Made += n; progress != nil {
+				progress(d.v.table, r.Made, len(list))
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// windows are the windows within d.Range that there is anything to make from.
+func (s *Sink) windows(ctx context.Context, d levelData) (list []touchedWindow, err error) {
+	err = s.client.queryFor(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
+		var w touchedWindow
+		err := scan(&w.start, &w.rows)
+		list = append(list, w)
+		return err
+	})
+	slices.SortFunc(list, func(a, b touchedWindow) int { return int(a.start - b.start) })
+	return list, err
+}
+
+// alone is the number of windows within d.Range that are in the rollup, and
+// there is nothing to make them from.
+func (s *Sink) alone(ctx context.Context, d levelData) (n int, err error) {
+	sql := fmt.Sprintf("SELECT toInt64(uniqExact(window_start)) FROM %s WHERE %s AND window_start NOT IN (SELECT %s FROM %s WHERE %s)",
+		d.Table(), d.Range(), d.Start(), d.Source(), d.Range())
+	err = s.client.queryFor(ctx, "look for windows that cannot be made", sql, func(scan func(...any) error) error {
+		var found int64
+		err := scan(&found)
+		n = int(found)
+		return err
+	})
+	return n, err
+}
