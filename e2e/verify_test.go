@@ -38,7 +38,7 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	s.sql("ALTER TABLE weir_ledger DELETE WHERE partition = 1 AND chunk = 0 SETTINGS mutations_sync = 1")
 	out := verify(1)
 	finds("a row and a line deleted", out,
-		`^clicks: window `+at+`, group "/p/3": its rollup counts \d+ events, the rows hold 0$`,
+		`^clicks: window `+at+`, group "/p/3": its 1m rollup counts \d+ events, the rows hold 0$`,
 		`^clicks: partition 0, chunk 0: 65536 events were counted, the rows hold 6\d+ \(offsets 0 to 65536\)$`,
 		`^clicks: partition 1, chunk 0: the rows hold 6\d+ events, the ledger knows nothing of the chunk \(offsets 0 to 65536\)$`,
 		`state rows are gone: set the group's offset`, `a ledger line is gone`,
