@@ -78,7 +78,14 @@ func (s *stage) half(database, group string, only ...int32) (job *jobs.Job, stop
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	src, err := ingest.Open(ingest.Config{Brokers: s.brokers, Group: group, Topic: j.Topic, ClientID: "half", Session: 6 * time.Second})
+	id, err := client.ID(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	src, err := ingest.Open(ingest.Config{
+		Brokers: s.brokers, Group: group, Topic: j.Topic, ClientID: "half", Session: 6 * time.Second,
+		Database: ingest.Database{ID: id, Name: database},
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -172,7 +179,7 @@ func TestHalfCounted(t *testing.T) {
 			t.Errorf("%s holds half, and says that windows are complete", half.database)
 		}
 		at := []string{"--clickhouse.database=" + half.database, "--clickhouse.insert_timeout=1s"}
-		s.weir(append([]string{"verify"}, at...)...).exits(1).prints("^clicks: " + says + ` \d+s; in consumer group \S+: half/`)
+		s.weir(append([]string{"verify"}, at...)...).exits(1).prints("^clicks: " + says + ` \d+s; in consumer group \S+: .*half`)
 		s.weir(append([]string{"check"}, at...)...).exits(1).prints("^✗ ledger     job clicks: " + says)
 	}
 	stopFirst()
