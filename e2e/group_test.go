@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func (p *process) ready(code int, words ...string) {
 	await.Until(p.t, func() error {
 		got, body, err := p.get("/readyz")
 		if err != nil || got != code {
-			return fmt.Errorf("readyz of %s: %d %s %v, want %d", p.name, got, body, err, code)
+			return errors.Join(fmt.Errorf("readyz of %s: %d %s, want %d", p.name, got, body, code), err)
 		}
 		for _, w := range words {
 			if !strings.Contains(body, w) {
@@ -146,7 +147,7 @@ func TestStrangerInGroup(t *testing.T) {
 	await.Until(t, func() error {
 		d, err := s.admin.DescribeGroups(await.Context(t), group)
 		if err != nil || len(d[group].Members) != 1 || d[group].State != "Stable" {
-			return fmt.Errorf("the stranger is not in the group: %v, %v", d, err)
+			return errors.Join(fmt.Errorf("the stranger is not in the group: %v", d), err)
 		}
 		return nil
 	})

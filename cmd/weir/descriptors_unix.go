@@ -15,5 +15,5 @@ func openFiles() uint64 {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return math.MaxUint64
 	}
-	return uint64(limit.Cur)
+	return uint64(limit.Cur) //nolint:unconvert // int64 on FreeBSD
 }

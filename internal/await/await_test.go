@@ -29,7 +29,7 @@ func fails(t *testing.T, what func(testing.TB)) (said string) {
 	t.Helper()
 	f := &failing{TB: t}
 	defer func() {
-		if r := recover(); r != errFailed {
+		if r, _ := recover().(error); !errors.Is(r, errFailed) {
 			t.Fatalf("it did not fail: %v", r)
 		}
 		said = f.said

@@ -3,6 +3,7 @@ package kafkatest
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -94,7 +95,7 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 	cmd.Wait()
 	await.Until(t, func() error {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) || answers(addr) {
-			return fmt.Errorf("its starter was killed: broker answers %v, its directory: %v", answers(addr), err)
+			return errors.Join(fmt.Errorf("its starter was killed: broker answers %v, its directory is there", answers(addr)), err)
 		}
 		return nil
 	})

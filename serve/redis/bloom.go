@@ -278,7 +278,7 @@ func bfInsert(c *client) {
 func bfExists(c *client, many bool) {
 	it := c.read(c.args[1])
 	if it != nil && it.kind == kindBloom {
-		each := cost(perMiss) // one block of a window's filter
+		each := perMiss // one block of a window's filter
 		if it.bloom != nil {
 			each = perItem(it.bloom)
 		}

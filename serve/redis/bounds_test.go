@@ -30,9 +30,7 @@ func TestListIsADeque(t *testing.T) {
 			want = append([]any{fmt.Sprint("front ", turn, " ", i)}, want...)
 			back = append(back, fmt.Sprint("back ", turn, " ", i))
 		}
-		for _, e := range back[2:] {
-			want = append(want, e)
-		}
+		want = append(want, back[2:]...)
 		do(t, c, front...)
 		expect(t, c, len(want), back...)
 		for range turn * 7 {

@@ -38,7 +38,6 @@ type client struct {
 	held     int           // see buffers
 	evicted  atomic.Bool
 	ousted   bool      // a stranger for whose place another came
-	leaving  bool      // a stranger who was cut off
 	cut      func()    // has it cut off, whoever serves it
 	why      error     // the fault for which the connection ends, if there is one
 	partial  time.Time // when the command in progress began to arrive

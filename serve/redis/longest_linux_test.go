@@ -79,14 +79,7 @@ func series(n int, format string) (words [][]byte) {
 	return words
 }
 
-// scored is scores and members in turns; located is positions and members.
-func scored(n int) (words [][]byte) {
-	for i := range n {
-		words = append(words, strconv.AppendInt(nil, int64(i*7919%n), 10), fmt.Appendf(nil, "member:%d", i))
-	}
-	return words
-}
-
+// located is positions and members in turns.
 func located(n int, from int) (words [][]byte) {
 	for i := from; i < from+n; i++ {
 		lon, lat := float64(i*7919%100_000)/100_000, float64(i*104729%100_003)/100_003

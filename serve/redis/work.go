@@ -1,7 +1,5 @@
 package redis
 
-import "time"
-
 // Commands run one at a time, so one that runs long keeps every other client
 // waiting, and behind them the jobs of the process. Redis leaves it at that; here
 // a command is refused that would take too long. How long that would be is
@@ -102,10 +100,3 @@ func (c *client) affordReply(n, bytes int) bool {
 	c.w.Grow(bytes + 10*n)
 	return true
 }
-
-// argsMost is how many arguments a command may have, its name included, by what
-// each of them takes.
-func (cmd *command) argsMost() int { return int((workMost - perCall) / cmd.each) }
-
-// duration is a cost as a clock would show it.
-func (c cost) duration() time.Duration { return time.Duration(c / nanosecond) }

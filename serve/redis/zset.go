@@ -429,7 +429,7 @@ func zrange(c *client, by rangeBy) {
 }
 
 func (c *client) sendRange(z *zset, from, to int, reverse, withScores bool) {
-	each := cost(perElement)
+	each := perElement
 	if withScores {
 		each += perScore
 	}
