@@ -145,13 +145,12 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	pulse := time.NewTicker(time.Second) // for the status: a flush may be a minute away, a part longer
 	defer pulse.Stop()
 
-	budget := r.job.cfg.Stop
+	budget, reassigned := r.job.cfg.Stop, false
 	for fetchDone := false; ; {
 		select {
 		case <-ctx.Done():
-			log.Info("stopping: last flush")
 		case <-r.gen.Done():
-			log.Info("partitions are being reassigned: flushing before they go")
+			reassigned = true
 			budget = r.job.cfg.HandOver
 		case err = <-r.failed:
 		case err = <-fetched:
@@ -195,8 +194,12 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		break
 	}
 	r.job.status.state("draining")
-	if ctx.Err() != nil {
-		budget = r.job.cfg.Stop // a generation ends with ctx, and may be seen first
+	switch {
+	case ctx.Err() != nil: // a stop ends the generation and the fetch, too, and each may be seen first
+		log.Info("stopping: last flush")
+		budget = r.job.cfg.Stop
+	case reassigned:
+		log.Info("partitions are being reassigned: flushing before they go")
 	}
 	if lost := new(outOfRange); errors.As(err, lost) {
 		// A new generation decides, by the policy, where to go on.
