@@ -314,11 +314,15 @@ func TestChaosControls(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	a.run(0)
-	v = quiet(func() {})
+	// It loses what the flushes before the last one of a chunk held: how many there
+	// are while some records come depends on the machine.
+	await.Until(t, func() error {
+		if v = quiet(func() {}); v.lost <= before.lost {
+			return notYet("a weir that forgets its counts at every flush loses none: %d before, %d after", before.lost, v.lost)
+		}
+		return nil
+	})
 	notices("a mistake in the core", v, "hits, want")
-	if v.lost <= before.lost {
-		t.Errorf("a weir that forgets its counts at every flush loses none: %d before, %d after", before.lost, v.lost)
-	}
 }
 
 // floors holds the times against what is promised.

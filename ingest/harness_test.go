@@ -138,14 +138,21 @@ func newAdmin(t testing.TB, addrs []string) *kadm.Client {
 // produce writes values to a partition in one go.
 func produce(t testing.TB, addrs []string, topic string, partition int32, values []string, opts ...kgo.Opt) {
 	t.Helper()
-	c := newClient(t, addrs, opts...)
-	defer c.Close()
-	var records []*kgo.Record
-	for _, v := range values {
-		records = append(records, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)})
-	}
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatalf("producing to %s/%d: %v", topic, partition, err)
+	for {
+		c := newClient(t, addrs, opts...)
+		var records []*kgo.Record
+		for _, v := range values {
+			records = append(records, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)})
+		}
+		err := c.ProduceSync(t.Context(), records...).FirstErr()
+		c.Close()
+		if hungUp := new(kgo.ErrFirstReadEOF); errors.As(err, &hungUp) {
+			continue // by a broker that ends or begins, before anything was sent
+		}
+		if err != nil {
+			t.Fatalf("producing to %s/%d: %v", topic, partition, err)
+		}
+		return
 	}
 }
 

@@ -158,7 +158,7 @@ func TestMigrateForward(t *testing.T) {
 	}
 	// For ever again.
 	j.Rollups[0].Keep = 0
-	if steps, err = c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 1 || !strings.HasSuffix(steps[0].SQL, "REMOVE TTL") {
+	if steps, err = c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 || !strings.HasSuffix(steps[0].SQL, "REMOVE TTL") || steps[1].Object != "weir_audit" {
 		t.Errorf("without a lifetime it runs %v, %v", steps, err)
 	}
 }
