@@ -15,4 +15,8 @@ type Assignment struct {
 // [First, Next).
 type Span struct {
 	First, Next int64
+
+	// End is where the log ends for a read_uncommitted reader: beyond Next as
+	// long as a transaction is open there.
+	End int64
 }

@@ -145,8 +145,8 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	spans, err := s.Spans(ctx)
-	if err != nil || spans[0] != (event.Span{Next: 3}) || g.Partitions()[0].LogEnd != 4 {
-		t.Errorf("with a transaction open: spans %v (%v), want an end at 3; log end %d, want 4", spans, err, g.Partitions()[0].LogEnd)
+	if err != nil || spans[0] != (event.Span{Next: 3, End: 4}) || g.Partitions()[0].LogEnd != 4 {
+		t.Errorf("with a transaction open: spans %v (%v), want 3 records that can be read, of 4; log end %d, want 4", spans, err, g.Partitions()[0].LogEnd)
 	}
 	k := newTaker(starts(g))
 	result := make(chan error, 1)

@@ -107,7 +107,8 @@ func (s *Source) task(f func()) bool {
 }
 
 // Spans are what a read_committed reader of each partition could read now: from
-// the first offset still there to the last stable one. Retryable errors are
+// the first offset still there to the last stable one; and where the logs end
+// for others. Retryable errors are
 // retried until ctx ends.
 func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	var spans map[int32]event.Span
@@ -120,13 +121,17 @@ func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 		if err != nil {
 			return err
 		}
-		ends, err := s.offsets(ctx, t, t.all(), latest, readCommitted)
+		stable, err := s.offsets(ctx, t, t.all(), latest, readCommitted)
+		if err != nil {
+			return err
+		}
+		ends, err := s.offsets(ctx, t, t.all(), latest, readUncommitted)
 		if err != nil {
 			return err
 		}
 		spans = make(map[int32]event.Span, len(ends))
 		for p, end := range ends {
-			spans[p] = event.Span{First: starts[p], Next: end}
+			spans[p] = event.Span{First: starts[p], Next: stable[p], End: end}
 		}
 		return nil
 	})

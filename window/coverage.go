@@ -28,6 +28,13 @@ func (c *Coverage) Waiting(partition int32, s event.Span) int64 {
 	return max(0, s.Next-max(s.First, c.Partitions[partition].Next))
 }
 
+// whole reports whether the ledger covers a partition's log to its very end:
+// nothing waits, and no transaction is open, behind which records may be that
+// nothing can read yet.
+func (c *Coverage) whole(partition int32, s event.Span) bool {
+	return max(s.Next, s.End) <= max(s.First, c.Partitions[partition].Next)
+}
+
 // idleAfter is how long a partition must have been silent, while others were
 // not, to count as idle.
 const idleAfter event.Time = 60_000
@@ -40,7 +47,8 @@ const idleAfter event.Time = 60_000
 // ledger covers its log to the end, and no line of it was written within the
 // last minute in which there were lines of others. A partition with records
 // that the ledger does not cover is never left out, whoever should have
-// covered them.
+// covered them, and neither is one with an open transaction: whatever was
+// written behind its first record waits with it.
 func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
 	var latest, slowest event.Time
 	for p := range log {
@@ -48,7 +56,7 @@ func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
 	}
 	for p, s := range log {
 		at := c.Partitions[p]
-		if c.Waiting(p, s) == 0 && (at.Flushed < latest-idleAfter || at.Watermark == 0 && !at.Ahead) {
+		if c.whole(p, s) && (at.Flushed < latest-idleAfter || at.Watermark == 0 && !at.Ahead) {
 			continue
 		}
 		if at.Watermark == 0 {
