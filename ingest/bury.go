@@ -58,6 +58,11 @@ func (s *Source) look(ctx context.Context) (coordinator, groupView, error) {
 // killed and started again does not wait for itself. Which members the group
 // waits for otherwise is said.
 //
+// What Config.Gone says is wrong about a process that it cannot see, such as
+// one with the same host name in another container. So a client is taken out
+// once: if it is in the group again it is alive, and the two would expel each
+// other for ever.
+//
 // The dead are taken out once this member's own request to join has arrived. A
 // group that were emptied before would hold every member up for the broker's
 // group.initial.rebalance.delay.ms, 3 s unless configured otherwise.
@@ -82,7 +87,7 @@ func (s *Source) attend(ctx context.Context) {
 			switch {
 			case m.client == s.config.ClientID:
 				joined = true
-			case s.config.Gone != nil && s.config.Gone(m.client):
+			case s.config.Gone != nil && s.config.Gone(m.client) && !s.buried[m.client]:
 				dead = append(dead, m)
 			default:
 				others = append(others, m)
@@ -98,6 +103,9 @@ func (s *Source) attend(ctx context.Context) {
 			if err := c.leave(ctx, ids...); err != nil {
 				s.notices.log.Debug("kafka: taking dead members out of the group", "error", plainly(err))
 				continue
+			}
+			for _, m := range dead {
+				s.buried[m.client] = true
 			}
 			s.notices.log.Info("kafka: took members out of the group whose process is dead", "members", names(dead))
 		case len(others) > 0 && g.state != stable && time.Since(began) > waitUnsaid:

@@ -37,6 +37,9 @@ type Source struct {
 	asked  chan struct{} // somebody waits for partitions while the member is out of the group
 	offers chan offer    // what the membership came to
 
+	// The clients whose members attend has taken out. It alone uses this.
+	buried map[string]bool
+
 	trouble atomic.Pointer[string] // see Trouble
 }
 
@@ -59,6 +62,7 @@ func Open(c Config) (*Source, error) {
 		notices:   notices{log: c.Log.With("topic", c.Topic), topic: c.Topic, outages: c.Outages},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),
+		buried:    make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unpackers.New = func() any { return newUnpacker(BatchLimit) }
