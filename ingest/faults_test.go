@@ -496,6 +496,42 @@ func TestThrottleIsObeyed(t *testing.T) {
 	}
 }
 
+// A broker that throttles for long does not listen on that connection meanwhile
+// (KIP-219), so no heartbeat may go out on it: it is closed.
+func TestMutedConnectionIsNotUsed(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
+	ctx, cancel := context.WithCancel(await.Context(t))
+	defer cancel()
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
+	s.transport.IdleTimeout = time.Hour // nothing else closes a connection
+	var fetches atomic.Int32
+	var kept atomic.Int32 // connections there when the throttled answer is given
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		fetches.Add(1)
+		kept.Store(int32(len(s.board.lines())))
+		r := req.ResponseKind().(*kmsg.FetchResponse)
+		r.ThrottleMillis = 600_000
+		return r, nil, true
+	})
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error, 1)
+	go func() { result <- g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }) }()
+	eventually(t, "the connection of the throttled fetch is closed", func() bool {
+		return fetches.Load() > 0 && len(s.board.lines()) == int(kept.Load())-1
+	})
+	if n := fetches.Load(); n != 1 {
+		t.Errorf("fetched %d times, told to wait ten minutes", n)
+	}
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // A response beyond the limit is not read, and the error names the setting.
 func TestResponseLimit(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "large"))

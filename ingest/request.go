@@ -70,14 +70,20 @@ type fetchResponse struct {
 	aborted    []transaction // all partitions'
 }
 
-// parse reads a response to appendFetch. What it allocates is bounded by the
-// length of the response.
-func (f *fetchResponse) parse(response []byte) error {
-	f.partitions, f.aborted = f.partitions[:0], f.aborted[:0]
+// begin reads as far as the throttle time, and returns the rest.
+func (f *fetchResponse) begin(response []byte) reader {
 	r := reader{b: response}
 	r.int32() // correlation
 	r.tags()
 	f.throttle = r.int32()
+	return r
+}
+
+// parse reads a response to appendFetch. What it allocates is bounded by the
+// length of the response.
+func (f *fetchResponse) parse(response []byte) error {
+	f.partitions, f.aborted = f.partitions[:0], f.aborted[:0]
+	r := f.begin(response)
 	f.code = kafka.Error(r.int16())
 	r.int32()                            // session
 	for n := r.compact(18); n > 0; n-- { // topics: we asked for one

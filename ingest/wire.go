@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -35,7 +36,31 @@ func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) er
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	_, err := s.transport.RoundTrip(ctx, s.bootstrap, c)
+	if errors.Is(err, errMuted) {
+		return nil // the response is whole
+	}
 	return err
+}
+
+// errMuted closes a connection on which the broker will hear nothing for a
+// while (KIP-219): it has throttled this client, and said for how long in its
+// response. The Transport would give the connection to the next request to
+// that broker, and a heartbeat that is not heard costs the membership.
+var errMuted = errors.New("the broker does not listen on this connection")
+
+// muteLimit is how long a connection may be muted and kept: a request that
+// waits for so long does no harm.
+const muteLimit = time.Second
+
+// muted reports whether the response says so. Only fetches are throttled for
+// long, by the bytes that they take.
+func (c *call) muted() bool {
+	if c.api != protocol.Fetch {
+		return false
+	}
+	var f fetchResponse
+	r := f.begin(c.response)
+	return !r.bad && time.Duration(f.throttle)*time.Millisecond >= muteLimit
 }
 
 func (c *call) ApiKey() protocol.ApiKey { return c.api }
@@ -72,6 +97,9 @@ func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	}
 	if got := binary.BigEndian.Uint32(c.response); got != correlation {
 		return nil, fmt.Errorf("a broker answered request %d with response %d", correlation, got)
+	}
+	if c.muted() {
+		return nil, errMuted
 	}
 	return c, nil
 }
