@@ -62,6 +62,9 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 		return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, err)
 	}
 	for _, r := range res.Resources {
+		if errors.Is(r.Error, kafka.TopicAuthorizationFailed) {
+			return out, fmt.Errorf("ingest: user %q needs DESCRIBE_CONFIGS on topic %q for weir check to see how long it keeps records, and whose times they have; weir run does without (%w)", s.config.SASL.User, s.config.Topic, r.Error)
+		}
 		if r.Error != nil {
 			return out, fmt.Errorf("ingest: describing topic %s: %w", s.config.Topic, r.Error)
 		}
