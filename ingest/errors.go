@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/segmentio/kafka-go"
@@ -184,6 +185,8 @@ func (c *Config) explain(err error) error {
 	switch {
 	case errors.Is(err, errResponse):
 		hint = fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir takes of a broker at once: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
+	case errors.Is(err, io.EOF):
+		hint = hungUp
 	case !errors.As(err, &code):
 	case code == kafka.InconsistentGroupProtocol:
 		hint = fmt.Sprintf("group %q is in use by consumers of another protocol (KIP-848) or assignor: choose another group", c.Group)
@@ -195,6 +198,8 @@ func (c *Config) explain(err error) error {
 		hint = fmt.Sprintf("SASL: %v: wrong user or password, or not of this mechanism", c.SASL)
 	case code == kafka.UnsupportedSASLMechanism:
 		hint = fmt.Sprintf("SASL: %v: the broker does not offer this mechanism", c.SASL)
+	case code == kafka.IllegalSASLState && c.SASL.Mechanism != "":
+		hint = fmt.Sprintf("SASL: %v: the listener wants none: leave it out, or name a listener that has it", c.SASL)
 	case code == kafka.InvalidSessionTimeout:
 		hint = fmt.Sprintf("Session %v is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms", c.Session)
 	}

@@ -98,11 +98,13 @@ func (n *notices) latest() string {
 	return n.last
 }
 
+const hungUp = "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
+
 // plainly is an error's text without what differs at each repetition: the
 // number of our own port.
 func plainly(err error) string {
 	if errors.Is(err, io.EOF) {
-		return "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
+		return hungUp
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Addr != nil {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -192,7 +193,9 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{"plain", "ada", "hush"}}
-	for code, words := range map[kafka.Error]string{
+	for code, words := range map[error]string{
+		io.EOF:                          "TLS or SASL",
+		kafka.IllegalSASLState:          "SASL: plain as ada: the listener wants none",
 		kafka.InconsistentGroupProtocol: `group "weir" is in use`,
 		kafka.TopicAuthorizationFailed:  `READ and DESCRIBE on topic "clicks"`,
 		kafka.InvalidSessionTimeout:     "Session 1s",

@@ -2,11 +2,33 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"weir/internal/redistest"
 )
+
+// TestScratchKeysOfRun: in weir run the keys of clients keep to memory, as the
+// windows do.
+func TestScratchKeysOfRun(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	_, out, _ := s.start(t, "run", "--memory=64MiB", "--resp.listen=127.0.0.1:0")
+	at := regexp.MustCompile(`"resp":"([^"]+)"`)
+	eventually(t, "a listener", func() bool { return at.MatchString(out.String()) })
+	c, err := redistest.Dial(at.FindStringSubmatch(out.String())[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	got, err := c.Do("CONFIG", "GET", "maxmemory")
+	if want := []any{"maxmemory", "67108864"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("CONFIG GET maxmemory = %v, %v; want %v", got, err, want)
+	}
+}
 
 // TestPortTaken: a port that something else has is refused with the address, the
 // key that changes it, and the name and number of the process that has it, where

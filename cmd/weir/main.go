@@ -71,6 +71,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	c, err := root.ExecuteContextC(ctx)
+	if s, ok := c.ErrOrStderr().(*spool); ok {
+		defer s.Close()
+		stderr = s
+	}
 	if err == nil {
 		return 0
 	}
@@ -149,7 +153,10 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), engineCommand(), brokerCommand(), serveCommand()}
 	for _, c := range serving {
 		c.Annotations = map[string]string{untilStopped: "true"}
-		c.PreRun = func(*cobra.Command, []string) { outliveReaders() }
+		c.PreRun = func(c *cobra.Command, _ []string) {
+			outliveReaders()
+			c.SetErr(newSpool(c.ErrOrStderr()))
+		}
 	}
 	root.AddCommand(serving...)
 	root.AddCommand(checkCommand(), migrateCommand(), verifyCommand(), repairCommand(), healthcheckCommand(), configCommand(), versionCommand())
@@ -247,14 +254,25 @@ func newLog(w io.Writer, l config.Log) *slog.Logger {
 		return a
 	}}
 	format := l.Format
+	spool, spooled := w.(*spool)
+	if spooled {
+		w = spool.to
+	}
 	if format == "auto" {
 		format = "json"
 		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 			format = "text"
 		}
 	}
-	if format == "text" {
-		return slog.New(slog.NewTextHandler(w, o))
+	log := func(w io.Writer) *slog.Logger {
+		if format == "text" {
+			return slog.New(slog.NewTextHandler(w, o))
+		}
+		return slog.New(slog.NewJSONHandler(w, o))
 	}
-	return slog.New(slog.NewJSONHandler(w, o))
+	if !spooled {
+		return log(w)
+	}
+	spool.say.Store(log(w))
+	return log(spool)
 }

@@ -169,7 +169,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	var resp *respserver.Server
 	if o.resp != nil {
 		resp = respserver.New(respserver.Config{
-			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly,
+			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly, Memory: int(min(cfg.Memory, scratchKeys)),
 			Windows: serve.Windows{Windows: windows}, Clients: clients, Log: o.log,
 		})
 		web.RESP = resp.Stats

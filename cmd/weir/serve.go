@@ -13,10 +13,13 @@ import (
 	"weir/serve/redis"
 )
 
+// scratchKeys is how much the keys of clients may hold, where nothing says less.
+const scratchKeys config.Size = 1 << 30
+
 func serveCommand() *cobra.Command {
 	var listen, passwordFile string
 	var readOnly bool
-	memory, idle := config.Size(1<<30), config.Duration(0)
+	memory, idle := scratchKeys, config.Duration(0)
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "The Redis endpoint alone, with scratch keys in memory",
@@ -27,6 +30,9 @@ lists them. Keys are in memory and gone with the process.
 It listens on loopback, unless there is a password: clients give it with AUTH.`,
 		Example: "  weir serve --listen 127.0.0.1:6379\n  redis-cli PFADD visitors anna boris",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if memory < 1<<20 {
+				return &exit{exitUsage, fmt.Errorf("--memory %s: want at least 1MiB", memory), ""}
+			}
 			password, err := readPassword(passwordFile)
 			if err != nil {
 				return err

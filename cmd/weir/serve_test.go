@@ -101,6 +101,9 @@ func TestServeStaysOnLoopback(t *testing.T) {
 		}
 	}
 	var out lines
+	if code := execute(t.Context(), []string{"serve", "--memory", "0B"}, &out, &out); code != exitUsage {
+		t.Errorf("--memory 0B: exit code %d, want %d: %s", code, exitUsage, out.String())
+	}
 	if code := execute(t.Context(), []string{"serve", "--listen", "nonsense"}, &out, &out); code != exitUsage {
 		t.Errorf("--listen nonsense: exit code %d: %s", code, out.String())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
+	"weir/internal/config"
 	"weir/internal/local/localtest"
 )
 
@@ -190,6 +192,87 @@ func TestReaderGone(t *testing.T) {
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("it ended with %v, want exit code 0", cmd.ProcessState)
+	}
+}
+
+// TestReaderStuck: what reads the log is there and reads nothing; the process
+// goes on counting and answering, and stops as it should.
+func TestReaderStuck(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	cmd := exec.Command(s.weir, "run", "--log.level=debug", "--flush.stop_timeout=5s")
+	cmd.Dir, cmd.Stderr = s.dir, write
+	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
+	full := make([]byte, 1<<20)
+	_ = write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := write.Write(full); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("filling the pipe: %v, want a write that finds no room", err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	s.produce(t)
+	eventually(t, "the first event", func() bool { return s.hits(t) == "1" })
+	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // a line in the log
+	s.produce(t)
+	eventually(t, "a write that is refused", func() bool { return s.server.refused.Load() > 2 })
+	s.server.answer.Store("")
+	eventually(t, "the second event", func() bool { return s.hits(t) == "2" })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(await.Never):
+		t.Fatal("SIGTERM does not end it")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("it ended with %v, want exit code 0", cmd.ProcessState)
+	}
+	write.Close()
+}
+
+// TestSpool: lines come in order; those that find no room are counted, and said
+// once the reader is back.
+func TestSpool(t *testing.T) {
+	read, write := io.Pipe()
+	s := newSpool(write)
+	log := newLog(s, config.Log{Level: "info", Format: "json"})
+	for i := range 3 * spoolLines {
+		log.Info("line", "n", i)
+	}
+	lines := bufio.NewScanner(read)
+	n, lost := 0, 0
+	for n+lost < 3*spoolLines && lines.Scan() {
+		var line struct {
+			N     *int
+			Lines int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case line.N == nil:
+			lost += line.Lines
+		case *line.N != n:
+			t.Fatalf("line %d comes as number %d", *line.N, n)
+		default:
+			n++
+		}
+	}
+	if n < spoolLines || n > spoolLines+1 {
+		t.Errorf("%d lines are kept for the reader, want %d and the one that is being written", n, spoolLines)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

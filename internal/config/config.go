@@ -24,7 +24,7 @@ type Config struct {
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
 	Audit      Audit      `yaml:"audit" doc:"How often the process checks its own books."`
-	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as they leave the 80 % alone."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as they leave the 80 % alone. Scratch keys of Redis clients come on top: as much again, and at most 1GiB."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
 	Log        Log        `yaml:"log" doc:"What is said on standard error."`
 	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`

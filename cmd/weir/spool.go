@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// A spool stands between the log of a process that serves and its standard error,
+// which may be a pipe that nothing reads any more, or a terminal that is stopped:
+// a line that finds spoolLines others waiting is lost, and counted, so that no
+// part of the process ever waits for the reader of its log.
+type spool struct {
+	to    io.Writer
+	lines chan spooled
+	lost  atomic.Int64
+	say   atomic.Pointer[slog.Logger] // writes to to, for the goroutine alone
+}
+
+// spooled is a line, or, with last, what ends the goroutine.
+type spooled struct {
+	line []byte
+	last chan struct{}
+}
+
+const (
+	spoolLines = 1024
+	spoolEnd   = time.Second // how long the end of the process waits for a reader
+)
+
+func newSpool(to io.Writer) *spool {
+	s := &spool{to: to, lines: make(chan spooled, spoolLines)}
+	go s.run()
+	return s
+}
+
+// Write takes one line and never waits.
+func (s *spool) Write(line []byte) (int, error) {
+	select {
+	case s.lines <- spooled{line: bytes.Clone(line)}:
+	default:
+		s.lost.Add(1)
+	}
+	return len(line), nil
+}
+
+func (s *spool) run() {
+	for l := range s.lines {
+		if l.last != nil {
+			close(l.last)
+			return
+		}
+		_, _ = s.to.Write(l.line) // a reader that has gone: see outliveReaders
+		if say := s.say.Load(); say != nil && s.lost.Load() > 0 {
+			say.Warn("lines of this log are lost: what reads standard error did not keep up", "lines", s.lost.Swap(0))
+		}
+	}
+}
+
+// Close waits for the lines that were written before it, but not for ever.
+func (s *spool) Close() error {
+	end := time.After(spoolEnd)
+	last := make(chan struct{})
+	select {
+	case s.lines <- spooled{last: last}:
+	case <-end:
+		return nil
+	}
+	select {
+	case <-last:
+	case <-end:
+	}
+	return nil
+}
