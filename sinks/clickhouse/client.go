@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -109,6 +110,7 @@ func Open(cfg Config) (*Client, error) {
 		// default that stays for an hour.
 		ConnMaxLifetime: connLifetime,
 		Settings:        ch.Settings{"wait_end_of_query": 1},
+		TransportFunc:   func(t *http.Transport) (http.RoundTripper, error) { return answers{t}, nil },
 	}
 	opt.ClientInfo.Products = append(opt.ClientInfo.Products, struct{ Name, Version string }{"weir", "1"})
 	if cfg.Compress {
@@ -119,6 +121,23 @@ func Open(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	return &Client{cfg: cfg, conn: conn, log: cfg.Log}, nil
+}
+
+// answers lets status 200 count only where ClickHouse gave it, which puts the id
+// of the query into every answer. An insert is acknowledged by an empty one, so
+// the page of a load balancer or a login, with status 200 as well, would be
+// taken for that, and the rows would be gone.
+type answers struct{ http.RoundTripper }
+
+var errOtherAnswer = errors.New("the answer is not ClickHouse's, it has no X-ClickHouse-Query-Id: look at the url, and at the proxy or load balancer before the server")
+
+func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
+	r, err := a.RoundTripper.RoundTrip(q)
+	if err == nil && r.StatusCode == http.StatusOK && r.Header.Get("X-ClickHouse-Query-Id") == "" {
+		_ = r.Body.Close()
+		return nil, errOtherAnswer
+	}
+	return r, err
 }
 
 // Ping asks the server for a sign of life, within ten seconds.

@@ -154,6 +154,13 @@ func TestUnknownOutcome(t *testing.T) {
 			b.engine.ServeHTTP(w, r)
 		},
 		"refused": func(b *between, w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+		"a page of what stands between": func(b *between, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			io.WriteString(w, "<html>We are back soon</html>")
+		},
+		"an empty answer of what stands between": func(b *between, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+		},
 		"fails after the header": func(b *between, w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			io.WriteString(w, "\r\n__exception__\r\nabcdefghijklmnop\r\nCode: 241. DB::Exception: Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)\n76 abcdefghijklmnop\r\n__exception__\r\n")
@@ -204,6 +211,12 @@ func TestUnreachable(t *testing.T) {
 	defer other.Close()
 	if err := dial(t, Config{URL: other.URL, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
 		t.Errorf("something else there: %v", err)
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "1\n") }))
+	defer page.Close()
+	err := dial(t, Config{URL: page.URL, Database: "weir"}).Ping(ctx)
+	if !errors.As(err, &e) || e.Fatal() || !strings.Contains(err.Error(), "not ClickHouse's") {
+		t.Errorf("something else there that says 200: %v", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

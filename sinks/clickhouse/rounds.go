@@ -11,7 +11,9 @@ import (
 // a round is a logical time in Lamport's sense, a number that only grows.
 //
 // Each job has a current round, kept in weir_rollups (opened) and joined by
-// maximum. Every row that a rollup is made from says in which round it is
+// maximum. A round that is noted as done was opened, and counts as such even if
+// the row that said so was lost since: else all that is written would be of a
+// round that is done. Every row that a rollup is made from says in which round it is
 // written: flushed_in of a state row, rolled_in of a row of a rollup. A rollup
 // notes the round up to which it holds everything (done). The rows of round
 // done and later may be missing in it: they are the live tail of the view, and
@@ -93,7 +95,7 @@ func (r *rounds) known() (uint64, bool) {
 
 // round reads the job's current round.
 func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
-	sql := fmt.Sprintf("SELECT max(opened) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
+	sql := fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
 	err = s.client.query(ctx, "read the current round", sql, func(scan func(...any) error) error { return scan(&opened) })
 	if err == nil {
 		s.rounds.told(opened)

@@ -170,7 +170,7 @@ func TestOvertaken(t *testing.T) {
 	var stall func(step string) // once
 	at := func(step string) func(string) bool {
 		return func(statement string) bool {
-			for _, x := range []string{"`.`clicks_state`", "SELECT max(opened)", "`.`weir_ledger`"} {
+			for _, x := range []string{"`.`clicks_state`", "SELECT greatest(max(opened)", "`.`weir_ledger`"} {
 				if g := stall; strings.Contains(statement, x) && g != nil {
 					g(step + " " + strings.Trim(x, "`."))
 				}
@@ -180,7 +180,7 @@ func TestOvertaken(t *testing.T) {
 	}
 	s := another(t, through(t, url, database, at("before"), at("behind")))
 	for _, step := range []string{
-		"before SELECT max(opened)", "behind SELECT max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
+		"before SELECT greatest(max(opened)", "behind SELECT greatest(max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
 	} {
 		for _, steady := range []bool{false, true} {
 			s.rounds.asked = time.Time{} // does not know the round
@@ -335,6 +335,29 @@ func TestRoundsStartOver(t *testing.T) {
 		d.since = at.done
 		if list, _, err := s.touched(t.Context(), d); err != nil || i == 0 && len(list) > 0 {
 			t.Errorf("%d windows are in the live tail of %s after a rollup, %v", len(list), d.v.view, err)
+		}
+	}
+}
+
+// TestOpenedRoundLost: the row of weir_rollups that opened a round is gone, and
+// those that note what is done are there. What is written then is in the views,
+// at once and rolled up.
+func TestOpenedRoundLost(t *testing.T) {
+	for _, done := range []int{1, 2, 5000} {
+		c := open(t)
+		s := install(t, c, clicks())
+		f := &tap{op: operator(t, s.layout.Spec, 0)}
+		write(t, s, f.flow(t, 6))
+		roll(t, s, true)
+		b := &backend{c}
+		b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
+		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, done) VALUES ('clicks', 1, 60, %d), ('clicks', 1, 3600, %d), ('clicks', 1, 86400, %d)", c.name("weir_rollups"), done, done, done))
+		s = another(t, c)
+		for range 2 {
+			write(t, s, f.flow(t, 6))
+			exact(t, c, fmt.Sprintf("round %d was never opened", done), 1)
+			roll(t, s, true)
+			exact(t, c, fmt.Sprintf("round %d was never opened, rolled up", done), 3)
 		}
 	}
 }
