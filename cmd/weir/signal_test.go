@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -114,6 +115,11 @@ func (s *stage) hits(t *testing.T) string {
 // TestHangup: SIGHUP is a stop like any other, and a terminal that sends a second
 // one does not cut it short. What was counted is flushed.
 func TestHangup(t *testing.T) {
+	// Under nohup a child would begin with SIGHUP ignored; what is handled here is
+	// not ignored there.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s := newStage(t)
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
