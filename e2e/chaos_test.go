@@ -282,6 +282,7 @@ func TestChaosControls(t *testing.T) {
 	before := quiet(func() {})
 	drop := func() {
 		var dropped atomic.Int64
+		_, from := a.producer.state()
 		swallow := a.door.swallow("clicks_state")
 		a.door.turns(func(w http.ResponseWriter, r *http.Request) {
 			swallow(w, r)
@@ -292,6 +293,9 @@ func TestChaosControls(t *testing.T) {
 		await.Until(t, func() error {
 			if n := dropped.Load(); n < 3 {
 				return notYet("%d inserts were dropped", n)
+			}
+			if _, now := a.producer.state(); now < from+3*4096 { // a chunk of each partition
+				return notYet("%d records", now-from)
 			}
 			return nil
 		})
