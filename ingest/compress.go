@@ -34,7 +34,7 @@ type decompressor struct {
 }
 
 // BatchLimit is how many bytes a record batch may have once decompressed, 64
-// MiB. It decides which records are counted, so it is the same for everybody
+// MiB. It decides which records are counted, so it is the same for every process
 // and for ever, and no setting.
 const BatchLimit = 64 << 20
 

@@ -325,7 +325,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 // owner is the database that gets the partitions: the one that had them last,
 // as its members say; if none of them ever had any, the one whose positions the
 // group holds; then the one with more members, and then the one whose id is
-// less, so that whoever leads decides the same.
+// less, so that every leader decides the same.
 func (m *member) owner(ctx context.Context, c coordinator, claims map[string]claim) (Database, error) {
 	type standing struct {
 		Database

@@ -20,7 +20,7 @@ type Source interface {
 	// Next blocks until this process owns partitions, perhaps none of them.
 	// Its errors are final: what can be retried it retries itself.
 	Next(ctx context.Context) (Generation, error)
-	// Spans is what can be read of each partition of the topic, whoever owns it.
+	// Spans is what can be read of each partition of the topic, whichever member owns it.
 	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 

@@ -29,7 +29,7 @@ var (
 	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
 	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
-	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whoever reads them, with records of which nothing is flushed into this database.", byJob)
+	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whichever process reads them, with records of which nothing is flushed into this database.", byJob)
 	uncountedFor    = desc("oldest_uncounted_seconds", "For how long the partition that has waited longest has had records while nothing of it was flushed; 0 when the ledger covers all.", byJob)
 	completeUntil   = desc("complete_until_timestamp_seconds", "Windows that end by this event time are complete; absent when it is not known.", byJob)
 	sinkUp          = desc("clickhouse_up", "1 while ClickHouse answers questions about the ledger, which are asked every few seconds.", byJob)

@@ -174,7 +174,7 @@ func (o *Operator) skip(l *Lane, to int64) {
 // refuse gives the offsets of a batch that cannot be read their fate. One dead
 // letter stands for all of them that share a ledger line: there may be
 // millions, and all that is known of them is the same. It has the first of
-// them, which is the same for whoever writes that line.
+// them, which is the same for every process that writes that line.
 func (o *Operator) refuse(l *Lane, b *event.Batch) {
 	o.skip(l, b.First)
 	for l.next < b.Next {

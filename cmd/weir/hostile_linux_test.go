@@ -32,7 +32,7 @@ var (
 
 // TestHostileMix: weir serve, a process of its own, under a mix of everything that
 // one client should not be able to do to the others: commands as long as they may
-// be and longer, transactions that fill the memory, replies that nobody takes,
+// be and longer, transactions that fill the memory, replies that are not read,
 // requests that do not end, silent connections, wrong passwords. All the while it
 // answers, its memory stays within one and a half of --memory and 64 MiB, and at
 // the end a SIGTERM ends it. The seeds are fixed; what meets what is left to time.
@@ -264,5 +264,5 @@ func say(w io.Writer, args ...string) {
 	for _, a := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
-	_, _ = w.Write(b.Bytes()) // whoever is cut off has what it wanted
+	_, _ = w.Write(b.Bytes()) // a client that is cut off has what it wanted
 }

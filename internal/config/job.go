@@ -40,7 +40,7 @@ type Rollup struct {
 	Window Duration `yaml:"window" required:"true" min:"1s" max:"366d" doc:"Length of its windows: a multiple of the one before."`
 	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live; for ever when not given."`
 
-	// KeepStates is the job's Keep when nobody gives it: complete fills it in.
+	// KeepStates is the job's Keep where it is not given: complete fills it in.
 	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures live in its rows, which tell who was there; the job's keep when not given. Numbers and hll states live as long as the row."`
 }
 

@@ -98,7 +98,7 @@ type making[V any] struct {
 	until time.Time
 }
 
-// get returns the value of a key, from make or from somebody else's.
+// get returns the value of a key, from make or from another caller's.
 func (u *reuse[V]) get(ctx context.Context, key string, make func(*work) (V, error)) (V, origin, error) {
 	for {
 		u.mu.Lock()

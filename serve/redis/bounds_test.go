@@ -53,7 +53,7 @@ func TestListIsADeque(t *testing.T) {
 	}
 	begin := time.Now()
 	expect(t, c, 30_000, many...)
-	if took := time.Since(begin); took > 10*time.Second { // it was 17 s, under a lock that everybody needs
+	if took := time.Since(begin); took > 10*time.Second { // it was 17 s, under a lock that every client needs
 		t.Errorf("30,000 elements took %s", took)
 	}
 }
@@ -127,7 +127,7 @@ func TestGrowthFits(t *testing.T) {
 	}
 }
 
-// TestTooMuchAtATime: what would hold up everybody is refused, with its number,
+// TestTooMuchAtATime: what would hold up all clients is refused, with its number,
 // and nothing has happened; in parts it goes.
 func TestTooMuchAtATime(t *testing.T) {
 	_, addr := start(t, Config{})

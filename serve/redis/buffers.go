@@ -73,7 +73,7 @@ func (s *Server) release(c *client) {
 	}
 }
 
-// evict has whoever serves a client cut it off. Any goroutine may call it.
+// evict has the goroutine that serves a client cut it off. Any goroutine may call it.
 // The server's lock is not held.
 func (c *client) evict() {
 	if c.evicted.Swap(true) {
@@ -82,7 +82,7 @@ func (c *client) evict() {
 	c.server.mu.Lock()
 	cut := c.cut
 	c.server.mu.Unlock()
-	if cut != nil { // otherwise whoever is about to serve it sees that it is evicted
+	if cut != nil { // otherwise the goroutine that is about to serve it sees that it is evicted
 		cut()
 	}
 }

@@ -38,7 +38,7 @@ type client struct {
 	held     int           // see buffers
 	evicted  atomic.Bool
 	ousted   bool      // a stranger for whose place another came
-	cut      func()    // has it cut off, whoever serves it
+	cut      func()    // has it cut off by the goroutine that serves it
 	why      error     // the fault for which the connection ends, if there is one
 	partial  time.Time // when the command in progress began to arrive
 

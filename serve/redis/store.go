@@ -262,7 +262,7 @@ func (s *store) flush() {
 }
 
 // An order is a list in blocks: a slice of millions, when it grows, is copied at
-// once, while everybody waits.
+// once, while all others wait.
 type order struct {
 	blocks []*[orderBlock]*item
 	n      int

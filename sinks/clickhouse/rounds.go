@@ -49,7 +49,7 @@ import (
 // that is made from it, and notes its own progress when its rows are
 // acknowledged in that sense.
 //
-// Liveness: whoever is overtaken stamps its next rows ahead by twice the
+// Liveness: a writer that is overtaken stamps its next rows ahead by twice the
 // number of rounds that went by meanwhile, and so is not overtaken again at
 // the same pace. A row that is stamped ahead stays in the live tail for longer,
 // and costs that much.
