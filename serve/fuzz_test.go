@@ -32,10 +32,10 @@ func (j emptyJob) Totals(context.Context, *window.Range, func(event.Time, uint64
 func (j emptyJob) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
 	return nil
 }
-func (j emptyJob) Progress(context.Context) (map[window.Origin]int64, int64, error) {
+func (j emptyJob) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
 	return nil, 1, nil
 }
-func (j emptyJob) Touched(context.Context, int64) ([]event.Time, error)        { return nil, nil }
+func (j emptyJob) Touched(context.Context, uint64) ([]event.Time, error)       { return nil, nil }
 func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)        { return 0, nil }
 func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error  { return nil }
 func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)   { return nil, nil }

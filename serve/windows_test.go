@@ -66,7 +66,7 @@ func (j *pageJob) Live(_ context.Context, r *window.Range) ([]*window.Table, err
 	return []*window.Table{t}, nil
 }
 
-func (j *pageJob) Progress(context.Context) (map[window.Origin]int64, int64, error) {
+func (j *pageJob) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
 	return nil, 1, j.gone()
 }
 func (j *pageJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {

@@ -73,12 +73,12 @@ type Sink interface {
 	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
 	// Windows lists the rows of the range, up to limit.
 	Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error
-	// Progress is how far the ledger says that anybody's flushes have come,
-	// and the sink's time. Whoever reads rows after it sees all of theirs.
-	Progress(ctx context.Context) (next map[window.Origin]int64, now int64, err error)
-	// Touched lists at least the windows with rows of flushes that a Progress
-	// of that time did not show yet.
-	Touched(ctx context.Context, since int64) ([]event.Time, error)
+	// Progress is how far the ledger says that all processes' flushes have come,
+	// and the current round. What is read after it has all of their rows.
+	Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error)
+	// Touched lists at least the windows with rows that were not there yet when
+	// a Progress, or a Touched that followed one, was called that said since.
+	Touched(ctx context.Context, since uint64) ([]event.Time, error)
 }
 
 // A Job is the memory of one job; *jobs.Job is one.

@@ -65,11 +65,11 @@ func (s tableSink) States(ctx context.Context, r *window.Range, m int, yield fun
 	return nil
 }
 
-func (s tableSink) Progress(context.Context) (map[window.Origin]int64, int64, error) {
-	return nil, 1, nil
+func (s tableSink) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
+	return map[window.Origin]int64{}, 1, nil
 }
 
-func (s tableSink) Touched(context.Context, int64) ([]event.Time, error) { return nil, nil }
+func (s tableSink) Touched(context.Context, uint64) ([]event.Time, error) { return nil, nil }
 
 func (s tableSink) Counts(_ context.Context, r *window.Range, into *window.Table) error {
 	for row := range s.part(r).Rows {

@@ -106,10 +106,10 @@ func (s *stored) init() { s.recent.Init() }
 
 // progress is how far the sink's rows are known to have come.
 type progress struct {
-	next map[window.Origin]int64 // by anybody, when last looked
-	at   int64                   // the sink's time then, seconds; 0: never
-	when time.Time
-	own  map[window.Origin]stretch // by this process, up to its last flush
+	next  map[window.Origin]int64   // by all processes, when last looked
+	round uint64                    // current when the pieces were last held against the sink's rows
+	when  time.Time                 // of the last look; zero: never
+	own   map[window.Origin]stretch // by this process, up to its last flush
 }
 
 // A stretch is offsets [first, next).
@@ -485,7 +485,7 @@ func (w *Windows) look(ctx context.Context, s *source) (none struct{}, from orig
 }
 
 func (w *Windows) lookNow(ctx context.Context, s *source) error {
-	next, at, err := s.sink.Progress(ctx)
+	next, round, err := s.sink.Progress(ctx)
 	if err != nil {
 		return err
 	}
@@ -495,7 +495,8 @@ func (w *Windows) lookNow(ctx context.Context, s *source) error {
 		own, known := s.seen.own[o], s.seen.next[o]
 		others = others || n > known && (n > own.next || own.first > known)
 	}
-	since, lost := s.seen.at, s.seen.at == 0 || time.Since(s.seen.when) > unwatched
+	// A round may be less than one before if weir_rollups was truncated.
+	since, lost := min(s.seen.round, round), time.Since(s.seen.when) > unwatched
 	w.mu.Unlock()
 	var touched []event.Time
 	if others && !lost {
@@ -519,7 +520,10 @@ func (w *Windows) lookNow(ctx context.Context, s *source) error {
 			}
 		}
 	}
-	s.seen.next, s.seen.at, s.seen.when = next, at, time.Now()
+	s.seen.next, s.seen.when = next, time.Now()
+	if others || lost { // only what was held against the rows is as of this round
+		s.seen.round = round
+	}
 	return nil
 }
 

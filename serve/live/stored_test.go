@@ -35,6 +35,7 @@ type world struct {
 	mu     sync.Mutex    // guards what is above as well
 	table  *window.Table // the sink's rows
 	ledger map[window.Origin]int64
+	round  uint64 // the current one: each look at the ledger opens the next
 	writes []write
 	flight *window.Changes // of the first process
 	hook   func(*window.Changes)
@@ -48,11 +49,13 @@ type world struct {
 	took    time.Duration // by each query
 	recall  time.Duration // that reading memory takes
 	behind  time.Duration // the clock, from that of the bubble; see at
-	during  func()        // once, in the middle of the next read: after its rows are fixed
+	stalled bool          // writers between rows and ledger lines, which are held
+	held    []window.Line
+	during  func() // once, in the middle of the next read: after its rows are fixed
 }
 
 type write struct {
-	at     int64
+	round  uint64
 	starts []event.Time
 }
 
@@ -101,18 +104,26 @@ func (w *world) write(process int) {
 	c := w.ops[process].Take()
 	c.Table.Seal()
 	c.Table.Copy(w.table, all(w.spec))
-	wr := write{at: time.Now().Unix()}
+	wr := write{round: w.round}
 	for row := range c.Table.Rows {
 		wr.starts = append(wr.starts, row.Window())
 	}
 	w.writes = append(w.writes, wr)
-	for _, l := range c.Lines {
-		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-		w.ledger[o] = max(w.ledger[o], l.Next)
+	if w.held = append(w.held, c.Lines...); !w.stalled {
+		w.land()
 	}
 	if process == 0 {
 		w.flight = c
 	}
+}
+
+// land writes the ledger lines that are held back.
+func (w *world) land() {
+	for _, l := range w.held {
+		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
+		w.ledger[o] = max(w.ledger[o], l.Next)
+	}
+	w.held = nil
 }
 
 // ack tells the first process that its write is durable.
@@ -237,7 +248,7 @@ func (w *world) Windows(ctx context.Context, r *window.Range, limit int, yield f
 	return s.Windows(ctx, r, limit, yield)
 }
 
-func (w *world) Progress(ctx context.Context) (map[window.Origin]int64, int64, error) {
+func (w *world) Progress(ctx context.Context) (map[window.Origin]int64, uint64, error) {
 	if w.frozen {
 		<-ctx.Done()
 		return nil, 0, ctx.Err()
@@ -245,14 +256,16 @@ func (w *world) Progress(ctx context.Context) (map[window.Origin]int64, int64, e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++
-	return maps.Clone(w.ledger), time.Now().Unix(), w.away
+	round := w.round
+	w.round++
+	return maps.Clone(w.ledger), round, w.away
 }
 
-func (w *world) Touched(_ context.Context, since int64) (starts []event.Time, err error) {
+func (w *world) Touched(_ context.Context, since uint64) (starts []event.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, wr := range w.writes {
-		if wr.at >= since-1 {
+		if wr.round >= since {
 			starts = append(starts, wr.starts...)
 		}
 	}
@@ -519,6 +532,29 @@ func TestOthersFlush(t *testing.T) {
 		if s := l.Stats(); s.Stale == 0 || s.Misses > 40+s.Stale {
 			t.Errorf("%+v: windows were read that nobody wrote to", s)
 		}
+	})
+}
+
+// TestLateLine: a writer stalls between its rows and the ledger lines that say
+// so, for longer than any flush may take, while rounds pass and this process
+// looks at the ledger. What it wrote is in the answers once the lines are there.
+func TestLateLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l, q := warm(t, 1<<30)
+		w.count(2, 50)
+		w.stalled = true
+		w.write(1)
+		for range 10 {
+			time.Sleep(time.Minute)
+			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.mu.Lock()
+		w.land()
+		w.mu.Unlock()
+		time.Sleep(lookAge)
+		ask(t, "the lines are there", q, l, w.fresh(0))
 	})
 }
 

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -32,7 +33,14 @@ func (s *Sink) selects(r *window.Range) string {
 	return b.String()
 }
 
-func ceilSeconds(t event.Time) int64 { return max(0, (int64(t)+999)/1000) }
+// ceilSeconds is the first whole second at or after t that a DateTime can hold.
+func ceilSeconds(t event.Time) int64 {
+	seconds := int64(t) / 1000
+	if t%1000 > 0 {
+		seconds++
+	}
+	return min(max(0, seconds), math.MaxUint32)
+}
 
 func (s *Sink) stateTable() string { return s.client.name(s.layout.state()) }
 
@@ -198,18 +206,18 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 }
 
 // Progress is what the ledger says: the next offset that is not durable yet of
-// each partition and epoch, and the server's time in seconds.
-func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, now int64, err error) {
+// each partition and epoch. round is the job's current round, for Touched.
+func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error) {
 	next = map[window.Origin]int64{}
-	// One row, so that an empty ledger has a time as well.
-	sql := "SELECT toInt64(toUnixTimestamp(now())), groupArray(partition), groupArray(epoch), groupArray(n) FROM" +
+	// One row, so that an empty ledger has a round as well.
+	sql := "SELECT (" + s.currentRound() + "), groupArray(partition), groupArray(epoch), groupArray(n) FROM" +
 		" (SELECT partition, epoch, toInt64(max(next)) AS n FROM " + s.client.name("weir_ledger") +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch)"
 	err = s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var partitions []uint16
 		var epochs []uint8
 		var offsets []int64
-		if err := scan(&now, &partitions, &epochs, &offsets); err != nil {
+		if err := scan(&round, &partitions, &epochs, &offsets); err != nil {
 			return err
 		}
 		for i, n := range offsets {
@@ -217,28 +225,25 @@ func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, now 
 		}
 		return nil
 	})
-	return next, now, err
+	return next, round, err
 }
 
-// Touched lists the windows that have rows of flushes whose ledger lines were
-// not there yet at the server's time since. A flush is acknowledged within
-// Config.InsertTimeout or not at all, so its rows say that they were written
-// no earlier than so long before its ledger line was.
-func (s *Sink) Touched(ctx context.Context, since int64) (starts []event.Time, err error) {
-	const answer = 5 * time.Second // from the rows to the ledger line
-	from := since - int64((s.client.cfg.InsertTimeout+answer)/time.Second)
-	sources := []string{s.stateTable()}
-	for m := range s.layout.located {
-		sources = append(sources, s.client.name(s.layout.places(m)))
+// Touched lists the windows with rows of round since or later, of places too: a
+// flush has state rows of every window that it has places of, and its places
+// are there before these are acknowledged.
+//
+// What was read of the windows that it does not list lacks nothing, if it was
+// read after since was the current round, or was held against a Touched that
+// began after it was: a row that is missing there was acknowledged later than
+// that, in a round that was current or ahead then. How the rows' writer and its
+// ledger line were delayed, and what the clocks say, is no matter. On replicas,
+// which may lag, it looks further back, as rollups do.
+func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, err error) {
+	if s.lags {
+		since -= min(since, sweepRounds)
 	}
-	var sql strings.Builder
-	for i, t := range sources {
-		if i > 0 {
-			sql.WriteString(" UNION DISTINCT ")
-		}
-		fmt.Fprintf(&sql, "SELECT DISTINCT toInt64(toUnixTimestamp(window_start)) AS w FROM %s WHERE flushed_at >= toDateTime(%d, 'UTC')", t, max(from, 0))
-	}
-	err = s.client.query(ctx, "look for windows that were written", sql.String(), func(scan func(...any) error) error {
+	sql := fmt.Sprintf("SELECT DISTINCT toInt64(toUnixTimestamp(window_start)) FROM %s WHERE flushed_in >= %d", s.stateTable(), since)
+	err = s.client.query(ctx, "look for windows that were written", sql, func(scan func(...any) error) error {
 		var start int64
 		err := scan(&start)
 		starts = append(starts, event.Time(start)*1000)

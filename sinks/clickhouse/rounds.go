@@ -95,12 +95,16 @@ func (r *rounds) known() (uint64, bool) {
 
 // round reads the job's current round.
 func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
-	sql := fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
-	err = s.client.query(ctx, "read the current round", sql, func(scan func(...any) error) error { return scan(&opened) })
+	err = s.client.query(ctx, "read the current round", s.currentRound(), func(scan func(...any) error) error { return scan(&opened) })
 	if err == nil {
 		s.rounds.told(opened)
 	}
 	return opened, err
+}
+
+// currentRound is the query for it.
+func (s *Sink) currentRound() string {
+	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
 }
 
 // inRound calls insert with the round to stamp rows with, again and again until

@@ -129,23 +129,25 @@ func (s *Sink) Coverage(ctx context.Context) (window.Coverage, error) {
 }
 
 // Write joins the changes into the tables, in the order that makes a crash
-// harmless: state rows acknowledged in the sense of rounds.go, then positions and
-// dead letters, then the ledger lines that say so. It does not change c. Its table has to be
+// harmless: positions and state rows, acknowledged in the sense of rounds.go,
+// then dead letters, then the ledger lines that say so. It does not change c. Its table has to be
 // sealed. After an error any part of it may be written; write it, or it joined
 // with later changes, again.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
-		err := s.inRound(ctx, &s.ahead, func(round uint64) error { return s.writeState(ctx, c.Table, round) })
+		err := s.inRound(ctx, &s.ahead, func(round uint64) error {
+			at := 0
+			for m := range s.layout.located {
+				if err := s.writePlaces(ctx, s.places[at], c.Table, m); err != nil {
+					return err
+				}
+				at++
+			}
+			return s.writeState(ctx, c.Table, round)
+		})
 		if err != nil {
 			return err
 		}
-	}
-	at := 0
-	for m := range s.layout.located {
-		if err := s.writePlaces(ctx, s.places[at], c.Table, m); err != nil {
-			return err
-		}
-		at++
 	}
 	err := send(ctx, s, s.dead, c.Dead, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
 	if err != nil {
