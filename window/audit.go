@@ -84,6 +84,7 @@ type Finding struct {
 	Window    event.Time // start, ms
 	Length    event.Time // of the rollup's windows, ms
 	Group     string     // its columns, a space between them
+	Measure   string     // of Lost and Behind: what differs; empty: the number of events
 	Expected  uint64
 	Found     uint64
 }
@@ -111,8 +112,14 @@ func (f Finding) String() string {
 	case Clipped:
 		return fmt.Sprintf("%s: %d events were counted, the rows hold %d: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count", where, f.Expected, f.Found)
 	case Behind:
+		if f.Measure != "" {
+			return fmt.Sprintf("window at %d ms, group %q: the rows make measure %s %d, its %s rollup %d", f.Window, f.Group, f.Measure, f.Expected, f.length(), f.Found)
+		}
 		return fmt.Sprintf("window at %d ms, group %q: the rows hold %d events, its %s rollup counts %d", f.Window, f.Group, f.Expected, f.length(), f.Found)
 	default:
+		if f.Measure != "" {
+			return fmt.Sprintf("window at %d ms, group %q: its %s rollup makes measure %s %d, the rows %d", f.Window, f.Group, f.length(), f.Measure, f.Expected, f.Found)
+		}
 		return fmt.Sprintf("window at %d ms, group %q: its %s rollup counts %d events, the rows hold %d", f.Window, f.Group, f.length(), f.Expected, f.Found)
 	}
 }
@@ -131,9 +138,12 @@ func (f Finding) Advice() string {
 	case Clipped:
 		return "nothing can be done: it is what deleting records before they are counted costs besides the records themselves"
 	case Lost:
+		if f.Measure != "" {
+			return "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. If those below are too small, set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it; what the rollup holds is kept. If the rollup's are too large, delete its rows of the window and run `weir repair`"
+		}
 		return "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see there; what the rollup holds is kept. If none has, rows of the rollup were changed by hand, or those of the shorter rollup it is made from are gone: then run `weir repair`; rows that were raised by hand have to be deleted first"
 	case Behind:
-		return "rows of the rollup are gone, or were never made: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
+		return "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
 	case Missing:
 		return "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"
 	case Excess:
@@ -213,22 +223,41 @@ func (a *Audit) report(m Misfit, l *Line, expected, found uint64) {
 	a.found = append(a.found, Finding{Misfit: m, Epoch: l.Epoch, Partition: l.Partition, Chunk: l.Chunk, Expected: expected, Found: found})
 }
 
-// Window compares what the rollup of a length holds of a window and a group
-// with what the rows hold that it is made from: state rows, or those of the
-// rollup before. Rows are whole if none of them may have expired; due, if the
-// rollup ought to hold them all.
-func (a *Audit) Window(length, start event.Time, group string, rolled, rows uint64, whole, due bool) {
+// Compared is a window and group of a rollup that is held against the rows it
+// is made from: state rows, or those of the rollup before.
+type Compared struct {
+	Length event.Time // of the rollup's windows, ms
+	Start  event.Time // ms
+	Group  string     // its columns, a space between them
+	Whole  bool       // none of the rows may have expired
+	Due    bool       // the rollup ought to hold them all
+}
+
+// Window compares the events that the rollup holds with those of the rows. It
+// reports whether they add up.
+func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 	a.result.Windows++
-	f := Finding{Length: length, Window: start, Group: group}
+	return a.compare(w, "", rolled, rolled, rows)
+}
+
+// Measure compares what the rollup makes of a measure with what the rows make:
+// the least and the most that it says, in its number or in its state.
+func (a *Audit) Measure(w Compared, name string, least, most, rows uint64) {
+	a.compare(w, name, least, most, rows)
+}
+
+func (a *Audit) compare(w Compared, measure string, least, most, rows uint64) (ok bool) {
+	f := Finding{Length: w.Length, Window: w.Start, Group: w.Group, Measure: measure}
 	switch {
-	case rows < rolled && whole:
-		f.Misfit, f.Expected, f.Found = Lost, rolled, rows
-	case rolled < rows && due:
-		f.Misfit, f.Expected, f.Found = Behind, rows, rolled
+	case least < rows && w.Due:
+		f.Misfit, f.Expected, f.Found = Behind, rows, least
+	case rows < most && w.Whole:
+		f.Misfit, f.Expected, f.Found = Lost, most, rows
 	default:
-		return
+		return true
 	}
 	a.found = append(a.found, f)
+	return false
 }
 
 // Findings yields what does not add up: what lines and windows showed by

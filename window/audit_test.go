@@ -83,9 +83,14 @@ func TestAudit(t *testing.T) {
 func TestAuditWindows(t *testing.T) {
 	a := NewAudit(&Spec{Chunk: 100})
 	for _, length := range []event.Time{60_000, 90_000, 3_600_000, 7 * 86_400_000} {
-		a.Window(length, 0, "x", 4, 4, true, true)
-		a.Window(length, 0, "x", 4, 3, true, true)
-		a.Window(length, 0, "x", 3, 4, true, true)
+		a.Window(Compared{length, 0, "x", true, true}, 4, 4)
+		a.Window(Compared{length, 0, "x", true, true}, 4, 3)
+		a.Window(Compared{length, 0, "x", true, true}, 3, 4)
+		a.Measure(Compared{length, 0, "x", true, true}, "users", 7, 7, 7)
+		a.Measure(Compared{length, 0, "x", true, true}, "users", 6, 7, 7) // a state of before beside a right number
+		a.Measure(Compared{length, 0, "x", true, true}, "users", 7, 7, 6)
+		a.Measure(Compared{length, 0, "x", false, true}, "users", 7, 7, 6)
+		a.Measure(Compared{length, 0, "x", true, false}, "users", 6, 7, 7)
 	}
 	var got []string
 	for f := range a.Findings {
@@ -97,7 +102,9 @@ func TestAuditWindows(t *testing.T) {
 	var want []string
 	for _, name := range []string{"1m", "90s", "1h", "7d"} {
 		want = append(want, `window: window at 0 ms, group "x": its `+name+` rollup counts 4 events, the rows hold 3`,
-			`rollup: window at 0 ms, group "x": the rows hold 4 events, its `+name+` rollup counts 3`)
+			`rollup: window at 0 ms, group "x": the rows hold 4 events, its `+name+` rollup counts 3`,
+			`rollup: window at 0 ms, group "x": the rows make measure users 7, its `+name+` rollup 6`,
+			`window: window at 0 ms, group "x": its `+name+` rollup makes measure users 7, the rows 6`)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
@@ -112,9 +119,9 @@ func TestAuditLeavesOut(t *testing.T) {
 	a.Hits(MakeSlot(0, 0, 1), 5, true)
 	a.Line(&Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Fates: [Fates]uint64{Counted: 10}}, false)
 	a.Line(&Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Fates: [Fates]uint64{Counted: 10}}, false)
-	a.Window(60_000, 120_000, "x", 5, 5, true, true)
-	a.Window(60_000, 120_000, "x", 6, 5, false, true)
-	a.Window(60_000, 120_000, "x", 5, 6, true, false)
+	a.Window(Compared{60_000, 120_000, "x", true, true}, 5, 5)
+	a.Window(Compared{60_000, 120_000, "x", false, true}, 6, 5)
+	a.Window(Compared{60_000, 120_000, "x", true, false}, 5, 6)
 	for f := range a.Findings {
 		t.Errorf("found %v", f)
 	}

@@ -22,7 +22,7 @@ const quiet = 10 * time.Second
 func (c *Client) auditView(inv *inventory, layouts []*layout) string {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
 	for _, r := range inv.audited(layouts) {
-		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, layouts)})
+		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, layouts), nil})
 	}
 	return render("audit", d)
 }
@@ -52,12 +52,14 @@ type auditJob struct {
 	c      *Client
 	r      registered
 	levels []length
+	layout *layout // its measures are compared besides the hits; nil: none are
 }
 
 // A length is one rollup of a job that is there, as far as an audit needs it.
 type length struct {
 	table         string
 	seconds, keep int64 // keep in seconds; 0: for ever
+	keepStates    int64 // of sets, likewise
 }
 
 var (
@@ -101,7 +103,7 @@ func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 }
 
 func (v *level) length() length {
-	return length{v.table, v.seconds, int64(v.Keep / time.Second)}
+	return length{v.table, v.seconds, int64(v.Keep / time.Second), int64(v.KeepStates / time.Second)}
 }
 
 func (j auditJob) Name() string    { return j.r.job }
@@ -199,13 +201,72 @@ func (k comparison) Horizon() string    { return k.ago(int64(k.auditJob.Horizon(
 func (k comparison) Kept() string       { return k.kept(k.at) }
 func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
 
-func (k comparison) kept(at int) string {
-	keep := k.levels[at].keep
+func (k comparison) kept(at int) string { return k.since(k.levels[at].keep) }
+
+// since is a time: what was written later has certainly not expired.
+func (k comparison) since(keep int64) string {
 	if keep == 0 {
 		return "toDateTime(0, 'UTC')"
 	}
 	return k.ago(keep - min(keep/4, 86400))
 }
+
+// Measures are those that are compared besides the hits. The sketches of a day
+// take more memory than a server may have, so weir_audit, which is one
+// statement, compares none.
+func (k comparison) Measures() []*measure {
+	if k.layout == nil {
+		return nil
+	}
+	return slices.Collect(k.layout.counted)
+}
+
+// Several reports whether states of several windows make one of the rollup's.
+func (k comparison) Several() bool {
+	if len(k.Measures()) == 0 {
+		return false
+	}
+	below := int64(k.layout.Spec.Window) / 1000
+	if !k.First() {
+		below = k.levels[k.at-1].seconds
+	}
+	return below != k.Seconds()
+}
+
+// Below is the column of the measure's states that the rollup is made from.
+func (k comparison) Below(m *measure) string {
+	if k.First() {
+		return "_s." + m.Column()
+	}
+	return "_s." + m.State()
+}
+
+// Number, StateNumber and HeldNumber are what the rollup's column says of a
+// measure, what its state does, and what the rows below do. A set's states that
+// may have been let go say what is compared with them.
+func (k comparison) Number(m *measure) string { return "max(_n." + m.Column() + ")" }
+
+func (k comparison) StateNumber(m *measure) string {
+	state := "max(_n." + m.State() + ")"
+	if keep := k.levels[k.at].keepStates; m.Set() && keep > 0 {
+		return "if(max(_n.made) > " + k.since(keep) + ", " + state + ", " + k.Number(m) + ")"
+	}
+	return state
+}
+
+func (k comparison) HeldNumber(m *measure) string {
+	held := "max(_n." + m.Held() + ")"
+	if k.First() {
+		return held
+	}
+	if keep := k.levels[k.at-1].keepStates; m.Set() && keep > 0 {
+		return "if(min(_n.oldest) > " + k.since(keep) + ", " + held + ", " + k.Number(m) + ")"
+	}
+	return held
+}
+
+// Spill is how many bytes of sketches a statement holds in memory.
+func (k comparison) Spill() int { return 256 << 20 }
 
 // Step is how many seconds of windows are compared at a time: about a day, and
 // whole windows.
@@ -239,7 +300,7 @@ func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(win
 	if err != nil {
 		return a.Result(), err
 	}
-	job := auditJob{c: s.client, r: s.layout.register()[0]}
+	job := auditJob{c: s.client, r: s.layout.register()[0], layout: s.layout}
 	for i := range s.layout.levels {
 		job.levels = append(job.levels, s.layout.levels[i].length())
 	}
@@ -363,16 +424,32 @@ func (s *Sink) auditRows(ctx context.Context, a *window.Audit, d verifyData) err
 }
 
 func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, from, until event.Time) error {
+	measures := k.Measures()
 	return s.client.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
 		var start int64
 		var group string
 		var rolled, held uint64
 		var whole, due uint8
-		err := scan(&start, &group, &rolled, &held, &whole, &due)
-		if t := event.Time(start) * 1000; t >= from && (until == 0 || t < until) {
-			a.Window(event.Time(k.Seconds())*1000, t, group, rolled, held, whole == 1, due == 1)
+		var at []uint8
+		var least, most, made []uint64
+		to := []any{&start, &group, &rolled, &held, &whole, &due}
+		if len(measures) > 0 {
+			to = append(to, &at, &least, &most, &made)
 		}
-		return err
+		if err := scan(to...); err != nil {
+			return err
+		}
+		w := window.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1}
+		if w.Start < from || until > 0 && w.Start >= until {
+			return nil
+		}
+		if !a.Window(w, rolled, held) {
+			return nil // its measures have the same cause
+		}
+		for i, m := range at {
+			a.Measure(w, measures[m].Name, least[i], most[i], made[i])
+		}
+		return nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/event"
 	"weir/internal/await"
 	"weir/window"
 )
@@ -26,7 +27,7 @@ func TestAuditView(t *testing.T) {
 	}
 	d := auditData{c: c, Quiet: -3600}
 	for _, r := range inv.audited(nil) {
-		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, nil)})
+		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, nil), nil})
 	}
 	if len(d.Jobs) != 2 {
 		t.Fatalf("%d jobs are audited", len(d.Jobs))
@@ -164,5 +165,127 @@ func TestAuditLags(t *testing.T) {
 		if got := audit(); len(got) != 0 {
 			t.Errorf("%s has caught up: %v", lag.table, got)
 		}
+	}
+}
+
+// TestAuditMeasures: the hits of a rollup are right, and of one measure a
+// number or the states are those of before; or the states of the rows below
+// are. Each is found, at its level and under its name. What is wrong in a rollup
+// is mended by a repair.
+func TestAuditMeasures(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	s := install(t, c, j)
+	s.quiet = -time.Hour
+	b := &backend{c}
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	tables := []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"}
+	keep := func(as string) {
+		roll(t, s, true)
+		for _, table := range tables {
+			b.exec(t, "CREATE TABLE "+c.name(as+table)+" ENGINE = MergeTree ORDER BY window_start AS SELECT * FROM "+c.name(table)+" FINAL")
+		}
+	}
+	write(t, s, f.flow(t, 60))
+	keep("before_")
+	write(t, s, f.flow(t, 90))
+	keep("after_")
+	roll(t, s, true) // the live tail is empty now
+	// put writes a table as it is now, with one column as it was before.
+	put := func(table, column string) {
+		t.Helper()
+		var columns, from []string
+		for _, x := range s.layout.tables() {
+			if x.name != table {
+				continue
+			}
+			for _, col := range x.columns {
+				at := "a."
+				if col.name == column {
+					at = "b."
+				}
+				columns, from = append(columns, quote(col.name)), append(from, at+quote(col.name))
+			}
+		}
+		b.exec(t, "TRUNCATE TABLE "+c.name(table))
+		b.exec(t, "INSERT INTO "+c.name(table)+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(from, ", ")+" FROM "+c.name("after_"+table)+" AS a JOIN "+c.name("before_"+table)+" AS b USING (page, country, window_start)")
+	}
+	rollups := []string{"", "1m", "1h", "1d"}
+	if got := findings(t, s); len(got) > 0 {
+		t.Fatalf("before: %v", got)
+	}
+	for level, table := range tables {
+		for _, column := range [][]string{{"users", "active", "seen"}, {"users_state", "active_state", "seen_state", "users"}, {"active_state", "seen"}, {"users_state"}}[level] {
+			name, _, _ := strings.Cut(column, "_")
+			put(table, column)
+			behind, lost := 0, 0
+			got := findings(t, s)
+			for _, f := range got {
+				switch {
+				case f.Measure == name && f.Misfit == window.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
+					behind++
+				case f.Measure == name && f.Misfit == window.Lost && strings.HasSuffix(column, "_state") == (level > 0) && level < 3 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
+					lost++
+				default:
+					t.Errorf("%s of %s: %v", column, table, f)
+				}
+			}
+			if (level > 0) != (behind > 0) || (level == 0) && lost == 0 {
+				t.Errorf("%s of %s is as before: found %v", column, table, got)
+			}
+			for _, f := range got[:min(1, len(got))] {
+				if text := f.String() + f.Advice(); !strings.Contains(text, "measure "+name) || level > 0 && !strings.Contains(text, rollups[level]+" rollup") {
+					t.Errorf("%s of %s: %s", column, table, text)
+				}
+			}
+			if level == 0 {
+				put(table, "")
+			} else if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := findings(t, s); len(got) > 0 {
+				t.Errorf("%s of %s is mended: %v", column, table, got)
+			}
+			roll(t, s, true)
+			roll(t, s, true)
+		}
+	}
+	exact(t, c, "at the end", 3)
+}
+
+// TestAuditForgotten: states of sets that were let go, of a rollup or of what
+// it is made from, are not held against anything; their numbers are.
+func TestAuditForgotten(t *testing.T) {
+	c := open(t)
+	s := install(t, c, clicks())
+	s.quiet = -time.Hour
+	b := &backend{c}
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 60))
+	for range 3 {
+		roll(t, s, true)
+	}
+	forget := func(table string) {
+		b.exec(t, "ALTER TABLE "+c.name(table)+" UPDATE active_state = bitmapBuild(CAST([], 'Array(UInt32)')), seen_state = bitmapBuild(CAST([], 'Array(UInt32)')) WHERE 1 SETTINGS mutations_sync = 1")
+	}
+	age := func(table string) {
+		b.exec(t, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 31 * 86400 WHERE 1 SETTINGS mutations_sync = 1")
+	}
+	forget("clicks_1h_rollup")
+	if got := findings(t, s); len(got) == 0 {
+		t.Error("states that are gone too early are not found")
+	}
+	age("clicks_1h_rollup")
+	if got := findings(t, s); len(got) > 0 {
+		t.Errorf("states of 1h let go: %v", got)
+	}
+	forget("clicks_1m_rollup")
+	age("clicks_1m_rollup")
+	if got := findings(t, s); len(got) > 0 {
+		t.Errorf("states of 1m let go: %v", got)
+	}
+	b.exec(t, "ALTER TABLE "+c.name("clicks_1m_rollup")+" UPDATE active = active - 1 WHERE 1 SETTINGS mutations_sync = 1")
+	if got := findings(t, s); len(got) == 0 || got[0].Measure != "active" || got[0].Misfit != window.Behind {
+		t.Errorf("a number is too small: %v", got)
 	}
 }

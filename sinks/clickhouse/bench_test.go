@@ -80,7 +80,8 @@ func ask(b *testing.B, c *Client, sql string) (rows int, took time.Duration) {
 }
 
 // BenchmarkDay reads a day of 1,440 windows × 200 pages through clicks_1m.
-// Floors: 200 ms for all of it, 50 ms for one page.
+// Floors: 200 ms for all of it, 50 ms for one page. Beside it, what it takes to
+// make and to audit the day.
 func BenchmarkDay(b *testing.B) {
 	c := open(b)
 	j := pages(400 * 24 * time.Hour)
@@ -115,6 +116,16 @@ func BenchmarkDay(b *testing.B) {
 	if err := s.Rollup(b.Context(), false, 0); err != nil {
 		b.Fatal(err)
 	}
+	b.Run("audit", func(b *testing.B) {
+		engine := engineCPU()
+		for b.Loop() {
+			a, err := s.Audit(b.Context(), 0, 0, func(f window.Finding) error { return fmt.Errorf("found %v", f) }, nil)
+			if err != nil || a.Windows < 288_000 {
+				b.Fatalf("%d windows, %v", a.Windows, err)
+			}
+		}
+		b.ReportMetric((engineCPU()-engine).Seconds()/float64(b.N), "engine-s/op")
+	})
 	within := fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", day.Unix(), day.Unix()+86400)
 	for name, sql := range map[string]string{
 		"whole": "SELECT window_start, page, hits, users FROM " + c.name("clicks_1m") + " WHERE " + within,

@@ -358,6 +358,9 @@ func (m *measure) State() string              { return m.state() }
 func (m *measure) Merge(state string) string  { return m.merge(state) }
 func (m *measure) Number(state string) string { return m.number(state) }
 
+// Held is the name of what the rows below a rollup make of the measure.
+func (m *measure) Held() string { return quote("_" + m.Name + "_held") }
+
 // Whole is the name of what says that no state of the measure is missing.
 func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }
 

@@ -261,7 +261,12 @@ func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(windo
 		}
 		for key, rolled := range keys {
 			if key.Window >= from && (until == 0 || key.Window < until) {
-				a.Window(length, key.Window, strings.Join(key.Groups(), " "), rolled.Hits, held[key].Hits, true, !tail[key.Window])
+				w := window.Compared{Length: length, Start: key.Window, Group: strings.Join(key.Groups(), " "), Whole: true, Due: !tail[key.Window]}
+				if a.Window(w, rolled.Hits, held[key].Hits) {
+					for name, n := range rolled.Measures {
+						a.Measure(w, name, n, n, held[key].Measures[name])
+					}
+				}
 			}
 		}
 	}

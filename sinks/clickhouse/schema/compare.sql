@@ -1,22 +1,44 @@
 {{- /* What a rollup holds and what it is made from, by window and group: whole
 is whether none of the latter may have expired, due whether the rollup ought to
-hold it all. */ -}}
+hold it all. With measures, odd are those that differ: each by its place among
+them, the least and the most that the rollup says, in its number or its state,
+and what the rows make. A set's states that may have been let go are left out. */ -}}
 SELECT
     {{.Groups}}window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
     max(_n.touched) <= {{.Settled}} AND {{if .First}}max(_n.made) > {{.Horizon}}{{else}}window_start > {{.SourceKept}}{{end}} AS whole,
     max(_n.stamp) < {{.Done}} AND window_start > {{.Kept}} AS due
+{{- if .Measures}},
+    arrayFilter(m -> m.2 != m.4 OR m.3 != m.4, [
+{{- range $i, $m := .Measures}}{{if $i}}, {{end -}}
+        ({{$i}}, least({{$.Number .}}, {{$.StateNumber .}}), greatest({{$.Number .}}, {{$.StateNumber .}}), {{$.HeldNumber .}})
+{{- end}}]) AS odd
+{{- end}}
 FROM
 (
     SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+{{- range .Measures}}, toUInt64(max(_r.{{.Column}})) AS {{.Column}}, {{.Number (.Merge (print "_r." .State))}} AS {{.State}}, toUInt64(0) AS {{.Held}}{{end}}
+{{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest{{end}}
     FROM {{.Table}} AS _r
     WHERE {{.Within}}
     GROUP BY {{.Groups}}window_start
     UNION ALL
-    SELECT {{.Groups}}{{.Start}} AS _start, 0, {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}}, toDateTime(0, 'UTC'), max(_s.{{.Touched}}), max(_s.{{.Stamp}})
+{{- if .Several}}
+    SELECT {{.Groups}}_start, 0, sum(_w.held), toDateTime(0, 'UTC'), max(_w.touched), max(_w.stamp)
+{{- range .Measures}}, 0, 0, {{.Number (.Merge (print "_w." .Held))}}{{end}}, min(_w.oldest)
+    FROM
+    (
+{{- end}}
+    SELECT {{.Groups}}{{.Start}} AS _start, 0, {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS held, toDateTime(0, 'UTC'), max(_s.{{.Touched}}) AS touched, max(_s.{{.Stamp}}) AS stamp
+{{- range .Measures}}, 0, 0, {{if $.Several}}{{.Merge ($.Below .)}}{{else}}{{.Number (.Merge ($.Below .))}}{{end}} AS {{.Held}}{{end}}
+{{- if .Measures}}, min(_s.{{.Touched}}) AS oldest{{end}}
     FROM {{.Source}} AS _s
     WHERE {{.Within}}
     GROUP BY {{.Groups}}window_start
+{{- if .Several}}
+    ) AS _w
+    GROUP BY {{.Groups}}_start
+{{- end}}
 ) AS _n
 GROUP BY {{.Groups}}window_start
