@@ -29,14 +29,14 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// binary builds weir as a user has it.
+// binary is weir as a process of its own: TestMain has put a copy of this test
+// binary on the PATH that is weir where it is called so. A build in each test
+// would take most of the package's time.
 func binary(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "weir")
-	cmd := exec.Command("go", "build", "-o", file, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	file, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
 	}
 	return file
 }

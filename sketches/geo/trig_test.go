@@ -12,11 +12,12 @@ const prec = 320
 
 func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(prec).SetFloat64(x) }
 
-// bigSinCos sums the Taylor series; x is a few units at most.
+// bigSinCos sums the Taylor series until its terms are below the precision; x is
+// a few units at most.
 func bigSinCos(x *big.Float) (sin, cos *big.Float) {
 	sin, cos = bigFloat(0), bigFloat(0)
 	term := bigFloat(1)
-	for n := 0; n < 100; n++ {
+	for n := 0; term.Sign() != 0 && term.MantExp(nil) > -prec-20 || n < 4; n++ {
 		sum := cos
 		if n%2 == 1 {
 			sum = sin
