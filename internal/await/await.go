@@ -38,7 +38,7 @@ func Until(t testing.TB, holds func() error) {
 			t.Fatalf("not within %s: %v", Never, err)
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 50*time.Millisecond)
+		pause = min(2*pause, 100*time.Millisecond) // questions cost the machine that is to do what is waited for
 	}
 }
 
