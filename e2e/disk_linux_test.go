@@ -3,7 +3,6 @@ package e2e
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +43,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	alter("MODIFY SETTING min_free_disk_bytes_to_perform_insert = 1000000000000000000")
-	p.says(`clickhouse: outage.*NOT_ENOUGH_SPACE`)
+	p.says(`clickhouse: (the )?outage.*NOT_ENOUGH_SPACE`) // it may have begun with a question that took too long
 	alter("RESET SETTING min_free_disk_bytes_to_perform_insert")
 	p.hits(counted)
 
@@ -52,7 +51,7 @@ func TestDiskFull(t *testing.T) {
 	p.exits(0)
 	again := startUp(t, p.cmd.Dir, "--no-gen")
 	again.drained()
-	idle(func() { time.Sleep(11 * time.Second) }) // nobody writes: the audit looks at everything
+	again.rested()
 	again.adds()
 	again.signal(syscall.SIGTERM)
 	again.exits(0)

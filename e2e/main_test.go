@@ -7,8 +7,8 @@
 //	go test ./e2e -run TestKill -v    one fault
 //
 // The tests share one broker and one engine where they do not break them, each
-// with topics, groups and a database of its own. At most two work at once, for
-// a machine with two cores can do no more; no test depends on how long
+// with topics, groups and a database of its own. At most four work at once: they
+// wait more than they compute, even on two cores; no test depends on how long
 // anything takes.
 package e2e
 
@@ -88,7 +88,7 @@ func (o *onceValue[T]) get(t testing.TB) T {
 	return o.v
 }
 
-var slots = make(chan struct{}, 2)
+var slots = make(chan struct{}, 4)
 
 // idle waits for time to pass in a test that called parallel, and lets another
 // one work meanwhile.
@@ -98,10 +98,19 @@ func idle(wait func()) {
 	wait()
 }
 
-// parallel lets the test run beside one other.
+// parallel lets the test run beside others.
 func parallel(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	slots <- struct{}{}
 	t.Cleanup(func() { <-slots })
+}
+
+// parallelFirst is for the two tests that take longest: they begin before the
+// others do. It takes the slot while tests still come one after the other.
+func parallelFirst(t *testing.T) {
+	t.Helper()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	t.Parallel()
 }

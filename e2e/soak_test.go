@@ -171,7 +171,7 @@ func flat(warm []sample) (wrong []string) {
 // the oldest process survives: its memory and goroutines stay flat, its audits
 // find nothing, and the numbers are those of the log.
 func TestSoak(t *testing.T) {
-	parallel(t)
+	parallelFirst(t)
 	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
 	length := time.Duration(*soakMinutes * float64(time.Minute))
 	every, pause := min(5*time.Second, length/40), min(15*time.Second, length/10)

@@ -199,7 +199,7 @@ func integer(t *testing.T, text string) int64 {
 // that is down knows of nothing.
 func (s *stage) position(job string) int64 {
 	s.t.Helper()
-	rows, err := s.query(fmt.Sprintf("SELECT sum(n) FROM (SELECT max(next) AS n FROM weir_ledger WHERE job = '%s' AND (partition, epoch) IN (SELECT partition, max(epoch) FROM weir_ledger WHERE job = '%s' GROUP BY partition) GROUP BY partition)", job, job))
+	rows, err := s.query(fmt.Sprintf("SELECT sum(last.2) FROM (SELECT max((epoch, next)) AS last FROM weir_ledger WHERE job = '%s' GROUP BY partition)", job))
 	if err != nil {
 		return -1
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/event"
 	"weir/gen"
@@ -328,18 +329,34 @@ func (s *stage) compareBooks(job string) *differences {
 	return d
 }
 
+// rested waits until an audit judges what is there: it leaves out what was
+// written in the last ten seconds. age is how old the newest line is, in
+// seconds, by the engine's clock.
+func rested(t *testing.T, age func() int64) {
+	t.Helper()
+	const judged = 12
+	idle(func() {
+		await.Until(t, func() error {
+			left := judged - age()
+			if left <= 0 {
+				return nil
+			}
+			time.Sleep(time.Duration(left) * time.Second) // no question finds it older sooner
+			return notYet("the last line was %d s old", judged-left)
+		})
+	})
+}
+
+// newest is the statement that answers how old the newest row of a table is.
+func newest(table string) string {
+	return "SELECT toInt64(toUInt32(now())) - toInt64(toUInt32(max(flushed_at))) FROM " + table
+}
+
 // audited waits until audits look at the last rows, and wants weir_audit to be
 // empty and weir verify content.
 func (s *stage) audited() {
 	s.t.Helper()
-	idle(func() {
-		await.Until(s.t, func() error {
-			if age := s.number("SELECT toUInt32(now()) - toUInt32(max(flushed_at)) FROM weir_ledger"); age <= 11 {
-				return notYet("the last line is %d s old", age)
-			}
-			return nil
-		})
-	})
+	rested(s.t, func() int64 { return s.number("%s", newest("weir_ledger")) })
 	if found := s.sql("SELECT job, kind, partition, chunk, expected, found, detail FROM weir_audit"); len(found) > 0 {
 		s.t.Errorf("weir_audit: %v", found)
 	}

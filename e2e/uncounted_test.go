@@ -159,6 +159,7 @@ func TestHalfCounted(t *testing.T) {
 	group := s.name + ".clicks"
 	first, stopFirst := s.half(s.db, group, 0, 1)
 	second, stopSecond := s.half(other, group+".second", 2, 3)
+	var wait []func()
 	for _, half := range []struct {
 		job      *jobs.Job
 		database string
@@ -179,9 +180,17 @@ func TestHalfCounted(t *testing.T) {
 			t.Errorf("%s holds half, and says that windows are complete", half.database)
 		}
 		at := []string{"--clickhouse.database=" + half.database, "--clickhouse.insert_timeout=1s"}
-		s.weir(append([]string{"verify"}, at...)...).exits(1).prints("^clicks: " + says + ` \d+s; in consumer group \S+: .*half`)
-		s.weir(append([]string{"check"}, at...)...).exits(1).prints("^✗ ledger     job clicks: " + says)
+		verify, check := s.weir(append([]string{"verify"}, at...)...), s.weir(append([]string{"check"}, at...)...)
+		wait = append(wait, func() {
+			verify.exits(1).prints("^clicks: " + says + ` \d+s; in consumer group \S+: .*half`)
+			check.exits(1).prints("^✗ ledger     job clicks: " + says)
+		})
 	}
+	idle(func() { // they look for as long as a hand-over of partitions may take
+		for _, w := range wait {
+			w()
+		}
+	})
 	stopFirst()
 	stopSecond()
 
@@ -218,7 +227,8 @@ func TestStoppedWhileProducing(t *testing.T) {
 	s.untilEnd()
 	s.weir("verify").exits(0).prints("^clicks: everything adds up: .*; 0 records not counted yet")
 	s.click(2, time.Now())
-	verify := s.weir("verify", "--clickhouse.insert_timeout=1s").exits(1)
+	verify := s.weir("verify", "--clickhouse.insert_timeout=1s")
+	idle(func() { verify.exits(1) }) // it looks for as long as a hand-over of partitions may take
 	verify.prints(`^clicks: 1 records of partition 2 are not counted by this database: nothing of them was flushed for \d+s; no process is in consumer group ` + s.name + ".clicks: start weir run")
 	verify.says("^clicks: records wait to be counted; looking for up to ")
 	s.weir("verify", "--stopped").exits(0).prints("^clicks: everything adds up: .*; 1 records not counted yet")

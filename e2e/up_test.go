@@ -51,6 +51,12 @@ func (p *upProcess) hits(than int64) (n int64) {
 	return n
 }
 
+// rested waits until an audit looks at everything.
+func (p *upProcess) rested() {
+	p.t.Helper()
+	rested(p.t, func() int64 { return p.number(newest("weir_ledger")) })
+}
+
 // adds wants rows and ledger to say the same, of both jobs.
 func (p *upProcess) adds() {
 	p.t.Helper()
@@ -67,6 +73,9 @@ func (p *upProcess) adds() {
 // The first row is visible soon after the engine's answer: with -floors, within
 // 3 s, for which a machine that has something else to do gets three tries.
 func TestUpFirstRow(t *testing.T) {
+	if !*chaosFloors {
+		parallel(t)
+	}
 	var took []time.Duration
 	for range 3 {
 		p := startUp(t, t.TempDir())
@@ -128,7 +137,7 @@ func TestUp(t *testing.T) {
 	}
 	p.drained()
 	all := p.hits(0)
-	idle(func() { time.Sleep(11 * time.Second) }) // nobody writes: the audit looks at everything
+	p.rested() // nothing is written any more
 	if n := p.number("SELECT sum(hits) FROM clicks_1m"); n != all {
 		t.Errorf("%d hits after the start, %d later, without any traffic", all, n)
 	}
@@ -143,7 +152,7 @@ func TestUp(t *testing.T) {
 	p = startUp(t, dir, "--no-gen")
 	p.hits(now - 1)
 	p.drained()
-	idle(func() { time.Sleep(12 * time.Second) })
+	p.rested()
 	p.adds()
 	p.signal(syscall.SIGTERM)
 	p.exits(0)

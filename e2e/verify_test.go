@@ -2,10 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
@@ -15,12 +15,15 @@ import (
 func TestVerifyFindsAndMends(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
-	s.clicks()
-	s.produced("clicks", 300_000, "--pages", "5") // more than a chunk in each partition
+	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "chunk: 65536", "chunk: 8192", 1))
+	s.migrate()
+	s.produced("clicks", 40_000, "--pages", "5") // more than a chunk in each partition
 	s.untilEnd()
 	verify := func(code int) string {
 		t.Helper()
-		idle(func() { time.Sleep(11 * time.Second) }) // what was just written is not judged
+		rested(t, func() int64 {
+			return min(s.number("%s", newest("weir_ledger")), s.number("%s", newest("clicks_state")))
+		})
 		p := s.weir("verify").exits(code)
 		return p.out.String()
 	}
@@ -39,8 +42,8 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	out := verify(1)
 	finds("a row and a line deleted", out,
 		`^clicks: window `+at+`, group "/p/3": its 1m rollup counts \d+ events, the rows hold 0$`,
-		`^clicks: partition 0, chunk 0: 65536 events were counted, the rows hold 6\d+ \(offsets 0 to 65536\)$`,
-		`^clicks: partition 1, chunk 0: the rows hold 6\d+ events, the ledger knows nothing of the chunk \(offsets 0 to 65536\)$`,
+		`^clicks: partition 0, chunk 0: 8192 events were counted, the rows hold \d{4} \(offsets 0 to 8192\)$`,
+		`^clicks: partition 1, chunk 0: the rows hold \d{4} events, the ledger knows nothing of the chunk \(offsets 0 to 8192\)$`,
 		`state rows are gone: set the group's offset`, `a ledger line is gone`,
 		`^    kafka-consumer-groups.sh --bootstrap-server \S+ --group `+s.name+`.clicks --topic `+regexp.QuoteMeta(s.topic("clicks"))+`:1 --reset-offsets --to-offset 0 --execute$`)
 
@@ -66,7 +69,7 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	s.deleteTo(cut)
 	out = verify(1)
 	finds("a slot raised by one", out,
-		`^clicks: partition 0, chunk 0: at most 65536 events were counted, the rows hold 65537 \(offsets 0 to 65536\)$`, `restore them from a backup`)
+		`^clicks: partition 0, chunk 0: at most 8192 events were counted, the rows hold 8193 \(offsets 0 to 8192\)$`, `restore them from a backup`)
 	finds("records deleted before they were counted", out,
 		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted; they cannot be counted any more`)
 }
