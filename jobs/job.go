@@ -245,6 +245,14 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
 				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
 		}
+		if p.Twice > 0 {
+			j.cfg.Log.Warn("the log was truncated and is counted anew, beside what was counted before: what is left of it is counted twice; raise the job's version instead to count it once",
+				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
+		}
+		if p.Cut < p.Start {
+			j.cfg.Log.Warn("the beginning of the open chunk was counted and is deleted from the log; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
+				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Start, "counted_to", k.Next, "missing_at_most", p.Start-p.Cut)
+		}
 		j.cfg.Log.Info("partition in hand", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
 		plans = append(plans, p)
 	}

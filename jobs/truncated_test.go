@@ -1,8 +1,12 @@
 package jobs
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"weir/event"
@@ -52,5 +56,32 @@ func TestTruncatedUnseen(t *testing.T) {
 	// 1,000 lies in the chunk that begins at 768.
 	if len(found) != 1 || found[0].Misfit != window.Excess || found[0].Chunk != 3 || found[0].Expected != 256 {
 		t.Errorf("the audit finds %v, want rows in excess in chunk 3", found)
+	}
+}
+
+// TestTruncatedSaid: of a log that lost its end, the error, the log and verify
+// say how many records a new epoch counts a second time.
+func TestTruncatedSaid(t *testing.T) {
+	log := newLog(1, 1000)
+	sink := newSink(spec())
+	src := &fakeSource{log: log, committed: map[int32]int64{}}
+	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
+		t.Fatal(err)
+	}
+	src.log = &fakeLog{parts: [][]event.Record{log.parts[0][:600]}}
+	err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true})
+	if !errors.Is(err, window.ErrBeyondEnd) || !strings.Contains(err.Error(), "of the 600 records that are left, up to 600 were counted before, which a new epoch counts a second time") {
+		t.Errorf("a truncated log: %v", err)
+	}
+	gaps, _ := CompareLog([]window.Reached{{First: 100, Next: 1000}}, []event.Assignment{{LogEnd: 600}})
+	if len(gaps) != 1 || !strings.Contains(gaps[0].String(), "that would count up to 500 records twice") {
+		t.Errorf("verify says %v", gaps)
+	}
+	var out bytes.Buffer
+	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}, Log: slog.New(slog.NewTextHandler(&out, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "what is left of it is counted twice") || !strings.Contains(out.String(), "twice_at_most=600") {
+		t.Errorf("the log says %s", &out)
 	}
 }

@@ -37,7 +37,7 @@ func CompareLog(reached []window.Reached, log []event.Assignment) (gaps []Gap, l
 		case r.Next > a.LogEnd:
 			gaps = append(gaps, Gap{a.Partition,
 				fmt.Sprintf("the ledger reaches to %d, the log only to %d", r.Next, a.LogEnd),
-				"the topic was truncated, or deleted and made again: run once with --new-epoch"})
+				fmt.Sprintf("if the topic was deleted and made again, run once with --new-epoch; if it was truncated, that would count up to %d records twice, and raising the job's version counts what is left once, in new tables", max(0, a.LogEnd-max(a.LogStart, r.First)))})
 		case r.Next < a.LogStart:
 			gaps = append(gaps, Gap{a.Partition,
 				fmt.Sprintf("offsets %d to %d were deleted from the log before they were counted", r.Next, a.LogStart),

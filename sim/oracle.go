@@ -48,7 +48,7 @@ func (s *schedule) judge() {
 	s.judgePlaces(f)
 	s.judgeDead(f)
 	s.judgeLedger(f)
-	s.audit()
+	s.audit(f)
 	s.finish(lanes)
 }
 
@@ -195,7 +195,7 @@ func (s *schedule) judgeLedger(f *reference) {
 
 // audit runs the product's own audit over the sink. Where nothing is in
 // doubt it must be silent.
-func (s *schedule) audit() {
+func (s *schedule) audit(f *reference) {
 	a := window.NewAudit(s.spec)
 	for _, row := range s.sink.rows {
 		for _, h := range row.hits {
@@ -216,6 +216,69 @@ func (s *schedule) audit() {
 		}
 		s.fail("audit: %v: %v", found.Misfit, found)
 	}
+	s.judgeCuts(f, a.Result().Notes)
+}
+
+// judgeCuts wants what the rows hold less than was counted, where retention
+// took the beginning of an open chunk, to be within what the audit notes, and
+// to have been said by whatever process read on. Where a group cap or a
+// deduplication was at work, the second reading means something else than the
+// first, and what is missing is not defined; and of a line that speaks of a gap
+// and of a process that had read it all the same, it is not known how far that was.
+func (s *schedule) judgeCuts(f *reference, notes []window.Finding) {
+	if s.spec.Dedupe != nil || s.mix.on.Has(Cap) || s.spec.MaxGroups < 1000 {
+		return
+	}
+	noted := map[window.Slot]uint64{}
+	for _, n := range notes {
+		noted[window.MakeSlot(n.Epoch, n.Partition, n.Chunk)] = n.Expected
+	}
+	hits := map[window.Slot]uint64{}
+	for _, row := range s.sink.rows {
+		for _, h := range row.hits {
+			hits[h.slot] += h.count
+		}
+	}
+	var bad []string
+	for key, lines := range s.sink.ledger {
+		t := s.counted[key]
+		if t == nil {
+			continue
+		}
+		p := t.parts[key.partition]
+		counted, unclear, next := map[window.Slot]uint64{}, map[window.Slot]bool{}, int64(0)
+		for _, l := range lines { // in the order of their first offsets
+			if l.Fates[window.Counted] == 0 {
+				continue
+			}
+			sum := uint64(0)
+			for _, n := range l.Fates {
+				sum += n
+			}
+			if p.thinned(l.Chunk) || sum != uint64(l.Next-l.First) {
+				unclear[l.Slot()] = true
+			}
+			for o := max(l.First, next); o < l.Next; o++ {
+				if f.fate(&p.records[o]) == window.Counted {
+					counted[l.Slot()]++
+				}
+			}
+			next = max(next, l.Next)
+		}
+		for slot, n := range counted {
+			if hits[slot] >= n || unclear[slot] {
+				continue
+			}
+			s.totals.Cut++
+			if noted[slot] < n {
+				bad = append(bad, fmt.Sprintf("partition %d, chunk %d: %d events were counted, the rows hold %d, the audit notes at most %d", key.partition, slot.Chunk(), n, hits[slot], noted[slot]))
+			}
+			if !s.warned[slot] {
+				bad = append(bad, fmt.Sprintf("partition %d, chunk %d: %d events were counted, the rows hold %d, and no process has said that the chunk's beginning is gone", key.partition, slot.Chunk(), n, hits[slot]))
+			}
+		}
+	}
+	s.failSorted(bad)
 }
 
 // finish makes what is stored part of the digest.

@@ -42,6 +42,7 @@ type Totals struct {
 	Inserts int
 	Rows    int // in inserts
 	Replays int // offsets read again
+	Cut     int // chunks whose rows lack events that were counted, for retention took the chunk's beginning
 	Fenced  int // commits refused to evicted members
 	Peak    int // most bytes one process held
 }
@@ -55,6 +56,7 @@ func (t *Totals) add(o *Totals) {
 	t.Inserts += o.Inserts
 	t.Rows += o.Rows
 	t.Replays += o.Replays
+	t.Cut += o.Cut
 	t.Fenced += o.Fenced
 	t.Peak = max(t.Peak, o.Peak)
 }
@@ -90,8 +92,9 @@ type schedule struct {
 	members  []*member
 	epochs   int // the highest there is
 
-	counted map[lane]*topic // which topic was read under an epoch of a partition
-	added   []int64         // by partition: from here on, everybody counts the added measure
+	counted map[lane]*topic      // which topic was read under an epoch of a partition
+	warned  map[window.Slot]bool // chunks of which some process said that offsets were gone when it began to read
+	added   []int64              // by partition: from here on, everybody counts the added measure
 
 	buffer   []byte // what a fetch returned
 	records  []event.Record
@@ -143,7 +146,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	stream := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
 	s := &schedule{
 		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace,
-		counted: map[lane]*topic{}, digest: seed,
+		counted: map[lane]*topic{}, warned: map[window.Slot]bool{}, digest: seed,
 	}
 	setup := stream(4)
 	s.old, s.spec = newSpec(setup, &s.mix)
@@ -258,6 +261,9 @@ func (s *schedule) version() *window.Spec {
 // planned notes a plan: how much is read again.
 func (s *schedule) planned(t *topic, p window.Plan) {
 	s.totals.Replays += int(p.Replays)
+	if p.Cut < p.Start || p.Lost < p.Start {
+		s.warned[window.MakeSlot(p.Epoch, p.Partition, p.Start/s.spec.Chunk)] = true
+	}
 	s.tell("partition %d: epoch %d, from %d, counted from %d, owed %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Owed, p.Lost)
 }
 

@@ -21,28 +21,36 @@ type Audit struct {
 	order  []Slot // of the lines, then of slots without one
 	found  []Finding
 	at     int // the entry of reached that lines belong to
+	topics []counted
 	result Audited
+}
+
+// counted is what an entry of reached counted, and from which topic.
+type counted struct {
+	topicID [16]byte
+	events  uint64
 }
 
 // tally is what is known of one chunk.
 type tally struct {
 	least, most uint64 // what its lines allow for
 	hits        uint64 // what its rows hold
-	end         int64  // of what was counted
-	overlap     bool   // some of it was counted from two beginnings
 	lines       bool
 	skip        bool
+
+	// Of the lines that counted anything:
+	first, reach, cut int64  // where the first one begins, the furthest before the last one ends, the last one begins
+	end               int64  // where the furthest ends
+	union             uint64 // at most so many different events were counted
 }
 
 // Audited is what an audit looked at, and what it needs others to compare.
 type Audited struct {
 	Lines, Chunks, Windows int
 
-	// Clipped are chunks whose rows are known to hold less than was counted,
-	// without damage: records were deleted from the log inside a chunk that was
-	// being read, and a row with events from both sides of the cut keeps the
-	// greater count, not the sum. Nothing can be done about it any more.
-	Clipped []Finding
+	// Notes are what the numbers are off by, or may be, without damage to the
+	// tables: nothing that is done to these mends it. Each is Clipped or Twice.
+	Notes []Finding
 
 	// Reached is how far the ledger goes, for the comparison with the log:
 	// one entry for each partition and epoch.
@@ -67,10 +75,11 @@ const (
 	Unknown                  // rows hold counts of a chunk without a line
 	Lost                     // a rollup holds more than what it is made from
 	Behind                   // a rollup holds less than what it is made from
-	Clipped                  // rows hold less than was counted on both sides of a cut
+	Clipped                  // rows hold less than was counted on both sides of a cut in the log, or may do so
+	Twice                    // two epochs counted the same offsets of one topic
 )
 
-var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup", Clipped: "cut"}
+var misfits = [...]string{Unbalanced: "fates", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup", Clipped: "cut", Twice: "twice"}
 
 func (m Misfit) String() string { return misfits[m] }
 
@@ -80,18 +89,26 @@ type Finding struct {
 	Misfit    Misfit
 	Epoch     uint8
 	Partition int32
-	Chunk     int64
+	Chunk     int64      // none of Twice
 	Window    event.Time // start, ms
 	Length    event.Time // of the rollup's windows, ms
 	Group     string     // its columns, a space between them
 	Measure   string     // of Lost and Behind: what differs; empty: the number of events
 	Expected  uint64
 	Found     uint64
+
+	// The offsets of both readings that Clipped and Twice speak of are [Cut,
+	// Reach). Clipped may have none: Cut >= Reach. If it has any, Expected is an
+	// upper bound.
+	Cut, Reach int64
 }
 
 // String says what is off.
 func (f Finding) String() string {
 	where := fmt.Sprintf("partition %d, chunk %d", f.Partition, f.Chunk)
+	if f.Misfit == Twice {
+		where = fmt.Sprintf("partition %d", f.Partition)
+	}
 	if f.Epoch > 0 {
 		where += fmt.Sprintf(" (epoch %d)", f.Epoch)
 	}
@@ -110,7 +127,13 @@ func (f Finding) String() string {
 	case Unknown:
 		return fmt.Sprintf("%s: the rows hold %d events, the ledger knows nothing of the chunk", where, f.Found)
 	case Clipped:
+		if f.Cut < f.Reach {
+			return fmt.Sprintf("%s: at most %d events were counted, the rows hold %d, so up to %d are missing: offsets up to %d were counted, those below %d were deleted from the log before the chunk ended, and the rest was read again from there; "+
+				"rows with events from below %[6]d and from %[5]d on keep the greater count of the two readings", where, f.Expected, f.Found, f.Expected-f.Found, f.Reach, f.Cut)
+		}
 		return fmt.Sprintf("%s: %d events were counted, the rows hold %d: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count", where, f.Expected, f.Found)
+	case Twice:
+		return fmt.Sprintf("%s: offsets %d to %d of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to %d events are counted twice", where, f.Cut, f.Reach, f.Found)
 	case Behind:
 		if f.Measure != "" {
 			return fmt.Sprintf("window at %d ms, group %q: the rows make measure %s %d, its %s rollup %d", f.Window, f.Group, f.Measure, f.Expected, f.length(), f.Found)
@@ -136,7 +159,9 @@ func (f Finding) Advice() string {
 	case Hole:
 		return "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"
 	case Clipped:
-		return "nothing can be done: it is what deleting records before they are counted costs besides the records themselves"
+		return "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
+	case Twice:
+		return "what is counted twice stays so in these tables. To count each record that is still in the log once, raise the job's version: it begins new tables, and those of this version stay"
 	case Lost:
 		if f.Measure != "" {
 			return "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. If those below are too small, set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it; what the rollup holds is kept. If the rollup's are too large, delete its rows of the window and run `weir repair`"
@@ -192,8 +217,10 @@ func (a *Audit) Line(l *Line, comparable bool) {
 	}
 	if a.at < 0 || a.result.Reached[a.at].Partition != l.Partition || a.result.Reached[a.at].Epoch != l.Epoch {
 		a.result.Reached = append(a.result.Reached, Reached{l.Partition, l.Epoch, l.First, l.Next})
+		a.topics = append(a.topics, counted{topicID: l.TopicID})
 		a.at = len(a.result.Reached) - 1
 	}
+	a.topics[a.at].events += l.Fates[Counted]
 	r := &a.result.Reached[a.at]
 	if r.First == r.Next {
 		// So far only the empty line that opened the partition. Retention may
@@ -213,10 +240,25 @@ func (a *Audit) Line(l *Line, comparable bool) {
 	t.least = max(t.least, l.Fates[Counted])
 	t.most += l.Fates[Counted]
 	if l.Fates[Counted] > 0 {
-		t.overlap = t.overlap || l.First < t.end
-		t.end = max(t.end, l.Next)
+		t.join(l)
 	}
 	t.skip = t.skip || !comparable
+}
+
+// join takes in a line that counted something. What two readings share has the
+// same fates in both. So the later one adds to the events counted at most its
+// own, and at most its offsets behind the earlier one's end; or else all are
+// in the later one but those of offsets that it does not have.
+func (t *tally) join(l *Line) {
+	c := l.Fates[Counted]
+	if t.union == 0 {
+		t.first, t.cut, t.end, t.union = l.First, l.First, l.Next, c
+		return
+	}
+	behind, before := uint64(max(0, l.Next-t.end)), uint64(l.First-t.first+max(0, t.end-l.Next))
+	t.union = min(t.union+min(c, behind), c+before)
+	t.reach, t.cut = t.end, l.First
+	t.end = max(t.end, l.Next)
 }
 
 func (a *Audit) report(m Misfit, l *Line, expected, found uint64) {
@@ -294,11 +336,21 @@ func (a *Audit) Result() Audited {
 	r := a.result
 	r.Chunks = len(a.tally)
 	for _, slot := range a.order {
-		// Readings that overlap may well hold the same events, so only the sum
-		// of those that do not is known to be owed.
-		if t := a.tally[slot]; !t.skip && !t.overlap && t.least <= t.hits && t.hits < t.most {
-			r.Clipped = append(r.Clipped, Finding{Misfit: Clipped, Epoch: slot.Epoch(), Partition: slot.Partition(), Chunk: slot.Chunk(), Expected: t.most, Found: t.hits})
+		if t := a.tally[slot]; !t.skip && t.least <= t.hits && t.hits < t.union {
+			r.Notes = append(r.Notes, Finding{Misfit: Clipped, Epoch: slot.Epoch(), Partition: slot.Partition(), Chunk: slot.Chunk(), Expected: t.union, Found: t.hits, Cut: t.cut, Reach: t.reach})
 		}
+	}
+	epochs := map[int32][]int{} // entries of a partition
+	for i, later := range r.Reached {
+		for _, n := range epochs[later.Partition] {
+			earlier := r.Reached[n]
+			cut, reach := max(earlier.First, later.First), min(earlier.Next, later.Next)
+			if a.topics[i].topicID == a.topics[n].topicID && a.topics[i].topicID != [16]byte{} && cut < reach {
+				events := min(uint64(reach-cut), a.topics[i].events, a.topics[n].events)
+				r.Notes = append(r.Notes, Finding{Misfit: Twice, Epoch: later.Epoch, Partition: later.Partition, Found: events, Cut: cut, Reach: reach})
+			}
+		}
+		epochs[later.Partition] = append(epochs[later.Partition], i)
 	}
 	return r
 }

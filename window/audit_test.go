@@ -1,6 +1,7 @@
 package window
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -132,8 +133,13 @@ func TestAuditLeavesOut(t *testing.T) {
 }
 
 // TestAuditClipped: where records were deleted inside a chunk, what its rows
-// fell short of is known if the two readings share no offset, and only then.
+// fall short of is known if the two readings share no offset, and bounded if
+// they do.
 func TestAuditClipped(t *testing.T) {
+	shared := func(reach, cut int, text string) []string {
+		return []string{fmt.Sprintf("partition 3, chunk 0: at most %s are missing: offsets up to %d were counted, those below %d were deleted from the log before the chunk ended, and the rest was read again from there; "+
+			"rows with events from below %[3]d and from %[2]d on keep the greater count of the two readings", text, reach, cut)}
+	}
 	for _, c := range []struct {
 		name   string
 		second int64 // where the second reading began
@@ -142,7 +148,8 @@ func TestAuditClipped(t *testing.T) {
 	}{
 		{"apart", 60, 42, []string{"partition 3, chunk 0: 70 events were counted, the rows hold 42: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count"}},
 		{"apart, no row on both sides", 60, 70, nil},
-		{"overlapping", 20, 42, nil},
+		{"overlapping", 20, 42, shared(40, 20, "50 events were counted, the rows hold 42, so up to 8")},
+		{"overlapping, no row on both sides", 20, 50, nil},
 	} {
 		a := NewAudit(&Spec{Chunk: 100})
 		a.Hits(MakeSlot(0, 3, 0), c.hits, true)
@@ -155,7 +162,7 @@ func TestAuditClipped(t *testing.T) {
 			t.Errorf("%s: found %v", c.name, f)
 		}
 		var got []string
-		for _, f := range a.Result().Clipped {
+		for _, f := range a.Result().Notes {
 			got = append(got, f.String())
 			if f.Advice() == "" {
 				t.Errorf("%s: no advice", c.name)
@@ -164,5 +171,72 @@ func TestAuditClipped(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestAuditCut: of readings of one chunk that overlap, the bound on what is
+// missing is what they can have shared at least.
+func TestAuditCut(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		lines               [][3]int64 // first, next, counted
+		hits                uint64
+		missing, cut, reach int64
+	}{
+		{"every offset counted", [][3]int64{{0, 717, 717}, {493, 2000, 1507}}, 1507, 493, 493, 717},
+		{"some rows have events of one side only", [][3]int64{{0, 717, 717}, {493, 2000, 1507}}, 1903, 97, 493, 717},
+		{"half of them counted", [][3]int64{{0, 717, 358}, {493, 2000, 750}}, 750, 358, 493, 717},
+		{"the second reading is not as far as the first", [][3]int64{{0, 717, 717}, {493, 600, 107}}, 717, 0, 0, 0},
+		{"three readings", [][3]int64{{0, 700, 700}, {400, 900, 500}, {800, 1000, 200}}, 700, 300, 800, 900},
+		{"in the middle of the log", [][3]int64{{2048, 2500, 452}, {2100, 3000, 900}}, 900, 52, 2100, 2500},
+	} {
+		a := NewAudit(&Spec{Chunk: 2048})
+		chunk := c.lines[0][0] / 2048
+		a.Hits(MakeSlot(0, 1, chunk), c.hits, true)
+		for _, l := range c.lines {
+			a.Line(&Line{Partition: 1, Chunk: chunk, First: l[0], Next: l[1], Fates: [Fates]uint64{Counted: uint64(l[2]), Filtered: uint64(l[1] - l[0] - l[2])}}, true)
+		}
+		for f := range a.Findings {
+			t.Errorf("%s: found %v", c.name, f)
+		}
+		var got [3]int64
+		for _, f := range a.Result().Notes {
+			got = [3]int64{int64(f.Expected - f.Found), f.Cut, f.Reach}
+		}
+		if want := [3]int64{c.missing, c.cut, c.reach}; got != want {
+			t.Errorf("%s: missing, cut and reach %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+// TestAuditTwice: offsets of one topic under two epochs were counted twice;
+// those of a topic that was made again were not.
+func TestAuditTwice(t *testing.T) {
+	audit := func(second byte) []Finding {
+		a := NewAudit(&Spec{Chunk: 100})
+		line := func(epoch uint8, chunk, next int64, counted uint64, id byte) {
+			l := Line{Epoch: epoch, Partition: 2, Chunk: chunk, First: chunk * 100, Next: next, TopicID: [16]byte{id}}
+			l.Fates[Counted], l.Fates[Late] = counted, uint64(l.Next-l.First)-counted
+			a.Hits(l.Slot(), counted, true)
+			a.Line(&l, true)
+		}
+		line(0, 0, 100, 90, 1)
+		line(0, 1, 160, 60, 1)
+		line(1, 0, 100, 90, second)
+		line(1, 1, 130, 30, second)
+		for f := range a.Findings {
+			t.Errorf("found %v", f)
+		}
+		return a.Result().Notes
+	}
+	if got := audit(2); len(got) > 0 {
+		t.Errorf("another topic: noted %v", got)
+	}
+	got := audit(1)
+	if len(got) != 1 || got[0] != (Finding{Misfit: Twice, Epoch: 1, Partition: 2, Cut: 0, Reach: 130, Found: 120}) {
+		t.Fatalf("noted %+v", got)
+	}
+	if want := "partition 2 (epoch 1): offsets 0 to 130 of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to 120 events are counted twice"; got[0].String() != want || !strings.Contains(got[0].Advice(), "raise the job's version") {
+		t.Errorf("%s; %s", got[0], got[0].Advice())
 	}
 }

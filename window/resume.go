@@ -11,11 +11,11 @@ import (
 )
 
 // Known is what the ledger says of one partition: the latest epoch, the
-// topic it was written from, and how far it is durable.
+// topic it was written from, and the offsets that are durable: [First, Next).
 type Known struct {
-	Epoch   uint8
-	TopicID [16]byte
-	Next    int64
+	Epoch       uint8
+	TopicID     [16]byte
+	First, Next int64
 
 	Earlier *Known // the same of the epoch before this one; nil if there is none
 }
@@ -34,6 +34,12 @@ func (k *Known) With(e Known) *Known {
 		return &l
 	}
 	l := *k
+	switch { // of an empty line, which opened the epoch, only Next counts
+	case l.First >= l.Next:
+		l.First = e.First
+	case e.First < e.Next:
+		l.First = min(l.First, e.First)
+	}
 	l.Next = max(l.Next, e.Next)
 	if bytes.Compare(e.TopicID[:], l.TopicID[:]) > 0 {
 		l.TopicID = e.TopicID
@@ -65,7 +71,10 @@ type Plan struct {
 	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
 	Owed    int64 // what was durable before: commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were taken by retention before they were read; Lost == Start: none
+	Cut     int64 // offsets [Cut, Start) of the open chunk were counted before, and are gone; Cut == Start: none
 	Replays int64 // offsets that are counted again, to the same numbers
+
+	Twice int64 // offsets of the same topic that an earlier epoch has counted, and this one counts beside it
 
 	Committed int64 // what the group has; -1: nothing, then Owed itself is worth a commit
 
@@ -142,12 +151,15 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 			position = known.Next // the group's offsets expire; the ledger does not
 		}
 		if known.Next > a.LogEnd {
+			twice := max(0, a.LogEnd-max(a.LogStart, known.First))
 			if !p.NewEpoch {
-				return fail(ErrBeyondEnd, "position %d, log ends at %d", known.Next, a.LogEnd)
+				return fail(ErrBeyondEnd, "position %d, log ends at %d; of the %d records that are left, up to %d were counted before, which a new epoch counts a second time",
+					known.Next, a.LogEnd, a.LogEnd-a.LogStart, twice)
 			}
 			if err := raise(); err != nil {
 				return fail(err, "epoch 255 is in the ledger")
 			}
+			plan.Twice = twice
 		}
 	}
 	plan.Owed, plan.Lost = position, position
@@ -161,12 +173,16 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		if !p.SkipLost {
 			return fail(ErrRetention, "position %d, log starts at %d, %d records are gone", position, a.LogStart, a.LogStart-position)
 		}
-		plan.Start, plan.Warm = a.LogStart, a.LogStart
+		plan.Start, plan.Warm, plan.Cut = a.LogStart, a.LogStart, a.LogStart
 		return plan, nil
 	}
 	chunk := position &^ (s.Chunk - 1)
 	plan.Start = max(chunk, a.LogStart)
 	plan.Lost = plan.Start
+	plan.Cut = plan.Start
+	if known != nil && !plan.Opens {
+		plan.Cut = min(plan.Start, max(chunk, known.First))
+	}
 	plan.Warm = plan.Start
 	if s.Dedupe != nil {
 		plan.Warm = max(chunk-s.Chunk, a.LogStart, 0)

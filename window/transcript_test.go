@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt
 // the diff.
 //
 //	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT] [places=optional|required|none] [cell[=DEFAULT]]
-//	resume committed=N start=N end=N [known=EPOCH:NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
+//	resume committed=N start=N end=N [known=EPOCH:[FIRST-]NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
 //	record OFFSET RECORD-TIME JSON
 //	to OFFSET      offsets up to here have no more records
 //	unreadable FIRST NEXT RECORD-TIME WHY
@@ -125,7 +125,11 @@ func transcript(t *testing.T, text string) string {
 					if !ok {
 						id = "1"
 					}
-					known = known.With(Known{Epoch: uint8(number(e)), Next: number(n), TopicID: [16]byte{byte(number(id))}})
+					first, next, ok := strings.Cut(n, "-")
+					if !ok {
+						first, next = "0", n
+					}
+					known = known.With(Known{Epoch: uint8(number(e)), First: number(first), Next: number(next), TopicID: [16]byte{byte(number(id))}})
 				case "recreated":
 					a.TopicID = [16]byte{2}
 				case "skip":
@@ -141,11 +145,17 @@ func transcript(t *testing.T, text string) string {
 				say("error: " + err.Error() + "\n")
 				continue
 			}
-			opens := ""
-			if plan.Opens {
-				opens = ", opens"
+			more := ""
+			if plan.Cut < plan.Start {
+				more = fmt.Sprintf(", cut from %d", plan.Cut)
 			}
-			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again%s\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays, opens))
+			if plan.Twice > 0 {
+				more += fmt.Sprintf(", %d counted twice", plan.Twice)
+			}
+			if plan.Opens {
+				more += ", opens"
+			}
+			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again%s\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays, more))
 			op = newOperator(t, spec)
 			op.Start(plan)
 		case "record":

@@ -28,6 +28,8 @@ type auditor struct {
 	outages *outage.Reporter
 	pause   time.Duration // before the second look; 0: secondLook
 
+	told map[string]bool // notes that the log has
+
 	mu         sync.Mutex
 	mismatches uint64
 	at         time.Time
@@ -107,7 +109,7 @@ func (a *auditor) once(ctx context.Context) {
 // look audits every job once. It is false if that could not be done.
 func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
 	for i, s := range a.sinks {
-		_, err := s.Audit(ctx, 0, 0, func(f window.Finding) error {
+		audited, err := s.Audit(ctx, 0, 0, func(f window.Finding) error {
 			all = append(all, auditFinding{f, a.names[i]})
 			return nil
 		}, nil)
@@ -119,6 +121,20 @@ func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
 			}
 			return nil, false
 		}
+		a.note(a.names[i], audited.Notes)
 	}
 	return all, true
+}
+
+// note says once what the numbers of a job are off by without damage.
+func (a *auditor) note(job string, notes []window.Finding) {
+	for _, f := range notes {
+		if line := job + ": " + f.String(); !a.told[line] {
+			if a.told == nil {
+				a.told = map[string]bool{}
+			}
+			a.told[line] = true
+			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", job, "what", f.String(), "do", f.Advice())
+		}
+	}
 }

@@ -20,6 +20,7 @@ import (
 // the other.
 type auditAnswers struct {
 	answers  [][]window.Finding
+	notes    []window.Finding
 	err      error
 	repaired []event.Time
 }
@@ -37,7 +38,7 @@ func (s *auditAnswers) Audit(_ context.Context, _, _ event.Time, found func(wind
 			return window.Audited{}, err
 		}
 	}
-	return window.Audited{}, s.err
+	return window.Audited{Notes: s.notes}, s.err
 }
 
 // TestAuditLooksTwice: what is gone at the second look was a replica that
@@ -91,4 +92,17 @@ func TestAuditLooksTwice(t *testing.T) {
 	}
 	sink.err = nil
 	once(0, nil)
+
+	// What no reading mends is no mismatch, and said once.
+	sink.notes = []window.Finding{{Misfit: window.Clipped, Partition: 5, Chunk: 9, Expected: 20, Found: 15, Cut: 1, Reach: 2}}
+	once(0, nil)
+	for _, want := range []string{"level=WARN", "job=clicks", "partition 5, chunk 9", "up to 5 are missing", "do="} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not said: %s", want, &out)
+		}
+	}
+	once(0, nil)
+	if strings.Contains(out.String(), "chunk 9") {
+		t.Errorf("a note is said twice: %s", &out)
+	}
 }

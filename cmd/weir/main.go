@@ -129,7 +129,7 @@ var decisions = []struct {
 }{
 	{window.ErrRecreated, recreatedHint},
 	{ingest.ErrRecreated, recreatedHint},
-	{window.ErrBeyondEnd, "if the topic was truncated or made again: weir run --new-epoch counts it anew, beside what was counted before"},
+	{window.ErrBeyondEnd, "the log was truncated: raise the job's version, which counts what is left once, in new tables; or run once with --new-epoch, which counts it beside what was counted before, so twice"},
 	{window.ErrRetention, "kafka.on_data_loss: skip records the gap in weir_ledger and goes on; nothing can bring the records back"},
 }
 

@@ -28,17 +28,25 @@ func (r *remedy) take(f window.Finding) string {
 	if a := f.Advice(); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
 	}
-	text := f.String()
-	from := f.Chunk * r.chunk
 	switch f.Misfit {
-	case window.Lost, window.Behind:
-		return strings.Replace(text, fmt.Sprintf("window at %d ms", f.Window), "window "+time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), 1)
 	case window.Hole:
 		r.from(f.Partition, int64(f.Expected))
 	case window.Missing, window.Unknown, window.Unbalanced:
-		r.from(f.Partition, from)
+		r.from(f.Partition, f.Chunk*r.chunk)
 	}
-	return fmt.Sprintf("%s (offsets %d to %d)", text, from, from+r.chunk)
+	return r.words(f)
+}
+
+// words is how a finding reads.
+func (r *remedy) words(f window.Finding) string {
+	text := f.String()
+	switch f.Misfit {
+	case window.Lost, window.Behind:
+		return strings.Replace(text, fmt.Sprintf("window at %d ms", f.Window), "window "+time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), 1)
+	case window.Twice:
+		return text
+	}
+	return fmt.Sprintf("%s (offsets %d to %d)", text, f.Chunk*r.chunk, (f.Chunk+1)*r.chunk)
 }
 
 func (r *remedy) from(partition int32, offset int64) {

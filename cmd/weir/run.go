@@ -55,7 +55,7 @@ The tables must exist: weir migrate creates and extends them.`,
 	}
 	configFlags(c)
 	c.Flags().StringVar(&until, "until", "", "end: read to where the logs end now, flush, roll up, exit 0")
-	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again, or truncated: count it anew beside what was counted before")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count it anew beside what was counted before. If it is the same topic and was truncated, what is left of it is counted twice; raise the job's version instead to count it once")
 	return c
 }
 

@@ -459,11 +459,15 @@ func (s *Sink) auditLines(ctx context.Context, a *window.Audit, d verifyData) er
 		var partition uint16
 		var chunk, first, next uint64
 		var comparable uint8
-		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &comparable}
+		var id string
+		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable}
 		for f := range l.Fates {
 			to = append(to, &l.Fates[f])
 		}
 		err := scan(to...)
+		if err == nil {
+			l.TopicID, err = topicID(id)
+		}
 		l.Partition, l.Chunk, l.First, l.Next = int32(partition), int64(chunk), int64(first), int64(next)
 		a.Line(&l, comparable == 1)
 		return err

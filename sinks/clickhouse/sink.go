@@ -65,23 +65,24 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 }
 
 // Known is what the ledger says of each partition: of every epoch, its topic
-// id and the highest next offset that is durable under it.
+// id and the offsets that are durable under it.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	known := map[int32]window.Known{}
-	sql := "SELECT toInt32(partition), epoch, max(next), hex(max(topic_id)) FROM " + s.client.name("weir_ledger") +
+	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)) FROM " + s.client.name("weir_ledger") +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
 		var k window.Known
-		var next uint64
+		var first, next uint64
 		var id string
-		if err := scan(&p, &k.Epoch, &next, &id); err != nil {
+		err := scan(&p, &k.Epoch, &first, &next, &id)
+		if err != nil {
 			return err
 		}
-		if _, err := hex.Decode(k.TopicID[:], []byte(id)); err != nil {
-			return fmt.Errorf("topic id %q: %w", id, err)
+		if k.TopicID, err = topicID(id); err != nil {
+			return err
 		}
-		k.Next = int64(next)
+		k.First, k.Next = int64(first), int64(next)
 		if old, ok := known[p]; ok {
 			k = *old.With(k)
 		}
@@ -92,6 +93,14 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 		return nil, err
 	}
 	return known, nil
+}
+
+// topicID reads the hexadecimal form of one.
+func topicID(text string) (id [16]byte, err error) {
+	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
+		return id, fmt.Errorf("topic id %q: %w", text, err)
+	}
+	return id, nil
 }
 
 // Coverage is what the ledger covers of each partition. It reads a number per

@@ -161,7 +161,8 @@ func restart(t *testing.T, b Backend) {
 	Same(t, "after restarts", b.Contents(t, spec), want)
 }
 
-// known: every epoch's highest next offset, the latest epoch first.
+// known: the offsets that every epoch covers, the latest epoch first. A line
+// without offsets opened a partition and covers none.
 func known(t *testing.T, b Backend) {
 	spec := Spec()
 	s := open(t, b, spec)
@@ -177,12 +178,12 @@ func known(t *testing.T, b Backend) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{
-		line(0, 0, 0, 64, 1), line(0, 0, 64, 100, 1), line(0, 1, 0, 10, 2), line(3, 0, 64, 70, 1), line(65535, 255, 0, 1, 255),
+		line(0, 0, 0, 64, 1), line(0, 0, 64, 100, 1), line(0, 1, 0, 10, 2), line(3, 0, 60, 60, 1), line(3, 0, 64, 70, 1), line(4, 0, 7, 7, 1), line(65535, 255, 0, 1, 255),
 	}})
 	write(t, s, &window.Changes{Table: empty, Lines: []window.Line{line(3, 0, 64, 68, 1)}}) // an older one, late
 	at, err = s.Known(t.Context())
 	want := map[int32]window.Known{
-		0: {Epoch: 1, TopicID: [16]byte{2}, Next: 10, Earlier: &window.Known{TopicID: [16]byte{1}, Next: 100}}, 3: {TopicID: [16]byte{1}, Next: 70}, 65535: {Epoch: 255, TopicID: [16]byte{255}, Next: 1},
+		0: {Epoch: 1, TopicID: [16]byte{2}, Next: 10, Earlier: &window.Known{TopicID: [16]byte{1}, Next: 100}}, 3: {TopicID: [16]byte{1}, First: 64, Next: 70}, 4: {TopicID: [16]byte{1}, First: 7, Next: 7}, 65535: {Epoch: 255, TopicID: [16]byte{255}, Next: 1},
 	}
 	if err != nil || len(at) != len(want) {
 		t.Fatalf("known %v, %v; want %v", at, err, want)

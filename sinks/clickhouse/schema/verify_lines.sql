@@ -1,6 +1,6 @@
 {{- /* The ledger, in the order the audit wants it. */ -}}
 SELECT
-    epoch, partition, chunk, first, max(next),
+    epoch, partition, chunk, first, max(next), hex(max(topic_id)),
     toUInt8(max(flushed_at) <= {{.Settled}} AND min(began) > {{.Horizon}}),
     {{.Fates}}
 FROM {{.Ledger}} AS _l
