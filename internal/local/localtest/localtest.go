@@ -47,6 +47,8 @@ func Main(m *testing.M) {
 
 var hooked atomic.Bool
 
+const pattern = "weir-engine-*" // of the engine's directory
+
 // Stop stops the engine, if one was started, and removes its directory. Main
 // calls it; a TestMain of its own does it before os.Exit.
 func Stop() {
@@ -85,7 +87,7 @@ func Engine(t testing.TB) (url, database string) {
 		t.Fatal("localtest: TestMain must be `func TestMain(m *testing.M) { localtest.Main(m) }`")
 	}
 	shared.once.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "weir-engine-"); shared.err != nil {
+		if shared.dir, shared.err = temporary(); shared.err != nil {
 			return
 		}
 		shared.engine, shared.err = local.StartEngine(context.Background(), local.EngineConfig{
