@@ -12,8 +12,8 @@ func TestMain(m *testing.M) {
 }
 
 // seeds is what every run of the tests goes through; make check takes a
-// thousand, make sim more.
-const seeds = 5000
+// thousand, make sim and so make ci 20,000.
+const seeds = 2000
 
 // TestSchedules runs the first seeds: no violation, and every fault struck.
 func TestSchedules(t *testing.T) {
