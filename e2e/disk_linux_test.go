@@ -15,7 +15,7 @@ import (
 // engine refuses inserts for want of space.
 func TestDiskFull(t *testing.T) {
 	parallel(t)
-	p := startUp(t, t.TempDir(), "--rate", "500")
+	p := startUp(t, t.TempDir(), "--rate", "200")
 	counted := p.hits(0)
 
 	var limit unix.Rlimit

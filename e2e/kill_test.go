@@ -24,8 +24,8 @@ func TestKillInBacklog(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.clicks()
-	backlog := s.produced("clicks", 400_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
-	live := s.traffic("clicks", "--rate", "4000", "--seed", "2", "--malformed", "0.002")
+	backlog := s.produced("clicks", 200_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
+	live := s.traffic("clicks", "--rate", "2000", "--seed", "2", "--malformed", "0.002")
 
 	rng := rand.New(rand.NewPCG(1, 0))
 	var took []time.Duration
@@ -53,8 +53,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.clicks()
-	backlog := s.produced("clicks", 200_000, "--duplicates", "0.01")
-	live := s.traffic("clicks", "--rate", "3000", "--seed", "2")
+	backlog := s.produced("clicks", 60_000, "--duplicates", "0.01")
+	live := s.traffic("clicks", "--rate", "1500", "--seed", "2")
 
 	first := s.weir("run")
 	s.passes("clicks", 0)
@@ -98,7 +98,7 @@ func TestStopUnderLoad(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.clicks()
-	live := s.traffic("clicks", "--rate", "20000")
+	live := s.traffic("clicks", "--rate", "5000")
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		old := s.position("clicks")

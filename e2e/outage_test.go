@@ -106,7 +106,7 @@ func TestEngineDown(t *testing.T) {
 	parallel(t)
 	s, engine := ownEngine(t, house.broker.get(t).Addrs())
 	s.clicks()
-	live := s.traffic("clicks", "--rate", "8000", "--malformed", "0.002")
+	live := s.traffic("clicks", "--rate", "3000", "--malformed", "0.002")
 	p := s.weir("run", "--memory=64MiB", "--clickhouse.insert_timeout=5s", "--resp.listen=127.0.0.1:0")
 	c := p.redis()
 	s.passes("clicks", 0)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/await"
 )
 
-var soakMinutes = flag.Float64("minutes", 0.3, "TestSoak: how long; memory is judged from ten on")
+var soakMinutes = flag.Float64("minutes", 0.2, "TestSoak: how long; memory is judged from ten on")
 
 // A sample is what one process says of itself at one moment.
 type sample struct {

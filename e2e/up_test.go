@@ -99,7 +99,7 @@ func TestUpFirstRow(t *testing.T) {
 func TestUp(t *testing.T) {
 	parallel(t)
 	dir := t.TempDir()
-	p := startUp(t, dir)
+	p := startUp(t, dir, "--rate", "300")
 	first := p.hits(0)
 	p.prints(`^ready `)
 	p.prints(`clicks +window +hits`) // the live table
@@ -146,7 +146,7 @@ func TestUp(t *testing.T) {
 	p.exits(0)
 
 	// kill -9 of everything at once, on data that has seen some starts.
-	p = startUp(t, dir)
+	p = startUp(t, dir, "--rate", "300")
 	now := p.hits(all)
 	p.kill()
 	p = startUp(t, dir, "--no-gen")
