@@ -35,6 +35,7 @@ type counted struct {
 type tally struct {
 	least, most uint64 // what its lines allow for
 	hits        uint64 // what its rows hold
+	gaps        uint64 // of its lines
 	lines       bool
 	skip        bool
 
@@ -96,6 +97,7 @@ type Finding struct {
 	Measure   string     // of Lost and Behind: what differs; empty: the number of events
 	Expected  uint64
 	Found     uint64
+	Gaps      uint64 // of Unbalanced and Excess: offsets of the chunk that had no record when they were read
 
 	// The offsets of both readings that Clipped and Twice speak of are [Cut,
 	// Reach). Clipped may have none: Cut >= Reach. If it has any, Expected is an
@@ -149,10 +151,25 @@ func (f Finding) String() string {
 
 func (f Finding) length() string { return span([]string{fmt.Sprint(int64(f.Length))}) }
 
+// Thinned reports whether a compacted topic explains the finding: an offset
+// that was counted, and had no record any more when its chunk was read again,
+// has two fates, and of rows the greater count of either reading stays.
+func (f Finding) Thinned() bool {
+	return (f.Misfit == Unbalanced || f.Misfit == Excess) && f.Expected < f.Found && f.Found-f.Expected <= f.Gaps
+}
+
+// Compaction is the advice where it does.
+const Compaction = "records were compacted away (cleanup.policy) between two readings of the chunk. Each row keeps the greater count of the two, and reading again finds no more: nothing is to be restored or set back. " +
+	"Set cleanup.policy=delete for a topic that is counted; raise the job's version to count once what the log still holds"
+
 // Advice says what to do about it. What is still in the log is counted again
 // to the same numbers whenever it is read again, so the remedy for damage is
 // to read it again.
 func (f Finding) Advice() string {
+	if f.Thinned() {
+		f.Gaps = 0
+		return "if the topic is compacted: " + Compaction + ". If it is not: " + f.Advice()
+	}
 	switch f.Misfit {
 	case Unbalanced:
 		return "the line was changed by hand: restore weir_ledger, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"
@@ -237,6 +254,7 @@ func (a *Audit) Line(l *Line, comparable bool) {
 	// line, at most the sum.
 	t := a.of(l.Slot())
 	t.lines = true
+	t.gaps += l.Fates[Gap]
 	t.least = max(t.least, l.Fates[Counted])
 	t.most += l.Fates[Counted]
 	if l.Fates[Counted] > 0 {
@@ -262,7 +280,7 @@ func (t *tally) join(l *Line) {
 }
 
 func (a *Audit) report(m Misfit, l *Line, expected, found uint64) {
-	a.found = append(a.found, Finding{Misfit: m, Epoch: l.Epoch, Partition: l.Partition, Chunk: l.Chunk, Expected: expected, Found: found})
+	a.found = append(a.found, Finding{Misfit: m, Epoch: l.Epoch, Partition: l.Partition, Chunk: l.Chunk, Expected: expected, Found: found, Gaps: l.Fates[Gap]})
 }
 
 // Compared is a window and group of a rollup that is held against the rows it
@@ -321,7 +339,7 @@ func (a *Audit) Findings(yield func(Finding) bool) {
 		case t.hits < t.least:
 			f.Misfit, f.Expected = Missing, t.least
 		case t.hits > t.most:
-			f.Misfit, f.Expected = Excess, t.most
+			f.Misfit, f.Expected, f.Gaps = Excess, t.most, t.gaps
 		default:
 			continue
 		}

@@ -240,3 +240,36 @@ func TestAuditTwice(t *testing.T) {
 		t.Errorf("%s; %s", got[0], got[0].Advice())
 	}
 }
+
+// TestAuditThinned: what a compacted topic leaves behind is told from damage,
+// which has no gaps to explain it.
+func TestAuditThinned(t *testing.T) {
+	audit := func(counted, gap, next, hits uint64) (found []Finding) {
+		a := NewAudit(&Spec{Chunk: 512})
+		a.Hits(MakeSlot(0, 0, 0), hits, true)
+		a.Line(&Line{Next: int64(next), Fates: [Fates]uint64{Counted: counted, Gap: gap}}, true)
+		for f := range a.Findings {
+			found = append(found, f)
+		}
+		return found
+	}
+	for _, c := range []struct {
+		name                     string
+		counted, gap, next, hits uint64
+		thinned                  bool
+	}{
+		{"40 of 100 compacted away, nothing new", 100, 40, 100, 100, true},
+		{"40 of 100 compacted away, 100 more, in rows of their own", 160, 40, 200, 200, true},
+		{"a fate raised by hand", 101, 0, 100, 101, false},
+		{"a row raised by hand", 100, 0, 100, 101, false},
+		{"more than the gaps explain", 160, 40, 200, 201, false},
+	} {
+		found := audit(c.counted, c.gap, c.next, c.hits)
+		if len(found) != 1 || found[0].Thinned() != c.thinned || strings.Contains(found[0].Advice(), "cleanup.policy") != c.thinned {
+			t.Errorf("%s: found %v", c.name, found)
+		}
+	}
+	if found := audit(160, 40, 200, 160); len(found) > 0 {
+		t.Errorf("nothing is off, but found %v", found)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"weir/internal/config"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
+	"weir/window"
 )
 
 // A finding is one line of `weir check`.
@@ -41,7 +42,7 @@ func checkCommand() *cobra.Command {
 			if c.Flags().Changed("sample") && (samples < 1 || samples > 1_000_000 || offline) {
 				return &exit{exitUsage, fmt.Errorf("--sample %d: want 1 to 1000000, and not with --offline", samples), ""}
 			}
-			k := &checker{ctx: c.Context(), samples: samples, topics: map[string]bool{}}
+			k := &checker{ctx: c.Context(), samples: samples, now: time.Now, topics: map[string]bool{}}
 			cfg, origins, err := loadConfig(c, config.Options{NoSecrets: offline})
 			if err != nil {
 				if output == "text" {
@@ -79,6 +80,7 @@ func checkCommand() *cobra.Command {
 type checker struct {
 	ctx      context.Context
 	samples  int64 // records to read of each job's topic; 0: none
+	now      func() time.Time
 	findings []finding
 	topics   map[string]bool // those that are there
 }
@@ -117,6 +119,9 @@ func (k *checker) people(cfg *config.Config) {
 }
 
 const checkTimeout = 10 * time.Second
+
+const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
+	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows fates that do not sum up; count topics with cleanup.policy=delete"
 
 func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
@@ -187,8 +192,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 			"a chunk whose beginning has expired could then be read again with other counts; raise retention.ms or lower lateness", t.Retention, need), 0})
 	}
 	if t.Compacted {
-		k.add(finding{"kafka", subject, "warning", "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
-			"counts are those of the fuller reading then, and the audit shows fates that do not sum up", 0})
+		k.add(finding{"kafka", subject, "warning", compactedTopic, 0})
 	}
 	if !t.AppendTime {
 		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
@@ -208,6 +212,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	if !k.result("clickhouse", cfg.ClickHouse.URL, "", client.Ping(ctx), exitUnavailable) {
 		return
 	}
+	k.clock(ctx, cfg, client)
 	var all []clickhouse.Job
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
@@ -227,6 +232,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 			k.add(finding{"schema", "tables of job " + j.Name, "warning", note, 0})
 		}
 		if k.topics[j.Topic] {
+			k.position(cfg, j, s, sink)
 			k.ledger(cfg, j, sink)
 		}
 	}
@@ -234,6 +240,80 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	defer cancel()
 	if others, err := client.Others(ctx, all); err == nil && len(others) > 0 {
 		k.result("schema", "other jobs", strings.Join(others, ", ")+": in the database and not in this configuration, so not counted by it; their tables stay as they are", nil, 0)
+	}
+}
+
+// clock compares the server's clock with this host's. It decides no number, but
+// how long rows live, and what is complete.
+func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickhouse.Client) {
+	before := k.now()
+	server, err := client.Clock(ctx)
+	if err != nil {
+		k.result("clickhouse", "clock", "", err, exitFailed)
+		return
+	}
+	var keep config.Duration // the shortest
+	for _, j := range cfg.Jobs {
+		if keep == 0 || j.Keep < keep {
+			keep = j.Keep
+		}
+	}
+	switch ahead, behind := server.Sub(k.now()), before.Sub(server); {
+	case ahead > time.Minute:
+		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is ahead of this host's by %s: state rows that were written before it stepped ahead live shorter by as much, "+
+			"and beyond %s (the shortest keep) ClickHouse deletes them at once, so that late events no longer add to their windows; numbers in rollups stay, and weir verify names the chunks. Set the clock of the one that is wrong", ahead.Round(time.Second), keep), 0})
+	case behind > time.Minute:
+		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is behind this host's by %s: rows live longer by as much, "+
+			"and windows with event times that it finds ahead by more than skew are complete later. Set the clock of the one that is wrong", behind.Round(time.Second)), 0})
+	default:
+		k.result("clickhouse", "clock", "that of this host, to a minute", nil, 0)
+	}
+}
+
+// position says what weir run would make of where the ledger ends: whether the
+// log still holds it.
+func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, sink *clickhouse.Sink) {
+	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+	defer cancel()
+	subject := "position of job " + j.Name
+	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		k.result("ledger", subject, "", err, exitConfig)
+		return
+	}
+	defer src.Close()
+	known, err := sink.Known(ctx) // before the log, which may grow meanwhile
+	if err != nil {
+		k.result("ledger", subject, "", err, exitFailed)
+		return
+	}
+	gen, err := src.Assign(ctx)
+	if err != nil {
+		k.result("ledger", subject, "", err, exitFailed)
+		return
+	}
+	defer gen.Release()
+	policy := window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip"}
+	begin := len(k.findings)
+	for _, a := range gen.Partitions() {
+		var of *window.Known
+		if v, ok := known[a.Partition]; ok {
+			of = &v
+		}
+		p, err := s.Resume(a, of, policy)
+		switch {
+		case err != nil:
+			_, hint := classify(err)
+			k.result("ledger", subject, "", fmt.Errorf("weir run stops: %w; %s", err, hint), exitFailed)
+		case p.Lost < p.Start:
+			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d were deleted from the log before they were counted; weir run records the gap in weir_ledger and goes on (kafka.on_data_loss: skip)", p.Partition, p.Lost, p.Start), 0})
+		case p.Cut < p.Start:
+			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted and are deleted from the log; weir run reads the chunk again from %[3]d, "+
+				"and windows with events from both sides keep the greater count of the two readings: up to %d events are missing then. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Start, p.Start-p.Cut), 0})
+		}
+	}
+	if len(k.findings) == begin {
+		k.result("ledger", subject, "the log holds it", nil, 0)
 	}
 }
 

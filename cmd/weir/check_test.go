@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"weir/internal/await"
+	"weir/internal/config"
 )
 
 // TestCheckTopics: weir check warns of record times that are the producers',
@@ -55,9 +61,83 @@ func TestCheckTopics(t *testing.T) {
 	if got := warnings(); !strings.HasPrefix(got, "kafka topic clicks: the topic is compacted") || strings.Count(got, "\n") != 1 {
 		t.Errorf("a compacted topic: %q", got)
 	}
+	if out := s.done(t, "run", "--until", "end"); strings.Count(out, "the topic is compacted (cleanup.policy)") != 1 {
+		t.Errorf("weir run does not say once that a topic is compacted:\n%s", out)
+	}
 	set("clicks", "cleanup.policy", "delete")
 	set("appended", "retention.ms", "86400000")
 	if got := warnings(); !strings.HasPrefix(got, "kafka topic appended: retention 24h0m0s is not above lateness + skew 120h10m0s") || strings.Count(got, "\n") != 1 {
 		t.Errorf("a retention below the lateness: %q", got)
+	}
+}
+
+// TestCheckPosition: weir check says what weir run makes of a position that the
+// log no longer holds, and ends with 1 where that one stops.
+func TestCheckPosition(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	cut := func(at int64) {
+		t.Helper()
+		offsets := kadm.Offsets{}
+		offsets.Add(kadm.Offset{Topic: "clicks", At: at})
+		res, err := kadm.NewClient(s.client).DeleteRecords(t.Context(), offsets)
+		if err == nil {
+			err = res.Error()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(code int, want string, args ...string) {
+		t.Helper()
+		cmd, out, ended := s.start(t, args...)
+		select {
+		case <-ended:
+		case <-time.After(await.Never):
+			t.Fatalf("weir %q does not end:\n%s", args, out)
+		}
+		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out.String(), want) {
+			t.Errorf("weir %q: exit code %d, want %d, and %q:\n%s", args, got, code, want, out)
+		}
+	}
+	for range 3 {
+		s.produce(t)
+	}
+	s.done(t, "run", "--until", "end")
+	says(0, "position of job clicks: the log holds it", "check")
+	cut(2)
+	says(0, "! ledger     position of job clicks: partition 0: offsets 0 to 2 of the open chunk were counted and are deleted from the log", "check")
+	for range 3 {
+		s.produce(t)
+	}
+	cut(5)
+	says(1, "position 3, log starts at 5, 2 records are gone", "run", "--until", "end")
+	says(1, "✗ ledger     position of job clicks: weir run stops: job clicks, partition 0: retention passed the position: position 3, log starts at 5, 2 records are gone; kafka.on_data_loss: skip records the gap", "check")
+	says(0, "! ledger     position of job clicks: partition 0: offsets 3 to 5 were deleted from the log before they were counted", "check", "--kafka.on_data_loss", "skip")
+}
+
+// TestCheckClock: a server whose clock is not that of the host is named, with
+// what becomes of rows.
+func TestCheckClock(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	cfg, _, err := config.Load(config.Options{File: filepath.Join(s.dir, "weir.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		host time.Duration // the host's clock against the server's
+		want string
+	}{
+		{0, "✓ clickhouse clock: that of this host, to a minute"},
+		{-8 * 24 * time.Hour, "! clickhouse clock: the server's clock is ahead of this host's by 19"},
+		{2 * time.Minute, "! clickhouse clock: the server's clock is behind this host's by "},
+	} {
+		var out bytes.Buffer
+		k := &checker{ctx: t.Context(), now: func() time.Time { return time.Now().Add(c.host) }, topics: map[string]bool{}}
+		k.clickhouse(cfg)
+		if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), c.want) {
+			t.Errorf("a host that is off by %s: %v, want %q in\n%s", c.host, err, c.want, &out)
+		}
 	}
 }

@@ -15,18 +15,32 @@ import (
 // A remedy is what can be done about an audit's findings: what each kind of
 // them means, said once, and where to read again what is still in the log.
 type remedy struct {
-	chunk  int64 // offsets in a chunk
-	advice []string
-	back   map[int32]int64 // by partition, the lowest offset to read again from
+	chunk     int64 // offsets in a chunk
+	compacted bool  // the topic is
+	advice    []string
+	back      map[int32]int64 // by partition, the lowest offset to read again from
 }
 
-func newRemedy(s *window.Spec) *remedy { return &remedy{chunk: s.Chunk, back: map[int32]int64{}} }
+func newRemedy(s *window.Spec, compacted bool) *remedy {
+	return &remedy{chunk: s.Chunk, compacted: compacted, back: map[int32]int64{}}
+}
 
 // take notes a finding and returns how it reads: the audit's words, with the
 // time of its window or the offsets of its chunk.
 func (r *remedy) take(f window.Finding) string {
-	if a := f.Advice(); !slices.Contains(r.advice, a) {
+	thinned := r.compacted && f.Thinned()
+	if !r.compacted {
+		f.Gaps = 0
+	}
+	a := f.Advice()
+	if thinned {
+		a = window.Compaction
+	}
+	if !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
+	}
+	if thinned { // to read it again is of no use
+		return r.words(f)
 	}
 	switch f.Misfit {
 	case window.Hole:

@@ -209,6 +209,11 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err := reach(ctx, o.log, "kafka", fmt.Sprint(cfg.Kafka.Brokers), time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
+	describe, cancel := context.WithTimeout(ctx, checkTimeout)
+	if t, err := src.Describe(describe); err == nil && t.Compacted { // it may not be told, and then weir runs without
+		o.log.Warn(compactedTopic, "job", j.Name, "topic", j.Topic)
+	}
+	cancel()
 	job, err := jobs.New(jobs.Config{
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink,
 		Workers: cfg.Workers,

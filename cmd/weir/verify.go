@@ -105,8 +105,13 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return err
 	}
+	src, err := source(v.cfg, j, ingest.Database{}, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
 	before := v.mismatches
-	todo := newRemedy(s)
+	todo := newRemedy(s, v.compacted(ctx, src))
 	said := time.Now()
 	audited, err := sink.Audit(ctx, v.from, v.to, func(f window.Finding) error {
 		v.mismatches++
@@ -124,11 +129,6 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, f := range audited.Notes {
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, todo.words(f), f.Advice())
 	}
-	src, err := source(v.cfg, j, ingest.Database{}, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	log, err := v.log(ctx, j, src)
 	if err != nil {
 		return err
@@ -155,6 +155,15 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log)
 	}
 	return nil
+}
+
+// compacted reports whether the job's topic is; if nothing can be learned of
+// it, it is taken for one that is not.
+func (v *verifier) compacted(ctx context.Context, src *ingest.Source) bool {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	t, err := src.Describe(ctx)
+	return err == nil && t.Compacted
 }
 
 // uncounted looks for records of which nothing is flushed into this database.

@@ -147,6 +147,13 @@ func (c *Client) Ping(ctx context.Context) error {
 	return c.explain("ping", c.conn.Ping(ctx))
 }
 
+// Clock is the server's time, in milliseconds.
+func (c *Client) Clock(ctx context.Context) (time.Time, error) {
+	var ms int64
+	err := c.query(ctx, "ask the time", "SELECT toInt64(toUnixTimestamp64Milli(now64(3)))", func(scan func(...any) error) error { return scan(&ms) })
+	return time.UnixMilli(ms), err
+}
+
 // Close drops the connections. What is in flight fails.
 func (c *Client) Close() error { return c.conn.Close() }
 
