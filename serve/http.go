@@ -41,6 +41,20 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
+// An Audit is the outcome of the last audit of all jobs.
+type Audit struct {
+	At         time.Time  `json:"at"`         // when it ended
+	Mismatches int        `json:"mismatches"` // all that do not add up
+	Found      []Mismatch `json:"found"`      // the first of these
+}
+
+// A Mismatch is one thing that does not add up, and what to do about it.
+type Mismatch struct {
+	Job  string `json:"job"`
+	What string `json:"what"`
+	Do   string `json:"do"`
+}
+
 // HTTP answers /metrics, /livez, /readyz, /api/v1/status and /api/v1/query.
 type HTTP struct {
 	Jobs []*jobs.Job
@@ -50,9 +64,9 @@ type HTTP struct {
 	// Token, if not empty, must come as a bearer token; the health checks
 	// need none, because what asks them has none.
 	Token string
-	// Audit is the number of mismatches the last audit found, and when it
-	// ended; a zero time: there was none.
-	Audit func() (mismatches uint64, at time.Time)
+	// Audit is what the last audit found; its zero value: there was none. Nil is
+	// the same.
+	Audit func() Audit
 	// RESP is what the Redis endpoint tells of itself; nil: there is none.
 	RESP func() redis.Stats
 	// Connections is how many clients may hang on at a time; default 512.
@@ -125,10 +139,22 @@ func (h *HTTP) status(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
+	var last *Audit
+	if a := h.audit(); !a.At.IsZero() {
+		last = &a
+	}
 	_ = e.Encode(struct {
 		Build Build         `json:"build"`
+		Audit *Audit        `json:"audit,omitempty"`
 		Jobs  []jobs.Status `json:"jobs"`
-	}{h.Build, h.statuses()}) // the client went away: nobody to tell
+	}{h.Build, last, h.statuses()}) // the client went away: nobody to tell
+}
+
+func (h *HTTP) audit() Audit {
+	if h.Audit == nil {
+		return Audit{}
+	}
+	return h.Audit()
 }
 
 func (h *HTTP) statuses() []jobs.Status {
@@ -152,7 +178,9 @@ func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 
 // readyz fails while a job has no partitions yet, its consumer group is not as
 // it should be, its last flush failed, its sink does not answer, or records of
-// its topic wait that nothing is flushed of, whoever should read them.
+// its topic wait that nothing is flushed of, whatever should read them. What the
+// last audit found it says beside its 200: a process that is taken out of service
+// mends no row, and its answers and its counting are as good as before.
 func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		switch {
@@ -174,4 +202,7 @@ func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	fmt.Fprintln(w, "ok")
+	if a := h.audit(); a.Mismatches > 0 {
+		fmt.Fprintf(w, "but the audit of %s found %d mismatches: see /api/v1/status, or run weir verify\n", a.At.UTC().Format(time.RFC3339), a.Mismatches)
+	}
 }

@@ -73,6 +73,45 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestAuditIsSeen: what the last audit found stands in the status and in the
+// metrics; /readyz says so and stays at 200, because what counts and answers is
+// as good as before. Without an audit, or with a clean one, nothing is said.
+func TestAuditIsSeen(t *testing.T) {
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		audit                  func() Audit
+		ready, status, metrics string
+	}{
+		{nil, "ok\n", `"jobs": []`, "go_goroutines"},
+		{func() Audit { return Audit{} }, "ok\n", `"jobs": []`, "go_goroutines"},
+		{func() Audit { return Audit{At: at} }, "ok\n", `"mismatches": 0`, "weir_audit_mismatches 0"},
+		{func() Audit {
+			return Audit{At: at, Mismatches: 12, Found: []Mismatch{{"clicks", "rows are gone", "run this"}}}
+		},
+			"ok\nbut the audit of 2026-11-01T12:00:00Z found 12 mismatches: see /api/v1/status, or run weir verify\n",
+			`"mismatches": 12,
+    "found": [
+      {
+        "job": "clicks",
+        "what": "rows are gone",
+        "do": "run this"
+      }
+    ]`, "weir_audit_mismatches 12"},
+	} {
+		h := (&HTTP{Audit: c.audit}).Handler()
+		for path, want := range map[string]string{"/readyz": c.ready, "/api/v1/status": c.status, "/metrics": c.metrics} {
+			res := ask(t, h, "GET", path, "")
+			body, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || path == "/readyz" && string(body) != want {
+				t.Errorf("%s: %s, %v: %s\nwant %s", path, res.Status, err, body, want)
+			}
+			if known := c.audit != nil && !c.audit().At.IsZero(); strings.Contains(string(body), "audit") != (known && (path != "/readyz" || c.audit().Mismatches > 0)) {
+				t.Errorf("%s: %s", path, body)
+			}
+		}
+	}
+}
+
 // TestMethods: nothing can be changed over HTTP, and nothing is behind a path
 // that is not documented.
 func TestMethods(t *testing.T) {

@@ -71,11 +71,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	b := c.h.Build
 	gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
-	if c.h.Audit != nil {
-		if n, at := c.h.Audit(); !at.IsZero() {
-			gauge(auditMismatches, float64(n))
-			gauge(auditAt, seconds(at))
-		}
+	if a := c.h.audit(); !a.At.IsZero() {
+		gauge(auditMismatches, float64(a.Mismatches))
+		gauge(auditAt, seconds(a.At))
 	}
 	if c.h.Token != "" {
 		count(unauthorized, c.h.refused.count())

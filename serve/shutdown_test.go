@@ -16,12 +16,12 @@ func TestServeFinishes(t *testing.T) {
 	}
 	asked, answer := make(chan struct{}), make(chan struct{})
 	calls := 0
-	h := &HTTP{Audit: func() (uint64, time.Time) {
+	h := &HTTP{Audit: func() Audit {
 		if calls++; calls == 2 { // the first is for the registry, the second for the request
 			close(asked)
 			<-answer
 		}
-		return 0, time.Time{}
+		return Audit{}
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 
 	"weir/event"
 	"weir/internal/outage"
+	"weir/serve"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -30,10 +31,12 @@ type auditor struct {
 
 	told map[string]bool // notes that the log has
 
-	mu         sync.Mutex
-	mismatches uint64
-	at         time.Time
+	mu      sync.Mutex
+	outcome serve.Audit
 }
+
+// toldMost is how many mismatches are told one by one.
+const toldMost = 10
 
 // secondLook is when it looks again: replicas that lag for longer are worth a
 // word themselves.
@@ -55,10 +58,10 @@ type auditFinding struct {
 func (f auditFinding) behind() bool { return f.Misfit == window.Behind }
 
 // last is the outcome of the last audit that came to an end.
-func (a *auditor) last() (mismatches uint64, at time.Time) {
+func (a *auditor) last() serve.Audit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.mismatches, a.at
+	return a.outcome
 }
 
 // run audits every interval until ctx ends.
@@ -95,14 +98,15 @@ func (a *auditor) once(ctx context.Context) {
 	if !ok {
 		return
 	}
-	for i, f := range found {
-		if i < 10 {
-			a.log.Error("audit: something does not add up", "job", f.job, "what", f.String(), "do", f.Advice())
-		}
+	outcome := serve.Audit{At: time.Now(), Mismatches: len(found)}
+	for _, f := range found[:min(toldMost, len(found))] {
+		m := serve.Mismatch{Job: f.job, What: f.String(), Do: f.Advice()}
+		outcome.Found = append(outcome.Found, m)
+		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mismatches, a.at = uint64(len(found)), time.Now()
+	a.outcome = outcome
 	a.log.Info("audit done", "mismatches", len(found))
 }
 

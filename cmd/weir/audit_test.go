@@ -51,13 +51,19 @@ func TestAuditLooksTwice(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	a := &auditor{sinks: []audited{sink}, names: []string{"clicks"}, log: log, outages: outage.New(log), pause: time.Millisecond}
-	once := func(want uint64, answers ...[]window.Finding) {
+	once := func(want int, answers ...[]window.Finding) {
 		t.Helper()
 		out.Reset()
 		sink.answers = answers
 		a.once(t.Context())
-		if n, at := a.last(); n != want || at.IsZero() {
-			t.Errorf("%d mismatches at %v, want %d", n, at, want)
+		last := a.last()
+		if last.Mismatches != want || len(last.Found) != want || last.At.IsZero() {
+			t.Errorf("%+v, want %d mismatches", last, want)
+		}
+		for _, m := range last.Found {
+			if m.Job != "clicks" || m.What == "" || m.Do == "" {
+				t.Errorf("%+v", m)
+			}
 		}
 		if len(sink.answers) > 0 {
 			t.Errorf("%d looks too few", len(sink.answers))

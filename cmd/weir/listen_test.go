@@ -2,31 +2,37 @@ package main
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
-	"weir/internal/redistest"
+	"weir/internal/config"
 )
 
-// TestScratchKeysOfRun: in weir run the keys of clients keep to memory, as the
-// windows do.
-func TestScratchKeysOfRun(t *testing.T) {
-	s := newStage(t)
-	s.done(t, "migrate")
-	_, out, _ := s.start(t, "run", "--memory=64MiB", "--resp.listen=127.0.0.1:0")
-	at := regexp.MustCompile(`"resp":"([^"]+)"`)
-	eventually(t, "a listener", func() bool { return at.MatchString(out.String()) })
-	c, err := redistest.Dial(at.FindStringSubmatch(out.String())[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	got, err := c.Do("CONFIG", "GET", "maxmemory")
-	if want := []any{"maxmemory", "67108864"}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("CONFIG GET maxmemory = %v, %v; want %v", got, err, want)
+// TestBudgets: what memory is divided into is no more than memory, whatever is
+// listened to and whatever share is asked for.
+func TestBudgets(t *testing.T) {
+	for _, c := range []struct {
+		listen       string
+		memory, resp config.Size
+		scratch      int
+		counting     int64
+	}{
+		{"", 64 << 20, 0, 0, 64 << 20},
+		{"", 64 << 20, 16 << 20, 0, 64 << 20},
+		{"127.0.0.1:0", 64 << 20, 0, 16 << 20, 44 << 20},
+		{"127.0.0.1:0", 64 << 20, 32 << 20, 32 << 20, 24 << 20},
+		{"127.0.0.1:0", 1 << 30, 0, 256 << 20, 704 << 20},
+		{"127.0.0.1:0", 1 << 40, 1 << 30, 1 << 30, 1<<40 - 1<<30 - 1<<28},
+	} {
+		cfg := &config.Config{Memory: c.memory, RESP: config.RESP{Listen: c.listen, Memory: c.resp}}
+		if scratch, counting := budgets(cfg, false); scratch != c.scratch || counting != c.counting {
+			t.Errorf("%+v: %d and %d", c, scratch, counting)
+		}
+		if scratch, _ := budgets(cfg, true); scratch == 0 {
+			t.Errorf("%+v: a listener that is given has no keys", c)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ The tables must exist: weir migrate creates and extends them.`,
 			for _, w := range origins.Warnings {
 				log.Warn(w)
 			}
+			keepTo(int64(cfg.Memory))
 			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: log})
 		},
 	}
@@ -116,10 +117,11 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	if o.outages == nil {
 		o.outages = outage.New(o.log)
 	}
-	windows := live.New(live.Config{Now: time.Now, Memory: int64(cfg.Memory), Outages: o.outages})
+	scratch, counting := budgets(cfg, o.resp != nil)
+	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
 	audit := &auditor{log: o.log, outages: o.outages}
 	for i := range cfg.Jobs {
-		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, o)
+		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, counting/int64(len(cfg.Jobs)), o)
 		if err != nil {
 			return err
 		}
@@ -169,7 +171,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	var resp *respserver.Server
 	if o.resp != nil {
 		resp = respserver.New(respserver.Config{
-			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly, Memory: int(min(cfg.Memory, scratchKeys)),
+			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly, Memory: scratch,
 			Windows: serve.Windows{Windows: windows}, Clients: clients, Log: o.log,
 		})
 		web.RESP = resp.Stats
@@ -188,8 +190,19 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	return errors.Join(err, servers.Wait())
 }
 
-// newJob puts one job together.
-func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, o runOptions) (*jobs.Job, *clickhouse.Sink, io.Closer, error) {
+// budgets divides memory between the scratch keys of Redis clients, if any are
+// listened to, and the counting: windows and buffers of all jobs. What is held for
+// clients is taken from both.
+func budgets(cfg *config.Config, listens bool) (scratch int, counting int64) {
+	if !listens && cfg.RESP.Listen == "" {
+		return 0, int64(cfg.Memory)
+	}
+	share := cmp.Or(cfg.RESP.Memory, cfg.Memory/4)
+	return int(share), int64(cfg.Memory-share) - int64(respserver.HeldFor(int(share)))
+}
+
+// newJob puts one job together, which may hold so many bytes.
+func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, memory int64, o runOptions) (*jobs.Job, *clickhouse.Sink, io.Closer, error) {
 	s, err := j.Spec()
 	if err != nil {
 		return nil, nil, nil, &exit{exitConfig, err, ""}
@@ -218,7 +231,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink,
 		Workers: cfg.Workers,
 		Flush:   time.Duration(cfg.Flush.Interval), Rollup: time.Duration(cfg.Rollup.Interval),
-		Memory:        int64(cfg.Memory) / int64(len(cfg.Jobs)),
+		Memory:        memory,
 		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
 		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
 		Stop:          time.Duration(cfg.Flush.StopTimeout),

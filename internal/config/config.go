@@ -24,7 +24,7 @@ type Config struct {
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
 	Audit      Audit      `yaml:"audit" doc:"How often the process checks its own books."`
-	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as they leave the 80 % alone. Scratch keys of Redis clients come on top: as much again, and at most 1GiB."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as they leave the 80 % alone. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
 	Log        Log        `yaml:"log" doc:"What is said on standard error."`
 	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`
@@ -93,6 +93,7 @@ type RESP struct {
 	Listen       string `yaml:"listen" format:"listen" doc:"Address to listen on; off when not given. Beyond loopback a password is required."`
 	PasswordFile string `yaml:"password_file" doc:"File whose content is the password for AUTH; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
+	Memory       Size   `yaml:"memory" default:"0B" min:"0B" max:"8TiB" doc:"The part of memory that scratch keys may take; beyond it writes get the OOM error. What is held for clients (requests, transactions, replies) takes up to a quarter as much besides, at least 4MiB. Both are taken from what the jobs may hold. Half of memory at most; 0B: a quarter."`
 	ReadOnly     bool   `yaml:"read_only" default:"false" doc:"Refuse every command that writes, to scratch keys too."`
 }
 

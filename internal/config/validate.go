@@ -103,6 +103,9 @@ func (v *validator) listeners() {
 	if r.Listen != "" && !IsLoopback(r.Listen) && !password {
 		v.complain("resp.listen", "%s can be reached from other machines and there is no password; listen on 127.0.0.1, or set resp.password_file or WEIR_RESP_PASSWORD", r.Listen)
 	}
+	if most := v.cfg.Memory / 2; r.Memory > most && !v.broken("resp") && !v.broken("memory") {
+		v.complain("resp.memory", "%s of a memory of %s leaves too little to the jobs; give at most %s, or raise memory", r.Memory, v.cfg.Memory, most)
+	}
 	// Port 0 is any free one, each time another.
 	if r.Listen != "" && r.Listen == h.Listen && !strings.HasSuffix(r.Listen, ":0") {
 		v.complain("resp.listen", "%s is http.listen already; use another port", r.Listen)

@@ -35,7 +35,10 @@
 //	server.go client.go       clients, their limits, their turns
 //	loop_linux.go alone.go    who reads and writes the connections
 //	poll_linux.go             how a loop waits for them
+//	strangers.go              who has not given the password: few, for seconds, with few guesses
+//	buffers.go                what is held for clients: one budget for all of them
 //	table.go call.go          the command table, and what every command passes through
+//	work.go                   how long a command may take, by reckoning, before it runs
 //	store.go index.go         scratch keys: items, expiry, memory; how they are found
 //	windows.go windowkey.go   window keys: the interface, the grammar
 //	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go

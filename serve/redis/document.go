@@ -40,7 +40,7 @@ What differs everywhere:
 
 - There is one database, one user (default), and nothing is written to disk.
 - An argument may have 8 MiB (Redis: 512 MiB), and so may a string, a key 8 KiB, a
-  Bloom filter 16 MiB; all scratch keys together 1 GiB (`+"`--memory`"+`; in weir run no more than `+"`memory`"+`), beyond which
+  Bloom filter 16 MiB; all scratch keys together 1 GiB (`+"`--memory`"+`; in weir run `+"`resp.memory`"+`, a quarter of `+"`memory`"+` where it is not given), beyond which
   writes get Redis's OOM error, those of a transaction one by one. Before AUTH a
   command may have 10 arguments of 16 KiB.
 - A command that would hold up all others for long is refused: see below.

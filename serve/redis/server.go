@@ -92,7 +92,7 @@ func New(c Config) *Server {
 	c.Clients = cmp.Or(c.Clients, 16384)
 	c.Args = cmp.Or(c.Args, 128<<10)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
-	quarter := max(c.Memory/4, 4<<20)
+	quarter := HeldFor(c.Memory)
 	c.Buffers = cmp.Or(c.Buffers, quarter)
 	c.Request = cmp.Or(c.Request, min(16<<20, quarter))
 	c.Bulk = min(cmp.Or(c.Bulk, min(8<<20, quarter/2)), bitmap.MaxBytes)
@@ -107,6 +107,10 @@ func New(c Config) *Server {
 		buffers: buffers{most: c.Buffers, held: map[*client]int{}},
 	}
 }
+
+// HeldFor is how many bytes are held for all clients together, where so many are
+// meant for scratch keys and Config.Buffers says nothing else.
+func HeldFor(memory int) int { return max(memory/4, 4<<20) }
 
 // leaveBehind is how long the end of Serve waits for what still runs.
 const leaveBehind = 2 * time.Second
