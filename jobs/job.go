@@ -245,6 +245,10 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
 				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
 		}
+		if k == nil && len(known) > 0 && p.Start > 0 {
+			j.cfg.Log.Warn("the job has counted other partitions, and of this one nothing; its log does not begin at 0: if the partition was added since the job first ran, its records before that were deleted before they were counted",
+				"partition", p.Partition, "from", 0, "to", p.Start)
+		}
 		if p.Twice > 0 {
 			j.cfg.Log.Warn("the log was truncated and is counted anew, beside what was counted before: what is left of it is counted twice; raise the job's version instead to count it once",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)

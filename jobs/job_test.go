@@ -1,12 +1,15 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -333,6 +336,43 @@ func (g staleGeneration) Partitions() []event.Assignment {
 		as[i].LogEnd = 100
 	}
 	return as
+}
+
+type addedSource struct{ *fakeSource }
+
+type addedGeneration struct{ Generation }
+
+func (s addedSource) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return addedGeneration{g}, err
+}
+
+func (g addedGeneration) Partitions() []event.Assignment {
+	as := g.Generation.Partitions()
+	for i := range as {
+		as[i].LogStart = 300
+	}
+	return as
+}
+
+// TestAddedPartition: a partition that came while the job was stopped, and lost
+// records before it was first seen, is said; those of a first start are not.
+func TestAddedPartition(t *testing.T) {
+	sink := newSink(spec())
+	log := newLog(3, 1000)
+	committed := map[int32]int64{}
+	for n, want := range []string{"", "partition=2 from=0 to=300", ""} {
+		l := &fakeLog{parts: log.parts[:min(2+n, 3)]}
+		var out bytes.Buffer
+		cfg := Config{Source: addedSource{&fakeSource{log: l, committed: committed}}, Sink: sink, UntilEnd: true, Log: slog.New(slog.NewTextHandler(&out, nil))}
+		if err := runJob(t, t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		const words = "if the partition was added since the job first ran"
+		if strings.Contains(out.String(), words) != (want != "") || !strings.Contains(out.String(), want) {
+			t.Errorf("run %d: want %q in\n%s", n, want, &out)
+		}
+	}
 }
 
 // TestStaleEnd: when a generation began, the log ended before what the owner
