@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,11 +132,11 @@ func writeTruth(file string, t *gen.Truth) (err error) {
 	return w.Flush()
 }
 
-// A producer writes a generator's records into a topic.
+// A producer writes a generator's records, or lines, into a topic.
 type producer struct {
 	brokers    []string
 	topic      string
-	partitions int
+	partitions int // of a topic that is made; 0: a missing one is an error
 	codec      string
 	paced      bool // records go out when their time has come
 	patient    bool // what the broker refuses is tried until ctx ends
@@ -143,24 +144,44 @@ type producer struct {
 	log        *slog.Logger
 }
 
-// run produces until the generator or ctx ends. What is in the truth is in
-// the log: a failed write is tried again, and a record that was not
-// acknowledged is not in the truth.
-func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
+// connect waits until the topic can be produced to.
+func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter func() error, err error) {
 	addr := kafka.TCP(p.brokers...)
 	transport := &kafka.Transport{MetadataTTL: time.Second}
-	defer transport.CloseIdleConnections()
 	client := &kafka.Client{Addr: addr, Transport: transport}
-	if err := reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error { return p.create(ctx, client) }); err != nil {
-		return 0, err
+	var missing error
+	err = reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error {
+		err := p.create(ctx, client)
+		if missing = nil; p.partitions == 0 && errors.Is(err, kafka.UnknownTopicOrPartition) {
+			missing, err = &exit{exitFailed, err, "make it first; weir up makes the topics of its jobs"}, nil
+		}
+		return err
+	})
+	if err = cmp.Or(err, missing); err != nil {
+		transport.CloseIdleConnections()
+		return nil, nil, err
 	}
-	w := &kafka.Writer{
+	w = &kafka.Writer{
 		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
 		// A broker that is slow is not one that lost a request: what is sent again comes twice.
 		WriteTimeout: time.Minute, ReadTimeout: time.Minute,
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	return w, func() error {
+		defer transport.CloseIdleConnections()
+		return w.Close()
+	}, nil
+}
+
+// run produces until the generator or ctx ends. What is in the truth is in
+// the log: a failed write is tried again, and a record that was not
+// acknowledged is not in the truth.
+func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
+	w, closeWriter, err := p.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, closeWriter()) }()
 	var records []gen.Record
 	var messages []kafka.Message
 	began := time.Now()
@@ -249,18 +270,20 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 
 var codecs = map[string]compress.Compression{"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd}
 
-// create makes the topic if it is missing, and is content once the brokers
+// create makes the topic if it is missing and that is wanted, and is content once the brokers
 // tell producers of it, which is some time after they have made it.
 func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 	if err := p.dial(ctx); err != nil {
 		return err
 	}
-	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: p.topic, NumPartitions: p.partitions, ReplicationFactor: -1}}})
-	if err != nil {
-		return err
-	}
-	if err := res.Errors[p.topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-		return err
+	if p.partitions > 0 {
+		res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: p.topic, NumPartitions: p.partitions, ReplicationFactor: -1}}})
+		if err != nil {
+			return err
+		}
+		if err := res.Errors[p.topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return err
+		}
 	}
 	told, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{p.topic}})
 	if err != nil {

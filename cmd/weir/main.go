@@ -150,7 +150,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
 	})
-	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), engineCommand(), brokerCommand(), serveCommand()}
+	serving := []*cobra.Command{upCommand(), runCommand(), genCommand(), produceCommand(), engineCommand(), brokerCommand(), serveCommand()}
 	for _, c := range serving {
 		c.Annotations = map[string]string{untilStopped: "true"}
 		c.PreRun = func(c *cobra.Command, _ []string) {

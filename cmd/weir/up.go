@@ -217,11 +217,7 @@ func (u *up) run(ctx context.Context) (err error) {
 		u.step("traffic", "%d clicks/s and %d locations/s", u.rate, max(1, u.rate/4))
 	}
 	u.step("ready", "after %s; ctrl-C drains and stops", time.Since(began).Round(10*time.Millisecond))
-	fmt.Fprintf(u.out, "\nTry, in another terminal:\n"+
-		"  curl '%[1]s/?database=%[2]s' -d 'SELECT window_start, page, hits, users FROM clicks_1m ORDER BY window_start DESC, hits DESC LIMIT 5'\n"+
-		"  curl '%[1]s/?database=%[2]s' -d 'SELECT weirPfCount(uniqCombined64MergeState(14)(users)) FROM clicks_state'\n"+
-		"  redis-cli -p %[3]s PFCOUNT 'w:clicks:users:-1..now:*'\n"+
-		"  curl '%[1]s/?database=%[2]s' -d 'SELECT * FROM weir_audit'\n\n", engine.URL(), u.cfg.ClickHouse.Database, port(resp.Addr()))
+	u.suggest(engine.URL(), port(resp.Addr()))
 	g.Go(func() error { return u.watch(running, engine.URL()) })
 
 	err = g.Wait()
@@ -229,6 +225,24 @@ func (u *up) run(ctx context.Context) (err error) {
 		fmt.Fprintln(u.out, "\ndrained: everything read is in", u.data)
 	}
 	return err
+}
+
+// suggest prints questions about the first job.
+func (u *up) suggest(engine, redis string) {
+	j := u.cfg.Jobs[0]
+	sql := func(format string, args ...any) {
+		fmt.Fprintf(u.out, "  curl '%s/?database=%s' -d '%s'\n", engine, u.cfg.ClickHouse.Database, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprint(u.out, "\nTry, in another terminal:\n")
+	sql("SELECT * FROM %s_%s ORDER BY window_start DESC, hits DESC LIMIT 5", j.Name, j.Rollups[0].Window)
+	command, measure := "GET", "hits"
+	if i := slices.IndexFunc(j.Measures, func(m config.Measure) bool { return m.Sketch == "hll" }); i >= 0 {
+		command, measure = "PFCOUNT", j.Measures[i].Name
+		sql("SELECT weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s_state", measure, j.Name)
+	}
+	fmt.Fprintf(u.out, "  redis-cli -p %s %s 'w:%s:%s:-1..now'\n", redis, command, j.Name, measure)
+	sql("SELECT * FROM weir_audit")
+	fmt.Fprintln(u.out)
 }
 
 func port(a net.Addr) string {
