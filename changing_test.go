@@ -1,0 +1,125 @@
+package weir_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"weir/internal/config"
+	"weir/internal/local/localtest"
+	"weir/sinks/clickhouse"
+)
+
+// TestChanging holds docs/changing.md to its word: each row's change takes what
+// the row says, and every key of a job has a row.
+func TestChanging(t *testing.T) {
+	file := filepath.Join("docs", "changing.md")
+	job := func(text string) map[string]any {
+		t.Helper()
+		var doc struct{ Jobs []map[string]any }
+		if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Jobs) != 1 {
+			t.Fatalf("%s\n%v", text, err)
+		}
+		return doc.Jobs[0]
+	}
+	examples := blocks(t, file, "yaml")
+	base := job(examples[0])
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	url, database := localtest.Engine(t)
+	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("sixteen bytes, or more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load := func(values map[string]any) []clickhouse.Job {
+		t.Helper()
+		text, err := yaml.Marshal(map[string]any{"jobs": []any{values}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, _, err := config.Load(config.Options{File: file, Data: text})
+		if err != nil {
+			t.Fatalf("%s\n%v", text, err)
+		}
+		spec, err := cfg.Jobs[0].Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := clickhouse.Job{Spec: spec, Topic: cfg.Jobs[0].Topic, Keep: time.Duration(cfg.Jobs[0].Keep)}
+		for _, r := range cfg.Jobs[0].Rollups {
+			j.Rollups = append(j.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep), KeepStates: time.Duration(r.KeepStates)})
+		}
+		return []clickhouse.Job{j}
+	}
+	if _, err := client.Migrate(t.Context(), load(base), clickhouse.Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	// takes is what a change of the base takes.
+	takes := func(values map[string]any) string {
+		t.Helper()
+		steps, err := client.Migrate(t.Context(), load(values), clickhouse.Migration{DryRun: true})
+		var refused *clickhouse.Error
+		switch {
+		case errors.As(err, &refused) && refused.Fatal() && strings.Contains(err.Error(), "or raise version to 2"):
+			return "version"
+		case err != nil:
+			t.Fatal(err)
+		case len(steps) > 0:
+			return "migrate"
+		}
+		return "nothing"
+	}
+	if got := takes(base); got != "nothing" {
+		t.Fatalf("no change takes %s", got)
+	}
+	told := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(.+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(text), -1) {
+		var change map[string]any
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(m[2], "hash_key_file: key", "hash_key_file: "+key)), &change); err != nil || len(change) != 1 || change[m[1]] == nil {
+			t.Fatalf("%s: %s is no example: %v", m[1], m[2], err)
+		}
+		told[m[1]] = true
+		changed := maps.Clone(base)
+		maps.Copy(changed, change)
+		if got := takes(changed); got != m[3] {
+			t.Errorf("%s takes %s, the page says %s", m[2], got, m[3])
+		}
+	}
+	for f := range reflect.TypeFor[config.Job]().Fields() {
+		if name := f.Tag.Get("yaml"); name != "-" && !told[name] {
+			t.Errorf("%s does not say what a change of %s takes", file, name)
+		}
+	}
+
+	// The version that is raised has tables of its own, and the first keeps its own.
+	if _, err := client.Migrate(t.Context(), load(job(examples[1])), clickhouse.Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"clicks_state", "clicks_1m_rollup", "clicks_v2_state", "clicks_v2_1m_rollup"} {
+		if _, err := localtest.Query(url, database, "SELECT count() FROM "+table); err != nil {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(string(text), "`clicks_v2_state`") {
+		t.Error("the page does not name the tables of version 2")
+	}
+	if view, err := localtest.Query(url, database, "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() AND name = 'clicks_1m'"); err != nil || !strings.Contains(view, "clicks_v2_1m_rollup") {
+		t.Errorf("the view shows %s, %v", view, err)
+	}
+}
