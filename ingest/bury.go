@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,9 +11,14 @@ import (
 
 // Trouble is what keeps this process from all the partitions that it should
 // have, or its group from counting all of them, in words for people: members
-// that it waits for, a program that is not weir, another database. Empty: nothing
-// that is known.
+// that it waits for, a program that is not weir, another database; or from
+// reading at all: a topic that does not exist, a right that is missing. Empty:
+// nothing that is known.
 func (s *Source) Trouble() string {
+	return cmp.Or(s.notices.standing(), s.groupTrouble())
+}
+
+func (s *Source) groupTrouble() string {
 	if t := s.trouble.Load(); t != nil {
 		return *t
 	}
@@ -128,7 +134,7 @@ const stable = "Stable"
 func (s *Source) survey(ctx context.Context, l *lease) {
 	if l.refused.ID != "" {
 		text := s.refusal(l.refused)
-		if s.Trouble() != text {
+		if s.groupTrouble() != text {
 			s.notices.log.Error("kafka: " + text)
 		}
 		s.setTrouble(text)

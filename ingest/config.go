@@ -52,6 +52,10 @@ type Config struct {
 	RequestBytes   int           // of all partitions in one response; default 16 MiB. A broker's first batch may exceed both
 	ResponseLimit  int           // no response may be larger; default 128 MiB
 
+	// AwaitRights: a right that is missing is waited for as a topic is that does
+	// not exist, with words in Log and in Trouble. Without it, it is an error.
+	AwaitRights bool
+
 	Log *slog.Logger // nil: silent
 	// Outages is where trouble that passes is reported; nil: a Reporter of its
 	// own, which writes to Log. Sources that share one report one outage.

@@ -57,6 +57,7 @@
 //	coordinator.go  the group protocol's requests, in bytes
 //	bury.go       a look at the group: the dead are taken out, others named
 //	inspect.go    what a check before the start wants to know
+//	transactions.go  transactions that are open, and whose they are
 //	fetch.go      who asks which broker for what, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in

@@ -128,9 +128,7 @@ const (
 //   - Certificates do not heal, nor does talk between two protocols. (Only TLS
 //     to a plaintext listener is an EOF, which cannot be told from a broker
 //     going down: retried, and said in the log.)
-//   - Kafka's codes: about leadership, coordination, load and membership are
-//     its daily life and pass. A topic that is not there may be created. About
-//     permission, credentials and settings do not pass without a person.
+//   - Kafka's codes: see judgeCode.
 //   - What the data itself says (range, recreation, damage) is for the caller.
 //   - Anything else came from a connection: refused, reset, timed out, no such
 //     host, an answer that does not parse. A new connection may do better, and
@@ -162,49 +160,96 @@ func judge(err error) verdict {
 	return retry
 }
 
+// judgeCode names the codes that end something. All others are the daily life of
+// brokers (leadership, coordination, load, membership, a topic that is not there
+// yet), or nothing that is ever sent to a reader, or newer than this list: to try
+// again, and to say so, is right for each of these.
 func judgeCode(code kafka.Error) verdict {
 	switch code {
-	case kafka.Unknown, // a broker's unexpected exception; seen during its start and stop
-		kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable,
-		kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.MemberIDRequired,
-		kafka.UnknownTopicOrPartition, kafka.UnknownTopicID, kafka.InconsistentTopicID,
-		kafka.BrokerIDNotRegistered:
-		return retry
+	case
+		// Rights. A source that is to wait for them does: see [Source.judge].
+		kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed,
+		kafka.BrokerAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed,
+		// Credentials. They are read when the process starts, so a restart may help.
+		kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState, kafka.SecurityDisabled,
+		kafka.DelegationTokenAuthDisabled, kafka.DelegationTokenNotFound, kafka.DelegationTokenOwnerMismatch,
+		kafka.DelegationTokenRequestNotAllowed, kafka.DelegationTokenAuthorizationFailed, kafka.DelegationTokenExpired,
+		kafka.InvalidPrincipalType, kafka.UnacceptableCredential, kafka.PrincipalDeserializationFailure,
+		// Settings: of the group, the topic, the cluster.
+		kafka.InconsistentGroupProtocol, kafka.InvalidGroupId, kafka.InvalidSessionTimeout, kafka.FencedInstanceID,
+		kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize, kafka.InvalidTopic, kafka.InvalidConfiguration,
+		kafka.PolicyViolation, kafka.InconsistentClusterID,
+		// A request that this broker can never answer. An election or a replica
+		// that is behind is never told so: these are mistakes of this package.
+		kafka.InvalidRequest, kafka.UnsupportedVersion, kafka.UnsupportedForMessageFormat, kafka.UnsupportedCompressionType,
+		kafka.InvalidMessageSize, kafka.MessageSizeTooLarge, kafka.RecordListTooLarge:
+		return fatal
 	}
-	if code.Temporary() {
-		return retry
-	}
-	return fatal
+	return retry
 }
 
-// explain adds to an error what a person can do about it, where the code's
-// own words do not say.
+// denied reports whether a right is missing, which may be given at any time.
+func denied(err error) bool {
+	return errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed)
+}
+
+// judge is the verdict on an error that this Source met: one that is to wait for
+// rights tries again until they are given.
+func (s *Source) judge(err error) verdict {
+	if s.config.AwaitRights && denied(err) {
+		return retry
+	}
+	return judge(err)
+}
+
+// explain adds to an error what can be done about it, where the code's own words
+// do not say.
 func (c *Config) explain(err error) error {
+	if hint := c.hint(err); hint != "" {
+		return fmt.Errorf("ingest: %s (%w)", hint, err)
+	}
+	return fmt.Errorf("ingest: %w", err)
+}
+
+// hint is what can be done about an error; empty: its own words say it.
+func (c *Config) hint(err error) string {
 	var code kafka.Error
-	var hint string
 	switch {
 	case errors.Is(err, errResponse):
-		hint = fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir takes of a broker at once: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
+		return fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir takes of a broker at once: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
 	case errors.Is(err, io.EOF):
-		hint = hungUp
+		return hungUp
 	case !errors.As(err, &code):
-	case code == kafka.InconsistentGroupProtocol:
-		hint = fmt.Sprintf("group %q is in use by consumers of another protocol (KIP-848) or assignor: choose another group", c.Group)
-	case code == kafka.GroupAuthorizationFailed:
-		hint = fmt.Sprintf("user %q needs READ on group %q", c.SASL.User, c.Group)
-	case code == kafka.TopicAuthorizationFailed:
-		hint = fmt.Sprintf("user %q needs READ and DESCRIBE on topic %q", c.SASL.User, c.Topic)
-	case code == kafka.SASLAuthenticationFailed:
-		hint = fmt.Sprintf("SASL: %v: wrong user or password, or not of this mechanism", c.SASL)
-	case code == kafka.UnsupportedSASLMechanism:
-		hint = fmt.Sprintf("SASL: %v: the broker does not offer this mechanism", c.SASL)
-	case code == kafka.IllegalSASLState && c.SASL.Mechanism != "":
-		hint = fmt.Sprintf("SASL: %v: the listener wants none: leave it out, or name a listener that has it", c.SASL)
-	case code == kafka.InvalidSessionTimeout:
-		hint = fmt.Sprintf("Session %v is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms", c.Session)
+		return ""
 	}
-	if hint == "" {
-		return fmt.Errorf("ingest: %w", err)
+	switch code {
+	case kafka.InconsistentGroupProtocol:
+		return fmt.Sprintf("group %q is in use by consumers of another protocol (KIP-848) or assignor: choose another group", c.Group)
+	case kafka.GroupAuthorizationFailed:
+		return fmt.Sprintf("%s needs READ on group %q", c.principal(), c.Group)
+	case kafka.TopicAuthorizationFailed:
+		return fmt.Sprintf("%s needs READ and DESCRIBE on topic %q", c.principal(), c.Topic)
+	case kafka.SASLAuthenticationFailed:
+		return fmt.Sprintf("SASL: %v: wrong user or password, or not of this mechanism", c.SASL)
+	case kafka.UnsupportedSASLMechanism:
+		return fmt.Sprintf("SASL: %v: the broker does not offer this mechanism", c.SASL)
+	case kafka.IllegalSASLState:
+		if c.SASL.Mechanism != "" {
+			return fmt.Sprintf("SASL: %v: the listener wants none: leave it out, or name a listener that has it", c.SASL)
+		}
+	case kafka.InvalidSessionTimeout:
+		return fmt.Sprintf("Session %v is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms", c.Session)
 	}
-	return fmt.Errorf("ingest: %s (%w)", hint, err)
+	return ""
+}
+
+// principal is whose rights count, as far as this side knows.
+func (c *Config) principal() string {
+	switch {
+	case c.SASL.User != "":
+		return fmt.Sprintf("user %q", c.SASL.User)
+	case c.TLS != nil && (len(c.TLS.Certificates) > 0 || c.TLS.GetClientCertificate != nil):
+		return "the client certificate's principal"
+	}
+	return "User:ANONYMOUS"
 }

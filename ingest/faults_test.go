@@ -15,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
@@ -393,6 +394,132 @@ func TestFetchErrorCodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is asked for again after an election is asked for once: brokers refuse a
+// request that names a partition twice, and that refusal is final.
+func TestAssignAsksAgain(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(2, "again"))
+	h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: 2})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "again"})
+	g, err := s.Assign(await.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Partitions(); len(got) != 2 || h.Hits() != 2 {
+		t.Errorf("after %d refusals: %v", h.Hits(), got)
+	}
+}
+
+// A right that is missing, for the topic or the group, at the start or while
+// reading, is waited for with words that name it; when it is given, reading goes
+// on where it stood. A source that is not to wait says so and ends.
+func TestRightsAreAwaited(t *testing.T) {
+	for name, fault := range map[string]kfake.Fault{
+		"describe": {Keys: []kmsg.Key{kmsg.Metadata}, Topic: "secret", Err: kerr.TopicAuthorizationFailed},
+		"offsets":  {Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "secret", Err: kerr.TopicAuthorizationFailed},
+		"read":     {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "secret", Err: kerr.TopicAuthorizationFailed},
+		"find":     {Keys: []kmsg.Key{kmsg.FindCoordinator}, Err: kerr.GroupAuthorizationFailed},
+		"join":     {Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.GroupAuthorizationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fakeKafka(t, kfake.SeedTopics(1, "secret"))
+			produce(t, c.ListenAddrs(), "secret", 0, numbered("v", 0, 5))
+			fault.Count = -1
+			h := c.Fault(fault)
+			missing := `User:ANONYMOUS needs READ and DESCRIBE on topic "secret"`
+			if fault.Topic == "" {
+				missing = `User:ANONYMOUS needs READ on group "g"`
+			}
+			ctx := await.Context(t)
+
+			hasty, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "secret", Group: "g"})
+			err := func() error {
+				g, err := hasty.Next(ctx)
+				if err != nil {
+					return err
+				}
+				defer g.Release()
+				return g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil })
+			}()
+			if err == nil || !strings.Contains(err.Error(), missing) {
+				t.Errorf("without waiting: %v", err)
+			}
+			hasty.Close()
+
+			s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "secret", Group: "g", AwaitRights: true})
+			read := make(chan error, 1)
+			k := newTaker(map[int32]int64{0: 0})
+			go func() {
+				g, err := s.Next(ctx)
+				if err == nil {
+					err = k.fetch(ctx, g, map[int32]int64{0: 5})
+				}
+				read <- err
+			}()
+			before := h.Hits()
+			if err := h.Wait(ctx, before+3); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "Trouble names the right", func() bool { return strings.Contains(s.Trouble(), missing) })
+			h.Remove()
+			if err := <-read; err != nil {
+				t.Fatal(err)
+			}
+			sameList(t, "read", k.plain[0], numbered("v", 0, 5))
+			eventually(t, "the trouble is over", func() bool { return s.Trouble() == "" })
+			log := book.String()
+			if strings.Count(log, "a right is missing, and topic secret is not read") != 1 || !strings.Contains(log, "the right is there; topic secret is read") {
+				t.Errorf("the log:\n%s", log)
+			}
+		})
+	}
+}
+
+// Which transactions are open, and whose they are.
+func TestOpenTransactions(t *testing.T) {
+	addrs := realKafka(t).Addrs()
+	topic := newTopic(t, addrs, 2)
+	s, _ := open(t, Config{Brokers: addrs, Topic: topic})
+	ctx := await.Context(t)
+	produce(t, addrs, topic, 0, numbered("v", 0, 5))
+	produce(t, addrs, topic, 1, numbered("v", 0, 5))
+	if got, err := s.OpenTransactions(ctx); err != nil || got != nil {
+		t.Errorf("before there is any: %v %v", got, err)
+	}
+	began := time.Now().Truncate(time.Millisecond)
+	producer := newClient(t, addrs, kgo.TransactionalID(topic))
+	if err := producer.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := producer.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: 1, Value: []byte("open")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, addrs, topic, 1, numbered("behind", 0, 3))
+	id, epoch, err := producer.ProducerID(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.OpenTransactions(ctx)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%v %v, want one", got, err)
+	}
+	o := got[0]
+	if o.Written.Before(began) || o.Written.After(time.Now()) {
+		t.Errorf("it wrote at %v, not since %v", o.Written, began)
+	}
+	o.Written = time.Time{}
+	if want := (OpenTransaction{Partition: 1, Offset: 5, Records: 4, Producer: id, Epoch: int32(epoch)}); o != want {
+		t.Errorf("%+v, want %+v", o, want)
+	}
+	if err := producer.EndTransaction(ctx, kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the transaction has ended", func() bool {
+		got, err := s.OpenTransactions(ctx)
+		return err == nil && got == nil
+	})
 }
 
 // A leader moves, and moves again, between brokers while it is read.

@@ -144,7 +144,7 @@ func (f *fetch) run(ctx context.Context) error {
 			f.source.notices.fine(subject)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case judge(err) == retry:
+		case f.source.judge(err) == retry:
 			f.source.notices.trouble(subject, err)
 		default:
 			return err
@@ -180,7 +180,7 @@ func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error
 func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 	t, err := f.source.metadata(ctx)
 	if err != nil {
-		if judge(err) == fatal {
+		if f.source.judge(err) == fatal {
 			err = f.source.config.explain(err)
 		}
 		return nil, err
@@ -209,7 +209,7 @@ func (f *fetch) house(ctx context.Context, t *topic, homeless []*partition, now 
 		}
 		if p.outside {
 			if e := f.locate(ctx, t, p); e != nil {
-				if judge(e) != retry {
+				if f.source.judge(e) != retry {
 					return nil, e
 				}
 				err = e
@@ -415,7 +415,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		f.err = response.code
 	}
 	if f.err != nil {
-		if judge(f.err) == fatal {
+		if source.judge(f.err) == fatal {
 			return nil, nil, source.config.explain(f.err)
 		}
 		source.notices.trouble(l.subject, f.err)
@@ -451,7 +451,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			lost = append(lost, l.lose(p))
 		default:
 			err := fmt.Errorf("partition %d: %w", p.id, r.code)
-			if judge(err) == fatal {
+			if source.judge(err) == fatal {
 				return nil, nil, source.config.explain(err)
 			}
 			source.notices.trouble(l.subject, err)

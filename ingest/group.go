@@ -254,7 +254,7 @@ func (s *Source) join() (again bool) {
 			sleep(s.ctx, backoff(min(attempt, 2)))
 			attempt++
 			continue
-		case judge(err) == retry:
+		case s.judge(err) == retry:
 			s.notices.trouble(subject, err)
 			sleep(s.ctx, backoff(attempt))
 			attempt++

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,11 +17,11 @@ import (
 
 // Notices say what is wrong, as one outage of Kafka however many subjects (the
 // group, the metadata, one broker) of however many Sources run into it. A topic
-// that does not exist is no outage, and is said apart.
+// that does not exist is no outage, and neither is a right that is missing: they
+// are said apart, and are what the source stands still for.
 type notices struct {
-	log     *slog.Logger
-	topic   string
-	outages *outage.Reporter
+	log    *slog.Logger
+	config *Config
 
 	mu   sync.Mutex
 	kept map[string]*troubled // by subject, those in trouble
@@ -27,7 +29,10 @@ type notices struct {
 }
 
 // troubled is a subject whose last try failed, to each outage that it may be part of.
-type troubled struct{ kafka, topic *outage.Source }
+type troubled struct {
+	kafka, topic, right *outage.Source
+	standing            string // what is stood still for; empty: Kafka may be away, and that passes
+}
 
 // missing is the outage of a topic that does not exist.
 func missing(topic string) outage.Subject {
@@ -38,28 +43,52 @@ func missing(topic string) outage.Subject {
 	}
 }
 
+// forbidden is the outage of a right that is missing.
+func forbidden(topic string) outage.Subject {
+	return outage.Subject{
+		Begins: "kafka: a right is missing, and topic " + topic + " is not read until it is given",
+		GoesOn: "kafka: topic " + topic + " is still not read for want of a right",
+		Ends:   "kafka: the right is there; topic " + topic + " is read",
+	}
+}
+
 // trouble notes a try that failed and will be made again.
 func (n *notices) trouble(what string, err error) {
 	text := plainly(err)
+	missed, refused := errors.Is(err, errNoTopic), denied(err)
+	if refused {
+		text = n.config.hint(err) + " (" + text + ")"
+	}
 	n.mu.Lock()
 	s := n.kept[what]
 	if s == nil {
-		name := what + ", topic " + n.topic
-		s = &troubled{n.outages.Of(outage.Kafka, name), n.outages.Of(missing(n.topic), name)}
+		topic, outages := n.config.Topic, n.config.Outages
+		name := what + ", topic " + topic
+		s = &troubled{kafka: outages.Of(outage.Kafka, name), topic: outages.Of(missing(topic), name), right: outages.Of(forbidden(topic), name)}
 		if n.kept == nil {
 			n.kept = make(map[string]*troubled)
 		}
 		n.kept[what] = s
 	}
 	n.last = text
+	if s.standing = ""; missed || refused {
+		s.standing = text
+	}
 	n.mu.Unlock()
-	if errors.Is(err, errNoTopic) {
+	switch {
+	case missed:
+		s.right.Gone()
 		s.kafka.Worked() // it is there, and says so
 		s.topic.Failed(errors.New(text))
-		return
+	case refused:
+		s.topic.Gone() // nothing is known about the topic
+		s.kafka.Worked()
+		s.right.Failed(errors.New(text))
+	default:
+		s.topic.Gone()
+		s.right.Gone()
+		s.kafka.Failed(errors.New(text))
 	}
-	s.topic.Gone() // nothing is known about the topic
-	s.kafka.Failed(errors.New(text))
 }
 
 // fine ends a subject's trouble.
@@ -67,6 +96,7 @@ func (n *notices) fine(what string) {
 	if s := n.take(what); s != nil {
 		s.kafka.Worked()
 		s.topic.Worked()
+		s.right.Worked()
 	}
 }
 
@@ -76,7 +106,20 @@ func (n *notices) gone(what string) {
 	if s := n.take(what); s != nil {
 		s.kafka.Gone()
 		s.topic.Gone()
+		s.right.Gone()
 	}
+}
+
+// standing is what the source stands still for; empty: nothing.
+func (n *notices) standing() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(n.kept)) {
+		if text := n.kept[what].standing; text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // take forgets a subject and returns it, if it is in trouble.

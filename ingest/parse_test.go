@@ -187,7 +187,11 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	for _, code := range []kafka.Error{kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup, kafka.GroupLoadInProgress,
-		kafka.UnknownMemberId, kafka.IllegalGeneration, kafka.RebalanceInProgress, kafka.UnknownTopicID, kafka.BrokerNotAvailable} {
+		kafka.UnknownMemberId, kafka.IllegalGeneration, kafka.RebalanceInProgress, kafka.UnknownTopicID, kafka.BrokerNotAvailable,
+		kafka.GroupMaxSizeReached, // a killed member still counts, for its session
+		kafka.GroupIdNotFound, kafka.StaleControllerEpoch, kafka.StaleBrokerEpoch,
+		129, // of a later Kafka: the client's metadata is stale
+	} {
 		if judge(code) != retry {
 			t.Errorf("%v is not retried", code)
 		}

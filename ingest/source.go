@@ -59,7 +59,7 @@ func Open(c Config) (*Source, error) {
 		mechanism: mechanism,
 		bootstrap: kafka.TCP(c.Brokers...),
 		board:     newSwitchboard(c.TLS == nil),
-		notices:   notices{log: c.Log.With("topic", c.Topic), topic: c.Topic, outages: c.Outages},
+		notices:   notices{log: c.Log.With("topic", c.Topic), config: &c},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),
 		buried:    make(map[string]bool),
@@ -152,6 +152,7 @@ func (s *Source) Assign(ctx context.Context) (*Generation, error) {
 		if err != nil {
 			return err
 		}
+		g.partitions = nil // of the try before: a broker refuses a request that names a partition twice
 		for _, p := range t.all() {
 			g.partitions = append(g.partitions, event.Assignment{Partition: p, Committed: -1})
 		}
@@ -187,7 +188,7 @@ func (s *Source) insist(ctx context.Context, what string, f func(context.Context
 		if ctx.Err() != nil {
 			return s.interrupted(ctx, what)
 		}
-		if judge(err) != retry {
+		if s.judge(err) != retry {
 			s.notices.gone(what)
 			return s.config.explain(err)
 		}

@@ -1,0 +1,123 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// An OpenTransaction is one that readers of committed records wait for at the
+// end of what they can read of a partition.
+type OpenTransaction struct {
+	Partition int32
+	Offset    int64     // the last stable offset: its first record
+	Records   int64     // from there to the end of the log
+	Producer  int64     // its producer's id; -1: not told
+	Epoch     int32     // of the producer
+	Written   time.Time // the time of the producer's last record; zero: not told
+}
+
+// DescribeProducers (KIP-664, Kafka 2.8) tells who writes to a partition. It
+// needs READ on the topic, as a fetch does.
+const (
+	describeProducers        protocol.ApiKey = 61
+	describeProducersVersion                 = 0
+)
+
+// OpenTransactions are those that are open now, however briefly. Whose they are
+// is left out where the broker does not tell. Retryable errors are retried until
+// ctx ends.
+func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error) {
+	spans, err := s.Spans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var open []OpenTransaction
+	for _, p := range slices.Sorted(maps.Keys(spans)) {
+		if at := spans[p]; at.End > at.Next {
+			open = append(open, OpenTransaction{Partition: p, Offset: at.Next, Records: at.End - at.Next, Producer: -1})
+		}
+	}
+	if len(open) == 0 {
+		return nil, nil
+	}
+	t, err := s.metadata(ctx)
+	if err != nil {
+		return open, nil
+	}
+	for i := range open {
+		o := &open[i]
+		l, ok := t.of(o.Partition)
+		if !ok || l.leader < 0 {
+			continue
+		}
+		b := beginRequest(nil, describeProducers, describeProducersVersion, s.config.ClientID, true)
+		b = appendCompact(b, 1)
+		b = appendCompact(b, len(s.config.Topic))
+		b = append(b, s.config.Topic...)
+		b = appendCompact(b, 1)
+		b = appendInt32(b, o.Partition)
+		b = append(b, 0, 0)
+		c := &call{api: describeProducers, broker: l.leader, request: endRequest(b), limit: smallResponse}
+		if s.exchange(ctx, c, requestTimeout) != nil {
+			continue // that it is open is known all the same
+		}
+		_ = o.parse(c.response) // likewise
+	}
+	return open, nil
+}
+
+// parse takes from a DescribeProducers response the producer whose transaction
+// is open and began first.
+func (o *OpenTransaction) parse(response []byte) error {
+	r := reader{b: response}
+	r.int32() // correlation
+	r.tags()
+	r.int32() // throttle time
+	first := int64(-1)
+	var code kafka.Error
+	for n := r.compact(3); n > 0; n-- {
+		r.compactBytes() // topic
+		for n := r.compact(9); n > 0; n-- {
+			r.int32() // partition
+			code = kafka.Error(r.int16())
+			r.compactBytes() // the code in words
+			for n := r.compact(37); n > 0; n-- {
+				id, epoch := r.int64(), r.int32()
+				r.int32() // last sequence number
+				written := r.int64()
+				r.int32() // the coordinator's epoch
+				begins := r.int64()
+				r.tags()
+				if !r.bad && begins >= 0 && (first < 0 || begins < first) {
+					first = begins
+					o.Producer, o.Epoch = id, epoch
+					if written > 0 {
+						o.Written = time.UnixMilli(written)
+					}
+				}
+			}
+			r.tags()
+		}
+		r.tags()
+	}
+	r.tags()
+	return r.end("the producers of a partition", code)
+}
+
+// String says what is open, and whose it is.
+func (o OpenTransaction) String() string {
+	text := fmt.Sprintf("partition %d cannot be read beyond offset %d: %d records are in or behind a transaction that is open", o.Partition, o.Offset, o.Records)
+	if o.Producer >= 0 {
+		text += fmt.Sprintf(", of producer %d in epoch %d", o.Producer, o.Epoch)
+	}
+	if !o.Written.IsZero() {
+		text += ", which wrote last at " + o.Written.UTC().Format(time.RFC3339)
+	}
+	return text
+}
