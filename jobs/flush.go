@@ -14,10 +14,13 @@ import (
 
 // A run is one generation of one job: its workers, its fetch, its outbox.
 type run struct {
-	job   *Job
-	gen   Generation
-	ends  map[int32]event.Span // UntilEnd: where to stop; nil otherwise
-	plans []window.Plan
+	job  *Job
+	gen  Generation
+	ends map[int32]event.Span // UntilEnd: where to stop; nil otherwise
+
+	stood   time.Time // UntilEnd: since when only open transactions are in the way; zero: they are not
+	stoodAt int64     // where they begin, added up
+	plans   []window.Plan
 
 	workers []*worker
 	wg      sync.WaitGroup
@@ -159,7 +162,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 			budget = r.job.cfg.HandOver
 		case answer := <-r.answer:
 			if err = r.settle(answer); err == nil {
-				if r.reached() && r.outbox.Empty() {
+				if r.outbox.Empty() && r.reached(time.Now()) {
 					done = true
 					break
 				}
@@ -177,7 +180,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 			continue
 		case <-tick.C:
 			r.flush()
-			if r.reached() && r.outbox.Empty() {
+			if r.outbox.Empty() && r.reached(time.Now()) {
 				done = true
 				break
 			}
@@ -400,19 +403,4 @@ func (r *run) drain(ctx context.Context, budget time.Duration, cause error) erro
 			return cause // partitions are going; their next owner reads the chunk again
 		}
 	}
-}
-
-// reached reports whether every partition in hand was read to where the log
-// ended when the job began.
-func (r *run) reached() bool {
-	if r.ends == nil {
-		return false
-	}
-	for _, p := range r.plans {
-		s := r.job.status.partition(p.Partition)
-		if s == nil || s.durable.Load() < r.ends[p.Partition].Next && p.Owed < r.ends[p.Partition].Next {
-			return false
-		}
-	}
-	return true
 }

@@ -70,6 +70,7 @@ type Config struct {
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
 	Patience      time.Duration // how long records of a partition may wait while nothing of it is flushed; default 1 min, above session + Flush + InsertTimeout
+	Open          time.Duration // how long a transaction may keep records from being read before it is told, and UntilEnd waits for it; default 1 min, producers' default of transaction.timeout.ms
 	Policy        window.Policy
 	// Exclusive, if set, runs f unless another process is rolling this job up
 	// now. It saves work and decides nothing: a lock that is lost, or held by
@@ -78,7 +79,7 @@ type Config struct {
 	// Trouble, if set, says in words what keeps the source from handing out all
 	// partitions that it should; empty: nothing that is known.
 	Trouble  func() string
-	UntilEnd bool // read to where the logs end at the start, flush, roll up, return
+	UntilEnd bool // read to where the logs end at the start, flush, roll up, return; ErrUnread if a transaction is in the way
 	Log      *slog.Logger
 	// Outages is where failures that pass are reported; nil: a Reporter of the
 	// job's own, which writes to Log. Jobs that share one report one outage.
@@ -102,6 +103,7 @@ func (c *Config) setDefaults() {
 	or(&c.InsertTimeout, 20*time.Second)
 	or(&c.Look, 3*time.Second)
 	or(&c.Patience, time.Minute)
+	or(&c.Open, time.Minute)
 	or(&c.HandOver, 7*time.Second)
 	or(&c.Stop, 15*time.Second)
 	if c.Log == nil {
@@ -128,6 +130,8 @@ type Job struct {
 	// What is tried again and again, as the log knows it.
 	reads, opens, flushes, rollups, commits *outage.Source
 
+	unread error // UntilEnd: what was not read, and why; Run's alone
+
 	// writing is held during a write. A run that ran out of time leaves one
 	// behind, which ends when it has noticed; the next run's waits for it.
 	writing sync.Mutex
@@ -153,9 +157,9 @@ func New(cfg Config) (*Job, error) {
 // Run reads, counts and flushes until ctx ends, then drains: it returns nil
 // if everything counted is durable, ErrUnflushed if not, and any other error
 // when it cannot go on without somebody's decision.
-func (j *Job) Run(ctx context.Context) error {
+func (j *Job) Run(ctx context.Context) (err error) {
 	j.status.joining()
-	defer j.status.state("stopped")
+	defer func() { j.status.stopped(err) }()
 	var ends map[int32]event.Span
 	if j.cfg.UntilEnd {
 		var err error
@@ -180,7 +184,7 @@ func (j *Job) Run(ctx context.Context) error {
 		case done || ctx.Err() != nil:
 			rollups.stop()
 			watch.stop()
-			return j.lastRollup(ctx, watch)
+			return errors.Join(j.lastRollup(ctx, watch), j.unread)
 		}
 	}
 }

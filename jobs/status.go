@@ -17,7 +17,8 @@ type Status struct {
 	Version int    `json:"version"`
 	Topic   string `json:"topic"`
 	State   string `json:"state"`           // joining, running, draining, stopped
-	Group   string `json:"group,omitempty"` // what is wrong in the consumer group, in words
+	Group   string `json:"group,omitempty"` // what is wrong in the consumer group, or with the topic, in words
+	Error   string `json:"error,omitempty"` // why the job has stopped, in words; empty: it was asked to, or has not
 
 	Partitions []PartitionStatus `json:"partitions"`
 
@@ -49,6 +50,9 @@ type Status struct {
 	// Waited is how long the partition that has waited longest has had records
 	// while nothing of it was flushed; 0 while the ledger covers all.
 	Waited time.Duration `json:"waited_ns"`
+	// OpenTransactions are those that have kept records of the topic from being
+	// read for longer than Config.Open, by ascending partition.
+	OpenTransactions []OpenTransaction `json:"open_transactions,omitempty"`
 	// Complete is the event time by which a window must end to be complete; 0:
 	// not known.
 	Complete event.Time `json:"complete_until"`
@@ -119,6 +123,16 @@ func (b *board) state(s string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.s.State = s
+}
+
+// stopped says that the job has ended, and why.
+func (b *board) stopped(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s.State = "stopped"
+	if err != nil {
+		b.s.Error = err.Error()
+	}
 }
 
 // joining says that the job waits for partitions and has none.
@@ -208,10 +222,10 @@ func (b *board) sinkAnswered(err error) {
 }
 
 // watched notes a look at the ledger and the log.
-func (b *board) watched(u *Uncounted, waited time.Duration, complete event.Time) {
+func (b *board) watched(u *Uncounted, waited time.Duration, open []OpenTransaction, complete event.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.s.Uncounted, b.s.Waited, b.s.Complete = u, waited, complete
+	b.s.Uncounted, b.s.Waited, b.s.OpenTransactions, b.s.Complete = u, waited, open, complete
 }
 
 // Status is a snapshot.

@@ -36,6 +36,9 @@ type Uncounted struct {
 	Partitions []int32       `json:"partitions"`
 	Records    int64         `json:"records"`
 	For        time.Duration `json:"for_ns"` // how long nothing of them was flushed, of the time they were watched; the longest
+	// Cause is where to look for why, by what this process has to do with the
+	// partitions; empty: that is not known.
+	Cause string `json:"cause,omitempty"`
 }
 
 func (u *Uncounted) Error() string {
@@ -43,8 +46,35 @@ func (u *Uncounted) Error() string {
 	if len(u.Partitions) == 1 {
 		partitions = "partition"
 	}
-	return fmt.Sprintf("%d records of %s %s are not counted by this database: nothing of them was flushed for %s",
+	text := fmt.Sprintf("%d records of %s %s are not counted by this database: nothing of them was flushed for %s",
 		u.Records, partitions, numbers(u.Partitions), u.For.Round(time.Second))
+	if u.Cause != "" {
+		text += "; " + u.Cause
+	}
+	return text
+}
+
+// because is the Cause, given which of the partitions this process reads.
+func (u *Uncounted) because(reads func(partition int32) bool) string {
+	const (
+		here      = "reading or flushing does not get on: Kafka throttles or is slow, or ClickHouse is (last_error, last_flush_took_ns and lag of the status)"
+		elsewhere = "another member of the group has them and does not get on either or counts into another database, or no member has them (weir check names the members)"
+	)
+	var mine, others []int32
+	for _, p := range u.Partitions {
+		if reads(p) {
+			mine = append(mine, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	switch {
+	case len(others) == 0:
+		return "this process reads them, and " + here
+	case len(mine) == 0:
+		return "this process does not read them: " + elsewhere
+	}
+	return fmt.Sprintf("this process reads %s, and %s; of %s, %s", numbers(mine), here, numbers(others), elsewhere)
 }
 
 // numbers writes ascending numbers with ranges: 0, 2-5.
@@ -143,6 +173,7 @@ type watch struct {
 	job    *Job
 	ledger *outage.Source
 	misses *outage.Source
+	opened *outage.Source
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -151,6 +182,7 @@ type watch struct {
 	// Owned by look.
 	last    time.Time // of the look before; zero: there was none
 	waiting map[int32]standing
+	open    map[int32]OpenTransaction // that records wait behind, however briefly
 }
 
 // standing is a partition with records that the ledger does not cover.
@@ -161,8 +193,8 @@ type standing struct {
 
 // uncounted is what the log says of partitions that nothing is flushed of.
 var uncounted = outage.Subject{
-	Begins: "records are not counted by this database; does another deployment use this kafka.group, or another consumer the job's group? weir check looks",
-	GoesOn: "records are still not counted by this database; does another deployment use this kafka.group, or another consumer the job's group? weir check looks",
+	Begins: "records are not counted by this database",
+	GoesOn: "records are still not counted by this database",
 	Ends:   "records of every partition are counted by this database again",
 }
 
@@ -177,7 +209,7 @@ func (j *Job) startWatch() *watch {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watch{
 		job: j, cancel: cancel, waiting: map[int32]standing{},
-		ledger: of(outage.ClickHouse, "looking at the ledger"), misses: of(uncounted, "log"),
+		ledger: of(outage.ClickHouse, "looking at the ledger"), misses: of(uncounted, "log"), opened: of(openTransaction, "log"),
 	}
 	w.wg.Go(func() { w.loop(ctx) })
 	return w
@@ -202,6 +234,7 @@ func (w *watch) stop() {
 	w.wg.Wait()
 	w.ledger.Gone()
 	w.misses.Gone()
+	w.opened.Gone()
 }
 
 // look is one look, and what follows from it.
@@ -273,11 +306,18 @@ func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *window.Cover
 			u.add(p, n, s.stood)
 		}
 	}
+	open := w.standingOpen(since, spans)
+	if len(open) > 0 {
+		w.opened.Failed(openError(open))
+	} else {
+		w.opened.Worked()
+	}
 	if len(u.Partitions) == 0 {
 		w.misses.Worked()
-		w.job.status.watched(nil, longest, w.complete())
+		w.job.status.watched(nil, longest, open, w.complete())
 		return
 	}
+	u.Cause = u.because(func(p int32) bool { return w.job.status.partition(p) != nil })
 	w.misses.Failed(&u)
-	w.job.status.watched(&u, longest, w.complete())
+	w.job.status.watched(&u, longest, open, w.complete())
 }

@@ -88,7 +88,7 @@ func TestWatchUncounted(t *testing.T) {
 		if u == nil || !slices.Equal(u.Partitions, []int32{2, 3}) || u.Records != 60 || u.For != time.Minute {
 			t.Fatalf("after 62 s: %+v", u)
 		}
-		if want := "60 records of partitions 2-3 are not counted by this database: nothing of them was flushed for 1m0s"; u.Error() != want {
+		if want := "60 records of partitions 2-3 are not counted by this database: nothing of them was flushed for 1m0s; this process does not read them: "; !strings.HasPrefix(u.Error(), want) {
 			t.Errorf("%q, want %q", u.Error(), want)
 		}
 		if strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "level=WARN msg=\"records are not counted by this database") {
@@ -110,6 +110,45 @@ func TestWatchUncounted(t *testing.T) {
 		}
 		if strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "records of every partition are counted by this database again") {
 			t.Errorf("the log:\n%s", out)
+		}
+	})
+}
+
+// TestUncountedCause: what is said of the cause is true for a slow sink, a
+// throttled reader and another deployment alike, by whether this process has the
+// partitions.
+func TestUncountedCause(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
+		for _, c := range []struct {
+			hand []int32
+			want []string
+			not  string
+		}{
+			{[]int32{0, 1, 2, 3}, []string{"this process reads them, and reading or flushing does not get on"}, "another"},
+			{[]int32{0, 1}, []string{"this process does not read them: another member"}, "throttles"},
+			{[]int32{2}, []string{"this process reads 2, and reading or flushing does not get on", "; of 3, another member"}, "reads them"},
+		} {
+			var plans []window.Plan
+			for _, p := range c.hand {
+				plans = append(plans, window.Plan{Partition: p})
+			}
+			j.status.assign(plans, make([]event.Assignment, len(plans)))
+			after(70 * time.Second)
+			u := j.Status().Uncounted
+			if u == nil {
+				t.Fatal("nothing is missed")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(u.Error(), w) {
+					t.Errorf("with %v in hand: %q, want %q in it", c.hand, u, w)
+				}
+			}
+			if strings.Contains(u.Error(), c.not) {
+				t.Errorf("with %v in hand: %q", c.hand, u)
+			}
+		}
+		if strings.Contains(out.String(), "deployment") {
+			t.Errorf("the log blames another deployment:\n%s", out)
 		}
 	})
 }

@@ -176,14 +176,18 @@ func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails while a job has no partitions yet, its consumer group is not as
-// it should be, its last flush failed, its sink does not answer, or records of
-// its topic wait that nothing is flushed of, whatever should read them. What the
-// last audit found it says beside its 200: a process that is taken out of service
-// mends no row, and its answers and its counting are as good as before.
+// readyz fails while a job has stopped or has no partitions yet, its topic or
+// its consumer group is not as it should be, its last flush failed, its sink does
+// not answer, or records of its topic wait that nothing is flushed of, whatever
+// should read them. What the last audit found it says beside its 200: a process
+// that is taken out of service mends no row, and its answers and its counting are
+// as good as before.
 func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		switch {
+		case s.Error != "":
+			http.Error(w, fmt.Sprintf("job %s: %s: %s", s.Job, s.State, s.Error), http.StatusServiceUnavailable)
+			return
 		case s.Group != "":
 			http.Error(w, fmt.Sprintf("job %s: %s: %s", s.Job, s.State, s.Group), http.StatusServiceUnavailable)
 			return

@@ -31,6 +31,9 @@ var (
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
 	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whichever process reads them, with records of which nothing is flushed into this database.", byJob)
 	uncountedFor    = desc("oldest_uncounted_seconds", "For how long the partition that has waited longest has had records while nothing of it was flushed; 0 when the ledger covers all.", byJob)
+	openRecords     = desc("open_transaction_records", "Records that cannot be read because a transaction has been open for more than a minute; 0: none is.", byJob)
+	openFor         = desc("oldest_open_transaction_seconds", "For how long reading has stood at it, the longest; 0: none is.", byJob)
+	stopped         = desc("job_stopped", "1 when the job has stopped because of an error; the others go on.", byJob)
 	completeUntil   = desc("complete_until_timestamp_seconds", "Windows that end by this event time are complete; absent when it is not known.", byJob)
 	sinkUp          = desc("clickhouse_up", "1 while ClickHouse answers questions about the ledger, which are asked every few seconds.", byJob)
 	flushSeconds    = desc("flush_duration_seconds", "How long ClickHouse took to acknowledge a flush.", byJob)
@@ -115,14 +118,18 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(uncounted, float64(missed), job...)
 		gauge(uncountedFor, s.Waited.Seconds(), job...)
+		behind, since := int64(0), time.Duration(0)
+		for _, o := range s.OpenTransactions {
+			behind += o.Records
+			since = max(since, o.For)
+		}
+		gauge(openRecords, float64(behind), job...)
+		gauge(openFor, since.Seconds(), job...)
+		gauge(stopped, one(s.Error != ""), job...)
 		if s.Complete > 0 {
 			gauge(completeUntil, float64(s.Complete)/1000, job...)
 		}
-		up := 1.0
-		if s.SinkError != "" {
-			up = 0
-		}
-		gauge(sinkUp, up, job...)
+		gauge(sinkUp, one(s.SinkError == ""), job...)
 		buckets := make(map[float64]uint64, len(jobs.FlushBuckets))
 		for i, le := range jobs.FlushBuckets {
 			buckets[le] = s.FlushSeconds[i]
@@ -140,12 +147,16 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		count(commitFailures, s.CommitFailures, job...)
 		count(rollupsTotal, s.Rollups, s.Job, s.Topic, "ok")
 		count(rollupsTotal, s.RollupFailures, s.Job, s.Topic, "failed")
-		alarm := 0.0
-		if s.Malformed != "" {
-			alarm = 1
-		}
-		gauge(malformedAlarm, alarm, job...)
+		gauge(malformedAlarm, one(s.Malformed != ""), job...)
 	}
+}
+
+// one is 1 for what is so, else 0.
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,116 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/event"
+	"weir/internal/outage"
+)
+
+// An OpenTransaction keeps what was written to a partition since it began from
+// everything that reads only what is committed: the log grows, and what can be
+// read of it ends where the transaction begins. It may be long, or its producer
+// may be dead; then the broker aborts it after the producer's
+// transaction.timeout.ms, or never (KIP-664).
+type OpenTransaction struct {
+	Partition int32         `json:"partition"`
+	Offset    int64         `json:"offset"`  // the last stable offset: its first record
+	Records   int64         `json:"records"` // from there to the end of the log
+	For       time.Duration `json:"for_ns"`  // how long reading has stood there, of the time that was watched
+}
+
+func (o OpenTransaction) String() string {
+	return fmt.Sprintf("partition %d cannot be read beyond offset %d for %s: %d records are in or behind a transaction that is open", o.Partition, o.Offset, o.For.Round(time.Second), o.Records)
+}
+
+type openError []OpenTransaction
+
+func (e openError) Error() string {
+	var parts []string
+	for _, o := range e {
+		parts = append(parts, o.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ErrUnread says that a job that was to read until the end did not, because a
+// transaction stayed open.
+var ErrUnread = errors.New("not all was read")
+
+// openTransaction is what the log says of partitions that are not readable to
+// their end.
+var openTransaction = outage.Subject{
+	Begins: "kafka: a transaction stays open, and records in it or behind it are not counted until it ends; is its producer dead? weir check names it",
+	GoesOn: "kafka: records are still not counted because of a transaction that stays open; weir check names its producer",
+	Ends:   "kafka: no transaction stays open any more; what was behind it is counted",
+}
+
+// standingOpen takes in what the log holds now and returns the transactions
+// that nothing was readable behind for longer than Config.Open.
+func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (long []OpenTransaction) {
+	before := w.open
+	w.open = make(map[int32]OpenTransaction)
+	for _, p := range slices.Sorted(maps.Keys(spans)) {
+		s := spans[p]
+		if s.End <= s.Next {
+			continue
+		}
+		o := OpenTransaction{Partition: p, Offset: s.Next, Records: s.End - s.Next}
+		if old, ok := before[p]; ok && old.Offset == o.Offset {
+			o.For = old.For + since
+		}
+		w.open[p] = o
+		if o.For >= w.job.cfg.Open {
+			long = append(long, o)
+		}
+	}
+	return long
+}
+
+// reached reports whether every partition in hand was read, and is durable, to
+// where its log ended when the job began. It is also true when nothing but open
+// transactions has been in the way for Config.Open: then job.unread says so.
+func (r *run) reached(now time.Time) bool {
+	if r.ends == nil {
+		return false
+	}
+	var open openError
+	var ends int64 // of what can be read, of all those: it grows while transactions end
+	for _, p := range r.plans {
+		end := max(r.ends[p.Partition].Next, r.ends[p.Partition].End)
+		s := r.job.status.partition(p.Partition)
+		if s == nil {
+			return false
+		}
+		at := max(s.durable.Load(), p.Owed)
+		switch stable := s.end.Load(); {
+		case at >= end:
+		case at >= stable:
+			open = append(open, OpenTransaction{Partition: p.Partition, Offset: stable, Records: end - stable})
+			ends += stable
+		default:
+			r.stood = time.Time{}
+			return false
+		}
+	}
+	if len(open) == 0 {
+		return true
+	}
+	if r.stood.IsZero() || r.stoodAt != ends {
+		r.stood, r.stoodAt = now, ends
+	}
+	stood := now.Sub(r.stood)
+	if stood < r.job.cfg.Open {
+		return false
+	}
+	for i := range open {
+		open[i].For = stood
+	}
+	r.job.unread = fmt.Errorf("job %s: topic %s: %w: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, ErrUnread, open)
+	return true
+}
