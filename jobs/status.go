@@ -85,6 +85,7 @@ type PartitionStatus struct {
 	HighWater int64      `json:"high_water"`
 	Record    event.Time `json:"record"`    // Kafka time of the last record counted, ms
 	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
+	Since     time.Time  `json:"since"`     // when the partition came into hand
 }
 
 // board is where workers and the flush loop write what Status reads. The hot
@@ -105,6 +106,8 @@ type board struct {
 
 type partitionBoard struct {
 	next, durable, end, logStart, highWater, watermark, record atomic.Int64
+
+	since time.Time
 }
 
 func (b *board) init(cfg *Config) {
@@ -145,7 +148,7 @@ func (b *board) joining() {
 func (b *board) assign(plans []window.Plan, as []event.Assignment) {
 	ps := make(map[int32]*partitionBoard, len(plans))
 	for i, p := range plans {
-		s := new(partitionBoard)
+		s := &partitionBoard{since: time.Now()}
 		s.next.Store(p.Start)
 		s.durable.Store(p.Owed)
 		s.end.Store(as[i].LogEnd)
@@ -249,7 +252,7 @@ func (j *Job) Status() Status {
 		s.Partitions = append(s.Partitions, PartitionStatus{
 			Partition: p, Next: next, Durable: v.durable.Load(), End: end, Lag: max(end-next, 0),
 			LogStart: v.logStart.Load(), HighWater: v.highWater.Load(),
-			Watermark: event.Time(v.watermark.Load()), Record: event.Time(v.record.Load()),
+			Watermark: event.Time(v.watermark.Load()), Record: event.Time(v.record.Load()), Since: v.since,
 		})
 	}
 	slices.SortFunc(s.Partitions, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })

@@ -25,7 +25,7 @@ var (
 	records         = desc("records_total", "Offsets by what became of them, replays after a restart included.", []string{"job", "topic", "fate"})
 	deadLetters     = desc("dead_letters_total", "Records that reached no count.", []string{"job", "topic", "reason"})
 	lagRecords      = desc("consumer_lag_records", "Records between the next offset to count and the end of what can be read.", byPartition)
-	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read; 0 when there are none.", byPartition)
+	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long the partition has been in hand; 0 when there are none.", byPartition)
 	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
 	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
@@ -161,10 +161,16 @@ func one(is bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// lag is the age of what was counted last, while there is more to count.
+// lag is the age of what was counted last, while there is more to count; before
+// anything was, it is for how long the partition has been in hand: at least as
+// long, whatever is in it, it lags.
 func lag(p jobs.PartitionStatus) float64 {
-	if p.Lag == 0 || p.Record == 0 {
+	since := time.UnixMilli(int64(p.Record))
+	if p.Record == 0 {
+		since = p.Since
+	}
+	if p.Lag == 0 || since.IsZero() {
 		return 0
 	}
-	return max(0, time.Since(time.UnixMilli(int64(p.Record))).Seconds())
+	return max(0, time.Since(since).Seconds())
 }

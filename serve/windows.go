@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"weir/event"
+	"weir/internal/spelling"
 	"weir/serve/live"
 	"weir/serve/redis"
 	"weir/sketches/bloom"
@@ -121,12 +125,17 @@ type answer struct {
 // queryKey answers GET /api/v1/query?key=w:clicks:users:now[&member=7], with
 // the keys of the Redis endpoint.
 func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
-	a := answer{Key: r.URL.Query().Get("key")}
+	asked := r.URL.Query()
+	a := answer{Key: asked.Get("key")}
 	status := http.StatusOK
-	k, err := redis.ParseKey(a.Key)
+	err := parameters(asked)
+	var k redis.Key
+	if err == nil {
+		k, err = redis.ParseKey(a.Key)
+	}
 	if err != nil {
 		a.Error, status = err.Error(), http.StatusBadRequest
-	} else if err := h.answer(r.Context(), k, r.URL.Query().Get("member"), &a); err != nil {
+	} else if err := h.answer(r.Context(), k, asked.Get("member"), &a); err != nil {
 		var unknown *live.UnknownError
 		switch a.Error = err.Error(); {
 		case errors.As(err, &unknown):
@@ -142,9 +151,31 @@ func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(a) // the client went away: nobody to tell
 }
 
+// parameters refuses what a question has none of: an answer would look as if it
+// had been heeded.
+func parameters(asked url.Values) error {
+	known := []string{"key", "member"}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		switch {
+		case !slices.Contains(known, name):
+			text := fmt.Sprintf("there is no parameter %.64q; there are key and member", name)
+			if near := spelling.Nearest(name, known); near != "" {
+				text = fmt.Sprintf("there is no parameter %.64q; did you mean %s?", name, near)
+			}
+			return errors.New(text)
+		case len(asked[name]) > 1:
+			return fmt.Errorf("%s is given %d times", name, len(asked[name]))
+		}
+	}
+	return nil
+}
+
 func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer) (err error) {
 	if a.Kind, err = h.Windows.Kind(k.Job, k.Measure); err != nil {
 		return err
+	}
+	if member != "" && !slices.Contains([]string{window.Bitmap.String(), window.Bloom.String(), window.Geo.String()}, a.Kind) {
+		return fmt.Errorf("%w: member=%.64s: nothing is a member of %s, which is of kind %s; a bitmap, bloom or geo measure has members", live.ErrQuery, member, k.Measure, a.Kind)
 	}
 	var id uint32
 	if a.Kind == window.Bitmap.String() && member != "" {

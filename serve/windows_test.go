@@ -388,3 +388,23 @@ func waitForLook(t *testing.T, d *doors) {
 		}
 	}
 }
+
+// TestParameters: what a question has none of is refused, with the name that was
+// meant, instead of being ignored.
+func TestParameters(t *testing.T) {
+	d, _ := newDoors(t)
+	for query, want := range map[string]string{
+		"key=w:clicks:users:now&membr=7":          `there is no parameter "membr"; did you mean member?`,
+		"Key=w:clicks:users:now":                  `there is no parameter "Key"; did you mean key?`,
+		"key=w:clicks:users:now&from=1":           `there is no parameter "from"; there are key and member`,
+		"key=w:clicks:users:now&key=w:clicks:b:0": "key is given 2 times",
+		"key=w:clicks:users:now&member=7":         "member=7: nothing is a member of users, which is of kind hll",
+		"key=w:clicks:hits:now&member=7":          "member=7: nothing is a member of hits, which is of kind hits",
+	} {
+		w := httptest.NewRecorder()
+		d.http.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/query?"+query, nil))
+		if w.Code != 400 || !strings.Contains(strings.ReplaceAll(w.Body.String(), `\"`, `"`), want) {
+			t.Errorf("%s: %d %s, want %s", query, w.Code, w.Body, want)
+		}
+	}
+}

@@ -97,6 +97,16 @@ func (k *checker) result(tier, subject, detail string, err error, code int) bool
 	return true
 }
 
+// answers adds what a service says to a first question.
+func (k *checker) answers(s service, subject string, err error) bool {
+	if err == nil {
+		return k.result(s.name, subject, "", nil, 0)
+	}
+	err = s.unavailable(k.ctx, err)
+	code, _ := classify(err)
+	return k.result(s.name, subject, "", err, code)
+}
+
 // people warns where ids of people are kept without a bound: for longer than the
 // longest keep of a job.
 func (k *checker) people(cfg *config.Config) {
@@ -128,7 +138,7 @@ func (k *checker) kafka(cfg *config.Config) {
 	into := database(cfg, k.databaseID(cfg))
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		src, err := source(cfg, j, into, quiet, nil)
+		src, err := source(cfg, j, into, quiet, nil, false)
 		if err != nil {
 			k.result("kafka", "job "+j.Name, "", err, exitConfig)
 			continue
@@ -158,7 +168,7 @@ func (k *checker) databaseID(cfg *config.Config) string {
 func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	if !k.result("kafka", fmt.Sprintf("brokers %v", cfg.Kafka.Brokers), "", src.Ping(ctx), exitUnavailable) {
+	if !k.answers(kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled), fmt.Sprintf("brokers %v", cfg.Kafka.Brokers), src.Ping(ctx)) {
 		return
 	}
 	t, err := src.Describe(ctx)
@@ -184,6 +194,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	default:
 		k.add(finding{Tier: "kafka", Subject: inGroup, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
 	}
+	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {
 		defer k.sample(j, src, k.samples)
 	}
@@ -200,6 +211,33 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	}
 }
 
+// transactions tells of those that are open, and warns of one whose producer
+// seems to be dead.
+func (k *checker) transactions(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) {
+	open, err := src.OpenTransactions(ctx)
+	if err != nil {
+		k.result("kafka", "topic "+j.Topic, "", err, exitFailed)
+		return
+	}
+	for _, o := range open {
+		result, advice := "ok", abortIt(cfg, j, o)
+		if advice != "" {
+			result = "warning"
+		}
+		k.add(finding{"kafka", "topic " + j.Topic, result, o.String() + advice, 0})
+	}
+}
+
+// abortIt says how to end a transaction whose producer may be dead; empty: it
+// wrote within the last minute.
+func abortIt(cfg *config.Config, j *config.Job, o ingest.OpenTransaction) string {
+	if time.Since(o.Written) < time.Minute {
+		return ""
+	}
+	return fmt.Sprintf("; they are not counted until it ends. If its producer is dead: kafka-transactions.sh --bootstrap-server %s abort --topic %s --partition %d --start-offset %d",
+		strings.Join(cfg.Kafka.Brokers, ","), j.Topic, o.Partition, o.Offset)
+}
+
 func (k *checker) clickhouse(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
 	client, err := sinkClient(cfg, quiet)
@@ -209,7 +247,7 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	if !k.result("clickhouse", cfg.ClickHouse.URL, "", client.Ping(ctx), exitUnavailable) {
+	if !k.answers(clickhouseService(cfg), cfg.ClickHouse.URL, client.Ping(ctx)) {
 		return
 	}
 	k.clock(ctx, cfg, client)
@@ -276,7 +314,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
 	subject := "position of job " + j.Name
-	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil)
+	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil, false)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitConfig)
 		return
@@ -325,7 +363,7 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
 	defer cancel()
 	subject, in := "job "+j.Name, group(cfg, j)
-	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil)
+	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil, false)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitConfig)
 		return

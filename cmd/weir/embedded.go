@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -19,6 +22,9 @@ func engineCommand() *cobra.Command {
 Grafana and clickhouse-connect. It has no accounts: whoever reaches the port can
 read and write every table, so it listens on loopback unless told otherwise.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(hostPort("--listen", listen), directory("--data", data)); err != nil {
+				return err
+			}
 			dir, err := filepath.Abs(data)
 			if err != nil {
 				return err
@@ -42,6 +48,12 @@ func brokerCommand() *cobra.Command {
 		Long: `Serve the Kafka protocol from this process, for tries and tests: topics and
 records are kept in --data. It is no Kafka: one node, no replication.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if partitions < 1 {
+				return &exit{exitUsage, fmt.Errorf("--partitions %d: want at least 1", partitions), ""}
+			}
+			if err := errors.Join(hostPort("--listen", listen), directory("--data", data)); err != nil {
+				return err
+			}
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
 			b, err := local.StartBroker(c.Context(), local.BrokerConfig{Listen: listen, Data: data, Topics: localTopics(topics, partitions), Log: log})
 			if err != nil {
@@ -57,6 +69,18 @@ records are kept in --data. It is no Kafka: one node, no replication.`,
 	c.Flags().StringSliceVar(&topics, "topics", upTopics, "topics to create where they are missing")
 	c.Flags().IntVar(&partitions, "partitions", upPartitions, "partitions of a topic that is created")
 	return c
+}
+
+// directory refuses what is there and is no directory.
+func directory(flag, name string) error {
+	at, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && at.IsDir():
+		return nil
+	case err != nil:
+		return &exit{exitUsage, fmt.Errorf("%s %s: %w", flag, name, err), "name a directory; it is made if it is missing"}
+	}
+	return &exit{exitUsage, fmt.Errorf("%s %s is a file", flag, name), "name a directory; it is made if it is missing"}
 }
 
 func localTopics(names []string, partitions int) []local.Topic {

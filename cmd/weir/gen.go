@@ -72,9 +72,12 @@ what ClickHouse says.`,
 			cfg.Users = users
 			cfg.Disorder = event.Time(disorder.Milliseconds())
 			cfg.Start = event.Time(time.Now().Add(-start).UnixMilli())
+			if partitions < 1 {
+				return &exit{exitUsage, fmt.Errorf("--partitions %d: want at least 1", partitions), ""}
+			}
 			g, err := maker(cfg)
 			if err != nil {
-				return &exit{exitUsage, err, ""}
+				return &exit{exitUsage, errors.New(genFlags.Replace(err.Error())), ""}
 			}
 			p := &producer{brokers: brokers, topic: topic, partitions: partitions, codec: codec, paced: paced,
 				log: newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})}
@@ -119,6 +122,11 @@ what ClickHouse says.`,
 	return c
 }
 
+// genFlags says of a field of gen.Config which flag sets it.
+var genFlags = strings.NewReplacer("gen: ", "", "LateShare", "--late", "FutureShare", "--future", "DuplicateShare", "--duplicates", "MalformedShare", "--malformed",
+	"the shares", "--late, --future, --duplicates and --malformed", "Users", "--users", "Pages", "--pages", "Skew", "--skew", "Disorder", "--disorder (in ms)",
+	"Start", "--start (ms since 1970)", "Events", "--events", "Rate", "--rate")
+
 func writeTruth(file string, t *gen.Truth) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -150,7 +158,7 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 	transport := &kafka.Transport{MetadataTTL: time.Second}
 	client := &kafka.Client{Addr: addr, Transport: transport}
 	var missing error
-	err = reach(ctx, p.log, "kafka", fmt.Sprint(p.brokers), 30*time.Second, func(ctx context.Context) error {
+	err = kafkaService(p.brokers, false).reach(ctx, p.log, 30*time.Second, func(ctx context.Context) error {
 		err := p.create(ctx, client)
 		if missing = nil; p.partitions == 0 && errors.Is(err, kafka.UnknownTopicOrPartition) {
 			missing, err = &exit{exitFailed, err, "make it first; weir up makes the topics of its jobs"}, nil

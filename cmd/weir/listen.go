@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -13,6 +14,15 @@ import (
 type place struct {
 	addr, key string
 	given     bool
+}
+
+// hostPort refuses what is no address to listen on.
+func hostPort(flag, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if n, e := strconv.ParseUint(port, 10, 16); err == nil && e == nil && n <= 65535 {
+		return nil
+	}
+	return &exit{exitUsage, fmt.Errorf("%s %q: want host:port, with a port from 0 to 65535", flag, addr), "such as " + flag + " 127.0.0.1:0"}
 }
 
 // listen opens a listener, or says which address cannot be had, what has it, and

@@ -12,7 +12,8 @@ import (
 )
 
 func repairCommand() *cobra.Command {
-	var from, to, only string
+	var span spanFlags
+	var only string
 	c := &cobra.Command{
 		Use:   "repair",
 		Short: "Make rollups anew from the rows below them",
@@ -28,12 +29,7 @@ such rows of the rollup first, if its state rows are there.
 --from and --to bound the windows; without them all are made.`,
 		Example: "  weir repair -c weir.yaml --from 24h\n  weir repair -c weir.yaml --job clicks --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
-			now := time.Now()
-			begin, err := moment("--from", from, now)
-			if err != nil {
-				return err
-			}
-			end, err := moment("--to", to, now)
+			begin, end, err := span.read(time.Now())
 			if err != nil {
 				return err
 			}
@@ -82,8 +78,7 @@ such rows of the rollup first, if its state rows are there.
 		},
 	}
 	configFlags(c)
-	c.Flags().StringVar(&from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
-	c.Flags().StringVar(&to, "to", "", "end of the windows, likewise")
+	span.add(c)
 	c.Flags().StringVar(&only, "job", "", "only this job")
 	return c
 }

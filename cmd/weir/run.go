@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -90,15 +91,15 @@ func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.C
 	}
 }
 
-// runJobs runs every job of the configuration until ctx ends or one of them
-// cannot go on.
+// runJobs runs every job of the configuration until ctx ends, or none of them
+// can go on.
 func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	client, err := sinkClient(cfg, o.log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := reach(ctx, o.log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
+	if err := clickhouseService(cfg).reach(ctx, o.log, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
 		return err
 	}
 	if cfg.Rollup.Lock != "" {
@@ -154,8 +155,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
 
-	// A job that cannot go on stops the others cleanly; who answers questions
-	// about them ends when the last job has.
+	// What answers questions about the jobs ends when the last of them has.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	var servers errgroup.Group
@@ -181,11 +181,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	if o.resp != nil {
 		serveOn("resp", func() error { return resp.Serve(serving, o.resp) })
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for _, j := range all {
-		g.Go(func() error { return j.Run(ctx) })
-	}
-	err = g.Wait()
+	err = runAll(ctx, all, o.log)
 	stopServing()
 	return errors.Join(err, servers.Wait())
 }
@@ -199,6 +195,25 @@ func budgets(cfg *config.Config, listens bool) (scratch int, counting int64) {
 	}
 	share := cmp.Or(cfg.RESP.Memory, cfg.Memory/4)
 	return int(share), int64(cfg.Memory-share) - int64(respserver.HeldFor(int(share)))
+}
+
+// runAll runs the jobs until the last has ended. One that cannot go on leaves
+// the others to their work: the log, the status and /readyz say so at once, and
+// the error comes back at the end.
+func runAll(ctx context.Context, all []*jobs.Job, log *slog.Logger) error {
+	failures := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, j := range all {
+		running.Go(func() {
+			failures[i] = j.Run(ctx)
+			if err := failures[i]; err != nil && ctx.Err() == nil && len(all) > 1 {
+				_, hint := classify(err)
+				log.Error("a job has stopped; the other jobs go on without it", "job", j.Status().Job, "error", err, "hint", hint)
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(failures...)
 }
 
 // newJob puts one job together, which may hold so many bytes.
@@ -215,11 +230,11 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	src, err := source(cfg, j, database(cfg, id), o.log.With("job", j.Name), o.outages)
+	src, err := source(cfg, j, database(cfg, id), o.log.With("job", j.Name), o.outages, !o.untilEnd)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := reach(ctx, o.log, "kafka", fmt.Sprint(cfg.Kafka.Brokers), time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
+	if err := kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled).reach(ctx, o.log, time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
 	describe, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -271,7 +286,7 @@ func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Clie
 func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
 	var answer T
 	var refused error
-	err := reach(ctx, log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
+	err := clickhouseService(cfg).reach(ctx, log, time.Duration(cfg.ClickHouse.ConnectTimeout), func(ctx context.Context) error {
 		a, err := ask(ctx)
 		var passing *clickhouse.Error
 		if errors.As(err, &passing) && !passing.Fatal() {
@@ -295,40 +310,8 @@ func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := reach(c.Context(), log, "clickhouse", cfg.ClickHouse.URL, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
+	if err := clickhouseService(cfg).reach(c.Context(), log, time.Duration(cfg.ClickHouse.ConnectTimeout), client.Ping); err != nil {
 		return nil, nil, errors.Join(err, client.Close())
 	}
 	return cfg, client, nil
-}
-
-// reach waits until a dependency answers, saying so, and gives up with exit
-// code 69 after the configured time. An answer that will not get better (a
-// wrong password) ends the waiting at once. Each try has what is left of the
-// time, and five seconds at least.
-func reach(ctx context.Context, log *slog.Logger, name, where string, limit time.Duration, ping func(context.Context) error) error {
-	deadline := time.Now().Add(limit)
-	answers := outage.New(log).Of(outage.Subject{Begins: name + " does not answer yet", GoesOn: name + " still does not answer", Ends: name + " answers"}, where)
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		try, cancel := context.WithTimeout(ctx, max(time.Until(deadline), 5*time.Second))
-		err := ping(try)
-		cancel()
-		var final interface{ Fatal() bool }
-		switch {
-		case err == nil:
-			answers.Worked()
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &final) && final.Fatal():
-			return &exit{exitUnavailable, fmt.Errorf("%s %s: %w", name, where, err), ""}
-		case time.Now().Add(wait).After(deadline):
-			return &exit{exitUnavailable, fmt.Errorf("%s %s: no answer for %s: %w", name, where, limit, err),
-				"is it up? `weir check` tries every connection; `weir up` needs neither Kafka nor ClickHouse"}
-		}
-		answers.Failed(err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
 }

@@ -206,11 +206,11 @@ jobs:
 		wrong := []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["wrong"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["clickhouse.password"]}
 		said(exitUnavailable, wrong, "run") // this broker hangs up; a real one's words are ingest's to test
 		wrong = []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["kafka.sasl.password"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["wrong"]}
-		if out := said(exitUnavailable, wrong, "run"); !strings.Contains(out, "check user and password") {
+		if out := said(exitConfig, wrong, "run"); !strings.Contains(out, "check user and password") {
 			t.Errorf("ClickHouse's refusal:\n%s", out)
 		}
-		said(exitUnavailable, wrong, "check")
-		said(exitUnavailable, wrong, "migrate")
+		said(exitConfig, wrong, "check")
+		said(exitConfig, wrong, "migrate")
 		configure(addr, "http://127.0.0.1:1", "clickhouse.password")
 		said(exitUnavailable, nil, "run")
 		configure("127.0.0.1:1", server.URL, "clickhouse.password")

@@ -47,6 +47,9 @@ that was chosen does not.`,
 			if rate < 1 {
 				return &exit{exitUsage, fmt.Errorf("--rate %d: want at least 1 event per second", rate), ""}
 			}
+			if err := directory("--data", data); err != nil {
+				return err
+			}
 			o := config.Options{}
 			if given, _ := c.Flags().GetString("config"); given == "" {
 				o.Presets = upTopics

@@ -18,7 +18,7 @@ import (
 )
 
 func verifyCommand() *cobra.Command {
-	var from, to string
+	var span spanFlags
 	var stopped bool
 	c := &cobra.Command{
 		Use:   "verify",
@@ -39,12 +39,7 @@ or consumer reads them in this group, or nothing does. --stopped says that weir
 run is meant to be stopped now, and records may wait.`,
 		Example: "  weir verify -c weir.yaml\n  weir verify -c weir.yaml --from 24h\n  weir verify -c weir.yaml --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
-			now := time.Now()
-			begin, err := moment("--from", from, now)
-			if err != nil {
-				return err
-			}
-			end, err := moment("--to", to, now)
+			begin, end, err := span.read(time.Now())
 			if err != nil {
 				return err
 			}
@@ -66,10 +61,26 @@ run is meant to be stopped now, and records may wait.`,
 		},
 	}
 	configFlags(c)
-	c.Flags().StringVar(&from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
-	c.Flags().StringVar(&to, "to", "", "end of the windows, likewise")
+	span.add(c)
 	c.Flags().BoolVar(&stopped, "stopped", false, "weir run is meant to be stopped: records that wait to be counted are no mismatch")
 	return c
+}
+
+// spanFlags are --from and --to, which bound the windows of a command.
+type spanFlags struct{ from, to string }
+
+func (s *spanFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&s.from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
+	c.Flags().StringVar(&s.to, "to", "", "end of the windows, likewise")
+}
+
+// read gives the bounds; 0 is none.
+func (s *spanFlags) read(now time.Time) (from, to event.Time, err error) {
+	if from, err = moment("--from", s.from, now); err != nil {
+		return 0, 0, err
+	}
+	to, err = moment("--to", s.to, now)
+	return from, to, err
 }
 
 // moment reads a time or an age; nothing is no bound.
@@ -105,7 +116,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return err
 	}
-	src, err := source(v.cfg, j, ingest.Database{}, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil)
+	src, err := source(v.cfg, j, ingest.Database{}, newLog(v.err, config.Log{Level: "warn", Format: "auto"}), nil, false)
 	if err != nil {
 		return err
 	}
@@ -132,6 +143,13 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	log, err := v.log(ctx, j, src)
 	if err != nil {
 		return err
+	}
+	open, err := src.OpenTransactions(ctx)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	for _, o := range open { // no mismatch: nothing can read them
+		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
 	gaps, lag := jobs.CompareLog(audited.Reached, log)
 	for _, g := range gaps {
@@ -195,7 +213,7 @@ func whoReads(ctx context.Context, group string, src *ingest.Source) string {
 	case len(members) == 0:
 		return "no process is in consumer group " + group + ": start weir run"
 	}
-	return fmt.Sprintf("in consumer group %s: %s. Give each deployment, and each consumer that is not weir, a group of its own (kafka.group); if all of these write to this database, look at their logs",
+	return fmt.Sprintf("in consumer group %s: %s. Give each deployment, and each consumer that is not weir, a group of its own (kafka.group); if all of these write to this database, one of them is slow or throttled: look at their status and logs",
 		group, strings.Join(members, ", "))
 }
 
@@ -204,7 +222,7 @@ func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) (
 	ctx, cancel := context.WithTimeout(ctx, max(time.Duration(v.cfg.Kafka.ConnectTimeout), 5*time.Second))
 	defer cancel()
 	if err := src.Ping(ctx); err != nil {
-		return nil, &exit{exitUnavailable, fmt.Errorf("kafka %v: %w", v.cfg.Kafka.Brokers, err), ""}
+		return nil, kafkaService(v.cfg.Kafka.Brokers, v.cfg.Kafka.TLS.Enabled).unavailable(ctx, err)
 	}
 	gen, err := src.Assign(ctx)
 	if err != nil {

@@ -41,12 +41,12 @@ func database(cfg *config.Config, id string) ingest.Database {
 	return ingest.Database{ID: id, Name: name}
 }
 
-// source opens one job's reader.
-func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter) (*ingest.Source, error) {
+// source opens one job's reader; awaits: it waits for rights that are missing.
+func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter, awaits bool) (*ingest.Source, error) {
 	k := &cfg.Kafka
 	c := ingest.Config{
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
-		Database: into, Session: time.Duration(k.Session), Log: log, Outages: outages,
+		Database: into, Session: time.Duration(k.Session), AwaitRights: awaits, Log: log, Outages: outages,
 	}
 	if k.TLS.Enabled {
 		t, err := tlsConfig(k.TLS.TLS)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
+	"weir/internal/kafkatest"
+	"weir/internal/local/localtest"
+	"weir/internal/redistest"
+)
+
+// says is a listener that says something to whoever comes.
+func says(t *testing.T, text string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, text)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func hostOf(t *testing.T, raw string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+// An address of another service than the one that is meant is refused at once,
+// with exit code 78, by the key that has it and by what is there. The services
+// are real ones, but for those that say who they are by themselves.
+func TestOtherService(t *testing.T) {
+	kafkatest.Wanted(t)
+	engine, database := localtest.Engine(t)
+	kafka := kafkatest.Start(t, kafkatest.Config{Steady: true, Listeners: []kafkatest.Listener{{Name: "TLS", Security: "SSL"}}})
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	redis := redistest.Start(t)
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	native := says(t, "HTTP/1.0 400 Bad Request\r\n\r\nPort 9000 is for clickhouse-client program\r\nYou must use port 8123 for HTTP.\r\n")
+	ssh := says(t, "SSH-2.0-OpenSSH_9.6\r\n")
+	broker := kafka.Addrs()[0]
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := kadm.NewClient(client).CreateTopic(await.Context(t), 1, 1, nil, "clicks"); err != nil {
+		t.Fatal(err)
+	}
+
+	for addr, want := range map[string]string{
+		broker: aKafka, kafka.Listener("TLS")[0]: aTLS, fake.ListenAddrs()[0]: aKafka, redis.Addr: aRedis,
+		hostOf(t, engine): aClickHouse, hostOf(t, web.URL): anHTTP, hostOf(t, secure.URL): aTLS, native: aNative, ssh: anSSH,
+		"127.0.0.1:1": "",
+	} {
+		if got := identify(t.Context(), addr); got != want {
+			t.Errorf("at %s is %q, want %q", addr, got, want)
+		}
+	}
+
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	for _, c := range []struct {
+		brokers, url string
+		more         string
+		key, is      string
+	}{
+		{redis.Addr, engine, "", "kafka.brokers", aRedis},
+		{hostOf(t, web.URL), engine, "", "kafka.brokers", anHTTP},
+		{hostOf(t, engine), engine, "", "kafka.brokers", aClickHouse},
+		{kafka.Listener("TLS")[0], engine, "", "kafka.brokers", aTLS},
+		{broker, engine, ", tls: {enabled: true}", "kafka.brokers", "a Kafka broker without TLS"},
+		{ssh, engine, "", "kafka.brokers", anSSH},
+		{broker, "http://" + broker, "", "clickhouse.url", aKafka},
+		{broker, "http://" + redis.Addr, "", "clickhouse.url", aRedis},
+		{broker, "http://" + native, "", "clickhouse.url", aNative},
+		{broker, "http://" + hostOf(t, secure.URL), "", "clickhouse.url", aTLS},
+		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.url", "interface without TLS"},
+	} {
+		text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {url: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
+			"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, sketch: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		commands := []string{"check", "run"}
+		if c.key == "clickhouse.url" {
+			commands = []string{"check", "run", "migrate"}
+		} else if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		} else if code := execute(t.Context(), []string{"migrate", "-c", file}, io.Discard, io.Discard); code != 0 {
+			t.Fatalf("migrate: exit code %d", code)
+		}
+		for _, command := range commands {
+			var out bytes.Buffer
+			ctx, cancel := context.WithCancel(t.Context())
+			code := execute(ctx, []string{command, "-c", file}, &out, &out)
+			cancel()
+			if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
+				t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
+			}
+		}
+	}
+}
