@@ -1,0 +1,110 @@
+package weir_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestFigures: what the README says of speed is what the kept results say, and
+// what it says is fetched is what is fetched.
+func TestFigures(t *testing.T) {
+	read := func(file string) string {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	// find is the groups of a pattern in a file, as numbers.
+	find := func(file, pattern string) (all []float64) {
+		t.Helper()
+		m := regexp.MustCompile("(?m)" + pattern).FindStringSubmatch(read(file))
+		if m == nil {
+			t.Fatalf("%s has no %s", file, pattern)
+		}
+		for _, text := range m[1:] {
+			n, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
+		return all
+	}
+	row := func(name string) string {
+		t.Helper()
+		m := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*$`).FindString(read("README.md"))
+		if m == "" {
+			t.Fatalf("README.md has no row %q", name)
+		}
+		return m
+	}
+	says := func(where, text, want string) {
+		t.Helper()
+		if !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q:\n%s", where, want, text)
+		}
+	}
+	million := func(n float64) string {
+		if n < 1e6 {
+			return fmt.Sprintf("%.2f million", n/1e6)
+		}
+		return fmt.Sprintf("%.1f million", n/1e6)
+	}
+
+	pipeline := filepath.Join("bench", "results", "pipeline.txt")
+	for codec, rows := range map[string][2]string{"none": {"events for each second of CPU", "peak memory in that run"}, "lz4": {"the same with lz4", "the same with lz4"}} {
+		naive := find(pipeline, `^`+codec+` +naive +(\d+) .* (\d+) +-$`)
+		weir := find(pipeline, `^`+codec+` +weir +(\d+) .* (\d+) +([\d.]+)$`)
+		ratio := find(pipeline, `^`+codec+` +ratio ([\d.]+) `)
+		says("README.md", row(rows[0]), million(weir[0]))
+		says("README.md", row(rows[0]), million(naive[0]))
+		says("README.md", row(rows[0]), fmt.Sprintf("| %.0f |", ratio[0]))
+		says("README.md", row(rows[1]), fmt.Sprintf("%.0f MiB", weir[1]))
+		says("README.md", row(rows[1]), fmt.Sprintf("%.0f MiB", naive[1]))
+		if codec == "none" {
+			says("README.md", row(rows[0]), fmt.Sprintf("%.2f s of CPU", weir[2]))
+			says("README.md", row(rows[1]), fmt.Sprintf("| %.1f |", weir[1]/naive[1]))
+		}
+	}
+	live := filepath.Join("bench", "results", "live.txt")
+	up := find(live, `(?s)keeping up.*?100 a second.*? (\d+\.\d) +[\d.]+ +[\d.]+\nratio ([\d.]+),.*?\(floor ([\d.]+)\)`)
+	says("README.md", row("what live questions cost"), fmt.Sprintf("%.0f questions a second", up[0]))
+	says("README.md", row("what live questions cost"), fmt.Sprintf("%.1f %% of the events", 100*(1-up[1])))
+	says("README.md", row("what live questions cost"), fmt.Sprintf("floor %.0f %%", 100*(1-up[2])))
+	resp := filepath.Join("bench", "results", "resp.txt")
+	spread := func(pipeline string) (least, most float64) {
+		for _, command := range []string{"PFADD", "SETBIT", "GEOADD"} {
+			r := find(resp, `^`+command+` +`+pipeline+` +\d+ +\d+ +([\d.]+)x`)[0]
+			if least == 0 || r < least {
+				least = r
+			}
+			most = max(most, r)
+		}
+		return least, most
+	}
+	least, most := spread("1")
+	says("README.md", row("PFADD, SETBIT, GEOADD, pipeline 1"), fmt.Sprintf("| %.2f to %.2f |", least, most))
+	least, most = spread("64")
+	says("README.md", row("the same, pipeline 64"), fmt.Sprintf("| %.1f to %.1f |", least, most))
+	says("README.md", row("PFCOUNT of 60 dense keys"), fmt.Sprintf("| %.0f |", find(resp, `^PFCOUNT of 60 dense keys +1 +\d+ +\d+ +([\d.]+)x`)[0]))
+
+	fetched := find(filepath.Join("internal", "local", "libchdb", "libchdb.go"), `"linux/amd64":\s*\{[^}]*bytes:\s+([\d_]+),`)
+	for _, file := range []string{"README.md", filepath.Join("docs", "tutorial.md")} {
+		says(file, read(file), fmt.Sprintf("(%.0f MB, ", fetched[0]/1e6))
+	}
+
+	// docs/sizing.md has the same figures.
+	sizing := read(filepath.Join("docs", "sizing.md"))
+	says("docs/sizing.md", sizing, fmt.Sprintf("live questions, %.0f a second", up[0]))
+	says("docs/sizing.md", sizing, fmt.Sprintf("%.1f %% fewer events", 100*(1-up[1])))
+	for _, codec := range []string{"none", "lz4"} {
+		says("docs/sizing.md", sizing, fmt.Sprintf("%.0f", find(pipeline, `^`+codec+` +weir +\d+ .* (\d+) +[\d.]+$`)[0]))
+	}
+}
