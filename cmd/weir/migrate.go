@@ -11,7 +11,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var dry bool
-	var reader string
+	var writer, reader string
 	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or extend the tables, views and functions in ClickHouse",
@@ -19,6 +19,17 @@ func migrateCommand() *cobra.Command {
 be run at any time and as often as wanted: what is there stays, what was
 applied is recorded in weir_schema, and nothing is ever dropped.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			m := clickhouse.Migration{DryRun: dry}
+			var err error
+			if m.Writer, err = sqlUser("--writer", writer, "WEIR_WRITER_PASSWORD", dry); err != nil {
+				return err
+			}
+			if m.Reader, err = sqlUser("--reader", reader, "WEIR_READER_PASSWORD", dry); err != nil {
+				return err
+			}
+			if writer != "" && writer == reader {
+				return &exit{exitUsage, fmt.Errorf("--writer %s and --reader %s: one account cannot be both", writer, reader), ""}
+			}
 			cfg, client, err := connected(c)
 			if err != nil {
 				return err
@@ -27,10 +38,6 @@ applied is recorded in weir_schema, and nothing is ever dropped.`,
 			js, err := sinkJobs(cfg)
 			if err != nil {
 				return err
-			}
-			m := clickhouse.Migration{DryRun: dry}
-			if reader != "" {
-				m.Reader = &clickhouse.Reader{User: reader, Password: os.Getenv("WEIR_READER_PASSWORD")}
 			}
 			steps, err := client.Migrate(c.Context(), js, m)
 			for _, s := range steps {
@@ -56,6 +63,20 @@ applied is recorded in weir_schema, and nothing is ever dropped.`,
 	}
 	configFlags(c)
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the SQL and change nothing")
-	c.Flags().StringVar(&reader, "reader", "", "also create this SQL user, who may only read the views; the password comes from $WEIR_READER_PASSWORD")
+	c.Flags().StringVar(&writer, "writer", "", "also create this SQL user, for weir run: it may read and insert; the password comes from $WEIR_WRITER_PASSWORD")
+	c.Flags().StringVar(&reader, "reader", "", "also create this SQL user, for dashboards: it may only read; the password comes from $WEIR_READER_PASSWORD")
 	return c
+}
+
+// sqlUser is a user to make, nil where none was asked for. It has a password:
+// without one anything that reaches the server could use it.
+func sqlUser(flag, name, variable string, dry bool) (*clickhouse.Account, error) {
+	if name == "" {
+		return nil, nil
+	}
+	password := os.Getenv(variable)
+	if password == "" && !dry {
+		return nil, &exit{exitConfig, fmt.Errorf("%s %s: no password: %s is not set", flag, name, variable), ""}
+	}
+	return &clickhouse.Account{User: name, Password: password}, nil
 }

@@ -17,13 +17,14 @@ import (
 
 // A Migration says what Migrate is to do besides the jobs.
 type Migration struct {
-	DryRun bool    // only return the statements
-	Reader *Reader // make an account that may only read, for dashboards
+	DryRun bool     // only return the statements
+	Writer *Account // make an account for weir run: SELECT and INSERT on the database
+	Reader *Account // make one for dashboards: SELECT, with bounds on what one query may take
 }
 
-// A Reader is an account for dashboards: SELECT on the database, nothing else,
-// with bounds on what one query may take.
-type Reader struct {
+// An Account is a SQL user to be made. One that is there gets the password and
+// the rights, and loses none meanwhile: what uses it goes on.
+type Account struct {
 	User, Password string
 }
 
@@ -55,6 +56,9 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 	steps, err := c.steps(inv, layouts)
 	if err != nil {
 		return nil, err
+	}
+	if m.Writer != nil {
+		steps = append(steps, c.writer(m.Writer)...)
 	}
 	if m.Reader != nil {
 		steps = append(steps, c.reader(m.Reader)...)
@@ -320,21 +324,34 @@ func (inv *inventory) audited(layouts []*layout) []registered {
 	return all
 }
 
-// reader are the statements that make the account for dashboards. The server
-// gets a salted digest of the password, never the password.
-func (c *Client) reader(r *Reader) []Statement {
+// writer are the statements that make the account for weir run.
+func (c *Client) writer(a *Account) []Statement {
+	return c.account(a, "", "SELECT, INSERT")
+}
+
+// reader are the statements that make the account for dashboards.
+func (c *Client) reader(a *Account) []Statement {
+	// readonly = 2 forbids writing but not settings: Grafana sets
+	// max_execution_time, and may lower what is bounded here.
+	return c.account(a, " SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000", "SELECT")
+}
+
+// account are the statements that make an account or bring it up to date. To
+// replace it would take its rights away until the grant. The server gets a
+// salted digest of the password, never the password.
+func (c *Client) account(a *Account, settings, rights string) []Statement {
 	salt := rand.Text()
-	digest := sha256.Sum256([]byte(r.Password + salt))
-	user := quote(r.User)
-	create := func(digest, salt string) string {
-		return "CREATE USER OR REPLACE " + user + c.onCluster() +
-			" IDENTIFIED WITH sha256_hash BY " + text(digest) + " SALT " + text(salt) +
-			// readonly = 2 forbids writing but not settings: Grafana sets
-			// max_execution_time, and may lower what is bounded here.
-			" SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000"
+	digest := sha256.Sum256([]byte(a.Password + salt))
+	user := quote(a.User)
+	step := func(object, verb string) Statement {
+		sql := func(digest, salt string) string {
+			return verb + " " + user + c.onCluster() + " IDENTIFIED WITH sha256_hash BY " + text(digest) + " SALT " + text(salt) + settings
+		}
+		return Statement{Object: object + " " + a.User, SQL: sql("…", "…"), run: sql(hex.EncodeToString(digest[:]), salt)}
 	}
 	return []Statement{
-		{Object: "user " + r.User, SQL: create("…", "…"), run: create(hex.EncodeToString(digest[:]), salt)},
-		{Object: "grant " + r.User, SQL: "GRANT" + c.onCluster() + " SELECT ON " + quote(c.cfg.Database) + ".* TO " + user},
+		step("user", "CREATE USER IF NOT EXISTS"),
+		step("password of user", "ALTER USER"),
+		{Object: "grant " + a.User, SQL: "GRANT" + c.onCluster() + " " + rights + " ON " + quote(c.cfg.Database) + ".* TO " + user},
 	}
 }

@@ -903,8 +903,20 @@ GROUP BY window_start
 )
 WHERE held < rolled AND whole OR rolled < held AND due;
 
+-- user weir
+CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
+
+-- password of user weir
+ALTER USER `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
+
+-- grant weir
+GRANT ON CLUSTER 'main' SELECT, INSERT ON `weir`.* TO `weir`;
+
 -- user grafana
-CREATE USER OR REPLACE `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+CREATE USER IF NOT EXISTS `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+
+-- password of user grafana
+ALTER USER `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
 
 -- grant grafana
 GRANT ON CLUSTER 'main' SELECT ON `weir`.* TO `grafana`;
