@@ -148,6 +148,8 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 		SilenceUsage:  true, // an error at run time is no reason to print the help
 		SilenceErrors: true, // printed once, by execute
 	}
+	root.Version = buildInfo().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exit{exitUsage, err, "see " + c.CommandPath() + " --help"}
 	})

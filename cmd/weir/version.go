@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -8,6 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+// version and revision are set by -ldflags "-X main.version=…", for builds
+// without version control at hand, such as that of the image.
+var version, revision string
 
 type build struct {
 	Version  string `json:"version"`
@@ -17,8 +22,8 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildInfo reads what the Go toolchain wrote into the binary; a build
-// without version control has "unknown" there.
+// buildInfo is what the build was told, and else what the Go toolchain wrote
+// into the binary; a build without either has "unknown" there.
 func buildInfo() build {
 	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -36,7 +41,17 @@ func buildInfo() build {
 			b.Modified = s.Value == "true"
 		}
 	}
+	b.Version, b.Revision = cmp.Or(version, b.Version), cmp.Or(revision, b.Revision)
 	return b
+}
+
+// String is one line for a ticket.
+func (b build) String() string {
+	rev := b.Revision
+	if b.Modified {
+		rev += ", modified"
+	}
+	return fmt.Sprintf("weir %s (%s, %s, %s)", b.Version, rev, b.Go, b.Platform)
 }
 
 func versionCommand() *cobra.Command {
@@ -48,7 +63,7 @@ func versionCommand() *cobra.Command {
 			b := buildInfo()
 			switch output {
 			case "text":
-				fmt.Fprintf(c.OutOrStdout(), "weir %s (%s, %s, %s)\n", b.Version, b.Revision, b.Go, b.Platform)
+				fmt.Fprintln(c.OutOrStdout(), b)
 				return nil
 			case "json":
 				return json.NewEncoder(c.OutOrStdout()).Encode(b)
