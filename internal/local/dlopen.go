@@ -8,6 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
+// embedded is why this binary cannot have the engine: nothing.
+func embedded() error { return nil }
+
 // dlopen loads a shared library into this process, without cgo, and returns
 // what looks its functions up: resolve points *into, a func, at the symbol.
 //

@@ -20,8 +20,14 @@ import (
 )
 
 // FindEngine returns the path of the engine's library; see libchdb.Find for
-// where it looks. The error names the remedy, `make engine`.
-func FindEngine() (string, error) { return libchdb.Find() }
+// where it looks. The error names the remedy, `make engine`, or says that this
+// binary is of those that cannot have an engine.
+func FindEngine() (string, error) {
+	if err := embedded(); err != nil {
+		return "", err
+	}
+	return libchdb.Find()
+}
 
 // Engine is an embedded ClickHouse in a child process. A crash of the engine
 // takes the child, not this process; the child is started again on the same

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"weir/internal/local/libchdb"
 )
 
 // EngineConfig says where and how the embedded ClickHouse runs.
@@ -66,7 +64,7 @@ func (c EngineConfig) withDefaults() (EngineConfig, error) {
 		return c, fmt.Errorf("local: engine: listen: %w", err)
 	}
 	if c.Library == "" {
-		if c.Library, err = libchdb.Find(); err != nil {
+		if c.Library, err = FindEngine(); err != nil {
 			return c, err
 		}
 	}
