@@ -20,19 +20,34 @@ import (
 	"weir/internal/config"
 )
 
-// stack loads docker-compose.yml with every profile and the given environment.
+// stack loads docker-compose.yml with every profile and the given environment,
+// and the passwords of demo.env where that has none.
 func stack(t *testing.T, env ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"docker-compose.yml"},
-		cli.WithProfiles([]string{"*"}), cli.WithEnv(env), cli.WithConsistency(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := options.LoadProject(context.Background())
+	project, err := load(append(settings(t, "demo.env"), env...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return project
+}
+
+func load(env []string) (*types.Project, error) {
+	options, err := cli.NewProjectOptions([]string{"docker-compose.yml"},
+		cli.WithProfiles([]string{"*"}), cli.WithEnv(env), cli.WithConsistency(true))
+	if err != nil {
+		return nil, err
+	}
+	return options.LoadProject(context.Background())
+}
+
+// settings are the lines NAME=value of a file.
+func settings(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^\w+=.*$`).FindAllString(string(text), -1)
 }
 
 func service(t *testing.T, p *types.Project, name string) types.ServiceConfig {
@@ -65,7 +80,7 @@ func TestStackServices(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"clickhouse", "gen-clicks", "gen-locations", "grafana", "kafka", "migrate", "topics", "weir"}
+	want := []string{"clickhouse", "gen-clicks", "gen-locations", "grafana", "kafka", "migrate", "prometheus", "topics", "weir"}
 	if !slices.Equal(names, want) {
 		t.Errorf("services %v, want %v", names, want)
 	}
@@ -78,19 +93,22 @@ func TestStackServices(t *testing.T) {
 
 		// Known versions only: the same file gives the same stack tomorrow.
 		_, tag, _ := strings.Cut(s.Image, ":")
-		if tag == "" || tag == "latest" || !own && !regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`).MatchString(tag) {
+		if tag == "" || tag == "latest" || !own && !regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)+$`).MatchString(tag) {
 			t.Errorf("%s: image %q is not pinned", name, s.Image)
 		}
-		if demo != strings.HasPrefix(name, "gen-") {
+		if demo != strings.HasPrefix(name, "gen-") || slices.Contains(s.Profiles, "prometheus") != (name == "prometheus") {
 			t.Errorf("%s: profiles %v", name, s.Profiles)
+		}
+		if l := s.Logging; l == nil || l.Driver != "json-file" || l.Options["max-size"] == "" || l.Options["max-file"] == "" {
+			t.Errorf("%s: the log %+v grows without a bound", name, l)
 		}
 		for _, port := range s.Ports {
 			if port.HostIP != "127.0.0.1" {
 				t.Errorf("%s: port %s is published on %q, want loopback", name, port.Published, port.HostIP)
 			}
 		}
-		if s.Deploy == nil || s.Deploy.Resources.Limits == nil || s.Deploy.Resources.Limits.MemoryBytes == 0 {
-			t.Errorf("%s: no memory limit", name)
+		if s.Deploy == nil || s.Deploy.Resources.Limits == nil || s.Deploy.Resources.Limits.MemoryBytes == 0 || s.Deploy.Resources.Limits.Pids == 0 {
+			t.Errorf("%s: no limit of memory or processes", name)
 		}
 		if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
 			t.Errorf("%s: may gain privileges", name)
@@ -104,6 +122,9 @@ func TestStackServices(t *testing.T) {
 		}
 		if checked && strings.Contains(strings.Join(s.HealthCheck.Test, " "), "localhost") {
 			t.Errorf("%s: localhost in the health check may be IPv6", name)
+		}
+		if s.HealthCheck != nil && s.HealthCheck.Disable {
+			t.Errorf("%s: up --wait fails for a health check that is switched off; leave it out", name)
 		}
 		if checked && s.HealthCheck.StartInterval != nil {
 			t.Errorf("%s: start_interval needs Docker Engine 25", name)
@@ -133,7 +154,7 @@ func TestStackServices(t *testing.T) {
 	}
 	for name, on := range map[string][]string{
 		"topics": {"kafka"}, "migrate": {"clickhouse"}, "weir": {"topics", "migrate"}, "grafana": {"migrate"},
-		"gen-clicks": {"topics"}, "gen-locations": {"topics"},
+		"gen-clicks": {"topics"}, "gen-locations": {"topics"}, "prometheus": {"weir"},
 	} {
 		for _, dependency := range on {
 			if _, ok := service(t, p, name).DependsOn[dependency]; !ok {
@@ -191,26 +212,74 @@ func TestStackKafka(t *testing.T) {
 	}
 }
 
-// TestStackClickHouse: without a password the image lets only itself in; its
-// clients get the same one, from one setting.
+// TestStackPasswords: without a password of its own choice nothing starts, but
+// with demo.env, which says what it is for.
+func TestStackPasswords(t *testing.T) {
+	text, err := os.ReadFile("docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\$\{(\w+)([^}]*)\}`).FindAllStringSubmatch(string(text), -1) {
+		if strings.HasSuffix(m[1], "_PASSWORD") {
+			wanted[m[1]] = true
+			if !strings.HasPrefix(m[2], ":?") {
+				t.Errorf("%s has a default: ${%s%s}", m[1], m[1], m[2])
+			}
+		}
+	}
+	demo := settings(t, "demo.env")
+	for name := range wanted {
+		without := slices.DeleteFunc(slices.Clone(demo), func(line string) bool { return strings.HasPrefix(line, name+"=") })
+		if len(without) != len(demo)-1 {
+			t.Errorf("demo.env does not set %s once", name)
+		}
+		if _, err := load(without); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), ".env.example") {
+			t.Errorf("without %s: %v", name, err)
+		}
+		if example := settings(t, ".env.example"); !slices.Contains(example, name+"=") {
+			t.Errorf(".env.example does not leave %s to be filled in", name)
+		}
+	}
+	if len(wanted) != 5 {
+		t.Errorf("passwords %v, want five", wanted)
+	}
+	grafana := func(env ...string) types.ServiceConfig { return service(t, stack(t, env...), "grafana") }
+	if got := env(grafana("GRAFANA_ANONYMOUS="), "GF_AUTH_ANONYMOUS_ENABLED"); got != "false" {
+		t.Errorf("Grafana without a login: %q", got)
+	}
+	if got := env(grafana(), "GF_AUTH_ANONYMOUS_ENABLED"); got != "true" {
+		t.Errorf("Grafana without a login in the demo: %q", got)
+	}
+	if !slices.Contains(demo, "COMPOSE_PROFILES=demo") {
+		t.Error("demo.env does not choose the profile demo")
+	}
+}
+
+// TestStackClickHouse: one account for migrate, which makes the others, one for
+// weir and one for dashboards; each password comes from one setting.
 func TestStackClickHouse(t *testing.T) {
-	p := stack(t, "CLICKHOUSE_PASSWORD=one", "CLICKHOUSE_READER_PASSWORD=two")
-	clickhouse := service(t, p, "clickhouse")
-	if env(clickhouse, "CLICKHOUSE_PASSWORD") != "one" || env(service(t, p, "weir"), "WEIR_CLICKHOUSE_PASSWORD") != "one" ||
-		env(service(t, p, "migrate"), "WEIR_CLICKHOUSE_PASSWORD") != "one" {
-		t.Error("the password does not reach everybody")
+	p := stack(t, "CLICKHOUSE_ADMIN_PASSWORD=zero", "CLICKHOUSE_PASSWORD=one", "CLICKHOUSE_READER_PASSWORD=two")
+	clickhouse, weir, migrate := service(t, p, "clickhouse"), service(t, p, "weir"), service(t, p, "migrate")
+	admin, writer := env(clickhouse, "CLICKHOUSE_USER"), env(weir, "WEIR_CLICKHOUSE_USER")
+	if admin != env(migrate, "WEIR_CLICKHOUSE_USER") || env(clickhouse, "CLICKHOUSE_PASSWORD") != "zero" || env(migrate, "WEIR_CLICKHOUSE_PASSWORD") != "zero" {
+		t.Error("migrate has not the account that the image makes")
 	}
-	if env(service(t, p, "migrate"), "WEIR_READER_PASSWORD") != "two" || env(service(t, p, "grafana"), "CLICKHOUSE_READER_PASSWORD") != "two" {
-		t.Error("the dashboards' password does not reach everybody")
+	if admin == writer || env(weir, "WEIR_CLICKHOUSE_PASSWORD") != "one" || env(migrate, "WEIR_WRITER_PASSWORD") != "one" {
+		t.Error("weir has not an account of its own with its own password")
 	}
-	if env(clickhouse, "CLICKHOUSE_USER") != env(service(t, p, "weir"), "WEIR_CLICKHOUSE_USER") {
-		t.Error("weir is not the user that is made")
+	if env(migrate, "WEIR_READER_PASSWORD") != "two" || env(service(t, p, "grafana"), "CLICKHOUSE_READER_PASSWORD") != "two" {
+		t.Error("the dashboards' password does not reach migrate and Grafana")
 	}
-	if env(service(t, stack(t), "clickhouse"), "CLICKHOUSE_PASSWORD") == "" {
-		t.Error("no password without .env")
+	for name, s := range p.Services {
+		for key, value := range s.Environment {
+			if value != nil && *value == "zero" && name != "clickhouse" && name != "migrate" {
+				t.Errorf("%s knows the password of %s, as %s", name, admin, key)
+			}
+		}
 	}
 	if env(clickhouse, "CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT") != "1" {
-		t.Error("migrate could not make the dashboards' account")
+		t.Error("migrate could not make accounts")
 	}
 	if clickhouse.Ulimits["nofile"].Soft != 262144 {
 		t.Errorf("ulimits %v", clickhouse.Ulimits)
@@ -222,9 +291,15 @@ func TestStackClickHouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate := service(t, p, "migrate").Command
-	if i := slices.Index(migrate, "--reader"); i < 0 || i+1 == len(migrate) || !strings.Contains(string(source), "username: "+migrate[i+1]+"\n") {
-		t.Errorf("migrate %v does not make the account that Grafana uses", migrate)
+	made := func(flag string) string {
+		i := slices.Index(migrate.Command, flag)
+		return migrate.Command[i+1]
+	}
+	if !strings.Contains(string(source), "username: "+made("--reader")+"\n") {
+		t.Errorf("migrate %v does not make the account that Grafana uses", migrate.Command)
+	}
+	if made("--writer") != writer {
+		t.Errorf("migrate %v does not make the account that weir uses", migrate.Command)
 	}
 }
 
@@ -254,16 +329,22 @@ func TestStackConfiguration(t *testing.T) {
 		if name != "weir" {
 			continue
 		}
-		limit, soft := int64(s.Deploy.Resources.Limits.MemoryBytes), env(s, "GOMEMLIMIT")
-		goLimit, err := config.ParseSize(soft)
-		if err != nil || int64(cfg.Memory) >= int64(goLimit) || int64(goLimit) >= limit {
-			t.Errorf("memory %s, GOMEMLIMIT %s, container %d: each has to be below the next (%v)", cfg.Memory, soft, limit, err)
+		// The limit that weir gives the Go runtime, see keepTo in cmd/weir; a tenth
+		// of the container is left to what is not the heap.
+		if heap, limit := int64(cfg.Memory)*3/2+32<<20, int64(s.Deploy.Resources.Limits.MemoryBytes); heap > limit/10*9 {
+			t.Errorf("memory %s takes %d MiB, the container has %d MiB", cfg.Memory, heap>>20, limit>>20)
+		}
+		if env(s, "GOMEMLIMIT") != "" {
+			t.Error("GOMEMLIMIT is set: it follows from memory")
 		}
 		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) <= time.Duration(cfg.Flush.StopTimeout)+5*time.Second {
 			t.Errorf("stop_grace_period %v does not leave %s for the last flush", s.StopGracePeriod, cfg.Flush.StopTimeout)
 		}
-		if len(s.Ports) != 1 || !strings.HasSuffix(cfg.HTTP.Listen, ":"+s.Ports[0].Published) {
-			t.Errorf("weir listens on %s, published is %+v", cfg.HTTP.Listen, s.Ports)
+		if len(s.Ports) != 2 || !strings.HasSuffix(cfg.HTTP.Listen, ":"+s.Ports[0].Published) || !strings.HasSuffix(cfg.RESP.Listen, ":"+s.Ports[1].Published) {
+			t.Errorf("weir listens on %s and %s, published is %+v", cfg.HTTP.Listen, cfg.RESP.Listen, s.Ports)
+		}
+		if !cfg.RESP.Password.IsSet() {
+			t.Error("the Redis port has no password")
 		}
 		for _, job := range cfg.Jobs {
 			if !strings.Contains(strings.Join(service(t, p, "topics").Command, " "), job.Topic) {
@@ -300,7 +381,7 @@ func TestStackEnvExample(t *testing.T) {
 		}
 	}
 	for name := range inExample {
-		if _, ok := inFile[name]; !ok {
+		if !strings.Contains(string(compose), "${"+name+":") {
 			t.Errorf(".env.example sets %s, which nothing reads", name)
 		}
 	}
@@ -321,16 +402,20 @@ func TestDockerfile(t *testing.T) {
 		t.Error("the image is not made from scratch")
 	}
 	for _, want := range []string{
-		"\nUSER 65532:65532\n", `ENTRYPOINT ["/weir"]`, `CMD ["/weir", "healthcheck"]`, "ca-certificates.crt", "\nCOPY --from=build /src/LICENSE",
+		"\nUSER 65532:65532\n", `ENTRYPOINT ["/weir"]`, "ca-certificates.crt", "\nCOPY --from=build /src/LICENSE",
+		`org.opencontainers.image.version="${VERSION}"`, `org.opencontainers.image.revision="${REVISION}"`,
 	} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the image has no %s", strings.TrimSpace(want))
 		}
 	}
-	for _, want := range []string{"CGO_ENABLED=0", "-tags static", "-trimpath"} {
+	for _, want := range []string{"CGO_ENABLED=0", "-tags static", "-trimpath", "-X main.version=${VERSION}", "-X main.revision=${REVISION}"} {
 		if !strings.Contains(stages[1], want) {
 			t.Errorf("the build has no %s", want)
 		}
+	}
+	if strings.Contains(last, "\nHEALTHCHECK") {
+		t.Error("weir gen and weir migrate would be unhealthy: they have no HTTP listener")
 	}
 	if shell := regexp.MustCompile(`(?m)^(ENTRYPOINT|CMD|HEALTHCHECK .*CMD) [^\["]`).FindString(last); shell != "" {
 		t.Errorf("%q needs a shell, and there is none", shell)
@@ -351,6 +436,40 @@ func TestImageIsStatic(t *testing.T) {
 	for _, pkg := range packages(t, "-tags", "static") {
 		if strings.HasPrefix(pkg, "github.com/ebitengine/purego") {
 			t.Errorf("with the tag static, cmd/weir still depends on %s", pkg)
+		}
+	}
+}
+
+// TestImageBinary builds what the image holds, as its Dockerfile does: it is
+// small, says which build it is, and that it has no engine.
+func TestImageBinary(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "weir")
+	build := exec.Command("go", "build", "-tags", "static", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.3 -X main.revision=0123abcd", "-o", binary, "./cmd/weir")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, out)
+	}
+	info, err := os.Stat(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 36_000_000 {
+		t.Errorf("the binary has %d bytes; the image is to stay below 36 MB", info.Size())
+	}
+	run := func(args ...string) string {
+		c := exec.Command(binary, args...)
+		c.Dir = t.TempDir()
+		out, _ := c.CombinedOutput()
+		return string(out)
+	}
+	for _, args := range [][]string{{"--version"}, {"version"}} {
+		if said := run(args...); !strings.HasPrefix(said, "weir v1.2.3 (0123abcd, go") {
+			t.Errorf("weir %v: %s", args, said)
+		}
+	}
+	for _, args := range [][]string{{"up"}, {"engine"}} {
+		if said := run(args...); !strings.Contains(said, "without the embedded engine") || !strings.Contains(said, "weir run") {
+			t.Errorf("weir %v: %s", args, said)
 		}
 	}
 }
