@@ -9,7 +9,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
+.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -17,8 +17,22 @@ help: ## what there is
 run: engine build ## everything in one process tree: broker, engine, jobs, traffic; ctrl-C drains
 	@bin/weir up $(ARGS)
 
+# What weir --version says, and the labels of the image.
+export WEIR_VERSION  := $(or $(WEIR_VERSION),$(shell git describe --tags --dirty 2>/dev/null),devel)
+export WEIR_REVISION := $(or $(WEIR_REVISION),$(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null),unknown)
+
 build: ## bin/weir
-	@go build -trimpath -o bin/weir ./cmd/weir
+	@go build -trimpath -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)" -o bin/weir ./cmd/weir
+
+image: ## the container image weir:local, with version and revision stamped in
+	docker compose --env-file demo.env build weir
+
+arm64: ## build what the image holds for arm64
+	GOOS=linux GOARCH=arm64 go build -tags static -trimpath -o bin/weir-arm64 ./cmd/weir
+
+stack: engine redis build ## run docker-compose.yml for real, on docker or a bare Debian as root; see docs/stack.md
+	@go build -trimpath -o bin/stack ./stack
+	@bin/stack $(ARGS)
 
 # -count=1, for Go would serve a result again although the programs that a test
 # starts say something else by now: broker, redis-server, go list. Four packages

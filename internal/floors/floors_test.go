@@ -53,6 +53,7 @@ var floor = []struct {
 	{"weir/bench/internal/...", 4, "what measurements stand on"},
 	{"weir/bench/...", 5, "measurements"},
 	{"weir/e2e/...", 5, "the whole, with real parts"},
+	{"weir/stack/...", 5, "docker-compose.yml, really run"},
 	{"weir/...", 5, "tests of the files at the top"},
 }
 

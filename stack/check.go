@@ -1,0 +1,511 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The floors of docs/stack.md.
+const (
+	healthyWithin = 60 * time.Second // from images present to every service healthy
+	numbersWithin = 15 * time.Second // from there to numbers in SQL
+	downWithin    = 20 * time.Second // docker compose down, under load
+	imageMost     = 36_000_000       // bytes of weir's image
+)
+
+// never is when something that is waited for does not come.
+const never = 3 * time.Minute
+
+// services are what is started; what they depend on comes with them. Grafana and
+// Prometheus are not: there are no images of them.
+var services = []string{"kafka", "clickhouse", "weir", "gen-clicks", "gen-locations"}
+
+// A check is one run over the whole stack.
+type check struct {
+	*stack
+	env    map[string]string // demo.env
+	missed []string          // floors
+}
+
+func (c *check) all(ctx context.Context) (err error) {
+	if c.env, err = readEnv("demo.env"); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"build", c.build},
+		{"up", c.up},
+		{"answers", c.answers},
+		{"accounts", c.accounts},
+		{"restarts", c.restarts},
+		{"down and up", c.downAndUp},
+		{"books", c.books},
+		{"nothing left", c.nothingLeft},
+	} {
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	if len(c.missed) > 0 {
+		return fmt.Errorf("over the floor: %s", strings.Join(c.missed, ", "))
+	}
+	return nil
+}
+
+// floor prints a time beside what it may be at most.
+func (c *check) floor(what string, took, most time.Duration) {
+	verdict := ""
+	if took > most {
+		verdict = "  MISSED"
+		c.missed = append(c.missed, what)
+	}
+	fmt.Printf("%-48s %6.1f s   (floor %v)%s\n", what, took.Seconds(), most, verdict)
+}
+
+// ok prints what was seen to hold.
+func ok(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// build builds weir's image from the Dockerfile and looks into it.
+func (c *check) build(ctx context.Context) error {
+	began := time.Now()
+	if _, err := c.compose(ctx, "build", "weir"); err != nil {
+		return err
+	}
+	fmt.Printf("%-48s %6.1f s\n", "weir's image built", time.Since(began).Seconds())
+	const image = "weir-stack/weir"
+	text, err := c.output(ctx, "docker", "image", "inspect", image)
+	if err != nil {
+		return err
+	}
+	var found []struct {
+		Size   int64
+		Config struct {
+			User   string
+			Labels map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return err
+	}
+	i := found[0]
+	if i.Size > imageMost {
+		c.missed = append(c.missed, "size of the image")
+	}
+	ok("%-48s %6.1f MB  (floor %d MiB)", "weir's image", float64(i.Size)/1e6, imageMost>>20)
+	if i.Config.User != "65532:65532" {
+		return fmt.Errorf("the image runs as %q", i.Config.User)
+	}
+	files, err := c.files(ctx, image)
+	if err != nil {
+		return err
+	}
+	if want := []string{"LICENSE", "etc/ssl/certs/ca-certificates.crt", "weir"}; !slices.Equal(files, want) {
+		return fmt.Errorf("the image holds %q, want %q", files, want)
+	}
+	said, err := c.output(ctx, "docker", "run", "--rm", "--network", "none", image, "--version")
+	if err != nil {
+		return err
+	}
+	for _, label := range []string{"version", "revision"} {
+		value := i.Config.Labels["org.opencontainers.image."+label]
+		if value == "" || !strings.Contains(said, value) {
+			return fmt.Errorf("weir --version says %q, the image's label %s is %q", said, label, value)
+		}
+	}
+	ok("%s", said)
+	_, err = c.output(ctx, "docker", "run", "--rm", "--network", "none", image, "up")
+	if err == nil || !strings.Contains(err.Error(), "without the embedded engine") {
+		return fmt.Errorf("weir up in the image says: %s", errText(err))
+	}
+	return nil
+}
+
+// files are what an image holds, without what docker adds for a container.
+func (c *check) files(ctx context.Context, image string) ([]string, error) {
+	id, err := c.output(ctx, "docker", "create", image)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := c.output(ctx, "sh", "-c", "docker export "+id+" | tar -t")
+	if _, e := c.output(ctx, "docker", "rm", id); err == nil {
+		err = e
+	}
+	var files []string
+	for name := range strings.FieldsSeq(listed) {
+		switch {
+		case strings.HasSuffix(name, "/"), strings.HasPrefix(name, "dev/"), slices.Contains([]string{".dockerenv", "etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/mtab"}, name):
+		default:
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	return files, err
+}
+
+// up starts the stack as its first line says, and waits for numbers.
+func (c *check) up(ctx context.Context) error {
+	if err := c.publish(ctx, services...); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	c.floor("up --wait, from images present to healthy", time.Since(began), healthyWithin)
+	began = time.Now()
+	if err := c.wait(ctx, "numbers in SQL", c.growing(ctx)); err != nil {
+		return err
+	}
+	c.floor("numbers in SQL", time.Since(began), numbersWithin)
+	return nil
+}
+
+func (c *check) start(ctx context.Context) error {
+	_, err := c.compose(ctx, append([]string{"up", "--detach", "--no-build", "--wait"}, services...)...)
+	return err
+}
+
+// growing waits for more numbers than there are when it is asked first.
+func (c *check) growing(ctx context.Context) func() error {
+	var first map[string]int
+	return func() error {
+		now := map[string]int{}
+		for _, job := range []string{"clicks", "locations"} {
+			text, err := c.sql(ctx, "grafana", "SELECT sum(hits) FROM "+job+"_1m")
+			if err != nil {
+				return err
+			}
+			if now[job], err = strconv.Atoi(text); err != nil {
+				return err
+			}
+		}
+		if first == nil {
+			first = now
+		}
+		for job, n := range now {
+			if n <= first[job] {
+				return fmt.Errorf("%s stands at %d", job, n)
+			}
+		}
+		return nil
+	}
+}
+
+// answers asks the ports that the stack publishes.
+func (c *check) answers(ctx context.Context) error {
+	for path, want := range map[string]string{
+		"/livez":         "ok",
+		"/readyz":        "ok",
+		"/api/v1/status": `"state": "running"`,
+		"/metrics":       "weir_build_info",
+		"/api/v1/query?key=w:clicks:hits:-1..now:*": `"found":true`,
+	} {
+		switch text, err := c.get(ctx, "http://127.0.0.1:8686"+path); {
+		case err != nil:
+			return fmt.Errorf("%s: %w", path, err)
+		case !strings.Contains(text, want):
+			return fmt.Errorf("%s says %.300q, want %q", path, text, want)
+		}
+	}
+	ok("health, status, metrics and a window over HTTP")
+	redis := func(password string) (string, error) {
+		return c.output(ctx, "redis-cli", "-h", "127.0.0.1", "-p", "6379", "-a", password, "--no-auth-warning", "-e", "PFCOUNT", "w:clicks:users:-1..now:*")
+	}
+	people, err := redis(c.env["REDIS_PASSWORD"])
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(people); err != nil || n < 1 {
+		return fmt.Errorf("PFCOUNT says %q", people)
+	}
+	if text, err := redis("wrong"); err == nil {
+		return fmt.Errorf("with a wrong password PFCOUNT says %q", text)
+	}
+	ok("%s people in the last minutes over the Redis port, and none with a wrong password", people)
+	if _, err := c.weir(ctx, "check"); err != nil {
+		return err
+	}
+	ok("weir check from outside, by the published ports of Kafka and ClickHouse")
+	return nil
+}
+
+// accounts tries what each account of ClickHouse may not do.
+func (c *check) accounts(ctx context.Context) error {
+	for _, try := range []struct{ user, statement string }{
+		{"weir", "CREATE TABLE weir.more (n UInt8) ENGINE = Memory"},
+		{"weir", "ALTER TABLE weir.clicks_state DELETE WHERE 1"},
+		{"weir", "DROP TABLE weir.clicks_state"},
+		{"grafana", "INSERT INTO weir.weir_dead_letters (job) VALUES ('x')"},
+	} {
+		if text, err := c.sql(ctx, try.user, try.statement); err == nil || !strings.Contains(err.Error(), "497") {
+			return fmt.Errorf("%s, which is to have no right to, does %s: %s%s", try.user, try.statement, text, errText(err))
+		}
+	}
+	if _, err := c.query(ctx, "weir", "wrong", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "516") {
+		return fmt.Errorf("with a wrong password ClickHouse says: %s", errText(err))
+	}
+	ok("weir's account may read and insert, Grafana's may read")
+	return nil
+}
+
+// restarts has each service restarted under load.
+func (c *check) restarts(ctx context.Context) error {
+	for _, service := range services {
+		began := time.Now()
+		if _, err := c.compose(ctx, "restart", service); err != nil {
+			return err
+		}
+		if err := c.wait(ctx, service+" healthy", func() error { return c.healthy(ctx, service) }); err != nil {
+			return err
+		}
+		if err := c.wait(ctx, "numbers after the restart of "+service, c.growing(ctx)); err != nil {
+			return err
+		}
+		fmt.Printf("%-48s %6.1f s\n", "restart of "+service+", until numbers grow", time.Since(began).Seconds())
+	}
+	for _, service := range services {
+		if n, err := c.inspect(ctx, service, "{{.RestartCount}}"); err != nil || n != "0" {
+			return fmt.Errorf("%s ended by itself and was started again %s times%s", service, n, errText(err))
+		}
+	}
+	return nil
+}
+
+func (c *check) healthy(ctx context.Context, service string) error {
+	state, err := c.inspect(ctx, service, "{{.State.Status}} {{with .State.Health}}{{.Status}}{{end}}")
+	if err == nil && state != "running healthy" && state != "running" {
+		err = errors.New(state)
+	}
+	return err
+}
+
+// downAndUp takes the stack down under load and up again: nothing is left to
+// replay, and what was counted is there.
+func (c *check) downAndUp(ctx context.Context) error {
+	// Windows that are over, so that nothing is added to them.
+	const closed = "SELECT sum(hits), sum(users) FROM clicks_1m WHERE window_start BETWEEN toStartOfMinute(now()) - INTERVAL 3 MINUTE AND toStartOfMinute(now()) - INTERVAL 1 SECOND"
+	if err := c.wait(ctx, "a closed window", func() error {
+		text, err := c.sql(ctx, "grafana", closed)
+		if err == nil && strings.HasPrefix(text, "0\t") {
+			err = errors.New("none yet")
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	frozen := strings.ReplaceAll(closed, "now()", "toDateTime("+strconv.FormatInt(time.Now().Unix(), 10)+")")
+	if _, err := c.compose(ctx, "stop", "gen-clicks", "gen-locations"); err != nil {
+		return err
+	}
+	var before string
+	settled := func() error {
+		last := before
+		var err error
+		if before, err = c.sql(ctx, "grafana", frozen); err == nil && (before == "" || before != last) {
+			err = fmt.Errorf("the closed windows are at %q, and were at %q", before, last)
+		}
+		return err
+	}
+	if err := c.wait(ctx, "closed windows", settled); err != nil {
+		return err
+	}
+	if _, err := c.compose(ctx, "start", "gen-clicks", "gen-locations"); err != nil {
+		return err
+	}
+	if err := c.wait(ctx, "numbers", c.growing(ctx)); err != nil {
+		return err
+	}
+	ended := map[string]chan string{}
+	for _, service := range services {
+		ended[service] = make(chan string, 1)
+		waits := exec.CommandContext(ctx, "docker", "wait", c.container(service))
+		waits.Env = c.engine.env
+		code, err := waits.StdoutPipe()
+		if err == nil {
+			err = waits.Start()
+		}
+		if err != nil {
+			return err
+		}
+		go func() {
+			text, _ := io.ReadAll(code)
+			_ = waits.Wait()
+			ended[service] <- strings.TrimSpace(string(text))
+		}()
+	}
+	began := time.Now()
+	if _, err := c.compose(ctx, "down"); err != nil {
+		return err
+	}
+	c.floor("down, under load", time.Since(began), downWithin)
+	for _, service := range services {
+		code := <-ended[service]
+		if want := map[string]string{"kafka": "143"}[service]; code != "0" && code != want {
+			return fmt.Errorf("%s ended with %s, want 0", service, code)
+		}
+	}
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	if err := c.replaysNothing(ctx); err != nil {
+		return err
+	}
+	after, err := c.sql(ctx, "grafana", frozen)
+	if err != nil {
+		return err
+	}
+	if after != before {
+		return fmt.Errorf("closed windows held %q before down, %q after up", before, after)
+	}
+	ok("closed windows after down and up as before: %s hits, users", strings.ReplaceAll(after, "\t", ", "))
+	return c.wait(ctx, "numbers after down and up", c.growing(ctx))
+}
+
+// replaysNothing reads in weir's log where each partition went on.
+func (c *check) replaysNothing(ctx context.Context) error {
+	log, err := c.output(ctx, "sh", "-c", "docker logs "+c.container("weir")+" 2>&1")
+	if err != nil {
+		return err
+	}
+	taken := regexp.MustCompile(`msg="partition in hand".* replays=(\d+) `).FindAllStringSubmatch(log, -1)
+	for _, t := range taken {
+		if t[1] != "0" {
+			return fmt.Errorf("after down and up weir reads records again: %s", t[0])
+		}
+	}
+	if len(taken) != 8 {
+		return fmt.Errorf("weir's log tells of %d partitions, want 8", len(taken))
+	}
+	ok("weir ended with 0 and reads none of 8 partitions again")
+	return nil
+}
+
+// books stops the traffic and holds log, ledger and rows against each other.
+func (c *check) books(ctx context.Context) error {
+	if _, err := c.compose(ctx, "stop", "gen-clicks", "gen-locations"); err != nil {
+		return err
+	}
+	var said string
+	if err := c.wait(ctx, "weir verify", func() error {
+		var err error
+		if said, err = c.weir(ctx, "verify"); err == nil && strings.Count(said, "; 0 records not counted yet") != 2 {
+			err = errors.New(said)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	ok("%s", said)
+	return nil
+}
+
+// nothingLeft removes the stack with its data.
+func (c *check) nothingLeft(ctx context.Context) error {
+	if _, err := c.compose(ctx, "down", "--volumes"); err != nil {
+		return err
+	}
+	for what, list := range map[string][]string{
+		"containers": {"ps", "--all", "--quiet"}, "volumes": {"volume", "ls", "--quiet"}, "networks": {"network", "ls", "--quiet"},
+	} {
+		left, err := c.output(ctx, "docker", append(list, "--filter", "label=com.docker.compose.project="+c.project)...)
+		if err != nil || left != "" {
+			return fmt.Errorf("after down --volumes there are %s: %s%s", what, left, errText(err))
+		}
+	}
+	ok("down --volumes leaves nothing")
+	return nil
+}
+
+// weir runs a command of the binary on this machine, as a client from outside.
+func (c *check) weir(ctx context.Context, args ...string) (string, error) {
+	env := append(os.Environ(), "WEIR_CLICKHOUSE_USER=weir", "WEIR_CLICKHOUSE_PASSWORD="+c.env["CLICKHOUSE_PASSWORD"])
+	return output(ctx, env, "bin/weir", append(args, "-c", "weir.yaml")...)
+}
+
+// sql asks ClickHouse by an account of the stack.
+func (c *check) sql(ctx context.Context, user, statement string) (string, error) {
+	return c.query(ctx, user, c.env[map[string]string{"grafana": "CLICKHOUSE_READER_PASSWORD", "weir": "CLICKHOUSE_PASSWORD"}[user]], statement)
+}
+
+func (c *check) query(ctx context.Context, user, password, statement string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:8123/?"+url.Values{"database": {"weir"}}.Encode(), strings.NewReader(statement))
+	if err != nil {
+		return "", err
+	}
+	r.SetBasicAuth(user, password)
+	return c.do(r)
+}
+
+func (c *check) get(ctx context.Context, url string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	return c.do(r)
+}
+
+func (c *check) do(r *http.Request) (string, error) {
+	answer, err := client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %.500s", answer.StatusCode, text)
+	}
+	return string(bytes.TrimSpace(text)), err
+}
+
+// client keeps no connection: the container behind it may be another by the next
+// time.
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// wait waits until a condition holds.
+func (c *check) wait(ctx context.Context, what string, holds func() error) error {
+	for deadline := time.Now().Add(never); ; {
+		err := holds()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(deadline):
+			return fmt.Errorf("%s: does not come: %w", what, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// readEnv reads a file of NAME=value lines.
+func readEnv(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(name, "#") {
+			env[name] = value
+		}
+	}
+	return env, nil
+}
