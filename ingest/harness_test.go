@@ -60,7 +60,8 @@ func realKafka(t testing.TB) *kafkatest.Cluster {
 				{Name: "SASL", Security: "SASL_PLAINTEXT"},
 				{Name: "BOTH", Security: "SASL_SSL"},
 			},
-			Users: map[string]string{testUser: testPassword},
+			Users:      map[string]string{testUser: testPassword},
+			Properties: map[string]string{"log.cleaner.backoff.ms": "200"}, // of 15 s: TestCompactedTopicReadsAsFranzDoes waits for the cleaner
 		})
 	})
 	if shared.err != nil {

@@ -16,6 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${KAFKA_CACHE:-$here/../../.cache/kafka}
 lib=$cache/lib
 archive=$cache/classes.jsa
+snapshots=$cache/snapshots
 
 say() { echo "kafka: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -51,7 +52,7 @@ jars() {
   command -v mvn >/dev/null ||
     die "mvn is not on the PATH. It fetches the broker's jars, once: install Maven (Debian: apt-get install maven)"
   say "fetching the Kafka broker for the tests, about 43 MB, once"
-  rm -rf "$lib.part" "$archive"
+  rm -rf "$lib.part" "$archive" "$snapshots"
   local line count=0
   if ! mvn -B -f "$here/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
     -DincludeScope=runtime -DoutputDirectory="$lib.part" 2>&1 | tee "$cache/maven.log" | while read -r line; do
@@ -99,12 +100,30 @@ END
   [ -s "$archive.part" ] && mv "$archive.part" "$archive"
 )
 
+# Kafka's formatting tool is a Java process of its own, more than a second of computing.
+# Of what it writes, the first snapshot of the metadata is the same for every broker with the
+# same KAFKA_FORMAT, so it is kept; the rest is the names in meta.properties.
 format() { # DIR
-  local more=()
-  [ -n "${KAFKA_FORMAT:-}" ] && mapfile -t more <<<"$KAFKA_FORMAT"
-  local id
+  local id snapshot scratch more=()
   id=$(cat "$1/cluster.id" 2>/dev/null) || id=weirtestclusterAAAAAAA
-  (java_kafka kafka.tools.StorageTool format -t "$id" -c "$1/server.properties" "${more[@]}") >"$1/format.log" 2>&1
+  snapshot=$snapshots/$(cksum <<<"${KAFKA_FORMAT:-}" | tr ' ' -)
+  if [ ! -e "$snapshot" ]; then
+    [ -z "${KAFKA_FORMAT:-}" ] || mapfile -t more <<<"$KAFKA_FORMAT"
+    scratch=$1/format
+    mkdir -p "$scratch" "$snapshots"
+    sed "s|^log.dirs=.*|log.dirs=$scratch|" "$1/server.properties" >"$scratch.properties"
+    (java_kafka kafka.tools.StorageTool format -t "$id" -c "$scratch.properties" "${more[@]}") >"$1/format.log" 2>&1 || return
+    cp "$scratch/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint" "$snapshot.$$"
+    mv "$snapshot.$$" "$snapshot" # at once: others may be here at the same time
+  fi
+  mkdir -p "$1/data/__cluster_metadata-0"
+  cp "$snapshot" "$1/data/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+  {
+    echo version=1
+    echo "cluster.id=$id"
+    grep '^node.id=' "$1/server.properties"
+    echo "directory.id=$(head -c 16 /dev/urandom | base64 | tr +/ xy | cut -c 1-22)"
+  } >"$1/data/meta.properties"
 }
 
 run() { # DIR

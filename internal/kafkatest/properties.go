@@ -103,19 +103,26 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		"share.coordinator.state.topic.min.isr":            "1",
 
 		// What production waits for, a test does not: 3 s before a group's first
-		// join, 9 s before a killed broker may register again, minutes before
-		// the log is compacted or its deleted part vanishes.
+		// join, 9 s before a killed broker may register again, a minute before
+		// what a topic held vanishes.
 		"group.initial.rebalance.delay.ms":  "0",
 		"group.min.session.timeout.ms":      "500",
 		"broker.heartbeat.interval.ms":      "300",
 		"broker.session.timeout.ms":         "1500",
-		"log.cleaner.backoff.ms":            "200",
-		"log.cleaner.dedupe.buffer.size":    "8388608",
-		"log.retention.check.interval.ms":   "500",
 		"log.segment.delete.delay.ms":       "1000",
+		"log.cleaner.dedupe.buffer.size":    "8388608",
 		"num.recovery.threads.per.data.dir": "2",
+
+		// A broker without clients should cost nothing, for tests leave many of
+		// them alone: no record of idleness twice a second, and few threads, for
+		// each wakes up three times a second. This and Steady take an idle broker
+		// from 5 % of a processor to 1.3 %.
+		"metadata.max.idle.interval.ms": "0",
+		"num.io.threads":                "2",
+		"num.network.threads":           "1",
 	}
 	if c.Steady {
+		p["broker.heartbeat.interval.ms"] = "2000"
 		p["broker.session.timeout.ms"] = "60000"
 	}
 	for _, l := range c.Listeners {

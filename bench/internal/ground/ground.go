@@ -60,7 +60,9 @@ func New(weir string) (g *Ground, err error) {
 		return g, err
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
-	kafka, err := kafkatest.Launch(kafkatest.Config{})
+	kafka, err := kafkatest.Launch(kafkatest.Config{Steady: true, Properties: map[string]string{
+		"num.io.threads": "8", "num.network.threads": "3", // Kafka's defaults, for this one has work to do
+	}})
 	if err != nil {
 		return g, err
 	}
