@@ -226,3 +226,28 @@ func TestDocumentsLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsImages: a container image that a document names has the version of
+// docker-compose.yml, and so has a plugin.
+func TestDocumentsImages(t *testing.T) {
+	compose, err := os.ReadFile("docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\b(grafana/grafana|apache/kafka|clickhouse/clickhouse-server|grafana-clickhouse-datasource)[:@]([\d.]+)`).FindAllStringSubmatch(string(text), -1) {
+			n++
+			if !regexp.MustCompile(regexp.QuoteMeta(m[1]) + `[:@](\$\{\w+:-)?` + regexp.QuoteMeta(m[2]) + `\b`).Match(compose) {
+				t.Errorf("%s names %s, docker-compose.yml another version", file, m[0])
+			}
+		}
+	}
+	if n < 2 {
+		t.Errorf("only %d versions found: the test tests nothing", n)
+	}
+}

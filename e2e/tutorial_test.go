@@ -135,7 +135,7 @@ func TestTutorial(t *testing.T) {
 			scrape(t, "http://"+at["127.0.0.1:8686"])
 		}
 	}
-	if ran["sh"] < 9 || ran["sql"] < 7 || up.runs() {
+	if ran["sh"] < 9 || ran["sql"] < 6 || up.runs() {
 		t.Errorf("the blocks that ran are %v: the test tests little", ran)
 	}
 }
