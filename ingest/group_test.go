@@ -38,7 +38,7 @@ func ended(g *Generation) bool {
 }
 
 // One member reads and commits; a second joins. The first is told, hands over
-// at once although its long poll would last a minute more, commits, and each
+// at once although its long poll would last an hour more, commits, and each
 // gets half, at the committed offsets. When one closes, the other gets all
 // without waiting for a session, which is longer than the test waits.
 func TestTwoMembersShareAndHandOver(t *testing.T) {
@@ -48,8 +48,9 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 		produce(t, kafka.Addrs(), topic, p, numbered("a", 0, 10))
 	}
 	ctx := await.Context(t)
-	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: time.Minute, Session: 5 * time.Minute}
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 5 * time.Minute}
 	a, _ := open(t, config)
+	a.config.MaxWait = longPoll
 	g := next(t, ctx, a)
 	if n := len(g.Partitions()); n != 4 {
 		t.Fatalf("the only member has %d partitions, want 4", n)
@@ -63,22 +64,21 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	fetchTo(t, ctx, g, starts(g), ends)
 
 	// Idle from here on.
-	returned := make(chan time.Time, 1)
+	returned := make(chan struct{})
 	go func() {
+		defer close(returned)
 		err := g.Fetch(ctx, ends, func(p event.Part) error { p.Done(); return nil })
 		if !errors.Is(err, ErrEnded) {
 			t.Errorf("Fetch of a generation that ended: %v", err)
 		}
-		returned <- time.Now()
 	}()
 	b, _ := open(t, config)
+	b.config.MaxWait = longPoll
 	other := make(chan *Generation, 1)
 	go func() { g, _ := b.Next(ctx); other <- g }()
 	<-g.Done()
 	told := time.Now()
-	if took := (<-returned).Sub(told); took > 30*time.Second {
-		t.Errorf("Fetch returned %v after Done: it waited for its long poll", took)
-	}
+	await.Receive(t, "Fetch returns, and does not wait for its long poll", returned)
 	if !errors.Is(g.Err(), ErrEnded) {
 		t.Errorf("Err is %v", g.Err())
 	}
@@ -510,15 +510,16 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
-// closes wants Close to return although a session, or a long poll of a minute,
-// has not ended.
+// longPoll is longer than a test may last, and than an operator may ask for.
+const longPoll = time.Hour
+
+// closes wants Close to return although a session, or a long poll, has not
+// ended.
 func closes(t *testing.T, s *Source) {
 	t.Helper()
-	start := time.Now()
-	s.Close()
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("Close took %v", took)
-	}
+	done := make(chan struct{})
+	go func() { s.Close(); close(done) }()
+	await.Receive(t, "Close returns", done)
 }
 
 // Close in every state: before anything, while waiting for a broker that is
@@ -545,7 +546,8 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 		t.Errorf("Next while closing: %v", err)
 	}
 
-	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, MaxWait: time.Minute})
+	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 5 * time.Minute})
+	busy.config.MaxWait = longPoll
 	g := next(t, await.Context(t), busy)
 	go func() {
 		result <- g.Fetch(t.Context(), starts(g), func(p event.Part) error { p.Done(); return nil })
@@ -560,7 +562,11 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 // One of three brokers, the leader of what is read and perhaps the group's
 // coordinator, is killed: reading goes on at another, without a gap.
 func TestLeaderKilled(t *testing.T) {
-	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3})
+	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3, Properties: map[string]string{
+		// A busy machine holds up a broker for longer than the 1.5 s after which
+		// others take over by default: they would take over from each other.
+		"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000", "controller.quorum.fetch.timeout.ms": "6000",
+	}})
 	topic := newTopic(t, kafka.Addrs(), 1)
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 3 * time.Second})
 	ctx := await.Context(t)

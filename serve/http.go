@@ -100,6 +100,9 @@ func (h *HTTP) Handler() http.Handler {
 	return mux
 }
 
+// headerTimeout is how long a client may take to send a request's header.
+const headerTimeout = 5 * time.Second
+
 // Serve answers on l until ctx ends, then lets requests in progress finish,
 // for 2 s at most.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
@@ -107,7 +110,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	c := newCrowd(cmp.Or(h.Connections, connections))
 	s := &http.Server{
 		Handler:           c.answering(h.Handler()),
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,

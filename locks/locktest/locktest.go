@@ -3,9 +3,12 @@ package locktest
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
+	"weir/internal/await"
 	"weir/locks"
 )
 
@@ -31,7 +34,8 @@ type Pair struct {
 }
 
 // Unit is the time the suite thinks in: time-outs are a few units, and waits
-// differ from them by at least one. It is long enough for a busy machine.
+// differ from them by at least one. Where the machine pauses for longer, a test
+// that fails says nothing, and runs again with locks of its own.
 const Unit = 150 * time.Millisecond
 
 // Run runs the suite, its tests side by side; open is called for every test and
@@ -55,62 +59,93 @@ func Run(t *testing.T, open func(t *testing.T) Pair) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.test(&check{t, open(t)})
+			for deadline := await.Deadline(); ; {
+				k := &check{t: t, Pair: open(t), last: time.Now()}
+				done := make(chan struct{})
+				go func() { defer close(done); c.test(k) }() // for fatalf ends it
+				<-done
+				switch {
+				case k.failure == "":
+					return
+				case !k.paused || time.Now().After(deadline):
+					t.Fatal(k.failure)
+				}
+			}
 		})
 	}
 }
 
-// check fails the test on what must not happen.
+// check ends a run of a test at what must not happen.
 type check struct {
 	t *testing.T
 	Pair
+	last    time.Time // when the step before ended
+	paused  bool      // a step took so long that leases may have ended under it
+	failure string
+}
+
+// step notes how long a step took that was meant to take so long.
+func (c *check) step(meant time.Duration) {
+	now := time.Now()
+	c.paused = c.paused || now.Sub(c.last)-meant > Unit/2
+	c.last = now
+}
+
+func (c *check) fatalf(format string, args ...any) {
+	c.step(0)
+	c.failure = fmt.Sprintf(format, args...)
+	runtime.Goexit()
 }
 
 func (c *check) acquires(l Locks, owner string, units int, holds int) Lease {
-	c.t.Helper()
 	lease, err := l.Acquire("lock", owner, time.Duration(units)*Unit)
 	if err != nil {
-		c.t.Fatalf("%s cannot acquire: %v", owner, err)
+		c.fatalf("%s cannot acquire: %v", owner, err)
 	}
 	if lease.Name != "lock" || lease.Owner != owner || lease.Fence == 0 || lease.Holds != holds {
-		c.t.Fatalf("%s acquired %+v, want %d holds", owner, lease, holds)
+		c.fatalf("%s acquired %+v, want %d holds", owner, lease, holds)
 	}
+	c.step(0)
 	return lease
 }
 
 func (c *check) refuses(l Locks, owner string) {
-	c.t.Helper()
 	if lease, err := l.Acquire("lock", owner, 10*Unit); !errors.Is(err, locks.ErrHeld) || lease.Fence != 0 {
-		c.t.Fatalf("%s acquired what another holds: %+v, %v", owner, lease, err)
+		c.fatalf("%s acquired what another holds: %+v, %v", owner, lease, err)
 	}
+	c.step(0)
 }
 
 func (c *check) releases(l Locks, lease Lease, left int) {
-	c.t.Helper()
 	if holds, err := l.Release(lease); err != nil || holds != left {
-		c.t.Fatalf("releasing %+v: %d holds left, %v, want %d", lease, holds, err, left)
+		c.fatalf("releasing %+v: %d holds left, %v, want %d", lease, holds, err, left)
 	}
+	c.step(0)
 }
 
 func (c *check) extends(l Locks, lease Lease, units int) {
-	c.t.Helper()
 	got, err := l.Extend(lease, time.Duration(units)*Unit)
 	if err != nil || got.Fence != lease.Fence || got.Owner != lease.Owner {
-		c.t.Fatalf("extending %+v: %+v, %v", lease, got, err)
+		c.fatalf("extending %+v: %+v, %v", lease, got, err)
 	}
+	c.step(0)
 }
 
 func (c *check) notHeld(l Locks, lease Lease) {
-	c.t.Helper()
 	if holds, err := l.Release(lease); !errors.Is(err, locks.ErrNotHeld) {
-		c.t.Fatalf("released %+v, which is not held: %d holds left, %v", lease, holds, err)
+		c.fatalf("released %+v, which is not held: %d holds left, %v", lease, holds, err)
 	}
 	if got, err := l.Extend(lease, 10*Unit); !errors.Is(err, locks.ErrNotHeld) {
-		c.t.Fatalf("extended %+v, which is not held: %+v, %v", lease, got, err)
+		c.fatalf("extended %+v, which is not held: %+v, %v", lease, got, err)
 	}
+	c.step(0)
 }
 
-func (c *check) wait(units int) { c.Wait(time.Duration(units) * Unit) }
+func (c *check) wait(units int) {
+	d := time.Duration(units) * Unit
+	c.Wait(d)
+	c.step(d)
+}
 
 func oneHolder(c *check) {
 	lease := c.acquires(c.A, "ann", 20, 1)
@@ -131,7 +166,7 @@ func fencesGrow(c *check) {
 		}
 		lease := c.acquires(l, owner, 20, 1)
 		if lease.Fence <= last {
-			c.t.Fatalf("fence %d after %d", lease.Fence, last)
+			c.fatalf("fence %d after %d", lease.Fence, last)
 		}
 		last = lease.Fence
 		c.refuses(c.A, "eve")
@@ -144,7 +179,7 @@ func reentrant(c *check) {
 	second := c.acquires(c.A, "ann", 20, 2)
 	third := c.acquires(c.A, "ann", 20, 3)
 	if first.Fence != second.Fence || second.Fence != third.Fence {
-		c.t.Fatalf("one lease has fences %d, %d and %d", first.Fence, second.Fence, third.Fence)
+		c.fatalf("one lease has fences %d, %d and %d", first.Fence, second.Fence, third.Fence)
 	}
 	c.releases(c.A, first, 2) // in any order
 	c.releases(c.A, third, 1)
@@ -173,7 +208,7 @@ func expires(c *check) {
 	c.wait(4)
 	bob := c.acquires(c.B, "bob", 20, 1)
 	if bob.Fence <= ann.Fence {
-		c.t.Fatalf("fence %d after %d", bob.Fence, ann.Fence)
+		c.fatalf("fence %d after %d", bob.Fence, ann.Fence)
 	}
 	c.notHeld(c.A, ann)
 	c.refuses(c.A, "ann")
@@ -217,7 +252,7 @@ func lostStaysLost(c *check) {
 	c.wait(4)
 	second := c.acquires(c.A, "ann", 20, 1) // the count starts anew
 	if second.Fence <= first.Fence {
-		c.t.Fatalf("fence %d after %d", second.Fence, first.Fence)
+		c.fatalf("fence %d after %d", second.Fence, first.Fence)
 	}
 	c.notHeld(c.A, first)
 	c.refuses(c.B, "bob")
@@ -228,7 +263,7 @@ func namesApart(c *check) {
 	a, errA := c.A.Acquire("x", "ann", 20*Unit)
 	b, errB := c.B.Acquire("y", "bob", 20*Unit)
 	if errA != nil || errB != nil {
-		c.t.Fatalf("two locks: %v, %v", errA, errB)
+		c.fatalf("two locks: %v, %v", errA, errB)
 	}
 	c.notHeld(c.A, Lease{Name: "y", Owner: a.Owner, Fence: a.Fence, Holds: 1})
 	c.releases(c.A, a, 0)
@@ -240,17 +275,17 @@ func fencing(c *check) {
 	var gate locks.Gate
 	ann := c.acquires(c.A, "ann", 2, 1)
 	if !gate.Pass(ann.Fence) {
-		c.t.Fatal("the first holder is refused")
+		c.fatalf("the first holder is refused")
 	}
 	c.wait(4)
 	bob := c.acquires(c.B, "bob", 20, 1)
 	for range 2 {
 		if !gate.Pass(bob.Fence) {
-			c.t.Fatal("the second holder is refused")
+			c.fatalf("the second holder is refused")
 		}
 	}
 	if gate.Pass(ann.Fence) {
-		c.t.Fatal("the first holder acts after the second")
+		c.fatalf("the first holder acts after the second")
 	}
 	c.releases(c.B, bob, 0)
 }
@@ -258,12 +293,12 @@ func fencing(c *check) {
 func timeToLive(c *check) {
 	for _, ttl := range []time.Duration{0, -1, -time.Hour} {
 		if lease, err := c.A.Acquire("lock", "ann", ttl); !errors.Is(err, locks.ErrTTL) {
-			c.t.Errorf("acquired for %v: %+v, %v", ttl, lease, err)
+			c.fatalf("acquired for %v: %+v, %v", ttl, lease, err)
 		}
 	}
 	lease := c.acquires(c.A, "ann", 20, 1)
 	if got, err := c.A.Extend(lease, 0); !errors.Is(err, locks.ErrTTL) {
-		c.t.Errorf("extended by 0: %+v, %v", got, err)
+		c.fatalf("extended by 0: %+v, %v", got, err)
 	}
 	c.releases(c.A, lease, 0)
 }
