@@ -19,13 +19,14 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// An arena is a broker, an engine behind a door, up to three weirs and a
-// producer, all of its own: TestChaos and TestSoak strike at all of them, and
+// An arena is a broker, and of its own an engine behind a door, up to three
+// weirs and a producer: TestChaos and TestSoak strike at all of them, and
 // ask the oracle each time whether a single event is lost or doubled.
 type arena struct {
 	*stage
 	binary   string
 	kafka    *kafkatest.Cluster
+	chunk    int64 // of its job, in offsets
 	disk     disk
 	engine   *process
 	listen   string // of the engine
@@ -72,23 +73,30 @@ jobs:
 const (
 	firstPartitions, lastPartitions = 3, 8
 
-	arenaChunk = 4096
+	// The chunks of its job, in offsets. Counts are lost with whole chunks, so that
+	// TestChaosControls is done sooner with small ones.
+	chunk, smallChunk = 4096, 1024
 )
 
-// newArena makes everything but the weirs. The traffic begins paused.
-func newArena(t *testing.T, binary string, rate int64, seed uint64, audit time.Duration) *arena {
+// ownBroker is one that strikes may kill.
+func ownBroker(t *testing.T) *kafkatest.Cluster {
 	t.Helper()
-	a := &arena{binary: binary, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
-	a.kafka = kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{
-		// A transaction whose producer died holds everybody up for so long.
+	return kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{
+		// A transaction whose producer died holds everything up for so long.
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 	}})
+}
+
+// newArena makes everything but the weirs. The traffic begins paused.
+func newArena(t *testing.T, kafka *kafkatest.Cluster, binary string, chunk, rate int64, seed uint64, audit time.Duration) *arena {
+	t.Helper()
+	a := &arena{binary: binary, kafka: kafka, chunk: chunk, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
 	a.disk = newDisk(t)
 	a.stage = stageOn(t, a.kafka.Addrs(), "http://"+a.listen, "chaos")
 	t.Cleanup(a.close) // after the door's and the producer's, before the disk's
 	a.runEngine()
 	a.door = newDoor(t, a.url)
-	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.door.url, audit, a.topic("clicks"), arenaChunk)
+	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.door.url, audit, a.topic("clicks"), chunk)
 	if err := os.WriteFile(filepath.Join(a.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("seed %d, %d cycles; again: %s", seed, cycles, again)
 
-	a := newArena(t, house.binary.get(t), *chaosRate, seed, time.Hour)
+	a := newArena(t, ownBroker(t), house.binary.get(t), chunk, *chaosRate, seed, time.Hour)
 	a.run(0)
 	a.run(1)
 	s := &totals{strikes: map[string]int{}, began: time.Now()}
@@ -242,14 +242,14 @@ func TestChaos(t *testing.T) {
 // with a mistake in its core.
 func TestChaosControls(t *testing.T) {
 	parallel(t)
-	a := newArena(t, house.binary.get(t), 1500, 1, time.Hour)
+	a := newArena(t, house.broker.get(t), house.binary.get(t), smallChunk, 1500, 1, time.Hour)
 	member := a.run(0)
 	quiet := func(strike func()) *verdict {
 		t.Helper()
 		_, before := a.producer.state()
 		a.producer.resume()
 		await.Until(t, func() error {
-			if _, now := a.producer.state(); now < before+2000 {
+			if _, now := a.producer.state(); now < before+1000 {
 				return notYet("%d records", now-before)
 			}
 			return nil
@@ -294,7 +294,7 @@ func TestChaosControls(t *testing.T) {
 			if n := dropped.Load(); n < 3 {
 				return notYet("%d inserts were dropped", n)
 			}
-			if _, now := a.producer.state(); now < from+3*4096 { // a chunk of each partition
+			if _, now := a.producer.state(); now < from+firstPartitions*smallChunk { // a chunk of each partition
 				return notYet("%d records", now-from)
 			}
 			return nil

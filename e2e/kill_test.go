@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestStopUnderLoad(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
 	s.clicks()
-	live := s.traffic("clicks", "--rate", "5000")
+	live := s.traffic("clicks", "--rate", "2000")
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		old := s.position("clicks")
@@ -144,7 +145,8 @@ func (s *stage) committed() {
 func TestUntilEndTwice(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
-	s.clicks()
+	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
+	s.migrate()
 	truth := s.produced("clicks", 50_000, "--start", "3h", "--late", "0.01", "--malformed", "0.01")
 	questions := []string{
 		"SELECT * FROM clicks_1m ORDER BY ALL", "SELECT * FROM clicks_1h ORDER BY ALL", "SELECT * FROM clicks_1d ORDER BY ALL",

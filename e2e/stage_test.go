@@ -57,7 +57,7 @@ const (
     topic: %s
     time: {field: ts}
     window: 1m
-    rollups: [1m, 1h, 1d]
+    rollups: [1m, 1h]
     chunk: 65536
     by: [page]
     measures:
@@ -69,7 +69,7 @@ const (
     topic: %s
     time: {field: ts}
     window: 1m
-    rollups: [1m, 1h, 1d]
+    rollups: [1m, 1h]
     chunk: 65536
     by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}]
     measures:
@@ -85,7 +85,7 @@ func (s *stage) configure(jobs ...string) {
 kafka: {brokers: [%s], group: %s, session: 6s}
 clickhouse: {url: "%s", database: %s}
 http: {listen: 127.0.0.1:0}
-flush: {interval: 200ms, stop_timeout: 2m}
+flush: {interval: 400ms, stop_timeout: 2m}
 memory: 256MiB
 jobs:%s`, strings.Join(s.brokers, ", "), s.name, s.url, s.db, strings.Join(jobs, ""))
 	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil {

@@ -472,7 +472,7 @@ func recordsDeleted(c *cycle) func() {
 		}
 		commits := c.commits()
 		for p, at := range c.positions() {
-			at = min(at, commits[p]) / arenaChunk * arenaChunk
+			at = min(at, commits[p]) / c.chunk * c.chunk
 			if start, _ := starts.Lookup(c.topic("clicks"), p); at > start.Offset {
 				cut.Add(kadm.Offset{Topic: c.topic("clicks"), Partition: p, At: at})
 			}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"weir/event"
@@ -29,7 +30,7 @@ func TestWhole(t *testing.T) {
       - {name: users, sketch: hll, field: user_id}
       - {name: active, sketch: bitmap, field: user_id}
       - {name: seen, sketch: bloom, field: user_id, capacity: %d, error: 0.01}
-`, s.topic("clicks"), capacity), fmt.Sprintf(locationsJob, s.topic("locations")))
+`, s.topic("clicks"), capacity), strings.Replace(fmt.Sprintf(locationsJob, s.topic("locations")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
 	s.migrate()
 
 	spoiled := []string{"--disorder", "3m", "--late", "0.01", "--future", "0.01", "--malformed", "0.02", "--pages", "60", "--users", "20000"}
