@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
+	"weir/internal/local"
+)
+
+// TestLines: each line is a record, at once where no more have come; what cannot
+// be one is said, after what came before it is in the topic.
+func TestLines(t *testing.T) {
+	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Topics: localTopics([]string{"plays"}, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { broker.Close() })
+	reader, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()), kgo.ConsumeTopics("plays"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(reader.Close)
+	p := &producer{brokers: []string{broker.Addr()}, topic: "plays", codec: "lz4", log: slog.New(slog.DiscardHandler)}
+	// comes wants records to come, in any order: the topic has two partitions.
+	comes := func(want ...string) {
+		t.Helper()
+		left := map[string]int{}
+		for _, w := range want {
+			left[w]++
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), await.Never)
+		defer cancel()
+		for n := 0; n < len(want); {
+			fetches := reader.PollFetches(ctx)
+			if err := errors.Join(fetches.Err(), ctx.Err()); err != nil {
+				t.Fatalf("%v; not yet there: %v", err, left)
+			}
+			fetches.EachRecord(func(r *kgo.Record) {
+				n++
+				if left[string(r.Value)]--; left[string(r.Value)] < 0 || r.Key != nil {
+					t.Errorf("record %q with key %q", r.Value, r.Key)
+				}
+			})
+		}
+	}
+
+	if n, err := p.lines(t.Context(), strings.NewReader("a\n\n b\r\nthe last has no end")); n != 3 || err != nil {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	comes("a", " b", "the last has no end")
+
+	in, slow := io.Pipe()
+	defer slow.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	type outcome struct {
+		n   int64
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		n, err := p.lines(ctx, in)
+		ended <- outcome{n, err}
+	}()
+	if _, err := io.WriteString(slow, "early\n"); err != nil {
+		t.Fatal(err)
+	}
+	comes("early") // although the pipe stays open
+	stop()
+	if got := <-ended; got.n != 1 || got.err != nil {
+		t.Errorf("stopped: %+v", got)
+	}
+
+	n, err := p.lines(t.Context(), strings.NewReader("short\n"+strings.Repeat("x", lineMost+1)+"\nnever\n"))
+	if n != 1 || err == nil || err.Error() != "line 2 has more than 1 MiB" {
+		t.Errorf("a line of more than 1 MiB: %d, %v", n, err)
+	}
+	comes("short")
+
+	p.topic = "nope"
+	var e *exit
+	if n, err := p.lines(t.Context(), strings.NewReader("a\n")); n != 0 || !errors.As(err, &e) || e.code != exitFailed || !strings.Contains(e.hint, "make it first") {
+		t.Errorf("a topic that is missing: %d, %v", n, err)
+	}
+}
