@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +44,10 @@ type EngineConfig struct {
 	// Body is how many bytes a request's body may have once unpacked, 1 GiB
 	// by default. The body of an INSERT is held in memory until it is whole.
 	Body int64
+
+	// Settings are ClickHouse's for every session, by name, beside those that
+	// the fields above make. A request may set others.
+	Settings map[string]string
 
 	// Log gets what an operator should know; nil means slog.Default.
 	Log *slog.Logger `json:"-"`
@@ -225,6 +231,9 @@ func newFront(cfg EngineConfig) (*front, error) {
 			// queue is flushed. Here an INSERT is on disk when it is answered.
 			"--async_insert=0",
 		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Settings)) {
+		f.defaults = append(f.defaults, "--"+name+"="+cfg.Settings[name])
 	}
 	if f.version, err = boot.text("SELECT version()"); err != nil {
 		return nil, err

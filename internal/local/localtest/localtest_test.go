@@ -22,6 +22,11 @@ func TestEngine(t *testing.T) {
 	if want := "3\t13\t" + db; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
+	for _, x := range [][2]string{{url, "1"}, {url + "/?max_threads=3", "3"}} {
+		if got, err := Query(x[0], "", "SELECT getSetting('max_threads')"); err != nil || got != x[1] {
+			t.Errorf("%s reads with %s threads, %v, want %s", x[0], got, err, x[1])
+		}
+	}
 	if _, err := Query(url, other, "SELECT * FROM t"); err == nil {
 		t.Error("a test sees the table of another")
 	}
