@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,7 +169,7 @@ func TestAuditLags(t *testing.T) {
 	}
 }
 
-// TestAuditMeasures: the hits of a rollup are right, and of one measure a
+// TestAuditMeasures: the hits of a rollup are right, and of a measure or two the
 // number or the states are those of before; or the states of the rows below
 // are. Each is found, at its level and under its name. What is wrong in a rollup
 // is mended by a repair.
@@ -191,8 +192,8 @@ func TestAuditMeasures(t *testing.T) {
 	write(t, s, f.flow(t, 90))
 	keep("after_")
 	roll(t, s, true) // the live tail is empty now
-	// put writes a table as it is now, with one column as it was before.
-	put := func(table, column string) {
+	// put writes a table as it is now, with some columns as they were before.
+	put := func(table string, old ...string) {
 		t.Helper()
 		var columns, from []string
 		for _, x := range s.layout.tables() {
@@ -201,7 +202,7 @@ func TestAuditMeasures(t *testing.T) {
 			}
 			for _, col := range x.columns {
 				at := "a."
-				if col.name == column {
+				if slices.Contains(old, col.name) {
 					at = "b."
 				}
 				columns, from = append(columns, quote(col.name)), append(from, at+quote(col.name))
@@ -215,36 +216,40 @@ func TestAuditMeasures(t *testing.T) {
 		t.Fatalf("before: %v", got)
 	}
 	for level, table := range tables {
-		for _, column := range [][]string{{"users", "active", "seen"}, {"users_state", "active_state", "seen_state", "users"}, {"active_state", "seen"}, {"users_state"}}[level] {
-			name, _, _ := strings.Cut(column, "_")
-			put(table, column)
-			behind, lost := 0, 0
+		for _, columns := range [][][]string{{{"users"}, {"active"}, {"seen"}}, {{"users_state", "active_state"}, {"users", "seen_state"}}, {{"active_state", "seen"}}, {{"users_state"}}}[level] {
+			put(table, columns...)
+			behind, lost := map[string]int{}, map[string]int{}
 			got := findings(t, s)
 			for _, f := range got {
+				state := slices.Contains(columns, f.Measure+"_state")
+				if !state && !slices.Contains(columns, f.Measure) {
+					t.Errorf("%s of %s: %v", columns, table, f)
+				}
 				switch {
-				case f.Measure == name && f.Misfit == window.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
-					behind++
-				case f.Measure == name && f.Misfit == window.Lost && strings.HasSuffix(column, "_state") == (level > 0) && level < 3 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
-					lost++
+				case f.Misfit == window.Behind && level > 0 && f.Length == event.Time(s.layout.levels[level-1].seconds)*1000:
+					behind[f.Measure]++
+				case f.Misfit == window.Lost && state == (level > 0) && level < 3 && f.Length == event.Time(s.layout.levels[level].seconds)*1000:
+					lost[f.Measure]++
 				default:
-					t.Errorf("%s of %s: %v", column, table, f)
+					t.Errorf("%s of %s: %v", columns, table, f)
+				}
+				if text := f.String() + f.Advice(); !strings.Contains(text, "measure "+f.Measure) || level > 0 && f.Misfit == window.Behind && !strings.Contains(text, rollups[level]+" rollup") {
+					t.Errorf("%s of %s: %s", columns, table, text)
 				}
 			}
-			if (level > 0) != (behind > 0) || (level == 0) && lost == 0 {
-				t.Errorf("%s of %s is as before: found %v", column, table, got)
-			}
-			for _, f := range got[:min(1, len(got))] {
-				if text := f.String() + f.Advice(); !strings.Contains(text, "measure "+name) || level > 0 && !strings.Contains(text, rollups[level]+" rollup") {
-					t.Errorf("%s of %s: %s", column, table, text)
+			for _, column := range columns {
+				name, _, _ := strings.Cut(column, "_")
+				if (level > 0) != (behind[name] > 0) || (level == 0) && lost[name] == 0 {
+					t.Errorf("%s of %s is as before: found %v", column, table, got)
 				}
 			}
 			if level == 0 {
-				put(table, "")
+				put(table)
 			} else if _, err := s.Repair(t.Context(), 0, 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := findings(t, s); len(got) > 0 {
-				t.Errorf("%s of %s is mended: %v", column, table, got)
+				t.Errorf("%s of %s are mended: %v", columns, table, got)
 			}
 			roll(t, s, true)
 			roll(t, s, true)

@@ -39,8 +39,8 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.quiet = -time.Hour // the suite is alone: everything is settled
-	s.merge, s.limit = 20, 33
+	s.quiet = -time.Hour       // the suite is alone: everything is settled
+	s.merge, s.limit = 60, 100 // several statements and blocks of each kind
 	return s, nil
 }
 

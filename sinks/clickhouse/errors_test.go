@@ -139,6 +139,7 @@ func TestAnswers(t *testing.T) {
 // in the middle or half stored: an error that is worth trying again, and after
 // the next attempt the numbers are right.
 func TestUnknownOutcome(t *testing.T) {
+	b, s, changes := prepared(t)
 	for name, f := range map[string]func(b *between, w http.ResponseWriter, r *http.Request){
 		"answer lost": func(b *between, w http.ResponseWriter, r *http.Request) {
 			b.engine.ServeHTTP(httptest.NewRecorder(), r)
@@ -167,7 +168,10 @@ func TestUnknownOutcome(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, s, changes := prepared(t)
+			b.off()
+			for _, table := range []string{"clicks_state", "clicks_places_state", "weir_ledger"} {
+				run(t, s.client, "TRUNCATE TABLE "+s.client.name(table))
+			}
 			for at := range 4 { // state, places, dead letters (none), ledger
 				n := 0
 				b.on(func(w http.ResponseWriter, r *http.Request) {
