@@ -1,23 +1,19 @@
 package window
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"weir/event"
+	"weir/internal/transcript"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt")
 
 // TestTranscripts runs testdata/*.txt: commands and, under each, everything
 // the operator would store. Read them as the package's specification; rewrite
-// the outputs with `go test ./window -run Transcripts -rewrite` and review
-// the diff.
+// the outputs with `go test ./window -run Transcripts -update` and review the
+// diff.
 //
 //	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT] [places=optional|required|none] [cell[=DEFAULT]]
 //	resume committed=N start=N end=N [known=EPOCH:[FIRST-]NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
@@ -25,32 +21,9 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the outputs in testdata/*.txt
 //	to OFFSET      offsets up to here have no more records
 //	unreadable FIRST NEXT RECORD-TIME WHY
 //	take           print the changes since the last take
-func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := transcript(t, string(want))
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s differs (-want +got):\n%s", file, diff(string(want), got))
-			}
-		})
-	}
-}
+func TestTranscripts(t *testing.T) { transcript.Run(t, startTranscript) }
 
-func transcript(t *testing.T, text string) string {
+func startTranscript(t *testing.T) func(line string) string {
 	spec := &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Seconds,
 		Window: 60_000, Lateness: 3600_000, Skew: 600_000, Chunk: 8, MaxGroups: 3,
@@ -58,7 +31,6 @@ func transcript(t *testing.T, text string) string {
 		Measures: []Measure{{Name: "users", Kind: HLL, Path: "user"}},
 	}
 	var op *Operator
-	var out strings.Builder
 	number := func(s string) int64 {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
@@ -66,21 +38,8 @@ func transcript(t *testing.T, text string) string {
 		}
 		return n
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue // output
-		}
-		fmt.Fprintln(&out, line)
-		say := func(s string) {
-			for l := range strings.Lines(s) {
-				fmt.Fprint(&out, "  ", l)
-			}
-		}
+	return func(line string) string {
 		words := strings.Fields(line)
-		if len(words) == 0 || words[0][0] == '#' {
-			continue
-		}
 		switch words[0] {
 		case "spec":
 			for _, w := range words[1:] {
@@ -142,8 +101,7 @@ func transcript(t *testing.T, text string) string {
 			}
 			plan, err := spec.Resume(a, known, policy)
 			if err != nil {
-				say("error: " + err.Error() + "\n")
-				continue
+				return "error: " + err.Error()
 			}
 			more := ""
 			if plan.Cut < plan.Start {
@@ -155,9 +113,9 @@ func transcript(t *testing.T, text string) string {
 			if plan.Opens {
 				more += ", opens"
 			}
-			say(fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again%s\n", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays, more))
 			op = newOperator(t, spec)
 			op.Start(plan)
+			return fmt.Sprintf("epoch %d, fetch from %d, count from %d, lost from %d, %d counted again%s", plan.Epoch, plan.Warm, plan.Start, plan.Lost, plan.Replays, more)
 		case "record":
 			doc := strings.SplitN(line, " ", 4)
 			off := number(doc[1])
@@ -170,10 +128,10 @@ func transcript(t *testing.T, text string) string {
 			doc := strings.SplitN(line, " ", 5)
 			observe(t, op, event.Batch{First: number(doc[1]), Next: number(doc[2]), Time: event.Time(number(doc[3]) * 1000), Unreadable: doc[4]})
 		case "take":
-			say(render(op.Take()))
+			return render(op.Take())
 		default:
 			t.Fatalf("%s?", line)
 		}
+		return ""
 	}
-	return out.String()
 }
