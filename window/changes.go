@@ -132,13 +132,13 @@ func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)
 	return s[:n]
 }
 
-func dead(lane *Lane, rec *event.Record, fate Fate, reason string) DeadLetter {
+func dead(l *lane, rec *event.Record, fate Fate, reason string) DeadLetter {
 	payload := rec.Value
 	if len(payload) > maxPayload {
 		payload = payload[:maxPayload]
 	}
 	return DeadLetter{
-		Partition: lane.partition, Epoch: lane.epoch, Offset: rec.Offset,
+		Partition: l.partition, Epoch: l.epoch, Offset: rec.Offset,
 		Fate: fate, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload), Size: len(rec.Value),
 	}
 }

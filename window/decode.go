@@ -242,7 +242,7 @@ func (d *decoder) position(at columnAt) (lon, lat float64, reason string) {
 
 // stamp orders the positions of a member: by event time, then by where in
 // the log they stand.
-func (d *decoder) stamp(l *Lane) geo.Stamp {
+func (d *decoder) stamp(l *lane) geo.Stamp {
 	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(l.epoch, l.partition, d.offset/l.spec.Chunk)), Offset: d.offset}
 }
 

@@ -49,8 +49,15 @@ type cell struct {
 	gen    uint32 // …of this generation
 }
 
-func newLane(spec *Spec, p Plan) *Lane {
-	l := &Lane{
+func newLane(spec *Spec, p Plan) *lane {
+	l := new(lane)
+	l.begin(spec, p)
+	return l
+}
+
+// begin makes the zero Lane that of a plan.
+func (l *Lane) begin(spec *Spec, p Plan) {
+	*l = Lane{
 		spec: spec, partition: p.Partition, epoch: p.Epoch, topicID: p.TopicID,
 		next: p.Warm, start: p.Start, owed: p.Owed, first: p.Warm, moved: true,
 	}
@@ -63,7 +70,6 @@ func newLane(spec *Spec, p Plan) *Lane {
 		l.seen = bloom.New(int(spec.Chunk), d.Error/2)
 		l.before = bloom.New(int(spec.Chunk), d.Error/2)
 	}
-	return l
 }
 
 // chunk is the index of the chunk that holds the next offset.
@@ -83,17 +89,9 @@ func (l *Lane) line() Line {
 func (l *Lane) turn() {
 	l.first = l.next
 	l.highest = max(l.highest, l.watermark)
-	if !planted("fates-kept") {
-		l.fates = [Fates]uint64{}
-	}
+	l.fates = [Fates]uint64{}
 	l.watermark = 0
-	if planted("cap-kept") {
-		for i := range l.groups.groups {
-			l.groups.groups[i].cell = 0
-		}
-	} else {
-		l.groups.reset()
-	}
+	l.groups.reset()
 	l.cells, l.dirty = l.cells[:0], l.dirty[:0]
 	clear(l.index)
 	if l.seen != nil {
@@ -102,13 +100,22 @@ func (l *Lane) turn() {
 	}
 }
 
+// appendHits appends the counts that are new since it was last called, each as
+// the whole of its chunk so far.
+func (l *Lane) appendHits(dst []hit) []hit {
+	slot := MakeSlot(l.epoch, l.partition, l.first/l.spec.Chunk)
+	for _, i := range l.dirty {
+		c := &l.cells[i]
+		dst = append(dst, hit{c.row, slot, uint64(c.count)})
+	}
+	l.dirty = l.dirty[:0]
+	return dst
+}
+
 // repeat notes an id and reports whether it was seen in this chunk or in the
 // one before. A repeat is noted all the same: what a chunk's filter holds must
 // not depend on the chunk before it, or a warm-up could not rebuild it.
 func (l *Lane) repeat(id uint64) bool {
-	if planted("repeat-lost") {
-		return l.before.Has(id) || l.seen.TestAndAdd(id)
-	}
 	return l.seen.TestAndAdd(id) || l.before.Has(id)
 }
 

@@ -18,7 +18,7 @@ const blockSize = 512
 type Operator struct {
 	spec    *Spec
 	decoder *decoder
-	lanes   map[int32]*Lane
+	lanes   map[int32]*lane
 	other   []byte // the key of the group Other
 
 	table     *Table
@@ -54,7 +54,7 @@ func NewOperator(spec *Spec) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
 	}
-	o := &Operator{spec: spec, decoder: d, lanes: map[int32]*Lane{}, table: NewTable(spec), gen: 1}
+	o := &Operator{spec: spec, decoder: d, lanes: map[int32]*lane{}, table: NewTable(spec), gen: 1}
 	for range spec.By {
 		o.other = appendDimension(o.other, []byte(Other), len(spec.By))
 	}
@@ -160,7 +160,7 @@ func (o *Operator) Observe(b *event.Batch) error {
 }
 
 // skip moves the lane to an offset over others that have no record.
-func (o *Operator) skip(l *Lane, to int64) {
+func (o *Operator) skip(l *lane, to int64) {
 	for l.next < to {
 		step := min(to, (l.chunk()+1)*o.spec.Chunk)
 		if !l.warming() { // Start is a chunk's beginning if anything is warmed
@@ -175,7 +175,7 @@ func (o *Operator) skip(l *Lane, to int64) {
 // letter stands for all of them that share a ledger line: there may be
 // millions, and all that is known of them is the same. It has the first of
 // them, which is the same for every process that writes that line.
-func (o *Operator) refuse(l *Lane, b *event.Batch) {
+func (o *Operator) refuse(l *lane, b *event.Batch) {
 	o.skip(l, b.First)
 	for l.next < b.Next {
 		step := min(b.Next, (l.chunk()+1)*o.spec.Chunk)
@@ -196,7 +196,7 @@ func (o *Operator) refuse(l *Lane, b *event.Batch) {
 
 // advance moves the lane on by one or, over gaps, by many; at the end of a
 // chunk its counts and its ledger line are final.
-func (o *Operator) advance(l *Lane, to int64) {
+func (o *Operator) advance(l *lane, to int64) {
 	warm := l.warming()
 	l.next = to
 	if to&(o.spec.Chunk-1) == 0 {
@@ -208,7 +208,7 @@ func (o *Operator) advance(l *Lane, to int64) {
 }
 
 // decide gives a record its fate and, if it counts, counts it.
-func (o *Operator) decide(l *Lane, rec *event.Record) Fate {
+func (o *Operator) decide(l *lane, rec *event.Record) Fate {
 	d := o.decoder
 	fate, reason := d.decode(rec)
 	if fate != Counted {
@@ -236,7 +236,7 @@ func (o *Operator) decide(l *Lane, rec *event.Record) Fate {
 
 // warm lets a record of the chunk before pass the same decisions, for the
 // ids the filter must hold.
-func (o *Operator) warm(l *Lane, rec *event.Record) {
+func (o *Operator) warm(l *lane, rec *event.Record) {
 	if l.seen == nil {
 		return
 	}
@@ -245,14 +245,14 @@ func (o *Operator) warm(l *Lane, rec *event.Record) {
 	}
 }
 
-func (o *Operator) bury(l *Lane, rec *event.Record, fate Fate, reason string) {
+func (o *Operator) bury(l *lane, rec *event.Record, fate Fate, reason string) {
 	d := dead(l, rec, fate, reason)
 	o.dead = append(o.dead, d)
 	o.deadBytes += 96 + len(d.Payload)
 }
 
 // collect puts the decoded event's arguments into the block.
-func (o *Operator) collect(l *Lane, row uint32) {
+func (o *Operator) collect(l *lane, row uint32) {
 	d := o.decoder
 	for m := range o.spec.Measures {
 		v := &d.measures[m]
@@ -298,19 +298,11 @@ func (o *Operator) apply() {
 
 // harvest moves the lane's new counts into the table and its ledger line to
 // the lines: at the end of a chunk, at a Take, and when the partition leaves.
-func (o *Operator) harvest(l *Lane) {
+func (o *Operator) harvest(l *lane) {
 	if l.warming() || l.next <= l.first {
 		return
 	}
-	slot := MakeSlot(l.epoch, l.partition, l.first/o.spec.Chunk)
-	for _, i := range l.dirty {
-		c := &l.cells[i]
-		o.table.hits = append(o.table.hits, hit{c.row, slot, uint64(c.count)})
-		if planted("counts-reset") {
-			c.count = 0
-		}
-	}
-	l.dirty = l.dirty[:0]
+	o.table.hits = l.appendHits(o.table.hits)
 	o.lines = append(o.lines, l.line())
 }
 
