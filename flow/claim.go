@@ -1,0 +1,18 @@
+package flow
+
+import (
+	"slices"
+
+	"weir/window"
+)
+
+// A claim is what the ledger must know of the plans before anything is read
+// under them: the epochs that they open. See [window.Plan.Opens]. That is one
+// write when a job, a partition or a topic is new, and none at other times.
+type claim struct{ plans []window.Plan }
+
+// owed reports whether a plan opens an epoch. The operators' first Take after
+// Start has the lines that say so.
+func (c *claim) owed() bool {
+	return slices.ContainsFunc(c.plans, func(p window.Plan) bool { return p.Opens })
+}

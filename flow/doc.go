@@ -1,0 +1,42 @@
+// Package flow is the order in which what a process has counted becomes
+// durable: claim, flush, retry, commit, memory gate, drain. It is a state
+// machine without clock, goroutine, channel, lock or I/O, in the manner of
+// etcd raft's RawNode: inputs tell the [Machine] what happened, [Machine.Ready]
+// says what is to be done now, and its driver does that.
+//
+//	m := flow.New(config, plans, now)
+//	for rd := m.Ready(now); !rd.Phase.Ended(); rd = m.Ready(now) {
+//		if rd.Write != nil  { … } // answered later: m.Answered(now, outcome)
+//		if rd.Take          { …; m.Taken(changes...) }
+//		if rd.Commit != nil { …; m.Committed(now, err == nil) }
+//		if rd.Phase == flow.Reading { … } // read the log
+//		// Then wait: for the answer, for the time to be rd.Wake, for memory to
+//		// fill (m.Held), for the partitions to go (m.Leave).
+//	}
+//
+// Package jobs drives it with goroutines, timers and contexts, package sim with
+// simulated processes: what is simulated is what runs.
+//
+// A machine lives as long as its partitions are in hand, and passes through
+// these phases:
+//
+//	Claiming ──► Reading ──► Draining ──► Drained
+//	    │                       ├───────► GaveUp    the time for it was over
+//	    └───────────────────────┴───────► Refused   the sink will never take it
+//
+// The order of a flush is: take what the workers gathered; write it; when it is
+// durable, commit the positions it reached. One write is in flight at a time. A
+// write whose outcome is unknown is merged into the next one.
+//
+// Files:
+//
+//	machine.go  inputs, and Ready: the whole order, one decision a paragraph
+//	outbox.go   what was taken, what is in flight, what may be committed
+//	claim.go    partitions that the ledger must know before they are read
+//	gate.go     the memory budget
+//	backoff.go  the pause after a failure
+//	parts.go    what the machine is made of; mistakes.go: parts that err, for
+//	            the simulator's negative controls (build tag mistakes)
+//
+// testdata/*.txt are transcripts: inputs, and under each all that Ready says.
+package flow

@@ -1,0 +1,169 @@
+package flow
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/event"
+	"weir/internal/transcript"
+	"weir/window"
+)
+
+// TestTranscripts runs testdata/*.txt: what happens to a machine and, under each
+// input, everything that Ready says. The first word is the time. Rewrite the
+// outputs with `go test ./flow -run Transcripts -update` and review the diff.
+//
+//	T new [opens] [flush=N] [memory=N] [retry=FIRST-MOST] [commit=N]
+//	T wake
+//	T held BYTES
+//	T taken [PARTITION:NEXT]... [payload=BYTES]; lines: of each plan that opens an epoch
+//	T answer durable|unknown|fatal
+//	T committed|refused
+//	T leave WITHIN
+func TestTranscripts(t *testing.T) { transcript.Run(t, start) }
+
+// script is a machine under a transcript's commands.
+type script struct {
+	t    *testing.T
+	m    *Machine
+	spec *window.Spec
+}
+
+func start(t *testing.T) func(string) string {
+	s := &script{t: t, spec: &window.Spec{
+		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 60_000, Skew: 60_000,
+		Chunk: 256, MaxGroups: 10, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
+	}}
+	return func(line string) string {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[1] != "new" && s.m == nil {
+			t.Fatalf("%s?", line)
+		}
+		now := Time(s.number(words[0]))
+		s.input(line, now, words[1], words[2:])
+		return s.ready(now)
+	}
+}
+
+func (s *script) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		s.t.Fatalf("%q: %v", text, err)
+	}
+	return n
+}
+
+func (s *script) input(line string, now Time, command string, args []string) {
+	switch command {
+	case "new":
+		s.start(now, args)
+	case "wake": // by the clock
+	case "held":
+		s.m.Held(s.number(args[0]))
+	case "taken":
+		s.m.Taken(s.changes(args))
+	case "answer":
+		outcome, ok := map[string]Outcome{"durable": Durable, "unknown": Unknown, "fatal": Fatal}[args[0]]
+		if !ok {
+			s.t.Fatalf("%s?", line)
+		}
+		s.m.Answered(now, outcome)
+	case "committed":
+		s.m.Committed(now, true)
+	case "refused":
+		s.m.Committed(now, false)
+	case "leave":
+		s.m.Leave(now, Time(s.number(args[0])))
+	default:
+		s.t.Fatalf("%s?", line)
+	}
+}
+
+func (s *script) start(now Time, args []string) {
+	cfg := Config{Flush: 10, Memory: 1_000_000, Retry: Backoff{First: 2, Most: 8}, Commit: 5}
+	plans := []window.Plan{{Partition: 0}, {Partition: 1}}
+	for _, a := range args {
+		k, v, _ := strings.Cut(a, "=")
+		switch k {
+		case "opens":
+			plans[1].Opens = true
+		case "flush":
+			cfg.Flush = Time(s.number(v))
+		case "memory":
+			cfg.Memory = Budget(s.number(v))
+		case "commit":
+			cfg.Commit = Time(s.number(v))
+		case "retry":
+			first, most, _ := strings.Cut(v, "-")
+			cfg.Retry = Backoff{First: Time(s.number(first)), Most: Time(s.number(most))}
+		default:
+			s.t.Fatalf("new %s?", a)
+		}
+	}
+	s.m = New(cfg, plans, now)
+}
+
+func (s *script) changes(args []string) *window.Changes {
+	c := &window.Changes{Table: window.NewTable(s.spec)}
+	for _, a := range args {
+		if bytes, ok := strings.CutPrefix(a, "payload="); ok {
+			c.Dead = append(c.Dead, window.DeadLetter{Offset: int64(len(c.Dead)), Payload: make([]byte, s.number(bytes))})
+			continue
+		}
+		if a == "lines" {
+			c.Lines = append(c.Lines, window.Line{Partition: 1})
+			continue
+		}
+		p, next, _ := strings.Cut(a, ":")
+		c.Next = append(c.Next, window.Position{Partition: int32(s.number(p)), Offset: s.number(next)})
+	}
+	return c
+}
+
+// ready prints what the machine says, and sees that it says it once.
+func (s *script) ready(now Time) string {
+	var b strings.Builder
+	rd := s.m.Ready(now)
+	if c := rd.Write; c != nil {
+		fmt.Fprint(&b, "write"+positions(c.Next))
+		if len(c.Lines) > 0 {
+			fmt.Fprint(&b, " lines")
+		}
+		if len(c.Dead) > 0 {
+			fmt.Fprint(&b, " payload")
+		}
+		fmt.Fprintln(&b)
+	}
+	if rd.Reuse != nil {
+		fmt.Fprintln(&b, "reuse")
+	}
+	if rd.Take {
+		fmt.Fprintln(&b, "take")
+	}
+	if rd.Commit != nil {
+		fmt.Fprintln(&b, "commit"+positions(rd.Commit))
+	}
+	wake := "never"
+	if rd.Wake != Never {
+		wake = strconv.FormatInt(int64(rd.Wake), 10)
+	}
+	gate := ""
+	if !rd.Open {
+		gate = ", gate closed"
+	}
+	fmt.Fprintf(&b, "%s%s, wake %s\n", rd.Phase, gate, wake)
+	if again := s.m.Ready(now); again.Open != rd.Open || again.Commit != nil || again.Write != nil || again.Reuse != nil || again.Take || again.Phase != rd.Phase || again.Wake != rd.Wake {
+		s.t.Errorf("after\n%sReady says more when it is asked again: %+v", &b, again)
+	}
+	return b.String()
+}
+
+func positions(ps []window.Position) string {
+	var b strings.Builder
+	for _, p := range ps {
+		fmt.Fprintf(&b, " %d:%d", p.Partition, p.Offset)
+	}
+	return b.String()
+}
