@@ -13,7 +13,7 @@ func Plant(m Mistake) error {
 		m = None
 	}
 	if m != None && !plantable {
-		return fmt.Errorf("sim: %s is a mistake in package window, and takes a build with -tags mistakes", m)
+		return fmt.Errorf("sim: %s is a mistake in the core, and takes a build with -tags mistakes", m)
 	}
 	plant(m)
 	return nil

@@ -1,5 +1,5 @@
 // Package sim holds weir to its claim. It runs the product's own core
-// (window.Spec.Resume, window.Operator, window.Changes, window.Outbox,
+// (window.Spec.Resume, window.Operator, window.Changes, flow.Machine,
 // window.Audit and the sketches) in up to three simulated processes against a
 // log and a sink that fail in every way the failure model knows, and compares
 // what the sink holds in the end with a reference built straight from the log.
@@ -14,9 +14,9 @@
 // [Result.Digest] on every machine.
 //
 // What is simulated is what lies around the core: Kafka's log, the consumer
-// group, the network, ClickHouse as a table that joins, and the order in which
-// package jobs calls the core. A [Mistake] plants an error there; a run with
-// one must fail, or the simulator proves nothing.
+// group, the network, ClickHouse as a table that joins, and a process that does
+// what package flow says. A [Mistake] plants an error there or in the core; a run
+// with one must fail, or the simulator proves nothing.
 //
 // Where to look:
 //
@@ -25,7 +25,7 @@
 //	strike.go     what happens to processes, the group and the log, and when
 //	log.go        partitions, records, retention, transactions, new topics
 //	group.go      ownership and committed offsets
-//	member.go     a process: take, write, acknowledge, commit, as in jobs
+//	member.go     a process: it fetches, counts, and does what flow says
 //	network.go    requests, and what becomes of them
 //	sink.go       the store
 //	reference.go  what the log says should be there

@@ -1,6 +1,10 @@
 package sim
 
-import "errors"
+import (
+	"errors"
+
+	"weir/window"
+)
 
 // A group is the coordinator's view of the consumer group: who owns what, in
 // which generation, and the offsets committed. It is eager, as kafka-go's
@@ -79,7 +83,7 @@ func (g *group) tick() {
 func (g *group) member(m *member) bool { return m.generation == g.generation }
 
 // commit stores positions, unless something is in the way.
-func (g *group) commit(m *member, of *run) error {
+func (g *group) commit(m *member, of *run, positions []window.Position) error {
 	s := g.s
 	if s.step < g.down {
 		return errCoordinator
@@ -94,7 +98,7 @@ func (g *group) commit(m *member, of *run) error {
 	if lost && s.faults.IntN(2) == 0 {
 		return errTimeout // and not applied
 	}
-	for _, p := range of.positions {
+	for _, p := range positions {
 		if of.topic == s.topic && !s.sink.durable(of.epochs[p.Partition], p.Partition, p.Offset) {
 			s.fail("partition %d committed at %d, which is not durable", p.Partition, p.Offset)
 		}
@@ -102,7 +106,7 @@ func (g *group) commit(m *member, of *run) error {
 			g.committed[p.Partition] = p.Offset
 		}
 	}
-	s.note(uint64(len(of.positions)) << 32)
+	s.note(uint64(len(positions)) << 32)
 	if lost {
 		return errTimeout // but applied
 	}

@@ -2,14 +2,17 @@ package sim
 
 import (
 	"errors"
+	"math"
 
 	"weir/event"
+	"weir/flow"
 	"weir/window"
 )
 
 // A member is one process, or rather a place for one: when one is killed,
-// another starts here later. It does what package jobs does, one small thing
-// at each turn, so that a kill can come between any two.
+// another starts here later. While it has partitions it does what package flow
+// says, as package jobs does, one small thing at each turn, so that a kill can
+// come between any two.
 type member struct {
 	s          *schedule
 	alive      bool
@@ -29,9 +32,7 @@ type phase uint8
 const (
 	joining  phase = iota // waiting for partitions
 	assigned              // has some; the ledger is to be asked next
-	claiming              // partitions that the ledger does not know are entered first
-	running
-	draining // the last flush of a generation
+	holding               // has planned where to read them from; its run says how far it is
 )
 
 // A run is one generation of one process: jobs' run.
@@ -43,16 +44,24 @@ type run struct {
 	next   []int64 // what to fetch next, by plan
 	ops    []*window.Operator
 
-	outbox    window.Outbox
-	write     *write            // in flight
-	positions []window.Position // durable and not yet committed
-	acks      int               // writes acknowledged
-	barred    int               // acks + 1 when the memory gate closed; 0: open
-	retry     int               // step before which nothing is sent again
-	turns     int               // left of the budget for draining
+	flow        *flow.Machine
+	phase       flow.Phase
+	wake        flow.Time
+	uncommitted []window.Position // to be committed at the next turn
+	write       *write            // in flight
+	part        part              // the next to be counted
 
 	cheat *cheat // what a planted mistake has to remember
 }
+
+// A part is what a fetch returns, or rather where it is.
+type part uint8
+
+const (
+	none    part = iota // not asked for
+	waiting             // at the memory gate
+	passed              // let through
+)
 
 // start begins a process's life.
 func (m *member) start() {
@@ -83,12 +92,7 @@ func (m *member) terminate() {
 		return
 	}
 	m.leaving = true
-	switch m.phase {
-	case claiming:
-		m.release()
-	case running:
-		m.drain(session)
-	}
+	m.run.leave(session)
 }
 
 func (m *member) exit() {
@@ -114,52 +118,30 @@ func (m *member) assign(generation int, mine func(p int) bool) {
 
 // turn lets the process do the next thing.
 func (m *member) turn() {
-	s := m.s
-	switch r := m.run; m.phase {
+	switch m.phase {
 	case joining:
 	case assigned:
-		if s.sink.down {
+		if m.s.sink.down {
 			return // jobs tries again until the sink answers
 		}
 		m.begin()
-	case claiming:
-		switch {
-		case r.positions != nil:
-			r.commit()
-		case m.stale() && s.r.IntN(3) == 0:
-			m.release()
-		case r.write != nil:
-		case r.outbox.Empty():
-			m.phase = running
-		case s.step >= r.retry:
-			r.send()
-		}
-	case running:
-		switch {
-		case r.positions != nil:
-			r.commit()
-		case m.stale() && s.r.IntN(3) == 0:
-			m.drain(2 + s.r.IntN(session))
-		case s.r.IntN(3) == 0:
-			r.flush()
-		default:
-			r.fetch()
-		}
-	case draining:
-		r.turns--
-		switch {
-		case r.positions != nil:
-			r.commit()
-		case r.write != nil:
-		case r.outbox.Empty():
-			m.release()
-			return
-		case s.step >= r.retry:
-			r.send()
-		}
-		if r.turns <= 0 {
-			m.release() // over budget: whoever is next reads the chunk again
-		}
+	case holding:
+		m.run.turn()
+	}
+}
+
+func (r *run) turn() {
+	s := r.m.s
+	stale := r.phase != flow.Draining && r.m.stale() && s.r.IntN(3) == 0
+	switch due := s.now() >= r.wake; {
+	case r.uncommitted != nil:
+		r.commit()
+	case stale:
+		r.leave(2 + s.r.IntN(session))
+	case due && (r.phase != flow.Reading || s.r.IntN(2) == 0): // a timer fires when it can
+		r.obey()
+	case r.phase == flow.Reading:
+		r.fetch()
 	}
 }
 
@@ -179,8 +161,6 @@ func (m *member) begin() {
 		}
 		r.ops = append(r.ops, op)
 	}
-	m.run, m.phase = r, running
-	opens := false
 	for _, a := range m.owned {
 		known := s.sink.known(a.Partition)
 		if known != nil && m.topic == s.topic && known.Next > a.LogEnd {
@@ -197,16 +177,63 @@ func (m *member) begin() {
 		r.next = append(r.next, plan.Warm)
 		r.epochs[a.Partition] = plan.Epoch
 		r.owner(a.Partition).Start(plan)
-		opens = opens || plan.Opens
 	}
-	if opens && s.mistake != Unclaimed {
-		m.phase = claiming
-		r.take()
-		r.send()
+	memory := flow.Budget(math.MaxInt64)
+	if s.mix.on.Has(Memory) {
+		memory = flow.Budget(s.budget)
 	}
+	r.flow = flow.New(flow.Config{
+		Flush: s.flush, Memory: memory, Retry: flow.Backoff{First: 1, Most: 6}, Commit: 3,
+	}, r.plans, s.now())
+	m.run, m.phase = r, holding
+	r.obey()
 }
 
 func (r *run) owner(partition int32) *window.Operator { return r.ops[int(partition)%len(r.ops)] }
+
+// obey does what flow says. What takes time is begun: the answer comes at
+// another step.
+func (r *run) obey() {
+	s := r.m.s
+	for {
+		rd := r.flow.Ready(s.now())
+		r.phase, r.wake = rd.Phase, rd.Wake
+		if rd.Open && r.part == waiting {
+			r.part = passed
+		}
+		if rd.Commit != nil {
+			r.uncommitted = rd.Commit
+		}
+		if rd.Write != nil {
+			r.write = s.encode(r, rd.Write)
+		}
+		if rd.Reuse != nil && s.r.IntN(4) > 0 { // in jobs, if that worker is not busy
+			r.ops[0].Reuse(rd.Reuse)
+		}
+		switch {
+		case rd.Take:
+			r.flow.Taken(r.take()...)
+		case rd.Write != nil && r.write.next(s, r): // there was nothing to send
+			r.answer(flow.Durable)
+		case rd.Phase.Ended():
+			if rd.Phase == flow.Drained {
+				s.drained(r)
+			}
+			r.m.release()
+			return
+		default:
+			return
+		}
+	}
+}
+
+// take takes what the workers gathered.
+func (r *run) take() (changes []*window.Changes) {
+	for _, op := range r.ops {
+		changes = append(changes, op.Take())
+	}
+	return changes
+}
 
 // fetchBytes is about the most that one fetch returns.
 const fetchBytes = 16_000
@@ -218,7 +245,7 @@ func (r *run) fetch() {
 		return
 	}
 	if r.topic != s.topic {
-		r.m.drain(session) // the topic's id is another one: the generation is over
+		r.leave(session) // the topic's id is another one: the generation is over
 		return
 	}
 	if !r.pass() {
@@ -229,7 +256,7 @@ func (r *run) fetch() {
 	from, stable := r.next[i], p.stable()
 	switch {
 	case from < p.start:
-		r.m.drain(session) // out of range: another generation decides
+		r.leave(session) // out of range: another generation decides
 		return
 	case from >= stable:
 		return
@@ -256,135 +283,74 @@ func (r *run) fetch() {
 	s.held(r)
 }
 
-// bytes is about what the run holds.
-func (r *run) bytes() int {
-	n := r.outbox.Bytes()
+// workers is about what the operators hold, in bytes.
+func (r *run) workers() int64 {
+	n := 0
 	for _, op := range r.ops {
 		n += op.Bytes()
 	}
-	return n
+	return int64(n)
 }
 
-// pass is the memory gate of jobs: over the budget nothing is fetched until a
-// write is acknowledged; close to it, a flush is due.
+// pass reports whether memory lets one more part through.
 func (r *run) pass() bool {
 	s := r.m.s
-	if !s.mix.on.Has(Memory) || s.mistake == GateOpen {
-		return true
+	if r.part != passed {
+		r.part = waiting
+		r.flow.Held(r.workers())
+		r.obey()
 	}
-	n := r.bytes()
-	if n >= s.budget/5*4 {
+	if r.part == waiting {
 		s.mix.count[Memory]++
-		r.flush()
-	}
-	if n < s.budget {
-		r.barred = 0
-		return true
-	}
-	if r.barred == 0 {
-		r.barred = r.acks + 1
-	}
-	if r.barred == r.acks+1 {
 		return false
 	}
-	r.barred = 0
+	r.part = none
 	return true
-}
-
-// flush takes what the workers gathered and sends it, unless an answer is
-// awaited or the last failure is too recent.
-func (r *run) flush() {
-	if r.write != nil || r.positions != nil || r.m.s.step < r.retry {
-		return
-	}
-	r.take()
-	r.send()
-}
-
-func (r *run) take() {
-	for _, op := range r.ops {
-		r.outbox.Add(op.Take())
-	}
-}
-
-// send begins a write, if anything is owed.
-func (r *run) send() {
-	c := r.outbox.Begin()
-	if c == nil {
-		return
-	}
-	s := r.m.s
-	if s.mistake == CommitFirst {
-		r.positions = c.Next
-		r.commit()
-	}
-	r.write = s.encode(r, c)
-	if s.mistake == ReuseInFlight {
-		r.ops[0].Reuse(c.Table)
-	}
-	r.proceed()
 }
 
 // answered is told what came of the insert last sent.
 func (r *run) answered(err error) {
-	s := r.m.s
-	if err != nil && s.mistake != ErrorsIgnored {
-		r.write = nil
-		r.cheat.settle(false)
-		if s.mistake == DropFailed {
-			r.outbox.Acknowledge()
-		} else {
-			r.outbox.Fail()
-		}
-		r.retry = s.step + 1 + s.r.IntN(6)
-		return
+	switch {
+	case err != nil:
+		r.answer(flow.Unknown)
+	case r.write.next(r.m.s, r):
+		r.answer(flow.Durable)
+	default:
+		return // the next insert of the write is on its way
 	}
-	r.proceed()
+	r.obey()
 }
 
-// proceed sends the next insert of the write. After the last one everything
-// in it is durable.
-func (r *run) proceed() {
-	s := r.m.s
-	if !r.write.next(s, r) {
-		return
-	}
+func (r *run) answer(o flow.Outcome) {
 	r.write = nil
-	r.cheat.settle(true)
-	positions, table := r.outbox.Acknowledge()
-	r.acks++
-	if s.mistake != CommitFirst && len(positions) > 0 {
-		r.positions = positions
-	}
-	if s.r.IntN(4) > 0 { // in jobs, if that worker is not busy
-		r.ops[0].Reuse(table)
-	}
+	r.cheat.settle(o == flow.Durable)
+	r.flow.Answered(r.m.s.now(), o)
 }
 
-// commit tells the group; a failure changes nothing.
+// commit asks the group to. A failure changes no number.
 func (r *run) commit() {
-	err := r.m.s.group.commit(r.m, r)
+	err := r.m.s.group.commit(r.m, r, r.uncommitted)
 	if errors.Is(err, errCoordinator) {
 		r.m.s.mix.count[Coordinator]++
 	}
-	r.positions = nil
+	r.uncommitted = nil
+	r.flow.Committed(r.m.s.now(), err == nil)
+	r.obey()
 }
 
-// drain begins the last flush of the generation.
-func (m *member) drain(budget int) {
-	m.phase = draining
-	m.run.turns = budget
-	m.run.take()
+// leave begins the last flush of the generation.
+func (r *run) leave(within int) {
+	r.flow.Leave(r.m.s.now(), flow.Time(within))
+	r.obey()
 }
 
 // release lets go of the partitions and joins again, or leaves.
 func (m *member) release() {
+	m.s.network.orphan(m.run)
 	if m.leaving {
-		m.s.network.orphan(m.run)
 		m.exit()
 		return
 	}
-	m.s.network.orphan(m.run)
 	m.run, m.phase = nil, joining
 	m.s.group.rebalance()
 }

@@ -14,32 +14,34 @@ import (
 // simulator is worth something only if it finds each of them.
 type Mistake uint8
 
-// The first seven are those of docs/exactly-once.md: the classical ways to be
-// wrong about exactly once. They and the next are errors of order or of the
-// wire, made by the simulated process and sink. The last are in package window
-// itself, and there in builds with the tag "mistakes" only.
+// Those of the first group are made by what is simulated around the core; the
+// first six are among the classical ways to be wrong about exactly once. Those
+// of the second are in package flow, those of the third in package window: the
+// product itself, in builds with the tag "mistakes" only.
 const (
 	None Mistake = iota
 
-	CommitFirst // the offset is committed before the insert is answered
-	Increments  // counts are sent as what came since the last acknowledgement
-	Tokens      // increments, deduplicated by a token made of their bounds
-	MidChunk    // reading goes on at the position, not at its chunk's beginning
-	LastWins    // a row replaces the one before it
-	WallClock   // what is too late is judged by the time of reading
-	Watermark   // what is too late is judged by the latest event seen
+	Increments   // counts are sent as what came since the last acknowledgement
+	Tokens       // increments, deduplicated by a token made of their bounds
+	MidChunk     // reading goes on at the position, not at its chunk's beginning
+	LastWins     // a row replaces the one before it
+	WallClock    // what is too late is judged by the time of reading
+	Watermark    // what is too late is judged by the latest event seen
+	NoWarmUp     // the filters begin empty in the middle of the log
+	LedgerFirst  // the ledger is written before the rows it speaks of
+	EpochKept    // a recreated topic is counted under the old epoch
+	GapUnwritten // what retention took leaves no trace
+	NewFromEnd   // a partition never read before is read from its end
+	SlotShared   // the slot does not name the partition
 
-	NoWarmUp      // the filters begin empty in the middle of the log
-	DropFailed    // changes whose insert failed are not sent again
-	ErrorsIgnored // an error is taken for a success
-	LedgerFirst   // the ledger is written before the rows it speaks of
-	EpochKept     // a recreated topic is counted under the old epoch
-	GapUnwritten  // what retention took leaves no trace
-	Unclaimed     // partitions are read before the ledger knows their epoch
-	NewFromEnd    // a partition never read before is read from its end
-	SlotShared    // the slot does not name the partition
-	ReuseInFlight // a table is reused before its insert is answered
-	GateOpen      // memory does not stop the fetch
+	CommitFirst     // the offset is committed before the insert is answered
+	DropFailed      // changes whose insert failed are not sent again
+	ErrorsIgnored   // an error is taken for a success
+	ReuseInFlight   // a table is reused before its insert is answered
+	Unclaimed       // partitions are read before the ledger knows their epoch
+	GateOpen        // memory does not stop the fetch
+	GateStuck       // what memory has stopped stays stopped
+	FlightForgotten // a process leaves while its insert is under way
 
 	FatesKept   // a chunk's fates begin where the last chunk's ended
 	CapKept     // groups keep their name by what the worker saw, not the chunk
@@ -49,29 +51,31 @@ const (
 )
 
 var mistakes = [Mistakes]struct{ name, text string }{
-	None:          {"none", "nothing"},
-	CommitFirst:   {"commit-first", "commit before the insert is answered"},
-	Increments:    {"increments", "counts sent as increments"},
-	Tokens:        {"tokens", "increments with deduplication tokens over variable bounds"},
-	MidChunk:      {"mid-chunk", "resume in the middle of a chunk"},
-	LastWins:      {"last-wins", "the last write wins, without a join"},
-	WallClock:     {"wall-clock", "lateness by the wall clock"},
-	Watermark:     {"watermark", "a watermark that decides content"},
-	NoWarmUp:      {"no-warm-up", "no warm-up of the deduplication filter"},
-	DropFailed:    {"drop-failed", "changes dropped when their insert fails"},
-	ErrorsIgnored: {"errors-ignored", "an error taken for a success"},
-	LedgerFirst:   {"ledger-first", "ledger written before the rows"},
-	EpochKept:     {"epoch-kept", "epoch not raised for a recreated topic"},
-	GapUnwritten:  {"gap-unwritten", "expired records skipped silently"},
-	Unclaimed:     {"unclaimed", "partitions read before the ledger knows their epoch"},
-	NewFromEnd:    {"new-from-end", "new partitions read from their end"},
-	SlotShared:    {"slot-shared", "slots of two partitions are one"},
-	ReuseInFlight: {"reuse-in-flight", "a table reused before its insert is answered"},
-	GateOpen:      {"gate-open", "fetching goes on over the memory budget"},
-	FatesKept:     {"fates-kept", "window: fates not reset at the end of a chunk"},
-	CapKept:       {"cap-kept", "window: groups capped by worker, not by chunk"},
-	RepeatLost:    {"repeat-lost", "window: a repeat is not noted in the filter"},
-	CountsReset:   {"counts-reset", "window: counts begin anew after a flush"},
+	None:            {"none", "nothing"},
+	Increments:      {"increments", "counts sent as increments"},
+	Tokens:          {"tokens", "increments with deduplication tokens over variable bounds"},
+	MidChunk:        {"mid-chunk", "resume in the middle of a chunk"},
+	LastWins:        {"last-wins", "the last write wins, without a join"},
+	WallClock:       {"wall-clock", "lateness by the wall clock"},
+	Watermark:       {"watermark", "a watermark that decides content"},
+	NoWarmUp:        {"no-warm-up", "no warm-up of the deduplication filter"},
+	LedgerFirst:     {"ledger-first", "ledger written before the rows"},
+	EpochKept:       {"epoch-kept", "epoch not raised for a recreated topic"},
+	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
+	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
+	SlotShared:      {"slot-shared", "slots of two partitions are one"},
+	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
+	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
+	ErrorsIgnored:   {"errors-ignored", "flow: an error taken for a success"},
+	ReuseInFlight:   {"reuse-in-flight", "flow: a table reused before its insert is answered"},
+	Unclaimed:       {"unclaimed", "flow: partitions read before the ledger knows their epoch"},
+	GateOpen:        {"gate-open", "flow: fetching goes on over the memory budget"},
+	GateStuck:       {"gate-stuck", "flow: the memory gate stays closed"},
+	FlightForgotten: {"flight-forgotten", "flow: a process leaves while its insert is under way"},
+	FatesKept:       {"fates-kept", "window: fates not reset at the end of a chunk"},
+	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
+	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},
+	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
 }
 
 func (m Mistake) String() string { return mistakes[m].name }
@@ -79,8 +83,8 @@ func (m Mistake) String() string { return mistakes[m].name }
 // Text is the mistake in words.
 func (m Mistake) Text() string { return mistakes[m].text }
 
-// InCore reports whether the mistake is in package window.
-func (m Mistake) InCore() bool { return m >= FatesKept }
+// InCore reports whether the mistake is in package flow or window.
+func (m Mistake) InCore() bool { return m >= CommitFirst }
 
 // ParseMistake is the inverse of Mistake.String.
 func ParseMistake(name string) (Mistake, error) {

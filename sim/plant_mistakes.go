@@ -2,8 +2,11 @@
 
 package sim
 
-import "weir/window"
+import (
+	"weir/flow"
+	"weir/window"
+)
 
 const plantable = true
 
-func plant(m Mistake) { window.Planted = m.String() }
+func plant(m Mistake) { flow.Planted, window.Planted = m.String(), m.String() }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/flow"
 	"weir/window"
 )
 
@@ -77,9 +78,10 @@ type schedule struct {
 
 	old, spec *window.Spec // processes begin with old and end with spec
 	workers   int
-	batch     int64 // most offsets in a fetch, about
-	budget    int   // bytes a process may hold
-	upgraded  bool  // all processes run spec
+	batch     int64     // most offsets in a fetch, about
+	budget    int       // bytes a process may hold
+	flush     flow.Time // steps from one flush to the next
+	upgraded  bool      // all processes run spec
 
 	step     int
 	ticks    int // steps that were not skipped
@@ -154,6 +156,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	s.batch = 2 << setup.IntN(5)
 	s.budget = 80_000 + 80_000*s.workers + setup.IntN(50_000) // a few empty tables take half of it
 	s.topic = newTopic(0, 1+setup.IntN(4))
+	s.flush = flow.Time(1 + setup.IntN(8))
 	s.producer = producer{r: stream(5), mix: &s.mix, spec: s.spec, now: begin}
 	s.group = &group{s: s}
 	s.network = &network{s: s}
@@ -165,6 +168,9 @@ func newSchedule(seed uint64, o Options) *schedule {
 	}
 	return s
 }
+
+// now is the time by every process's clock.
+func (s *schedule) now() flow.Time { return flow.Time(s.step) }
 
 // fail notes a violation.
 func (s *schedule) fail(format string, args ...any) {
@@ -187,7 +193,7 @@ func (s *schedule) note(x uint64) {
 	s.digest ^= s.digest >> 29
 }
 
-func (s *schedule) tell(format string, args ...any) {
+func (s *schedule) tracef(format string, args ...any) {
 	if s.trace != nil {
 		s.trace(s.step, fmt.Sprintf(format, args...))
 	}
@@ -264,7 +270,7 @@ func (s *schedule) planned(t *topic, p window.Plan) {
 	if p.Cut < p.Start || p.Lost < p.Start {
 		s.warned[window.MakeSlot(p.Epoch, p.Partition, p.Start/s.spec.Chunk)] = true
 	}
-	s.tell("partition %d: epoch %d, from %d, counted from %d, owed %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Owed, p.Lost)
+	s.tracef("partition %d: epoch %d, from %d, counted from %d, owed %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Owed, p.Lost)
 }
 
 // read makes the batch that a fetch returns: the records of [from, to), in a
@@ -295,10 +301,20 @@ func (s *schedule) forget() {
 
 // held checks a process's memory after each fetch, and which topic it counts.
 func (s *schedule) held(r *run) {
-	n := r.bytes()
+	n := int(r.workers() + r.flow.Bytes())
 	s.totals.Peak = max(s.totals.Peak, n)
 	if s.mix.on.Has(Memory) && n > s.budget+slack {
 		s.fail("a process holds %d bytes, its budget is %d", n, s.budget)
+	}
+}
+
+// drained checks a process that says that all it has read is durable.
+func (s *schedule) drained(r *run) {
+	for i, p := range r.plans {
+		next := r.next[i]
+		if next > max(p.Start, p.Owed) && !s.sink.durable(p.Epoch, p.Partition, next) {
+			s.fail("a process has let go of partition %d at %d, which is not durable", p.Partition, next)
+		}
 	}
 }
 
@@ -309,7 +325,7 @@ const slack = 100_000
 
 // heal ends all trouble: what comes from here on is only time.
 func (s *schedule) heal() {
-	s.tell("faults stop")
+	s.tracef("faults stop")
 	s.mix.on &= Set(0).With(Memory)
 	s.sink.down, s.sink.up, s.group.down = false, 0, 0
 	s.batch = 256 // what is left is read in larger bites
@@ -396,7 +412,7 @@ func (s *schedule) owed(again bool) string {
 		return "the group is rebalancing"
 	}
 	for _, m := range s.members {
-		if m.phase != running || m.run.write != nil || m.run.positions != nil || !m.run.outbox.Empty() {
+		if m.phase != holding || m.run.phase != flow.Reading || !m.run.flow.Idle() {
 			return "a process is not done"
 		}
 	}

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"fmt"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -69,7 +72,7 @@ func TestSet(t *testing.T) {
 }
 
 // TestControls plants one mistake after the other. Those in the core take the
-// build tag "mistakes": make sim-controls.
+// build tag "mistakes": see TestControlsInCore.
 func TestControls(t *testing.T) {
 	for m := None + 1; m < Mistakes; m++ {
 		if m.InCore() && !plantable {
@@ -91,10 +94,22 @@ func TestControls(t *testing.T) {
 	plant(None)
 }
 
+// TestControlsInCore plants those mistakes that are in the product itself, which
+// takes another build.
+func TestControlsInCore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the simulator once more; make sim-controls does, too")
+	}
+	out, err := exec.Command("go", "run", "-tags", "mistakes", "weir/sim/cmd/sim", "-controls").CombinedOutput()
+	if want := fmt.Sprintf("all %d mistakes found", Mistakes-1); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestShrink: what is left of a failure fails, is no larger, and runs again
 // from its command line.
 func TestShrink(t *testing.T) {
-	r, found, err := Control(DropFailed)
+	r, found, err := Control(MidChunk)
 	if err != nil || !found {
 		t.Fatalf("no seed fails: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/flow"
 	"weir/window"
 )
 
@@ -16,34 +17,34 @@ func (s *schedule) strike() {
 		switch {
 		case !p.alive:
 			if s.step >= p.back {
-				s.tell("process %d starts", n)
+				s.tracef("process %d starts", n)
 				p.start()
 			}
 		case p.paused:
 			if s.step >= p.back {
-				s.tell("process %d wakes", n)
+				s.tracef("process %d wakes", n)
 				p.wake()
 			}
 		case m.strikes(r, Kill, 40):
-			s.tell("process %d is killed", n)
+			s.tracef("process %d is killed", n)
 			p.kill()
 			p.back = s.step + r.IntN(2*session)
 		case m.strikes(r, Zombie, 60):
-			s.tell("process %d is stopped by a signal", n)
+			s.tracef("process %d is stopped by a signal", n)
 			p.paused, p.back = true, s.step+r.IntN(3*session)
 			s.group.silent()
 		case !p.leaving && m.strikes(r, Stop, 60):
-			s.tell("process %d is asked to end", n)
+			s.tracef("process %d is asked to end", n)
 			p.terminate()
 			p.back = s.step + r.IntN(session)
 		}
 	}
 	if m.strikes(r, Rebalance, 30) {
-		s.tell("rebalance")
+		s.tracef("rebalance")
 		s.group.rebalance()
 	}
 	if s.sink.down = s.step < s.sink.up; !s.sink.down && m.on.Has(Down) && r.IntN(60*m.every[Down]) == 0 {
-		s.tell("the sink goes down")
+		s.tracef("the sink goes down")
 		s.sink.up = s.step + 20 + r.IntN(100)
 		if m.on.Has(Memory) {
 			s.sink.up += r.IntN(200)
@@ -53,13 +54,13 @@ func (s *schedule) strike() {
 		s.group.down = s.step + r.IntN(30)
 	}
 	if m.strikes(r, Expire, 40) {
-		s.tell("the group's offsets expire")
+		s.tracef("the group's offsets expire")
 		for p := range s.group.committed {
 			s.group.committed[p] = -1
 		}
 	}
 	if len(s.topic.parts) < 6 && m.strikes(r, Grow, 60) {
-		s.tell("a partition is added")
+		s.tracef("a partition is added")
 		s.topic.parts = append(s.topic.parts, &partition{open: -1})
 		s.group.rebalance()
 	}
@@ -88,7 +89,7 @@ func (s *schedule) retain(n int, r *rand.Rand) {
 	}
 	p.start += 1 + r.Int64N(to-p.start)
 	s.mix.count[Retention]++
-	s.tell("partition %d now begins at %d; durable up to %d", n, p.start, next)
+	s.tracef("partition %d now begins at %d; durable up to %d", n, p.start, next)
 
 	// Whoever begins here makes numbers that are not comparable with those of
 	// readers that began at the chunk's beginning, or with all of the chunk
@@ -123,7 +124,7 @@ func (s *schedule) compact(n int, r *rand.Rand) {
 		}
 	}
 	s.mix.count[Compact]++
-	s.tell("partition %d is compacted from %d to %d", n, from, to)
+	s.tracef("partition %d is compacted from %d to %d", n, from, to)
 	first, last := from/s.spec.Chunk, (to-1)/s.spec.Chunk
 	switch {
 	case s.spec.Dedupe != nil: // which of two repeats counts; also in the chunk behind
@@ -144,7 +145,7 @@ func (s *schedule) recreate(r *rand.Rand) {
 		return
 	}
 	for _, m := range s.members {
-		if m.alive && (m.phase == assigned || m.phase == claiming) && slices.ContainsFunc(m.owned, func(a event.Assignment) bool {
+		if m.alive && (m.phase == assigned || m.phase == holding && m.run.phase == flow.Claiming) && slices.ContainsFunc(m.owned, func(a event.Assignment) bool {
 			return !s.sink.knows(a.Partition, m.topic)
 		}) {
 			return
@@ -156,7 +157,7 @@ func (s *schedule) recreate(r *rand.Rand) {
 		}
 	}
 	s.mix.count[Recreate]++
-	s.tell("the topic is deleted and made again")
+	s.tracef("the topic is deleted and made again")
 	for n, p := range s.topic.parts {
 		next := s.reach(n)
 		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)
