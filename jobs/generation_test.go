@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/event"
@@ -128,4 +129,36 @@ func TestStandby(t *testing.T) {
 	if err := <-errs; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deadSink has an empty ledger, and never answers a write.
+type deadSink struct{ *joinSink }
+
+func (deadSink) Write(ctx context.Context, _ *window.Changes) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestLeftBeforeClaimed: partitions that go before the ledger knows them go at
+// once. Nothing of them was read, so there is nothing to wait for; the group does
+// wait.
+func TestLeftBeforeClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}
+		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: deadSink{newSink(spec())}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 1)
+		go func() { errs <- j.Run(ctx) }()
+		time.Sleep(time.Second)
+		if n := j.Status().Generations; n < 40 {
+			t.Errorf("%d generations in a second, each of 20 ms", n)
+		}
+		cancel()
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	})
 }

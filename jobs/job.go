@@ -156,7 +156,7 @@ func New(cfg Config) (*Job, error) {
 
 // Run reads, counts and flushes until ctx ends, then drains: it returns nil
 // if everything counted is durable, ErrUnflushed if not, and any other error
-// when it cannot go on without somebody's decision.
+// when it cannot go on without a decision.
 func (j *Job) Run(ctx context.Context) (err error) {
 	j.status.joining()
 	defer func() { j.status.stopped(err) }()
@@ -202,6 +202,9 @@ func stopped(ctx context.Context, err error) error {
 func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]event.Span) (done bool, err error) {
 	defer gen.Release()
 	r, err := j.newRun(ctx, gen, ends)
+	if err == nil {
+		err = r.claim(ctx)
+	}
 	switch {
 	case errors.Is(err, errEnded):
 		return false, nil
@@ -210,105 +213,3 @@ func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]eve
 	}
 	return r.loop(ctx)
 }
-
-// plans decides where each partition is read from.
-func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
-	known, err := retry(ctx, gen.Done(), j.reads, func() (map[int32]window.Known, error) {
-		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
-		defer cancel()
-		return j.cfg.Sink.Known(ctx)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var plans []window.Plan
-	for _, a := range gen.Partitions() {
-		var k *window.Known
-		if v, ok := known[a.Partition]; ok {
-			k = &v
-		}
-		if k != nil && k.Next > a.LogEnd {
-			// The owner before may have flushed between the generation's look
-			// at the log and ours at the ledger. Taken for a truncated log,
-			// that would stop the job, or count all of it under a new epoch.
-			spans, err := j.cfg.Source.Spans(ctx)
-			if err != nil {
-				return nil, err
-			}
-			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
-		}
-		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case p.Lost < p.Start:
-			j.cfg.Log.Warn("retention took records before they were read; the gap is in the ledger",
-				"partition", p.Partition, "from", p.Lost, "to", p.Start)
-		case k == nil && a.Committed > a.LogStart:
-			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
-				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
-		}
-		if k == nil && len(known) > 0 && p.Start > 0 {
-			j.cfg.Log.Warn("the job has counted other partitions, and of this one nothing; its log does not begin at 0: if the partition was added since the job first ran, its records before that were deleted before they were counted",
-				"partition", p.Partition, "from", 0, "to", p.Start)
-		}
-		if p.Twice > 0 {
-			j.cfg.Log.Warn("the log was truncated and is counted anew, beside what was counted before: what is left of it is counted twice; raise the job's version instead to count it once",
-				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
-		}
-		if p.Cut < p.Start {
-			j.cfg.Log.Warn("the beginning of the open chunk was counted and is deleted from the log; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
-				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Start, "counted_to", k.Next, "missing_at_most", p.Start-p.Cut)
-		}
-		j.cfg.Log.Info("partition in hand", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
-		plans = append(plans, p)
-	}
-	return plans, nil
-}
-
-// fatal reports whether an error of the sink's will not go away by itself.
-func fatal(err error) bool {
-	var f interface{ Fatal() bool }
-	return errors.As(err, &f) && f.Fatal()
-}
-
-// errEnded: the generation ended before its run could begin.
-var errEnded = errors.New("the generation ended")
-
-// retry calls f until it succeeds, fails for good, or there is no point any
-// more: then the error is ctx's, or errEnded once done is closed. A nil done
-// never closes.
-func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Source, f func() (T, error)) (T, error) {
-	defer tries.Gone()
-	wait := backoff{}
-	for {
-		v, err := f()
-		if err == nil {
-			tries.Worked()
-			return v, nil
-		}
-		if fatal(err) || ctx.Err() != nil {
-			return v, err
-		}
-		tries.Failed(err)
-		select {
-		case <-ctx.Done():
-			return v, ctx.Err()
-		case <-done:
-			return v, errEnded
-		case <-time.After(wait.next()):
-		}
-	}
-}
-
-// backoff doubles from 100 ms to 5 s. Without jitter: there is one flush in
-// flight per job, so there is no herd to break up.
-type backoff struct{ d time.Duration }
-
-func (b *backoff) next() time.Duration {
-	b.d = min(max(2*b.d, 100*time.Millisecond), 5*time.Second)
-	return b.d
-}
-
-func (b *backoff) reset() { b.d = 0 }

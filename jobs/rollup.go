@@ -28,7 +28,7 @@ func (j *Job) startRollups(w *watch) *rollups {
 
 func (r *rollups) loop(ctx context.Context) {
 	defer r.job.rollups.Gone()
-	wait, due := backoff{}, time.Now().Add(r.job.cfg.Rollup)
+	wait, due := pauses(), time.Now().Add(r.job.cfg.Rollup)
 	for {
 		select {
 		case <-ctx.Done():
@@ -47,10 +47,10 @@ func (r *rollups) loop(ctx context.Context) {
 		due = began.Add(r.job.cfg.Rollup)
 		if err != nil {
 			r.job.rollups.Failed(err)
-			due = time.Now().Add(r.job.cfg.Rollup + wait.next())
+			due = time.Now().Add(r.job.cfg.Rollup + time.Duration(wait.Next()))
 			continue
 		}
-		wait.reset()
+		wait.Reset()
 		r.job.rollups.Worked()
 	}
 }

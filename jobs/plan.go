@@ -1,0 +1,108 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"weir/flow"
+	"weir/internal/outage"
+	"weir/window"
+)
+
+// plans decides where each partition is read from.
+func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
+	known, err := retry(ctx, gen.Done(), j.reads, func() (map[int32]window.Known, error) {
+		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
+		defer cancel()
+		return j.cfg.Sink.Known(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var plans []window.Plan
+	for _, a := range gen.Partitions() {
+		var k *window.Known
+		if v, ok := known[a.Partition]; ok {
+			k = &v
+		}
+		if k != nil && k.Next > a.LogEnd {
+			// The owner before may have flushed between the generation's look
+			// at the log and ours at the ledger. Taken for a truncated log,
+			// that would stop the job, or count all of it under a new epoch.
+			spans, err := j.cfg.Source.Spans(ctx)
+			if err != nil {
+				return nil, err
+			}
+			a.LogEnd = max(a.LogEnd, spans[a.Partition].Next)
+		}
+		p, err := j.cfg.Spec.Resume(a, k, j.cfg.Policy)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case p.Lost < p.Start:
+			j.cfg.Log.Warn("retention took records before they were read; the gap is in the ledger",
+				"partition", p.Partition, "from", p.Lost, "to", p.Start)
+		case k == nil && a.Committed > a.LogStart:
+			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
+				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
+		}
+		if k == nil && len(known) > 0 && p.Start > 0 {
+			j.cfg.Log.Warn("the job has counted other partitions, and of this one nothing; its log does not begin at 0: if the partition was added since the job first ran, its records before that were deleted before they were counted",
+				"partition", p.Partition, "from", 0, "to", p.Start)
+		}
+		if p.Twice > 0 {
+			j.cfg.Log.Warn("the log was truncated and is counted anew, beside what was counted before: what is left of it is counted twice; raise the job's version instead to count it once",
+				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
+		}
+		if p.Cut < p.Start {
+			j.cfg.Log.Warn("the beginning of the open chunk was counted and is deleted from the log; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
+				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Start, "counted_to", k.Next, "missing_at_most", p.Start-p.Cut)
+		}
+		j.cfg.Log.Info("partition in hand", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// fatal reports whether an error of the sink's will not go away by itself.
+func fatal(err error) bool {
+	var f interface{ Fatal() bool }
+	return errors.As(err, &f) && f.Fatal()
+}
+
+// errEnded: the generation ended before its run could begin.
+var errEnded = errors.New("the generation ended")
+
+// retry calls f until it succeeds, fails for good, or there is no point any
+// more: then the error is ctx's, or errEnded once done is closed. A nil done
+// never closes.
+func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Source, f func() (T, error)) (T, error) {
+	defer tries.Gone()
+	wait := pauses()
+	for {
+		v, err := f()
+		if err == nil {
+			tries.Worked()
+			return v, nil
+		}
+		if fatal(err) || ctx.Err() != nil {
+			return v, err
+		}
+		tries.Failed(err)
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-done:
+			return v, errEnded
+		case <-time.After(time.Duration(wait.Next())):
+		}
+	}
+}
+
+// pauses are those after failures of the sink: 100 ms, then twice as long each
+// time, at most 5 s.
+func pauses() flow.Backoff {
+	return flow.Backoff{First: flow.Time(100 * time.Millisecond), Most: flow.Time(5 * time.Second)}
+}

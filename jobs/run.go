@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/event"
+	"weir/flow"
+	"weir/window"
+)
+
+// A run is one generation of one job: its workers, its fetch, and the flow that
+// says what is to be done. One goroutine, that of [Job.Run], drives it.
+type run struct {
+	job   *Job
+	gen   Generation
+	plans []window.Plan
+
+	// UntilEnd: see reached.
+	ends    map[int32]event.Span // where to stop; nil otherwise
+	stood   time.Time            // since when only open transactions are in the way; zero: they are not
+	stoodAt int64                // where they begin, added up
+
+	flow  *flow.Machine
+	began time.Time // when flow's time was 0
+	phase flow.Phase
+	wake  *time.Timer // when flow has something to do although nothing happens
+
+	workers []*worker
+	working bool // the workers' goroutines run
+	wg      sync.WaitGroup
+	failed  chan error // the first error of a worker
+
+	// The write in flight.
+	answer chan error
+	sent   time.Time
+	cancel func()
+
+	// The memory gate: see deliver.
+	near      chan struct{}      // a flush is wanted now; one wish is enough
+	full      chan chan struct{} // a part that waits until its channel is closed
+	waiting   []chan struct{}
+	unflushed atomic.Int64 // bytes that wait for the sink
+
+	reads chan func(*run) // live reads, served between two turns of the loop
+	ended chan struct{}   // closed when they are not served any more
+
+	refused bool // the last commit failed
+}
+
+// newRun plans the generation's partitions and makes what reads them.
+func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.Span) (*run, error) {
+	plans, err := j.plans(ctx, gen)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		job: j, gen: gen, ends: ends, plans: plans,
+		began: time.Now(), wake: time.NewTimer(0), failed: make(chan error, 1), answer: make(chan error, 1), cancel: func() {},
+		near: make(chan struct{}, 1), full: make(chan chan struct{}),
+		reads: make(chan func(*run)), ended: make(chan struct{}),
+	}
+	j.status.assign(plans, gen.Partitions())
+	for range j.cfg.Workers {
+		op, err := window.NewOperator(j.cfg.Spec)
+		if err != nil {
+			return nil, err
+		}
+		r.workers = append(r.workers, newWorker(op, &j.status, r.fail))
+	}
+	for _, p := range plans {
+		r.owner(p.Partition).op.Start(p)
+	}
+	r.flow = flow.New(flow.Config{
+		Flush: flow.Time(j.cfg.Flush), Memory: flow.Budget(j.cfg.Memory), Retry: pauses(), Commit: flow.Time(commitPause),
+	}, plans, r.now())
+	return r, nil
+}
+
+func (r *run) owner(partition int32) *worker {
+	return r.workers[int(partition)%len(r.workers)]
+}
+
+// now is flow's time.
+func (r *run) now() flow.Time { return flow.Time(time.Since(r.began)) }
+
+// fail notes the first error that ends the run.
+func (r *run) fail(err error) {
+	select {
+	case r.failed <- err:
+	default:
+	}
+}
+
+// claim waits until the ledger knows the epochs that the plans open.
+func (r *run) claim(ctx context.Context) error {
+	defer r.job.opens.Gone()
+	for r.obey() == flow.Claiming {
+		select {
+		case answer := <-r.answer:
+			if err := r.settle(answer); err != nil {
+				return err
+			}
+		case <-r.wake.C:
+		case <-ctx.Done():
+			return r.unclaimed(ctx.Err())
+		case <-r.gen.Done():
+			return r.unclaimed(errEnded)
+		}
+	}
+	return nil
+}
+
+// unclaimed ends a claim early. Nothing has been read under it.
+func (r *run) unclaimed(why error) error {
+	if r.flow.InFlight() != nil {
+		r.cancel()
+		if answer := <-r.answer; fatal(answer) {
+			return answer
+		}
+	}
+	r.flow.Leave(r.now(), 0)
+	return why
+}
+
+// loop fetches, counts and flushes until the generation, the context or the
+// job ends, then drains.
+func (r *run) loop(ctx context.Context) (done bool, err error) {
+	r.job.status.beat()
+	r.job.status.state("running")
+	r.begin()
+	defer r.end()
+	r.working = true
+	for _, w := range r.workers {
+		r.wg.Go(w.loop)
+	}
+	f := r.startFetch(ctx)
+	done, reassigned, err := r.read(ctx, f)
+	if e := f.stop(); err == nil {
+		err = e
+	}
+	for _, w := range r.workers {
+		close(w.parts)
+	}
+	r.wg.Wait()
+	r.working = false
+
+	log := r.job.cfg.Log
+	r.job.status.state("draining")
+	within := r.job.cfg.HandOver
+	switch {
+	case ctx.Err() != nil: // a stop ends the generation and the fetch, too, and each may be seen first
+		log.Info("stopping: last flush")
+		within = r.job.cfg.Stop
+	case reassigned:
+		log.Info("partitions are being reassigned: flushing before they go")
+	case done:
+		within = r.job.cfg.Stop
+	}
+	if lost := new(outOfRange); errors.As(err, lost) {
+		// A new generation decides, by the policy, where to go on.
+		log.Warn("the log no longer holds what was to be read", "error", err)
+		err = nil
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if err != nil {
+		within = min(within, r.job.cfg.HandOver)
+	}
+	return done, r.drain(ctx, within, err)
+}
+
+// outOfRange is what a source says when a position is not in the log.
+type outOfRange interface {
+	error
+	OutOfRange() (partition int32, offset, logStart, logEnd int64)
+}
+
+// read takes what happens, one thing after the other, and does what flow makes of
+// it, until there is a reason to stop reading.
+func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err error) {
+	pulse := time.NewTicker(time.Second) // for the status: a flush may be a minute away, a part longer
+	defer pulse.Stop()
+	for look := false; ; {
+		r.obey()
+		if len(r.waiting) > 0 { // memory may have fallen
+			r.flow.Held(r.held())
+			r.obey()
+		}
+		if look && r.flow.Empty() && r.reached(time.Now()) {
+			return true, false, nil
+		}
+		look = false
+		select {
+		case <-ctx.Done():
+			return false, false, nil
+		case <-r.gen.Done():
+			return false, true, nil
+		case err := <-r.failed:
+			return false, false, err
+		case <-f.ended: // it may be the first to see the generation end
+			return false, false, nil
+		case answer := <-r.answer:
+			if err := r.settle(answer); err != nil {
+				return false, false, fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err)
+			}
+			look = true
+		case live := <-r.reads:
+			live(r)
+		case <-r.near:
+			r.flow.Held(r.held())
+		case opened := <-r.full:
+			r.waiting = append(r.waiting, opened)
+			r.flow.Held(r.held()) // which closes the gate, if memory is still full
+		case <-pulse.C:
+			r.job.status.beat()
+			r.bytes()
+		case <-r.wake.C:
+			look = true
+		}
+	}
+}
+
+// drain flushes what the stopped workers hold, within the time there is. cause
+// is what ended the run, and comes back; nil if it was only the end.
+func (r *run) drain(ctx context.Context, within time.Duration, cause error) error {
+	defer r.job.commits.Gone()
+	defer r.job.flushes.Gone()
+	r.flow.Leave(r.now(), flow.Time(within))
+	for {
+		switch r.obey() {
+		case flow.Drained:
+			return cause
+		case flow.GaveUp:
+			r.cancel()
+			r.job.cfg.Log.Warn("the last flush was not answered in time; what it held will be read again", "after", within)
+			if ctx.Err() != nil {
+				return errors.Join(cause, ErrUnflushed)
+			}
+			return cause // partitions are going; their next owner reads the chunk again
+		}
+		select {
+		case answer := <-r.answer:
+			if err := r.settle(answer); err != nil {
+				return errors.Join(cause, fmt.Errorf("job %s: flush: %w", r.job.cfg.Spec.Job, err))
+			}
+		case live := <-r.reads:
+			live(r)
+		case <-r.wake.C:
+		}
+	}
+}
