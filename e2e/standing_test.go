@@ -116,7 +116,9 @@ func TestOneJobForbidden(t *testing.T) {
 	s.others(3_000)
 	p.says(`the right is there; topic ` + s.topic("other") + ` is read`)
 
-	asked(s, func(ctx context.Context) (kadm.DeleteACLsResults, error) { return s.admin.DeleteACLs(ctx, right(s.topic("other"), "")) })
+	asked(s, func(ctx context.Context) (kadm.DeleteACLsResults, error) {
+		return s.admin.DeleteACLs(ctx, right(s.topic("other"), ""))
+	})
 	p.ready(503, "job other: running", topicRight)
 	s.produced("other", 1_000, "--kind", "clicks", "--seed", "2")
 	more := s.produced("clicks", 2_000, "--seed", "2")
@@ -129,7 +131,9 @@ func TestOneJobForbidden(t *testing.T) {
 	p.exits(0)
 
 	// A backfill does not wait.
-	asked(s, func(ctx context.Context) (kadm.DeleteACLsResults, error) { return s.admin.DeleteACLs(ctx, right(s.topic("other"), "")) })
+	asked(s, func(ctx context.Context) (kadm.DeleteACLsResults, error) {
+		return s.admin.DeleteACLs(ctx, right(s.topic("other"), ""))
+	})
 	await.Until(t, func() error { // brokers take a moment to know
 		if p := s.weir("run", "--until", "end"); p.wait() != 1 {
 			return notYet("exit code %d", p.code)

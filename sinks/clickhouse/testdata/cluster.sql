@@ -654,7 +654,7 @@ FROM
     WHERE 1
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
     FROM `weir`.`clicks_state` AS _s
     WHERE 1
     GROUP BY `page`, `country`, window_start
@@ -683,7 +683,7 @@ FROM
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
     FROM `weir`.`clicks_1m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
     GROUP BY `page`, `country`, window_start
@@ -712,7 +712,7 @@ FROM
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
     GROUP BY `page`, `country`, window_start
     UNION ALL
-    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
     FROM `weir`.`clicks_1h_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 86400) * 86400, 'UTC')
     GROUP BY `page`, `country`, window_start
@@ -774,7 +774,7 @@ FROM
     WHERE 1
     GROUP BY `cell`, window_start
     UNION ALL
-    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
     FROM `weir`.`locations_v3_state` AS _s
     WHERE 1
     GROUP BY `cell`, window_start
@@ -803,7 +803,7 @@ FROM
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY `cell`, window_start
     UNION ALL
-    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
     FROM `weir`.`locations_v3_1m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY `cell`, window_start
@@ -865,7 +865,7 @@ FROM
     WHERE 1
     GROUP BY window_start
     UNION ALL
-    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))), toDateTime(0, 'UTC'), max(_s.flushed_at), max(_s.flushed_in)
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
     FROM `weir`.`total_state` AS _s
     WHERE 1
     GROUP BY window_start
@@ -894,7 +894,7 @@ FROM
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY window_start
     UNION ALL
-    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits), toDateTime(0, 'UTC'), max(_s.rolled_at), max(_s.rolled_in)
+    SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
     FROM `weir`.`total_5m_rollup` AS _s
     WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 518400, 3600) * 3600, 'UTC')
     GROUP BY window_start
