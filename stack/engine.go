@@ -226,7 +226,9 @@ func (e *engine) stop() error {
 	if err := e.dockerd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	<-e.died
+	if err := <-e.died; err != nil {
+		return fmt.Errorf("dockerd: %w", err)
+	}
 	return nil
 }
 
