@@ -9,7 +9,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
+.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -70,6 +70,10 @@ CYCLES ?= 200
 SEED ?= 0
 chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new one); totals in the end, see docs/chaos.md
 	go test -count=1 -timeout 12h -v ./e2e -run 'TestChaos$$' -args -floors -cycles $(CYCLES) -seed $(SEED)
+
+chaos-stack: engine redis build ## CYCLES strikes of a SEED on the containers of the stack, compared with the truth after each
+	@go build -trimpath -o bin/stack ./stack
+	@bin/stack -cycles $(CYCLES) -seed $(SEED)
 
 MINUTES ?= 30
 soak: tools ## MINUTES of a steady rate with a strike now and then: memory and goroutines stay flat, audits clean

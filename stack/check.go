@@ -105,7 +105,7 @@ func (c *check) build(ctx context.Context) error {
 	if i.Size > imageMost {
 		c.missed = append(c.missed, "size of the image")
 	}
-	ok("%-48s %6.1f MB  (floor %d MiB)", "weir's image", float64(i.Size)/1e6, imageMost>>20)
+	ok("%-48s %6.1f MB  (floor %d MB)", "weir's image", float64(i.Size)/1e6, imageMost/1_000_000)
 	if i.Config.User != "65532:65532" {
 		return fmt.Errorf("the image runs as %q", i.Config.User)
 	}

@@ -3,6 +3,7 @@
 // and goes without a trace.
 //
 //	make stack
+//	make chaos-stack CYCLES=20   # the same containers, struck; see chaos.go
 //
 // It takes a machine with docker, or a bare Debian as root, where it installs and
 // starts a container engine for the time being. Kafka, ClickHouse and the Go
@@ -19,10 +20,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
+)
+
+var (
+	cycles = flag.Int("cycles", 0, "strike so many times instead, and compare with the truth after each")
+	seed   = flag.Uint64("seed", 0, "of the strikes; 0: a new one")
 )
 
 var keep = flag.Bool("keep", false, "when something fails, wait for ctrl-C before the stack is removed")
@@ -81,7 +88,15 @@ func run(ctx context.Context) (err error) {
 	}()
 	c := &check{stack: s}
 	began := time.Now()
-	if err := c.all(ctx); err != nil {
+	if *cycles > 0 {
+		if *seed == 0 {
+			*seed = rand.Uint64N(1_000_000) + 1
+		}
+		err = (&chaos{check: c}).cycles(ctx, *cycles, *seed)
+	} else {
+		err = c.all(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	say("passed in %s", time.Since(began).Round(time.Second))

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"weir/event"
+	"weir/gen"
+)
+
+// chaos strikes the containers of the stack, one strike a cycle, while clicks of
+// which the exact answer is known come in, and compares after each: hits and the
+// very people of every page and minute, and the books.
+
+// A strike is what happens to the containers in the middle of a cycle's traffic.
+type strike struct {
+	name string
+	run  func(c *chaos, ctx context.Context) error
+	cuts bool // nothing from outside can be produced meanwhile
+}
+
+// session is how long a silent member keeps its partitions, of weir.yaml.
+const session = 10 * time.Second
+
+var strikes = []strike{
+	{name: "kill", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "weir") }},
+	{name: "pause", run: func(c *chaos, ctx context.Context) error {
+		return c.between(ctx, session+5*time.Second, []string{"pause", c.container("weir")}, []string{"unpause", c.container("weir")})
+	}},
+	{name: "out-of-memory", run: (*chaos).outOfMemory},
+	{name: "away-from-both", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "weir") }},
+	{name: "away-from-clickhouse", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "clickhouse") }},
+	{name: "away-from-kafka", cuts: true, run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "kafka") }},
+	{name: "clickhouse-killed", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "clickhouse") }},
+	{name: "replaced", run: func(c *chaos, ctx context.Context) error {
+		_, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--force-recreate", "weir")
+		return err
+	}},
+	{name: "scaled", run: (*chaos).scale},
+}
+
+type chaos struct {
+	*check
+	random *rand.Rand
+	truth  map[string]*gen.Count // by minute and page
+	events int64
+}
+
+// cycles strikes n times, every kind once in some order before any comes again.
+func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
+	if c.env, err = readEnv("demo.env"); err != nil {
+		return err
+	}
+	if _, err := c.compose(ctx, "build", "weir"); err != nil {
+		return err
+	}
+	if err := c.publish(ctx, "kafka", "clickhouse", "weir"); err != nil {
+		return err
+	}
+	if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "kafka", "clickhouse", "weir"); err != nil {
+		return err
+	}
+	say("%d cycles of seed %d", n, seed)
+	c.random, c.truth = rand.New(rand.NewPCG(seed, 0)), map[string]*gen.Count{}
+	var order []int
+	for i := range n {
+		if len(order) == 0 {
+			order = c.random.Perm(len(strikes))
+		}
+		if err := c.cycle(ctx, i, strikes[order[0]]); err != nil {
+			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, strikes[order[0]].name, err)
+		}
+		order = order[1:]
+	}
+	ok("%d cycles: %d clicks, %d pages and minutes, 0 lost, 0 doubled, the same people, books clean", n, c.events, len(c.truth))
+	return nil
+}
+
+// cycle is traffic with a strike in it, and the comparison.
+func (c *chaos) cycle(ctx context.Context, i int, s strike) error {
+	began := time.Now()
+	const rate, most = 1000, 12_000
+	traffic := make(chan error, 1)
+	produce := func(part, events int) {
+		traffic <- c.produce(ctx, fmt.Sprintf("%d-%d", i, part), uint64(2*i+part+1), rate, events)
+	}
+	if s.cuts { // before and after
+		go produce(0, most/2)
+		if err := <-traffic; err != nil {
+			return err
+		}
+	} else {
+		go produce(0, most)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(1000+c.random.IntN(4000)) * time.Millisecond):
+		}
+	}
+	if err := s.run(c, ctx); err != nil {
+		return err
+	}
+	healed := time.Now()
+	if s.cuts {
+		go produce(1, most/2)
+	}
+	if err := <-traffic; err != nil {
+		return err
+	}
+	produced := time.Now()
+	if err := c.wait(ctx, "every click counted", func() error { return c.compare(ctx) }); err != nil {
+		return err
+	}
+	counted := time.Since(latest(produced, healed))
+	if _, err := c.weir(ctx, "verify"); err != nil {
+		return err
+	}
+	fmt.Printf("%3d  %-22s %5.1f s, all counted %4.1f s after its end\n", i+1, s.name, time.Since(began).Seconds(), counted.Seconds())
+	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// produce sends clicks from outside, and adds their truth to what is known.
+func (c *chaos) produce(ctx context.Context, name string, seed uint64, rate, events int) error {
+	file := filepath.Join(c.cache, "truth-"+name+".jsonl")
+	defer os.Remove(file)
+	if err := command(ctx, os.Environ(), "bin/weir", "gen", "--topic", "clicks", "--rate", strconv.Itoa(rate), "--events", strconv.Itoa(events),
+		"--pages", "50", "--users", "20000", "--seed", strconv.FormatUint(seed, 10), "--truth", file); err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t, err := gen.ReadTruth(f)
+	if err != nil {
+		return err
+	}
+	for g, n := range t.Counts {
+		key := place(g.Window, g.Name)
+		have := c.truth[key]
+		if have == nil {
+			have = &gen.Count{Users: map[uint32]struct{}{}}
+			c.truth[key] = have
+		}
+		have.Hits += n.Hits
+		maps.Copy(have.Users, n.Users)
+		c.events += n.Hits
+	}
+	return nil
+}
+
+func place(window event.Time, page string) string { return fmt.Sprintf("%d\t%s", window/1000, page) }
+
+// compare holds the view's hits and the people in the bitmaps against the truth.
+func (c *chaos) compare(ctx context.Context) error {
+	text, err := c.sql(ctx, "grafana", `
+		SELECT toUnixTimestamp(window_start) AS t, page, n, ids
+		FROM (SELECT window_start, page, sum(hits) AS n FROM clicks_1m GROUP BY window_start, page) AS view
+		JOIN (SELECT window_start, page, arraySort(bitmapToArray(groupBitmapMergeState(active))) AS ids FROM clicks_state GROUP BY window_start, page) AS states
+		USING (window_start, page)`)
+	if err != nil {
+		return err
+	}
+	seen, wrong := 0, ""
+	for row := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSuffix(row, "\n"), "\t", 4)
+		if len(f) != 4 {
+			return fmt.Errorf("a row of %d columns: %q", len(f), row)
+		}
+		want := c.truth[f[0]+"\t"+f[1]]
+		if want == nil {
+			return fmt.Errorf("minute %s has page %s, which no click named", f[0], f[1])
+		}
+		seen++
+		var ids []string
+		for _, id := range slices.Sorted(maps.Keys(want.Users)) {
+			ids = append(ids, strconv.FormatUint(uint64(id), 10))
+		}
+		if people := "[" + strings.Join(ids, ",") + "]"; f[2] != strconv.FormatInt(want.Hits, 10) || f[3] != people {
+			wrong = fmt.Sprintf("minute %s, page %s: %s hits, want %d; %d bytes of people, want %d", f[0], f[1], f[2], want.Hits, len(f[3]), len(people))
+		}
+	}
+	if wrong != "" || seen != len(c.truth) {
+		return fmt.Errorf("%d of %d pages and minutes; %s", seen, len(c.truth), wrong)
+	}
+	return nil
+}
+
+// killProcess ends a container's processes as a crash does; its restart policy
+// brings it back.
+func (c *chaos) killProcess(ctx context.Context, service string) error {
+	text, err := c.inspect(ctx, service, "{{.State.Pid}}")
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid <= 0 {
+		return fmt.Errorf("%s has process %q", service, text)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return err
+	}
+	return c.wait(ctx, service+" started again", func() error {
+		again, err := c.inspect(ctx, service, "{{.State.Pid}}")
+		if err == nil && (again == text || again == "0") {
+			err = errors.New("not yet")
+		}
+		if err != nil {
+			return err
+		}
+		return c.healthy(ctx, service)
+	})
+}
+
+// outOfMemory bounds weir's container a little above what it holds, and has a
+// Redis client fill the rest: the kernel ends it.
+func (c *chaos) outOfMemory(ctx context.Context) error {
+	name := c.container("weir")
+	before, err := c.inspect(ctx, "weir", "{{.State.StartedAt}} {{.HostConfig.Memory}}")
+	if err != nil {
+		return err
+	}
+	started, limit, _ := strings.Cut(before, " ")
+	lifted := func() error { return c.run(ctx, "docker", "update", "--memory", limit, "--memory-swap", limit, name) }
+	tight := false
+	for mib := 16; mib <= 1024 && !tight; mib *= 2 { // a limit below what it holds is refused
+		size := strconv.Itoa(mib) + "m"
+		tight = c.run(ctx, "docker", "update", "--memory", size, "--memory-swap", size, name) == nil
+	}
+	if !tight {
+		return errors.New("no limit was accepted")
+	}
+	ended := func() error {
+		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}}")
+		if err == nil && now == started {
+			err = errors.New("it lives")
+		}
+		return err
+	}
+	for i := 0; ended() != nil; i++ {
+		if i == 100 {
+			return errors.Join(errors.New("weir does not run out of memory"), lifted())
+		}
+		// It may end in the middle, so what redis-cli says does not matter.
+		_ = c.run(ctx, "redis-cli", "-h", "127.0.0.1", "-a", c.env["REDIS_PASSWORD"], "--no-auth-warning", "SETRANGE", "fill"+strconv.Itoa(i), "16777215", "x")
+	}
+	if err := lifted(); err != nil {
+		return err
+	}
+	return c.wait(ctx, "weir healthy", func() error { return c.healthy(ctx, "weir") })
+}
+
+// between does one thing to a container, waits, and undoes it.
+func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []string) error {
+	if err := c.run(ctx, "docker", do...); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(long):
+	}
+	return c.run(context.WithoutCancel(ctx), "docker", undo...)
+}
+
+// away takes a service off the network for seconds, or past the session.
+func (c *chaos) away(ctx context.Context, service string) error {
+	network, name := c.project+"_weir", c.container(service)
+	long := time.Duration(3+c.random.IntN(22)) * time.Second
+	return c.between(ctx, long, []string{"network", "disconnect", network, name}, []string{"network", "connect", "--alias", service, network, name})
+}
+
+// scale has one weir, then three, then two.
+func (c *chaos) scale(ctx context.Context) error {
+	for _, n := range []string{"3", "2", "1"} {
+		if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--no-recreate", "--scale", "weir="+n, "weir"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
