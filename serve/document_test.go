@@ -6,9 +6,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -73,12 +73,19 @@ func names(cell string) (all []string) {
 // read from the source.
 func routes(t *testing.T) map[string][]int {
 	t.Helper()
-	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	functions := map[string]*ast.FuncDecl{}
-	for _, file := range pkgs["serve"].Files {
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
 				functions[f.Name.Name] = f
@@ -108,8 +115,7 @@ func routes(t *testing.T) map[string][]int {
 			t.Errorf("%s takes more than GET", pattern)
 		}
 		all := []int{200}
-		var look func(ast.Node) bool
-		look = func(n ast.Node) bool {
+		look := func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok {
 				return true
