@@ -265,15 +265,6 @@ func (m *Machine) wake() Time {
 	return Never
 }
 
-// InFlight is what Ready.Write handed out and what has no answer yet; nil if
-// none.
-func (m *Machine) InFlight() *window.Changes {
-	if !m.outbox.flight {
-		return nil
-	}
-	return m.outbox.changes
-}
-
 // Empty reports whether everything that was taken is durable.
 func (m *Machine) Empty() bool { return m.outbox.empty() }
 

@@ -65,7 +65,7 @@ func (r *run) reuse(t *window.Table) {
 
 // write begins a write. Its answer comes by r.answer.
 func (r *run) write(c *window.Changes) {
-	r.sent = time.Now()
+	r.sent, r.sentAt = c, time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
 	r.cancel = cancel
 	go func() {
@@ -91,10 +91,10 @@ func (r *run) settle(answer error) error {
 	if r.phase == flow.Claiming {
 		tries = r.job.opens
 	}
-	took := time.Since(r.sent)
+	c, took := r.sent, time.Since(r.sentAt)
+	r.sent = nil
 	switch {
 	case answer == nil:
-		c := r.flow.InFlight()
 		tries.Worked()
 		if r.phase != flow.Claiming {
 			status.flushed(took, c, nil)

@@ -36,8 +36,9 @@ type run struct {
 	failed  chan error // the first error of a worker
 
 	// The write in flight.
+	sent   *window.Changes // nil: there is none
+	sentAt time.Time
 	answer chan error
-	sent   time.Time
 	cancel func()
 
 	// The memory gate: see deliver.
@@ -117,7 +118,7 @@ func (r *run) claim(ctx context.Context) error {
 
 // unclaimed ends a claim early. Nothing has been read under it.
 func (r *run) unclaimed(why error) error {
-	if r.flow.InFlight() != nil {
+	if r.sent != nil {
 		r.cancel()
 		if answer := <-r.answer; fatal(answer) {
 			return answer
