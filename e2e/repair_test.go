@@ -18,7 +18,8 @@ import (
 func TestRepairAfterDamage(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
-	s.clicks()
+	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
+	s.migrate()
 	traffic := s.traffic("clicks", "--pages", "5", "--rate", "2000")
 	more := func() {
 		from := s.end("clicks")
