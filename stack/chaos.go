@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/event"
 	"weir/gen"
 )
@@ -42,6 +44,7 @@ var strikes = []strike{
 	{name: "away-from-clickhouse", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "clickhouse") }},
 	{name: "away-from-kafka", cuts: true, run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "kafka") }},
 	{name: "clickhouse-killed", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "clickhouse") }},
+	{name: "volume-full", run: (*chaos).fillVolume},
 	{name: "replaced", run: func(c *chaos, ctx context.Context) error {
 		_, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--force-recreate", "weir")
 		return err
@@ -52,8 +55,9 @@ var strikes = []strike{
 type chaos struct {
 	*check
 	random *rand.Rand
-	truth  map[string]*gen.Count // by minute and page
+	truth  truth
 	events int64
+	disk   string // where ClickHouse's volume is on this machine; "" where it cannot be made small
 }
 
 // cycles strikes n times, every kind once in some order before any comes again.
@@ -67,18 +71,28 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	if err := c.publish(ctx, "kafka", "clickhouse", "weir"); err != nil {
 		return err
 	}
+	kinds := strikes
+	if c.dockerd != nil { // ours, so its volumes are directories here
+		if err := c.smallDisk(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, unix.Unmount(c.disk, unix.MNT_DETACH)) }()
+	} else {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(s strike) bool { return s.name == "volume-full" })
+		say("no volume is filled: this machine's own docker keeps it")
+	}
 	if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "kafka", "clickhouse", "weir"); err != nil {
 		return err
 	}
 	say("%d cycles of seed %d", n, seed)
-	c.random, c.truth = rand.New(rand.NewPCG(seed, 0)), map[string]*gen.Count{}
+	c.random, c.truth = rand.New(rand.NewPCG(seed, 0)), truth{}
 	var order []int
 	for i := range n {
 		if len(order) == 0 {
-			order = c.random.Perm(len(strikes))
+			order = c.random.Perm(len(kinds))
 		}
-		if err := c.cycle(ctx, i, strikes[order[0]]); err != nil {
-			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, strikes[order[0]].name, err)
+		if err := c.cycle(ctx, i, kinds[order[0]]); err != nil {
+			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, kinds[order[0]].name, err)
 		}
 		order = order[1:]
 	}
@@ -167,6 +181,9 @@ func (c *chaos) produce(ctx context.Context, name string, seed uint64, rate, eve
 	return nil
 }
 
+// A truth is what every click that was produced adds up to, by minute and page.
+type truth map[string]*gen.Count
+
 func place(window event.Time, page string) string { return fmt.Sprintf("%d\t%s", window/1000, page) }
 
 // compare holds the view's hits and the people in the bitmaps against the truth.
@@ -179,13 +196,18 @@ func (c *chaos) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return c.truth.differs(text)
+}
+
+// differs tells how rows of minute, page, hits and people differ from the truth.
+func (t truth) differs(rows string) error {
 	seen, wrong := 0, ""
-	for row := range strings.Lines(text) {
+	for row := range strings.Lines(rows) {
 		f := strings.SplitN(strings.TrimSuffix(row, "\n"), "\t", 4)
 		if len(f) != 4 {
 			return fmt.Errorf("a row of %d columns: %q", len(f), row)
 		}
-		want := c.truth[f[0]+"\t"+f[1]]
+		want := t[f[0]+"\t"+f[1]]
 		if want == nil {
 			return fmt.Errorf("minute %s has page %s, which no click named", f[0], f[1])
 		}
@@ -198,8 +220,8 @@ func (c *chaos) compare(ctx context.Context) error {
 			wrong = fmt.Sprintf("minute %s, page %s: %s hits, want %d; %d bytes of people, want %d", f[0], f[1], f[2], want.Hits, len(f[3]), len(people))
 		}
 	}
-	if wrong != "" || seen != len(c.truth) {
-		return fmt.Errorf("%d of %d pages and minutes; %s", seen, len(c.truth), wrong)
+	if wrong != "" || seen != len(t) {
+		return fmt.Errorf("%d of %d pages and minutes; %s", seen, len(t), wrong)
 	}
 	return nil
 }
@@ -266,6 +288,43 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 		return err
 	}
 	return c.wait(ctx, "weir healthy", func() error { return c.healthy(ctx, "weir") })
+}
+
+// smallDisk puts a small file system under ClickHouse's volume, before anything
+// is in it.
+func (c *chaos) smallDisk(ctx context.Context) (err error) {
+	if _, err := c.compose(ctx, "create", "--no-build", "clickhouse"); err != nil {
+		return err
+	}
+	if c.disk, err = c.output(ctx, "docker", "volume", "inspect", "--format", "{{.Mountpoint}}", c.project+"_clickhouse-data"); err != nil {
+		return err
+	}
+	owner, err := os.Stat(c.disk)
+	if err != nil {
+		return err
+	}
+	user := owner.Sys().(*syscall.Stat_t).Uid
+	return unix.Mount("tmpfs", c.disk, "tmpfs", 0, fmt.Sprintf("size=256m,mode=755,uid=%d", user))
+}
+
+// fillVolume leaves ClickHouse no room for some seconds.
+func (c *chaos) fillVolume(ctx context.Context) error {
+	file, err := os.Create(filepath.Join(c.disk, "filler"))
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 1<<20)
+	for err == nil {
+		_, err = file.Write(block)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(3+c.random.IntN(10)) * time.Second):
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // between does one thing to a container, waits, and undoes it.

@@ -114,13 +114,21 @@ func (s *stack) pass(ctx context.Context, l net.Listener, service string, target
 	}
 }
 
-// down removes everything, volumes included.
+// down removes everything, volumes and images without a name included.
 func (s *stack) down(ctx context.Context) error {
 	for _, l := range s.doors {
 		_ = l.Close()
 	}
-	_, err := s.compose(ctx, "down", "--volumes", "--remove-orphans", "--timeout", "30")
-	return err
+	if _, err := s.compose(ctx, "down", "--volumes", "--remove-orphans", "--timeout", "30"); err != nil {
+		return err
+	}
+	// What newer builds have taken the names of.
+	for _, label := range []string{keyLabel, "com.docker.compose.project=" + s.project} {
+		if err := s.run(ctx, "docker", "image", "prune", "--force", "--filter", "label="+label); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lastWords writes what a failure may come from: the state of every container,
