@@ -26,7 +26,7 @@ type OpenTransaction struct {
 // needs READ on the topic, as a fetch does.
 const (
 	describeProducers        protocol.ApiKey = 61
-	describeProducersVersion                 = 0
+	describeProducersVersion int16           = 0
 )
 
 // OpenTransactions are those that are open now, however briefly. Whose they are
