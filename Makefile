@@ -32,7 +32,7 @@ arm64: ## build what the image holds for arm64
 
 stack: engine redis build ## run docker-compose.yml for real, on docker or a bare Debian as root; see docs/stack.md
 	@go build -trimpath -o bin/stack ./stack
-	@bin/stack $(ARGS)
+	@bin/stack $(or $(ARGS),-floors)
 
 # -count=1, for Go would serve a result again although the programs that a test
 # starts say something else by now: broker, redis-server, go list. Four packages

@@ -12,7 +12,8 @@
 //
 // Every figure is printed beside its floor. It exits 1 where something fails,
 // after the last words of every service, and 75 where no container engine answers
-// or can be started, so that nothing was tried.
+// or can be started, so that nothing was tried. With -optional it says that
+// instead, and exits 0; only with -floors is a missed floor a failure.
 package main
 
 import (
@@ -32,6 +33,11 @@ var (
 	seed   = flag.Uint64("seed", 0, "of the strikes; 0: a new one")
 )
 
+var (
+	floors   = flag.Bool("floors", false, "fail where a figure misses its floor")
+	optional = flag.Bool("optional", false, "where no container engine answers or can be started, say NOT RUN and exit 0")
+)
+
 var keep = flag.Bool("keep", false, "when something fails, wait for ctrl-C before the stack is removed")
 
 func main() {
@@ -44,6 +50,8 @@ func main() {
 	case err == nil:
 	case errors.As(err, &elsewhere): // it has said everything
 		os.Exit(elsewhere.code)
+	case errors.Is(err, errNoEngine) && *optional:
+		fmt.Printf("stack: docker-compose.yml was NOT RUN: %v\n", err)
 	case errors.Is(err, errNoEngine):
 		fmt.Fprintln(os.Stderr, "stack:", err)
 		os.Exit(75)

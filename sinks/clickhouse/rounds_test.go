@@ -273,17 +273,24 @@ func TestZombieRows(t *testing.T) {
 	roll(t, owner, true)
 
 	frozen, thaw := make(chan struct{}), make(chan struct{})
+	rows := func(statement string) bool {
+		return strings.Contains(statement, "`.`clicks_state`") && strings.HasPrefix(statement, "INSERT INTO")
+	}
 	zombie := another(t, through(t, url, database, func(statement string) bool {
-		if strings.Contains(statement, "`.`clicks_state`") && strings.HasPrefix(statement, "INSERT INTO") {
+		if rows(statement) {
 			close(frozen)
 			<-thaw
 		}
 		return true
-	}, func(statement string) bool { return !strings.HasPrefix(statement, "INSERT INTO") }))
+	}, func(statement string) bool { return !rows(statement) }))
 	changes := f.flow(t, 12)
 	ended := make(chan error)
 	go func() { ended <- zombie.Write(t.Context(), changes) }()
-	<-frozen
+	select {
+	case <-frozen:
+	case err := <-ended:
+		t.Fatalf("the zombie did not get as far as its insert: %v", err)
+	}
 	// The next owner reads the chunk from its beginning, and counts more.
 	next := &tap{op: operator(t, owner.layout.Spec, 0)}
 	for range 4 {
