@@ -45,6 +45,16 @@ type tally struct {
 	union             uint64 // at most so many different events were counted
 }
 
+// A Scope is the windows that an audit holds against their rollups: those that
+// begin in [From, Until); a zero bound is none. Of windows that end at Measures or
+// before, hits are compared and nothing else.
+type Scope struct{ From, Until, Measures event.Time }
+
+// Has reports whether a window that begins at start is in it.
+func (s Scope) Has(start event.Time) bool {
+	return start >= s.From && (s.Until == 0 || start < s.Until)
+}
+
 // Audited is what an audit looked at, and what it needs others to compare.
 type Audited struct {
 	Lines, Chunks, Windows int

@@ -42,9 +42,14 @@ const toldMost = 10
 // word themselves.
 const secondLook = time.Minute
 
+// measured is how old windows may be for their measures to be compared. To merge
+// the sketches of all that is kept, every hour, would cost the server more than
+// counting does; weir verify does it.
+const measured = 48 * time.Hour
+
 // audited is what the auditor needs of a sink.
 type audited interface {
-	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+	Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
 	Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]clickhouse.Repaired, error)
 }
 
@@ -112,8 +117,9 @@ func (a *auditor) once(ctx context.Context) {
 
 // look audits every job once. It is false if that could not be done.
 func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
+	recent := event.Time(time.Now().Add(-measured).UnixMilli())
 	for i, s := range a.sinks {
-		audited, err := s.Audit(ctx, 0, 0, func(f window.Finding) error {
+		audited, err := s.Audit(ctx, window.Scope{Measures: recent}, func(f window.Finding) error {
 			all = append(all, auditFinding{f, a.names[i]})
 			return nil
 		}, nil)

@@ -30,7 +30,7 @@ func (s *auditAnswers) Repair(_ context.Context, from, until event.Time, _ func(
 	return nil, nil
 }
 
-func (s *auditAnswers) Audit(_ context.Context, _, _ event.Time, found func(window.Finding) error, _ func(done, total int)) (window.Audited, error) {
+func (s *auditAnswers) Audit(_ context.Context, _ window.Scope, found func(window.Finding) error, _ func(done, total int)) (window.Audited, error) {
 	answer := s.answers[0]
 	s.answers = s.answers[1:]
 	for _, f := range answer {

@@ -124,7 +124,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	before := v.mismatches
 	todo := newRemedy(s, v.compacted(ctx, src))
 	said := time.Now()
-	audited, err := sink.Audit(ctx, v.from, v.to, func(f window.Finding) error {
+	audited, err := sink.Audit(ctx, window.Scope{From: v.from, Until: v.to}, func(f window.Finding) error {
 		v.mismatches++
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, todo.take(f))
 		return nil

@@ -281,15 +281,15 @@ func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 // first rollup, and each rollup against the one before, and calls found for
 // everything that does not add up. Days are read one after another, so that a
 // server with little memory can answer; after each, progress is told how many
-// are done. Windows outside [from, until) are not compared with their rollups; a
-// zero bound is none; but without from, a rollup is held against the one before
+// are done. Windows outside the scope are not compared with their rollups; but without
+// its From, a rollup is held against the one before
 // only as far back as there are state rows. Chunks that began longer ago than state rows are kept are
 // not compared with their rows, because some may have expired; nor is what was
 // written in the last seconds, what a rollup's keep has let go, or what is in
 // the live tail.
 //
 // What Kafka still holds is not looked at: compare with Audited.Reached.
-func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
+func (s *Sink) Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
 	a := window.NewAudit(s.layout.Spec)
 	done, err := s.done(ctx) // before the rows: what is done by now is in them
 	if err != nil {
@@ -316,8 +316,11 @@ func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(win
 			k.Within = "window_start >= " + at(start) + " AND window_start < " + at(start+k.Step())
 			end := start + k.Step()
 			first, last := event.Time(start)*1000, event.Time(end)*1000
-			told := i == 0 || from > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
-			if told && (until == 0 || first < until) && last > from {
+			told := i == 0 || scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
+			if told && (scope.Until == 0 || first < scope.Until) && last > scope.From {
+				if k.layout = job.layout; last <= scope.Measures {
+					k.layout = nil
+				}
 				spans = append(spans, k)
 			}
 			return err
@@ -343,7 +346,7 @@ func (s *Sink) Audit(ctx context.Context, from, until event.Time, found func(win
 		report()
 	}
 	for _, k := range spans {
-		if err := s.auditWindows(ctx, a, k, from, until); err != nil {
+		if err := s.auditWindows(ctx, a, k, scope); err != nil {
 			return a.Result(), err
 		}
 		report()
@@ -423,7 +426,7 @@ func (s *Sink) auditRows(ctx context.Context, a *window.Audit, d verifyData) err
 	})
 }
 
-func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, from, until event.Time) error {
+func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, scope window.Scope) error {
 	measures := k.Measures()
 	return s.client.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
 		var start int64
@@ -440,7 +443,7 @@ func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, 
 			return err
 		}
 		w := window.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1}
-		if w.Start < from || until > 0 && w.Start >= until {
+		if !scope.Has(w.Start) {
 			return nil
 		}
 		if !a.Window(w, rolled, held) {

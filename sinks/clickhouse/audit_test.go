@@ -111,7 +111,7 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	b := &backend{c}
 	b.exec(t, "TRUNCATE TABLE "+c.name("clicks_state"))
 	count := func() (n int) {
-		_, err := s.Audit(t.Context(), 0, 0, func(window.Finding) error { n++; return nil }, nil)
+		_, err := s.Audit(t.Context(), window.Scope{}, func(window.Finding) error { n++; return nil }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestAuditLags(t *testing.T) {
 	b := &backend{c}
 	audit := func() (all []window.Finding) {
 		t.Helper()
-		_, err := s.Audit(t.Context(), 0, 0, func(f window.Finding) error { all = append(all, f); return nil }, nil)
+		_, err := s.Audit(t.Context(), window.Scope{}, func(f window.Finding) error { all = append(all, f); return nil }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,6 +220,10 @@ func TestAuditMeasures(t *testing.T) {
 			put(table, columns...)
 			behind, lost := map[string]int{}, map[string]int{}
 			got := findings(t, s)
+			const day = 86_400_000 // and more than all spans that hold the events
+			if old := within(t, s, window.Scope{Measures: noon + 3*day}); len(old) > 0 {
+				t.Errorf("%s of %s, too old to be compared: %v", columns, table, old)
+			}
 			for _, f := range got {
 				state := slices.Contains(columns, f.Measure+"_state")
 				if !state && !slices.Contains(columns, f.Measure) {

@@ -119,7 +119,7 @@ func BenchmarkDay(b *testing.B) {
 	b.Run("audit", func(b *testing.B) {
 		engine := engineCPU()
 		for b.Loop() {
-			a, err := s.Audit(b.Context(), 0, 0, func(f window.Finding) error { return fmt.Errorf("found %v", f) }, nil)
+			a, err := s.Audit(b.Context(), window.Scope{}, func(f window.Finding) error { return fmt.Errorf("found %v", f) }, nil)
 			if err != nil || a.Windows < 288_000 {
 				b.Fatalf("%d windows, %v", a.Windows, err)
 			}

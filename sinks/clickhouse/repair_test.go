@@ -13,7 +13,12 @@ import (
 
 func findings(t *testing.T, s *Sink) (all []window.Finding) {
 	t.Helper()
-	_, err := s.Audit(t.Context(), 0, 0, func(f window.Finding) error { all = append(all, f); return nil }, nil)
+	return within(t, s, window.Scope{})
+}
+
+func within(t *testing.T, s *Sink, scope window.Scope) (all []window.Finding) {
+	t.Helper()
+	_, err := s.Audit(t.Context(), scope, func(f window.Finding) error { all = append(all, f); return nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,9 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// TestOrder: rows are acknowledged before the ledger speaks of them, and
-// nothing follows an insert that failed.
+// TestOrder: positions are acknowledged before the other rows of their windows are
+// written, and all rows before the ledger speaks of them; nothing follows an insert
+// that failed.
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
@@ -72,7 +73,7 @@ func TestOrder(t *testing.T) {
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), `{`)
 	changes := op.Take()
 	changes.Table.Seal()
-	order := []string{"clicks_state", "clicks_places_state", "weir_dead_letters", "weir_ledger"}
+	order := []string{"clicks_places_state", "clicks_state", "weir_dead_letters", "weir_ledger"}
 	for failing := range len(order) + 1 {
 		var tables []string
 		b.on(func(w http.ResponseWriter, r *http.Request) {

@@ -232,7 +232,7 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 }
 
 // Audit holds the ledger against the rows, and the rows against each rollup.
-func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
+func (s *Sink) Audit(_ context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	a := window.NewAudit(s.spec)
@@ -260,9 +260,9 @@ func (s *Sink) Audit(_ context.Context, from, until event.Time, found func(windo
 			}
 		}
 		for key, rolled := range keys {
-			if key.Window >= from && (until == 0 || key.Window < until) {
+			if scope.Has(key.Window) {
 				w := window.Compared{Length: length, Start: key.Window, Group: strings.Join(key.Groups(), " "), Whole: true, Due: !tail[key.Window]}
-				if a.Window(w, rolled.Hits, held[key].Hits) {
+				if a.Window(w, rolled.Hits, held[key].Hits) && key.Window+length > scope.Measures {
 					for name, n := range rolled.Measures {
 						a.Measure(w, name, n, n, held[key].Measures[name])
 					}

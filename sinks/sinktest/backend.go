@@ -16,7 +16,7 @@ type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	Write(ctx context.Context, c *window.Changes) error
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
-	Audit(ctx context.Context, from, until event.Time, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+	Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
 }
 
 // Rollups are the windows the suite has its numbers rolled up to.

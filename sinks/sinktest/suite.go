@@ -274,7 +274,7 @@ func find(t *testing.T, s Sink) ([]window.Finding, window.Audited) {
 	t.Helper()
 	var all []window.Finding
 	steps := 0
-	result, err := s.Audit(t.Context(), 0, 0, func(f window.Finding) error {
+	result, err := s.Audit(t.Context(), window.Scope{}, func(f window.Finding) error {
 		all = append(all, f)
 		return nil
 	}, func(done, total int) {
