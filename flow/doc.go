@@ -6,7 +6,7 @@
 //
 //	m := flow.New(config, plans, now)
 //	for rd := m.Ready(now); !rd.Phase.Ended(); rd = m.Ready(now) {
-//		if rd.Write != nil  { … } // answered later: m.Answered(now, outcome)
+//		if rd.Write != nil  { … } // answered later: m.Answered(now, answer)
 //		if rd.Take          { …; m.Taken(changes...) }
 //		if rd.Commit != nil { …; m.Committed(now, err == nil) }
 //		if rd.Phase == flow.Reading { … } // read the log

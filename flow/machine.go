@@ -41,14 +41,14 @@ func (p Phase) String() string { return phases[p] }
 // Ended reports whether nothing more will happen.
 func (p Phase) Ended() bool { return p >= Drained }
 
-// An Outcome is what the sink answered to a write.
-type Outcome uint8
+// An Answer is what the sink said to a write.
+type Answer uint8
 
-// The outcomes of a write.
+// The answers to a write.
 const (
-	Durable Outcome = iota // all of it is there
-	Unknown                // any part of it may be there: it failed, or there was no answer in time
-	Fatal                  // it failed, and will again
+	Durable Answer = iota // all of it is there
+	Unknown               // any part of it may be there: it failed, or there was no answer in time
+	Fatal                 // it failed, and will again
 )
 
 // A Ready is what a driver does now, in the order of the fields.
@@ -128,8 +128,8 @@ func (m *Machine) Taken(changes ...*window.Changes) {
 
 // Answered says what became of Ready.Write. After Fatal nothing is written until
 // Leave.
-func (m *Machine) Answered(now Time, o Outcome) {
-	switch o {
+func (m *Machine) Answered(now Time, a Answer) {
+	switch a {
 	case Durable:
 		m.outbox.acknowledge()
 		m.retry.Reset()

@@ -65,11 +65,11 @@ func (s *script) input(line string, now Time, command string, args []string) {
 	case "taken":
 		s.m.Taken(s.changes(args))
 	case "answer":
-		outcome, ok := map[string]Outcome{"durable": Durable, "unknown": Unknown, "fatal": Fatal}[args[0]]
+		answer, ok := map[string]Answer{"durable": Durable, "unknown": Unknown, "fatal": Fatal}[args[0]]
 		if !ok {
 			s.t.Fatalf("%s?", line)
 		}
-		s.m.Answered(now, outcome)
+		s.m.Answered(now, answer)
 	case "committed":
 		s.m.Committed(now, true)
 	case "refused":

@@ -321,7 +321,7 @@ func (r *run) answered(err error) {
 	r.obey()
 }
 
-func (r *run) answer(o flow.Outcome) {
+func (r *run) answer(o flow.Answer) {
 	r.write = nil
 	r.cheat.settle(o == flow.Durable)
 	r.flow.Answered(r.m.s.now(), o)
