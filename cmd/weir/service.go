@@ -171,7 +171,7 @@ func identify(ctx context.Context, addr string) string {
 	return ""
 }
 
-const knockTimeout = 2 * time.Second
+var knockTimeout = 2 * time.Second
 
 // knock sends something and returns how the answer begins.
 func knock(ctx context.Context, addr string, say []byte) []byte {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -24,7 +25,7 @@ import (
 	"weir/internal/redistest"
 )
 
-// says is a listener that says something to whoever comes.
+// says is a listener that writes a text to each connection.
 func says(t *testing.T, text string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +39,11 @@ func says(t *testing.T, text string) (addr string) {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(c, text)
+			go func() {
+				defer c.Close()
+				_, _ = io.WriteString(c, text)
+				_, _ = c.Read(make([]byte, 1024)) // or what was written may be lost with what was not read
+			}()
 		}
 	}()
 	return l.Addr().String()
@@ -88,12 +93,18 @@ func TestOtherService(t *testing.T) {
 		hostOf(t, engine): aClickHouse, hostOf(t, web.URL): anHTTP, hostOf(t, secure.URL): aTLS, native: aNative, ssh: anSSH,
 		"127.0.0.1:1": "",
 	} {
-		if got := identify(t.Context(), addr); got != want {
-			t.Errorf("at %s is %q, want %q", addr, got, want)
-		}
+		await.Until(t, func() error { // a service that is slow is not known
+			if got := identify(t.Context(), addr); got != want {
+				return fmt.Errorf("at %s is %q, want %q", addr, got, want)
+			}
+			return nil
+		})
 	}
+	usual := knockTimeout
+	knockTimeout = time.Minute // what follows looks once
+	t.Cleanup(func() { knockTimeout = usual })
 
-	file := filepath.Join(t.TempDir(), "weir.yaml")
+	var cases sync.WaitGroup
 	for _, c := range []struct {
 		brokers, url string
 		more         string
@@ -111,27 +122,30 @@ func TestOtherService(t *testing.T) {
 		{broker, "http://" + hostOf(t, secure.URL), "", "clickhouse.url", aTLS},
 		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.url", "interface without TLS"},
 	} {
-		text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {url: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
-			"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, sketch: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		commands := []string{"check", "run"}
-		if c.key == "clickhouse.url" {
-			commands = []string{"check", "run", "migrate"}
-		} else if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		} else if code := execute(t.Context(), []string{"migrate", "-c", file}, io.Discard, io.Discard); code != 0 {
-			t.Fatalf("migrate: exit code %d", code)
-		}
-		for _, command := range commands {
-			var out bytes.Buffer
-			ctx, cancel := context.WithCancel(t.Context())
-			code := execute(ctx, []string{command, "-c", file}, &out, &out)
-			cancel()
-			if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
-				t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
+		cases.Add(1)
+		go func() {
+			defer cases.Done()
+			file := filepath.Join(t.TempDir(), "weir.yaml")
+			text := fmt.Sprintf("kafka: {brokers: [%s], group: other-service%s}\nclickhouse: {url: %q, database: %s}\nhttp: {listen: 127.0.0.1:0}\n"+
+				"jobs: [{name: clicks, topic: clicks, time: {field: ts}, window: 1m, by: [page], measures: [{name: users, sketch: hll, field: user_id}]}]\n", c.brokers, c.more, c.url, database)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Error(err)
+				return
 			}
-		}
+			commands := []string{"check", "run"}
+			if c.key == "clickhouse.url" {
+				commands = []string{"check", "run", "migrate"}
+			} else if code := execute(t.Context(), []string{"migrate", "-c", file}, io.Discard, io.Discard); code != 0 {
+				t.Errorf("migrate: exit code %d", code)
+			}
+			for _, command := range commands {
+				var out bytes.Buffer
+				code := execute(t.Context(), []string{command, "-c", file}, &out, &out)
+				if code != exitConfig || !strings.Contains(out.String(), c.key+": at ") || !strings.Contains(out.String(), c.is) {
+					t.Errorf("weir %s with %s for Kafka and %s for ClickHouse: exit code %d, want %d and %s, %s in\n%s", command, c.brokers, c.url, code, exitConfig, c.key, c.is, &out)
+				}
+			}
+		}()
 	}
+	cases.Wait()
 }
