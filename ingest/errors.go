@@ -116,7 +116,7 @@ type verdict int
 
 const (
 	retry verdict = iota // the cluster is busy with itself, or the line broke: again, later
-	fatal                // no repetition will help: somebody must change something
+	fatal                // no repetition will help: a person must change something
 	ours                 // we asked for it: the caller's context or Close
 )
 

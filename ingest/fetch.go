@@ -55,7 +55,7 @@ type fetch struct {
 //
 // Trouble that may pass is retried and logged once. Fetch returns ctx's error,
 // ErrEnded when the group takes the partitions away, or what it cannot decide:
-// *RangeError, *RecreatedError, *BatchError, or an error somebody must mend.
+// *RangeError, *RecreatedError, *BatchError, or an error that a person must mend.
 // Parts already delivered stay valid.
 func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -41,7 +41,7 @@ type offer struct {
 // first if need be, and returns them. The previous Generation must have been
 // released. Trouble that may pass (a cluster or a topic that is not there
 // yet, an election, a lost connection) is waited out and logged once; an
-// error is ctx's, ErrClosed, or one that somebody must mend: it says what.
+// error is ctx's, ErrClosed, or one that a person must mend: it says what.
 //
 // ctx bounds the waiting and then the Generation: when ctx ends, Done closes,
 // and after Release the member leaves the group.

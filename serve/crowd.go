@@ -12,8 +12,8 @@ import (
 //
 // Beyond most connections, the one that has waited for longest is hung up on
 // for the one that comes. Waiting is a connection without a whole request, so
-// whoever floods the listener with connections, silent ones or such that send a
-// header byte by byte, loses their own, and a health check still gets through.
+// a client that floods the listener with connections, silent ones or such that send a
+// header byte by byte, loses its own, and a health check still gets through.
 // If every connection is being answered, the new one is not taken.
 type crowd struct {
 	most int

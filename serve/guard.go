@@ -12,8 +12,9 @@ import (
 	"weir/internal/samesite"
 )
 
-// guard lets through who may read what next answers: with a token, whoever gives
-// it, under any name; without one, whoever is not a page of another site.
+// guard lets a request through to next if it may read the answer: with a token, one
+// that carries it, under any name; without one, one that no page of another site
+// has caused.
 func (h *HTTP) guard(next http.Handler) http.Handler {
 	if h.Token == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

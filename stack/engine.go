@@ -74,7 +74,7 @@ func openEngine(ctx context.Context) (*engine, error) {
 
 // apart runs this program once more, in a network namespace that leads nowhere:
 // containers reach each other and this program, and nothing else reaches them,
-// and the ports that the stack publishes are nobody else's.
+// and no other process has the ports that the stack publishes.
 func (e *engine) apart(ctx context.Context) error {
 	c := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
 	c.Env = append(e.env, alone+"=yes")

@@ -270,7 +270,7 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		}
 		select {
 		case <-ctx.Done():
-			return nil // its records are nobody's loss
+			return nil // no job misses its records
 		case <-time.After(time.Second):
 		}
 	}

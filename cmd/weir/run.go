@@ -85,7 +85,7 @@ func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.C
 	return func(ctx context.Context, f func(context.Context) error) error {
 		err := o.locks.Do(ctx, "weir:rollup:"+cfg.ClickHouse.Database+"."+j.Name, o.owner, rollupLease, func(ctx context.Context, _ redislock.Lease) error { return f(ctx) })
 		if errors.Is(err, locks.ErrHeld) {
-			return nil // somebody else is at it
+			return nil // another call is at it
 		}
 		return err
 	}
@@ -162,7 +162,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	serveOn := func(what string, serve func() error) {
 		servers.Go(func() error {
 			err := serve()
-			if err != nil { // the jobs go on; somebody should know now, not at the end
+			if err != nil { // the jobs go on; the log says so now, not at the end
 				o.log.Error(what+" stopped", "error", err)
 			}
 			return err

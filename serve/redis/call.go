@@ -26,7 +26,7 @@ const (
 func (c *client) exec(args [][]byte) {
 	cmd := lookup(args[0])
 	if cmd == nil && isHTTP(args[0]) {
-		c.server.config.Log.Warn("a connection that speaks HTTP was cut off: somebody's browser may be made to send commands", "client", c.addr)
+		c.server.config.Log.Warn("a connection that speaks HTTP was cut off: a web page may be making a browser send commands", "client", c.addr)
 		c.closing = true
 		return
 	}
