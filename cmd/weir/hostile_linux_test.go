@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,12 +31,19 @@ var (
 	hostileFloors = flag.Bool("floors", false, "TestHostileMix fails beyond its bound of PING, too")
 )
 
+func init() {
+	programs["weir-test-pings"], programs["weir-test-hostiles"] = pings, attack
+}
+
 // TestHostileMix: weir serve, a process of its own, under a mix of everything that
 // one client should not be able to do to the others: commands as long as they may
 // be and longer, transactions that fill the memory, replies that are not read,
 // requests that do not end, silent connections, wrong passwords. All the while it
 // answers, its memory stays within one and a half of --memory and 64 MiB, and at
 // the end a SIGTERM ends it. The seeds are fixed; what meets what is left to time.
+//
+// PING comes from a process of its own (pings), for in this one it would wait for
+// the goroutines of the hostile clients, not for weir.
 //
 // `make hostile MINUTES=10` holds PING to its bound as well: a test must not fail
 // because a machine is busy.
@@ -60,69 +68,60 @@ func TestHostileMix(t *testing.T) {
 		}
 		return nil
 	})
-	stop := make(chan struct{})
-	over := func() bool {
-		select {
-		case <-stop:
-			return true
-		default:
-			return false
-		}
-	}
-	var all sync.WaitGroup
-	var turns atomic.Int64
-	for kind, f := range hostiles {
-		for n := range 3 {
-			r := rand.New(rand.NewPCG(14, uint64(100*kind+n)))
-			all.Go(func() {
-				for !over() {
-					if conn, err := net.Dial("tcp", addr); err == nil {
-						_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-						f(r, conn)
-						_ = conn.Close()
-						turns.Add(1)
-					}
-				}
-			})
-		}
-	}
-	good, err := redistest.Dial(addr)
+	// The least of the processor's time, as if they came from other machines.
+	others := exec.Command("nice", "-n", "19", "weir-test-hostiles", addr)
+	others.Stderr = os.Stderr
+	until, err := others.StdinPipe() // they stop when it is closed
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer good.Close()
-	if r, err := good.Do("AUTH", "opensesame"); r != "OK" {
-		t.Fatalf("AUTH: %v, %v", r, err)
+	var turns bytes.Buffer
+	others.Stdout = &turns
+	if err := others.Start(); err != nil {
+		t.Fatal(err)
 	}
-	var pings []time.Duration
+	t.Cleanup(func() { _ = others.Process.Kill() }) // if it still is
+	ping := exec.Command("weir-test-pings", addr, hostileFor.String())
+	ping.Stderr = os.Stderr
+	answer, err := ping.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ping.Start(); err != nil {
+		t.Fatal(err)
+	}
 	peak := 0 // bytes
-	for begin := time.Now(); time.Since(begin) < *hostileFor; {
-		at := time.Now()
-		if r, err := good.Do("PING"); err != nil || r != "PONG" {
-			t.Fatalf("PING: %v, %v\n%s", r, err, out)
+	answered := make(chan []byte)
+	go func() { b, _ := io.ReadAll(answer); answered <- b }() // what is missing, Unmarshal says
+	var reply []byte
+	for look := time.NewTicker(5 * time.Millisecond); reply == nil; {
+		select {
+		case reply = <-answered:
+		case <-look.C:
+			peak = max(peak, resident(t, cmd.Process.Pid))
 		}
-		pings = append(pings, time.Since(at))
-		peak = max(peak, resident(t, cmd.Process.Pid))
-		time.Sleep(2 * time.Millisecond)
 	}
-	stats, err := good.Do("INFO", "everything")
-	if err != nil {
-		t.Fatal(err)
+	if err := ping.Wait(); err != nil {
+		t.Fatalf("the process that PINGs: %v\n%s", err, out)
 	}
-	close(stop)
+	var got pinged
+	if err := json.Unmarshal(reply, &got); err != nil {
+		t.Fatalf("the process that PINGs said %q: %v", reply, err)
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // while they are at it
 		t.Fatal(err)
 	}
 	await.Receive(t, "the end of weir serve", ended)
-	all.Wait()
+	_ = until.Close()
+	if err := others.Wait(); err != nil {
+		t.Errorf("the hostile process: %v", err)
+	}
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-	slices.Sort(pings)
-	p := func(share float64) time.Duration { return pings[int(share*float64(len(pings)-1))] }
-	t.Logf("%s, %d hostile connections; PING %d times: median %s, p99 %s, longest %s; resident %d MiB at most, with --memory %dMiB",
-		*hostileFor, turns.Load(), len(pings), p(0.5), p(0.99), p(1), peak>>20, memory)
-	for _, l := range strings.Fields(fmt.Sprint(stats)) {
+	t.Logf("%s, %s hostile connections; PING %d times: median %s, p99 %s, longest %s; resident %d MiB at most, with --memory %dMiB",
+		*hostileFor, turns.String(), got.Times, got.Median, got.P99, got.Longest, peak>>20, memory)
+	for _, l := range strings.Fields(got.Info) {
 		if name, _, _ := strings.Cut(l, ":"); slices.Contains([]string{"used_memory_dataset", "total_connections_received", "total_commands_processed", "rejected_connections", "evicted_clients", "acl_access_denied_auth"}, name) {
 			t.Log(l)
 		}
@@ -133,9 +132,76 @@ func TestHostileMix(t *testing.T) {
 	if most := memory*3/2 + 64; peak>>20 > most {
 		t.Errorf("%d MiB resident, more than %d", peak>>20, most)
 	}
-	if *hostileFloors && p(0.99) > 20*time.Millisecond {
-		t.Errorf("PING took %s at the 99th percentile, more than 20ms", p(0.99))
+	if *hostileFloors && got.P99 > 20*time.Millisecond {
+		t.Errorf("PING took %s at the 99th percentile, more than 20ms", got.P99)
 	}
+}
+
+// attack is the command weir-test-hostiles ADDRESS: three of each of the hostiles
+// at a time, until its standard input ends. It prints how many there were.
+func attack() {
+	addr := os.Args[1]
+	var over atomic.Bool
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); over.Store(true) }()
+	var all sync.WaitGroup
+	var turns atomic.Int64
+	for kind, f := range hostiles {
+		for n := range 3 {
+			r := rand.New(rand.NewPCG(14, uint64(100*kind+n)))
+			all.Go(func() {
+				for !over.Load() {
+					if conn, err := net.Dial("tcp", addr); err == nil {
+						_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+						f(r, conn)
+						_ = conn.Close()
+						turns.Add(1)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	fmt.Print(turns.Load())
+}
+
+// pinged is what pings found: how long PING took, and INFO at the end.
+type pinged struct {
+	Times                int
+	Median, P99, Longest time.Duration
+	Info                 string
+}
+
+// pings is the command weir-test-pings ADDRESS DURATION: it sends PING every 2 ms
+// or as soon as the last is answered, and prints a pinged.
+func pings() {
+	fail := func(err error) { fmt.Fprintln(os.Stderr, "weir-test-pings:", err); os.Exit(1) }
+	during, err := time.ParseDuration(os.Args[2])
+	if err != nil {
+		fail(err)
+	}
+	conn, err := redistest.Dial(os.Args[1])
+	if err != nil {
+		fail(err)
+	}
+	if r, err := conn.Do("AUTH", "opensesame"); r != "OK" {
+		fail(fmt.Errorf("AUTH: %v, %w", r, err))
+	}
+	var took []time.Duration
+	for begin := time.Now(); time.Since(begin) < during; {
+		at := time.Now()
+		if r, err := conn.Do("PING"); err != nil || r != "PONG" {
+			fail(fmt.Errorf("PING: %v, %w", r, err))
+		}
+		took = append(took, time.Since(at))
+		time.Sleep(2 * time.Millisecond)
+	}
+	info, err := conn.Do("INFO", "everything")
+	if err != nil {
+		fail(err)
+	}
+	slices.Sort(took)
+	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))] }
+	_ = json.NewEncoder(os.Stdout).Encode(pinged{len(took), at(0.5), at(0.99), at(1), fmt.Sprint(info)}) // its reader finds it missing
 }
 
 // resident is the memory of a process as the system counts it.

@@ -10,9 +10,12 @@ import (
 
 // The test binary is three things: the tests, the `weir` that the scripts
 // call, and the engine's child process.
+// programs are the commands that tests may start as processes of their own.
+var programs = map[string]func(){"weir": main}
+
 func TestMain(m *testing.M) {
 	localtest.Hook()
-	testscript.Main(tests{m}, map[string]func(){"weir": main})
+	testscript.Main(tests{m}, programs)
 }
 
 // tests stops the engine, if a test wanted one, once they have run.
