@@ -22,7 +22,7 @@ const (
 	healthyWithin = 60 * time.Second // from images present to every service healthy
 	numbersWithin = 15 * time.Second // from there to numbers in SQL
 	downWithin    = 20 * time.Second // docker compose down, under load
-	imageMost     = 36_000_000       // bytes of weir's image
+	imageMost     = 30_000_000       // bytes of weir's image
 )
 
 // never is when something that is waited for does not come.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -103,7 +103,10 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		return err
 	}
 	if cfg.Rollup.Lock != "" {
-		r := redis.NewClient(&redis.Options{Addr: cfg.Rollup.Lock, Password: cfg.Rollup.LockPassword.Reveal(), DialTimeout: time.Second, ReadTimeout: time.Second})
+		r := &redis.Pool{MaxIdle: 1, IdleTimeout: time.Minute, DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", cfg.Rollup.Lock, redis.DialPassword(cfg.Rollup.LockPassword.Reveal()),
+				redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second), redis.DialWriteTimeout(time.Second))
+		}}
 		defer r.Close()
 		host, _ := os.Hostname()
 		o.locks, o.owner = redislock.New(r), fmt.Sprintf("%s/%d", host, os.Getpid())

@@ -70,7 +70,8 @@ var only = []struct {
 	{"github.com/twmb/franz-go", []string{"weir/internal/local", "weir/bench/internal/ground"}, "the embedded broker, and what fills topics to be measured; elsewhere it is the tests' oracle only"},
 	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
 	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "chance: it decides where a table keeps a member, as in a map, and nothing that comes out"},
-	{"github.com/redis/go-redis", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease's client form, and who connects it; elsewhere a test client"},
+	{"github.com/gomodule/redigo", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},
+	{"github.com/redis/go-redis", nil, "a test client: it would make the binary 7 MB larger"},
 }
 
 // alone names the packages of the house that a package may import, where its

@@ -1,7 +1,7 @@
 // Package redislock is the lease of package locks over a server that speaks
 // the Redis protocol, for processes that share one.
 //
-//	l := redislock.New(client)
+//	l := redislock.New(&redis.Pool{DialContext: …})
 //	err := l.Do(ctx, "rollup", "worker-1", 30*time.Second,
 //		func(ctx context.Context, lease redislock.Lease) error { … })
 //
@@ -34,7 +34,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"weir/locks"
 )
@@ -59,7 +59,7 @@ type Lease struct {
 // Locks is the locks of one server, as one process holds them. It is safe for
 // concurrent use; goroutines that name the same owner share its leases.
 type Locks struct {
-	client redis.UniversalClient
+	pool *redis.Pool
 
 	// One command at a time: a release must not overtake the acquisition that
 	// follows it, nor two acquisitions of one owner both find the lock free.
@@ -74,10 +74,10 @@ type hold struct {
 	token string
 }
 
-// New returns the locks of the server that client talks to. The client stays
-// the caller's to close.
-func New(client redis.UniversalClient) *Locks {
-	return &Locks{client: client, held: make(map[holder]*hold)}
+// New returns the locks of the server that the pool connects to. The pool stays
+// the caller's to close, and bounds how long a connection waits for an answer.
+func New(pool *redis.Pool) *Locks {
+	return &Locks{pool: pool, held: make(map[holder]*hold)}
 }
 
 // Acquire takes the lock called name for owner, for ttl (at least a
@@ -105,27 +105,60 @@ func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Durati
 	}
 
 	h := &hold{Lease{Name: name, Owner: owner, Holds: 1, Expires: time.Now().Add(ttl)}, owner + ":" + rand.Text()}
-	var fence *redis.IntCmd
-	var token *redis.StringCmd
-	// The reply to SET is not looked at. If a network error makes the client
-	// send all this again, the second SET finds the first one's token; GET
-	// says whose lock it is either way, and INCR gives a number as good as the
-	// first one's.
-	_, err := l.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.SetNX(ctx, name, h.token, ttl.Truncate(time.Millisecond))
-		fence = p.Incr(ctx, fenceKey(name))
-		token = p.Get(ctx, name)
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	// The reply to SET is not looked at. If a network error makes us send all
+	// this again, the second SET finds the first one's token; GET says whose
+	// lock it is either way, and INCR gives a number as good as the first one's.
+	replies, err := redis.Values(l.send(ctx, func(c redis.Conn) (any, error) {
+		// An error of Send comes again from Do.
+		_ = c.Send("MULTI")
+		_ = c.Send("SET", name, h.token, "NX", "PX", ttl.Milliseconds())
+		_ = c.Send("INCR", fenceKey(name))
+		_ = c.Send("GET", name)
+		return redis.DoContext(c, ctx, "EXEC")
+	}))
+	var set any
+	var fence uint64
+	var token string
+	if err == nil {
+		_, err = redis.Scan(replies, &set, &fence, &token)
+	}
+	if err != nil {
 		return Lease{}, fmt.Errorf("redislock: acquire %s: %w", name, err)
 	}
-	if token.Val() != h.token {
+	if token != h.token {
 		return Lease{}, locks.ErrHeld
 	}
-	h.Fence = uint64(fence.Val())
+	h.Fence = fence
 	l.held[key] = h
 	return h.Lease, nil
+}
+
+// send runs f on a connection, and once more on a new one after an error that is
+// not the server's: one that lay in the pool may have been closed long ago, and an
+// answer may be lost.
+func (l *Locks) send(ctx context.Context, f func(redis.Conn) (any, error)) (any, error) {
+	var reply any
+	var err error
+	for range 2 {
+		var c redis.Conn
+		if c, err = l.pool.GetContext(ctx); err != nil {
+			return nil, err
+		}
+		reply, err = f(c)
+		_ = c.Close() // gives it back; a broken one is closed
+		var said redis.Error
+		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
+			break
+		}
+	}
+	return reply, err
+}
+
+// eval runs one of the scripts on the lock of a hold.
+func (l *Locks) eval(ctx context.Context, script string, h *hold, args ...any) (int, error) {
+	return redis.Int(l.send(ctx, func(c redis.Conn) (any, error) {
+		return redis.DoContext(c, ctx, "EVAL", append([]any{script, 1, h.Name, h.token}, args...)...)
+	}))
 }
 
 // fenceKey is in the same slot of a cluster as the lock, unless the name has
@@ -152,7 +185,7 @@ func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error)
 		return h.Holds, nil
 	}
 	delete(l.held, holder{h.Name, h.Owner})
-	n, err := l.client.Eval(ctx, ReleaseScript, []string{h.Name}, h.token).Int()
+	n, err := l.eval(ctx, ReleaseScript, h)
 	if err != nil {
 		return 0, fmt.Errorf("redislock: release %s: %w", h.Name, err)
 	}
@@ -194,7 +227,7 @@ func (l *Locks) find(lease Lease) (*hold, error) {
 
 func (l *Locks) extend(ctx context.Context, h *hold, ttl time.Duration) error {
 	expires := time.Now().Add(ttl)
-	n, err := l.client.Eval(ctx, ExtendScript, []string{h.Name}, h.token, ttl.Milliseconds()).Int()
+	n, err := l.eval(ctx, ExtendScript, h, ttl.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("redislock: extend %s: %w", h.Name, err)
 	}

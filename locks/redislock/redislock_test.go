@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"weir/internal/await"
 	"weir/internal/redistest"
@@ -41,10 +43,12 @@ func (v view) Extend(l locktest.Lease, ttl time.Duration) (locktest.Lease, error
 	return plain(got), err
 }
 
-func connect(t testing.TB, srv *redistest.Server) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: srv.Addr, DialTimeout: await.Never, ReadTimeout: await.Never})
-	t.Cleanup(func() { c.Close() })
-	return c
+func connect(t testing.TB, srv *redistest.Server) *redis.Pool {
+	p := &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return redis.DialContext(ctx, "tcp", srv.Addr)
+	}}
+	t.Cleanup(func() { p.Close() })
+	return p
 }
 
 func TestConformance(t *testing.T) {
@@ -169,13 +173,22 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: an answer that is lost makes the client send again. The
-// second attempt finds the lock taken by the first, and has it all the same.
+// TestLostAnswer: after an answer that is lost, all is sent again. The second
+// attempt finds the lock taken by the first, and has it all the same.
 func TestLostAnswer(t *testing.T) {
 	srv := redistest.Start(t)
-	c := connect(t, srv)
-	c.AddHook(&loseOnce{})
-	l := New(c)
+	pool, first := connect(t, srv), true
+	pool.DialContext = func(ctx context.Context) (redis.Conn, error) {
+		conn, err := net.Dial("tcp", srv.Addr)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			conn, first = deaf{conn}, false
+		}
+		return redis.NewConn(conn, 0, 0), nil
+	}
+	l := New(pool)
 	lease, err := l.Acquire(t.Context(), "x", "ann", time.Minute)
 	if err != nil || lease.Fence != 2 {
 		t.Fatalf("%+v, %v, want the second attempt's lease", lease, err)
@@ -188,22 +201,31 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// loseOnce runs the first pipeline twice, as a client does that has not read
-// the first answer.
-type loseOnce struct{ done bool }
-
-func (h *loseOnce) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (h *loseOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (h *loseOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !h.done {
-			h.done = true
-			if err := next(ctx, cmds); err != nil && !errors.Is(err, redis.Nil) {
-				return err
-			}
-		}
-		return next(ctx, cmds)
+// TestStaleConnection: a connection that the server has closed meanwhile does not
+// make a lease fail.
+func TestStaleConnection(t *testing.T) {
+	srv := redistest.Start(t)
+	l := New(connect(t, srv))
+	lease, err := l.Acquire(t.Context(), "x", "ann", time.Minute)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if n := srv.Do(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"); n == int64(0) {
+		t.Fatal("there was no connection to close")
+	}
+	if _, err := l.Extend(t.Context(), lease, time.Minute); err != nil {
+		t.Errorf("Extend: %v", err)
+	}
+}
+
+// deaf is a connection that breaks when the answer has come.
+type deaf struct{ net.Conn }
+
+func (d deaf) Read(b []byte) (int, error) {
+	if _, err := d.Conn.Read(b); err != nil {
+		return 0, err
+	}
+	return 0, io.ErrUnexpectedEOF
 }
 
 // ttl is for leases that are kept up: only a machine that stands still for two
@@ -283,9 +305,7 @@ func TestDo(t *testing.T) {
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
-	c := redis.NewClient(&redis.Options{Addr: srv.Addr, MaxRetries: -1, DialerRetries: 1})
-	defer c.Close()
-	l := New(c)
+	l := New(connect(t, srv))
 	const ttl = 3 * time.Second // long enough to acquire; nothing extends it
 	err := l.Do(t.Context(), "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		srv.Stop()

@@ -1,10 +1,11 @@
 package redis
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	redigo "github.com/gomodule/redigo/redis"
 
 	"weir/locks/locktest"
 	"weir/locks/redislock"
@@ -39,9 +40,11 @@ func TestRedislock(t *testing.T) {
 	locktest.Run(t, func(t *testing.T) locktest.Pair {
 		_, addr := start(t, Config{})
 		connect := func() lockView {
-			c := goredis.NewClient(&goredis.Options{Addr: addr})
-			t.Cleanup(func() { c.Close() })
-			return lockView{redislock.New(c), t}
+			p := &redigo.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redigo.Conn, error) {
+				return redigo.DialContext(ctx, "tcp", addr)
+			}}
+			t.Cleanup(func() { p.Close() })
+			return lockView{redislock.New(p), t}
 		}
 		return locktest.Pair{A: connect(), B: connect(), Wait: time.Sleep}
 	})
