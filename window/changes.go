@@ -89,7 +89,7 @@ type Position struct {
 
 // Empty reports whether there is nothing to write and nothing to commit.
 func (c *Changes) Empty() bool {
-	return c.Table.Len() == 0 && c.Table.places() == 0 && len(c.Lines) == 0 && len(c.Dead) == 0 && len(c.Next) == 0
+	return c.Table.Len() == 0 && c.Table.byMember() == 0 && len(c.Lines) == 0 && len(c.Dead) == 0 && len(c.Next) == 0
 }
 
 // Bytes is about what the changes hold in memory.

@@ -4,7 +4,6 @@ import (
 	"weir/event"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 )
 
 // decoder turns a record into what the lane and the sketches need of it. It
@@ -15,37 +14,33 @@ type decoder struct {
 	vals    []event.Value
 
 	// Where each field of the spec stands in vals.
-	timeAt     int
-	by         []columnAt
-	measuresAt []columnAt
-	where      []int
-	dedupeAt   int
-	paths      []string
-	defaults   [][]byte // by column
+	timeAt   int
+	by       []columnAt
+	where    []int
+	dedupeAt int
+	paths    []string
+	defaults [][]byte // by column
+
+	feeds []feed // by measure
+
+	// Where the record stands.
+	partition int32
+	epoch     uint8
 
 	// The decoded event.
-	offset   int64
-	time     event.Time
-	window   event.Time
-	group    []byte // a view into the record or into scratch
-	id       uint64 // hash of the id, for deduplication
-	measures []argument
-	scratch  []byte
+	offset  int64
+	time    event.Time
+	window  event.Time
+	group   []byte // a view into the record or into scratch
+	id      uint64 // hash of the id, for deduplication
+	scratch []byte
 }
 
-// columnAt is where a column or a measure finds its fields; -1: not used.
+// columnAt is where a column finds its fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
-// An argument is what one measure gets of one event.
-type argument struct {
-	present bool
-	hash    uint64 // HLL, Bloom: hash of the id; Geo: the score
-	value   uint32 // Bitmap
-	member  []byte // Geo
-}
-
 func newDecoder(s *Spec) (*decoder, error) {
-	d := &decoder{spec: s, dedupeAt: -1, measures: make([]argument, len(s.Measures))}
+	d := &decoder{spec: s, dedupeAt: -1, feeds: make([]feed, len(s.Measures))}
 	var paths []string
 	at := map[string]int{}
 	field := func(path string) int {
@@ -65,8 +60,14 @@ func newDecoder(s *Spec) (*decoder, error) {
 		d.by = append(d.by, columnAt{field(c.Path), field(c.Lon), field(c.Lat)})
 		d.defaults = append(d.defaults, []byte(c.Default))
 	}
-	for _, m := range s.Measures {
-		d.measuresAt = append(d.measuresAt, columnAt{field(m.Path), field(m.Lon), field(m.Lat)})
+	for i := range s.Measures {
+		m, f := &s.Measures[i], &d.feeds[i]
+		f.at, f.optional = field(m.Path), m.Optional
+		var also []int
+		for _, path := range m.Kind.paths(m) {
+			also = append(also, field(path))
+		}
+		f.intake = m.Kind.intake(s, m, also)
 	}
 	for _, c := range s.Where {
 		d.where = append(d.where, field(c.Path))
@@ -116,7 +117,7 @@ func (d *decoder) decode(rec *event.Record) (Fate, string) {
 	if d.dedupeAt >= 0 {
 		id, ok := d.vals[d.dedupeAt].ID()
 		if !ok {
-			return Malformed, d.wrong(d.dedupeAt, "is neither text nor number")
+			return Malformed, d.wrong(d.dedupeAt, notID)
 		}
 		d.id = bloom.Hash(id)
 	}
@@ -136,7 +137,7 @@ func (d *decoder) decodeGroup() (reason string) {
 	for i := range s.By {
 		c, at := &s.By[i], d.by[i]
 		if at.path < 0 && !(c.HasDefault && d.absent(at.lon) && d.absent(at.lat)) {
-			lon, lat, reason := d.position(at)
+			lon, lat, reason := d.position(at.lon, at.lat)
 			if reason != "" {
 				return reason
 			}
@@ -171,48 +172,16 @@ func (d *decoder) decodeGroup() (reason string) {
 }
 
 func (d *decoder) decodeMeasures() (reason string) {
-	for i := range d.spec.Measures {
-		m, at, a := &d.spec.Measures[i], d.measuresAt[i], &d.measures[i]
-		v := d.vals[at.path]
-		a.present = v.Kind != event.Missing && v.Kind != event.Null
-		if m.Kind == Geo && m.Optional && d.absent(at.lon) && d.absent(at.lat) {
-			a.present = false // half a position is not the lack of one
-		}
-		if !a.present {
-			if m.Optional {
+	for i := range d.feeds {
+		f := &d.feeds[i]
+		if d.absent(f.at) {
+			if f.takes = false; f.optional {
 				continue
 			}
-			return d.wrong(at.path, "")
+			return d.wrong(f.at, "")
 		}
-		if m.Kind == Bitmap {
-			if a.value, a.present = v.Uint32(); !a.present {
-				return d.wrong(at.path, "is not an unsigned integer below 2^32")
-			}
-			continue
-		}
-		id, ok := v.ID()
-		if !ok {
-			return d.wrong(at.path, "is neither text nor number")
-		}
-		switch m.Kind {
-		case HLL:
-			if key := d.spec.HashKey; key != nil {
-				a.hash = hll.KeyedHash(*key, id)
-			} else {
-				a.hash = hll.Hash(id)
-			}
-		case Bloom:
-			a.hash = bloom.Hash(id)
-		case Geo:
-			if len(id) > maxValue {
-				return d.wrong(at.path, "is longer than 1 KiB")
-			}
-			lon, lat, reason := d.position(at)
-			if reason != "" {
-				return reason
-			}
-			a.hash, _ = geo.Encode(lon, lat)
-			a.member = id
+		if f.takes, reason = f.read(d, f.at, f.n); reason != "" {
+			return reason
 		}
 	}
 	return ""
@@ -225,26 +194,29 @@ func (d *decoder) absent(at int) bool {
 
 // position is a longitude and a latitude on Redis's grid. Positions off it are
 // refused, never clamped.
-func (d *decoder) position(at columnAt) (lon, lat float64, reason string) {
-	lon, ok := d.vals[at.lon].Float()
+func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
+	lon, ok := d.vals[lonAt].Float()
 	if !ok {
-		return 0, 0, d.wrong(at.lon, "is not a number")
+		return 0, 0, d.wrong(lonAt, "is not a number")
 	}
-	lat, ok = d.vals[at.lat].Float()
+	lat, ok = d.vals[latAt].Float()
 	if !ok {
-		return 0, 0, d.wrong(at.lat, "is not a number")
+		return 0, 0, d.wrong(latAt, "is not a number")
 	}
 	if _, ok = geo.Encode(lon, lat); !ok {
-		return 0, 0, d.wrong(at.lat, "or "+d.paths[at.lon]+" is out of range: ±85.05112878 and ±180 degrees")
+		return 0, 0, d.wrong(latAt, "or "+d.paths[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
 	}
 	return lon, lat, ""
 }
 
 // stamp orders the positions of a member: by event time, then by where in
 // the log they stand.
-func (d *decoder) stamp(l *lane) geo.Stamp {
-	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(l.epoch, l.partition, d.offset/l.spec.Chunk)), Offset: d.offset}
+func (d *decoder) stamp() geo.Stamp {
+	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(d.epoch, d.partition, d.offset/d.spec.Chunk)), Offset: d.offset}
 }
+
+// notID is what is wrong with a value that is no id.
+const notID = "is neither text nor number"
 
 // wrong is the reason in words. It allocates, as a dead letter does anyway.
 func (d *decoder) wrong(at int, what string) string {

@@ -25,18 +25,7 @@ func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, 
 		if m >= len(states) || states[m] == nil {
 			continue
 		}
-		var err error
-		switch c := &t.columns[m]; c.kind {
-		case HLL:
-			_, err = c.hll.MergeClickHouse(r, states[m])
-		case Bitmap:
-			err = c.bitmap.MergeClickHouse(r, states[m])
-		case Bloom:
-			err = c.bloom.MergeClickHouse(r, states[m])
-		case Geo:
-			err = fmt.Errorf("a geo measure has no state column")
-		}
-		if err != nil {
+		if err := t.columns[m].load(r, states[m]); err != nil {
 			return fmt.Errorf("window: measure %s: %w", t.spec.Measures[m].Name, err)
 		}
 	}

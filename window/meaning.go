@@ -48,7 +48,7 @@ func (s *Spec) Meaning() string {
 // Meaning is the canonical text of one measure. Measures may be added to a
 // job (older windows simply lack them) but not changed.
 func (m *Measure) Meaning() string {
-	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, covers(m.Optional, m.Kind == Geo), m.Capacity, m.Error, m.Lon, m.Lat)
+	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, covers(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
 }
 
 // covers says whether the lack of a field has a meaning. "position" is another
@@ -238,7 +238,7 @@ func readMeasure(text string) ([]setting, bool) {
 		return nil, false
 	}
 	all := []setting{{"sketch", kind, kind}, {"field", path, path}, {"optional", strings.Replace(optional, "position", "true", 1), optional}}
-	if kind == "geo" {
+	if k, ok := ParseKind(kind); ok && k.ByMember() {
 		all[1].key = "member"
 	}
 	add := func(key, value string, there bool) {

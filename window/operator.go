@@ -29,20 +29,7 @@ type Operator struct {
 	deadBytes int
 	fates     [Fates]uint64
 
-	block block
-}
-
-// block is a batch of counted events on their way to the sketches: per
-// measure, the rows and what to add.
-type block struct {
-	n    int
-	args []args
-}
-
-type args struct {
-	rows   []uint32
-	hashes []uint64 // HLL, Bloom
-	values []uint32 // Bitmap
+	collected int // events since apply
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.
@@ -58,7 +45,6 @@ func NewOperator(spec *Spec) (*Operator, error) {
 	for range spec.By {
 		o.other = appendDimension(o.other, []byte(Other), len(spec.By))
 	}
-	o.block.args = make([]args, len(spec.Measures))
 	return o, nil
 }
 
@@ -134,6 +120,7 @@ func (o *Operator) Observe(b *event.Batch) error {
 		return nil
 	}
 	l.moved = true
+	o.decoder.partition, o.decoder.epoch = l.partition, l.epoch
 	if b.Unreadable != "" {
 		o.refuse(l, b)
 		return nil
@@ -230,7 +217,7 @@ func (o *Operator) decide(l *lane, rec *event.Record) Fate {
 		l.dirty = append(l.dirty, g.cell-1)
 	}
 	c.count++
-	o.collect(l, c.row)
+	o.collect(c.row)
 	return Counted
 }
 
@@ -251,48 +238,25 @@ func (o *Operator) bury(l *lane, rec *event.Record, fate Fate, reason string) {
 	o.deadBytes += 96 + len(d.Payload)
 }
 
-// collect puts the decoded event's arguments into the block.
-func (o *Operator) collect(l *lane, row uint32) {
-	d := o.decoder
-	for m := range o.spec.Measures {
-		v := &d.measures[m]
-		if !v.present {
-			continue
-		}
-		a := &o.block.args[m]
-		switch o.spec.Measures[m].Kind {
-		case HLL, Bloom:
-			a.rows = append(a.rows, row)
-			a.hashes = append(a.hashes, v.hash)
-		case Bitmap:
-			a.rows = append(a.rows, row)
-			a.values = append(a.values, v.value)
-		case Geo:
-			o.table.columns[m].places.Put(int64(d.window), v.member, d.stamp(l), v.hash)
+// collect has each measure that takes the decoded event keep it for a row.
+func (o *Operator) collect(row uint32) {
+	feeds := o.decoder.feeds
+	for m := range feeds {
+		if f := &feeds[m]; f.takes {
+			f.rows[f.n] = row
+			f.n++
 		}
 	}
-	if o.block.n++; o.block.n >= blockSize {
+	if o.collected++; o.collected >= blockSize {
 		o.apply()
 	}
 }
 
-// apply hands the block to the sketches, one measure after the other.
+// apply hands the block to the columns, one measure after the other.
 func (o *Operator) apply() {
-	o.block.n = 0
-	for m := range o.block.args {
-		a := &o.block.args[m]
-		if len(a.rows) == 0 {
-			continue
-		}
-		switch c := &o.table.columns[m]; c.kind {
-		case HLL:
-			c.hll.AddBatch(a.rows, a.hashes)
-		case Bloom:
-			c.bloom.AddBatch(a.rows, a.hashes)
-		case Bitmap:
-			c.bitmap.AddBatch(a.rows, a.values)
-		}
-		a.rows, a.hashes, a.values = a.rows[:0], a.hashes[:0], a.values[:0]
+	o.collected = 0
+	for m := range o.decoder.feeds {
+		o.decoder.feeds[m].flush(o.table.columns[m])
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/sketches/geo"
 )
 
 // A Range selects rows for a live read: windows that start in [From, Until),
@@ -92,18 +91,8 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 		}
 	}
 	for c := range t.columns {
-		p := t.columns[c].places
-		switch {
-		case p == nil || !wanted[c]:
-		case r.From == Oldest && r.Until == Newest:
-			into.columns[c].places.Merge(p)
-		default:
-			p.All(func(window int64, member []byte, st geo.Stamp, score uint64) bool {
-				if r.has(event.Time(window)) {
-					into.columns[c].places.Put(window, member, st, score)
-				}
-				return true
-			})
+		if own, ok := into.columns[c].(members); ok && wanted[c] {
+			own.gather(t.columns[c], r)
 		}
 	}
 	return moved
@@ -119,14 +108,7 @@ func (t *Table) copyRow(into *Table, i uint32, wanted []bool) uint32 {
 		if wanted != nil && !wanted[c] {
 			continue
 		}
-		switch a, b := &into.columns[c], &t.columns[c]; a.kind {
-		case HLL:
-			a.hll.Merge(to, b.hll, i)
-		case Bitmap:
-			a.bitmap.Merge(to, b.bitmap, i)
-		case Bloom:
-			a.bloom.Merge(to, b.bloom, i)
-		}
+		into.columns[c].merge(to, t.columns[c], i)
 	}
 	return to
 }

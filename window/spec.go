@@ -3,30 +3,9 @@ package window
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"weir/event"
 )
-
-// A Kind says which sketch a measure keeps.
-type Kind uint8
-
-const (
-	HLL    Kind = iota // distinct count; ClickHouse uniqCombined64(14)
-	Bitmap             // set of unsigned integers below 2^32; ClickHouse groupBitmap
-	Bloom              // membership; bit positions as a ClickHouse groupBitmap
-	Geo                // last position per member; rows of their own
-)
-
-var kinds = [...]string{HLL: "hll", Bitmap: "bitmap", Bloom: "bloom", Geo: "geo"}
-
-func (k Kind) String() string { return kinds[k] }
-
-// ParseKind is the inverse of Kind.String.
-func ParseKind(s string) (Kind, bool) {
-	i := slices.Index(kinds[:], s)
-	return Kind(max(i, 0)), i >= 0
-}
 
 // A Spec is what a job means: everything that can reach a stored value, and
 // nothing else. Two processes with equal Specs store equal values.
@@ -143,16 +122,11 @@ func (s *Spec) Validate() error {
 	for _, m := range s.Measures {
 		name(m.Name)
 		bad(m.Path != "", "measure %s: no field", m.Name)
-		switch m.Kind {
-		case HLL, Bitmap:
-		case Bloom:
-			bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)
-			bad(m.Error > 0 && m.Error < 1, "measure %s: error %v, want between 0 and 1", m.Name, m.Error)
-		case Geo:
-			bad(m.Lon != "" && m.Lat != "", "measure %s: no fields of the position", m.Name)
-		default:
-			bad(false, "measure %s: kind %d", m.Name, m.Kind)
+		if m.Kind == nil {
+			bad(false, "measure %s: no kind", m.Name)
+			continue
 		}
+		m.Kind.check(&m, bad)
 	}
 	for _, c := range s.Where {
 		bad(c.Path != "", "a condition without a field")

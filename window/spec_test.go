@@ -1,6 +1,13 @@
 package window
 
-import "testing"
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"weir/event"
+)
 
 // TestValidate: what would make the core read a field it has no path of is
 // refused before it reads a record.
@@ -14,13 +21,73 @@ func TestValidate(t *testing.T) {
 		"cell without a longitude":      func(s *Spec) { s.By = []Column{{Name: "cell", Lat: "lat", Precision: 5}} },
 		"condition without a field":     func(s *Spec) { s.Where = []Condition{{In: []string{"x"}}} },
 		"deduplication without a field": func(s *Spec) { s.Dedupe = &Dedupe{Error: 0.01} },
-		"a kind that there is not":      func(s *Spec) { s.Measures[0].Kind = Geo + 1 },
+		"a kind that there is not":      func(s *Spec) { s.Measures[0].Kind = nil },
 		"a chunk that is no power of 2": func(s *Spec) { s.Chunk = 3 },
 	} {
 		s := clicks()
 		spoil(s)
 		if err := s.Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestEveryKind: the spec that purity and the naive twin are tested with has every
+// kind of measure, and a kind is found by its name.
+func TestEveryKind(t *testing.T) {
+	for _, k := range Kinds() {
+		if got, ok := ParseKind(k.String()); !ok || got != k {
+			t.Errorf("%q is read as %v", k, got)
+		}
+		if !slices.ContainsFunc(clicks().Measures, func(m Measure) bool { return m.Kind == k }) {
+			t.Errorf("clicks() has no measure of kind %s", k)
+		}
+	}
+	if k, ok := ParseKind("median"); ok {
+		t.Errorf("median is read as %v", k)
+	}
+}
+
+// TestMeasureJoin: states by themselves join as they do in a table.
+func TestMeasureJoin(t *testing.T) {
+	s := clicks()
+	log := map[int32][]event.Record{0: logOf(rand.New(rand.NewPCG(6, 6)), 400)}
+	end := log[0][len(log[0])-1].Offset + 1
+	halves := []*Changes{whole(t, s, log, end/2), whole(t, s, log, end)}
+	for _, c := range halves {
+		c.Table.Seal()
+	}
+	joined := 0
+	for row := range halves[0].Table.Rows {
+		other, ok := halves[1].Table.Find(row.Window(), row.Group(nil))
+		if !ok {
+			t.Fatalf("%d %q is not in the whole", row.Window(), row.Group(nil))
+		}
+		for m := range s.Measures {
+			measure := &s.Measures[m]
+			if measure.Kind.ByMember() {
+				continue
+			}
+			got, err := measure.Join(row.AppendState(nil, m), other.AppendState(nil, m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The half is in the whole already.
+			if want := other.AppendState(nil, m); !bytes.Equal(got, want) {
+				t.Errorf("%s of %d %q joins to %x, want %x", measure.Name, row.Window(), row.Group(nil), got, want)
+			}
+			if n, err := measure.Number(got); err != nil || n != other.Number(m) || n == 0 {
+				t.Errorf("%s of %d %q is %d (%v), want %d", measure.Name, row.Window(), row.Group(nil), n, err, other.Number(m))
+			}
+			joined++
+		}
+	}
+	if joined < 30 {
+		t.Fatalf("only %d joined: the test tests nothing", joined)
+	}
+	for m := range s.Measures {
+		if _, err := s.Measures[m].Join([]byte{9, 9, 9}); err == nil {
+			t.Errorf("%s takes anything for a state", s.Measures[m].Name)
 		}
 	}
 }

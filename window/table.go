@@ -7,9 +7,6 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/sketches/bitmap"
-	"weir/sketches/bloom"
-	"weir/sketches/geo"
 	"weir/sketches/hll"
 )
 
@@ -46,31 +43,12 @@ type hit struct {
 	count uint64
 }
 
-// column is the sketch store of one measure; the one its kind names is used.
-type column struct {
-	kind   Kind
-	hll    *hll.Pool
-	bitmap *bitmap.Pool
-	bloom  *bloom.Pool
-	places *geo.Last
-}
-
 // NewTable makes an empty table for the spec's measures.
 func NewTable(spec *Spec) *Table {
 	t := &Table{spec: spec, columns: make([]column, len(spec.Measures))}
-	for i, m := range spec.Measures {
-		c := &t.columns[i]
-		c.kind = m.Kind
-		switch m.Kind {
-		case HLL:
-			c.hll = new(hll.Pool)
-		case Bitmap:
-			c.bitmap = new(bitmap.Pool)
-		case Bloom:
-			c.bloom = bloom.NewPool(m.Capacity, m.Error)
-		case Geo:
-			c.places = new(geo.Last)
-		}
+	for i := range spec.Measures {
+		m := &spec.Measures[i]
+		t.columns[i] = m.Kind.column(m)
 	}
 	return t
 }
@@ -79,29 +57,20 @@ func NewTable(spec *Spec) *Table {
 func (t *Table) Reset() {
 	t.rows, t.keys, t.hits, t.order, t.sealed = t.rows[:0], t.keys[:0], t.hits[:0], t.order[:0], false
 	clear(t.index)
-	for i := range t.columns {
-		switch c := &t.columns[i]; c.kind {
-		case HLL:
-			c.hll.Reset()
-		case Bitmap:
-			c.bitmap.Reset()
-		case Bloom:
-			c.bloom.Reset()
-		case Geo:
-			c.places.Reset()
-		}
+	for _, c := range t.columns {
+		c.reset()
 	}
 }
 
 // Len is the number of (window, group) rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// places is the number of rows of the geo measures, which have their own keys.
-func (t *Table) places() int {
+// byMember is the number of rows of the measures that have rows of their own.
+func (t *Table) byMember() int {
 	n := 0
-	for i := range t.columns {
-		if p := t.columns[i].places; p != nil {
-			n += p.Len()
+	for _, c := range t.columns {
+		if own, ok := c.(members); ok {
+			n += own.len()
 		}
 	}
 	return n
@@ -110,17 +79,8 @@ func (t *Table) places() int {
 // Bytes is about what the table holds in memory, sketches included.
 func (t *Table) Bytes() int {
 	n := cap(t.rows)*32 + cap(t.keys) + cap(t.index)*4 + cap(t.hits)*24 + cap(t.order)*4
-	for i := range t.columns {
-		switch c := &t.columns[i]; c.kind {
-		case HLL:
-			n += c.hll.Bytes()
-		case Bitmap:
-			n += c.bitmap.Bytes()
-		case Bloom:
-			n += c.bloom.Bytes()
-		case Geo:
-			n += c.places.Bytes()
-		}
+	for _, c := range t.columns {
+		n += c.bytes()
 	}
 	return n
 }
@@ -145,15 +105,8 @@ func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
 	t.rows = append(t.rows, row{window: window, hash: h, key: uint32(len(t.keys)), len: uint32(len(group))})
 	t.keys = append(t.keys, group...)
 	n := len(t.rows)
-	for c := range t.columns {
-		switch c := &t.columns[c]; c.kind {
-		case HLL:
-			c.hll.Grow(n)
-		case Bitmap:
-			c.bitmap.Grow(n)
-		case Bloom:
-			c.bloom.Grow(n)
-		}
+	for _, c := range t.columns {
+		c.grow(n)
 	}
 	return uint32(n) - 1
 }
@@ -197,9 +150,10 @@ func (t *Table) Join(o *Table) {
 		h.row = moved[h.row]
 		t.hits = append(t.hits, h)
 	}
+	all := Range{From: Oldest, Until: Newest}
 	for c := range t.columns {
-		if p := t.columns[c].places; p != nil {
-			p.Merge(o.columns[c].places)
+		if own, ok := t.columns[c].(members); ok {
+			own.gather(o.columns[c], &all)
 		}
 	}
 }
@@ -288,44 +242,13 @@ func (r Row) Hits(yield func(Slot, uint64) bool) {
 // NumHits is the number of slots Hits yields.
 func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
 
-// AppendState appends the ClickHouse state of measure m (an index into
-// Spec.Measures, not a Geo one).
-func (r Row) AppendState(dst []byte, m int) []byte {
-	switch c := &r.t.columns[m]; c.kind {
-	case HLL:
-		return c.hll.AppendClickHouse(dst, r.i)
-	case Bitmap:
-		return c.bitmap.AppendClickHouse(dst, r.i)
-	case Bloom:
-		return c.bloom.AppendClickHouse(dst, r.i)
-	}
-	panic("window: a geo measure has no state column")
-}
+// AppendState appends what the sink stores of measure m (an index into
+// Spec.Measures, not of a kind ByMember): its state in ClickHouse.
+func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].appendState(dst, r.i) }
 
-// Estimate is the number measure m stands for: the PFCOUNT of an HLL, the
-// cardinality of a bitmap. A Bloom filter stands for no number.
-func (r Row) Estimate(m int) uint64 {
-	switch c := &r.t.columns[m]; c.kind {
-	case HLL:
-		return c.hll.Count(r.i)
-	case Bitmap:
-		return c.bitmap.Count(r.i)
-	}
-	panic("window: only HLL and bitmap measures count")
-}
-
-// HLL is the store of measure m and the row's index in it, for readers that
-// merge. The store is the table's: read only.
-func (r Row) HLL(m int) (*hll.Pool, uint32) { return r.t.columns[m].hll, r.i }
-
-// Bitmap is what HLL is, for a bitmap measure.
-func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return r.t.columns[m].bitmap, r.i }
-
-// Bloom is what HLL is, for a Bloom measure.
-func (r Row) Bloom(m int) (*bloom.Pool, uint32) { return r.t.columns[m].bloom, r.i }
-
-// Places is the last position per (window, member) of geo measure m.
-func (t *Table) Places(m int) *geo.Last { return t.columns[m].places }
+// Number is what measure m stands for, of a kind that counts: the PFCOUNT of an
+// HLL, the cardinality of a bitmap.
+func (r Row) Number(m int) uint64 { return r.t.columns[m].number(r.i) }
 
 // A group's key is the text of its only dimension, or, with several, each
 // text behind its length as a varint: equal keys mean equal dimensions.

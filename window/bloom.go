@@ -1,0 +1,76 @@
+package window
+
+import (
+	"weir/sketches/bitmap"
+	"weir/sketches/bloom"
+)
+
+// Bloom tells whether an id was seen: a split-block filter, whose bits are a
+// groupBitmap in ClickHouse. Its hash is without a key, which SQL can compute too.
+var Bloom Kind = bloomKind{}
+
+type bloomKind struct{}
+
+func (bloomKind) String() string { return "bloom" }
+
+func (bloomKind) ByMember() bool { return false }
+
+func (bloomKind) check(m *Measure, bad func(bool, string, ...any)) {
+	bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)
+	bad(m.Error > 0 && m.Error < 1, "measure %s: error %v, want between 0 and 1", m.Name, m.Error)
+}
+
+func (bloomKind) paths(*Measure) []string { return nil }
+
+func (bloomKind) column(m *Measure) column {
+	return &bloomColumn{bloom.NewPool(m.Capacity, m.Error)}
+}
+
+func (bloomKind) intake(*Spec, *Measure, []int) intake { return new(bloomIntake) }
+
+type bloomIntake struct{ hashes [blockSize]uint64 }
+
+func (in *bloomIntake) read(d *decoder, at, n int) (bool, string) {
+	id, ok := d.vals[at].ID()
+	if !ok {
+		return false, d.wrong(at, notID)
+	}
+	in.hashes[n] = bloom.Hash(id)
+	return true, ""
+}
+
+func (in *bloomIntake) add(to column, rows []uint32) {
+	to.(*bloomColumn).pool.AddBatch(rows, in.hashes[:len(rows)])
+}
+
+type bloomColumn struct{ pool *bloom.Pool }
+
+func (c *bloomColumn) grow(n int) { c.pool.Grow(n) }
+
+func (c *bloomColumn) merge(i uint32, from column, j uint32) {
+	c.pool.Merge(i, from.(*bloomColumn).pool, j)
+}
+
+func (c *bloomColumn) load(i uint32, state []byte) error { return c.pool.MergeClickHouse(i, state) }
+
+func (c *bloomColumn) appendState(dst []byte, i uint32) []byte {
+	return c.pool.AppendClickHouse(dst, i)
+}
+
+// number is that of the bits, as in a rollup: how many ids these are a filter does
+// not say, but a number that differs shows damage.
+func (c *bloomColumn) number(i uint32) uint64 {
+	var bits bitmap.Pool
+	bits.Grow(1)
+	if err := bits.MergeClickHouse(0, c.appendState(nil, i)); err != nil {
+		panic("window: a state of our own: " + err.Error())
+	}
+	return bits.Count(0)
+}
+
+func (c *bloomColumn) reset() { c.pool.Reset() }
+
+func (c *bloomColumn) bytes() int { return c.pool.Bytes() }
+
+// Bloom is what HLL is, for a measure of this kind.
+func (r Row) Bloom(m int) (*bloom.Pool, uint32) { return r.t.columns[m].(*bloomColumn).pool, r.i }
