@@ -5,6 +5,7 @@ package weir_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,6 +168,19 @@ func TestStackServices(t *testing.T) {
 // TestStackKafka: a broker tells its clients where to come back, so there is
 // one listener for this machine and one for containers, and the data does not
 // go with the container.
+// TestStackScales: with a range of ports there is one for each of several weir.
+func TestStackScales(t *testing.T) {
+	s := service(t, stack(t, "WEIR_HTTP_PORT=8686-8688", "WEIR_RESP_PORT=6379-6381"), "weir")
+	for i, want := range []string{"127.0.0.1:8686-8688:8686", "127.0.0.1:6379-6381:6379"} {
+		if p := s.Ports[i]; fmt.Sprintf("%s:%s:%d", p.HostIP, p.Published, p.Target) != want {
+			t.Errorf("port %d is %s:%s:%d, want %s", i, p.HostIP, p.Published, p.Target, want)
+		}
+	}
+	if s.ContainerName != "" {
+		t.Error("a container with a name of its own cannot be scaled")
+	}
+}
+
 func TestStackKafka(t *testing.T) {
 	p := stack(t)
 	kafka := service(t, p, "kafka")
