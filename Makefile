@@ -73,7 +73,7 @@ chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new o
 
 chaos-stack: engine redis build ## CYCLES strikes of a SEED on the containers of the stack, compared with the truth after each
 	@go build -trimpath -o bin/stack ./stack
-	@bin/stack -cycles $(CYCLES) -seed $(SEED)
+	@bin/stack -floors -cycles $(CYCLES) -seed $(SEED) $(ARGS)
 
 MINUTES ?= 30
 soak: tools ## MINUTES of a steady rate with a strike now and then: memory and goroutines stay flat, audits clean

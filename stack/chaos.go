@@ -54,10 +54,11 @@ var strikes = []strike{
 
 type chaos struct {
 	*check
-	random *rand.Rand
-	truth  truth
-	events int64
-	disk   string // where ClickHouse's volume is on this machine; "" where it cannot be made small
+	random  *rand.Rand
+	truth   truth
+	events  int64
+	counted []time.Duration // by cycle, how long after its end every click was counted
+	disk    string          // where ClickHouse's volume is on this machine; "" where it cannot be made small
 }
 
 // cycles strikes n times, every kind once in some order before any comes again.
@@ -97,7 +98,9 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 		order = order[1:]
 	}
 	ok("%d cycles: %d clicks, %d pages and minutes, 0 lost, 0 doubled, the same people, books clean", n, c.events, len(c.truth))
-	return nil
+	slices.Sort(c.counted)
+	ok("all counted after a strike's and the traffic's end: median %.1f s, longest %.1f s (floor %v)", c.counted[len(c.counted)/2].Seconds(), c.counted[len(c.counted)-1].Seconds(), freshWithin)
+	return c.floorsHold()
 }
 
 // cycle is traffic with a strike in it, and the comparison.
@@ -139,7 +142,13 @@ func (c *chaos) cycle(ctx context.Context, i int, s strike) error {
 	if _, err := c.weir(ctx, "verify"); err != nil {
 		return err
 	}
-	fmt.Printf("%3d  %-22s %5.1f s, all counted %4.1f s after its end\n", i+1, s.name, time.Since(began).Seconds(), counted.Seconds())
+	c.counted = append(c.counted, counted)
+	verdict := ""
+	if counted > freshWithin {
+		verdict = "  MISSED"
+		c.missed = append(c.missed, fmt.Sprintf("cycle %d, %s", i+1, s.name))
+	}
+	fmt.Printf("%3d  %-22s %5.1f s, all counted %4.1f s after its end%s\n", i+1, s.name, time.Since(began).Seconds(), counted.Seconds(), verdict)
 	return nil
 }
 
@@ -339,10 +348,15 @@ func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []stri
 	return c.run(context.WithoutCancel(ctx), "docker", undo...)
 }
 
-// away takes a service off the network for seconds, or past the session.
+// away takes a service off the network: for seconds, past the session, or, one
+// time in four, for one to two minutes.
 func (c *chaos) away(ctx context.Context, service string) error {
 	network, name := c.project+"_weir", c.container(service)
 	long := time.Duration(3+c.random.IntN(22)) * time.Second
+	if c.random.IntN(4) == 0 {
+		long = time.Duration(60+c.random.IntN(60)) * time.Second
+	}
+	fmt.Printf("     %s is off the network for %v\n", service, long)
 	return c.between(ctx, long, []string{"network", "disconnect", network, name}, []string{"network", "connect", "--alias", service, network, name})
 }
 

@@ -22,6 +22,7 @@ const (
 	healthyWithin = 60 * time.Second // from images present to every service healthy
 	numbersWithin = 15 * time.Second // from there to numbers in SQL
 	downWithin    = 20 * time.Second // docker compose down, under load
+	freshWithin   = 15 * time.Second // every click counted, after a strike's and the traffic's end
 	imageMost     = 30_000_000       // bytes of weir's image
 )
 
@@ -60,6 +61,11 @@ func (c *check) all(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
+	return c.floorsHold()
+}
+
+// floorsHold is an error where a floor was missed and -floors wants all of them.
+func (c *check) floorsHold() error {
 	if len(c.missed) > 0 && *floors {
 		return fmt.Errorf("over the floor: %s", strings.Join(c.missed, ", "))
 	}
