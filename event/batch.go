@@ -13,16 +13,15 @@ type Record struct {
 	Value  []byte
 }
 
-// A Batch is what one Kafka record batch, or a piece of a large one, says
-// about one partition: every offset in [First, Next) is accounted for, and
-// those without a Record are gaps (control records, aborted transactions,
-// compaction). Records are in ascending offset order and lie in [First, Next).
-// The slice is reused.
+// A Batch is one Kafka record batch of one partition, or a piece of a large
+// one. It covers every offset in [First, Next): offsets without a Record are
+// gaps (control records, aborted transactions, compaction). Records are in
+// ascending offset order and lie in [First, Next). The slice is reused.
 //
 // Where the log holds something that cannot be read, Unreadable says why, in
-// words that depend on nothing but the log. Such a Batch has no Records, every
-// offset in [First, Next) is lost to the counts, and Time is the record time
-// that the log's own header gives for all of them.
+// words that depend on the log alone. Such a Batch has no Records, every offset
+// in [First, Next) is lost to the counts, and Time is the record time that the
+// log's own header gives for all of them.
 type Batch struct {
 	Partition   int32
 	First, Next int64
@@ -43,7 +42,7 @@ type Batch struct {
 type Part struct {
 	Partition  int32
 	HighWater  int64 // end of the partition's log, as of this response
-	LastStable int64 // end of what read_committed may see; at most HighWater
+	LastStable int64 // end of the log for a read_committed reader; at most HighWater
 	LogStart   int64 // first offset still in the log
 	Unpack     func(yield func(*Batch) error) error
 	Done       func()

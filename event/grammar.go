@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The grammar of JSON, strictly. Functions take the index to begin at and
-// return the index after what they read, or -1 after noting the fault; s.doc
-// is the document.
+// The grammar of JSON, strictly. Each function takes the index where it begins,
+// and returns the index after the part that it read, or -1 after noting the
+// fault; s.doc is the document.
 
 // A name is a key of an object, escapes resolved, and where it stands.
 type name struct {
@@ -40,9 +40,9 @@ func (s *Scanner) document() bool {
 	return true
 }
 
-// object reads an object from after its brace. Wanted values are stored if it
-// is the branch b; b is nil inside values nobody asked for. depth counts the
-// containers open, this one included.
+// object reads an object from after its brace. If the object is the branch b,
+// it stores the wanted values; b is nil inside values that no path names. depth
+// counts the containers open, this one included.
 func (s *Scanner) object(i, depth int, b *branch, wanted bool) int {
 	if depth > MaxDepth {
 		return s.fail(i-1, ErrDepth)
@@ -213,8 +213,8 @@ func (s *Scanner) word(i int, w string) int {
 	return i + len(w)
 }
 
-// space skips white space. Between the tokens of most documents there is
-// none, so the test for it must inline.
+// space skips white space. Most documents have none between tokens, so the
+// function must be small enough to inline.
 func space(doc []byte, i int) int {
 	if i < len(doc) && doc[i] <= ' ' {
 		return spaces(doc, i)
@@ -229,9 +229,9 @@ func spaces(doc []byte, i int) int {
 	return i
 }
 
-// repeated returns where the first name stands that is equal to an earlier
-// one, or -1. Few names are compared pair by pair; many are sorted, so that a
-// hostile object of a hundred thousand keys costs n log n. It may reorder.
+// repeated returns where the first name stands that equals an earlier one, or
+// -1. It compares few names pair by pair, and sorts many, so that a hostile
+// object of a hundred thousand keys costs n log n. It may reorder names.
 func repeated(names []name) int {
 	if len(names) > 16 {
 		return repeatedSorted(names)

@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// Events of one producer have their keys in the same order and spaced in the
-// same way. What stands between their values, `{"event_id":`, `,"ts":`, `}`,
-// is therefore the same bytes in every event, and need only be compared. Once
-// a document has been scanned, that is remembered: the next one that consists
-// of the same literals, with valid values between them, is as valid, and has
-// its wanted values in the same places. Comparing also settles that no key
-// occurs twice, which would be dear to find out anew.
+// Events of one producer have their keys in the same order, with the same
+// spaces. So the bytes between their values, `{"event_id":`, `,"ts":`, `}`, are
+// the same in every event: the literals. The scanner remembers the literals of
+// each document that the grammar accepted, its layout. A later document of the
+// same literals, with valid values between them, is valid too, and has its
+// wanted values in the same places. Equal literals also prove that no key
+// occurs twice, which the grammar finds out at a high price.
 //
 // The literals of several layouts make a tree (optional keys, two producers):
 // a step has a literal, what value follows it, the step after that value, and
@@ -19,14 +19,15 @@ import (
 // wanted value are part of the literals; other objects, and arrays, are
 // values.
 //
-// The tree only ever proves that a document is fine. Whatever does not match
-// goes to the grammar, which alone refuses documents and names reasons.
+// The tree can only prove that a document is valid. The grammar reads a
+// document that does not match; only the grammar refuses documents and names
+// reasons.
 
 // What a step does with its value, if it is not the index of a wanted one.
 const (
-	unwanted = -1 // nothing
-	blocked  = -2 // nothing, but it must not be an object: that would be a branch
-	tail     = -3 // there is none, the document ends
+	unwanted = -1 // skip it
+	blocked  = -2 // skip it; it must not be an object, which would be a branch
+	tail     = -3 // no value: the document ends
 )
 
 // Bounds of what is remembered: about 20 KB per scanner.
@@ -75,9 +76,9 @@ func (l *layouts) clear() {
 // scanKnown scans doc if it has a known layout. If it returns false, nothing
 // is known about doc, and vals hold rubbish.
 //
-// This is where a stream spends its time: the loops over the plain part of
-// strings and over digits are written out, since a call for each costs as
-// much as they do.
+// Most of the time per event is spent here. The loops over the plain part of
+// strings and over digits are written out, because a call for each would cost
+// as much as the loop.
 func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 	l := &s.known
 	i, at := 0, l.steps[0].next
@@ -91,7 +92,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 				continue
 			}
 		} else {
-			// Two loads settle up to sixteen bytes.
+			// Two loads compare up to sixteen bytes.
 			lo, hi := binary.LittleEndian.Uint64(doc[i:i+8]), binary.LittleEndian.Uint64(doc[last:last+8])
 			if ((lo^st.lo)|(hi^st.hi))&st.mask != 0 {
 				at = st.other
@@ -145,8 +146,8 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 			at = st.other
 			continue
 		}
-		// An escape, UTF-8, a fraction, a value of another kind, a fault, or
-		// the last few bytes of the document.
+		// The value has an escape, UTF-8, a fraction or a fault, is of another kind,
+		// or lies in the last few bytes of the document.
 		if i = s.knownValue(doc, vals, j, st); i < 0 {
 			return false
 		}
@@ -166,8 +167,8 @@ func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	return end
 }
 
-// match compares the whole literal. Inlined, it would take the registers that
-// its caller needs.
+// match compares the whole literal. It must not be inlined: it would take the
+// registers that its caller needs.
 //
 //go:noinline
 func (l *layouts) match(st *step, doc []byte, i int) bool {
@@ -178,7 +179,7 @@ func (l *layouts) literal(st *step) []byte {
 	return l.bytes[st.from : int(st.from)+int(st.size)]
 }
 
-// begin forgets the marks of the document before.
+// begin forgets the marks of the last document.
 func (l *layouts) begin() { l.marks = l.marks[:0] }
 
 // mark notes a value while the grammar reads a document.
@@ -214,9 +215,10 @@ func (l *layouts) learn(doc []byte, vals []Value) {
 	l.steps[at].absent = absent
 }
 
-// full counts documents that could not be learned. Producers change, so a
-// tree that keeps missing is dropped in the end; not at once, because traffic
-// without any order would then be learned for nothing again and again.
+// full counts documents that the tree had no room for. Producers change, so
+// after fullMisses such documents the tree is cleared. It is not cleared
+// earlier, because the scanner would then learn traffic without any order again
+// and again for nothing.
 func (l *layouts) full() {
 	if l.misses++; l.misses >= fullMisses {
 		l.clear()

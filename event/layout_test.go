@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// layoutPairs are documents whose literals begin alike, so that the second
-// must not be mistaken for the first.
+// layoutPairs are pairs of documents whose literals begin alike. The scanner
+// must not take the second for the first.
 var layoutPairs = [][2]string{
 	{`{"ts":1,"page":"x"}`, `{"ts":"1","page":null}`},
 	{`{"ts":1}`, `{"ts": 1}`},
@@ -48,7 +48,7 @@ func TestLayoutPairs(t *testing.T) {
 	}
 }
 
-// hits counts the documents that need no parsing, in the way Scan decides it.
+// hits counts the documents that the scanner reads without the grammar.
 func hits(s *Scanner, docs []string) (n int) {
 	vals := make([]Value, s.paths)
 	for _, doc := range docs {
@@ -113,7 +113,7 @@ func TestLayoutsSideBySide(t *testing.T) {
 }
 
 // Traffic without any order must not push the scanner beyond its bounds, and
-// a producer that comes after it must still be learned.
+// the scanner must still learn a producer that comes after it.
 func TestLayoutsRecover(t *testing.T) {
 	s := newScanner(t, refPaths...)
 	for i := range 3 * fullMisses {
@@ -137,7 +137,7 @@ func TestLayoutsRecover(t *testing.T) {
 	}
 }
 
-// A document of more values than are remembered is scanned all the same.
+// A document with more values than a layout may have is scanned without one.
 func TestLayoutTooLong(t *testing.T) {
 	s := newScanner(t, refPaths...)
 	doc := manyKeys(maxMarks, `"ts":1`)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The strict reference: jsontext's own verdict, and its tokens walked one by
-// one for the values.
+// The strict reference: jsontext decides whether a document is valid, and its
+// tokens, one by one, give the values.
 
 // refScan answers what Scan must answer for doc; ok is the verdict.
 func refScan(doc []byte, paths []string) (vals []Value, ok bool) {
@@ -100,7 +100,7 @@ func deepest(doc []byte) (most int) {
 	}
 }
 
-// refPaths are asked for by all comparisons: flat, nested, deep, odd.
+// refPaths are the paths in all comparisons: flat, nested, deep, odd.
 var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id"}
 
 // checkScan compares one Scan with the reference.
@@ -129,8 +129,8 @@ func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	}
 }
 
-// checkTwin compares a scanner with experience to one without: same values,
-// same error, same offset.
+// checkTwin compares a scanner that has read other documents with a new one:
+// same values, same error, same offset.
 func checkTwin(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	t.Helper()
 	fresh, err := NewScanner(paths)
@@ -151,8 +151,8 @@ func checkTwin(t *testing.T, s *Scanner, doc []byte, paths []string) {
 	}
 }
 
-// FuzzScan holds scanner and reference together. The first document teaches
-// the scanner a layout, so that the second meets it.
+// FuzzScan compares scanner and reference. The scanner learns the layout of the
+// first document and reads the second with it.
 func FuzzScan(f *testing.F) {
 	for _, c := range faulty {
 		f.Add([]byte(click), []byte(c.doc))

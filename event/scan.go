@@ -12,8 +12,8 @@ const (
 	MaxPaths = 64 // paths per scanner
 )
 
-// Why a document was refused. The errors are values without detail, so that
-// refusing costs no allocation; ErrOffset says where.
+// Why a document was refused. The errors are values without detail, so that a
+// refusal allocates nothing; ErrOffset says where the fault is.
 var (
 	ErrEmpty     = errors.New("event: empty document")
 	ErrNotObject = errors.New("event: document is not an object")
@@ -28,7 +28,7 @@ var (
 	ErrDepth     = errors.New("event: nested too deeply")
 )
 
-// A Kind says what stands at a path of a document.
+// A Kind is the kind of the value at a path of a document.
 type Kind uint8
 
 // The kinds.
@@ -36,7 +36,7 @@ const (
 	Missing   Kind = iota // nothing: the key, or an object on the way to it, is not there
 	Null                  // null
 	Bool                  // true or false
-	Number                // a number; its range is not judged
+	Number                // a number; its range is not checked
 	String                // a string
 	Composite             // an object or an array
 )
@@ -73,9 +73,9 @@ type Value struct {
 }
 
 // A Scanner finds the values at a fixed set of paths in JSON documents. It
-// keeps what it learned about the layout of earlier documents, so that the
-// next one of the same layout is mostly compared instead of parsed; what it
-// learned changes its speed and never an answer.
+// remembers the layouts of earlier documents, so that it mostly compares the
+// next one of the same layout instead of parsing it. A known layout changes its
+// speed and never a result.
 //
 // A Scanner serves one goroutine. It does not allocate once its scratch has
 // grown to what the documents need.
@@ -91,7 +91,8 @@ type Scanner struct {
 	known layouts
 }
 
-// Scratch larger than this is given back before the next document, so that one hostile record does not decide the memory of a process.
+// The scanner frees scratch larger than this before the next document, so that one hostile record does not raise the memory of a
+// process for ever.
 const (
 	keepText  = 64 << 10
 	keepNames = 1 << 10
@@ -171,18 +172,18 @@ func (b *branch) insert(path string, slot int) error {
 	return nil
 }
 
-// Scan reads the whole of doc, one JSON object, and sets vals[i] to what
-// stands at the i-th path. It panics unless len(vals) is the number of paths.
+// Scan reads the whole of doc, one JSON object, and sets vals[i] to the value
+// at the i-th path. It panics unless len(vals) is the number of paths.
 //
-// A document is refused if it is not valid JSON (RFC 8259) in valid UTF-8
-// (RFC 3629), if a string escapes half of a surrogate pair, if any object,
-// wanted or not, has the same key twice (RFC 7493; keys are compared with
-// their escapes resolved), if it is not an object, or if it is nested deeper
-// than MaxDepth. Then the error is one of this package's, and all of vals are
-// Missing: there is no such thing as half an event.
+// A document is refused if it is not valid JSON (RFC 8259) in valid UTF-8 (RFC
+// 3629), if a string escapes half of a surrogate pair, if any object, wanted or
+// not, has the same key twice (RFC 7493; keys are compared with their escapes
+// resolved), if it is not an object, or if it is nested deeper than MaxDepth.
+// Then the error is one of this package's, and all of vals are Missing: Scan
+// never returns half an event.
 //
-// A document may have several faults; which one is named depends on the
-// document alone, but is otherwise not promised.
+// A document may have several faults. Which one the error names depends on the
+// document alone, and may change between versions.
 func (s *Scanner) Scan(doc []byte, vals []Value) error {
 	if len(vals) != s.paths {
 		panic(fmt.Sprintf("event: Scan of %d values, the scanner has %d paths", len(vals), s.paths))
@@ -197,7 +198,7 @@ func (s *Scanner) Scan(doc []byte, vals []Value) error {
 	return s.scanNew(doc, vals)
 }
 
-// scanNew parses a document of a layout not seen lately, and learns it.
+// scanNew parses a document whose layout is not known, and learns the layout.
 func (s *Scanner) scanNew(doc []byte, vals []Value) error {
 	clear(vals)
 	s.doc, s.vals, s.err, s.errAt = doc, vals, nil, 0
@@ -217,8 +218,8 @@ func (s *Scanner) scanNew(doc []byte, vals []Value) error {
 	return s.err
 }
 
-// ErrOffset returns the offset in the document of what the last failed Scan
-// objected to: at most the length of the document.
+// ErrOffset returns the offset of the fault in the document of the last failed
+// Scan: at most the length of the document.
 func (s *Scanner) ErrOffset() int { return s.errAt }
 
 // fail notes the first fault found.

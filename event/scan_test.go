@@ -113,14 +113,14 @@ var faulty = []struct {
 	{"control in key", "{\"a\tb\":1}", ErrControl, 3},
 	{"invalid byte", "{\"page\":\"a\xffb\"}", ErrUTF8, 10},
 	{"invalid byte in key", "{\"\xff\":1}", ErrUTF8, 2},
-	{"invalid byte nobody wants", "{\"x\":[{\"y\":\"\x80\"}]}", ErrUTF8, 12},
+	{"invalid byte in an unwanted value", "{\"x\":[{\"y\":\"\x80\"}]}", ErrUTF8, 12},
 	{"overlong", "{\"page\":\"\xc0\xaf\"}", ErrUTF8, 9},
 	{"surrogate in UTF-8", "{\"page\":\"\xed\xa0\x80\"}", ErrUTF8, 9},
 	{"beyond Unicode", "{\"page\":\"\xf4\x90\x80\x80\"}", ErrUTF8, 9},
 	{"cut character before quote", "{\"page\":\"a\xe2\x82\"}", ErrUTF8, 10},
 	{"invalid byte between tokens", "{\xff\"ts\":1}", ErrSyntax, 1},
 	{"repeated key", `{"ts":1,"ts":2}`, ErrDuplicate, 8},
-	{"repeated key nobody wants", `{"x":1,"ts":1,"x":2}`, ErrDuplicate, 14},
+	{"repeated unwanted key", `{"x":1,"ts":1,"x":2}`, ErrDuplicate, 14},
 	{"repeated key inside", `{"x":[{"y":1,"y":1}]}`, ErrDuplicate, 13},
 	{"repeated key in branch", `{"geo":{"country":"DE","country":"FR"}}`, ErrDuplicate, 23},
 	{"repeated branch", `{"geo":{"country":"DE"},"geo":{}}`, ErrDuplicate, 24},
@@ -283,7 +283,8 @@ func TestWrongNumberOfValues(t *testing.T) {
 	_ = newScanner(t, "ts").Scan([]byte(click), make([]Value, 2))
 }
 
-// mutate changes a document a little: the distance at which mistakes hide.
+// mutate changes a document a little, since mistakes show best in documents
+// that are nearly valid.
 func mutate(r *rand.Rand, doc []byte) []byte {
 	doc = slices.Clone(doc)
 	alphabet := []byte("{}[]\",:\\ut0123456789.eE+-fn \n\x00\x1f\x7f\x80\xc3\xff")
@@ -312,7 +313,8 @@ func mutate(r *rand.Rand, doc []byte) []byte {
 	return doc
 }
 
-// One scanner for all: what it learned from one document meets the others.
+// One scanner reads all documents, so that it reads each with the layouts of
+// the others.
 func TestMutationsAgainstReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := newScanner(t, refPaths...)

@@ -8,21 +8,21 @@ import (
 )
 
 // Strings and numbers, eight bytes at a time. A word is loaded little-endian,
-// so the lowest flagged byte is the first in the document. Subtracting from
-// all bytes at once may flag a byte wrongly only above one that is flagged
-// rightly, because that is where the borrow comes from, and adding likewise;
-// the lowest flag is therefore exact.
+// so the lowest flagged byte is the first in the document. A subtraction from
+// all bytes at once may flag a byte wrongly, but only above a byte that is
+// flagged rightly and lends the borrow. The same holds for additions. So the
+// lowest flag is exact.
 
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// special flags the bytes of w that end the plain part of a string: the
-// quote, the backslash, control characters, and everything beyond ASCII.
-// Flipping bit 1 swaps the quote (0x22) with the blank (0x20) and keeps the
-// control characters together, so that both are what lies below 0x21. Bytes
-// of 0x80 and more keep their high bit through one subtraction or the other.
+// special flags the bytes of w that end the plain part of a string: the quote,
+// the backslash, control characters, and everything beyond ASCII. With bit 1
+// flipped, the quote (0x22) becomes 0x20, and the control characters stay below
+// 0x20, so that exactly these lie below 0x21. Bytes of 0x80 and more keep their
+// high bit through one subtraction or the other.
 func special(w uint64) uint64 {
 	quote, slash := w^ones*0x02, w^ones*'\\'
 	return ((quote - ones*0x21) | (slash - ones)) & highs
@@ -58,8 +58,8 @@ func (s *Scanner) str(i int) (end int, escaped bool) {
 	doc, start, wide := s.doc, i, false
 	for {
 		if i = plain(doc, i); i >= len(doc) {
-			// The last character may be cut in the middle, which is no
-			// reason to call it invalid.
+			// The document may end inside a character, which is a truncation and not
+			// invalid UTF-8.
 			return s.fail(len(doc), ErrTruncated), false
 		}
 		switch c := doc[i]; {
@@ -99,8 +99,8 @@ func invalidAt(b []byte) int {
 	return i
 }
 
-// escape returns the length of the escape sequence that b begins with, a
-// surrogate pair being one. Halves of pairs are invalid.
+// escape returns the length of the escape sequence that b begins with; a
+// surrogate pair is one sequence. Halves of pairs are invalid.
 func escape(b []byte) (int, error) {
 	if len(b) < 2 {
 		return 0, ErrTruncated
@@ -191,8 +191,8 @@ func (s *Scanner) unescape(body []byte) []byte {
 	return t[from:len(t):len(t)]
 }
 
-// number reads a number and returns the index after it, or ^i if it is none,
-// i being where it went wrong. It takes all that could belong to it.
+// number reads a number and returns the index after it, or ^i with the index i
+// of the fault.
 func number(doc []byte, i int) int {
 	if i < len(doc) && doc[i] == '-' {
 		i++

@@ -87,7 +87,8 @@ func floorDiv(n, d int64) int64 {
 	return q
 }
 
-// plainInt reads an integer of up to 18 digits; false means to look closer.
+// plainInt reads an integer of up to 18 digits. It returns false for any other
+// number, which decimalTime then reads.
 func plainInt(b []byte) (int64, bool) {
 	neg := len(b) > 0 && b[0] == '-'
 	if neg {
@@ -116,8 +117,9 @@ func plainInt(b []byte) (int64, bool) {
 	return n, true
 }
 
-// eightDigits is the number that eight ASCII digits make, the first of them
-// in the lowest byte: neighbours are joined to pairs, then fours, then eight.
+// eightDigits is the number that eight ASCII digits make, the first of them in
+// the lowest byte. It combines neighbours to pairs, then to fours, then to
+// eight.
 func eightDigits(w uint64) int64 {
 	w -= ones * '0'
 	w = (w*10 + w>>8) & 0x00ff00ff00ff00ff
@@ -154,8 +156,8 @@ func decimalTime(b []byte, shift int) (Time, bool) {
 }
 
 // parseRFC3339 reads a date-time of RFC 3339, section 5.6, such as
-// 2026-11-20T10:05:00.123+01:00. The letters may be small, the fraction may
-// have any number of digits, and is cut to milliseconds. A blank instead of
+// 2026-11-20T10:05:00.123+01:00. The letters may be in lower case. The fraction
+// may have any number of digits, and is cut to milliseconds. A blank instead of
 // the T, and leap seconds (:60), are refused.
 func parseRFC3339(b []byte) (Time, bool) {
 	if len(b) < len("2006-01-02T15:04:05Z") ||
@@ -212,7 +214,8 @@ func zone(b []byte) (int, bool) {
 	return hour*60 + minute, ok
 }
 
-// field2 reads the two digits at i; ok carries on whether all was well so far.
+// field2 reads the two digits at i. It returns false if they are not a number
+// up to most, or if ok is false already.
 func field2(b []byte, i, most int, ok bool) (int, bool) {
 	d, u := b[i]-'0', b[i+1]-'0'
 	n := int(d)*10 + int(u)

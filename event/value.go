@@ -13,9 +13,9 @@ func (v Value) ID() ([]byte, bool) {
 	return v.Bytes, v.Kind == String || v.Kind == Number
 }
 
-// Uint32 returns the value as an unsigned integer below 2^32. It must be
-// written as plain decimal digits without sign or leading zeros, as Redis
-// wants a bit offset; as there, it may be a number or a string.
+// Uint32 returns the value as an unsigned integer below 2^32. It must be plain
+// decimal digits without sign or leading zeros, as in a bit offset of Redis; it
+// may be a number or a string.
 func (v Value) Uint32() (uint32, bool) {
 	b := v.Bytes
 	if v.Kind != Number && v.Kind != String || len(b) == 0 || len(b) > 10 || b[0] == '0' && len(b) > 1 {
@@ -45,9 +45,10 @@ func (v Value) Float() (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	// The digits and the power of ten are exact, and there is one rounding:
-	// Clinger's case, which coordinates and prices are. Digits below 2^53 are
-	// all there are, since a number of more than 18 has the first 18 here.
+	// The digits and the power of ten are exact, so there is one rounding
+	// (Clinger's fast path). Coordinates and prices are of this kind. Digits below
+	// 2^53 are all digits of the number: a number of more than 18 digits has its
+	// first 18 here, which exceed 2^53.
 	if d.digits < 1<<53 && -22 <= d.exp && d.exp <= 22 {
 		f := float64(d.digits)
 		if d.exp < 0 {
@@ -67,8 +68,8 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// A decimal is a JSON number taken apart: digits × 10^exp, where digits are
-// the first 18 significant ones; exact says whether these are all, but for
+// A decimal is a JSON number taken apart: digits × 10^exp, where digits are the
+// first 18 significant ones; exact says whether these are all digits, except
 // zeros at the end. The value lies in [10^(point-1), 10^point), unless zero.
 type decimal struct {
 	digits uint64
@@ -78,8 +79,8 @@ type decimal struct {
 	exact  bool
 }
 
-// Exponents are capped here; records are shorter than this many digits, so
-// no number gets its sense changed by it.
+// Exponents are capped here. No record has as many digits as this, so the cap
+// changes no result.
 const maxExp = 1 << 27
 
 // readDecimal reads a number; false if it is none.

@@ -14,7 +14,7 @@ import (
 func num(s string) Value { return Value{Number, []byte(s)} }
 func str(s string) Value { return Value{String, []byte(s)} }
 
-// notNumbers are values no number can be had from.
+// notNumbers are values that are not numbers.
 var notNumbers = []Value{{}, {Kind: Null}, {Bool, []byte("true")}, {Composite, []byte("[1]")}, {Composite, []byte("{}")}}
 
 func TestID(t *testing.T) {
@@ -229,7 +229,7 @@ func FuzzRFC3339(f *testing.F) {
 	f.Fuzz(checkRFC3339)
 }
 
-// FuzzNumber holds all readings of a number against their twins.
+// FuzzNumber compares all readings of a number with their twins.
 func FuzzNumber(f *testing.F) {
 	for _, s := range numbers(rand.New(rand.NewPCG(9, 10)), 20) {
 		f.Add(s)

@@ -1,10 +1,10 @@
-// Package limits says whether something may happen now, given how often it
-// has happened.
+// Package limits holds rate limiters: it tells whether an event may happen now,
+// given the events before it.
 //
-// There are two limiters. A Funnel lets through a steady rate and a burst,
-// and needs one number per key; it is the GCRA that CL.THROTTLE answers by. A
-// Window lets through so many within any period, to the letter, and needs a
-// number per event of the period.
+// There are two limiters. A Funnel lets through a steady rate and a burst, and
+// needs one number per key; it is the GCRA of CL.THROTTLE. A Window lets
+// through an exact number of events within any period, and needs a number per
+// event of the period.
 //
 //	f, err := limits.NewFunnel(15, 30, 60*1e9) // 30 a minute, 15 more at once
 //	answer, tat := f.Throttle(tat, now, 1)
@@ -12,13 +12,13 @@
 // # Contract
 //
 // Both are functions of (state, time): they read no clock, so the same calls
-// give the same answers, in a replay as in production. Times and durations
-// are nanoseconds; times count from any origin, between -2^62 and 2^62 (the
-// year 2116, from the Unix epoch). A clock that steps back grants nothing
-// twice: it makes answers stricter until it has caught up.
+// give the same answers, in a replay as in production. Times and durations are
+// nanoseconds; times count from any origin, between -2^62 and 2^62 (the year
+// 2116, from the Unix epoch). A clock that steps back lets nothing through
+// twice: it makes the limiter stricter until it has caught up.
 //
-// Funnels and Windows keep the states of many keys within a bound. Nothing
-// here locks: one goroutine at a time.
+// Funnels and Windows keep the states of many keys within a bound. No type here
+// locks: one goroutine at a time may use it.
 package limits
 
 import "errors"
@@ -26,17 +26,17 @@ import "errors"
 // ErrLimit is returned for a limit that cannot be kept.
 var ErrLimit = errors.New("limits: impossible limit")
 
-// Never is the RetryAfter of what will not be let through however long one
-// waits, and of what has been let through.
+// Never is the RetryAfter of a request that will never be let through, and of
+// one that was let through.
 const Never = -1
 
 // An Answer is what CL.THROTTLE replies, in nanoseconds.
 type Answer struct {
-	Limited    bool  // not let through
-	Limit      int64 // how much may go at once
-	Remaining  int64 // how much of it may still go now
+	Limited    bool  // the request was not let through
+	Limit      int64 // how many units may go at once
+	Remaining  int64 // how many units may still go now
 	RetryAfter int64 // until the same request would be let through, or Never
-	ResetAfter int64 // until the limiter is as if never used
+	ResetAfter int64 // until the limiter is as if it had never been used
 }
 
 // Reply is the five integers of CL.THROTTLE. Seconds are cut to milliseconds,

@@ -6,13 +6,13 @@ import (
 )
 
 // A Funnel is the generic cell rate algorithm (ITU-T I.371) in the form of
-// redis-cell. Its state is one number, the theoretical arrival time: when the
-// funnel will have run empty. Every unit let through moves it one interval
-// into the future, and none is let through that would move it further than
-// the tolerance from now.
+// redis-cell. Its state is one number, the theoretical arrival time: the time
+// when the funnel will be empty. Each unit that is let through moves it one
+// interval into the future. A unit that would move it further than the
+// tolerance from now is not let through.
 //
-// The state is in nanoseconds, where redis-cell's lives no longer than whole
-// milliseconds: more than 1,000 per second are limited, too.
+// The state is in nanoseconds, so that it also limits rates above 1,000 per
+// second. (redis-cell's states expire after whole milliseconds.)
 type Funnel struct {
 	interval  int64 // between two units at the steady rate
 	tolerance int64 // intervals of a whole burst
@@ -30,7 +30,7 @@ func NewFunnel(burst, count, period int64) (Funnel, error) {
 	if burst < 0 || count <= 0 || period <= 0 {
 		return Funnel{}, fmt.Errorf("%w: burst %d, count %d, period %d ns: want at least 0, 1 and 1", ErrLimit, burst, count, period)
 	}
-	// As redis-cell has it: divided as floats, then truncated.
+	// As in redis-cell: divided as floats, then truncated.
 	interval := int64(float64(period) / float64(count))
 	if interval < 1 {
 		return Funnel{}, fmt.Errorf("%w: %d in %d ns is more than one a nanosecond", ErrLimit, count, period)
@@ -41,13 +41,13 @@ func NewFunnel(burst, count, period int64) (Funnel, error) {
 	return Funnel{interval, interval * (burst + 1), burst + 1}, nil
 }
 
-// Throttle asks at the time now for quantity units to be let through, all or
-// none. tat is the state the last call returned, or anything up to now for a
-// fresh funnel; the new one is returned with the answer, and is the old one
-// if the request is limited.
+// Throttle asks at the time now to let quantity units through, all or none. tat
+// is the state that the last call returned, or any time up to now for a fresh
+// funnel. The new state comes with the answer; it is the old one if the request
+// is limited.
 //
-// Quantity 0 only looks. A negative quantity gives units back, never more
-// than are in the funnel. A quantity above the limit is never let through.
+// Quantity 0 only reads the state. A negative quantity gives units back, at
+// most those in the funnel. A quantity above the limit is never let through.
 func (f Funnel) Throttle(tat, now, quantity int64) (Answer, int64) {
 	tat = max(tat, now)
 	next := tat

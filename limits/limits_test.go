@@ -91,8 +91,9 @@ func TestReplySeconds(t *testing.T) {
 	}
 }
 
-// TestFunnelConserves: in any stretch of time, no more goes through than the
-// burst and what the rate adds; and what is refused would have been more.
+// TestFunnelConserves: in any span of time, the units that go through are at
+// most the burst and what the rate adds; and a refused request would have
+// exceeded that.
 func TestFunnelConserves(t *testing.T) {
 	for trial := range 300 {
 		r := rand.New(rand.NewPCG(1, uint64(trial)))
@@ -153,8 +154,8 @@ func TestFunnelConserves(t *testing.T) {
 	}
 }
 
-// TestFunnelIsNotGrantedTwice: the law holds for a clock that jumps about,
-// too.
+// TestFunnelIsNotGrantedTwice: the same holds for a clock that steps forwards
+// and backwards.
 func TestFunnelIsNotGrantedTwice(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	f := mustFunnel(t, 9, 100, second)
@@ -176,8 +177,8 @@ func TestFunnelIsNotGrantedTwice(t *testing.T) {
 	}
 }
 
-// TestFunnelFast: more than 1,000 per second bind. redis-cell's states expire
-// after whole milliseconds, and let everything through.
+// TestFunnelFast: rates above 1,000 per second are limited. redis-cell's states
+// expire after whole milliseconds, so it lets everything through.
 func TestFunnelFast(t *testing.T) {
 	for _, rate := range []int64{1_000, 1_001, 10_000, 250_000, 1_000_000} {
 		f := mustFunnel(t, 9, rate, second)
@@ -299,7 +300,7 @@ func TestWindowTwin(t *testing.T) {
 	}
 }
 
-// slow is a table that looks at everything every time.
+// slow is a table that looks at all keys each time.
 type slow struct {
 	capacity int
 	whenFull WhenFull
@@ -334,8 +335,8 @@ func (s *slow) throttle(key string, f Funnel, now, quantity int64) Answer {
 	return a
 }
 
-// TestTableTwin: bounded tables answer as the slow one does, and keep the
-// same keys.
+// TestTableTwin: a bounded table answers like the slow one, and keeps the same
+// keys.
 func TestTableTwin(t *testing.T) {
 	for trial := range 100 {
 		r := rand.New(rand.NewPCG(4, uint64(trial)))

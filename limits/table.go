@@ -4,22 +4,23 @@ package limits
 type WhenFull uint8
 
 const (
-	// Forget makes room by forgetting the key that would be as if never used
-	// soonest. What it had used up, it may use again: the limiter fails open.
+	// Forget makes room: it forgets the key that would first be as if it had never
+	// been used. That key may use again what it had used up: the limiter fails
+	// open.
 	Forget WhenFull = iota
-	// Refuse limits the new key until another has run empty: the limiter
-	// fails closed.
+	// Refuse limits the new key until another key's state is as good as fresh: the
+	// limiter fails closed.
 	Refuse
 )
 
-// table keeps the states of at most capacity keys. A state that is as good as
-// fresh is not kept, so a table is full only of keys that matter; which of
-// them is forgotten depends on the calls alone: the one that idles first, of
+// table keeps the states of at most capacity keys. It does not keep a state
+// that is as good as fresh, so all keys in a full table matter. Which of them
+// it forgets depends on the calls alone: the one that is fresh first, of
 // several the least key.
 type table[S any] struct {
 	capacity int
 	whenFull WhenFull
-	latest   int64 // time does not go back: states may have been dropped since
+	latest   int64 // the latest time seen; time does not go back, because states may have been dropped
 	keys     map[string]*node[S]
 	heap     []*node[S] // least idle, then least key first
 }
@@ -44,8 +45,8 @@ func (t *table[S]) time(now int64) int64 {
 // get returns a key's state, or nil.
 func (t *table[S]) get(key []byte) *node[S] { return t.keys[string(key)] }
 
-// put keeps a new key's state, if it is worth keeping. It reports false if
-// there is no room, and when there will be.
+// put keeps a new key's state, unless it is as good as fresh. It returns false
+// if there is no room, and the time when there will be.
 func (t *table[S]) put(key []byte, state S, now, idle int64) (ok bool, room int64) {
 	if idle <= now {
 		return true, 0
@@ -169,8 +170,8 @@ func (t *Funnels) Len() int { return len(t.t.heap) }
 func (t *Funnels) Expire(now int64) int { return t.t.expire(t.t.time(now)) }
 
 // Windows is a table of keys, each with the log of its window. The window may
-// change from call to call; events that a shorter period has dropped stay
-// dropped.
+// change from call to call; events that a shorter period has dropped do not
+// come back.
 type Windows struct{ t table[*Log] }
 
 // NewWindows returns a table of at most capacity keys.

@@ -3,8 +3,8 @@ package limits
 import "fmt"
 
 // A Window lets at most Limit events through within any Period, and refuses
-// none that this rule would allow: the limiter people build on a Redis sorted
-// set (ZREMRANGEBYSCORE, ZCARD, ZADD). Refused events do not count.
+// none that this rule allows. It is the limiter that people build on a Redis
+// sorted set (ZREMRANGEBYSCORE, ZCARD, ZADD). Refused events do not count.
 type Window struct {
 	limit  int
 	period int64
@@ -32,7 +32,7 @@ type Log struct {
 	ring   []int64 // a power of two long
 	head   int     // of the oldest
 	n      int
-	latest int64 // time does not go back: what was forgotten stays so
+	latest int64 // the latest time seen; time does not go back, because events may have been forgotten
 }
 
 // Allow asks at the time now for one event to be let through. Events of
@@ -46,8 +46,8 @@ func (w Window) Allow(l *Log, now int64) Answer {
 		l.push(now)
 	} else {
 		a.Limited = true
-		// So many must go that one is missing from the limit; more than one if
-		// the limit was higher before.
+		// As many events must expire as bring the log below the limit: more than one
+		// if the limit was higher before.
 		a.RetryAfter = l.at(l.n-w.limit) + w.period - now
 	}
 	a.Remaining = int64(max(0, w.limit-l.n))
@@ -57,7 +57,7 @@ func (w Window) Allow(l *Log, now int64) Answer {
 	return a
 }
 
-// idle is when a log that is not empty will be.
+// idle is the time when a log will be empty; it must not be empty now.
 func (w Window) idle(l *Log) int64 { return l.at(l.n-1) + w.period }
 
 // at is the i-th oldest time.

@@ -1,6 +1,7 @@
 package locks
 
-// A Lease is a lock in the hands of its holder: the proof it shows.
+// A Lease is a lock that an owner holds. It is the owner's proof for Release
+// and Extend.
 type Lease struct {
 	Name    string
 	Owner   string
@@ -18,10 +19,11 @@ type Table struct {
 
 // Acquire takes the lock called name for owner until now+ttl.
 //
-// If the owner holds it already, it is the same lease, held once more, and its
-// end is put off if now+ttl is later. If another owner holds it, the error is
-// ErrHeld, and the lease is that owner's, without its Fence: it says whom to
-// wait for, and until when, and opens nothing.
+// If the owner holds it already, Acquire returns the same lease, with one hold
+// more, and its end moves to now+ttl if that is later. If another owner holds
+// it, the error is ErrHeld, and the lease is that owner's without its Fence: it
+// tells which owner holds the lock and until when, but cannot be used to
+// release it.
 func (t *Table) Acquire(name, owner string, now, ttl int64) (Lease, error) {
 	if ttl <= 0 {
 		return Lease{}, ErrTTL
@@ -46,9 +48,9 @@ func (t *Table) Acquire(name, owner string, now, ttl int64) (Lease, error) {
 	return l, nil
 }
 
-// Release gives one hold of a lease back and returns how many are left; with
+// Release gives back one hold of a lease and returns how many are left; with
 // the last one the lock is free. The error is ErrNotHeld if the lease has
-// ended, whoever holds the lock now.
+// ended, even if the lock is held again.
 func (t *Table) Release(lease Lease, now int64) (holds int, err error) {
 	l, held := t.current(lease.Name, t.time(now))
 	if !held || !l.same(lease) {
@@ -62,9 +64,9 @@ func (t *Table) Release(lease Lease, now int64) (holds int, err error) {
 	return l.Holds, nil
 }
 
-// Extend makes a lease end at now+ttl, which may also be sooner than it would
-// have. The error is ErrNotHeld if it has ended already: what is lost is lost,
-// for another owner may have held the lock in between.
+// Extend makes a lease end at now+ttl, which may also shorten it. The error is
+// ErrNotHeld if it has ended: an ended lease cannot be revived, because another
+// owner may have held the lock since.
 func (t *Table) Extend(lease Lease, now, ttl int64) (Lease, error) {
 	if ttl <= 0 {
 		return Lease{}, ErrTTL
@@ -79,7 +81,7 @@ func (t *Table) Extend(lease Lease, now, ttl int64) (Lease, error) {
 	return l, nil
 }
 
-// Holder returns the lease that stands, without its Fence.
+// Holder returns the lease that holds at the time now, without its Fence.
 func (t *Table) Holder(name string, now int64) (l Lease, held bool) {
 	l, held = t.current(name, t.time(now))
 	l.Fence = 0
@@ -102,14 +104,14 @@ func (t *Table) Expire(now int64) int {
 // Len is the number of leases kept, ended ones included until Expire.
 func (t *Table) Len() int { return len(t.leases) }
 
-// time returns now, or the latest time seen: a lease that somebody has been
-// told is over does not come back.
+// time returns now, or the latest time seen: a lease that was reported as ended
+// must not come back.
 func (t *Table) time(now int64) int64 {
 	t.latest = max(t.latest, now)
 	return t.latest
 }
 
-// current returns the lease of a name that stands at a time.
+// current returns the lease of a name that has not ended at a time.
 func (t *Table) current(name string, now int64) (Lease, bool) {
 	l, ok := t.leases[name]
 	if !ok || l.Expires <= now {
@@ -118,9 +120,9 @@ func (t *Table) current(name string, now int64) (Lease, bool) {
 	return l, true
 }
 
-// same reports whether two are the same lease. The owner alone does not tell:
-// it may have lost a lease and got another, and what it still does under the
-// first must not end the second.
+// same reports whether two values are the same lease. Equal owners are not
+// enough: an owner may have lost a lease and acquired another, and a call that
+// names the first must not end the second.
 func (l Lease) same(o Lease) bool { return l.Owner == o.Owner && l.Fence == o.Fence }
 
 // end is now+ttl, or the end of time.
@@ -131,8 +133,9 @@ func end(now, ttl int64) int64 {
 	return 1<<63 - 1
 }
 
-// A Gate stands before what a lock protects and refuses those who come with a
-// lease that has been superseded. The zero value has seen nobody.
+// A Gate belongs to the resource that a lock protects. It refuses a holder
+// whose fencing number is smaller than one that it has seen. The zero value is
+// ready, and has seen none.
 type Gate struct{ highest uint64 }
 
 // Pass reports whether a holder with this fencing number may act: no greater

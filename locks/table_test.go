@@ -11,7 +11,7 @@ import (
 	"weir/locks/locktest"
 )
 
-// inProcess is a Table with a clock that stands still until told.
+// inProcess is a Table with a clock that the test moves.
 type inProcess struct {
 	table locks.Table
 	now   int64
@@ -38,15 +38,16 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A world is the table and what has been handed out, as the outside saw it.
+// A world is the table, and the leases that its callers have got.
 type world struct {
 	table  *table
 	now    int64
-	handed []locks.Lease // Holds and Expires as last told; Holds 0 once released
+	handed []locks.Lease // Holds and Expires as last returned; Holds 0 once released
 	fence  uint64        // the greatest handed out
 }
 
-// table is what a world explores; the tests of the test replace it.
+// table is the table that a world explores; TestEverySequenceSees replaces it
+// by ones with mistakes.
 type table struct {
 	locks.Table
 	acquire func(t *locks.Table, owner string, now, ttl int64) (locks.Lease, error)
@@ -64,7 +65,7 @@ func right() *table {
 	}
 }
 
-// live returns the index of the lease that stands, or -1.
+// live returns the index of the lease that has not ended, or -1.
 func (w *world) live() int {
 	for i, l := range w.handed {
 		if l.Holds > 0 && w.now < l.Expires {
@@ -74,8 +75,8 @@ func (w *world) live() int {
 	return -1
 }
 
-// A move is one call; do performs it and checks the answer against what the
-// outside knows.
+// A move is one call; do makes it and checks the answer against the leases
+// handed out.
 type move struct {
 	name string
 	do   func(*world) error
@@ -158,8 +159,8 @@ func moves() []move {
 		move{"ended leases are dropped", func(w *world) error { w.table.Expire(w.now); return nil }})
 }
 
-// explore tries every sequence of moves of a length and returns the first
-// that goes wrong.
+// explore tries every sequence of moves of a length and returns the first that
+// fails.
 func explore(w *world, left int, all []move, path []string) error {
 	if left == 0 {
 		return nil
@@ -179,8 +180,8 @@ func explore(w *world, left int, all []move, path []string) error {
 	return nil
 }
 
-// TestEverySequence: all 248,832 sequences of five calls are answered as the
-// outside expects.
+// TestEverySequence: all 248,832 sequences of five calls get the expected
+// answers.
 func TestEverySequence(t *testing.T) {
 	if err := explore(&world{table: right(), now: 100}, 5, moves(), nil); err != nil {
 		t.Error(err)
@@ -256,8 +257,8 @@ func TestEverySequenceSees(t *testing.T) {
 	}
 }
 
-// TestTimeDoesNotGoBack: who was told that a lease is over will not see it
-// stand again.
+// TestTimeDoesNotGoBack: a lease that was reported as ended stays ended, even
+// if the time goes back.
 func TestTimeDoesNotGoBack(t *testing.T) {
 	var table locks.Table
 	lease, err := table.Acquire("x", "ann", 100, 10)
@@ -290,7 +291,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestForever: a lease of the longest time does not overflow into the past.
+// TestForever: the end of the longest lease does not overflow into the past.
 func TestForever(t *testing.T) {
 	var table locks.Table
 	if _, err := table.Acquire("x", "ann", 1<<62, math.MaxInt64); err != nil {
@@ -307,7 +308,7 @@ func ExampleTable() {
 	_, err := t.Acquire("rollup", "bob", 10e9, 30e9)
 	fmt.Println("bob:", err)
 
-	// Ann sleeps past her end.
+	// Ann's process sleeps past the end of its lease.
 	bob, _ := t.Acquire("rollup", "bob", 40e9, 30e9)
 	_, err = t.Release(ann, 41e9)
 	fmt.Println("ann:", err)

@@ -1,4 +1,5 @@
-// Package locktest is what every form of the lease must do, as a test suite.
+// Package locktest is the test suite that every implementation of leases must
+// pass.
 package locktest
 
 import (
@@ -18,30 +19,30 @@ type Lease struct {
 	Holds       int
 }
 
-// Locks is the form under test.
+// Locks is the implementation under test.
 type Locks interface {
 	Acquire(name, owner string, ttl time.Duration) (Lease, error)
 	Release(Lease) (holds int, err error)
 	Extend(l Lease, ttl time.Duration) (Lease, error)
 }
 
-// A Pair is two views of the same locks, as two processes have them (or twice
-// the same one), and a way to let time pass.
+// A Pair is two views of the same locks, as two processes have them (or the
+// same view twice), and a function that lets time pass.
 type Pair struct {
 	A, B Locks
 	Wait func(time.Duration)
 }
 
-// Unit is the time the suite thinks in: time-outs are a few units, and waits
-// differ from them by at least one. Where the machine pauses for longer, a test
-// that fails says nothing, and runs again with locks of its own.
+// Unit is the suite's unit of time: times to live are a few units, and waits
+// differ from them by at least one. If the machine pauses for longer, a failure
+// means nothing, and the test runs again with new locks.
 const Unit = 150 * time.Millisecond
 
-// never is how long a machine may pause all the time.
+// never is how long a machine may go on pausing before the suite gives up.
 const never = 3 * time.Minute
 
-// Run runs the suite, its tests side by side; open is called for every test and
-// gives locks that nobody holds or knows.
+// Run runs the suite, its tests in parallel. It calls open for each test, which
+// returns fresh locks that no other test uses.
 func Run(t *testing.T, open func(t *testing.T) Pair) {
 	for _, c := range []struct {
 		name string
@@ -64,7 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Pair) {
 			for deadline := time.Now().Add(never); ; {
 				k := &check{t: t, Pair: open(t), last: time.Now()}
 				done := make(chan struct{})
-				go func() { defer close(done); c.test(k) }() // for fatalf ends it
+				go func() { defer close(done); c.test(k) }() // a goroutine of its own, which fatalf ends
 				<-done
 				switch {
 				case k.failure == "":
@@ -77,16 +78,16 @@ func Run(t *testing.T, open func(t *testing.T) Pair) {
 	}
 }
 
-// check ends a run of a test at what must not happen.
+// check ends a run of a test at the first mistake.
 type check struct {
 	t *testing.T
 	Pair
-	last    time.Time // when the step before ended
+	last    time.Time // when the previous step ended
 	paused  bool      // a step took so long that leases may have ended under it
 	failure string
 }
 
-// step notes how long a step took that was meant to take so long.
+// step notes whether a step took longer than was meant.
 func (c *check) step(meant time.Duration) {
 	now := time.Now()
 	c.paused = c.paused || now.Sub(c.last)-meant > Unit/2
@@ -224,7 +225,7 @@ func extend(c *check) {
 		c.extends(c.A, lease, 4)
 	}
 	c.refuses(c.B, "bob")
-	c.extends(c.A, lease, 1) // sooner, too
+	c.extends(c.A, lease, 1) // an extension may also shorten it
 	c.wait(3)
 	c.notHeld(c.A, lease)
 	c.releases(c.B, c.acquires(c.B, "bob", 20, 1), 0)
@@ -246,8 +247,8 @@ func onlyTheHolder(c *check) {
 	c.notHeld(c.A, lease)
 }
 
-// lostStaysLost: an owner that has lost a lease and got another must not end
-// the second by what it still does under the first.
+// lostStaysLost: an owner that has lost a lease and acquired another must not
+// end the second by a call that names the first.
 func lostStaysLost(c *check) {
 	first := c.acquires(c.A, "ann", 2, 1)
 	c.acquires(c.A, "ann", 2, 2)
@@ -272,7 +273,7 @@ func namesApart(c *check) {
 	c.releases(c.B, b, 0)
 }
 
-// fencing: a holder that sleeps past its end acts late, and is refused.
+// fencing: the gate refuses a holder that acts after the end of its lease.
 func fencing(c *check) {
 	var gate locks.Gate
 	ann := c.acquires(c.A, "ann", 2, 1)

@@ -1,5 +1,5 @@
-// Package redislock is the lease of package locks over a server that speaks
-// the Redis protocol, for processes that share one.
+// Package redislock holds the leases of package locks on a server that speaks
+// the Redis protocol, for processes that share the server.
 //
 //	l := redislock.New(&redis.Pool{DialContext: …})
 //	err := l.Do(ctx, "rollup", "worker-1", 30*time.Second,
@@ -7,23 +7,23 @@
 //
 // # What the server holds
 //
-// Under the lock's name, a token that expires (SET name token NX PX ttl), as
-// every such client has it, so it excludes those, too. Under {name}:fence, a
-// counter that never expires: every attempt to acquire counts it up in the
-// same transaction, and the attempt that succeeds has its fencing number. The
-// holds of a re-entrant lease are counted here, in the process.
+// Under the lock's name, a token that expires (SET name token NX PX ttl). Other
+// clients of such locks use the same key, so they and this package exclude each
+// other. Under {name}:fence, a counter that never expires: every attempt to
+// acquire increments it in the same transaction, and the attempt that succeeds
+// takes it as its fencing number. The process itself counts the holds of a
+// re-entrant lease.
 //
 // # What it promises
 //
-// One holder at a time, as long as the server keeps its data and its clock
-// and this machine's run equally fast. A server that fails over to a replica
-// which has not seen the last writes can give a lock twice, and count a
-// fencing number twice. Where that matters, the lock is a way to save work,
-// not to be right.
+// One holder at a time, as long as the server keeps its data, and its clock and
+// this machine's run at the same speed. A server that fails over to a replica
+// which lacks the last writes can give a lock twice, and a fencing number twice.
+// Where that matters, use the lock to save work, not for correctness.
 //
-// A Lease counts from before the command was sent, so it ends here no later
-// than there. An Acquire that fails on the network may have taken the lock;
-// it is then free after its time to live.
+// A Lease counts from before the command was sent, so it ends in this process no
+// later than on the server. An Acquire that fails on the network may have taken
+// the lock; the lock is then free after its time to live.
 package redislock
 
 import (
@@ -39,15 +39,15 @@ import (
 	"weir/locks"
 )
 
-// The two well-known scripts, compare and delete and compare and extend. They
-// are sent as text (EVAL), so that a server without an interpreter can know
+// The two well-known scripts: compare and delete, compare and extend. They are
+// sent as text (EVAL), so that a server without an interpreter can recognise
 // them.
 const (
 	ReleaseScript = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 	ExtendScript  = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
 )
 
-// A Lease is a lock in the hands of its holder.
+// A Lease is a lock that an owner holds.
 type Lease struct {
 	Name    string
 	Owner   string
@@ -56,13 +56,13 @@ type Lease struct {
 	Expires time.Time // on this machine's monotonic clock
 }
 
-// Locks is the locks of one server, as one process holds them. It is safe for
+// Locks are the locks of one server, as one process uses them. It is safe for
 // concurrent use; goroutines that name the same owner share its leases.
 type Locks struct {
 	pool *redis.Pool
 
-	// One command at a time: a release must not overtake the acquisition that
-	// follows it, nor two acquisitions of one owner both find the lock free.
+	// One command at a time: an acquisition must not overtake the release before
+	// it, and two acquisitions of one owner must not both find the lock free.
 	mu   sync.Mutex
 	held map[holder]*hold
 }
@@ -74,8 +74,8 @@ type hold struct {
 	token string
 }
 
-// New returns the locks of the server that the pool connects to. The pool stays
-// the caller's to close, and bounds how long a connection waits for an answer.
+// New returns the locks of the server that the pool connects to. The caller
+// closes the pool, and sets in it how long a connection waits for an answer.
 func New(pool *redis.Pool) *Locks {
 	return &Locks{pool: pool, held: make(map[holder]*hold)}
 }
@@ -83,9 +83,10 @@ func New(pool *redis.Pool) *Locks {
 // Acquire takes the lock called name for owner, for ttl (at least a
 // millisecond; fractions of one are dropped).
 //
-// If the owner holds it already through l, it is the same lease, held once
-// more, and lasts at least ttl. If anybody else holds it, the error is
-// locks.ErrHeld. Any other error is the network's or the server's.
+// If the owner holds it already through l, Acquire returns the same lease, with
+// one hold more, and it lasts at least ttl. If another owner or process holds
+// it, the error is locks.ErrHeld. Any other error is the network's or the
+// server's.
 func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Duration) (Lease, error) {
 	if ttl < time.Millisecond {
 		return Lease{}, locks.ErrTTL
@@ -101,15 +102,15 @@ func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Durati
 		case !errors.Is(err, locks.ErrNotHeld):
 			return Lease{}, err
 		}
-		delete(l.held, key) // lost; it may be free again
+		delete(l.held, key) // the lease is lost; the lock may be free again
 	}
 
 	h := &hold{Lease{Name: name, Owner: owner, Holds: 1, Expires: time.Now().Add(ttl)}, owner + ":" + rand.Text()}
-	// The reply to SET is not looked at. If a network error makes us send all
-	// this again, the second SET finds the first one's token; GET says whose
-	// lock it is either way, and INCR gives a number as good as the first one's.
+	// Acquire ignores the reply to SET. If a network error makes send repeat all
+	// this, the second SET finds the token of the first. In both cases GET tells
+	// whose lock it is, and INCR gives a valid fencing number.
 	replies, err := redis.Values(l.send(ctx, func(c redis.Conn) (any, error) {
-		// An error of Send comes again from Do.
+		// Do returns an error of Send too.
 		_ = c.Send("MULTI")
 		_ = c.Send("SET", name, h.token, "NX", "PX", ttl.Milliseconds())
 		_ = c.Send("INCR", fenceKey(name))
@@ -133,9 +134,9 @@ func (l *Locks) Acquire(ctx context.Context, name, owner string, ttl time.Durati
 	return h.Lease, nil
 }
 
-// send runs f on a connection, and once more on a new one after an error that is
-// not the server's: one that lay in the pool may have been closed long ago, and an
-// answer may be lost.
+// send runs f on a connection, and once more on a new connection after an error
+// that is not the server's: a connection in the pool may have been closed long
+// ago, and an answer may be lost.
 func (l *Locks) send(ctx context.Context, f func(redis.Conn) (any, error)) (any, error) {
 	var reply any
 	var err error
@@ -165,10 +166,10 @@ func (l *Locks) eval(ctx context.Context, script string, h *hold, args ...any) (
 // braces of its own.
 func fenceKey(name string) string { return "{" + name + "}:fence" }
 
-// Release gives one hold of a lease back and returns how many are left; with
-// the last one the lock is free. The error is locks.ErrNotHeld if the lease
-// has ended. After another error, the hold is given back here, and the lock is
-// free at the end of its lease at the latest.
+// Release gives back one hold of a lease and returns how many are left; with the
+// last one the lock is free. The error is locks.ErrNotHeld if the lease has
+// ended. After another error the hold is given back in this process, and the
+// lock is free at the end of its lease at the latest.
 func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,8 +196,8 @@ func (l *Locks) Release(ctx context.Context, lease Lease) (holds int, err error)
 	return 0, nil
 }
 
-// Extend makes a lease last for ttl from now, which may also be shorter than
-// it would have. The error is locks.ErrNotHeld if it has ended.
+// Extend makes a lease last for ttl from now, which may also shorten it. The
+// error is locks.ErrNotHeld if it has ended.
 func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
 	if ttl < time.Millisecond {
 		return Lease{}, locks.ErrTTL
@@ -216,7 +217,7 @@ func (l *Locks) Extend(ctx context.Context, lease Lease, ttl time.Duration) (Lea
 	return h.Lease, nil
 }
 
-// find returns what is known of a lease, if it is the one its owner has.
+// find returns the hold of a lease, if it is the one that its owner has now.
 func (l *Locks) find(lease Lease) (*hold, error) {
 	h := l.held[holder{lease.Name, lease.Owner}]
 	if h == nil || h.Fence != lease.Fence {
@@ -238,10 +239,10 @@ func (l *Locks) extend(ctx context.Context, h *hold, ttl time.Duration) error {
 	return nil
 }
 
-// Do runs f while it holds the lock, if it can have it at once; the error is
-// locks.ErrHeld if not. The lease is extended every third of ttl. When it has
-// ended, or turns out to be lost, f's context is cancelled with the reason as
-// its cause, and Do returns that when f has returned; otherwise it returns
+// Do acquires the lock and runs f while it holds it. It does not wait for the
+// lock: if it is taken, the error is locks.ErrHeld. Do extends the lease every
+// third of ttl. If the lease ends or is lost, Do cancels f's context with the
+// reason as its cause, waits for f, and returns the reason; otherwise it returns
 // f's error.
 func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f func(context.Context, Lease) error) error {
 	lease, err := l.Acquire(ctx, name, owner, ttl)
@@ -257,12 +258,12 @@ func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f
 	err = f(inner, lease)
 	lost := context.Cause(inner)
 	if ctx.Err() != nil {
-		lost = nil // the caller's own doing
+		lost = nil // the caller cancelled ctx
 	}
 	cancel(nil)
 	<-done
 
-	// The lock is given back even if the caller has had enough.
+	// Do gives the lock back even if the caller has cancelled ctx.
 	back, stop := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 	defer stop()
 	_, releaseErr := l.Release(back, lease)
@@ -270,7 +271,7 @@ func (l *Locks) Do(ctx context.Context, name, owner string, ttl time.Duration, f
 	case lost != nil:
 		return lost
 	case err == nil && errors.Is(releaseErr, locks.ErrNotHeld):
-		return releaseErr // it ended under f, and nobody had noticed
+		return releaseErr // the lease ended while f ran, which no extension had noticed
 	}
 	return err
 }
@@ -288,7 +289,7 @@ func (l *Locks) keep(ctx context.Context, cancel context.CancelCauseFunc, lease 
 			return
 		case <-tick.C:
 		}
-		// Other errors may pass; the timer knows how long to hope.
+		// Other errors may be temporary; the timer bounds how long keep tries again.
 		switch extended, err := l.Extend(ctx, lease, ttl); {
 		case err == nil:
 			end.Reset(time.Until(extended.Expires))

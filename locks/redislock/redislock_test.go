@@ -62,8 +62,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestBytes: the lock is what other clients make of SET NX PX, and theirs are
-// respected.
+// TestBytes: the lock has the bytes that other clients write with SET NX PX, and
+// Acquire respects their locks.
 func TestBytes(t *testing.T) {
 	srv := redistest.Start(t)
 	l := New(connect(t, srv))
@@ -99,10 +99,10 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestContention: many goroutines in several processes' stead, some of which
-// sleep past the end of their leases. What a linearizable lock with fencing
-// allows is checked on the history: fences are unique and grow in the order of
-// acquisition, and a lease is not acquired while another surely stands.
+// TestContention: many goroutines stand for several processes, and some of them
+// sleep past the end of their leases. The test checks the history for what a
+// linearizable lock with fencing allows: fences are unique and grow in the order
+// of acquisition, and no lease is acquired while another surely holds.
 func TestContention(t *testing.T) {
 	srv := redistest.Start(t)
 	type span struct {
@@ -173,8 +173,8 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: after an answer that is lost, all is sent again. The second
-// attempt finds the lock taken by the first, and has it all the same.
+// TestLostAnswer: after a lost answer, Acquire sends everything again. The second
+// attempt finds the lock taken by the first, and holds it.
 func TestLostAnswer(t *testing.T) {
 	srv := redistest.Start(t)
 	pool, first := connect(t, srv), true
@@ -218,7 +218,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// deaf is a connection that breaks when the answer has come.
+// deaf is a connection that breaks when the answer arrives.
 type deaf struct{ net.Conn }
 
 func (d deaf) Read(b []byte) (int, error) {
@@ -228,11 +228,11 @@ func (d deaf) Read(b []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// ttl is for leases that are kept up: only a machine that stands still for two
-// thirds of it loses one, and rightly.
+// ttl is the time to live of leases that Do extends: only a machine that stands
+// still for two thirds of it loses one.
 const ttl = 15 * time.Second
 
-// TestDoKeepsTheLease: what lasts longer than the lease is done under it.
+// TestDoKeepsTheLease: Do holds the lease while f runs for longer than ttl.
 func TestDoKeepsTheLease(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
@@ -266,18 +266,18 @@ func TestDo(t *testing.T) {
 		t.Errorf("Do = %v, want f's error", err)
 	}
 
-	// Another client takes the lock away, which shows at the next extension, a
-	// third of the lease later.
+	// Another client deletes the lock, which the next extension notices, a third of
+	// the lease later.
 	err := a.Do(ctx, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		srv.Do(t, "SET", "x", "thief")
 		select {
 		case <-inner.Done():
 			if !time.Now().Before(lease.Expires) {
-				t.Error("robbed: noticed at the end only")
+				t.Error("the lost lock was noticed at the end only")
 			}
 			return context.Cause(inner)
 		case <-time.After(await.Never):
-			return errors.New("the theft was not noticed")
+			return errors.New("the lost lock was not noticed")
 		}
 	})
 	if !errors.Is(err, locks.ErrNotHeld) {
@@ -285,7 +285,7 @@ func TestDo(t *testing.T) {
 	}
 	srv.Do(t, "DEL", "x")
 
-	// The caller gives up: f sees it, and the lock is given back.
+	// The caller cancels: f's context ends, and Do gives the lock back.
 	giving, up := context.WithCancel(ctx)
 	err = a.Do(giving, "x", "ann", ttl, func(inner context.Context, lease Lease) error {
 		up()
@@ -300,8 +300,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestServerGone: without the server, f is told when the lease ends. A timer
-// does it, for no answer ever would.
+// TestServerGone: without the server, f's context ends with the lease. A timer
+// ends it, because no answer comes.
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)

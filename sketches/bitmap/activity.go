@@ -10,13 +10,14 @@ import (
 	"weir/sketches/internal/groupbitmap"
 )
 
-// An Activity is a sparse bitmap: the numbers of the users that were active
-// in some span of time, say. It answers as the same Redis bitmap would, but
-// its memory goes with the number of ones (Roaring: 2 bytes each where they
-// lie close, at most 8 KB for each 65,536 neighbours), not with the highest.
+// An Activity is a sparse bitmap, for example of the numbers of the users that
+// were active in some span of time. It answers as the same Redis bitmap does,
+// but its memory grows with the number of ones (Roaring: 2 bytes each where
+// they lie close together, at most 8 KB for each 65,536 neighbours), not with
+// the highest number.
 //
-// Like a Redis string it has a length, in bytes, which trailing zeros are
-// part of: see Len. The zero Activity is empty and ready.
+// Like a Redis string it has a length in bytes, which includes trailing zeros:
+// see Len. The zero Activity is empty and ready.
 type Activity struct {
 	ones  roaring.Bitmap
 	bytes uint64 // the logical length; every one lies below it
@@ -179,8 +180,8 @@ func (a *Activity) Merge(b *Activity) {
 	a.bytes = max(a.bytes, b.bytes)
 }
 
-// CountAnd is the number of ones that a and b share: the users of one day who
-// came back on the other, without making their bitmap.
+// CountAnd is the number of ones that a and b share, for example the users of
+// one day who came back on another. It does not make their bitmap.
 func (a *Activity) CountAnd(b *Activity) uint64 { return a.ones.AndCardinality(&b.ones) }
 
 // CountOr is the number of ones in the union.
@@ -280,7 +281,7 @@ func (a *Activity) AppendClickHouse(dst []byte) []byte {
 			if len(chunks) == 0 || chunks[len(chunks)-1].Key != key {
 				chunks = append(chunks, groupbitmap.Chunk{Key: key, Low: low[len(low):]})
 			}
-			low = append(low, uint16(v)) // never moves: it has room for all
+			low = append(low, uint16(v)) // low never moves: it has room for all values
 			c := &chunks[len(chunks)-1]
 			c.Card++
 			c.Low = c.Low[:c.Card]

@@ -12,8 +12,8 @@ import (
 	"weir/sketches/internal/groupbitmap"
 )
 
-// TestActivityIsTheString sets and clears the same bits in an Activity and in
-// a byte string, and asks both every question.
+// TestActivityIsTheString sets and clears the same bits in an Activity and in a
+// byte string, and compares their answers to every method.
 func TestActivityIsTheString(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {
@@ -204,8 +204,8 @@ func TestRetentionAndFunnel(t *testing.T) {
 	}
 }
 
-// TestClickHouseState: one set has one state, whatever the history, and comes
-// back from it; a Pool and an Activity agree.
+// TestClickHouseState: a set has one state, whatever its history, and the state
+// reads back as the set; a Pool and an Activity write the same state.
 func TestClickHouseState(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	for trial := range 80 {
@@ -259,8 +259,8 @@ func TestClickHouseState(t *testing.T) {
 	}
 }
 
-// touchingRuns is a state that is well formed, but whose runs 0-4 and 5-7 are
-// one: no Roaring library writes that.
+// touchingRuns is a state that is well formed, but whose runs 0-4 and 5-7 could
+// be one run: no Roaring library writes that.
 var touchingRuns = []byte{1, 19, 0x3b, 0x30, 0, 0, 1, 0, 0, 7, 0, 2, 0, 0, 0, 4, 0, 5, 0, 2, 0}
 
 func TestTouchingRuns(t *testing.T) {

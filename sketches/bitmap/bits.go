@@ -2,8 +2,8 @@ package bitmap
 
 import "errors"
 
-// MaxBytes is how long a Redis string may get (proto-max-bulk-len, 512 MiB),
-// and so the bound of an offset: 8·MaxBytes bits.
+// MaxBytes is the longest Redis string (proto-max-bulk-len, 512 MiB). So an
+// offset is below 8·MaxBytes bits.
 const MaxBytes = 512 << 20
 
 // The text of these errors is what Redis prints after "ERR ".
@@ -27,7 +27,7 @@ func GetBit(b []byte, off uint64) int {
 //
 // b grows with zero bytes up to the bit's byte, even to set a 0; like append,
 // SetBit writes into b and returns it, or a longer copy. It panics unless off
-// is less than 8·MaxBytes and bit is 0 or 1: check what users send with
+// is less than 8·MaxBytes and bit is 0 or 1: check arguments from clients with
 // ParseOffset and ParseBit.
 func SetBit(b []byte, off uint64, bit int) (out []byte, old int) {
 	if off >= 8*MaxBytes || bit&^1 != 0 {

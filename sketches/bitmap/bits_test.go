@@ -28,7 +28,7 @@ func fromBools(v []bool) []byte {
 }
 
 func TestSetBitGrows(t *testing.T) {
-	// Room behind the slice may hold anything; it must come up as zeros.
+	// The room behind the slice may hold anything; the new bytes must be zeros.
 	b := bytes.Repeat([]byte{0xff}, 64)[:1]
 	b, old := SetBit(b, 100, 1)
 	if want := append([]byte{0xff}, make([]byte, 11)...); old != 0 || !bytes.Equal(b, append(want, 8)) {
@@ -209,8 +209,8 @@ func TestFieldsAgainstBools(t *testing.T) {
 	}
 }
 
-// FuzzParseFieldOps: whatever parses is in range, so that Fields does not
-// panic, and every subcommand has its reply.
+// FuzzParseFieldOps: every operation that parses is in range, so that Fields
+// does not panic, and every subcommand has its reply.
 func FuzzParseFieldOps(f *testing.F) {
 	f.Add("GET u8 0", false)
 	f.Add("SET i64 #1 -9223372036854775808 OVERFLOW FAIL INCRBY u63 7 1", false)

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// A Unit says what the indexes of a range count.
+// A Unit says whether the indexes of a range count bytes or bits.
 type Unit uint8
 
 // The units of BITCOUNT and BITPOS.
@@ -25,7 +25,8 @@ func ParseUnit(s string) (Unit, error) {
 	return 0, ErrSyntax
 }
 
-// upper is s in upper case, if it is one of the short words we compare with.
+// upper is s in upper case, if s is as short as the words that the parsers
+// compare with.
 func upper(s string) string {
 	var b [8]byte
 	if len(s) > len(b) {
@@ -48,8 +49,8 @@ func Count(b []byte) uint64 { return count(b) }
 // bytes or bits; negative indexes count from the end of b, −1 being the last.
 // (BITCOUNT key start end BYTE|BIT)
 func CountIn(b []byte, start, end int64, unit Unit) uint64 {
-	// Two negative indexes in the wrong order are an empty range, even where
-	// the clamping below would make one byte of them.
+	// Two negative indexes in the wrong order are an empty range, even where the
+	// clamping in spanOf would make a range of one byte.
 	if start < 0 && end < 0 && start > end {
 		return 0
 	}
@@ -71,7 +72,7 @@ func span(b []byte, start, end int64, unit Unit) (first, last int64) {
 	return spanOf(int64(len(b)), start, end, unit)
 }
 
-// spanOf is span of a string of so many bytes.
+// spanOf is span for a string of total bytes.
 func spanOf(total, start, end int64, unit Unit) (first, last int64) {
 	if unit == Bit {
 		total *= 8
@@ -92,10 +93,10 @@ func spanOf(total, start, end int64, unit Unit) (first, last int64) {
 	return start * 8, end*8 + 7
 }
 
-// headMask keeps the bits of a bit number's byte from that bit on.
+// headMask keeps the given bit and those after it in its byte.
 func headMask(bit int64) byte { return 0xff >> (bit & 7) }
 
-// tailMask keeps the bits of a bit number's byte up to that bit.
+// tailMask keeps the given bit and those before it in its byte.
 func tailMask(bit int64) byte { return 0xff << (7 - bit&7) }
 
 // countGeneric is the plain form of count, and its twin in the tests.

@@ -38,7 +38,7 @@ func ExampleFields() {
 	// 0 3
 }
 
-// Who came back, and who went all the way.
+// How many users came back, and how many took each step of a funnel.
 func ExampleActivity() {
 	monday, tuesday, paid := new(bitmap.Activity), new(bitmap.Activity), new(bitmap.Activity)
 	monday.AddMany([]uint32{1, 2, 3, 5, 8})

@@ -92,12 +92,12 @@ func GetField(b []byte, t FieldType, off uint64) int64 {
 	return int64(v)
 }
 
-// SetField writes v and returns the value that was there, or ok = false where
-// v does not fit and mode is Fail: then no bit has changed. In either case b
-// grows to hold the field; see SetBit for whose memory that is.
+// SetField writes v and returns the value that was there, or ok = false where v
+// does not fit and mode is Fail: then no bit has changed. In either case b
+// grows to hold the field; see SetBit about the memory it writes to.
 //
-// For an unsigned type a negative v counts as what it is in 64 unsigned bits,
-// a very large number: Sat makes the greatest value of it.
+// For an unsigned type a negative v counts as its 64 bits read without sign, a
+// very large number: Sat makes the greatest value of it.
 func SetField(b []byte, t FieldType, off uint64, v int64, mode Overflow) (out []byte, old int64, ok bool) {
 	b = growField(b, t, off)
 	old = GetField(b, t, off)
@@ -108,8 +108,8 @@ func SetField(b []byte, t FieldType, off uint64, v int64, mode Overflow) (out []
 	return b, old, ok
 }
 
-// AddField adds by and returns the new value, or ok = false where the sum
-// does not fit and mode is Fail. Otherwise it is as SetField. (INCRBY)
+// AddField adds by and returns the new value, or ok = false where the sum does
+// not fit and mode is Fail. In all else it is like SetField. (INCRBY)
 func AddField(b []byte, t FieldType, off uint64, by int64, mode Overflow) (out []byte, sum int64, ok bool) {
 	b = growField(b, t, off)
 	sum, ok = t.fit(GetField(b, t, off), by, mode)
@@ -126,12 +126,13 @@ func growField(b []byte, t FieldType, off uint64) []byte {
 	return grow(b, int((off+uint64(t.Width)-1)>>3)+1)
 }
 
-// fit returns v + by as a value of the type, after mode's treatment of an
-// overflow; ok is false if that was to fail.
+// fit returns v + by as a value of the type, after the overflow mode was
+// applied; ok is false if mode is Fail and the sum does not fit.
 //
-// The comparisons are Redis's (bitops.c, check(Uns|S)ignedBitfieldOverflow),
-// wrap-around of their own arithmetic included, since it shows: a signed SET
-// far below the range of a narrow type counts as too great, not too small.
+// The comparisons are Redis's (bitops.c, check(Uns|S)ignedBitfieldOverflow).
+// Their own arithmetic wraps around as in Redis, because clients can see it: a
+// signed SET far below the range of a narrow type counts as too great, not too
+// small.
 func (t FieldType) fit(v, by int64, mode Overflow) (int64, bool) {
 	var over, under bool
 	var top, bottom int64

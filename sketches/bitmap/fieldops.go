@@ -81,13 +81,13 @@ func ParseFieldOps(args []string, readOnly bool) ([]FieldOp, error) {
 	return ops, nil
 }
 
-// Fields runs BITFIELD's subcommands in order and appends one reply for each
-// to replies. b grows first, once, to the last bit that any of them may write,
-// even where OVERFLOW FAIL then keeps them from it; see SetBit for whose
-// memory that is. If none of them writes, b stays as it is.
+// Fields runs BITFIELD's subcommands in order and appends one reply for each to
+// replies. b grows first, once, to the last bit that any of them may write,
+// even where OVERFLOW FAIL then prevents the write; see SetBit about the memory
+// it writes to. If none of them writes, b stays as it is.
 //
-// changes is by how much Redis would raise its count of changes: one for each
-// write that changed a field, and one for each write if b has grown.
+// changes is the number that Redis adds to its count of changes: one for each
+// write that changed a field, or one for each write if b has grown.
 func Fields(b []byte, ops []FieldOp, replies []FieldReply) (out []byte, _ []FieldReply, changes int) {
 	size := len(b)
 	for _, op := range ops {

@@ -53,17 +53,17 @@ func (op Operation) Check(sources int) error {
 	return nil
 }
 
-// opBlock is how much of the result is computed at once: little enough to
-// stay in the first-level cache while all the sources pass by, so that memory
-// is read once and written once. (Half and double of it measure the same;
-// the whole result at once is 10 to 20 % slower.)
+// opBlock is how many bytes of the result are computed at once. They stay in
+// the first-level cache while all sources are read, so that memory is read once
+// and written once. (Half and double of it measure the same; the whole result
+// at once is 10 to 20 % slower.)
 const opBlock = 16 << 10
 
-// Op writes op of the sources over dst and returns it, or a longer slice, cut
-// to the length of the longest source; shorter sources count as followed by
-// zeros. dst must not overlap a source. The error is that of Check. (BITOP)
+// Op writes op of the sources over dst and returns dst, or a longer slice, cut
+// to the length of the longest source. Zeros follow shorter sources. dst must
+// not overlap a source. The error is that of Check. (BITOP)
 //
-// An empty result is one that Redis does not store: it deletes the key.
+// Redis does not store an empty result: it deletes the key.
 func Op(dst []byte, op Operation, src ...[]byte) ([]byte, error) {
 	if err := op.Check(len(src)); err != nil {
 		return dst, err

@@ -10,8 +10,8 @@ import (
 )
 
 // A Pool holds many sets of 32-bit numbers, addressed by a dense index
-// 0..Len()-1: one activity bitmap per live (window, group), say. Most sets of
-// a real stream are tiny, so a set grows through three forms:
+// 0..Len()-1, for example one activity bitmap per open (window, group). Most
+// sets of a real stream are tiny, so a set grows through three forms:
 //
 //	one value      inside the 8-byte entry
 //	2 … 32         an unordered run of 4, 8, 16 or 32 numbers
@@ -113,10 +113,10 @@ func (p *Pool) Add(i, v uint32) {
 	}
 }
 
-// AddBatch puts vals[k] into set idx[k], for every k. The slices have the
-// same length. It is faster than as many Adds when the sets are more than the
-// caches hold: it first touches the memory of a block of adds, one after
-// another without waiting, and then adds.
+// AddBatch puts vals[k] into set idx[k], for every k. The slices have the same
+// length. It is faster than as many Adds when the caches do not hold all sets:
+// it first reads the memory that a block of additions needs, so that the cache
+// misses overlap, and then adds.
 func (p *Pool) AddBatch(idx, vals []uint32) {
 	vals = vals[:len(idx)]
 	if len(p.ents) < touchFrom {
@@ -136,7 +136,7 @@ func (p *Pool) AddBatch(idx, vals []uint32) {
 }
 
 const (
-	touchBlock = 64      // adds whose memory is asked for at once
+	touchBlock = 64      // additions whose memory is read ahead at once
 	touchFrom  = 1 << 14 // sets; fewer are in the caches anyway
 )
 
@@ -212,14 +212,14 @@ func (p *Pool) few(e *entry, single *[1]uint32) []uint32 {
 	return p.small[e.form].Run(e.ref)[:e.n]
 }
 
-// Merge puts every member of q's set j into p's set i: the union. q may be p.
+// Merge adds every member of q's set j to p's set i: the union. q may be p.
 func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 	if p == q && i == j {
 		return
 	}
 	from := &q.ents[j]
 	if from.form != formSet {
-		// A copy, because adding to p may move q's runs when they are one pool.
+		// A copy, because an addition to p may move q's runs when q is p.
 		var room [groupbitmap.SmallMax]uint32
 		var single [1]uint32
 		n := copy(room[:], q.few(from, &single))
@@ -271,8 +271,8 @@ func (p *Pool) Has(i, v uint32) bool {
 }
 
 // AppendClickHouse appends set i as a state of AggregateFunction(groupBitmap,
-// UInt32) and returns the longer slice. The bytes are a function of the set
-// alone: neither the order of the adds nor merges nor the form in memory show.
+// UInt32) and returns the longer slice. The bytes depend on the set alone, not
+// on the order of additions, on merges or on the form in memory.
 func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	e := &p.ents[i]
 	if e.form != formSet {

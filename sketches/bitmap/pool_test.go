@@ -12,7 +12,7 @@ import (
 	"weir/sketches/sketchtest"
 )
 
-// pools and their naive twin: a Go map per index.
+// A twin is the naive form of a Pool: a Go map per index.
 type twin []map[uint32]bool
 
 // shapes draw values so that every form of a set is reached.
@@ -134,7 +134,7 @@ func stateByRoaring(ascending []uint32) []byte {
 func TestPoolLaws(t *testing.T) {
 	for name, bits := range map[string]uint{"wide": 32, "close": 13} {
 		t.Run(name, func(t *testing.T) {
-			sketchtest.Laws(t, sketchtest.Join[*Pool]{
+			sketchtest.Laws(t, sketchtest.Kind[*Pool]{
 				New:   func() *Pool { p := new(Pool); p.Grow(1); return p },
 				Add:   func(p *Pool, id uint64) { p.Add(0, uint32(id)) },
 				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },
@@ -147,8 +147,8 @@ func TestPoolLaws(t *testing.T) {
 	}
 }
 
-// TestBatchIsAdds fills many sets, enough for the batch to touch ahead, both
-// ways.
+// TestBatchIsAdds fills many sets by AddBatch and by Add: so many that the
+// batch reads ahead.
 func TestBatchIsAdds(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	const n = touchFrom + 100

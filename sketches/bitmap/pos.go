@@ -7,10 +7,10 @@ import (
 
 // Pos is the number of the first bit that equals bit, 0 or 1. (BITPOS key bit)
 //
-// The string counts as followed by zeros: looking for a 0 in all ones gives
-// the first bit past the end. Looking for a 1 in all zeros gives −1, and so
-// does any search of an empty b. (A key that does not exist is not an empty
-// b: Redis answers 0 for bit 0 and −1 for bit 1.)
+// Zeros follow the string: the search for a 0 in all ones gives the first bit
+// past the end. The search for a 1 in all zeros gives −1, and so does any
+// search of an empty b. (A key that does not exist is not an empty b: Redis
+// answers 0 for bit 0 and −1 for bit 1.)
 func Pos(b []byte, bit int) int64 { return PosFrom(b, bit, 0) }
 
 // PosFrom is Pos from byte start on. The answer is a bit number of b, not

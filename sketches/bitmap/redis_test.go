@@ -11,8 +11,8 @@ import (
 	"weir/internal/redistest"
 )
 
-// A keyspace runs the bitmap commands on this package, as a server would: the
-// twin of a redis-server in the tests below.
+// A keyspace runs the bitmap commands on this package, as a server does. The
+// tests below compare it with a redis-server.
 type keyspace map[string][]byte
 
 func failed(err error) any { return redistest.Error("ERR " + err.Error()) }
@@ -140,8 +140,8 @@ func bounds(args []string) (start, end int64, unit Unit, err error) {
 	return
 }
 
-// TestRedisSaysTheSame sends the same random commands to a redis-server and
-// to this package, and compares every reply and every byte left behind.
+// TestRedisSaysTheSame sends the same random commands to a redis-server and to
+// this package, and compares every reply, and every byte of the keys.
 func TestRedisSaysTheSame(t *testing.T) {
 	srv := redistest.Start(t)
 	r := rand.New(rand.NewPCG(2026, 7))

@@ -43,7 +43,7 @@ const (
 	dirMin     = 8
 )
 
-// boxes is where the chunks of a pool's sets live.
+// boxes holds the chunks of a pool's sets.
 type boxes struct {
 	made   bool
 	tables [chunkWords]slab.Slab[uint16]
@@ -61,8 +61,9 @@ func (b *boxes) init() {
 	b.words = slab.New[uint64](wordsLen)
 }
 
-// sort sorts lower halves. Many of them are sorted by setting bits in a bitmap
-// and reading it off, which costs a microsecond or two however many they are.
+// sort sorts lower halves. If they are many, it sets their bits in a bitmap and
+// reads the bits in order, which costs a microsecond or two for any number of
+// them.
 func (b *boxes) sort(low []uint16) {
 	if len(low) < 100 {
 		slices.Sort(low)
@@ -121,7 +122,8 @@ func (s *set) find(key uint16) *chunk {
 	}
 }
 
-// need returns the chunk of an upper half, making an empty one if need be.
+// need returns the chunk of an upper half, and makes an empty one if there is
+// none.
 func (s *set) need(b *boxes, key uint16) *chunk {
 	if c := s.find(key); c != nil {
 		return c
@@ -230,7 +232,7 @@ func (c *chunk) widen(b *boxes) {
 		for _, v := range from {
 			w[v>>6] |= 1 << (v & 63)
 		}
-		if !c.zero { // the free slots set it
+		if !c.zero { // free slots are 0, and set bit 0
 			w[0] &^= 1
 		}
 	} else {
@@ -258,8 +260,9 @@ func (s *set) merge(b *boxes, q *set, qb *boxes) {
 }
 
 func (c *chunk) merge(b *boxes, q *chunk, qb *boxes) {
-	// Reading a table gives its members in the order of their hashes. In a
-	// smaller table those would all fall beside each other, so make room first.
+	// A table is read in the order of its members' hashes. In a smaller table
+	// these would all lie beside each other and make long searches, so c grows
+	// first.
 	for c.form < q.form {
 		c.widen(b)
 	}
@@ -281,7 +284,7 @@ func (c *chunk) merge(b *boxes, q *chunk, qb *boxes) {
 	c.n = ones(dst)
 }
 
-// mergePart puts a part of a stored state into s. The part is too large for a
+// mergePart adds a part of a stored state to s. The part is too large for a
 // table.
 func (s *set) mergePart(b *boxes, part groupbitmap.Part) {
 	c := s.need(b, part.Key)

@@ -55,8 +55,8 @@ func clearBits(d, s []byte) {
 	}
 }
 
-// one keeps in d the bits that exactly one source had so far; seen gathers
-// the bits that any had, and may be longer than d.
+// one keeps in d the bits that exactly one source had so far. seen collects the
+// bits that any source had; it may be longer than d.
 func one(d, seen, s []byte) {
 	for ; len(d) >= 8; d, seen, s = d[8:], seen[8:], s[8:] {
 		x, y := le.Uint64(seen), le.Uint64(s)

@@ -15,9 +15,9 @@ import (
 // So an item costs one cache line instead of k, for about 9 % more bits than
 // the classic filter at an error of 1 %.
 //
-// A block is kept as four uint64, words 2i and 2i+1 in the lower and upper
-// half of the i-th, so that bit position p of the filter is bit p%64 of
-// word p/64: the numbering that ClickHouse gets to see.
+// A block is kept as four uint64, words 2i and 2i+1 in the lower and upper half
+// of the i-th, so that bit position p of the filter is bit p%64 of word p/64.
+// States in ClickHouse number the bits so.
 const (
 	blockBits  = 256
 	blockWords = blockBits / 64
@@ -47,8 +47,8 @@ func block(h, blocks uint64) uint64 { return (h >> 32) * blocks >> 32 }
 // masks returns the bits that a hash sets in the four words of its block.
 func masks(h uint64) (m0, m1, m2, m3 uint64) {
 	x := uint32(h)
-	// Or-ing in single bits one by one lets the compiler use bit-set
-	// instructions instead of variable shifts.
+	// One bit per expression lets the compiler use bit-set instructions instead of
+	// variable shifts.
 	m0, m1, m2, m3 = 1<<(x*salt0>>27), 1<<(x*salt2>>27), 1<<(x*salt4>>27), 1<<(x*salt6>>27)
 	m0 |= 1 << (x*salt1>>27 | 32)
 	m1 |= 1 << (x*salt3>>27 | 32)
@@ -107,8 +107,8 @@ func testAndSetBatchGeneric(words, hashes []uint64, seen []bool) {
 	}
 }
 
-// positions appends the numbers of the bits that a hash sets in a filter of
-// so many blocks, in ascending order.
+// positions appends the numbers of the bits that a hash sets in a filter of the
+// given number of blocks, in ascending order.
 func positions(dst []uint32, h, blocks uint64) []uint32 {
 	base := uint32(block(h, blocks) * blockBits)
 	x := uint32(h)

@@ -4,7 +4,8 @@ package bloom
 
 import "weir/sketches/internal/cpu"
 
-// avx2 is read by the single forms. A variable, so that a test can try both.
+// avx2 chooses the form of the functions for one hash. It is a variable so that
+// a test can try both forms.
 var avx2 = cpu.AVX2
 
 // set sets the bits of a hash in the words of a filter.
@@ -22,8 +23,8 @@ func test(words []uint64, h uint64) bool
 //go:noescape
 func testAndSet(words []uint64, h uint64) bool
 
-// ahead is AHEAD of the assembly: item i asks for the block of item i+ahead,
-// while there is one.
+// ahead is AHEAD of the assembly: with item i the loop prefetches the block of
+// item i+ahead, if there is one.
 const ahead = 16
 
 //go:noescape

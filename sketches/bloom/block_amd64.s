@@ -40,8 +40,8 @@ GLOBL one<>(SB), RODATA|NOPTR, $4
 	VPBROADCASTD one<>(SB), Y14    \
 	XORL         AX, AX
 
-// For the single forms: leaves the bits of h in Y0, the byte offset of its block in R8, and
-// the words' address in DI.
+// For the functions for one hash: leaves the bits of h in Y0, the byte offset of its block in R8,
+// and the words' address in DI.
 #define SINGLE \
 	MOVQ         words_base+0(FP), DI \
 	MOVQ         words_len+8(FP), DX  \
@@ -58,7 +58,7 @@ GLOBL one<>(SB), RODATA|NOPTR, $4
 	VPSRLD       $27, Y0, Y0          \
 	VPSLLVD      Y0, Y1, Y0
 
-// How many items ahead a block is asked for: enough to hide a cache miss.
+// How many items ahead the loops prefetch a block: enough to hide a cache miss.
 #define AHEAD 16
 
 // func setBatchAVX2(words *uint64, blocks uint64, hashes *uint64, n, ahead int)
@@ -136,9 +136,9 @@ both_one:
 	VZEROUPPER
 	RET
 
-// The single forms. They look for AVX2 here, and not in Go, because a call of
-// a Go function that only chooses costs as much as the work. Where there is
-// none they continue in the plain form, which takes the same arguments.
+// The functions for one hash. They test for AVX2 here, and not in Go, because a call of a Go
+// function that only chooses costs as much as the work. Without AVX2 they jump to the plain form,
+// which takes the same arguments.
 
 // func set(words []uint64, h uint64)
 TEXT ·set(SB), NOSPLIT, $0-32

@@ -1,5 +1,5 @@
-// Package bloom answers "seen before?" in about ten bits per item, and never
-// says no of an item that it has seen.
+// Package bloom tells whether an item was seen before, with about ten bits per
+// item. It may take a new item for a seen one, but never a seen one for new.
 //
 // Two filters for two purposes:
 //
@@ -10,17 +10,15 @@
 //	f := bloom.New(100_000, 0.01)     // for 100,000 items, 1 % false positives
 //	if f.TestAndAdd(bloom.Hash(id)) { // very likely seen before
 //
-// A [Scalable] is RedisBloom's filter, bit for bit, for those who come from
-// there: the BF commands rest on it.
+// A [Scalable] is RedisBloom's filter, bit for bit. The BF commands use it.
 //
-// The error of a filter is the share of items never added that it takes for
-// seen, once it is full; [SplitBlockError] and [ClassicError] say what it is
-// at any other number of items, beyond the capacity too. The tests measure
-// them.
+// The error of a filter is the share of new items that it takes for seen once
+// it is full; [SplitBlockError] and [ClassicError] compute it for any number of
+// items, also beyond the capacity. The tests measure both.
 //
-// ClickHouse gets the numbers of the bits as a groupBitmap state, and asks for
+// ClickHouse stores the numbers of the bits as a groupBitmap state, and tests
 // an item in plain SQL: see [HasSQL].
 //
-// Nothing here is safe for concurrent use, and nothing keeps a slice that the
+// No type here is safe for concurrent use, and none keeps a slice that the
 // caller passed in.
 package bloom

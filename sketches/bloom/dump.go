@@ -24,9 +24,9 @@ var (
 	ErrTooBig  = errors.New("invalid chunk - Too big for current filter")
 )
 
-// Dump returns a piece of the dump and the number to ask for the next one
-// with. Number 0 gives the header, and every other number is one that Dump
-// returned; after the last piece it returns 0 and nothing. The piece is a view
+// Dump returns a piece of the dump, and the number with which to ask for the
+// next piece. Number 0 gives the header; every other number is one that Dump
+// returned. After the last piece it returns 0 and no bytes. The piece is a view
 // into the filter, valid until the next change. (BF.SCANDUMP)
 func (s *Scalable) Dump(iter int64) (next int64, piece []byte) {
 	if iter == 0 {
@@ -78,9 +78,9 @@ func (s *Scalable) header() []byte {
 	return b
 }
 
-// LoadHeader makes a filter from the header of a dump; LoadChunk then fills
-// it. maxBytes is the most that its layers may take, 0 meaning 4 GiB; no
-// memory is taken for them before their bits come. The error is ErrBadData if
+// LoadHeader makes a filter from the header of a dump; LoadChunk then fills it.
+// maxBytes is the most memory that its layers may take, 0 meaning 4 GiB;
+// LoadHeader allocates none of it, LoadChunk does. The error is ErrBadData if
 // the header is not one that a filter of this layout can have: besides what
 // RedisBloom checks, filters with 32-bit hashes (before its version 2.0) are
 // refused. (BF.LOADCHUNK key 1 data)
@@ -137,14 +137,14 @@ func LoadHeader(data []byte, maxBytes uint64) (*Scalable, error) {
 	return s, nil
 }
 
-// maxBitsPerItem is what the smallest error, 2^-1074, asks for, rounded up. It
-// bounds the number of hashes that a header can claim.
+// maxBitsPerItem is the number that the smallest error, 2^-1074, needs, rounded
+// up. It bounds the number of hashes that a header can claim.
 const maxBitsPerItem = 1600
 
 // LoadChunk puts a later piece of a dump in its place; iter is the number that
 // Dump returned with it. A piece that ends beyond its layer gives ErrTooBig,
-// one that begins beyond the last layer ErrNoLayer, and numbers that cannot be
-// ErrBadData; then nothing has changed. (BF.LOADCHUNK)
+// one that begins beyond the last layer ErrNoLayer, and an impossible number
+// ErrBadData; an error changes nothing. (BF.LOADCHUNK)
 func (s *Scalable) LoadChunk(iter int64, data []byte) error {
 	if iter <= 0 || uint64(iter) < uint64(len(data)) {
 		return ErrBadData

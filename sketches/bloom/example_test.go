@@ -17,7 +17,7 @@ func ExampleFilter() {
 	// a true
 }
 
-// What a split-block filter and a classic one take for an item.
+// How many bits a split-block filter and a classic one take for an item.
 func ExampleBits() {
 	const n = 100_000
 	for _, err := range []float64{0.1, 0.01, 0.001, 0.0001, 0.00001} {

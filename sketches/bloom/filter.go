@@ -1,8 +1,8 @@
 package bloom
 
-// A Filter is one split-block filter. It never forgets an item; of items it
-// never saw it takes a share for seen that stays below the error it was made
-// for while it holds at most its capacity of different items.
+// A Filter is one split-block filter. It never forgets an item. It takes some
+// new items for seen; their share stays below the error that it was made for,
+// while it holds at most its capacity of different items.
 //
 // It works on hashes, see Hash. It is not safe for concurrent use.
 type Filter struct {
@@ -24,7 +24,7 @@ func (f *Filter) Bytes() int { return 8 * len(f.words) }
 // Reset makes the filter empty.
 func (f *Filter) Reset() { clear(f.words) }
 
-// Add puts an item in.
+// Add adds an item.
 func (f *Filter) Add(h uint64) { set(f.words, h) }
 
 // Has reports whether the item may have been added; false is certain.
@@ -33,24 +33,25 @@ func (f *Filter) Has(h uint64) bool { return test(f.words, h) }
 // TestAndAdd adds the item and reports what Has would have said before.
 func (f *Filter) TestAndAdd(h uint64) bool { return testAndSet(f.words, h) }
 
-// The batch forms do the same for each hash in order. They are faster: in a
-// filter that the caches hold because of vector instructions, in a larger one
-// because the reads from memory overlap.
+// The batch forms do the same for each hash in order. They are faster: vector
+// instructions help in a filter that the caches hold, and overlapping reads
+// from memory in a larger one.
 
 // AddBatch is Add of each hash.
 func (f *Filter) AddBatch(hashes []uint64) { setBatch(f.words, hashes) }
 
-// HasBatch writes to seen, which is as long, what Has says of each hash.
+// HasBatch writes to seen, which is as long, the result of Has for each hash.
 func (f *Filter) HasBatch(hashes []uint64, seen []bool) { testBatch(f.words, hashes, seen) }
 
-// TestAndAddBatch writes to seen, which is as long, what TestAndAdd says of
-// each hash. A hash that occurs twice is seen the second time.
+// TestAndAddBatch writes to seen, which is as long, the result of TestAndAdd
+// for each hash. A hash that occurs twice is seen the second time.
 func (f *Filter) TestAndAddBatch(hashes []uint64, seen []bool) {
 	testAndSetBatch(f.words, hashes, seen)
 }
 
-// Merge puts everything into f that was added to g. The filters must be of
-// one size, else it panics. The error holds for the union's number of items.
+// Merge adds to f everything that was added to g. It panics if the filters
+// differ in size. The error after it is that of a filter with the union's
+// number of items.
 func (f *Filter) Merge(g *Filter) {
 	if len(f.words) != len(g.words) {
 		panic("bloom: merge of filters of different sizes")

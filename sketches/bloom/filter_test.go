@@ -18,8 +18,8 @@ func eachForm(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// TestFilterAgainstBits does random operations on a filter and on a Roaring
-// bitmap of the bits that the Parquet format names.
+// TestFilterAgainstBits does the same random operations on a filter and on a
+// Roaring bitmap of the bits that the Parquet format names.
 func TestFilterAgainstBits(t *testing.T) {
 	eachForm(t, func(t *testing.T) {
 		for _, capacity := range []int{1, 20, 1000, 50_000} {

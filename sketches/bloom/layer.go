@@ -23,7 +23,7 @@ type layer struct {
 	size     uint64 // items accepted
 }
 
-// The constants as RedisBloom has them, in 15 digits.
+// RedisBloom's constants, with its 15 digits.
 const (
 	ln2       = 0.693147180559945
 	ln2square = 0.480453013918201
@@ -63,7 +63,7 @@ func (l *layer) set(a, b uint64) {
 	}
 }
 
-// whole makes bits as long as the layer is.
+// whole makes bits as long as the layer.
 func (l *layer) whole() {
 	if missing := l.bytes - uint64(len(l.bits)); missing > 0 {
 		l.bits = append(l.bits, make([]byte, missing)...)
@@ -71,8 +71,8 @@ func (l *layer) whole() {
 }
 
 // ln is the natural logarithm of x, 0 < x < 1, rounded correctly. math.Log is
-// one unit of the last place off for 0.01, the default error: that would show
-// in the header of a dump.
+// one unit of the last place off for 0.01, the default error, and the header of
+// a dump would hold that difference.
 func ln(x float64) float64 {
 	const precision = 128
 	number := func(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }

@@ -11,13 +11,13 @@ import (
 )
 
 // A Pool holds many split-block filters of one shape, addressed by a dense
-// index 0..Len()-1: one per live (window, group), say. Being of one shape they
-// merge exactly, by OR.
+// index 0..Len()-1: for example one per open (window, group). Because they have
+// one shape, they merge exactly, by OR.
 //
-// What a window gathers between two flushes is often a few items of a large
-// filter, so a filter starts as a set of hashes, at first a short list, then
-// a hash table, and becomes an array of bits only when the next larger table
-// would not be smaller.
+// A window often adds only a few items to a large filter between two flushes.
+// So a filter starts as a set of hashes, at first a short list, then a hash
+// table. It becomes an array of bits only when the next larger table would not
+// be smaller.
 //
 // A Pool is not safe for concurrent use. Use NewPool.
 type Pool struct {
@@ -131,9 +131,9 @@ func (p *Pool) Add(i uint32, h uint64) {
 }
 
 // AddBatch puts the item of hashes[k] into filter idx[k], for every k. The
-// slices have the same length. It is faster than as many Adds when the filters
-// are more than the caches hold: it first touches the memory of a block of
-// adds, one after another without waiting, and then adds.
+// slices have the same length. It is faster than as many Adds when the caches
+// do not hold all filters: it first reads the memory that a block of additions
+// needs, so that the cache misses overlap, and then adds.
 func (p *Pool) AddBatch(idx []uint32, hashes []uint64) {
 	hashes = hashes[:len(idx)]
 	if p.Bytes() < touchFrom {
@@ -153,12 +153,12 @@ func (p *Pool) AddBatch(idx []uint32, hashes []uint64) {
 }
 
 const (
-	touchBlock = 64      // adds whose memory is asked for at once
+	touchBlock = 64      // additions whose memory is read ahead at once
 	touchFrom  = 1 << 20 // bytes; less is in the caches anyway
 )
 
-// touch reads the entry of each filter and the word that the hash will come
-// to. The sum keeps the compiler from leaving the reads out.
+// touch reads the entry of each filter and the word where the hash belongs. The
+// sum keeps the compiler from leaving the reads out.
 func (p *Pool) touch(idx []uint32, hashes []uint64) (sum uint64) {
 	for _, i := range idx {
 		sum += uint64(p.ents[i].n)
@@ -185,9 +185,9 @@ func (p *Pool) start(e *entry, h uint64) {
 	p.tables[0].Run(e.ref)[0] = h
 }
 
-// nonzero keeps 0 free as the mark of a free slot. The hash it puts in its
-// place sets the same bits: the upper half still chooses block 0, as there
-// are fewer than 2³² blocks, and the lower half is the same.
+// nonzero replaces the hash 0, which marks a free slot, by another hash that
+// sets the same bits: its upper half still chooses block 0, as there are fewer
+// than 2³² blocks, and its lower half is the same.
 func nonzero(h uint64) uint64 {
 	if h == 0 {
 		return 1 << 32
@@ -256,8 +256,8 @@ func (p *Pool) Has(i uint32, h uint64) bool {
 	return found
 }
 
-// Merge puts into p's filter i everything that was added to q's filter j. The
-// pools must be of one shape, else it panics; they may be the same pool.
+// Merge adds to p's filter i everything that was added to q's filter j. It
+// panics if the pools differ in shape; they may be the same pool.
 func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 	if p.blocks != q.blocks {
 		panic("bloom: merge of filters of different sizes")
@@ -280,8 +280,8 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		copy(p.run(to), src)
 		return
 	}
-	// Reading a table gives the hashes in the order of their slots. In a
-	// smaller table those would all fall beside each other, so make room first.
+	// A table is read in the order of its slots. In a smaller table the hashes
+	// would all lie beside each other and make long searches, so to grows first.
 	for to.form < from.form {
 		p.widen(to)
 	}
@@ -306,7 +306,7 @@ func (p *Pool) run(e *entry) []uint64 {
 
 // AppendClickHouse appends the numbers of the bits that are set in filter i as
 // a state of AggregateFunction(groupBitmap, UInt32) and returns the longer
-// slice. The bytes are a function of the set of items alone.
+// slice. The bytes depend on the set of items alone.
 func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	e := &p.ents[i]
 	if p.dense(e) {

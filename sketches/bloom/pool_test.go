@@ -10,8 +10,8 @@ import (
 	"weir/sketches/sketchtest"
 )
 
-// TestPoolAgainstFilters holds a pool's filters, in whatever form they are,
-// against a Roaring bitmap of the same bits, found by the published formula.
+// TestPoolAgainstFilters compares a pool's filters, in each of their forms,
+// with a Roaring bitmap of the bits that the published formula gives.
 func TestPoolAgainstFilters(t *testing.T) {
 	for _, c := range []struct{ capacity, adds int }{{1, 50}, {10, 200}, {500, 3000}, {30_000, 60_000}, {300_000, 30_000}} {
 		r := rand.New(rand.NewPCG(3, uint64(c.capacity)))
@@ -122,7 +122,7 @@ func TestPoolIsSparseFirst(t *testing.T) {
 func TestPoolLaws(t *testing.T) {
 	for name, capacity := range map[string]int{"small": 10, "dense": 3000, "sparse": 200_000} {
 		t.Run(name, func(t *testing.T) {
-			sketchtest.Laws(t, sketchtest.Join[*Pool]{
+			sketchtest.Laws(t, sketchtest.Kind[*Pool]{
 				New:   func() *Pool { p := NewPool(capacity, 0.01); p.Grow(1); return p },
 				Add:   func(p *Pool, id uint64) { p.Add(0, id) },
 				Merge: func(p, q *Pool) { p.Merge(0, q, 0) },
@@ -133,8 +133,8 @@ func TestPoolLaws(t *testing.T) {
 	}
 }
 
-// TestBatchIsAdds fills many filters, enough for the batch to touch ahead,
-// both ways.
+// TestBatchIsAdds fills many filters by AddBatch and by Add: so many that the
+// batch reads ahead.
 func TestBatchIsAdds(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	const n = 20_000

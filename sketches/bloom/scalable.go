@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// A Scalable is a RedisBloom filter, bit for bit: what BF.RESERVE makes,
-// BF.ADD fills and BF.SCANDUMP dumps. It starts with one layer; when that has
-// accepted its capacity of items, a larger one with half the error is put on
-// top, so that the error over all layers stays below the one asked for.
+// A Scalable is a RedisBloom filter, bit for bit: what BF.RESERVE makes, BF.ADD
+// fills and BF.SCANDUMP dumps. It starts with one layer; when that has accepted
+// its capacity of items, the filter adds a larger layer with half the error, so
+// that the error over all layers stays below the requested one.
 //
-// It is here for those who come from Redis: it costs about five times the
-// time of a [Filter] for the same answer, an item is looked for in every
-// layer, and two of them cannot be merged. Windows use [Pool].
+// It exists for clients of RedisBloom. It takes about five times the time of a
+// [Filter] for the same answer, because it searches every layer for an item,
+// and two of them cannot be merged. Windows use [Pool].
 //
 // It is not safe for concurrent use. Use NewScalable or LoadHeader.
 type Scalable struct {
@@ -24,7 +24,7 @@ type Scalable struct {
 	maxBytes uint64
 }
 
-// A ScalableConfig says what filter BF.RESERVE is to make.
+// A ScalableConfig holds the arguments of BF.RESERVE.
 type ScalableConfig struct {
 	Capacity   uint64  // items of the first layer, 1 to 2³⁰
 	Error      float64 // share of false positives, between 0 and 1; 0.25 where larger
@@ -33,7 +33,7 @@ type ScalableConfig struct {
 	MaxBytes   uint64  // the most that all layers may take; 0 means 4 GiB
 }
 
-// DefaultScalable is what BF.ADD makes where there is no filter.
+// DefaultScalable is the filter that BF.ADD makes if there is none.
 var DefaultScalable = ScalableConfig{Capacity: 100, Error: 0.01, Expansion: 2}
 
 // The text of these errors is what RedisBloom prints after "ERR ".
@@ -101,8 +101,7 @@ func (s *Scalable) firstError(err float64) float64 {
 	return err * tightening
 }
 
-// Bytes is the memory of the first layer. The error is ErrTooLarge, or of an
-// argument, as NewScalable has it.
+// Bytes is the memory of the first layer. The errors are those of NewScalable.
 func (c ScalableConfig) Bytes() (uint64, error) {
 	s, err := c.empty()
 	if err != nil {
@@ -115,7 +114,7 @@ func (c ScalableConfig) Bytes() (uint64, error) {
 	return l.bytes, nil
 }
 
-// grow puts a layer on top, unless that would be too large.
+// grow adds a layer, unless that would be too large.
 func (s *Scalable) grow(capacity uint64, err float64) bool {
 	l, ok := s.next(capacity, err)
 	if !ok {
@@ -126,10 +125,10 @@ func (s *Scalable) grow(capacity uint64, err float64) bool {
 	return true
 }
 
-// next is the layer that grow would put on top, without its bits.
+// next is the layer that grow would add, without its bits.
 func (s *Scalable) next(capacity uint64, err float64) (l layer, ok bool) {
-	// Half of the smallest error is 0, of which there is no layer. The product
-	// is checked before newLayer makes an integer of it.
+	// Half of the smallest error is 0, and a layer cannot have that error. The
+	// product must be in range, because newLayer makes an integer of it.
 	if err <= 0 || capacity == 0 || float64(capacity)*math.Abs(math.Log(err)) > 8*float64(s.maxBytes) {
 		return l, false
 	}
@@ -159,10 +158,10 @@ func (s *Scalable) has(a, b uint64) bool {
 	return false
 }
 
-// Add puts an item in and reports whether it was new; to the filter, that is:
-// a false positive is not. The errors are ErrFull, if the filter does not
-// scale and holds its capacity, and ErrTooLarge, if the next layer would
-// exceed MaxBytes. An item that is already there gives no error. (BF.ADD)
+// Add adds an item and reports whether it was new to the filter; a false
+// positive is not new. The errors are ErrFull, if the filter does not scale and
+// holds its capacity, and ErrTooLarge, if the next layer would exceed MaxBytes.
+// An item that is already there gives no error. (BF.ADD)
 func (s *Scalable) Add(item []byte) (added bool, err error) {
 	a, b := hashes(item)
 	if s.has(a, b) {
@@ -226,8 +225,8 @@ func (s *Scalable) Limit(maxBytes uint64) { s.maxBytes = maxBytes }
 // Layers is how many layers there are.
 func (s *Scalable) Layers() int { return len(s.layers) }
 
-// Probes is how many bits are looked at for an item, at most: in all layers, and
-// in the one that has most.
+// Probes is how many bits a search for an item reads at most: in all layers, and
+// in the layer with most.
 func (s *Scalable) Probes() (all, most int) {
 	for i := range s.layers {
 		n := int(s.layers[i].hashes)
@@ -239,7 +238,7 @@ func (s *Scalable) Probes() (all, most int) {
 // A ScalableInfo is the answer of BF.INFO.
 type ScalableInfo struct {
 	Capacity   uint64 // items before the next layer, or before the filter is full
-	Size       uint64 // bytes, as RedisBloom reckons them
+	Size       uint64 // bytes, as RedisBloom computes them
 	Filters    int    // layers
 	Items      uint64
 	Expansion  uint32

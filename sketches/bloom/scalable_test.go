@@ -78,8 +78,8 @@ func TestRedisBloomFixtures(t *testing.T) {
 	}
 }
 
-// TestLayersAreWhole: a layer is as many times 64 bits as its items need, and
-// not one more where they need a whole number of times.
+// TestLayersAreWhole: a layer has the least multiple of 64 bits that its items
+// need, also where they need exactly a multiple of 64.
 func TestLayersAreWhole(t *testing.T) {
 	exact := 0
 	for capacity := uint64(1); capacity < 3000; capacity++ {
@@ -274,8 +274,8 @@ func TestDumpComesBack(t *testing.T) {
 	}
 }
 
-// TestDumpIsFrozen pins the bytes of one dump, header and bits. They were made
-// by an independent program written from RedisBloom's description.
+// TestDumpIsFrozen pins the bytes of one dump, header and bits. An independent
+// program, written from RedisBloom's description, made them.
 func TestDumpIsFrozen(t *testing.T) {
 	s := mustScalable(t, DefaultScalable)
 	addNumbers(t, s, 250)

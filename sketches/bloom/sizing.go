@@ -10,8 +10,8 @@ import (
 const MaxBits = 1 << 32
 
 // Bits is the size in bits of the smallest split-block filter that holds
-// capacity items at an error of at most err. It returns an error if capacity
-// is not positive, if err is not between 0 and 1, or if MaxBits do not do.
+// capacity items at an error of at most err. It returns an error if capacity is
+// not positive, if err is not between 0 and 1, or if MaxBits are not enough.
 func Bits(capacity int, err float64) (uint64, error) {
 	switch {
 	case capacity <= 0:
@@ -21,9 +21,10 @@ func Bits(capacity int, err float64) (uint64, error) {
 	case SplitBlockError(capacity, MaxBits) > err:
 		return 0, fmt.Errorf("bloom: %d items at an error of %v need more than 2³² bits", capacity, err)
 	}
-	// A block more is a fraction of the error less, so the answer lies not far
-	// above what a classic filter would take. Filters of a few blocks, of which
-	// a small chunk needs two, take four evaluations instead of 24.
+	// Each further block lowers the error a little, so the answer lies not far
+	// above the size of a classic filter, and a search from there is short. A
+	// small chunk needs two filters of a few blocks each: for these it takes four
+	// evaluations of the error instead of 24.
 	classic, _ := ClassicSize(capacity, err)
 	low, high := uint64(0), min(1+classic/blockBits, MaxBits/blockBits) // too few blocks, enough blocks
 	for SplitBlockError(capacity, high*blockBits) > err {
@@ -53,9 +54,9 @@ func mustBits(capacity int, err float64) uint64 {
 // holds beyond the capacity too: it says how the error grows when a filter is
 // overfilled.
 //
-// A block has got j of the n items with the Poisson probability of mean
-// n/blocks; then each of its words has a given bit set with probability
-// 1 − (31/32)^j, and a false positive needs all eight.
+// The number j of items in a block is Poisson distributed with mean n/blocks.
+// Each word of the block has a given bit set with probability 1 − (31/32)^j,
+// and a false positive needs all eight.
 func SplitBlockError(n int, bits uint64) float64 {
 	blocks := bits / blockBits
 	if n <= 0 || blocks == 0 {
@@ -79,8 +80,8 @@ func SplitBlockError(n int, bits uint64) float64 {
 	return min(sum, 1)
 }
 
-// falsePositive is the chance that a block which has got j items has all eight
-// bits of another. Few items are the usual case, and are looked up.
+// falsePositive is the probability that a block with j items has all eight bits
+// of another item. For a small j, the usual case, it is in a table.
 func falsePositive(j float64) float64 {
 	if j < float64(len(falsePositives)) {
 		return falsePositives[int(j)]
@@ -95,8 +96,8 @@ var falsePositives = func() (t [128]float64) {
 	return t
 }()
 
-// The classic Bloom filter, of any number of bits and hashes: what a [Scalable]
-// layer is, and what other libraries make.
+// The classic Bloom filter, of any number of bits and hashes. A layer of a
+// [Scalable] is one, and other libraries make it.
 
 // ClassicSize is the number of bits and of hashes with which a classic filter
 // holds n items at an error of err in the least space: n·ln(1/err)/ln²2 bits
@@ -108,10 +109,10 @@ func ClassicSize(n int, err float64) (bits uint64, hashes int) {
 	return bits, hashes
 }
 
-// ClassicError is the expected share of false positives of a classic filter
-// of that many bits and hashes after n different items: each of the hashes
-// finds its bit set with probability 1 − (1−1/bits)^(n·hashes). Beyond the n it
-// was sized for it says how the error grows.
+// ClassicError is the expected share of false positives of a classic filter of
+// that many bits and hashes after n different items: each of the hashes finds
+// its bit set with probability 1 − (1−1/bits)^(n·hashes). It also holds for
+// more items than the filter was sized for.
 func ClassicError(n int, bits uint64, hashes int) float64 {
 	if n <= 0 || bits == 0 {
 		return 0

@@ -9,9 +9,9 @@ import (
 	bnb "github.com/bits-and-blooms/bloom/v3"
 )
 
-// sigmas measures a filter: it asks it for probes items that were never added
-// and returns how many standard deviations of a binomial the false positives
-// are away from what the formula expects.
+// sigmas measures a filter: it tests probes items that were never added and
+// returns how many standard deviations of a binomial the number of false
+// positives is away from the expected one.
 func sigmas(probes int, expected float64, has func(h uint64) bool, item func() uint64) float64 {
 	hits := 0
 	for range probes {
@@ -23,12 +23,12 @@ func sigmas(probes int, expected float64, has func(h uint64) bool, item func() u
 	return (float64(hits) - n*expected) / math.Sqrt(n*expected*(1-expected))
 }
 
-// within is the bound of the tests below. The seeds are fixed: a correct
-// filter passes today as on any other day.
+// within is the bound of the tests below. The seeds are fixed, so a correct
+// filter always passes.
 const within = 4
 
 // TestSplitBlockError measures filters at their capacity, half of it and far
-// beyond. They are large, so that the luck of one filter's own bits (about
+// beyond. They are large, so that the chance in one filter's own bits (about
 // 1/√blocks) is small beside that of the probes.
 func TestSplitBlockError(t *testing.T) {
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestClassicError(t *testing.T) {
 		}
 	}
 	l := &s.layers[0]
-	// Card counts accepted items, so about n bits' worth of them are in.
+	// Card counts accepted items only, so the bits are about those of n items.
 	if z := sigmas(1_000_000, ClassicError(n, l.modulus, int(l.hashes)), func(v uint64) bool { return s.Has(put(v)) }, draw); math.Abs(z) > within+1 {
 		t.Errorf("RedisBloom's layer: %+.1f sigma from the formula", z)
 	}
@@ -176,11 +176,11 @@ func TestErrorGrows(t *testing.T) {
 	}
 }
 
-// TestSplitBlockErrorAgainstBinomial holds the formula, with its Poisson
-// distribution and cut-off tails, against the exact one, which is a short
-// alternating sum: 1 − (31/32)^j to the 8th, averaged over a binomial j. Ours
-// may be above it, by a few parts in the number of blocks, and
-// below it only by a hair when nearly everything is a false positive.
+// TestSplitBlockErrorAgainstBinomial compares the formula, with its Poisson
+// distribution and cut-off tails, with the exact one, which is a short
+// alternating sum: 1 − (31/32)^j to the 8th, averaged over a binomial j. The
+// formula may be above the exact value, by a few parts in the number of blocks,
+// and below it only very slightly when nearly everything is a false positive.
 func TestSplitBlockErrorAgainstBinomial(t *testing.T) {
 	for _, blocks := range []float64{64, 1000, 41_000} {
 		for _, load := range []float64{5, 20, 24.4, 50, 200} {
@@ -226,8 +226,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestPlantedMistakes: filters that are a little wrong must fall out of the
-// bound that the right one keeps.
+// TestPlantedMistakes: a filter with a small mistake must exceed the bound that
+// the correct one keeps.
 func TestPlantedMistakes(t *testing.T) {
 	const n, probes = 200_000, 1_000_000
 	right := New(n, 0.01)

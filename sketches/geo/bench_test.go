@@ -10,8 +10,8 @@ import (
 	"weir/internal/redistest"
 )
 
-// Both encoders see the same 1,024 positions. The other library maps
-// latitudes from -90 to 90 and to 64 bits, by assembly.
+// Both encoders see the same 1,024 positions. The other library maps latitudes
+// from -90 to 90 to 64 bits, in assembly.
 func BenchmarkEncode(b *testing.B) {
 	r := rand.New(rand.NewPCG(20, 20))
 	var lon, lat [1024]float64

@@ -1,7 +1,7 @@
 package geo
 
-// The limits of a position Redis accepts: the Web Mercator square (EPSG:3857)
-// in degrees. The poles themselves are outside.
+// The limits of a position that Redis accepts: the Web Mercator square
+// (EPSG:3857) in degrees. The poles are outside.
 const (
 	LonMin, LonMax = -180.0, 180.0
 	LatMin, LatMax = -85.05112878, 85.05112878
@@ -17,18 +17,20 @@ const cells = 1 << step
 // latitude in the even bits, longitude in the odd ones, 26 each. It reports
 // false for a position outside the limits, NaN included.
 //
-// The greatest latitude and longitude get the cell behind the last, a 27th
-// bit. For longitude 180 the score then exceeds 2^53, and the float64 that
-// carries it in Redis loses its lowest bit; so does the score returned here.
+// The greatest latitude and longitude get the cell after the last one, which
+// needs a 27th bit. For longitude 180 the score then exceeds 2^53, and the
+// float64 that carries it in Redis loses its lowest bit; so does the score
+// returned here.
 func Encode(lon, lat float64) (score uint64, ok bool) {
-	// Two divisions and two spreads take most of encode's time. Multiplying by
-	// the inverse rounds otherwise, by less than 2^-4 of a unit when 20 more
-	// bits are kept than needed, so it finds the cell unless these bits say
-	// that an edge is near. (x and y have one unit added, so that "near" is one
-	// comparison.) Whatever is outside the limits, or nearly, fails a test
-	// here, too, and is looked at closely. Tables of 2 KiB spread faster than
-	// shifts (5.1 ns against 6.2; with 32 KiB 4.9, but they would crowd out
-	// others), and need no instruction that some processors lack or have slow.
+	// Two divisions and two spreads take most of encode's time. This path
+	// multiplies by the inverse instead, which rounds differently: with 20 spare
+	// bits, by less than 2^-4 of a unit. So it finds the cell unless the spare
+	// bits say that an edge is near; then encode decides. (x and y have one unit
+	// added, so that "near" is one comparison.) A position outside the limits, or
+	// close to them, also goes to encode. Tables of 2 KiB spread faster than
+	// shifts (5.1 ns against 6.2; tables of 32 KiB take 4.9, but would evict other
+	// data from the cache), and need no instruction that some processors lack or
+	// execute slowly.
 	const spare = 20
 	const scale = 1 << (step + spare)
 	const perLon, perLat = scale / (LonMax - LonMin), scale / (LatMax - LatMin)

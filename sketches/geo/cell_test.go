@@ -232,7 +232,7 @@ func TestParseHash(t *testing.T) {
 	}
 }
 
-// FuzzParseHash: no text panics, and what is accepted prints back.
+// FuzzParseHash: no text causes a panic, and an accepted text prints as itself.
 func FuzzParseHash(f *testing.F) {
 	for _, s := range []string{"", "s", "sqc8b49rny0", "EZS42", "zzzzzzzzzzzz", "aaaa", "0000000000000", "\xff"} {
 		f.Add([]byte(s))
@@ -252,7 +252,8 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
-// FuzzEncode: cells hold what they are the cells of, whatever the bits.
+// FuzzEncode: the cell of a position contains the position, for any bits of the
+// coordinates.
 func FuzzEncode(f *testing.F) {
 	f.Add(13.361389, 38.115556)
 	f.Add(180.0, LatMax)

@@ -54,7 +54,7 @@ func (c cell) neighbour(dx, dy int) cell {
 const even, odd = 0x5555555555555555, 0xAAAAAAAAAAAAAAAA
 
 // mercatorMax is half the circumference of the Earth in metres, in the
-// projection Redis has in mind when it chooses a step.
+// projection by which Redis chooses a step.
 const mercatorMax = 20037726.37
 
 // coverStep chooses the size of the cells for a search of this radius in
@@ -79,9 +79,8 @@ func coverStep(radius, lat float64) int {
 }
 
 // bounds is the rectangle in degrees that Redis expects to hold every hit. It
-// may reach over the limits, and its longitudes are infinite or NaN where a
-// shape holds a pole; every comparison with NaN below is then false, as it is
-// in Redis.
+// may exceed the limits, and its longitudes are infinite or NaN where a shape
+// contains a pole; each comparison with NaN below is then false, as in Redis.
 func (s Shape) bounds(lon, lat float64) Box {
 	dLat := s.halfHeight() / earthRadius / radian
 	edge := lat + dLat // the narrower edge
@@ -92,17 +91,17 @@ func (s Shape) bounds(lon, lat float64) Box {
 	return Box{LonMin: lon - dLon, LatMin: lat - dLat, LonMax: lon + dLon, LatMax: lat + dLat}
 }
 
-// cover returns the cells that a search scans, in the order it scans them:
-// the centre's, then the neighbours to N, S, E, W, NE, NW, SE and SW, without
-// those whose side of the centre cell lies beyond the bounds already.
+// cover returns the cells that a search scans, in that order: the centre's,
+// then the neighbours to N, S, E, W, NE, NW, SE and SW. It leaves out the
+// neighbours on a side where the centre cell already reaches beyond the bounds.
 //
-// Being Redis's, the cover is not always complete: TestSearchMisses says where
+// The cover is Redis's, and not always complete: TestSearchMisses says where
 // and why.
 func (s Shape) cover(lon, lat float64, dst []cell) []cell {
 	bounds := s.bounds(lon, lat)
 	step := coverStep(s.reach(), lat)
 	centre := cellAt(lon, lat, step)
-	// A search near the edge of its cell may reach over the next cell.
+	// A search near the edge of its cell may reach beyond the next cell.
 	if step > 1 && (centre.neighbour(0, 1).box().LatMax < bounds.LatMax ||
 		centre.neighbour(0, -1).box().LatMin > bounds.LatMin ||
 		centre.neighbour(1, 0).box().LonMax < bounds.LonMax ||
@@ -128,9 +127,9 @@ func (s Shape) cover(lon, lat float64, dst []cell) []cell {
 		if d.skip {
 			continue
 		}
-		// At the first steps the map is so small that neighbours on both sides
-		// are one. Redis skips a cell equal to the one before, unless that one
-		// is the centre.
+		// At the first steps the map has so few cells that the neighbours on both
+		// sides are the same cell. Redis skips a cell that equals the one before,
+		// unless that one is the centre.
 		if c := centre.neighbour(d.dx, d.dy); len(dst) == 1 || c != dst[len(dst)-1] {
 			dst = append(dst, c)
 		}

@@ -40,10 +40,10 @@ func (o *origin) distance(lon, lat float64) float64 {
 	return 2 * earthRadius * arcsine(math.Sqrt(a))
 }
 
-// haversine is sin²(δ/2) of the angle δ that distance makes metres of, by the
-// library's fast functions. The arguments of the sines are Redis's, to the last
-// bit, for of two close angles the difference is mostly the rounding of either:
-// so the error is below 10^-14 of it.
+// haversine is sin²(δ/2), by the library's fast functions, where δ is the angle
+// from which distance computes metres. The arguments of the sines equal Redis's
+// to the last bit, because the difference of two close angles is mostly their
+// rounding. So the relative error is below 10^-14.
 func (o *origin) haversine(lon, lat float64) float64 {
 	phi := float64(lat * radian)
 	u, v := math.Sin((phi-o.radLat)/2), math.Sin((float64(lon*radian)-o.radLon)/2)
@@ -56,7 +56,7 @@ func latDistance(lat1, lat2 float64) float64 {
 }
 
 // DistanceOf is the distance in metres between the centres of two cells, as
-// GEODIST has it.
+// GEODIST computes it.
 func DistanceOf(a, b uint64) float64 {
 	lon1, lat1 := Decode(a)
 	lon2, lat2 := Decode(b)

@@ -1,5 +1,5 @@
-// Package geo answers "who is near" the way Redis does: a position is a
-// 52-bit cell, a set of positions is a sorted set whose scores are cells, and
+// Package geo finds the members near a place the way Redis does: a position is
+// a 52-bit cell, a set of positions is a sorted set whose scores are cells, and
 // a search scans a few ranges of that set.
 //
 // The smallest use:
@@ -20,7 +20,7 @@
 // high, so a distance between two stored positions is off by up to 0.7 m,
 // besides the half a percent by which a sphere differs from the Earth.
 //
-// Nothing here locks: one goroutine at a time may change a value, any number
-// may read it in between. Byte slices given in are copied; byte slices handed
-// out are valid until the next change.
+// No type here locks: one goroutine at a time may change a value, and while
+// none does, any number may read it. A method copies byte slices that it is
+// given; byte slices that it returns are valid until the next change.
 package geo

@@ -30,7 +30,7 @@ func Example() {
 	// sqc8b49rny0
 }
 
-// The later position wins, whatever comes first and however often.
+// The later position wins, in any order and with any repetition of the calls.
 func ExampleLast() {
 	var east, west, all geo.Last
 	berlin, _ := geo.Encode(13.4, 52.5)

@@ -12,11 +12,11 @@ import "math"
 //     the plane, with the lengths of the parallels bounded from both sides.
 //  3. sure: the haversine by the library's fast functions, compared before
 //     root and arc sine.
-//  4. exact: the distance as Redis rounds it. It is left with what is within
+//  4. exact: the distance as Redis rounds it, only for cells that lie within
 //     10^-12 of the edge.
 //
-// Step 2 leaves less than a hundredth of the members to a circle of 10 km,
-// most of them to one that spans a continent.
+// After step 2, less than a hundredth of the members remain for a circle of 10
+// km, and most of them for a circle as wide as a continent.
 type filter struct {
 	from  origin
 	shape Shape
@@ -25,11 +25,11 @@ type filter struct {
 	// the map, rows south to south+high.
 	west, wide, south, high uint64
 
-	// Step 2 works in cells: x and y are the centre's column and row, on a
-	// scale where i is the middle of cell i. What is dx columns and dy rows
-	// away is surely inside a circle if xIn·dx² + yIn·dy² < 1, and surely
-	// outside if xOut·dx² + yOut·dy² > 1; it is surely inside a rectangle if
-	// dx < xIn and dy < yIn.
+	// Step 2 works in cells: x and y are the centre's column and row, on a scale
+	// where i is the middle of cell i. A cell dx columns and dy rows away is
+	// surely inside a circle if xIn·dx² + yIn·dy² < 1, and surely outside if
+	// xOut·dx² + yOut·dy² > 1; it is surely inside a rectangle if dx < xIn and dy
+	// < yIn.
 	x, y                   float64
 	xIn, yIn, xOut, yOut   float64
 	insideBelow, beyondTop float64 // haversines for step 3
@@ -52,9 +52,9 @@ func newFilter(q Query) filter {
 		x:     (q.Lon-LonMin)/(LonMax-LonMin)*cells - 0.5,
 		y:     (q.Lat-LatMin)/(LatMax-LatMin)*cells - 0.5,
 	}
-	// Half the shape's height and width as angles at the Earth's centre, and
-	// the greatest and least length of a degree of longitude at the latitudes
-	// it touches, as parts of that at the equator.
+	// Half the shape's height and width as angles at the Earth's centre, and the
+	// greatest and least length of a degree of longitude at the shape's latitudes,
+	// relative to its length at the equator.
 	tall, wide := q.Shape.halfHeight()/earthRadius, q.Shape.halfWidth()/earthRadius
 	lat := math.Abs(q.Lat) * radian
 	longest, shortest := 1.0, 0.0
@@ -77,8 +77,8 @@ func newFilter(q Query) filter {
 	}
 	f.bound(span, tall)
 
-	// In a shape of a few cells, rounding matters to step 2; in one that is
-	// half a continent, its bounds say nothing.
+	// In a shape of a few cells rounding would mislead step 2; in one of half a
+	// continent, its bounds decide nothing.
 	const least, greatest = 20, 1.0
 	f.xIn, f.yIn, f.xOut, f.yOut = math.Inf(1), math.Inf(1), 0, 0
 	sin := math.Sin(min(wide, math.Pi) / 2)
@@ -110,8 +110,8 @@ func square(x float64) float64 { return x * x }
 // cells, tight far above those of step 3.
 const loose, tight = 1e-6, 1e-12
 
-// bound sets the bounding box to what is within these angles of the centre,
-// and two cells more.
+// bound sets the bounding box to these angles around the centre, and two cells
+// more.
 func (f *filter) bound(dLon, dLat float64) {
 	const margin = 2
 	if n := dLon/cellWidth*(1+loose) + margin; 2*n+2 < cells && f.from.lon < LonMax {
@@ -169,7 +169,7 @@ func (f *filter) holds(score uint64) bool {
 	if latDistance(lat, f.from.lat) > f.shape.halfHeight() {
 		return false
 	}
-	// Along the parallel there is only the part of the longitudes.
+	// Along the parallel the haversine has only the term of the longitudes.
 	switch h := square(math.Cos(float64(lat*radian)) * math.Sin((float64(lon*radian)-f.from.radLon)/2)); {
 	case h < f.insideBelow:
 		return true

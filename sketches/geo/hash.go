@@ -57,10 +57,10 @@ func (b Box) Centre() (lon, lat float64) {
 // ErrHash is returned for a text that is no geohash.
 var ErrHash = errors.New("geo: not a geohash")
 
-// ParseHash returns the rectangle that a geohash text of 1 to
-// HashPrecisionMax characters names. Upper-case letters are read as their
-// lower-case ones. Every point of the rectangle has the text as its
-// AppendHash, but for the northern and eastern edges and what rounds to them.
+// ParseHash returns the rectangle that a geohash text of 1 to HashPrecisionMax
+// characters names. Upper-case letters are read as their lower-case ones.
+// AppendHash gives that text for every point of the rectangle, except for the
+// northern and eastern edges and points that round to them.
 func ParseHash(text []byte) (Box, error) {
 	if len(text) == 0 || len(text) > HashPrecisionMax {
 		return Box{}, fmt.Errorf("%w: %d characters, want 1 to %d", ErrHash, len(text), HashPrecisionMax)

@@ -26,8 +26,8 @@ func (s Stamp) Compare(o Stamp) int {
 }
 
 // later reports whether position (s, score) replaces (o, old). Scores decide
-// between equal stamps, which only a forged input can bring: with them the
-// choice is a maximum in a total order, hence a join whatever comes.
+// between equal stamps, which only forged input has. So the choice is a maximum
+// in a total order, and a merge for any input.
 func later(s Stamp, score uint64, o Stamp, old uint64) bool {
 	switch c := s.Compare(o); {
 	case c != 0:
@@ -37,10 +37,10 @@ func later(s Stamp, score uint64, o Stamp, old uint64) bool {
 	}
 }
 
-// Last holds the last position of every (window, member) pair, each a
-// join-semilattice: Put and Merge keep the position with the greater stamp,
-// so order and repetition of calls do not matter. It is what a flush has to
-// send, not something to search; Set makes that of it.
+// Last holds the last position of every (window, member) pair. Put and Merge
+// keep the position with the greater stamp, so order and repetition of calls do
+// not matter. A Last holds the positions that a flush sends; it cannot be
+// searched, but Set makes a searchable set of it.
 //
 // The zero value is empty and ready. A pair costs 56 bytes and the member's
 // own, and 11 to 21 bytes of index; Bytes counts all of it.
@@ -65,12 +65,12 @@ type lastKey struct {
 	entry  uint32
 }
 
-// hash decides where a pair sits in the index and nothing else: Each sorts,
-// and Bytes depends on numbers only. It is the same in every process, so
-// members can be crafted to collide; they cost time, not correctness.
+// hash decides only where a pair lies in the index: Each sorts, and Bytes
+// depends on numbers only. It is the same in every process, so a client can
+// craft members that collide; they cost time, not correctness.
 func hash(window int64, member []byte) uint64 {
 	h := xxhash.Sum64(member) ^ uint64(window)*0x9E3779B97F4A7C15
-	// The window must reach the upper and the lower bits alike.
+	// The window must change the upper and the lower bits alike.
 	h ^= h >> 32
 	return h * 0xD6E8FEB86659FD93
 }
@@ -99,14 +99,14 @@ func (l *Last) put(h uint64, window int64, member []byte, st Stamp, score uint64
 		}
 		e := &l.entries[uint32(slot)-1]
 		if e.window == window && bytes.Equal(l.member(e), member) {
-			e.join(st, score)
+			e.merge(st, score)
 			return
 		}
 	}
 }
 
-// join keeps the later position.
-func (e *lastEntry) join(st Stamp, score uint64) {
+// merge keeps the later position.
+func (e *lastEntry) merge(st Stamp, score uint64) {
 	if later(st, score, e.stamp, e.score) {
 		e.stamp, e.score = st, score
 	}
@@ -147,18 +147,18 @@ func (l *Last) Merge(o *Last) {
 	l.batched(o, func(window int64) (int64, bool) { return window, true })
 }
 
-// Gather puts the positions of those windows of o that are to be kept, all
-// under one window. keep is called for each run of entries of a window.
+// Gather puts the positions of those windows of o for which keep returns true,
+// all under one window. It calls keep for each run of entries of a window.
 func (l *Last) Gather(window int64, o *Last, keep func(window int64) bool) {
 	l.batched(o, func(of int64) (int64, bool) { return window, keep(of) })
 }
 
-// batched puts the positions of o under the windows that into names, if it says
-// so; it is called for each run of entries of a window.
+// batched puts the positions of o under the window that into returns, or skips
+// them where keep is false. It calls into for each run of entries of a window.
 //
-// Where a member is takes three looks into memory, each where the one before
-// says, and most have to wait for it. Those of a batch of members wait
-// together, which is twice as fast as one Put after the other.
+// A search for a member reads memory three times, each time at an address that
+// the read before gives, and most reads miss the cache. The reads of a batch of
+// members overlap, which is twice as fast as one Put after the other.
 func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 	const batch = 32
 	var (
@@ -199,7 +199,7 @@ func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 		}
 		for i, e := range wanted[:n] {
 			if known[i] {
-				l.entries[likely[i]-1].join(e.stamp, e.score)
+				l.entries[likely[i]-1].merge(e.stamp, e.score)
 			} else {
 				l.put(hashes[i], windows[i], o.member(e), e.stamp, e.score)
 			}
@@ -207,7 +207,7 @@ func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 	}
 }
 
-// Since is a copy of the positions of a time or later.
+// Since is a copy of the positions at that time or later.
 func (l *Last) Since(time int64) *Last {
 	n, bytes := 0, 0
 	for i := range l.entries {
@@ -231,12 +231,13 @@ func (l *Last) Since(time int64) *Last {
 	return s
 }
 
-// Set is what Last holds of one window as a sorted set, to search.
+// Set returns the positions of one window as a sorted set, which can be
+// searched.
 func (l *Last) Set(window int64) *Set { return l.Members(window, math.MinInt64).Set() }
 
-// Members are those of a window that were seen at a time or later. It copies
-// them in the order in which they came, so whoever keeps others from changing l
-// need not do so until a Set has been made.
+// Members returns the members of a window with positions at that time or later.
+// It copies them in the order in which they came, so a caller that locks l need
+// not hold the lock while it makes a Set of them.
 func (l *Last) Members(window, since int64) Members {
 	n := 0
 	for i := range l.entries {
@@ -257,8 +258,8 @@ func (l *Last) Members(window, since int64) Members {
 // Members are members and their positions.
 type Members struct{ entries []entry }
 
-// Set puts them in order, and takes them over. Members share memory: it is
-// given back when the last of them is gone.
+// Set sorts them and takes them over. Members share memory, which is freed when
+// the last of them is.
 func (m Members) Set() *Set { return newSet(m.entries) }
 
 // Len is the number of (window, member) pairs.

@@ -27,7 +27,7 @@ func rows(l *Last) (out []position) {
 	return out
 }
 
-// naive is Last as one would write it first.
+// naive is the simplest form of Last.
 type naive map[string]position
 
 func (n naive) put(p position) {
@@ -165,7 +165,7 @@ func TestLastCollision(t *testing.T) {
 	t.Error("no two windows collide: the test tests nothing")
 }
 
-// TestLastGather: it does what Put does one after the other.
+// TestLastGather: Gather has the result of one Put after the other.
 func TestLastGather(t *testing.T) {
 	for trial := range 200 {
 		r := rand.New(rand.NewPCG(4, uint64(trial)))
@@ -197,8 +197,8 @@ func TestLastGather(t *testing.T) {
 	}
 }
 
-// BenchmarkLastGather is a flush of 30,000 positions joined into those of
-// 100,000 people, with the caches used for something else in between.
+// BenchmarkLastGather merges a flush of 30,000 positions into those of 100,000
+// members, with other data in the caches before each run.
 func BenchmarkLastGather(b *testing.B) {
 	const n = 100_000
 	r := rand.New(rand.NewPCG(8, 8))
@@ -231,8 +231,8 @@ func BenchmarkLastGather(b *testing.B) {
 	})
 }
 
-// TestLastCopies: what Merge makes of an empty one, and Since, holds what it
-// should and goes its own ways.
+// TestLastCopies: Merge into an empty Last, and Since, make copies that hold
+// the right positions and share nothing with the source.
 func TestLastCopies(t *testing.T) {
 	for trial := range 100 {
 		r := rand.New(rand.NewPCG(3, uint64(trial)))

@@ -18,15 +18,16 @@ func around(lon, lat, distance, bearing float64) (float64, float64) {
 	return math.Mod(lon+east/radian+540, 360) - 180, to / radian
 }
 
-// TestSearchMisses looks, by measuring every member, for hits that the nine
-// cells of Redis do not hold. It finds them in shapes that reach over a pole
-// and are between 550 and 1,253 km in radius, and nowhere else: not at the
+// TestSearchMisses measures the distance of every member to find hits outside
+// the nine cells that Redis scans. It finds them in shapes that reach over a
+// pole and are between 550 and 1,253 km in radius, and nowhere else: not at the
 // antimeridian, and not in shapes of thousands of kilometres.
 //
-// Beyond the pole, the cosine that widens the bounds is negative, so they are
-// inside out and the search drops its eastern and western neighbours. Smaller
-// shapes cannot reach the pole from where positions end; greater ones use
-// cells so large that nothing is dropped.
+// Beyond the pole, the cosine that widens the bounds is negative. So the
+// western bound lies east of the eastern one, and the search drops its eastern
+// and western neighbours. Smaller shapes cannot reach the pole from the
+// northernmost position; larger ones use cells so large that the search drops
+// none.
 func TestSearchMisses(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
 	missed := 0
@@ -76,7 +77,7 @@ func TestSearchMisses(t *testing.T) {
 }
 
 // TestSearchOverPole looks for a member beyond the pole from all around it. A
-// real server finds and misses it from the same places.
+// real server finds it, or misses it, from the same places.
 func TestSearchOverPole(t *testing.T) {
 	srv := redistest.Start(t)
 	const lon, lat, atLat = 100, 85, 84.9

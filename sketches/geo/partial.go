@@ -1,13 +1,13 @@
 package geo
 
-// partialSort puts the n least elements of a into their sorted places, where
-// n ≤ len(a), by the quicksort of Bentley and McIlroy ("Engineering a sort
-// function", 1993) with the parts that do not reach below n left alone.
+// partialSort puts the n least elements of a into their sorted places, where n
+// ≤ len(a), by the quicksort of Bentley and McIlroy ("Engineering a sort
+// function", 1993) which does not sort the parts that lie at n and above.
 //
-// Where elements compare equal, their order is this algorithm's; Redis sorts
-// hits with it when there are more than COUNT, so members at equal distance
-// come out in the same order, and the same ones make it into the first n.
-// Any change of a pivot or a swap would break that.
+// The algorithm decides the order of equal elements. Redis sorts hits with it
+// when there are more than COUNT, so members at equal distance come in the same
+// order here, and the same ones are among the first n. Any change of a pivot or
+// a swap would break that.
 func partialSort[E any](a []E, n int, compare func(a, b *E) int) {
 	for n > 0 {
 		if len(a) < 7 {

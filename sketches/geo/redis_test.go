@@ -41,7 +41,7 @@ func randomPlace(r *rand.Rand) (lon, lat float64) {
 	case 7:
 		return r.Float64()*360 - 180, math.Copysign(80+r.Float64()*5.05, r.Float64()-0.5)
 	case 8:
-		// Not the doubled longitude: a grid makes equal distances.
+		// Positions on a grid of whole degrees have equal distances.
 		return float64(r.IntN(21) - 10), float64(r.IntN(21) - 10)
 	default:
 		return []float64{-180, -90, 0, 90, 180}[r.IntN(5)], []float64{LatMin, -45, 0, 45, LatMax}[r.IntN(5)]
@@ -289,7 +289,7 @@ func TestRedisOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	nine := 0
 	for range 100 {
-		// From the middle of a cell of the step that the radius will choose.
+		// The centre is the middle of a cell of the step that the radius leads to.
 		step := 6 + r.IntN(12)
 		box := cellAt(r.Float64()*360-180, 60+5*r.Float64(), step).box()
 		lon, lat := box.Centre()
@@ -327,8 +327,8 @@ func TestRedisOrder(t *testing.T) {
 }
 
 // TestRedisTies searches among members at few different places, so that most
-// distances are equal, with COUNT: which ones come, and in what order, is up
-// to the partial quicksort. Sizes go over every special case of it.
+// distances are equal, with COUNT: the partial quicksort decides which members
+// come, and in what order. The sizes reach each special case of it.
 func TestRedisTies(t *testing.T) {
 	srv := redistest.Start(t)
 	r := rand.New(rand.NewPCG(14, 1))
@@ -354,8 +354,9 @@ func TestRedisTies(t *testing.T) {
 	}
 }
 
-// TestRedisForeignScores searches sets whose scores no GEOADD made: ZADD takes
-// any. Such a member is wherever its bits say, within the limits.
+// TestRedisForeignScores searches sets whose scores ZADD set, which takes any
+// number. Such a member lies at the position that its bits mean, clamped to the
+// limits.
 func TestRedisForeignScores(t *testing.T) {
 	srv := redistest.Start(t)
 	r := rand.New(rand.NewPCG(15, 1))

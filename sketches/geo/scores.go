@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// scores finds members. It is one table as long as they are few, or known at
-// once; a table of many that grows would keep its owner waiting, for 20 ms with a
-// million of them, so it is cut into parts by the first bits of the hash, which
-// grow one at a time. The zero value is empty and ready.
+// scores maps members to scores. It is one table while it has few members, or if
+// all members were known at once. A large table would take long to grow (20 ms
+// with a million members), so scores divides it by the first bits of the hash
+// into parts, which grow one at a time. The zero value is empty and ready.
 type scores struct {
 	one   table
 	parts []table // scoreParts of them, or nil
@@ -105,7 +105,7 @@ type table struct {
 	freed []uint32 // numbers of members that were removed
 }
 
-// seed keeps clients from crafting members that collide.
+// seed is random, so that clients cannot craft members that collide.
 var seed = maphash.MakeSeed()
 
 // newTable takes over distinct members.
@@ -147,7 +147,7 @@ func (s *table) delete(hash uint32, member string) {
 	number := uint32(s.slots[gap]) - 1
 	s.all[number] = entry{}
 	s.freed = append(s.freed, number)
-	// Those behind that would be in the gap if it had been free move up.
+	// Entries behind the gap move up if their search starts at it or before it.
 	mask := len(s.slots) - 1
 	for i := (gap + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {
 		if home := int(s.slots[i]>>32) & mask; (i-home)&mask >= (i-gap)&mask {

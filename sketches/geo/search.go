@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Shape is what a search looks into: a circle or a box, of a size in some
-// unit. Make one with Circle or Rectangle.
+// A Shape is the area that a search covers: a circle or a box, with its size in
+// some unit. Make one with Circle or Rectangle.
 type Shape struct {
 	circle bool
 	// The radius is kept in both; box edges are lengths from side to side.
@@ -22,9 +22,9 @@ func Circle(radius float64, unit Unit) Shape { return Shape{true, radius, radius
 // parallel of each member, both from side to side.
 func Rectangle(width, height float64, unit Unit) Shape { return Shape{false, width, height, unit} }
 
-// halfWidth, halfHeight and reach are metres: half the extent along each
-// axis, and the distance of the farthest point from the centre as Redis takes
-// it when it chooses the cells to scan.
+// halfWidth, halfHeight and reach are in metres: half the extent along each
+// axis, and the distance of the farthest point from the centre, by which Redis
+// chooses the cells to scan.
 func (s Shape) halfWidth() float64 {
 	if s.circle {
 		return float64(s.unit) * s.width
@@ -83,22 +83,23 @@ func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
 
 // Search appends the hits of q to dst and returns it.
 //
-// The hits, and their order, are those of Redis 7.0. Unsorted hits come cell
-// by cell (see Shape.cover) and by score within a cell. Members at the same
-// distance keep that order in a sorted search without Count; with it they
-// take the order Redis's own partial quicksort leaves them in. Because the
-// cells are Redis's as well, a search that reaches over a pole with a radius
-// between 550 and 1,253 km can miss members beyond it, as it does in Redis.
+// The hits, and their order, are those of Redis 7.0. Unsorted hits come cell by
+// cell (see Shape.cover) and by score within a cell. Members at the same
+// distance keep that order in a sorted search without Count; with Count,
+// Redis's partial quicksort decides their order. The cells are Redis's too, so
+// a search that reaches over a pole with a radius between 550 and 1,253 km can
+// miss members beyond it, as in Redis.
 //
-// A centre outside the limits has no hits.
+// A search with a centre outside the limits has no hits.
 func (s *Set) Search(dst []Hit, q Query) []Hit {
 	dst, _, _ = s.SearchWithin(dst, q, math.MaxInt, math.MaxInt)
 	return dst
 }
 
-// SearchWithin is Search that gives up when it has looked at more than so many
-// members, or found more than so many hits; then ok is false and dst as it was.
-// looked is how many members it has compared with the shape, by the block.
+// SearchWithin is Search with bounds: it stops when it has compared more than
+// looksMost members with the shape, or found more than hitsMost hits. Then ok
+// is false and dst is unchanged. looked is how many members it has compared,
+// counted by the block.
 func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []Hit, looked int, ok bool) {
 	if _, ok := Encode(q.Lon, q.Lat); !ok {
 		return dst, 0, true
@@ -140,7 +141,7 @@ func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []
 	return dst, looked, true
 }
 
-// unknown is the distance of a hit, in metres, that was not needed yet.
+// unknown is the distance of a hit that is not computed yet.
 const unknown = -1
 
 // from is the distance of a hit during a search, in metres.
@@ -152,7 +153,7 @@ func (h *Hit) from(o *origin) float64 {
 }
 
 // scan appends the members of one cell that pass the filter, until dst has
-// grown to from+limit hits, or there is more than it may look at or find.
+// from+limit hits, or a bound of SearchWithin is exceeded.
 func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int, looked *int, looksMost, hitsMost int) []Hit {
 	low, high := c.scores()
 	for p := s.seek(low, false); p.block < len(s.blocks); p = (place{p.block + 1, 0}) {
@@ -177,16 +178,16 @@ func (s *Set) scan(dst []Hit, f *filter, c cell, from, limit int, looked *int, l
 	return dst
 }
 
-// sortHits sorts hits and returns how many of them are wanted: q.Count, or all
-// if that is 0. Those come first.
+// sortHits sorts hits so that those to return come first, and returns their
+// number: q.Count, or all if that is 0.
 //
-// Distances as Redis rounds them are dear, so unless all are asked for, what is
-// compared first is a haversine, which tells all but the closest apart: the
-// outcome of every comparison is that of the distances, and so is the order, ties
-// included.
+// Distances rounded as in Redis take long to compute. So unless the query wants
+// all of them, sortHits compares haversines first, and computes distances only
+// for pairs whose haversines are too close. Each comparison has the result that
+// the distances have, and so has the order, ties included.
 func sortHits(hits []Hit, q *Query, from *origin) int {
-	// Sorting small keys and moving every hit once is several times faster
-	// than sorting the hits.
+	// To sort small keys and move every hit once is several times faster than to
+	// sort the hits.
 	type key struct {
 		far float64 // the haversine, or the distance
 		hit int
@@ -232,7 +233,8 @@ func sortHits(hits []Hit, q *Query, from *origin) int {
 	return n
 }
 
-// apart compares haversines, or distances; it is 0 for those too close to tell.
+// apart compares haversines, or distances; it returns 0 if rounding errors
+// could change the result.
 func apart(a, b float64) int {
 	switch {
 	case a < b*(1-tight):

@@ -116,8 +116,8 @@ func TestSearchTwin(t *testing.T) {
 	}
 }
 
-// TestHaversine: it is as close to what distances are made of as it says, near
-// by and far away.
+// TestHaversine: haversine is as exact as its comment says, for near and for
+// distant positions.
 func TestHaversine(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	worst := 0.0

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// A Set is a sorted set: members, each with a score, ordered by score and
-// then by the member's bytes. With cells as scores it is a set of positions
-// that can be searched; with any other scores it is what ZADD makes.
+// A Set is a sorted set: members, each with a score, ordered by score and then
+// by the member's bytes. With cells as scores it is a set of positions that can
+// be searched; with other scores it is a sorted set as ZADD makes it.
 //
 // The order is kept in a list of blocks of at most blockMax entries, so that
 // a search runs over memory front to back. Adding, removing and looking up
@@ -47,14 +47,15 @@ func newSet(entries []entry) *Set {
 	return &Set{newScores(entries), slices.Collect(slices.Chunk(sorted(entries), blockMax))}
 }
 
-// sorted is a copy of the entries, in order. Comparing many mispredicts half of
-// its branches, so of those the scores are sorted by radix first: by three
-// digits, 36 bits, of which people in the cities of a continent leave few alike.
+// sorted is a copy of the entries, in order. A sort by comparison mispredicts
+// half of its branches, so many entries are first sorted by radix: by three
+// digits of the score, 36 bits, in which few positions in the cities of a
+// continent are equal.
 func sorted(entries []entry) []entry {
 	const (
 		digits = 3
 		digit  = 12      // bits; the counters of a pass, 16 KiB, fit the first-level cache
-		many   = 1 << 11 // of fewer, comparing takes less time than clearing the counters
+		many   = 1 << 11 // below this, a sort by comparison is faster than clearing the counters
 		most   = 1 << (64 - digits*digit)
 	)
 	if len(entries) < many || len(entries) > most {
@@ -129,9 +130,9 @@ func (s *Set) Score(member []byte) (score float64, ok bool) {
 	return 0, false
 }
 
-// Put gives member a score, whether it was there or not (ZADD). It reports
-// whether the member is new and whether its score changed. The member is
-// copied. A score that is NaN has no place in an order: Put panics.
+// Put gives member a score, and adds it if it is missing (ZADD). It reports
+// whether the member is new and whether its score changed. It copies the
+// member. It panics on the score NaN, which has no place in an order.
 func (s *Set) Put(member []byte, score float64) (added, moved bool) {
 	if score != score {
 		panic("geo: the score of a set member is NaN")
@@ -385,7 +386,8 @@ func (s *Set) RemoveRanks(from, to int) int {
 		s.blocks[p.block] = slices.Delete(b, p.index, p.index+n)
 		left -= n
 	}
-	// The empty blocks go at once: one by one, each would move all behind it.
+	// The empty blocks are removed together: one by one, each removal would move
+	// all blocks behind it.
 	emptied := first.block
 	for emptied < last && len(s.blocks[emptied]) > 0 {
 		emptied++

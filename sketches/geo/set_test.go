@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// model is a sorted set as one would write it first: sorted on every question.
+// model is the simplest sorted set: it sorts for each question.
 type model map[string]float64
 
 func (m model) sorted() []entry {
@@ -284,8 +284,8 @@ func TestSetRefusesNaN(t *testing.T) {
 	new(Set).Put([]byte("a"), math.NaN())
 }
 
-// TestSetAtOnce: a set that was made at once is the one of putting one after the
-// other, and goes on like it.
+// TestSetAtOnce: a set made at once equals one made by a Put for each member,
+// also after further changes.
 func TestSetAtOnce(t *testing.T) {
 	for _, n := range []int{0, 1, blockMax, blockMax + 1, 5000} {
 		r := rand.New(rand.NewPCG(10, uint64(n)))
@@ -320,7 +320,8 @@ func TestSetAtOnce(t *testing.T) {
 	}
 }
 
-// TestSorted: the order is that of comparing, whatever the scores are.
+// TestSorted: the order equals that of a sort by comparison, for all kinds of
+// scores.
 func TestSorted(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 20_000} {
@@ -369,7 +370,7 @@ func BenchmarkSetPut(b *testing.B) {
 	}
 }
 
-// TestSetMadeAtOnce: a set that was made at once is one like others.
+// TestSetMadeAtOnce: a set made at once behaves like any other.
 func TestSetMadeAtOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for _, n := range []int{0, 1, 300, 5000} {
@@ -401,8 +402,8 @@ func TestSetMadeAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkLastSet is what a question about a hundred thousand people in twenty
-// cities takes.
+// BenchmarkLastSet is the time of a question about a hundred thousand members
+// in twenty cities.
 func BenchmarkLastSet(b *testing.B) {
 	const n = 100_000
 	r := rand.New(rand.NewPCG(8, 8))

@@ -2,13 +2,13 @@ package geo
 
 import "math"
 
-// Redis prints and stores distances made with the C library's sine, cosine
-// and arc sine, which are within a few hundredths of an ulp of correctly
-// rounded. Go's are good to about one ulp and differ between processors (they
-// use fused multiplication where it exists), so a distance stored by STOREDIST
-// would depend on the machine. The functions here compute about 70 bits and
-// round once: equal on every processor, and equal to the C library's in all
-// but a few of a thousand results, by one ulp.
+// Redis prints and stores distances made with the C library's sine, cosine and
+// arc sine, which are within a few hundredths of an ulp of correctly rounded.
+// Go's are good to about one ulp and differ between processors (they use fused
+// multiplication where it exists), so a distance stored by STOREDIST would
+// depend on the machine. The functions here compute about 70 bits and round
+// once: their results are equal on every processor, and equal to the C
+// library's except for a few in a thousand, which differ by one ulp.
 //
 // The method is Gal's, as in most accurate libraries: look up sine and cosine
 // of the nearest multiple of 1/32 in double-double, add the rest by the
@@ -93,7 +93,8 @@ func sine(x float64) float64 {
 	case y <= math.Pi/2:
 		s, _ = sincos(y, 0)
 	case y <= math.Pi:
-		// sin y = sin(π-y): the rest near π is where sine's digits are.
+		// sin y = sin(π-y). Near π, the digits of the sine come from the rest of π
+		// beyond a float64.
 		rest := twoSum(pi1-y, pi2)
 		s, _ = sincos(rest.hi, rest.lo+pi3)
 	default:
@@ -102,8 +103,9 @@ func sine(x float64) float64 {
 	return math.Copysign(s.hi, x)
 }
 
-// cosine is cos x; correctly rounded like sine for |x| ≤ π/2, and by the
-// library beyond, where only the size of a search's cells depends on it.
+// cosine is cos x; it is correctly rounded, like sine, for |x| ≤ π/2. Beyond
+// that it is the library's, because only the size of a search's cells depends
+// on it.
 func cosine(x float64) float64 {
 	if y := math.Abs(x); y <= math.Pi/2 {
 		_, c := sincos(y, 0)
@@ -113,7 +115,7 @@ func cosine(x float64) float64 {
 }
 
 // arcsine is asin y for 0 ≤ y ≤ 1: one step of Newton's method from the
-// library's value, whose own error then no longer matters.
+// library's value, which removes the error of that value.
 func arcsine(y float64) float64 {
 	if y > 0.5 {
 		// asin is steep near 1, where Newton's quotient would lose its digits.

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// The cardinalities looked at, and the relative standard error there: from
-// 20,000 trials, known to half a percent of itself. For few elements it is what
-// collisions of registers give, 1/√(2m) = 0.552 %; for many, 1.04/√m = 0.81 %.
+// The cardinalities that the test looks at, and the relative standard error at
+// each, measured in 20,000 trials to half a percent of its value. For few
+// elements it comes from collisions of registers, 1/√(2m) = 0.552 %; for many
+// it is 1.04/√m = 0.81 %.
 var accuracy = [...]struct {
 	n   int
 	rse float64
@@ -34,9 +35,9 @@ func (s *Sketch) raw() float64 {
 // a bias beyond four standard errors of the mean of the trials (0.10 % of n for
 // a thousand), or a root mean square error more than four of its own standard
 // errors away from the expected one, above or below (9 % for a thousand). It
-// looks at the estimate before rounding, since at 100 elements, where a
-// collision of registers costs 1 and chance has 0.3 of them, rounding to a
-// whole number alone is a bias of 0.3 %.
+// looks at the estimate before rounding: at 100 elements a sketch has 0.3
+// collisions of registers on average, each of which costs 1, so rounding to a
+// whole number would alone be a bias of 0.3 %.
 func measure(fresh func() estimator, trials, limit int) (faults []string) {
 	var sum, squares [len(accuracy)]float64
 	tens := 0 // trials in which ten elements are not counted as ten
@@ -103,8 +104,8 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// A model counts like a Sketch, from registers packed like Redis', and can be
-// made to err.
+// A model counts like a Sketch, from registers packed as Redis packs them. Its
+// fields plant mistakes in it.
 type model struct {
 	indexBits int
 	rankOff   int
@@ -137,8 +138,8 @@ func (m *model) raw() float64 {
 
 func (m *model) Count() uint64 { return round(m.raw()) }
 
-// The statistics must be able to fail: each mistake planted here is one that
-// was made in some HyperLogLog, and is found with a fifth of the trials.
+// The statistics must be able to fail: some HyperLogLog library has made each
+// mistake planted here, and a fifth of the trials is enough to find it.
 func TestAccuracyFindsMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -161,9 +162,9 @@ func TestAccuracyFindsMistakes(t *testing.T) {
 	}
 }
 
-// Mistakes too fine for statistics, or too rare, are found by the exact counts
-// of a real Redis in testdata and by the registers no stream reaches in time
-// (TestEveryRank, TestRedisEstimates).
+// The exact counts of a real Redis in testdata find mistakes that are too small
+// or too rare for statistics. TestEveryRank and TestRedisEstimates set
+// registers that no stream of events reaches during a test.
 func TestExactCountsFindMistakes(t *testing.T) {
 	v, count := readGolden(t, "100000")
 	h := packedHistogram(v[headerBytes:])

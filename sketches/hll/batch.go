@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// A batch is what Pool.AddBatch works on at a time, in steps of which each does
-// one thing for all events. A random line of a large pool is a miss of the
-// cache, and a miss costs as much as everything else together unless the next
-// ones are under way meanwhile: so no step may depend on, or guess from, what
-// the step itself loads.
+// A batch is the events that Pool.AddBatch works on at a time. It takes several
+// steps, and each step does one thing for all events. A random line of a large
+// pool misses the cache, and a miss costs as much as everything else together,
+// unless the processor loads the next lines at the same time. So no step may
+// branch on a value that it has just loaded.
 type batch struct {
 	lines   [batchMax]*line
 	entries [batchMax]entry
 	found   [batchMax]uint8 // where the register of the entry is in its line, from 1; 0 for nowhere
-	rest    [batchMax]uint8 // events the line alone could not settle
+	rest    [batchMax]uint8 // events whose register is not in the line
 	slots   [batchMax]slot  // of Keyed: the first slot of the key, without its tag
-	warm    entry           // keeps loads that only fetch
+	warm    entry           // uses loaded values, so that the compiler keeps the loads
 }
 
 const batchMax = 64
 
-// AddBatch records hashes[k] in sketch idx[k], for each k. Both slices have
-// the same length. It is the way to add many: see the size of the difference in
-// BenchmarkPool. It does not allocate, except where sketches grow.
+// AddBatch records hashes[k] in sketch idx[k], for each k. Both slices have the
+// same length. Use it to add many events: BenchmarkPool shows how much faster
+// it is than Add. It allocates only where sketches grow.
 func (p *Pool) AddBatch(idx []uint32, hashes []uint64) {
 	if len(idx) != len(hashes) {
 		panic(fmt.Sprintf("hll: %d sketches for %d hashes", len(idx), len(hashes)))
@@ -68,12 +68,12 @@ func (p *Pool) apply(b *batch, n int) {
 	}
 }
 
-// applyFound raises the registers that searchLines found in their lines, and
-// then the rest one by one, after a look at the tables among them.
+// applyFound raises the registers that searchLines found in their lines. It
+// then raises the rest one by one, after loading the tables among them.
 func (p *Pool) applyFound(b *batch, n int) {
 	rest := uint32(0)
 	for k, l := range b.lines[:n] {
-		// Without a branch on whether it was found, which no one can predict.
+		// No branch on whether it was found: the processor could not predict it.
 		at := uint32(b.found[k])
 		missing := (at - 1) >> 31 // 1 where at is 0
 		b.rest[rest&(batchMax-1)] = uint8(k)

@@ -81,7 +81,7 @@ func BenchmarkMerge(b *testing.B) {
 			CountUnion(list...)
 		}
 	})
-	b.Run("2000 of a pool", func(b *testing.B) { // a few large, most small, as pages are
+	b.Run("2000 of a pool", func(b *testing.B) { // a few large, most small, as the pages of a site are
 		r := rand.New(rand.NewPCG(60, 7))
 		var p Pool
 		p.Grow(2000)

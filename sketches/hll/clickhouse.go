@@ -9,19 +9,21 @@ import (
 
 // The forms of a uniqCombined64(14) state (ClickHouse,
 // src/Common/CombinedCardinalityEstimator.h): a list of 64-bit keys, or all
-// registers with the histogram of their ranks. A key takes part like a hash:
-// its low 14 bits name the register, the rest gives the rank. So a register is
-// written as a made-up key that has just that register and rank.
+// registers with the histogram of their ranks. ClickHouse reads a key as a
+// hash: its low 14 bits name the register, the rest gives the rank. So this
+// package writes a register as a made-up key that has just that register and
+// rank.
 const (
 	clickhouseSmall  = 1 // up to 16 keys
 	clickhouseMedium = 2 // a longer list
 	clickhouseLarge  = 3
 
 	clickhouseSmallMax = 16
-	// clickhouseListMax is where registers take over from keys. Compressed
-	// with ZSTD(1), as the column is, a list of 100 keys takes 281 bytes and
-	// the registers 297; at 300 it is 813 against 724. ClickHouse itself
-	// writes lists up to 512, of real hashes, which compress worse.
+	// clickhouseListMax is the longest list of keys that is written; a larger
+	// sketch is written as registers. Compressed with ZSTD(1), as the column is, a
+	// list of 100 keys takes 281 bytes and the registers 297; at 300 it is 813
+	// against 724. ClickHouse itself writes lists up to 512, of real hashes, which
+	// compress worse.
 	clickhouseListMax = 100
 
 	clickhouseTrailer    = (MaxRank+1)*4 + 2
@@ -33,10 +35,11 @@ var ErrState = errors.New("hll: not a valid uniqCombined64(14) state")
 
 // AppendClickHouse appends the state of a ClickHouse column of type
 // AggregateFunction(uniqCombined64(14), UInt64), as it stands in a Native
-// block. The bytes depend on the registers alone, not on how they came about.
-// Merged there, such states are merged as here. ClickHouse's own finalisation
-// of them is a less exact estimator; the count of this package is a function
-// of the state's ranks that SQL can compute.
+// block. The bytes depend on the registers alone, not on the order of
+// additions. ClickHouse merges such states as this package does. ClickHouse's
+// own function for the count (uniqCombined64Merge) is a less exact estimator;
+// the count of this package is a function of the state's ranks that SQL can
+// compute.
 func (s *Sketch) AppendClickHouse(dst []byte) []byte {
 	if s.dense == nil {
 		return appendClickHouseEntries(dst, s.table, s.n)
@@ -94,8 +97,8 @@ func appendClickHouseList(dst []byte, sorted []entry) []byte {
 	return dst
 }
 
-// hash is the simplest hash that falls into e's register with e's rank. The
-// highest rank stands for no one bit at all.
+// hash is the simplest hash that falls into e's register with e's rank. A hash
+// of the highest rank has no one bit at all.
 func (e entry) hash() uint64 {
 	h := uint64(e.register())
 	if r := e.rank(); r < MaxRank {
@@ -140,11 +143,11 @@ func putClickHouseTrailer(b []byte, h *histogram, zeros int) {
 	binary.LittleEndian.PutUint16(b[4*(MaxRank+1):], uint16(zeros))
 }
 
-// MergeClickHouse joins the uniqCombined64(14) state at the beginning of b
-// into s and returns the state's length; states stand in a Native block one
-// after another without lengths. On error s is unchanged. The keys of a list
-// may be real hashes, as ClickHouse writes them, provided their hash family is
-// that of s.
+// MergeClickHouse merges the uniqCombined64(14) state at the beginning of b
+// into s and returns the state's length: a Native block holds states one after
+// another, without their lengths. On error s is unchanged. The keys of a list
+// may be real hashes, as ClickHouse writes them, if the same hash function made
+// them as those of s.
 func (s *Sketch) MergeClickHouse(b []byte) (n int, err error) {
 	list, packed, n, err := parseClickHouse(b)
 	if err != nil {
@@ -164,7 +167,7 @@ func (s *Sketch) MergeClickHouse(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// MergeClickHouse joins the state at the beginning of b into sketch i: see
+// MergeClickHouse merges the state at the beginning of b into sketch i: see
 // [Sketch.MergeClickHouse].
 func (p *Pool) MergeClickHouse(i uint32, b []byte) (n int, err error) {
 	l := p.line(i)
@@ -217,7 +220,7 @@ func parseClickHouse(b []byte) (list, packed []byte, n int, err error) {
 }
 
 // unpackClickHouse reads registers and compares the trailer with them. Newer
-// servers ignore the trailer; older ones compute with it unseen.
+// servers ignore the trailer; older ones compute with it without a check.
 func unpackClickHouse(d *registers, b []byte) error {
 	d.unpack(b)
 	h := d.histogram()

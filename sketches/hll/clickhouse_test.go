@@ -48,8 +48,9 @@ func (n *naive) clickhouse() []byte {
 	return b
 }
 
-// The state depends on the registers alone: whatever form they have in memory,
-// and whatever came before, the bytes are those of the naive twin.
+// The state depends on the registers alone: in every form that they have in
+// memory, and after any order of additions, the bytes are those of the naive
+// twin.
 func TestClickHouseCanonical(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 1))
 	var p Pool
@@ -81,7 +82,7 @@ func TestClickHouseCanonical(t *testing.T) {
 			"Sketch": s.AppendClickHouse(nil), "dense Sketch": viaDense.AppendClickHouse(nil), "merged Sketch": merged.AppendClickHouse(nil),
 			"Pool": p.AppendClickHouse(nil, i), "dense in a Pool": pooled.AppendClickHouse(nil, 0),
 			"appended": bytes.TrimPrefix(s.AppendClickHouse(prefix), prefix),
-			// A dirty buffer with room must not shine through.
+			// The old contents of a reused buffer must not reach the state.
 			"reused": p.AppendClickHouse(bytes.Repeat([]byte{0xff}, 13000)[:0], i),
 		} {
 			if !bytes.Equal(got, want) {
@@ -113,7 +114,7 @@ func TestMergeClickHouse(t *testing.T) {
 		state := n.clickhouse()
 		n.merge(&m)
 		all.merge(&n)
-		// States stand one behind another without lengths.
+		// States follow one another without lengths.
 		k, err := s.MergeClickHouse(append(state[:len(state):len(state)], 3, 3, 3))
 		if err != nil || k != len(state) {
 			t.Fatalf("MergeClickHouse = %d, %v, want %d bytes", k, err, len(state))

@@ -2,11 +2,11 @@
 //
 // A HyperLogLog of precision 14 keeps, for each of 16,384 registers, the
 // highest rank (position of the first one bit) among the hashes that fell into
-// it. Two sketches are merged by taking the higher rank per register, so that a
-// merge can be repeated, reordered and regrouped without changing anything:
-// the registers are a join-semilattice, and a sketch of a union is the join of
-// the sketches. The estimate has a standard error of 0.81 % and grows with the
-// registers: it never falls when something is added or merged.
+// it. A merge of two sketches takes the higher rank per register, so that
+// merges can be repeated, reordered and regrouped without changing anything,
+// and the merge of two sketches is the sketch of the union. The estimate has a
+// standard error of 0.81 % and grows with the registers: it never falls when
+// something is added or merged.
 //
 // The registers, the hash and the estimate are exactly those of Redis 7.0, so
 // PFCOUNT in Redis, Count here and the same function in SQL agree to the unit.
@@ -21,8 +21,8 @@
 //   - [Sketch] is one sketch; its zero value is empty. It starts as a small
 //     table and becomes dense when that is smaller.
 //   - [Pool] is many sketches under the numbers 0 to n-1, one cache line each
-//     while they are small. This is what a stream processor wants: no pointer
-//     per sketch, and a batch of events overlaps its cache misses.
+//     while they are small. A stream processor needs that: no pointer per
+//     sketch, and a batch of events overlaps its cache misses.
 //   - [Keyed] is a Pool with an index from 64-bit key hashes.
 //   - [String] is the Redis string form, byte for byte: what GET returns after
 //     PFADD, PFCOUNT and PFMERGE, sparse and dense, with the cached count.
@@ -30,9 +30,9 @@
 //
 // A sketch leaves as a ClickHouse state of uniqCombined64(14) through
 // AppendClickHouse, or as a Redis string through AppendRedis, and comes back
-// through MergeClickHouse and MergeRedis. Because a merge is a join, what
-// changed since the last flush is simply a sketch of its own: add to an empty
-// one, send it, and on failure merge it into the next.
+// through MergeClickHouse and MergeRedis. Because a merge is idempotent, the
+// changes since the last flush are a sketch of their own: add to an empty one,
+// send it, and on failure merge it into the next.
 //
 // # Contract
 //

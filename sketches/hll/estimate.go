@@ -2,11 +2,11 @@ package hll
 
 import "math"
 
-// A histogram counts the registers by rank; entries above MaxRank stay zero.
-// 64 places make a masked rank a safe index, and 16,384 fits a uint16. For a
-// live sketch it is kept up to date register by register, so that counting
-// needs no pass over them. The place of rank 0 is then not kept: zero registers
-// are known as Registers minus the others.
+// A histogram counts the registers by rank; entries above MaxRank stay zero. 64
+// places make a masked rank a safe index, and 16,384 fits a uint16. A sketch in
+// use updates it with each register, so that counting needs no pass over the
+// registers. It does not update the entry of rank 0: the number of zero
+// registers is Registers minus the others.
 type histogram [64]uint16
 
 // move records that one register rose from rank old to rank r.
@@ -81,8 +81,8 @@ func tau(x float64) float64 {
 	}
 }
 
-// round is C's llround with what amd64 does beyond the range of int64: counts
-// that large come out as 2^63, in Redis as here.
+// round is C's llround as amd64 computes it: a number beyond the range of int64
+// becomes 2^63, in Redis as here.
 func round(x float64) uint64 {
 	if x >= 1<<63 {
 		return 1 << 63
@@ -109,7 +109,7 @@ func countRanks(list []entry) (h histogram, n int) {
 	return h, n
 }
 
-// count is the estimate for Registers registers, of which so many are zero.
+// count is the estimate for Registers registers, of which zeros are zero.
 func (h *histogram) count(zeros int) uint64 {
 	return round(estimate(h[:MaxRank+1], zeros, Registers))
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// The estimate must not fall when a register rises, rounding included: a number
-// stored beside a state may be joined by max only because of this. Walks from
-// all registers zero to all at their highest, one register up by one each time,
-// in several orders; every step is checked, on the float before rounding.
+// The estimate must not fall when a register rises, rounding included: only
+// therefore may a number stored beside a state be merged by max. The test walks
+// from all registers zero to all at their highest, raises one register by one
+// at each step, in several orders, and checks each step on the float before
+// rounding.
 func TestEstimateMonotone(t *testing.T) {
 	walk := func(name string, m int, last int, next func(counts []uint32) int) {
 		counts := make([]uint32, last+1)
@@ -52,7 +53,7 @@ func TestEstimateMonotone(t *testing.T) {
 			}
 		}
 	}
-	// A register is chosen as a hash would: mostly the low ones rise.
+	// A register is chosen as a hash chooses it: mostly those of low rank rise.
 	weighted := func(counts []uint32) int {
 		k := lowest(counts)
 		for j := k; j < len(counts)-1; j++ {

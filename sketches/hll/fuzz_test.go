@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// hostile are strings that once hurt some implementation.
+// hostile are strings that crashed or misled some implementation.
 func hostile() map[string]String {
 	header := NewString()[:headerBytes:headerBytes]
 	dense := make(String, denseBytes)

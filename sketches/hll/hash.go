@@ -22,12 +22,13 @@ const (
 )
 
 // Hash is Redis' hash of an element: MurmurHash64A with Redis' seed, reading
-// little-endian on every machine. It is fast and public: whoever can choose
-// the elements can choose hashes that inflate a count. See [KeyedHash].
+// little-endian on every machine. It is fast and public: a client that can
+// choose the elements can choose hashes that inflate a count. See [KeyedHash].
 //
 // The algorithm takes words of 8 bytes and then what is left over, byte by
-// byte. Here the last 16 bytes are taken without a loop, and the rest of a word
-// is cut from a word that overlaps the one before: half the time for short ids.
+// byte. This function takes the last 16 bytes without a loop, and cuts the
+// incomplete last word from a full word that overlaps the one before. That
+// halves the time for short ids.
 func Hash(b []byte) uint64 {
 	m := multiplier
 	h := murmurSeed ^ uint64(len(b))*m
@@ -52,8 +53,8 @@ func Hash(b []byte) uint64 {
 	return h ^ h>>47
 }
 
-// multiplier is a variable so that the compiler keeps it in a register; a
-// constant of 64 bits it writes into every multiplication anew.
+// multiplier is a variable so that the compiler keeps it in a register; it
+// would load a 64-bit constant anew for each multiplication.
 var multiplier uint64 = murmurMul
 
 func murmurMix(k, m uint64) uint64 {
@@ -121,7 +122,7 @@ func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
 	return v0, v1, bits.RotateLeft64(v2, 32), v3
 }
 
-// split is where a hash goes: the register its low 14 bits name, and the rank
+// split returns the register that the low 14 bits of a hash name, and the rank
 // of the rest, 1 to 51.
 func split(h uint64) (register uint32, rank uint8) {
 	return uint32(h % Registers), uint8(rankBelow(h) + 1)

@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// Keyed is a Pool whose sketches are found by a 64-bit key hash: one sketch
-// per page and minute, for a million pages. Two keys of the same hash share a
-// sketch, so hash keys well (with [KeyedHash] where strangers choose them, or
-// they can also make every search long). The zero value is empty and ready; it
-// takes up to MaxKeys keys.
+// Keyed is a Pool whose sketches are found by a 64-bit key hash: one sketch per
+// page and minute, for a million pages. Two keys of the same hash share a
+// sketch, so hash keys well: with [KeyedHash] where untrusted clients choose
+// them, who could otherwise also make every search long. The zero value is
+// empty and ready; it takes up to MaxKeys keys.
 type Keyed struct {
 	pool  Pool   // its lines hold the keys
 	slots []slot // power of two; at most three quarters in use
@@ -18,8 +18,9 @@ type Keyed struct {
 }
 
 // A slot of the index is 0 when free, else six bits of the key's product above
-// the number of its sketch plus one. Sixteen slots share a cache line, and the
-// six bits spare nearly every look at a key that is not the one searched.
+// the number of its sketch plus one. Sixteen slots share a cache line. The six
+// bits nearly always show that a slot belongs to another key, without a look at
+// that key.
 type slot uint32
 
 const (
@@ -40,7 +41,7 @@ func (k *Keyed) Add(key, h uint64) {
 }
 
 // AddBatch records hashes[i] under keys[i], for each i. Both slices have the
-// same length. It is the way to add many: see [Pool.AddBatch].
+// same length. Use it to add many events: see [Pool.AddBatch].
 func (k *Keyed) AddBatch(keys, hashes []uint64) {
 	if len(keys) != len(hashes) {
 		panic(fmt.Sprintf("hll: %d keys for %d hashes", len(keys), len(hashes)))
@@ -49,15 +50,16 @@ func (k *Keyed) AddBatch(keys, hashes []uint64) {
 	for len(keys) > 0 {
 		n := min(batchMax, len(keys))
 		k.reserve(n)
-		// The index first, then the lines, so that the misses of each step
-		// overlap. How long a search goes on is a guess that often fails and
-		// throws away what was under way: so all first slots are fetched
-		// before any search goes on.
+		// The index first, then the lines, so that the cache misses of each step
+		// overlap. The processor often mispredicts how long a search is, and then
+		// drops the loads that it had begun: so this loop fetches the first slot of
+		// every key before any search.
 		for j, key := range keys[:n] {
 			at, tag := k.home(key)
 			b.slots[j&(batchMax-1)] = k.slots[at] ^ tag
 		}
-		// The tag is nearly always right; the line tells.
+		// Equal tags nearly always mean equal keys; the line holds the key and
+		// decides.
 		for j, key := range keys[:n] {
 			i := uint32(b.slots[j&(batchMax-1)]) - 1
 			if i >= MaxKeys { // free, or the tag differs
@@ -83,8 +85,8 @@ func (k *Keyed) home(key uint64) (at uint64, tag slot) {
 	return h >> k.shift, slot(h) &^ MaxKeys
 }
 
-// likely is the number of key's sketch as far as the tags tell, made if no tag
-// is like key's. There must be room.
+// likely is the number of the first sketch whose tag equals key's; it may be
+// another key's. It makes a sketch if no tag is equal. There must be room.
 func (k *Keyed) likely(key uint64) uint32 {
 	at, tag := k.home(key)
 	for mask := uint64(len(k.slots) - 1); ; at++ {

@@ -1,8 +1,8 @@
 package hll
 
-// A line is one sketch of a Pool: a cache line without pointers. Up to 16
-// registers it holds itself, as parallel lists of their numbers and ranks;
-// after that it only says where they are.
+// A line is one sketch of a Pool: a cache line without pointers. It holds up to
+// 16 registers itself, as parallel lists of their numbers and ranks; of a
+// larger sketch it holds only where the registers are.
 type line struct {
 	key    uint64 // for Keyed; a Pool leaves it alone
 	form   form
@@ -24,8 +24,8 @@ const (
 	formDense
 )
 
-// raise lifts the register of e, which l holds or has room for, and tells
-// whether it did: not if the list is full.
+// raise lifts the register of e in the list of l. It returns false if the
+// register is not in the list and the list is full.
 func (l *line) raise(e entry) bool {
 	i, r := uint16(e.register()), e.rank()
 	n := l.n

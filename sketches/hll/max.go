@@ -3,8 +3,8 @@ package hll
 import "encoding/binary"
 
 // maxWords raises each register of d to that of s, in plain Go. It works on eight
-// registers at a time: ranks are below 128, so the top bit of a byte is free to hold the
-// outcome of its comparison.
+// registers at a time: ranks are below 128, so the top bit of each byte is free for the
+// result of the comparison.
 func maxWords(d, s *registers) {
 	const top = 0x8080808080808080
 	for i := 0; i < Registers; i += 8 {

@@ -22,8 +22,8 @@ func (d *registers) pack(b []byte) {
 	}
 }
 
-// unpack is the inverse of pack. Six bits hold ranks up to 63, so what came
-// from outside must be validated.
+// unpack is the inverse of pack. Six bits hold ranks up to 63, so the caller
+// must validate bytes from outside.
 func (d *registers) unpack(b []byte) {
 	b = b[:packedBytes]
 	for i := 0; i < Registers; i += 8 {

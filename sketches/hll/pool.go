@@ -11,9 +11,9 @@ const linesPerChunk = 256
 
 type chunk [linesPerChunk]line
 
-// A Pool is many sketches under the numbers 0 to Len()-1, all of which live
-// and are freed together: the sketches of a worker's open windows, say. A
-// sketch of up to 16 registers costs 64 bytes and one cache miss to add to.
+// A Pool is many sketches under the numbers 0 to Len()-1 that are all freed
+// together, for example the sketches of a worker's open windows. A sketch of up
+// to 16 registers takes 64 bytes, and an addition to it costs one cache miss.
 // Larger ones move to tables (128 bytes to 8 KiB) and then to 16 KiB of dense
 // registers, all owned by the Pool. The zero value is empty and ready.
 //
@@ -122,7 +122,7 @@ func (p *Pool) becomeDense(l *line) *registers {
 	var buf [inline]entry
 	v := p.view(l, &buf)
 	d := p.dense[p.live]
-	d.joinEntries(v.entries)
+	d.mergeEntries(v.entries)
 	p.hists[p.live], _ = countRanks(v.entries)
 	if l.form == formTable {
 		p.tables[l.class].put(l.number)
@@ -144,8 +144,8 @@ func (p *Pool) view(l *line, buf *[inline]entry) view {
 	}
 }
 
-// Merge joins sketch j of q into sketch i of p, register by register. q may
-// be p.
+// Merge merges sketch j of q into sketch i of p, register by register. q may be
+// p.
 func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 	l, o := p.line(i), q.line(j)
 	switch {
@@ -171,10 +171,10 @@ func (p *Pool) copyLine(l *line, q *Pool, o *line) {
 	l.moved(formTable, o.class, number, o.n)
 }
 
-// MergeSketch joins s into sketch i.
+// MergeSketch merges s into sketch i.
 func (p *Pool) MergeSketch(i uint32, s *Sketch) { p.merge(p.line(i), s.view()) }
 
-// MergeInto joins sketch i into s.
+// MergeInto merges sketch i into s.
 func (p *Pool) MergeInto(i uint32, s *Sketch) {
 	var buf [inline]entry
 	s.merge(p.view(p.line(i), &buf))

@@ -11,8 +11,8 @@ import (
 	"weir/internal/redistest"
 )
 
-// A mirror sends one command to the real redis-server and does the same here,
-// and fails when reply or bytes differ.
+// A mirror sends a command to the real redis-server and calls the same method
+// here. It fails when reply or bytes differ.
 type mirror struct {
 	t         *testing.T
 	srv       *redistest.Server
@@ -317,8 +317,8 @@ func TestRedisDamaged(t *testing.T) {
 	}
 }
 
-// Opcodes that Redis itself would have joined: what an addition among them
-// leaves depends on where the joining pass starts and when it gives up.
+// Opcodes that Redis itself would have joined. The result of an addition among
+// them depends on where Redis begins to join, and when it stops.
 func TestRedisUnjoined(t *testing.T) {
 	m := newMirror(t)
 	r := rand.New(rand.NewPCG(6, 6))
@@ -451,7 +451,7 @@ func TestRedisErrors(t *testing.T) {
 	v := NewString()
 	binary.LittleEndian.PutUint64(v[8:], 123456)
 	m.set("cached", v)
-	m.count("cached") // believed, whatever the registers say
+	m.count("cached") // the cached count is returned, even if the registers say otherwise
 	m.toDense("cached")
 	m.count("cached")
 	m.sameBytes("cached")

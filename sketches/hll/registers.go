@@ -2,9 +2,9 @@ package hll
 
 import "encoding/binary"
 
-// registers is the dense form: a byte per register although six bits suffice.
-// A third more memory than Redis' packing buys an add in one load and a merge
-// with one byte-wise maximum instruction per 16 or 32 registers.
+// registers is the dense form: a byte per register, although six bits suffice. It takes a third
+// more memory than Redis' packing. In return an addition is one load, and one byte-wise maximum
+// instruction merges 16 or 32 registers.
 type registers [Registers]uint8
 
 // raise lifts register i to rank r and tells what it was.
@@ -17,8 +17,8 @@ func (d *registers) raise(i uint32, r uint8) (old uint8) {
 	return old
 }
 
-// histogram counts the registers by rank. Four tables keep consecutive equal ranks, the common case, from
-// waiting for each other's increment.
+// histogram counts the registers by rank. With four tables, consecutive equal ranks, the common case, do
+// not wait for each other's increment.
 func (d *registers) histogram() (h histogram) {
 	var a, b, c, e histogram
 	for i := 0; i < Registers; i += 8 {

@@ -5,9 +5,9 @@
 
 // func searchLines(b *batch, n int)
 //
-// The sixteen numbers of a line are compared at once, without a branch, so
-// that a miss of the cache for one line does not hold up the next, and a random
-// position costs no misprediction.
+// It compares the sixteen numbers of a line at once, without a branch. So a
+// cache miss for one line does not delay the next line, and a random position
+// costs no misprediction.
 TEXT ·searchLines(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), DI
 	MOVQ n+8(FP), R13

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// A Sized is a sketch of a precision p of your choice: 2^p registers, a
+// A Sized is a sketch whose precision p the caller chooses: 2^p registers, a
 // standard error of 1.04/√2^p (26 % at 4, 0.81 % at 14, 0.20 % at 18) and 2^p
 // bytes from the start. Neither Redis nor ClickHouse reads other precisions
 // than 14, for which [Sketch] is the better type. Use NewSized.
@@ -73,8 +73,8 @@ func (s *Sized) Count() uint64 {
 func (s *Sized) maxRank() uint8 { return 64 - s.p + 1 }
 
 // Merge makes s the sketch of the union of both, at the lower of the two
-// precisions; o is only read. Lowering a precision loses nothing but that: the
-// result is the sketch that the elements would have made.
+// precisions; o is only read. The result is exactly the sketch of that
+// precision that the elements would have made.
 func (s *Sized) Merge(o *Sized) {
 	if s.p > o.p {
 		s.Fold(int(o.p))
@@ -103,10 +103,10 @@ func (s *Sized) Fold(p int) {
 	s.p, s.ranks, s.stale = uint8(p), low, true
 }
 
-// fold is where register i of rank r goes when the precision falls from p to q.
-// The index bits lost are those that precede the ranked ones: either the first
-// one bit is among them, or they are all zero and the rank grows by their
-// number.
+// fold returns the new register and rank of register i of rank r when the
+// precision falls from p to q. The index loses its highest bits, which come
+// right before the bits that the rank counts: either the first one bit is among
+// them, or they are all zero and the rank grows by their number.
 func fold(i uint32, r, p, q uint8) (uint32, uint8) {
 	j, lost := i&(1<<q-1), i>>q
 	switch {
@@ -123,7 +123,8 @@ func fold(i uint32, r, p, q uint8) (uint32, uint8) {
 func (s *Sized) Bytes() int { return int(unsafe.Sizeof(*s)) + cap(s.ranks) }
 
 // The binary form of a Sized: "WHLL", version 1, precision, then the ranks, a
-// byte each, which any compressor brings down to their entropy.
+// byte each. It is not packed, because a compressor makes it as small as
+// packing would.
 const sizedHeader = "WHLL\x01"
 
 // AppendBinary appends the sketch in the package's own binary form. It never

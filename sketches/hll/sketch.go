@@ -42,13 +42,15 @@ func (s *Sketch) AddHash(h uint64) bool {
 	return s.raise(entryOf(h))
 }
 
-// has tells whether the sketch is dense and adding h would change nothing:
-// nearly always so in a hot one, and small enough for the compiler to inline.
+// has tells whether the sketch is dense and adding h would change nothing. In a
+// sketch of many elements that is nearly always so. The function is small enough
+// for the compiler to inline.
 func (s *Sketch) has(h uint64) bool {
 	return s.dense != nil && int(s.dense[h%Registers]) > rankBelow(h)
 }
 
-// rose keeps the histogram. While it is stale this does no harm.
+// rose updates the histogram. It also does so while the histogram is stale, which
+// does no harm.
 func (s *Sketch) rose(old, r uint8) {
 	if old == 0 {
 		s.n++
@@ -91,7 +93,7 @@ func (s *Sketch) becomeDense() {
 		return
 	}
 	s.dense = new(registers)
-	s.dense.joinEntries(s.table)
+	s.dense.mergeEntries(s.table)
 	s.table = nil
 }
 
@@ -124,7 +126,7 @@ func (s *Sketch) MergeAll(others ...*Sketch) {
 	for _, o := range others {
 		if o.dense != nil {
 			s.becomeDense()
-			s.dense.joinAll(others)
+			s.dense.mergeAll(others)
 			s.stale = true
 			return
 		}
@@ -142,17 +144,17 @@ func CountUnion(sketches ...*Sketch) uint64 {
 		return sketches[0].Count()
 	}
 	var d registers
-	d.joinAll(sketches)
+	d.mergeAll(sketches)
 	return CountRegisters((*[Registers]uint8)(&d))
 }
 
-// joinAll raises d to every one of the sketches.
-func (d *registers) joinAll(sketches []*Sketch) {
+// mergeAll raises d to each of the sketches.
+func (d *registers) mergeAll(sketches []*Sketch) {
 	var batch [16]*registers
 	n := 0
 	for _, o := range sketches {
 		if o.dense == nil {
-			d.joinEntries(o.table)
+			d.mergeEntries(o.table)
 			continue
 		}
 		batch[n] = o.dense
@@ -167,12 +169,12 @@ func (d *registers) joinAll(sketches []*Sketch) {
 // Registers returns every register, 0 to [MaxRank].
 func (s *Sketch) Registers() (list [Registers]uint8) {
 	d := (*registers)(&list)
-	d.join(s.view())
+	d.merge(s.view())
 	return list
 }
 
-// CountRegisters is the estimate for a sketch of these registers: the full pass
-// that Count spares.
+// CountRegisters is the estimate for a sketch of these registers. It passes over
+// all of them, which Count does not need to.
 func CountRegisters(list *[Registers]uint8) uint64 {
 	h := (*registers)(list).histogram()
 	return h.count(int(h[0]))
@@ -207,8 +209,8 @@ func (s *Sketch) Bytes() int {
 	return n
 }
 
-// A view is the registers of any sketch here for reading: either all of them,
-// or a list of entries in any order in which zeros are to be passed over.
+// A view is the registers of a sketch of any form, for reading: either all of
+// them, or a list of entries in any order, whose zero entries mean nothing.
 type view struct {
 	dense   *registers
 	entries []entry
@@ -216,18 +218,19 @@ type view struct {
 
 func (s *Sketch) view() view { return view{s.dense, s.table} }
 
-// join raises d to the registers of v.
-func (d *registers) join(v view) {
+// merge raises d to the registers of v.
+func (d *registers) merge(v view) {
 	if v.dense != nil {
 		maxInto(d, v.dense)
 	} else {
-		d.joinEntries(v.entries)
+		d.mergeEntries(v.entries)
 	}
 }
 
-// joinEntries raises d to a list of entries. It looks at none whether it is zero:
-// in a table nobody can predict that, and a rank of zero raises nothing.
-func (d *registers) joinEntries(list []entry) {
+// mergeEntries raises d to a list of entries. It does not skip zero entries: the
+// processor could not predict that branch in a table, and a rank of zero raises
+// nothing.
+func (d *registers) mergeEntries(list []entry) {
 	for _, e := range list {
 		p := &d[e.register()&(Registers-1)]
 		*p = max(*p, e.rank())
@@ -240,7 +243,7 @@ func (s *Sketch) merge(v view) {
 		s.becomeDense()
 		maxInto(s.dense, v.dense)
 	case s.dense != nil && (s.stale || len(v.entries) > inline): // recounting is cheaper than keeping count
-		s.dense.joinEntries(v.entries)
+		s.dense.mergeEntries(v.entries)
 	default:
 		for _, e := range v.entries {
 			if e != 0 {

@@ -123,10 +123,10 @@ func (v *String) raiseInOrder(d *registers, sparseMax int) (err error) {
 	return nil
 }
 
-// raiseSparse lifts register i to rank r and tells whether it rose. It looks
-// for the register from the given opcode on, which must cover earlier
-// registers or be the first, and returns the place from which a search for a
-// later register may go on. v may come back dense.
+// raiseSparse lifts register i to rank r and tells whether it rose. It searches
+// for the register from the given opcode on, which must cover an earlier
+// register or be the first opcode, and returns the place where a search for a
+// later register may start. It may make v dense.
 func (v *String) raiseSparse(from cursor, i uint32, r uint8, sparseMax int) (cursor, bool, error) {
 	if r > valRankMax {
 		return from, true, v.promote(i, r)
@@ -189,8 +189,8 @@ func replace(b String, at, n int, s []byte) String {
 }
 
 // joinRuns joins equal VAL opcodes that are neighbours, near the place of a
-// change. Like Redis it takes five steps and no more, counting a step for each
-// opcode looked at and for each join, and never joins zeros.
+// change. Like Redis it takes at most five steps, where each opcode that it
+// looks at and each join is a step, and never joins zeros.
 func joinRuns(b String, at int) String {
 	for range joinSteps {
 		if at >= len(b) {

@@ -14,10 +14,10 @@ import (
 // and then the registers, at six bits each or as run lengths. The top bit of
 // the cached count says that it is stale. A nil String is a missing key.
 //
-// Methods do to the bytes exactly what the Redis 7.0 command of the same key
-// would, in place where the length allows; so the caller owns the bytes and
-// has checked that no one else reads them. Strings come from outside: every
-// method validates what it reads.
+// Each method changes the bytes exactly as the Redis 7.0 command does, in place
+// where the length allows. So the caller must own the bytes, and nothing else may
+// read them meanwhile. Strings come from outside: each method validates what it
+// reads.
 type String []byte
 
 const (
@@ -47,9 +47,9 @@ func NewString() String {
 	return appendZeros(v, Registers)
 }
 
-// Check tells whether v looks like a HyperLogLog: ErrNotHLL if not. As in
-// Redis it looks at the header and at the length of the dense form; damage
-// further inside is found by whoever reads it, as ErrCorrupt.
+// Check tells whether v looks like a HyperLogLog: ErrNotHLL if not. As in Redis
+// it looks at the header and at the length of the dense form; the method that
+// reads damage further inside returns ErrCorrupt.
 func (v String) Check() error {
 	if len(v) < headerBytes || string(v[:4]) != "HYLL" || v[4] > encodingSparse {
 		return ErrNotHLL
@@ -77,9 +77,9 @@ func (v *String) Add(sparseMax int, elements ...[]byte) (changed bool, err error
 	return changed, err
 }
 
-// AddWithin is Add that ends after so many walks through a sparse string, to find
-// a register and raise it, each of which takes the time to pass or move up to
-// sparseMax bytes; taken is how many of the elements it has recorded.
+// AddWithin is Add with a bound on its time. It stops after walksMost walks
+// through a sparse string; each walk finds and raises one register, and passes or
+// moves up to sparseMax bytes. taken is how many of the elements it has recorded.
 func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken, walks int, changed bool, err error) {
 	if *v == nil {
 		*v = NewString()
@@ -87,8 +87,8 @@ func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken,
 	} else if err := v.Check(); err != nil {
 		return 0, 0, false, err
 	}
-	// Of many elements most change nothing, which in a sparse string is found by
-	// walking through it, and here by a look.
+	// Most of many elements change nothing. Without the unpacked registers, each of
+	// them would cost a walk through the sparse string.
 	var known *registers
 	unpack := len(elements) >= manyElements
 	for _, b := range elements {
@@ -127,7 +127,8 @@ func (v *String) AddWithin(sparseMax, walksMost int, elements ...[]byte) (taken,
 	return taken, walks, changed, nil
 }
 
-// manyElements is how many make it worth while to unpack a sparse string.
+// manyElements is the number of elements from which it pays to unpack a sparse
+// string.
 const manyElements = 64
 
 func (v *String) raise(i uint32, r uint8, sparseMax int) (rose bool, err error) {
@@ -139,9 +140,9 @@ func (v *String) raise(i uint32, r uint8, sparseMax int) (rose bool, err error) 
 }
 
 // Count is PFCOUNT of one key. Where the cached count is stale it computes the
-// count and writes it into the string, and says so: in Redis that is a write
-// like any other, to be replicated. A valid cached count is returned whatever
-// the registers say.
+// count and writes it into the string, and says so: in Redis that is a write,
+// which it replicates. A valid cached count is returned whatever the registers
+// say.
 func (v String) Count() (n uint64, wrote bool, err error) {
 	if v == nil {
 		return 0, false, nil
@@ -242,7 +243,7 @@ func (v *String) ToDense() (converted bool, err error) {
 	return true, nil
 }
 
-// MergeRedis joins a Redis string into s. On error s is unchanged. The cached
+// MergeRedis merges a Redis string into s. On error s is unchanged. The cached
 // count is not looked at. A nil string is empty.
 func (s *Sketch) MergeRedis(v String) error {
 	var d registers
@@ -268,12 +269,12 @@ func (s *Sketch) MergeRedis(v String) error {
 	return nil
 }
 
-// AppendRedis appends the sketch as a Redis string with a stale count: the
-// bytes that PFMERGE gives for sparse sources of these registers, so a function
-// of the registers and of sparseMax alone.
+// AppendRedis appends the sketch as a Redis string with a stale count: the bytes
+// that PFMERGE gives for sparse sources of these registers. They depend on the
+// registers and on sparseMax alone.
 func (s *Sketch) AppendRedis(dst []byte, sparseMax int) []byte {
 	var d registers
-	d.join(s.view())
+	d.merge(s.view())
 	v := NewString()
 	if err := v.raiseInOrder(&d, sparseMax); err != nil {
 		panic("hll: " + err.Error()) // v is our own and whole

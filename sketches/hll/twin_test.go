@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The naive twin: everything in the most obvious way, sharing no code with the
-// package but the hash.
+// The naive twin does everything in the most obvious way. It shares no code
+// with the package but the hash.
 type naive [1 << 14]int
 
 func (n *naive) add(h uint64) {
@@ -65,7 +65,7 @@ func (n *naive) same(t *testing.T, what string, d []uint8) {
 // registersOf reads the registers of any form back.
 func registersOf(v view) []uint8 {
 	var d registers
-	d.join(v)
+	d.merge(v)
 	return d[:]
 }
 
@@ -255,7 +255,7 @@ func TestPoolTwin(t *testing.T) {
 	}
 }
 
-// Whatever becomes of a line, the key that Keyed keeps in it stays.
+// The key that Keyed keeps in a line survives every change of the line's form.
 func TestPoolLeavesKeys(t *testing.T) {
 	var p, q Pool
 	p.Grow(3)
@@ -272,8 +272,8 @@ func TestPoolLeavesKeys(t *testing.T) {
 	}
 }
 
-// What a Pool holds in tables and dense registers is found again after Reset:
-// nothing is lost, and nothing shines through.
+// After Reset a Pool reuses its tables and dense registers: it loses no memory,
+// and no old register reaches a new sketch.
 func TestPoolReuse(t *testing.T) {
 	var p Pool
 	fill := func() {
@@ -374,8 +374,9 @@ func TestKeyedTwin(t *testing.T) {
 	}
 }
 
-// The index is never full, even where a first batch is all new keys: a search
-// for an unknown key would not end. Keys of one home make the searches long.
+// The index is never full, even if a first batch has only new keys: in a full
+// index the search for an unknown key would not end. Keys that start their
+// search at the same slot make the searches long.
 func TestKeyedSearchEnds(t *testing.T) {
 	for _, n := range []int{1, 47, 48, 49, 63, 64, 65, 128, 1000} {
 		var k Keyed
@@ -470,7 +471,8 @@ func TestSizedTwin(t *testing.T) {
 	}
 }
 
-// Folding and merging across precisions give what the elements would have.
+// Folding, and merging across precisions, give the sketch that the elements
+// would have made.
 func TestSizedFold(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 7))
 	for range 300 {

@@ -20,8 +20,8 @@ type set struct {
 	log []uint64
 }
 
-func sets() Join[*set] {
-	return Join[*set]{
+func sets() Kind[*set] {
+	return Kind[*set]{
 		New: func() *set { return &set{ids: map[uint64]int{}} },
 		Add: func(s *set, id uint64) { s.ids[id] = 1 },
 		Merge: func(dst, src *set) {
@@ -47,45 +47,45 @@ func sets() Join[*set] {
 func TestLaws(t *testing.T) {
 	Laws(t, sets())
 	for name, c := range map[string]struct {
-		broken func(*Join[*set])
+		broken func(*Kind[*set])
 		law    string
 	}{
-		"counts instead of marks": {func(j *Join[*set]) {
-			j.Merge = func(dst, src *set) {
+		"counts instead of marks": {func(k *Kind[*set]) {
+			k.Merge = func(dst, src *set) {
 				for id, n := range src.ids {
 					dst.ids[id] += n
 				}
 			}
 		}, "idempotence"},
-		"remembers the order": {func(j *Join[*set]) {
-			j.Add = func(s *set, id uint64) {
+		"remembers the order": {func(k *Kind[*set]) {
+			k.Add = func(s *set, id uint64) {
 				if s.ids[id] == 0 {
 					s.log = append(s.log, id)
 				}
 				s.ids[id] = 1
 			}
 		}, "independence of order"},
-		"last one wins": {func(j *Join[*set]) {
-			j.Merge = func(dst, src *set) { dst.ids = maps.Clone(src.ids) }
+		"last one wins": {func(k *Kind[*set]) {
+			k.Merge = func(dst, src *set) { dst.ids = maps.Clone(src.ids) }
 		}, "commutativity"},
-		"shares with its source": {func(j *Join[*set]) {
-			merge := j.Merge
-			j.Merge = func(dst, src *set) {
+		"shares with its source": {func(k *Kind[*set]) {
+			merge := k.Merge
+			k.Merge = func(dst, src *set) {
 				merge(dst, src)
 				src.ids = dst.ids
 			}
 		}, "left alone"},
-		"forgets what is empty": {func(j *Join[*set]) {
-			merge := j.Merge
-			j.Merge = func(dst, src *set) {
+		"forgets what is empty": {func(k *Kind[*set]) {
+			merge := k.Merge
+			k.Merge = func(dst, src *set) {
 				if len(src.ids) == 0 {
 					clear(dst.ids)
 				}
 				merge(dst, src)
 			}
 		}, "identity"},
-		"counts downwards": {func(j *Join[*set]) {
-			j.Count = func(s *set) uint64 { return 1000 - uint64(len(s.ids)) }
+		"counts downwards": {func(k *Kind[*set]) {
+			k.Count = func(s *set) uint64 { return 1000 - uint64(len(s.ids)) }
 		}, "count falls"},
 	} {
 		j := sets()

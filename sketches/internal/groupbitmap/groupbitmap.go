@@ -11,8 +11,8 @@
 // at most 32 values, ascending; above that Roaring with each container in its
 // shortest form. Equal sets give equal bytes whatever the history.
 //
-// What it reads may come from anywhere: every count is held against the bytes
-// that are there before it is believed.
+// What it reads may come from anywhere: it checks every count against the bytes
+// that are there before it uses it.
 package groupbitmap
 
 import (

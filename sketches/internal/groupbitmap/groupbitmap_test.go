@@ -143,8 +143,8 @@ func TestStates(t *testing.T) {
 		if len(set) <= SmallMax && !bytes.Equal(AppendSmall(nil, set), want) {
 			t.Errorf("%s: AppendSmall differs", name)
 		}
-		// Whatever form the library would choose without run containers reads
-		// as the same set.
+		// The form that the library chooses without run containers reads as the same
+		// set.
 		plain, err := roaring.BitmapOf(set...).ToBytes()
 		if err != nil {
 			t.Fatal(err)
@@ -178,8 +178,8 @@ func TestOrIsValues(t *testing.T) {
 	}
 }
 
-// TestBrokenStates cuts, stretches and flips good states: each is refused, or
-// reads as some set without harm.
+// TestBrokenStates cuts, extends and flips bits of good states: each is
+// refused, or reads as some set.
 func TestBrokenStates(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for name, set := range sets() {

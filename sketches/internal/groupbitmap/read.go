@@ -42,9 +42,9 @@ func Each(state []byte, yield func(Part) bool) error {
 	return walk(state, yield)
 }
 
-// Check returns an error, wrapping ErrState, unless the state is well formed
-// to the last byte: nothing that it says about itself is believed, and
-// nothing is left over.
+// Check returns an error, wrapping ErrState, unless the state is well formed to
+// the last byte. It checks every count and length in the state, and that no
+// byte is left over.
 func Check(state []byte) error {
 	return walk(state, func(p Part) bool { return true })
 }

@@ -1,9 +1,9 @@
 // Package slab hands out equal runs of numbers by a 32-bit name.
 //
-// A pool of a million small sketches wants a million small arrays. As Go
-// slices each would cost a 24-byte header that the garbage collector has to
-// follow; as runs of a slab each costs the 4 bytes of its name, and the
-// collector sees one pointer per page.
+// A pool of a million small sketches needs a million small arrays. As Go slices
+// each would cost a 24-byte header that the garbage collector has to follow; as
+// runs of a slab each costs the 4 bytes of its name, and the collector sees one
+// pointer per page.
 //
 //	s := slab.New[uint64](16)  // runs of 16 words
 //	r := s.Alloc()             // a zeroed run
@@ -16,8 +16,8 @@ package slab
 
 import "unsafe"
 
-// pageBytes is what one page holds, unless a single run is larger. Small
-// enough that a pool with one sketch is cheap, large enough that the page
+// pageBytes is what one page holds, unless a single run is larger. It is small
+// enough that a pool with one sketch is cheap, and large enough that the page
 // table is under 1 % of the data.
 const pageBytes = 8 << 10
 
@@ -74,9 +74,8 @@ func (s *Slab[T]) Run(r uint32) []T {
 // Free takes a run back; its name may be handed out again.
 func (s *Slab[T]) Free(r uint32) { s.free = append(s.free, r) }
 
-// Reset takes every run back. It keeps the pages that the runs just taken
-// back had needed, twice over, and lets the rest go: a burst does not hold
-// its memory for ever.
+// Reset takes every run back. It keeps twice the pages that those runs needed
+// and frees the rest, so that the slab gives back the memory of a burst.
 func (s *Slab[T]) Reset() {
 	used := (int(s.next) + 1<<s.shift - 1) >> s.shift
 	if keep := 2 * used; keep < len(s.pages) {

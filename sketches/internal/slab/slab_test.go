@@ -6,8 +6,8 @@ import (
 )
 
 // TestRunsAreApart fills runs with their own number, frees and reuses some at
-// random, and checks that no run ever sees another's writes and that every
-// new run is zero.
+// random, and checks that no run sees another run's writes and that every new
+// run is zero.
 func TestRunsAreApart(t *testing.T) {
 	for _, run := range []int{1, 4, 30, 1024, 5000} {
 		r := rand.New(rand.NewPCG(1, uint64(run)))
