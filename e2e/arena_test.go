@@ -253,7 +253,7 @@ func (a *arena) judge(from event.Time) *verdict {
 	v.hold(d)
 	v.hold(a.compareBooks("clicks"))
 
-	f := truth.Fates
+	f := truth.Outcomes
 	row := a.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(filtered), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
 	// What is in the log and not in the truth was aborted, or is a marker.
 	want := fmt.Sprint(f.Valid, f.Malformed, f.Late, f.Future, 0, 0, a.stage.end("clicks")-records)

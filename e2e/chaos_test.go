@@ -126,7 +126,7 @@ func (s *totals) table(a *arena) string {
 		row("  "+name, "%d", s.strikes[name])
 	}
 	row("records produced", "%d", records)
-	row("events to count", "%d", truth.Fates.Valid)
+	row("events to count", "%d", truth.Outcomes.Valid)
 	row("events counted", "%d", s.counted)
 	row("lost", "%d", s.lost)
 	row("doubled", "%d", s.doubled)

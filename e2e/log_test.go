@@ -184,11 +184,11 @@ func TestRecordsDeleted(t *testing.T) {
 
 	s.untilEnd("--kafka.on_data_loss=skip").says("retention took records before they were read")
 	row := s.sql("SELECT sum(counted), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
-	if want := []string{strconv.Itoa(int(first.Fates.Valid + kept)), strconv.Itoa(int(gone))}; row[0] != want[0] || row[1] != want[1] {
+	if want := []string{strconv.Itoa(int(first.Outcomes.Valid + kept)), strconv.Itoa(int(gone))}; row[0] != want[0] || row[1] != want[1] {
 		t.Errorf("the ledger has counted %s with a gap of %s, want %v", row[0], row[1], want)
 	}
-	if hits := s.number("SELECT sum(hits) FROM clicks_1m"); hits != first.Fates.Valid+kept {
-		t.Errorf("%d hits, want %d", hits, first.Fates.Valid+kept)
+	if hits := s.number("SELECT sum(hits) FROM clicks_1m"); hits != first.Outcomes.Valid+kept {
+		t.Errorf("%d hits, want %d", hits, first.Outcomes.Valid+kept)
 	}
 	s.adds("clicks")
 	s.audited()

@@ -294,8 +294,8 @@ func TestRedisCLI(t *testing.T) {
 		}
 		return nil
 	})
-	if n := s.number("SELECT toInt64(sum(hits)) FROM clicks_1m"); n != clicks.Fates.Valid {
-		t.Fatalf("%d hits are flushed, want %d", n, clicks.Fates.Valid)
+	if n := s.number("SELECT toInt64(sum(hits)) FROM clicks_1m"); n != clicks.Outcomes.Valid {
+		t.Fatalf("%d hits are flushed, want %d", n, clicks.Outcomes.Valid)
 	}
 
 	// More traffic, into windows that both have answered for and into new ones:

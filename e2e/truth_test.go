@@ -24,11 +24,11 @@ import (
 func union(truths ...*gen.Truth) *gen.Truth {
 	all := gen.NewTruth(truths[0].Rules)
 	for _, t := range truths {
-		all.Fates.Valid += t.Fates.Valid
-		all.Fates.Malformed += t.Fates.Malformed
-		all.Fates.Late += t.Fates.Late
-		all.Fates.Future += t.Fates.Future
-		all.Fates.Duplicate += t.Fates.Duplicate
+		all.Outcomes.Valid += t.Outcomes.Valid
+		all.Outcomes.Malformed += t.Outcomes.Malformed
+		all.Outcomes.Late += t.Outcomes.Late
+		all.Outcomes.Future += t.Outcomes.Future
+		all.Outcomes.Duplicate += t.Outcomes.Duplicate
 		for g, c := range t.Counts {
 			have := all.Counts[g]
 			if have == nil {
@@ -285,7 +285,7 @@ func (s *stage) samePlaces(view string, truth *gen.Truth) {
 // the rows.
 func (s *stage) sameFates(job string, truth *gen.Truth) {
 	s.t.Helper()
-	f := truth.Fates
+	f := truth.Outcomes
 	row := s.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(gap), sum(next - first) FROM weir_ledger FINAL WHERE job = '%s'", job)[0]
 	all := f.Valid + f.Malformed + f.Late + f.Future + f.Duplicate
 	if got, want := strings.Join(row, " "), fmt.Sprint(f.Valid, f.Malformed, f.Late, f.Future, f.Duplicate, 0, all); got != want {

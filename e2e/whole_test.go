@@ -43,7 +43,7 @@ func TestWhole(t *testing.T) {
 	s.untilEnd()
 
 	truth := union(clicks...)
-	if f := truth.Fates; min(f.Valid, f.Malformed, f.Late, f.Future, f.Duplicate) < 500 {
+	if f := truth.Outcomes; min(f.Valid, f.Malformed, f.Late, f.Future, f.Duplicate) < 500 {
 		t.Fatalf("the traffic lacks a kind: %+v", f)
 	}
 	s.sameClicks(truth)

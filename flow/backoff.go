@@ -1,8 +1,8 @@
 package flow
 
 // A Backoff is the pause after a failure: First, then twice as long each time,
-// at most Most. Without jitter: a job has one write in flight, so there is no
-// herd to break up.
+// at most Most. It has no jitter: a job has one write in flight, so its writes
+// cannot come all at once.
 type Backoff struct {
 	First, Most Time
 
@@ -15,5 +15,5 @@ func (b *Backoff) Next() Time {
 	return b.last
 }
 
-// Reset begins with First again: something has worked.
+// Reset makes the next pause First again. It is called when a write has worked.
 func (b *Backoff) Reset() { b.last = 0 }

@@ -6,9 +6,9 @@ import (
 	"weir/window"
 )
 
-// A claim is what the ledger must know of the plans before anything is read
-// under them: the epochs that they open. See [window.Plan.Opens]. That is one
-// write when a job, a partition or a topic is new, and none at other times.
+// A claim is the part of the plans that the ledger must know before the log is
+// read: the epochs that they open. See [window.Plan.Opens]. That is one write
+// when a job, a partition or a topic is new, and none at other times.
 type claim struct{ plans []window.Plan }
 
 // owed reports whether a plan opens an epoch. The operators' first Take after

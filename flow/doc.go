@@ -1,8 +1,8 @@
-// Package flow is the order in which what a process has counted becomes
-// durable: claim, flush, retry, commit, memory gate, drain. It is a state
-// machine without clock, goroutine, channel, lock or I/O, in the manner of
-// etcd raft's RawNode: inputs tell the [Machine] what happened, [Machine.Ready]
-// says what is to be done now, and its driver does that.
+// Package flow is the order in which the counts of a process become durable:
+// claim, flush, retry, commit, memory gate, drain. It is a state machine
+// without clock, goroutine, channel, lock or I/O, in the manner of etcd raft's
+// RawNode: inputs tell the [Machine] what happened, [Machine.Ready] says what
+// to do now, and the driver does that.
 //
 //	m := flow.New(config, plans, now)
 //	for rd := m.Ready(now); !rd.Phase.Ended(); rd = m.Ready(now) {
@@ -15,18 +15,18 @@
 //	}
 //
 // Package jobs drives it with goroutines, timers and contexts, package sim with
-// simulated processes: what is simulated is what runs.
+// simulated processes. So the code that is simulated is the code that runs.
 //
-// A machine lives as long as its partitions are in hand, and passes through
+// A machine lives as long as its process has the partitions, and passes through
 // these phases:
 //
 //	Claiming ──► Reading ──► Draining ──► Drained
 //	    │                       ├───────► GaveUp    the time for it was over
 //	    └───────────────────────┴───────► Refused   the sink will never take it
 //
-// The order of a flush is: take what the workers gathered; write it; when it is
-// durable, commit the positions it reached. One write is in flight at a time. A
-// write whose outcome is unknown is merged into the next one.
+// The order of a flush is: take the workers' changes; write them; when they are
+// durable, commit the positions that they reach. One write is in flight at a
+// time. A write whose outcome is unknown is merged into the next one.
 //
 // Files:
 //

@@ -1,20 +1,20 @@
 package flow
 
-// A Budget is how many bytes may be held, by the workers and in the outbox.
+// A Budget is how many bytes the workers and the outbox together may hold.
 type Budget int64
 
-// Near reports whether so many bytes are four fifths of the budget or more: time
-// for a flush before the interval is over.
+// Near reports whether the bytes are four fifths of the budget or more. Then a
+// flush is due before the interval is over.
 func (b Budget) Near(bytes int64) bool { return bytes >= int64(b)/5*4 }
 
-// Full reports whether so many bytes use the budget up.
+// Full reports whether the bytes use up the budget.
 func (b Budget) Full(bytes int64) bool { return bytes >= int64(b) }
 
-// A gate is the back-pressure by memory. It closes when the budget is used up,
-// and opens at the next acknowledgement, or flush that found nothing to write.
-// It does not wait for the bytes to fall: what a flush cannot free, the counts of
-// open chunks, must not stop the job for ever. It never fails and never drops:
-// what does not pass stays in the log.
+// A gate is the back-pressure by memory. It closes when the budget is used up. It
+// opens at the next acknowledged write, or at a flush that found nothing to
+// write. It does not wait for the bytes to fall: a flush cannot free the counts
+// of open chunks, and these must not stop the job for ever. A closed gate loses
+// nothing: records that do not pass stay in the log.
 type gate struct{ closed bool }
 
 func (g *gate) close() { g.closed = true }

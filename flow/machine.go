@@ -10,10 +10,10 @@ import (
 // since the run began in package jobs, steps in package sim.
 type Time int64
 
-// Never is a moment that does not come.
+// Never is a time that is never reached.
 const Never Time = math.MaxInt64
 
-// Config says when things happen.
+// Config holds the intervals and the memory budget.
 type Config struct {
 	Flush  Time    // from one flush to the next, above 0
 	Memory Budget  // bytes, above 0
@@ -21,50 +21,50 @@ type Config struct {
 	Commit Time    // after a commit that failed, until the next one
 }
 
-// A Phase is where a machine stands.
+// A Phase is a part of a machine's life.
 type Phase uint8
 
 // The phases, in their order. From Drained on a machine has ended.
 const (
-	Claiming Phase = iota // the ledger does not know yet what is to be read
+	Claiming Phase = iota // the ledger does not know all partitions yet
 	Reading               // the log is read
-	Draining              // nothing is read any more, and what was read is flushed
+	Draining              // reading has stopped, and what was read is flushed
 	Drained               // everything that was read is durable
-	GaveUp                // it is not, and there is no time left; the next owner reads it again
-	Refused               // it is not, and the sink will not take it
+	GaveUp                // not everything is durable, and the time is over; the next owner reads the rest again
+	Refused               // not everything is durable, and the sink will never accept it
 )
 
 var phases = [...]string{"claiming", "reading", "draining", "drained", "gave up", "refused"}
 
 func (p Phase) String() string { return phases[p] }
 
-// Ended reports whether nothing more will happen.
+// Ended reports whether the machine has ended.
 func (p Phase) Ended() bool { return p >= Drained }
 
-// An Answer is what the sink said to a write.
+// An Answer is the result of a write.
 type Answer uint8
 
 // The answers to a write.
 const (
-	Durable Answer = iota // all of it is there
-	Unknown               // any part of it may be there: it failed, or there was no answer in time
-	Fatal                 // it failed, and will again
+	Durable Answer = iota // all of it is stored
+	Unknown               // any part of it may be stored: the write failed, or no answer came in time
+	Fatal                 // the write failed, and would fail again
 )
 
 // A Ready is what a driver does now, in the order of the fields.
 type Ready struct {
-	Open   bool              // the gate is open: what waits at it passes
+	Open   bool              // the gate is open: waiting records may pass
 	Write  *window.Changes   // sealed, to read only; then call Answered
-	Reuse  *window.Table     // nothing reads this table any more: an operator may have it back
-	Take   bool              // take what the workers gathered, then call Taken
+	Reuse  *window.Table     // no reader uses this table any more: give it back to an operator
+	Take   bool              // take the workers' changes, then call Taken
 	Commit []window.Position // by ascending partition; then call Committed
 
 	Phase Phase
 	Wake  Time // call Ready then, unless another input comes first
 }
 
-// A Machine is the order of claim, flush, commit and drain for the partitions
-// in hand. It is not safe for concurrent use.
+// A Machine decides the order of claim, flush, commit and drain for the
+// partitions that a process has. It is not safe for concurrent use.
 type Machine struct {
 	cfg   Config
 	phase Phase
@@ -74,9 +74,9 @@ type Machine struct {
 	gate   gatePart
 	flush  stage
 	retry  Backoff
-	near   bool // memory gets short: time for a flush
+	near   bool // memory is nearly used up: a flush is due
 
-	committing []window.Position // handed out to be committed, no answer yet
+	committing []window.Position // handed out in Ready.Commit, no answer yet
 
 	flushAt  Time // when the interval is over
 	writeAt  Time // no write before
@@ -84,7 +84,7 @@ type Machine struct {
 	deadline Time // of the drain
 }
 
-// A stage is how far a flush has come before it is in flight.
+// A stage is how far a flush has come before its write is in flight.
 type stage uint8
 
 const (
@@ -94,8 +94,8 @@ const (
 	taken         // they are to be written
 )
 
-// New makes the machine for partitions that are read by plans. What they open is
-// claimed first.
+// New makes the machine for the partitions of the plans. It first claims the
+// epochs that the plans open.
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
 	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, flushAt: now + cfg.Flush}
 	m.claim.plans = plans
@@ -105,8 +105,8 @@ func New(cfg Config, plans []window.Plan, now Time) *Machine {
 	return m
 }
 
-// Held says that something is to be counted, or waits at the gate, while the
-// workers hold so many bytes.
+// Held tells the machine that records are to be counted, or wait at the gate,
+// and how many bytes the workers hold.
 func (m *Machine) Held(workers int64) {
 	bytes := workers + m.outbox.bytes()
 	if m.cfg.Memory.Full(bytes) {
@@ -117,8 +117,8 @@ func (m *Machine) Held(workers int64) {
 	m.near = m.cfg.Memory.Near(bytes)
 }
 
-// Taken brings what the workers gathered, in answer to Ready.Take. The changes
-// are the machine's from then on.
+// Taken gives the machine the workers' changes, in answer to Ready.Take. The
+// machine owns them from then on.
 func (m *Machine) Taken(changes ...*window.Changes) {
 	m.flush = taken
 	for _, c := range changes {
@@ -126,8 +126,8 @@ func (m *Machine) Taken(changes ...*window.Changes) {
 	}
 }
 
-// Answered says what became of Ready.Write. After Fatal nothing is written until
-// Leave.
+// Answered tells the machine the result of Ready.Write. After Fatal it writes
+// nothing until Leave.
 func (m *Machine) Answered(now Time, a Answer) {
 	switch a {
 	case Durable:
@@ -135,7 +135,7 @@ func (m *Machine) Answered(now Time, a Answer) {
 		m.retry.Reset()
 		m.gate.open()
 		if m.phase == Draining {
-			m.commitAt = now // no later flush could make up for a commit that is put off
+			m.commitAt = now // commit now: no later flush will
 		}
 	case Unknown:
 		m.outbox.fail()
@@ -149,9 +149,10 @@ func (m *Machine) Answered(now Time, a Answer) {
 	}
 }
 
-// Committed says whether Ready.Commit worked. If not, the same positions, or
-// later ones, are handed out again after a pause: the ledger knows better, but
-// the group's lag is what people watch.
+// Committed tells the machine whether Ready.Commit worked. If not, it hands out
+// the same positions, or later ones, after a pause. A missing commit is
+// harmless, because the ledger has the position, but people watch the group's
+// lag.
 func (m *Machine) Committed(now Time, ok bool) {
 	if ok {
 		m.outbox.committed(m.committing)
@@ -161,9 +162,10 @@ func (m *Machine) Committed(now Time, ok bool) {
 	m.committing = nil
 }
 
-// Leave says that the partitions go, or that the process is asked to end, and
-// that nothing is read any more. What was read has so much time to become
-// durable, and pauses are short again. While Claiming nothing has been read.
+// Leave tells the machine that the process loses the partitions, or is to end,
+// and has stopped reading. The records that it has read must become durable
+// within the given time, and retries begin with short pauses again. A machine
+// that is still Claiming has read nothing, and ends.
 func (m *Machine) Leave(now, within Time) {
 	switch m.phase {
 	case Claiming:
@@ -175,22 +177,22 @@ func (m *Machine) Leave(now, within Time) {
 	}
 }
 
-// Ready says what is to be done now, once. Call it after each input, and when it
-// is time to wake.
+// Ready returns what to do now; it returns each thing once. Call it after each
+// input, and at the time of Wake.
 func (m *Machine) Ready(now Time) (rd Ready) {
 	if m.phase.Ended() {
 		return Ready{Open: true, Phase: m.phase, Wake: Never}
 	}
 
-	// What is durable may be committed, one commit at a time.
+	// Durable positions may be committed, one commit at a time.
 	if m.committing == nil && now >= m.commitAt {
 		m.committing = m.outbox.committable()
 		rd.Commit = m.committing
 	}
 
-	// A flush is due when the interval is over, when memory gets short, and as long
-	// as the gate is closed: it is what opens the gate. While an answer is awaited
-	// or the last failure is too recent, that is left to the next occasion.
+	// A flush is due when the interval is over, when memory is nearly used up, and
+	// while the gate is closed, because only a flush opens it. It waits while a
+	// write is in flight, or a failure is too recent.
 	due := m.near || m.gate.closed
 	m.near = false
 	if now >= m.flushAt {
@@ -205,30 +207,31 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 		m.flush = wanted
 	}
 
-	// It takes what the workers gathered when that can be written, and not before:
-	// there it costs least.
+	// It takes the workers' changes only when they can be written: until then they
+	// take less memory in the workers than in the outbox.
 	if m.flush == wanted && idle {
 		m.flush = taking
 		rd.Take = true
 	}
 
-	// Then it is written. What failed is written again with the next flush; a claim
-	// or a drain, which has no next one, writes it after the pause.
+	// Then it writes them. Changes whose write failed are written again with the
+	// next flush; a claim or a drain, which has no next flush, writes them again
+	// after the pause.
 	if m.flush == taken || m.flush == resting && idle && m.phase != Reading {
 		m.flush = resting
 		if rd.Write = m.outbox.begin(); rd.Write == nil {
-			m.gate.open() // there will be no acknowledgement to wait for
+			m.gate.open() // no write, so no acknowledgement will open it
 		}
 	}
 
-	// A claim is over when the ledger has it.
+	// A claim is over when the ledger has stored it.
 	settled := m.flush == resting && m.outbox.empty()
 	if m.phase == Claiming && settled {
 		m.phase, m.flushAt = Reading, now+m.cfg.Flush
 	}
 
-	// A drain is over when everything is durable and the last commit was tried,
-	// or when its time is.
+	// A drain is over when everything is durable and the last commit was tried, or
+	// when its time is over.
 	if m.phase == Draining {
 		late := now >= m.deadline
 		switch {
@@ -244,7 +247,7 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	return rd
 }
 
-// wake is when something is to be done although nothing else happens.
+// wake is the time when something is due without another input.
 func (m *Machine) wake() Time {
 	switch m.phase {
 	case Claiming:
@@ -271,8 +274,8 @@ func (m *Machine) Empty() bool { return m.outbox.empty() }
 // Idle reports whether everything that was taken is durable and committed.
 func (m *Machine) Idle() bool { return m.Empty() && len(m.outbox.uncommitted) == 0 }
 
-// Table is that of what was taken and is not durable yet, to read; nil if there is
-// none.
+// Table is the table of the changes that were taken and are not durable yet, for
+// reading; nil if there is none.
 func (m *Machine) Table() *window.Table {
 	if m.outbox.changes == nil {
 		return nil
@@ -280,5 +283,5 @@ func (m *Machine) Table() *window.Table {
 	return m.outbox.changes.Table
 }
 
-// Bytes is about what the changes that are not durable yet hold in memory.
+// Bytes is about the memory of the changes that are not durable yet.
 func (m *Machine) Bytes() int64 { return m.outbox.bytes() }

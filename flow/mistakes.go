@@ -5,12 +5,12 @@ package flow
 import "weir/window"
 
 // Planted names the mistake that machines make, for the negative controls of
-// package sim. Set it only while nothing runs.
+// package sim. Set it only while no machine runs.
 var Planted string
 
 func planted(mistake string) bool { return mistake == Planted }
 
-// The parts of a machine, each in front of the right one.
+// The parts of a machine with mistakes; each embeds the correct part.
 type (
 	claimPart  struct{ claim }
 	outboxPart struct{ outbox }

@@ -7,18 +7,19 @@ import (
 	"weir/window"
 )
 
-// An outbox keeps changes in the order of a flush: taken, in flight, durable,
+// An outbox keeps changes through the steps of a flush: taken, in flight, durable,
 // committed. Positions may be committed only when everything before them is
-// durable. What failed, or whose outcome is unknown, stays, and is merged with what
-// comes since: to send a thing twice means the same as to send it once.
+// durable. Changes whose write failed, or whose outcome is unknown, stay in the
+// outbox and merge with later ones: a merge is idempotent, so it does no harm to
+// send them twice.
 type outbox struct {
 	changes     *window.Changes   // taken and not durable; nil: none
-	flight      bool              // they were sent, and have no answer yet
+	flight      bool              // changes were sent, and no answer has come yet
 	uncommitted []window.Position // durable, by partition
-	spare       *window.Table     // of what is durable: free for reuse
+	spare       *window.Table     // the table of durable changes, free for reuse
 }
 
-// add takes changes in, which are the outbox's from then on. Nothing is in flight.
+// add takes over changes. No write may be in flight.
 func (o *outbox) add(c *window.Changes) {
 	if o.changes == nil {
 		o.changes = c
@@ -30,7 +31,8 @@ func (o *outbox) add(c *window.Changes) {
 // owes reports whether there is something to send, and nothing in flight.
 func (o *outbox) owes() bool { return !o.flight && o.changes != nil && !o.changes.Empty() }
 
-// begin hands out what is owed, sealed, and marks it in flight; nil if nothing is.
+// begin returns the changes to write, sealed, and marks them in flight; nil if
+// there are none.
 func (o *outbox) begin() *window.Changes {
 	if !o.owes() {
 		return nil
@@ -40,16 +42,16 @@ func (o *outbox) begin() *window.Changes {
 	return o.changes
 }
 
-// acknowledge says that all of what is in flight is durable. Its positions may
-// be committed, and its table be used again.
+// acknowledge notes that the changes in flight are durable. Their positions may be
+// committed, and their table be reused.
 func (o *outbox) acknowledge() {
 	o.reach(o.changes.Next)
 	o.spare = o.changes.Table
 	o.changes, o.flight = nil, false
 }
 
-// fail says that what is in flight may or may not be durable, in part or in
-// whole. It is owed again.
+// fail notes that any part of the changes in flight may be durable or not. They
+// are to be written again.
 func (o *outbox) fail() { o.flight = false }
 
 // reach notes positions that may be committed.
@@ -73,14 +75,14 @@ func (o *outbox) committable() []window.Position {
 	return slices.Clone(o.uncommitted)
 }
 
-// committed says that positions are committed. Those that have moved on since
-// committable returned them stay.
+// committed removes positions that are committed, except those that have moved on
+// since committable returned them.
 func (o *outbox) committed(ps []window.Position) {
 	o.uncommitted = slices.DeleteFunc(o.uncommitted, func(p window.Position) bool { return slices.Contains(ps, p) })
 }
 
-// reuse hands out, once, the table of what has become durable last; nil if it
-// has been handed out.
+// reuse returns the table of the changes that became durable last, once; nil after
+// that.
 func (o *outbox) reuse() *window.Table {
 	t := o.spare
 	o.spare = nil
@@ -90,7 +92,7 @@ func (o *outbox) reuse() *window.Table {
 // empty reports whether everything is durable.
 func (o *outbox) empty() bool { return o.changes == nil || o.changes.Empty() }
 
-// bytes is about what the changes hold in memory.
+// bytes is about the memory of the changes.
 func (o *outbox) bytes() int64 {
 	if o.changes == nil {
 		return 0

@@ -2,8 +2,8 @@
 
 package flow
 
-// What the machine is made of. A build with the tag "mistakes" has other types
-// by these names: see mistakes.go.
+// The parts of the machine. A build with the tag "mistakes" has other types of
+// these names: see mistakes.go.
 type (
 	claimPart  = claim
 	outboxPart = outbox

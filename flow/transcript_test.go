@@ -11,9 +11,9 @@ import (
 	"weir/window"
 )
 
-// TestTranscripts runs testdata/*.txt: what happens to a machine and, under each
-// input, everything that Ready says. The first word is the time. Rewrite the
-// outputs with `go test ./flow -run Transcripts -update` and review the diff.
+// TestTranscripts runs testdata/*.txt: the inputs of a machine and, under each,
+// everything that Ready returns. The first word is the time. Rewrite the outputs
+// with `go test ./flow -run Transcripts -update` and review the diff.
 //
 //	T new [opens] [flush=N] [memory=N] [retry=FIRST-MOST] [commit=N]
 //	T wake
@@ -122,7 +122,8 @@ func (s *script) changes(args []string) *window.Changes {
 	return c
 }
 
-// ready prints what the machine says, and sees that it says it once.
+// ready prints what Ready returns, and checks that a second call returns nothing
+// more.
 func (s *script) ready(now Time) string {
 	var b strings.Builder
 	rd := s.m.Ready(now)
@@ -155,7 +156,7 @@ func (s *script) ready(now Time) string {
 	}
 	fmt.Fprintf(&b, "%s%s, wake %s\n", rd.Phase, gate, wake)
 	if again := s.m.Ready(now); again.Open != rd.Open || again.Commit != nil || again.Write != nil || again.Reuse != nil || again.Take || again.Phase != rd.Phase || again.Wake != rd.Wake {
-		s.t.Errorf("after\n%sReady says more when it is asked again: %+v", &b, again)
+		s.t.Errorf("after\n%sa second Ready returns more: %+v", &b, again)
 	}
 	return b.String()
 }

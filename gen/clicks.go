@@ -21,16 +21,16 @@ var (
 	devices = []string{"mobile", "mobile", "desktop", "tablet"}
 )
 
-// drawClick decides everything about a click but who and when.
+// drawClick decides everything about a click except its user and its time.
 func (g *Generator) drawClick(r *Record) {
 	binary.BigEndian.PutUint64(r.ID[:8], g.random.next())
 	binary.BigEndian.PutUint64(r.ID[8:], g.random.next())
 	r.Page = g.pages.choose(g.random.next()) + 1
 }
 
-// appendClick writes the event. What a person always has comes from a hash of
-// the person, what varies from the event's own id, so that an event sent
-// twice is the same both times.
+// appendClick writes the event. Lasting properties of a person come from a hash
+// of the person, and the others from the event's own id, so that an event that
+// is sent twice is the same both times.
 func (g *Generator) appendClick(b []byte, r *Record) []byte {
 	who := hash(g.cfg.Seed, drawVisitor, uint64(r.User), 0)
 	what := mix(binary.BigEndian.Uint64(r.ID[:8]))

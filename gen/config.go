@@ -7,9 +7,9 @@ import (
 	"weir/event"
 )
 
-// A Config describes a stream. Times and durations are in milliseconds,
-// shares are fractions of all events; what is not spoiled in one of the four
-// ways is an ordinary event.
+// A Config describes a stream. Times and durations are in milliseconds, shares
+// are fractions of all events; an event that is not spoiled in one of the four
+// ways is ordinary.
 type Config struct {
 	Seed   uint64
 	Start  event.Time // record time of the first event
@@ -18,7 +18,7 @@ type Config struct {
 
 	Users int64   // how many people there are; ids are 1 to Users
 	Pages int     // clicks only: pages are /p/1 to /p/Pages
-	Skew  float64 // clicks only: page n is asked for in proportion to n^-Skew (Zipf); 0: all alike
+	Skew  float64 // clicks only: the views of page n are in proportion to n^-Skew (Zipf); 0: all alike
 
 	Disorder event.Time // an ordinary event happened up to this long before its record time
 
@@ -30,7 +30,7 @@ type Config struct {
 	MalformedShare float64    // broken JSON, missing or wrong time, invalid UTF-8, coordinates off the earth
 }
 
-// Default is a lively small site without any fault in its traffic.
+// Default is a small, busy site with no faults in its traffic.
 func Default() Config {
 	return Config{
 		Seed:     1,

@@ -1,5 +1,5 @@
-// Package gen makes traffic of which the exact answers are known: clicks and
-// positions of people, the same ones for the same Config, at any speed.
+// Package gen makes traffic whose exact answers are known: clicks and positions
+// of people, the same for the same Config, at any speed.
 //
 //	cfg := gen.Default()
 //	cfg.Start, cfg.Rate, cfg.Events = start, 10_000, 1_000_000
@@ -13,12 +13,11 @@
 //	}
 //	truth.WriteTo(file)
 //
-// Nothing here looks at a clock: event i has the record time Start + i/Rate,
-// and what it says about its own time follows from that. All draws are made
-// with integers from the seed, so that a stream does not depend on how a
-// machine rounds.
+// The package reads no clock: event i has the record time Start + i/Rate, and
+// its own time follows from that. All random draws are made with integers from
+// the seed, so that a stream does not depend on how a machine rounds.
 //
-// The truth is counted with maps from what the generator meant, and shares
-// nothing with the code it is to judge: neither the window core, nor the
-// sketches, nor the JSON scanner.
+// The truth is counted with maps, from the generator's own data. It shares
+// nothing with the code that it checks: not the window core, not the sketches,
+// not the JSON scanner.
 package gen

@@ -6,15 +6,15 @@ import (
 	"weir/event"
 )
 
-// A Record is one message for the log, and what it says, for Truth. Next
-// reuses the slices' memory: whoever keeps a Record past the next call uses
-// another one, or copies.
+// A Record is one message for the log, and what it says, for Truth. Next reuses
+// the slices' memory: to keep a Record past the next call, pass another one to
+// it, or copy.
 type Record struct {
 	Key   []byte     // the user's id as text, so that a person stays in one partition
 	Value []byte     // the JSON event
 	Time  event.Time // the record's own timestamp (CreateTime)
 
-	Malformed bool // nobody can read it; the rest is then meaningless
+	Malformed bool // the value cannot be counted; the fields below then mean nothing
 	Stamp     event.Time
 	User      uint32
 	ID        [16]byte // clicks only
@@ -30,7 +30,7 @@ type Generator struct {
 	i       int64
 	random  source
 	people  *activity
-	stride  uint64 // from a rank of activity to an id
+	stride  uint64 // rank of activity × stride, modulo Users, is the id
 	pages   weighted
 	homes   weighted
 	action  weighted
@@ -51,8 +51,8 @@ const (
 //	{"event_id":"9f2c… 32 hex digits","ts":1763600000123,"user_id":81234,"page":"/p/17",
 //	 "action":"view","referrer":"https://…","country":"DE","device":"mobile"}
 //
-// in one line. Pages follow Zipf's law, people are active in log-normal
-// measure, and each has one country and one device.
+// in one line. Pages follow Zipf's law, the activity of people is log-normal,
+// and each has one country and one device.
 func Clicks(cfg Config) (*Generator, error) { return newGenerator(cfg, clicks) }
 
 // Locations makes a stream of positions:
@@ -60,8 +60,8 @@ func Clicks(cfg Config) (*Generator, error) { return newGenerator(cfg, clicks) }
 //	{"ts":1763600000456,"user_id":81234,"lon":13.361389,"lat":38.115556}
 //
 // People live in one of the cities of this package, walk about it from one
-// corner to the next each hour, and spend one day in 32 in another. Where
-// somebody is follows from the seed, the person and the time alone.
+// corner to the next each hour, and spend one day in 32 in another. The
+// position of a person depends on the seed, the person and the time alone.
 func Locations(cfg Config) (*Generator, error) { return newGenerator(cfg, locations) }
 
 func newGenerator(cfg Config, kind topic) (*Generator, error) {
@@ -89,8 +89,8 @@ func newGenerator(cfg Config, kind topic) (*Generator, error) {
 	return g, nil
 }
 
-// coprime returns a number without a common divisor with n, near n/φ: taking
-// ranks times it modulo n scatters them over all ids.
+// coprime returns a number near n/φ that has no common divisor with n: ranks
+// times this number, modulo n, are scattered over all ids.
 func coprime(n uint64) uint64 {
 	for x := max(n*618/1000, 1); ; x++ {
 		a, b := n, x
@@ -158,7 +158,7 @@ func (g *Generator) upTo(d event.Time) event.Time {
 	return event.Time(g.random.below(uint64(d) + 1))
 }
 
-// draw decides who did what at a time.
+// draw decides the user and the content of an event at a time.
 func (g *Generator) draw(r *Record, at event.Time) {
 	r.Stamp = at
 	n := uint64(g.cfg.Users)
@@ -182,7 +182,7 @@ func (g *Generator) write(r *Record) {
 	}
 }
 
-// remember keeps an ordinary event for being sent again.
+// remember keeps an ordinary event, so that it can be sent again.
 func (g *Generator) remember(r *Record) {
 	if g.faults[3] == g.faults[2] {
 		return

@@ -22,7 +22,7 @@ func config(events int64) Config {
 	return c
 }
 
-// faultyConfig has a bit of everything.
+// faultyConfig has some of each fault.
 func faultyConfig(events int64) Config {
 	c := config(events)
 	c.LateShare, c.FutureShare, c.DuplicateShare, c.MalformedShare = 0.02, 0.03, 0.05, 0.04
@@ -83,7 +83,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// says is a record read by the standard library.
+// says is an event as the standard library reads it.
 type says struct {
 	EventID  string       `json:"event_id"`
 	TS       *json.Number `json:"ts"`
@@ -97,7 +97,7 @@ type says struct {
 	Lat      *json.Number `json:"lat"`
 }
 
-// What the generator says it made is what is written, in every field.
+// The fields of a Record equal those of its JSON.
 func TestFieldsAreWritten(t *testing.T) {
 	for _, m := range makers {
 		g := generate(t, m.make, faultyConfig(20_000))
@@ -132,8 +132,7 @@ func TestFieldsAreWritten(t *testing.T) {
 	}
 }
 
-// The product's scanner reads every event, and cannot make use of any
-// malformed one.
+// weir's scanner reads every event, and rejects every malformed one.
 func TestScanner(t *testing.T) {
 	for _, m := range makers {
 		paths := []string{"ts", "user_id", "page", "event_id"}
@@ -182,8 +181,8 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// within fails unless n of total is binomially likely for a share, at four
-// and a half standard deviations (1 in 150,000).
+// within fails unless n of total is within four and a half standard deviations
+// of a share (a binomial exceeds that once in 150,000).
 func within(t *testing.T, what string, n, total int64, share float64) {
 	t.Helper()
 	mean := float64(total) * share
@@ -210,7 +209,7 @@ func TestShares(t *testing.T) {
 				last++
 			}
 		}
-		f := truth.Fates
+		f := truth.Outcomes
 		within(t, m.name+" malformed", f.Malformed, n, cfg.MalformedShare)
 		within(t, m.name+" late", f.Late, n, cfg.LateShare)
 		within(t, m.name+" in 1970", early, n, cfg.LateShare/8)
@@ -220,7 +219,7 @@ func TestShares(t *testing.T) {
 			within(t, m.name+" duplicate", f.Duplicate, n, cfg.DuplicateShare)
 		}
 		if sum := f.Valid + f.Malformed + f.Late + f.Future + f.Duplicate; sum != n {
-			t.Errorf("%s: %d fates for %d records", m.name, sum, n)
+			t.Errorf("%s: %d outcomes for %d records", m.name, sum, n)
 		}
 	}
 }
@@ -315,7 +314,7 @@ func TestZipf(t *testing.T) {
 }
 
 // Log-normal with σ 1.5: the busiest hundredth makes Φ(1.5 - 2.326) of the
-// traffic, 20.4 %, the busiest tenth 58.6 %; nobody is left out.
+// traffic, 20.4 %, the busiest tenth 58.6 %; every person occurs.
 func TestActivity(t *testing.T) {
 	const n = 300_000
 	a, s := newActivity(), source(1)
@@ -369,7 +368,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// People stay near a city, but for the hour of a journey, and move on.
+// People stay near a city, except during the hour of a journey, and move.
 func TestPeopleMove(t *testing.T) {
 	g := generate(t, Locations, config(0))
 	atHome, moved, trips := 0, 0, 0
@@ -397,7 +396,7 @@ func TestPeopleMove(t *testing.T) {
 		t.Errorf("people were between cities in %d of %d minutes", trips, total)
 	}
 	if atHome == 0 {
-		t.Error("nobody in a city")
+		t.Error("no person in a city")
 	}
 }
 
@@ -418,7 +417,7 @@ func TestCities(t *testing.T) {
 		}
 		names[c.name] = true
 	}
-	// A tenth digit group misplaced shows as a city in the wrong country.
+	// A mistyped coordinate shows as a city in the wrong country.
 	for _, c := range cities {
 		switch c.name {
 		case "London":

@@ -6,8 +6,8 @@ import (
 	"weir/event"
 )
 
-// A city has its position in millionths of a degree, and a weight in
-// proportion to which people live there.
+// A city has its position in millionths of a degree, and a weight: the number
+// of its people is in proportion to it.
 type city struct {
 	name     string
 	lon, lat int32
@@ -89,10 +89,10 @@ func cityWeights() []uint64 {
 	return weights
 }
 
-// hour is how long somebody takes from one corner to the next.
+// hour is how long a person takes from one corner to the next.
 const hour event.Time = 3_600_000
 
-// place is where somebody is at a time.
+// place is the position of a person at a time.
 func (g *Generator) place(user uint32, at event.Time) (lon, lat int32) {
 	n := at / hour
 	lon1, lat1 := g.corner(user, n)
@@ -104,8 +104,8 @@ func between(a, b int32, t event.Time) int32 {
 	return a + int32(int64(b-a)*int64(t)/int64(hour))
 }
 
-// corner is where somebody is at a full hour: within a twentieth of a degree
-// of the centre of the city the day is spent in.
+// corner is the position of a person at a full hour: within a twentieth of a
+// degree of the centre of the city where the person spends the day.
 func (g *Generator) corner(user uint32, n event.Time) (lon, lat int32) {
 	who, today := uint64(user), uint64(n/24)
 	in := g.homes.choose(hash(g.cfg.Seed, drawHome, who, 0))

@@ -17,7 +17,7 @@ func (s *source) next() uint64 {
 	return mix(uint64(*s))
 }
 
-// below returns a number in [0, n), uniform but for one part in 2^64/n.
+// below returns a number in [0, n), uniform up to one part in 2^64/n.
 func (s *source) below(n uint64) uint64 {
 	hi, _ := bits.Mul64(s.next(), n)
 	return hi
@@ -30,13 +30,14 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hash draws a number that belongs to (seed, what, a, b) for ever, such as
-// the home town of a person.
+// hash returns a number that depends on (seed, what, a, b) alone, such as the
+// home town of a person.
 func hash(seed uint64, what draw, a, b uint64) uint64 {
 	return mix(mix(mix(seed+golden*uint64(what))^a) + golden*b)
 }
 
-// A draw names what a hash is for, so that two of them are independent.
+// A draw names the purpose of a hash, so that hashes for two purposes are
+// independent.
 type draw uint64
 
 const (
@@ -54,7 +55,7 @@ func threshold(share float64) uint64 { return uint64(share * (1 << 53)) }
 // Walker's alias method in Vose's form (1991): one draw, two loads.
 type weighted struct {
 	keep  []uint32 // of 2^32: how often slot i stands for itself
-	alias []uint32 // what it stands for otherwise
+	alias []uint32 // the thing it stands for otherwise
 }
 
 // newWeighted takes weights below 2^33, at most 2^20 of them, not all zero.
@@ -65,8 +66,8 @@ func newWeighted(weights []uint64) weighted {
 	for _, x := range weights {
 		total += x
 	}
-	// Slots are filled to the average: what is short takes the rest from
-	// what has too much. Everything is times n, so that it stays whole.
+	// Slots are filled to the average: a slot with too little takes the rest from
+	// one with too much. All numbers are times n, so that they stay whole.
 	left := make([]uint64, n)
 	var short, long []uint32
 	for i, x := range weights {
@@ -112,16 +113,16 @@ func zipf(n int, skew float64) []uint64 {
 	return weights
 }
 
-// activitySigma is the spread of how active people are: log-normal, so that
-// the busiest hundredth of them makes a fifth of the traffic.
+// activitySigma is the spread of the people's activity, which is log-normal:
+// the busiest hundredth makes a fifth of the traffic.
 const activitySigma = 1.5
 
-// An activity chooses people by how active they are. With activities that
-// are log-normal with spread σ, the one behind an event, by its rank among
-// all people from lazy to busy, is at Φ(σ + z) where z is standard normal
-// (the size-biased log-normal is the same one, shifted). The inverse is
-// tabulated at 1,024 steps of probability and straight in between, which
-// takes 8 KB however many people there are.
+// An activity chooses people by how active they are. If activities are
+// log-normal with spread σ, then the person of a random event has the rank Φ(σ
+// + z) among all people from least to most active, where z is standard normal
+// (the size-biased log-normal is a shifted log-normal). The table holds the
+// ranks at 1,024 steps of probability, with straight lines between them, and
+// takes 8 KB for any number of people.
 type activity [1025]uint64 // of 2^32: rank at probability i/1024
 
 func newActivity() *activity {

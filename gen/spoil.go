@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// spoil makes a record's value something that cannot be counted. Each way is
-// one that real producers have been seen to fail in.
+// spoil replaces a record's value by one that cannot be counted. Real producers
+// make each of these mistakes.
 func (g *Generator) spoil(r *Record) {
 	r.Malformed = true
 	v := r.Value

@@ -10,23 +10,23 @@ import (
 	"weir/event"
 )
 
-// Rules are what of a job's definition decides the answer. Durations are in
-// milliseconds.
+// Rules are the parts of a job's definition that decide the answer. Durations
+// are in milliseconds.
 type Rules struct {
 	Window    event.Time // length of a window, which begins at a multiple of it
 	Lateness  event.Time // an event older than its record by more is late
 	Skew      event.Time // one newer by more is from the future
 	Dedupe    bool       // clicks: whether an event id counts once only
-	Precision int        // locations: characters of the geohash people are grouped by; 0: 5
+	Precision int        // locations: characters of the geohash that people are grouped by; 0: 5
 }
 
-// maxStamp is the last millisecond a job takes as an event's time: the end of
-// ClickHouse's DateTime, in 2106. What lies outside of 1970 to here is
-// malformed.
+// maxStamp is the last millisecond that a job accepts as an event's time: the
+// end of ClickHouse's DateTime, in 2106. An event before 1970 or after maxStamp
+// is malformed.
 const maxStamp event.Time = (1<<32 - 1) * 1000
 
-// Fates says how many records came to which end.
-type Fates struct {
+// Outcomes is the number of records of each outcome.
+type Outcomes struct {
 	Valid     int64 `json:"valid"` // the ones counted in a window
 	Malformed int64 `json:"malformed"`
 	Late      int64 `json:"late"`
@@ -41,45 +41,44 @@ type Group struct {
 	Name   string
 }
 
-// A Count is the truth about a group: hits, and exactly who they came from.
-// The people's ids are also the truth of an activity bitmap.
+// A Count is the truth about a group: its hits, and the ids of the people that
+// they came from. The ids are also the truth of an activity bitmap.
 type Count struct {
 	Hits  int64
 	Users map[uint32]struct{}
 }
 
-// A Member is somebody in a window.
+// A Member is a person in a window.
 type Member struct {
 	Window event.Time
 	User   uint32
 }
 
-// A Place is the last position of somebody in a window, in degrees. Two
-// records of one person with the same stamp have the same position, so that
-// the order of the log does not matter.
+// A Place is the last position of a person in a window, in degrees. Two records
+// of one person with the same stamp have the same position, so that the order
+// of the log does not matter.
 type Place struct {
 	Stamp    event.Time
 	Lon, Lat float64
 }
 
-// A Truth is the exact answer for all records it was given. It is written to
-// be seen to be right, not to be small: it keeps every id.
+// A Truth is the exact answer for all records that were added. The code is
+// simple rather than small in memory: it keeps every id.
 //
-// It does not know the cap on groups of a job (max_groups): the stream must
-// have fewer. With Rules.Dedupe it takes an id as seen for ever, where a job
-// looks back one chunk; the generator repeats within 1,024 records, so the
-// two agree as long as a partition gets all records of a key.
+// It does not apply the cap on groups of a job (max_groups): the stream must
+// have fewer groups. With Rules.Dedupe an id counts as seen for ever, while a
+// job looks back one chunk. The generator repeats an id within 1,024 records,
+// so the two agree if all records of a key go to one partition.
 type Truth struct {
 	Rules  Rules
-	Fates  Fates
+	Outcomes  Outcomes
 	Counts map[Group]*Count
 	Places map[Member]Place // locations only
 
 	seen map[[16]byte]bool
 }
 
-// NewTruth returns the truth about nothing yet. It panics unless the window
-// is positive.
+// NewTruth returns an empty truth. It panics unless the window is positive.
 func NewTruth(rules Rules) *Truth {
 	if rules.Window <= 0 {
 		panic(fmt.Sprintf("gen: a window of %d ms", rules.Window))
@@ -95,29 +94,29 @@ func NewTruth(rules Rules) *Truth {
 	}
 }
 
-// Add judges a record and counts it. Records are to be added in the order
-// they were made.
+// Add counts a record under its outcome. Records must be added in the order in
+// which they were made.
 func (t *Truth) Add(r *Record) {
 	switch {
 	case r.Malformed, r.Stamp < 0, r.Stamp > maxStamp:
-		t.Fates.Malformed++
+		t.Outcomes.Malformed++
 		return
 	case r.Stamp < r.Time-t.Rules.Lateness:
-		t.Fates.Late++
+		t.Outcomes.Late++
 		return
 	case r.Stamp > r.Time+t.Rules.Skew:
-		t.Fates.Future++
+		t.Outcomes.Future++
 		return
 	}
 	isClick := r.Page > 0
 	if isClick && t.Rules.Dedupe {
 		if t.seen[r.ID] {
-			t.Fates.Duplicate++
+			t.Outcomes.Duplicate++
 			return
 		}
 		t.seen[r.ID] = true
 	}
-	t.Fates.Valid++
+	t.Outcomes.Valid++
 
 	window := r.Stamp - r.Stamp%t.Rules.Window
 	if isClick {
@@ -151,7 +150,7 @@ func (t *Truth) Rollup(window event.Time) *Truth {
 	rules := t.Rules
 	rules.Window = window
 	long := NewTruth(rules)
-	long.Fates = t.Fates
+	long.Outcomes = t.Outcomes
 	for g, c := range t.Counts {
 		for user := range c.Users {
 			long.count(Group{g.Window - g.Window%window, g.Name}, user)
@@ -174,14 +173,14 @@ func (t *Truth) Groups() []Group {
 	})
 }
 
-// Members returns everybody with a place, by window and id.
+// Members returns all members that have a place, by window and id.
 func (t *Truth) Members() []Member {
 	return slices.SortedFunc(maps.Keys(t.Places), func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.User, b.User))
 	})
 }
 
-// geohash halves the world, longitude and latitude in turn, and writes five
+// geohash halves the map, by longitude and latitude in turn, and writes five
 // halvings as a character.
 func geohash(lon, lat float64, precision int) string {
 	const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"

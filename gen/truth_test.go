@@ -17,7 +17,7 @@ import (
 
 var rules = Rules{Window: 60_000, Lateness: 24 * hour, Skew: 600_000, Precision: 5}
 
-// A hand-made stream with the answer worked out by hand.
+// A stream made by hand, with an answer computed by hand.
 func TestTruthByHand(t *testing.T) {
 	const m = 60_000
 	id := func(n byte) [16]byte { return [16]byte{n} }
@@ -42,8 +42,8 @@ func TestTruthByHand(t *testing.T) {
 	} {
 		truth.Add(&rec)
 	}
-	if want := (Fates{Valid: 7, Malformed: 3, Late: 2, Future: 1, Duplicate: 1}); truth.Fates != want {
-		t.Errorf("fates %+v, want %+v", truth.Fates, want)
+	if want := (Outcomes{Valid: 7, Malformed: 3, Late: 2, Future: 1, Duplicate: 1}); truth.Outcomes != want {
+		t.Errorf("outcomes %+v, want %+v", truth.Outcomes, want)
 	}
 	want := map[Group]struct {
 		hits  int64
@@ -90,8 +90,8 @@ func TestPlacesByHand(t *testing.T) {
 	}
 }
 
-// The same answer from the bytes alone, read by the standard library, as a
-// consumer that knows nothing of the generator would get it.
+// The truth equals the answer of a consumer that has only the bytes and reads
+// them with the standard library.
 func TestTruthFromBytes(t *testing.T) {
 	for _, m := range makers {
 		cfg := faultyConfig(30_000)
@@ -100,7 +100,7 @@ func TestTruthFromBytes(t *testing.T) {
 		rules := rules
 		rules.Dedupe = m.name == "clicks"
 		truth := NewTruth(rules)
-		var fates Fates
+		var outcomes Outcomes
 		hits, users := map[Group]int64{}, map[Group]map[string]bool{}
 		seen := map[string]bool{}
 		places := map[Member]Place{}
@@ -109,24 +109,24 @@ func TestTruthFromBytes(t *testing.T) {
 			truth.Add(&r)
 			s, ok := read(r.Value)
 			if !ok {
-				fates.Malformed++
+				outcomes.Malformed++
 				continue
 			}
 			n, _ := s.TS.Int64()
 			ts := event.Time(n)
 			switch {
 			case ts < r.Time-rules.Lateness:
-				fates.Late++
+				outcomes.Late++
 				continue
 			case ts > r.Time+rules.Skew:
-				fates.Future++
+				outcomes.Future++
 				continue
 			case rules.Dedupe && seen[s.EventID]:
-				fates.Duplicate++
+				outcomes.Duplicate++
 				continue
 			}
 			seen[s.EventID] = true
-			fates.Valid++
+			outcomes.Valid++
 			group := Group{ts / rules.Window * rules.Window, s.Page}
 			if m.name == "locations" {
 				lon, _ := s.Lon.Float64()
@@ -144,8 +144,8 @@ func TestTruthFromBytes(t *testing.T) {
 			}
 			users[group][s.UserID.String()] = true
 		}
-		if truth.Fates != fates {
-			t.Errorf("%s: fates %+v, from bytes %+v", m.name, truth.Fates, fates)
+		if truth.Outcomes != outcomes {
+			t.Errorf("%s: outcomes %+v, from bytes %+v", m.name, truth.Outcomes, outcomes)
 		}
 		if len(truth.Counts) != len(hits) || len(hits) < 100 {
 			t.Errorf("%s: %d groups, from bytes %d", m.name, len(truth.Counts), len(hits))
@@ -161,7 +161,8 @@ func TestTruthFromBytes(t *testing.T) {
 	}
 }
 
-// read is a strict consumer made of the lax parser of the standard library.
+// read is a strict reader of events, on top of the standard library's lax
+// parser.
 func read(value []byte) (s says, ok bool) {
 	if !utf8.Valid(value) || json.Unmarshal(value, &s) != nil || s.TS == nil {
 		return s, false
@@ -224,8 +225,8 @@ func TestTruthFile(t *testing.T) {
 		}
 		clear(truth.seen)
 		if !reflect.DeepEqual(got, truth) {
-			t.Errorf("%s: read back: %d groups and %d places, fates %+v; written %d, %d, %+v",
-				m.name, len(got.Counts), len(got.Places), got.Fates, len(truth.Counts), len(truth.Places), truth.Fates)
+			t.Errorf("%s: read back: %d groups and %d places, outcomes %+v; written %d, %d, %+v",
+				m.name, len(got.Counts), len(got.Places), got.Outcomes, len(truth.Counts), len(truth.Places), truth.Outcomes)
 		}
 		lines := strings.SplitAfter(file.String(), "\n")
 		for name, bad := range map[string]string{

@@ -13,7 +13,7 @@ import (
 )
 
 // The file of a truth is lines of JSON. The first has the rules and the
-// fates, and the number of lines of either kind that follow:
+// outcomes, and how many lines of each kind follow:
 //
 //	{"truth":1,"window":60000,"lateness":86400000,"skew":600000,"dedupe":false,"precision":5,
 //	 "valid":9900,"malformed":40,"late":30,"future":30,"duplicate":0,"groups":2,"places":1}
@@ -37,7 +37,7 @@ type headLine struct {
 	Skew      event.Time `json:"skew"`
 	Dedupe    bool       `json:"dedupe"`
 	Precision int        `json:"precision"`
-	Fates
+	Outcomes
 	Groups int `json:"groups"`
 	Places int `json:"places"`
 }
@@ -66,7 +66,7 @@ func (t *Truth) WriteTo(w io.Writer) (int64, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(headLine{
 		truthVersion, t.Rules.Window, t.Rules.Lateness, t.Rules.Skew, t.Rules.Dedupe, t.Rules.Precision,
-		t.Fates, len(t.Counts), len(t.Places),
+		t.Outcomes, len(t.Counts), len(t.Places),
 	})
 	for _, g := range t.Groups() {
 		if err != nil {
@@ -102,8 +102,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadTruth reads what WriteTo wrote. The result answers questions; it does
-// not know the ids seen, so records are not to be added to it.
+// ReadTruth reads what WriteTo wrote. The result answers questions, but it
+// lacks the ids seen, so records must not be added to it.
 func ReadTruth(r io.Reader) (*Truth, error) {
 	dec := json.NewDecoder(bufio.NewReaderSize(r, 1<<16))
 	dec.DisallowUnknownFields()
@@ -130,7 +130,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		return nil, fmt.Errorf("gen: truth, line 1: a window of %d ms", head.Window)
 	}
 	t := NewTruth(Rules{head.Window, head.Lateness, head.Skew, head.Dedupe, head.Precision})
-	t.Fates = head.Fates
+	t.Outcomes = head.Outcomes
 	for range head.Groups {
 		var g groupLine
 		if err := next(&g); err != nil {

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// halves divides the CPUs that may be used: for the process that is measured,
-// and for the rest. A single one is both.
+// halves divides the CPUs that this process may use into two halves: for the
+// measured processes, and for the rest. With a single CPU both halves are that
+// one.
 func halves() (ours, others unix.CPUSet, err error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -33,7 +34,8 @@ func halves() (ours, others unix.CPUSet, err error) {
 	return ours, others, nil
 }
 
-// settle moves this process, and so what it starts from now on, to some CPUs.
+// settle moves this process to some CPUs. Processes that it starts from then on
+// run there too.
 func settle(cpus *unix.CPUSet) error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -51,7 +53,7 @@ func settle(cpus *unix.CPUSet) error {
 	return nil
 }
 
-// startOn starts a process on some CPUs, while this one stays on others.
+// startOn starts a process on some CPUs, while this process stays on others.
 func startOn(cpus, others *unix.CPUSet, cmd *exec.Cmd) error {
 	runtime.LockOSThread() // a process inherits from the thread that starts it
 	defer runtime.UnlockOSThread()

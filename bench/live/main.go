@@ -6,23 +6,21 @@
 //	make bench-live                  # 24 million clicks, 2.4 million positions, twice
 //	make bench-live EVENTS=2000000
 //
-// A log is read as fast as it goes, and the tables begin empty, so nothing that
-// an answer needs is known beforehand. One is of two minutes, a few windows, as a
-// process meets that keeps up with a great many events. The other is that of
-// bench/pipeline, ten minutes, as one meets that catches up: every flush writes to
-// all windows that there are, and there is no worse time to ask. What counts is
-// the CPU time of a weir process for each event until it has counted the last,
-// which the answers are part of: the median over the rounds of one side's by the
-// other's. Both logs have the same floor.
+// The processes read a log as fast as they can, into empty tables. There are two
+// logs. One is of two minutes, a few windows, like that of a process that keeps up
+// with very many events. The other is that of bench/pipeline, ten minutes, like
+// that of a process that catches up: every flush writes to all windows, which
+// makes live answers dearest. The measure is the CPU time of a weir process for
+// each event until it has counted the last one, answers included: the median over
+// the rounds of the ratio of the two sides. Both logs have the same floor.
 //
-// The two run at the same time and on the same CPUs, by turns of a few
-// milliseconds: whatever else the machine is busy with slows down both alike,
-// while of two that run one after the other it slows down one. Each has half of
-// the time, so it takes twice as long for the log as one that is alone, and is
-// asked and flushes half as often: for each event it does as much. Broker,
-// engine and who asks share the other half of the CPUs, as they would have
-// machines of their own: or else their caches decide. -rate 0 asks neither, and
-// so shows what is left of the noise.
+// The two processes run at the same time on the same CPUs, so other work on the
+// machine slows both down alike. Each has half of the CPU time, so it takes twice
+// as long for the log as a process that runs alone. It is therefore asked half as
+// often, and flushes half as often, so that the work per event is the same.
+// Broker, engine and client use the other half of the CPUs, so that they do not
+// take the caches of the measured processes. -rate 0 asks neither process, and so
+// shows the noise of the measurement.
 package main
 
 import (
@@ -56,13 +54,13 @@ import (
 var (
 	clicks = flag.Int64("events", 24_000_000, "clicks in a log; there are a tenth as many positions")
 	rounds = flag.Int("rounds", 4, "measured rounds a side")
-	rate   = flag.Int("rate", 100, "questions a second, to a process that is alone; 0: none")
+	rate   = flag.Int("rate", 100, "questions a second, for a process that runs alone; 0: none")
 	bin    = flag.String("weir", "bin/weir", "the binary to measure")
 	out    = flag.String("out", "bench/results/live.txt", "where the figures are kept besides")
 	floor  = flag.Bool("floor", true, "exit 1 below the floor")
 )
 
-// A pace is how far a process is behind.
+// A pace is a log to read: how far behind the processes start.
 type pace struct {
 	name  string
 	topic string        // what its topics' names end in
@@ -74,7 +72,8 @@ var paces = []pace{
 	{"catching up", "10m", 10 * time.Minute},
 }
 
-// least is the floor, of the events per CPU-second without questions.
+// least is the floor: the events per CPU-second with questions, relative to those
+// without.
 const least = 0.95
 
 func main() {
@@ -85,10 +84,10 @@ func main() {
 	}
 }
 
-// sharing is how many processes share their CPUs.
+// sharing is how many processes run on the same CPUs.
 const sharing = 2
 
-// A turn is one reading of the log by a process of its own.
+// A turn is one reading of the log by one process.
 type turn struct {
 	wall, cpu time.Duration
 	slow      []time.Duration // how long each answer took
@@ -112,7 +111,7 @@ func run() error {
 	var report ground.Report
 	report.Say("# %d clicks and %d positions in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, ground.Partitions)
 	report.SayWhere()
-	report.Say("# %d CPUs for weir, %d for broker, engine and who asks", ours.Count(), others.Count())
+	report.Say("# %d CPUs for weir, %d for broker, engine and client", ours.Count(), others.Count())
 	var missed []string
 	for _, p := range paces {
 		ratio, err := p.measure(ctx, g, &ours, &others, &report)
@@ -132,7 +131,7 @@ func run() error {
 	return nil
 }
 
-// measure fills topics and has them read.
+// measure fills the topics and runs the rounds.
 func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix.CPUSet, report *ground.Report) (ratio float64, err error) {
 	if err := errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, 2_000_000, *clicks, p.span),
 		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, 100_000, *clicks/10, p.span)); err != nil {
@@ -187,8 +186,8 @@ func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix
 	return ratio, nil
 }
 
-// race lets the one that nobody asks and the one that is asked read the log side
-// by side, into databases and groups of their own.
+// race runs both processes at the same time: one that gets questions and one that
+// gets none. Each has a database and consumer groups of its own.
 func (p *pace) race(g *ground.Ground, ours, others *unix.CPUSet, round int) (pair [sharing]turn, err error) {
 	var readers [sharing]*reader
 	for side := range readers {
@@ -198,7 +197,7 @@ func (p *pace) race(g *ground.Ground, ours, others *unix.CPUSet, round int) (pai
 	}
 	var both errgroup.Group
 	for i := range readers {
-		side := (i + round) % sharing // neither always comes first
+		side := (i + round) % sharing // each side starts first in half of the rounds
 		both.Go(func() (err error) {
 			pair[side], err = readers[side].read(ours, others, side == 1 && *rate > 0)
 			return err
@@ -215,7 +214,8 @@ func (p *pace) race(g *ground.Ground, ours, others *unix.CPUSet, round int) (pai
 	return pair, nil
 }
 
-// A reader is a process to be, with its configuration and its tables.
+// A reader is a process that has not started yet, with its configuration and its
+// tables.
 type reader struct {
 	ground     *ground.Ground
 	name, file string
@@ -279,8 +279,8 @@ func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error
 	return t, nil
 }
 
-// countsAll waits until the process has counted every event. Both sides are asked
-// for their status as often.
+// countsAll waits until the process has counted every event. It asks both sides
+// for their status equally often.
 func (r *reader) countsAll(ended <-chan struct{}) error {
 	for {
 		select {
@@ -307,7 +307,7 @@ func (r *reader) countsAll(ended <-chan struct{}) error {
 	}
 }
 
-// check holds what was counted against the log, and clears it away.
+// check compares the counts with the log, and drops the tables.
 func (r *reader) check() error {
 	got, err := r.ground.Engine.Query(fmt.Sprintf("SELECT (SELECT sum(hits) FROM %s.clicks_1m) + (SELECT sum(hits) FROM %[1]s.locations_1m)", r.name))
 	if err == nil && got != strconv.FormatInt(*clicks+*clicks/10, 10) {
@@ -319,8 +319,8 @@ func (r *reader) check() error {
 	return err
 }
 
-// ask asks at the rate until everything is counted, over as many connections as
-// it takes to have slow answers not hold up other questions.
+// ask sends questions at the rate until everything is counted, over so many
+// connections that a slow answer does not delay other questions.
 func (t *turn) ask(at string, counted <-chan struct{}) error {
 	ticks := make(chan int)
 	go func() {
@@ -356,8 +356,8 @@ type asker struct {
 	slow []time.Duration // how long each answer took
 }
 
-// ask asks one question a tick. Not one answer may be an error, and the numbers
-// of one question never fall.
+// ask asks one question a tick. No answer may be an error, and the numbers of one
+// question must never fall.
 func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error {
 	var c *redistest.Conn
 	for {
@@ -378,7 +378,7 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 		q := question(i)
 		reply, err := c.Do(q...)
 		if err != nil {
-			<-counted // it hung up because it is done
+			<-counted // the process closed the connection because it is done
 			return nil
 		}
 		a.slow = append(a.slow, time.Since(began))
@@ -398,7 +398,7 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 		}
 		minute := began.Truncate(time.Minute)
 		if !minute.Equal(time.Now().Truncate(time.Minute)) {
-			continue // another hour may be meant
+			continue // the question may be about another hour than before
 		}
 		key := fmt.Sprint(minute, q)
 		if err != nil || n >= 0 && n < highest[key] {
@@ -409,9 +409,10 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 	return nil
 }
 
-// question is the i-th: of each ten, three and two about distinct users of the
-// last hour, on all pages and on one, two and one about hits of one page and of
-// all, and two about who is near.
+// question is the i-th question. Of each ten, three are about the distinct users
+// of the last hour on all pages, two about those on one page, two about the hits
+// of one page, one about the hits of all pages, and two about the users near a
+// place.
 func question(i int) []any {
 	page := "/p/" + strconv.Itoa(i/10%20+1)
 	switch i % 10 {

@@ -5,11 +5,11 @@
 //	make bench-pipeline            # ten million events
 //	make bench-pipeline EVENTS=2000000
 //
-// Both sides read the same topic in a process of their own; what counts is
-// that process's user and system time. Each side reads the topic once before
-// it is measured: the first pass over a topic costs the machine, not the
-// reader. The naive side stores nothing; weir's side flushes to the engine,
-// whose CPU is printed beside it.
+// Each side reads the same topic in a process of its own; the measure is that
+// process's user and system time. Each side reads the topic once before it is
+// measured, because the first pass over a topic is slow for any reader. The
+// naive side stores nothing; weir's side flushes to the engine, whose CPU is
+// printed beside it.
 package main
 
 import (
@@ -90,7 +90,7 @@ func run() error {
 		var ours, theirs side
 		var engineCPU time.Duration
 		for round := range *rounds + 1 { // the first is the warm-up
-			// In turns, so that a noisy minute hits both.
+			// The sides take turns, so that a noisy minute slows down both.
 			t, err := measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10)))
 			if err != nil {
 				return fmt.Errorf("naive side: %w", err)
@@ -133,8 +133,8 @@ func measure(cmd *exec.Cmd) (side, error) {
 	if err := cmd.Start(); err != nil {
 		return side{}, err
 	}
-	// The kernel's own figure (ru_maxrss) begins with the memory of whoever
-	// forked, so the peak is looked up while the process runs.
+	// The kernel's own figure (ru_maxrss) begins with the memory of the parent
+	// process, so the peak is read while the process runs.
 	peak, done := int64(0), make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	for {
@@ -150,8 +150,8 @@ func measure(cmd *exec.Cmd) (side, error) {
 	}
 }
 
-// readWithWeir reads the topic to its end with the product, into tables and a
-// group of its own, and compares the total.
+// readWithWeir reads the topic to its end with weir, into tables and a group of
+// its own, and compares the total.
 func readWithWeir(g *ground.Ground, topic string, round int) (side, error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
@@ -187,7 +187,8 @@ jobs:
 	return s, nil
 }
 
-// readNaively is the peer: kafka-go's Reader, encoding/json, a map of sketches.
+// readNaively is the naive side: kafka-go's Reader, encoding/json, a map of
+// sketches.
 func readNaively(topic string) {
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: []string{*addr}, Topic: topic, GroupID: fmt.Sprint("naive-", time.Now().UnixNano()),
@@ -227,7 +228,7 @@ func readNaively(topic string) {
 		at.hits++
 		at.users.Insert([]byte(c.UserID))
 	}
-	// Reader.Close can take seconds of waiting; its CPU is not the point.
+	// The process ends without Reader.Close, which can wait for seconds.
 	fmt.Println(len(cells))
 }
 

@@ -1,9 +1,9 @@
 // Command resp compares the Redis endpoint of weir with redis-server: the same
 // redis-benchmark against both in one run, in turns. A round measures the two
-// one after the other, in alternating order, so that what else the machine does
-// meets both alike; the ratio is the median of the rounds' ratios, the figures
-// are medians too. It exits with 1 if a ratio is under its floor.
-// `make bench-resp` runs it.
+// one after the other, in alternating order, so that other work on the machine
+// slows both down alike; the ratio is the median of the rounds' ratios, and the
+// figures are medians too. It exits with 1 if a ratio is under its floor. `make
+// bench-resp` runs it.
 package main
 
 import (
@@ -24,9 +24,9 @@ import (
 	"weir/internal/redistest"
 )
 
-// A row is a command at a depth of pipeline; words that say __rand_int__ are
-// drawn by redis-benchmark; it pads them with zeros, so that they cannot be
-// offsets.
+// A row is a command at a pipeline depth. redis-benchmark replaces the word
+// __rand_int__ by a random number padded with zeros, so that it cannot be an
+// offset.
 type row struct {
 	name     string
 	pipeline int
@@ -126,7 +126,7 @@ func run(weir string, rounds int, only string) (under int, err error) {
 		report.Say("%-28s %9d %12.0f %12.0f %6.2fx %6.2f-%-6.2f %6.1fx%s", r.name, r.pipeline, ground.Median(rates[0]), ground.Median(rates[1]), ratio,
 			slices.Min(ratios), slices.Max(ratios), r.floor, mark)
 	}
-	if only != "" { // not the whole
+	if only != "" { // only some rows: the report is not saved
 		return under, nil
 	}
 	return under, report.Save(out)
@@ -156,7 +156,7 @@ func serve(weir string) (addr string, stop func(), err error) {
 	}
 	if _, err := bufio.NewReader(log).ReadString('\n'); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("%s serve says nothing: %w", weir, err)
+		return "", nil, fmt.Errorf("%s serve did not print its address: %w", weir, err)
 	}
 	return addr, stop, nil
 }

@@ -15,13 +15,13 @@ import (
 	"weir/internal/redistest"
 )
 
-// What a row measures against.
+// The other side of a row.
 const (
 	Redis     = "redis"
 	Libraries = "libraries"
 )
 
-// A Side runs n operations and returns the processor time they took.
+// A Side runs n operations and returns the processor time that they took.
 type Side func(n int) (time.Duration, error)
 
 // A Row compares our side with another.
@@ -30,7 +30,7 @@ type Row struct {
 	Other   string  // the other side, in a few words
 	Against string  // Redis or Libraries
 	Floor   float64 // least ratio of the other's time to ours
-	Aim     float64 // what we would like, if more
+	Aim     float64 // the ratio to aim for, if above Floor
 	Ours    Side
 	Theirs  Side
 	N       int // operations in a run; 0: as many as fill some milliseconds
@@ -74,7 +74,7 @@ func (b *Bench) header() {
 	fmt.Printf("%-46s %-30s %11s %11s %8s %7s %7s\n", "operation", "against", "ours", "other", "ratio", "floor", "aim")
 }
 
-// Wants tells whether a row is to be run, so that its data need not be made.
+// Wants tells whether a row will run. If not, its data need not be made.
 func (b *Bench) Wants(against, name string) bool {
 	return (b.against == "all" || b.against == against) && b.only.MatchString(name)
 }
@@ -127,8 +127,8 @@ func (b *Bench) line(name, other, ours, theirs, ratio, floor, aim string, under 
 	fmt.Printf("%-46s %-30s %11s %11s %8s %7s %7s%s\n", name, other, ours, theirs, ratio, floor, aim, mark)
 }
 
-// operations finds how many make a run of a few milliseconds, long against the
-// clock's microsecond and short against a time slice.
+// operations finds the number of operations that take a few milliseconds: long
+// compared with the clock's microsecond, and short compared with a time slice.
 func operations(s Side, n int) (int, error) {
 	if n > 0 {
 		return n, nil
@@ -161,7 +161,7 @@ func ownCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// Server is a redis-server for this run, started when first asked for.
+// Server is a redis-server for this run, started by the first call.
 func (b *Bench) Server() (*redistest.Server, error) {
 	if b.server == nil {
 		s, err := redistest.Launch()
@@ -184,8 +184,8 @@ func (b *Bench) close() {
 	}
 }
 
-// Command makes a side of one Redis command, repeated in a pipeline: what the
-// server's processor spends on it, reading and replying included. per is the
+// Command makes a side of one Redis command, repeated in a pipeline. Its time
+// is the processor time of the server, with reading and replying. per is the
 // number of operations in one command.
 func Command(s *redistest.Server, per int, args ...any) Side {
 	return func(n int) (time.Duration, error) {
@@ -200,7 +200,7 @@ func Command(s *redistest.Server, per int, args ...any) Side {
 		if err != nil {
 			return 0, err
 		}
-		// Whole commands ran, so the time is scaled to the n asked for.
+		// Only whole commands can run, so the time is scaled to n operations.
 		return time.Duration(float64(end-start) * float64(n) / float64((n+per-1)/per*per)), nil
 	}
 }

@@ -21,8 +21,8 @@ func bitmapRows(b *Bench) error {
 	return nil
 }
 
-// bitmapStrings: sixty strings of 1 Mbit, half of the bits set, in Redis and
-// here.
+// bitmapStrings measures sixty strings of 1 Mbit, half of the bits set, in
+// Redis and here.
 func bitmapStrings(b *Bench) error {
 	const orName, countName = "BITOP OR of 60 x 1 Mbit", "BITCOUNT of 1 Mbit"
 	if !b.Wants(Redis, orName) && !b.Wants(Redis, countName) {
@@ -46,7 +46,7 @@ func bitmapStrings(b *Bench) error {
 		}
 		or = append(or, name)
 	}
-	// Both must give the same answer, or the comparison says nothing.
+	// Both must give the same answer, or the comparison is void.
 	dst, err := bitmap.Op(nil, bitmap.Or, src...)
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func bitmapStrings(b *Bench) error {
 	})
 }
 
-// bitmapPool: 65,536 of a million users again and again into the one set of a
-// pool, in batches.
+// bitmapPool measures additions of the same 65,536 of a million users to the
+// one set of a pool, in batches.
 func bitmapPool(b *Bench) error {
 	const name = "add to a hot activity bitmap"
 	if !b.Wants(Libraries, name) {
@@ -120,8 +120,8 @@ func bitmapPool(b *Bench) error {
 	})
 }
 
-// bitmapMany: 200,000 bitmaps of about twenty users each, in an order without
-// any locality.
+// bitmapMany measures additions to 200,000 bitmaps of about twenty users each,
+// in an order without any locality.
 func bitmapMany(b *Bench) error {
 	const name, sizeName = "add to one of 200,000 activity bitmaps", "bytes per activity bitmap of 20 users"
 	if !b.Wants(Libraries, name) && !b.Wants(Libraries, sizeName) {

@@ -27,8 +27,8 @@ const (
 	bloomOther = "bits-and-blooms/bloom"
 )
 
-// bloomInCache: elements of 16 bytes, hashed and added to a filter for 65,536,
-// or looked for in it when it is full: half of them are there.
+// bloomInCache measures elements of 16 bytes, hashed and added to a filter for
+// 65,536, or searched in it when it is full: half of them are there.
 func bloomInCache(b *Bench) error {
 	const capacity, asked = 1 << 16, 1 << 14
 	there, absent := keys(capacity, 70), keys(asked, 71)
@@ -69,7 +69,7 @@ func bloomInCache(b *Bench) error {
 			}
 		}
 	}
-	// Both must have the same error, or the comparison says nothing.
+	// Both must have the same error, or the comparison is void.
 	for side, n := range hits {
 		if want := asked / 2 * bloomError; math.Abs(float64(n)-want) > 5*math.Sqrt(want) {
 			return fmt.Errorf("side %d has %d false positives, want about %.0f", side, n, want)
@@ -90,8 +90,8 @@ func bloomInCache(b *Bench) error {
 	})
 }
 
-// one is 1 for true, without a branch: which way it went would cost more than
-// the filter.
+// one is 1 for true, without a branch, whose mispredictions would cost more
+// than the filter.
 func one(b bool) uint64 {
 	var n uint64
 	if b {
@@ -100,8 +100,8 @@ func one(b bool) uint64 {
 	return n
 }
 
-// bloomLarge: new elements of 16 bytes into a filter for ten million, which
-// holds two million of them at the start.
+// bloomLarge measures additions of new elements of 16 bytes to a filter for ten
+// million, which holds two million at the start.
 func bloomLarge(b *Bench) error {
 	const name = "batched Bloom test-and-add, 10 million keys"
 	if !b.Wants(Libraries, name) {
@@ -142,8 +142,8 @@ func bloomLarge(b *Bench) error {
 	})
 }
 
-// bloomMany: 100,000 filters for 1,000 items that hold about ten each, in an
-// order without any locality.
+// bloomMany measures additions to 100,000 filters for 1,000 items that hold
+// about ten each, in an order without any locality.
 func bloomMany(b *Bench) error {
 	const name, sizeName = "add to one of 100,000 sparse Bloom filters", "bytes per Bloom filter for 1,000 that holds 10"
 	if !b.Wants(Libraries, name) && !b.Wants(Libraries, sizeName) {

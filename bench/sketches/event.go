@@ -17,10 +17,11 @@ import (
 
 func init() { register("all", eventRows) }
 
-// eventRows: what one event costs a hot key that has all four sketches: a user
-// into an HLL and a bitmap, which have seen 65,536 users of a million; an event
-// id into a Bloom filter for 65,536; a position into its cell. Ours as a worker
-// does it, a batch of 1,024 events per sketch; the others event by event.
+// eventRows measures the cost of one event for a hot key that has all four
+// sketches: a user goes to an HLL and a bitmap, which have seen 65,536 users of
+// a million, an event id to a Bloom filter for 65,536, and a position to its
+// cell. Our side adds as a worker does, a batch of 1,024 events per sketch; the
+// other side adds event by event.
 func eventRows(b *Bench) error {
 	const name = "all four sketches of one event, hot key"
 	if !b.Wants(Libraries, name) {

@@ -22,8 +22,9 @@ func geoRows(b *Bench) error {
 	return nil
 }
 
-// geoSearch: 100,000 members spread over 2° by 2°, about 200 by 150 km, seen
-// from 64 places; some 930 are within 10 km of each.
+// geoSearch measures searches among 100,000 members spread over 2° by 2°, about
+// 200 by 150 km, from 64 places; some 930 members are within 10 km of each
+// place.
 func geoSearch(b *Bench) error {
 	const plainName, sortedName = "radius 10 km over 100,000 points", "the same, with distances, nearest first"
 	if !b.Wants(Redis, plainName) && !b.Wants(Redis, sortedName) {
@@ -59,7 +60,7 @@ func geoSearch(b *Bench) error {
 			}
 		})
 	}
-	// Both must find the same, or the comparison says nothing.
+	// Both must find the same, or the comparison is void.
 	plain := geo.Query{Shape: geo.Circle(10, geo.Kilometre)}
 	for _, at := range centres {
 		q := plain
@@ -119,8 +120,8 @@ func radius(s *redistest.Server, centres [][2]float64, options ...any) Side {
 	}
 }
 
-// geoEncode: 1,024 positions. The other library has latitudes from -90 to 90
-// and 64 bits, in assembly.
+// geoEncode measures 1,024 positions. The other library maps latitudes from -90
+// to 90 to 64 bits, in assembly.
 func geoEncode(b *Bench) error {
 	r := rand.New(rand.NewPCG(2, 2))
 	var lon, lat [1024]float64

@@ -32,7 +32,8 @@ func keys(n int, seed uint64) [][]byte {
 	return list
 }
 
-// hllMerge: sixty dense sketches of 100,000 elements each, in Redis and here.
+// hllMerge measures sixty dense sketches of 100,000 elements each, in Redis and
+// here.
 func hllMerge(b *Bench) error {
 	const mergeName, countName = "merge 60 dense HLLs into one", "count the union of 60 dense HLLs"
 	if !b.Wants(Redis, mergeName) && !b.Wants(Redis, countName) {
@@ -55,7 +56,7 @@ func hllMerge(b *Bench) error {
 		}
 		merge, count = append(merge, name), append(count, name)
 	}
-	// Both must give the same answer, or the comparison says nothing.
+	// Both must give the same answer, or the comparison is void.
 	if err := Pipeline(srv, 1, merge...); err != nil {
 		return err
 	}
@@ -89,7 +90,8 @@ func hllMerge(b *Bench) error {
 	})
 }
 
-// hllAdd: elements of 16 bytes into one sketch that has seen a million.
+// hllAdd measures additions of elements of 16 bytes to one sketch that has seen
+// a million.
 func hllAdd(b *Bench) error {
 	const hotName, batchName = "add to a hot HLL, hash included", "add 100 elements at once to a hot HLL"
 	elements := keys(512, 99)
@@ -164,9 +166,10 @@ func hllCount(b *Bench) error {
 	})
 }
 
-// hllKeys: a million keys, ten million events, about ten users a key, in an
-// order without any locality. First the whole life of the sketches, then events
-// once all are there, where both sides wait for memory and nothing else.
+// hllKeys measures a million keys, ten million events, about ten users a key,
+// in an order without any locality. The first row covers the whole life of the
+// sketches, the second the events after all keys exist, where both sides wait
+// for memory only.
 func hllKeys(b *Bench) error {
 	const firstName, againName, sizeName = "fill a million keys' HLLs, an event", "add to a million live HLLs, an event", "bytes per key of a million HLLs, with index"
 	if !b.Wants(Libraries, firstName) && !b.Wants(Libraries, againName) && !b.Wants(Libraries, sizeName) {
@@ -220,7 +223,7 @@ func hllKeys(b *Bench) error {
 	if err != nil {
 		return err
 	}
-	if ours == nil { // the row above was not asked for
+	if ours == nil { // the row above did not run
 		ours, theirs = new(hll.Keyed), map[uint64]*hyperloglog.Sketch{}
 		ours.AddBatch(key, hash)
 		insert(key, hash)
@@ -248,7 +251,7 @@ func hllKeys(b *Bench) error {
 		return err
 	}
 
-	// What the runtime holds for it, not what we think we hold.
+	// The memory that the runtime holds, not the sum of the parts.
 	theirs = nil
 	with := heap()
 	said := ours.Bytes()

@@ -1,15 +1,15 @@
-// Command sketches measures the sketch family against redis-server and against
-// the usual libraries, both sides alike in one run, and exits 1 when a ratio is
-// under its floor. `make bench-redis` and `make bench-sketches` run it.
+// Command sketches measures the sketches against redis-server and against the
+// usual libraries, both sides in the same way in one run, and exits with 1 if a
+// ratio is under its floor. `make bench-redis` and `make bench-sketches` run it.
 //
 //	sketches [-rows regexp] [-rounds n] redis|libraries|all
 //
 // A row runs its two sides in turns, many short runs each, and compares the
-// shortest: what the machine is doing besides only ever adds time. A row under
-// its floor is given more rounds, both sides alike, before it fails. Time is the
-// processor time of the side's process, as the kernel accounts it to us and as
-// INFO cpu tells it of redis-server, so work pushed to another thread (garbage
-// collection, say) counts.
+// shortest runs, because other work on the machine can only add time. A row
+// under its floor gets more rounds, on both sides, before it fails. Time is the
+// processor time of the side's process, from the kernel for this process and
+// from INFO cpu for redis-server, so work on other threads (for example garbage
+// collection) counts.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package await is how tests wait: for a condition, not for a time.
+// Package await lets tests wait for a condition instead of a time.
 //
 //	await.Until(t, func() error {
 //		if n := rows(); n < 10 {
@@ -7,9 +7,9 @@
 //		return nil
 //	})
 //
-// A test that fails because the machine is slow says nothing about the code,
-// so no limit here is a measure of speed. Floors of speed are held by
-// `make bench` and `make chaos`.
+// A test that fails because the machine is slow tells nothing about the code,
+// so no limit here measures speed. `make bench` and `make chaos` hold the
+// floors of speed.
 package await
 
 import (
@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// Never is how long a test waits for what has to come. What takes
-// milliseconds on an idle machine takes seconds on one with ten times more to
-// do than it has processors for, and a broker that starts there in a second
-// takes two minutes; ten minutes without it mean that it does not come.
+// Never is how long a test waits before it concludes that an awaited event
+// never comes. On a machine with ten times more work than processors,
+// milliseconds become seconds, and a broker that otherwise starts in a second
+// takes two minutes; ten minutes are more than that.
 const Never = 10 * time.Minute
 
-// Until polls until holds returns nil. The test ends when that never happens;
-// the error says what was missing at last.
+// Until calls holds again and again until it returns nil. If that takes longer
+// than Never, the test fails with the last error.
 func Until(t testing.TB, holds func() error) {
 	t.Helper()
 	pause, deadline := time.Millisecond, time.Now().Add(Never)
@@ -38,12 +38,13 @@ func Until(t testing.TB, holds func() error) {
 			t.Fatalf("not within %s: %v", Never, err)
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 100*time.Millisecond) // questions cost the machine that is to do what is waited for
+		pause = min(2*pause, 100*time.Millisecond) // polling takes time from the work that the test waits for
 	}
 }
 
-// Receive returns the next value of a channel, or the zero value of one that
-// is closed. The test ends when none ever comes; what names it.
+// Receive returns the next value of a channel, or the zero value if it is
+// closed. If none comes for as long as Never, the test fails; what names the
+// value in the message.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -55,12 +56,13 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	}
 }
 
-// Context ends with the test, or when what it is for never comes.
+// Context returns a context that ends with the test, or after Never.
 func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), Never)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Deadline is for the reads and writes of a connection.
+// Deadline is a deadline for the reads and writes of a connection: Never from
+// now.
 func Deadline() time.Time { return time.Now().Add(Never) }

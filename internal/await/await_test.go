@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// failing is a test that keeps how it failed.
+// failing is a testing.TB that keeps the message of its failure.
 type failing struct {
 	testing.TB
 	said string
@@ -24,7 +24,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	panic(errFailed)
 }
 
-// fails runs what has to fail, and returns what was said.
+// fails runs a function that must fail, and returns its message.
 func fails(t *testing.T, what func(testing.TB)) (said string) {
 	t.Helper()
 	f := &failing{TB: t}
@@ -41,7 +41,7 @@ func fails(t *testing.T, what func(testing.TB)) (said string) {
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		Until(t, func() error { // as late as can be
+		Until(t, func() error { // holds at the latest moment
 			if time.Since(begun) < Never-time.Second {
 				return errors.New("not yet")
 			}

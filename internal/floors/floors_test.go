@@ -1,6 +1,7 @@
-// Package floors tests who may import whom. The direction of imports is the
-// architecture: the core stays simulable because it cannot reach a clock, and
-// a sketch can be imported without a Kafka client because it cannot reach one.
+// Package floors tests which package may import which. The direction of imports
+// is the architecture: the core can be simulated because it cannot reach a
+// clock, and a sketch can be imported without a Kafka client because it cannot
+// reach one.
 package floors
 
 import (
@@ -20,16 +21,16 @@ var floor = []struct {
 	height float64
 	why    string
 }{
-	{"weir/event", 0, "what a log says; no opinion about it"},
+	{"weir/event", 0, "records and their fields, without a decision about them"},
 	{"weir/sketches/internal/...", -1, "byte layouts that two sketches share"},
-	{"weir/sketches/sketchtest", 1, "laws every sketch is held to"},
+	{"weir/sketches/sketchtest", 1, "the laws that every sketch must obey"},
 	{"weir/sketches/...", 0, "libraries for themselves"},
 	{"weir/limits", 0, "pure functions of state and time"},
 	{"weir/locks", 0, "the lease as a pure state"},
 	{"weir/locks/locktest", 1, "one suite for every lease"},
 	{"weir/locks/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
-	{"weir/serve/live", 3, "memory and sink joined, for readers"},
+	{"weir/serve/live", 3, "memory and sink merged, for readers"},
 	{"weir/serve/redis", 3, "sketches behind Redis's commands"},
 	{"weir/window", 1, "the pure core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
@@ -44,14 +45,14 @@ var floor = []struct {
 	{"weir/internal/kafkatest", 3, "the real broker"},
 	{"weir/internal/config", 3, "the user's words"},
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
-	{"weir/internal/spelling", 0, "what a misspelt name was meant to be"},
+	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/invariants", -1, "assertions"},
-	{"weir/internal/samesite", 1.5, "what browsers must not be made to ask, for every listener"},
-	{"weir/internal/outage", 1.5, "one voice about what is away, for every part with a clock"},
+	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
+	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
 	{"weir/internal/await", 1.5, "how tests wait"},
-	{"weir/internal/...", 5, "tests of the house"},
+	{"weir/internal/...", 5, "tests of the whole module, and what tests use"},
 	{"weir/cmd/...", 4, "wiring"},
-	{"weir/bench/internal/...", 4, "what measurements stand on"},
+	{"weir/bench/internal/...", 4, "what the measurements share"},
 	{"weir/bench/...", 5, "measurements"},
 	{"weir/e2e/...", 5, "the whole, with real parts"},
 	{"weir/stack/...", 5, "docker-compose.yml, really run"},
@@ -66,26 +67,26 @@ var only = []struct {
 }{
 	{"github.com/segmentio/kafka-go", []string{"weir/ingest", "weir/cmd/weir"}, "one importer per client, so that it can be replaced; cmd produces for `weir gen`"},
 	{"github.com/ClickHouse/clickhouse-go", []string{"weir/sinks/clickhouse"}, "one importer per client"},
-	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge nobody knows of keys and environment variables"},
+	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge no package knows keys and environment variables"},
 	{"github.com/twmb/franz-go", []string{"weir/internal/local", "weir/bench/internal/ground"}, "the embedded broker, and what fills topics to be measured; elsewhere it is the tests' oracle only"},
 	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
-	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "chance: it decides where a table keeps a member, as in a map, and nothing that comes out"},
+	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "random seeds: they decide where a table keeps a member, as in a map, and no result"},
 	{"github.com/gomodule/redigo", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},
 	{"github.com/redis/go-redis", nil, "a test client: it would make the binary 7 MB larger"},
 }
 
-// alone names the packages of the house that a package may import, where its
-// floor would allow for more.
+// alone names the packages of this module that a package may import, where its
+// floor would allow more.
 var alone = []struct {
 	path string
 	uses []string
 	why  string
 }{
-	{"weir/flow", []string{"weir/event", "weir/window"}, "what is simulated is what runs: the order of a flush knows the core and nothing else"},
+	{"weir/flow", []string{"weir/event", "weir/window"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
 }
 
-// pure is what the floors below 1.5 must not import: numbers come in, numbers go
-// out.
+// pure lists what the floors below 1.5 must not import: their results depend on
+// their arguments alone.
 var pure = []string{"time", "os", "net", "log", "context", "sync", "io/fs", "math/rand", "math/rand/v2"}
 
 // foreignToPure are the modules that the floors below 1.5 may use.
@@ -133,8 +134,8 @@ func height(path string) float64 {
 	return 5
 }
 
-// sameTree reports whether one package stands below the other: a package and
-// its parts are one thing to the rest of the house.
+// sameTree reports whether one package lies in the folder of the other: the
+// rules treat a package and its subpackages as one.
 func sameTree(a, b string) bool {
 	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
@@ -170,7 +171,7 @@ func TestFloors(t *testing.T) {
 		for _, rule := range alone {
 			for _, i := range p.Imports {
 				if p.ImportPath == rule.path && strings.HasPrefix(i, "weir/") && !slices.Contains(rule.uses, i) {
-					t.Errorf("%s imports %s: of the house it may import only %v (%s)", p.ImportPath, i, rule.uses, rule.why)
+					t.Errorf("%s imports %s: of this module it may import only %v (%s)", p.ImportPath, i, rule.uses, rule.why)
 				}
 			}
 		}

@@ -19,8 +19,8 @@ type Certificate struct {
 	Pool            *x509.CertPool // trusts this certificate and nothing else
 }
 
-// Certify makes a certificate that is valid until then: a time that has
-// passed makes an expired one.
+// Certify makes a certificate that is valid until a time; a time in the past
+// makes an expired one.
 func Certify(until time.Time) (*Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

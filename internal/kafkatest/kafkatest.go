@@ -9,11 +9,11 @@
 //		kafka.Run(1)  // again, on the same port and data
 //	}
 //
-// A broker takes 1 to 2.5 s to start and about 150 MB. The jars are fetched
-// with Maven into .cache/kafka on first use (`make kafka` does it ahead).
-// Without Java or Maven a test fails and says what to install; only -short
-// leaves it out. Brokers end with the process that started them, even one killed
-// with kill -9.
+// A broker takes 1 to 2.5 s to start and about 150 MB. The jars are fetched with
+// Maven into .cache/kafka on first use (`make kafka` does it ahead). Without
+// Java or Maven a test fails and says what to install; only -short skips it.
+// Brokers end with the process that started them, even if that is killed with
+// kill -9.
 package kafkatest
 
 import (
@@ -43,14 +43,14 @@ type Config struct {
 	Brokers    int               // how many, with ids from 1; 0 means 1
 	Listeners  []Listener        // besides the plaintext one
 	Users      map[string]string // user → password, for SASL listeners: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512
-	TLS        *Certificate      // what SSL listeners show; nil makes a fresh one for 127.0.0.1
-	Properties map[string]string // server.properties that win over everything here
+	TLS        *Certificate      // the certificate of SSL listeners; nil makes a fresh one for 127.0.0.1
+	Properties map[string]string // server.properties; they override all other settings here
 	Advertise  string            // host:port told to clients of the plaintext listener: a proxy in front of a single broker
-	Steady     bool              // never killed: a broker that starves on a busy machine is not taken for dead for a minute, instead of 1.5 s
+	Steady     bool              // for tests that kill no broker: a broker counts as dead after a minute instead of 1.5 s, because a busy machine may stop it for seconds
 	Dir        string            // keeps the data here; empty means a temporary directory, removed by Close
 }
 
-// A Listener is one more way in, on a port of its own.
+// A Listener is a further listener, on a port of its own.
 type Listener struct {
 	Name      string // upper case, not PLAINTEXT, INNER or CONTROLLER
 	Security  string // PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
@@ -59,7 +59,7 @@ type Listener struct {
 
 // A Cluster is what Launch started.
 type Cluster struct {
-	TLS *Certificate // what SSL listeners show; its Pool is what clients should trust
+	TLS *Certificate // the certificate of SSL listeners; clients should trust its Pool
 
 	dir     string
 	keep    bool
@@ -80,8 +80,8 @@ type broker struct {
 
 const startLimit = await.Never
 
-// Wanted leaves the test out of `make check` (go test -short), which starts no
-// broker. Start does it; a test that uses Launch does it by itself.
+// Wanted skips the test in `make check` (go test -short), which starts no
+// broker. Start calls it; a test that uses Launch must call it.
 func Wanted(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -138,8 +138,8 @@ func Launch(c Config) (*Cluster, error) {
 // Addrs are the plaintext addresses of all brokers, running or not.
 func (k *Cluster) Addrs() []string { return k.Listener(plaintext) }
 
-// Listener are the addresses of all brokers' listeners of that name. They are
-// where the broker listens, not what it advertises.
+// Listener returns the addresses of all brokers' listeners of that name: where
+// the brokers listen, not what they advertise.
 func (k *Cluster) Listener(name string) []string {
 	var addrs []string
 	for _, b := range k.brokers {
@@ -163,7 +163,7 @@ func (k *Cluster) Stop(id int) {
 }
 
 // Run starts broker id again, on its old port and data, and waits until it
-// answers. A broker that runs is left alone.
+// answers. If the broker runs, Run does nothing.
 func (k *Cluster) Run(id int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -177,7 +177,7 @@ func (k *Cluster) Run(id int) error {
 	return b.await()
 }
 
-// Close kills every broker and removes what was not asked to be kept.
+// Close kills every broker and removes the data, unless Config.Dir was set.
 func (k *Cluster) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -189,7 +189,7 @@ func (k *Cluster) Close() {
 	}
 }
 
-// Tail is the end of a broker's log, for a test that wants to explain itself.
+// Tail is the end of a broker's log, for the message of a failing test.
 func (k *Cluster) Tail(id int) string { return k.brokers[id-1].tail() }
 
 func (k *Cluster) runAll() error {
@@ -237,8 +237,8 @@ func (k *Cluster) launch(b *broker) error {
 	return nil
 }
 
-// end brings the broker down, by a word kafka.sh obeys. One that does not
-// stop is killed.
+// end stops the broker by a command to kafka.sh. It kills a broker that does not
+// stop.
 func (b *broker) end(word string) {
 	if b.process == nil {
 		return
@@ -274,7 +274,8 @@ func (b *broker) await() error {
 
 func (b *broker) log() string { return filepath.Join(b.dir, "broker.log") }
 
-// tail is what a reader of the log would look for: its complaints, then its end.
+// tail is the part of the log that explains a failure: warnings and errors, then
+// the last lines.
 func (b *broker) tail() string {
 	log, _ := os.ReadFile(b.log())
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
@@ -297,8 +298,9 @@ func appendTo(file string, text []byte) {
 	f.Write(text)
 }
 
-// fetch has the jars brought here, with progress on standard error. go test
-// shows that of a failing package only, hence `make kafka`.
+// fetch runs the script that downloads the jars, with progress on standard
+// error. go test shows that only for a failing package; `make kafka` shows it at
+// once.
 func fetch(script string) error {
 	cmd := exec.Command(script, "jars")
 	var complaint bytes.Buffer
@@ -309,8 +311,8 @@ func fetch(script string) error {
 	return nil
 }
 
-// moduleRoot is where go.mod lies, upward from the working directory (a
-// test's is its package).
+// moduleRoot is the directory of go.mod: the working directory, which for a test
+// is its package's, or one above it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -326,12 +328,13 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// FreePort is a port where nothing listens, and that no outgoing connection is
-// given: for what a test starts, ends and starts again on one address.
+// FreePort is a port where nothing listens, and which the kernel gives to no
+// outgoing connection, so that a test can start, stop and start a server again
+// on one address.
 func FreePort() (int, error) { return freePort(make(map[int]bool)) }
 
-// freePort picks a port below the range that outgoing connections are given,
-// so that none of them can take it while the broker is down.
+// freePort picks a port below the range of outgoing connections, so that none of
+// them can take it while the broker is down.
 func freePort(taken map[int]bool) (int, error) {
 	for range 500 {
 		p := 15000 + rand.IntN(15000)

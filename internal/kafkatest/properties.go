@@ -102,9 +102,9 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		"share.coordinator.state.topic.replication.factor": replicas,
 		"share.coordinator.state.topic.min.isr":            "1",
 
-		// What production waits for, a test does not: 3 s before a group's first
-		// join, 9 s before a killed broker may register again, a minute before
-		// what a topic held vanishes.
+		// Waits that production needs and a test does not: 3 s before a group's first
+		// join, 9 s before a killed broker may register again, a minute before the
+		// files of a deleted topic vanish.
 		"group.initial.rebalance.delay.ms":  "0",
 		"group.min.session.timeout.ms":      "500",
 		"broker.heartbeat.interval.ms":      "300",
@@ -113,10 +113,10 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		"log.cleaner.dedupe.buffer.size":    "8388608",
 		"num.recovery.threads.per.data.dir": "2",
 
-		// A broker without clients should cost nothing, for tests leave many of
-		// them alone: no record of idleness twice a second, and few threads, for
-		// each wakes up three times a second. This and Steady take an idle broker
-		// from 5 % of a processor to 1.3 %.
+		// An idle broker should cost little, because many run beside a test: no idle
+		// record twice a second, and few threads, each of which wakes up three times
+		// a second. This and Steady take an idle broker from 5 % of a processor to
+		// 1.3 %.
 		"metadata.max.idle.interval.ms": "0",
 		"num.io.threads":                "2",
 		"num.network.threads":           "1",

@@ -1,6 +1,7 @@
-// Package outage says in the log what is away: one warning when it begins, one
-// line a minute while it lasts, and one when it is over, however many parts of
-// the process run into it and however often they try.
+// Package outage reports in the log that a service is unreachable: one warning
+// when the outage begins, one line a minute while it lasts, and one when it is
+// over, for any number of parts of the process that use the service, and of
+// tries.
 //
 //	outages := outage.New(log)
 //	flush := outages.Of(outage.ClickHouse, "flush of job clicks")
@@ -8,12 +9,12 @@
 //	flush.Failed(err) // at each try that fails
 //	flush.Worked()    // at each that does not
 //
-// What is away is a [Subject]; what runs into it is a [Source]. Sixty-four jobs
-// that cannot reach one ClickHouse are one outage.
+// A [Subject] is a service that can be unreachable; a [Source] is one thing that
+// uses it. Sixty-four jobs that cannot reach one ClickHouse are one outage.
 //
-// The package keeps no timer: a line is written by the try that failed or
-// worked. What is tried every few seconds is therefore reported on time, and
-// what is not tried is not reported.
+// The package has no timer: a try that failed or worked writes the line. So the
+// report is on time for a source that tries every few seconds, and there is none
+// for a source that does not try.
 package outage
 
 import (
@@ -26,15 +27,15 @@ import (
 	"time"
 )
 
-// A Subject is what can be away, with the words for it. Each is a whole line of
-// the log; the error, the lengths and the counts are its attributes.
+// A Subject is a service that can be unreachable, with the messages for it. Each
+// is a line of the log; the error, the lengths and the counts are its attributes.
 type Subject struct {
 	Begins string // warning: the first failed try
 	GoesOn string // warning: once a minute from then on
-	Ends   string // warning, so that a log of warnings has both ends: all works again
+	Ends   string // all works again; a warning, so that a log of warnings has both ends
 }
 
-// The two services that every job stands on.
+// The two services that every job needs.
 var (
 	ClickHouse = Subject{
 		Begins: "clickhouse: outage; it is tried again until it works",
@@ -51,11 +52,12 @@ var (
 const (
 	// Pause is the time between two lines about an outage that goes on.
 	Pause = time.Minute
-	// Lull is how long after the end of an outage the next one of the same
-	// subject is kept back, and then said only if it lasts: what fails and works
-	// by turns writes twelve lines a minute at most.
+	// Lull is the time after the end of an outage during which the next outage of
+	// the same subject is not reported; after it, that outage is reported if it
+	// still lasts. So a service that fails and works in turns causes twelve lines a
+	// minute at most.
 	Lull = 10 * time.Second
-	// named is how many sources a line names; of the others it says the number.
+	// named is how many sources a line names; it gives the number of the others.
 	named = 3
 )
 
@@ -68,7 +70,7 @@ type Reporter struct {
 	subjects map[Subject]*state
 }
 
-// New makes a Reporter; a nil log is silence.
+// New makes a Reporter; with a nil log it writes nothing.
 func New(log *slog.Logger) *Reporter {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -76,16 +78,16 @@ func New(log *slog.Logger) *Reporter {
 	return &Reporter{log: log, subjects: map[Subject]*state{}}
 }
 
-// state is one subject's.
+// state is the state of one subject.
 type state struct {
 	Subject
-	open atomic.Bool // there is an outage: Worked has something to do
+	open atomic.Bool // there is an outage; otherwise Worked does nothing
 
-	failing  []*Source // those whose last try failed, in the order in which they began to
+	failing  []*Source // the sources whose last try failed, in the order in which they began to fail
 	began    time.Time
 	failures int       // tries that failed since then
-	said     time.Time // when the last line was written about this outage; zero: none yet
-	quiet    time.Time // no outage is said to begin before
+	said     time.Time // when the last line about this outage was written; zero: none yet
+	quiet    time.Time // until then, no beginning of an outage is reported
 }
 
 // A Source is one thing that is tried again and again, such as the flush of one
@@ -96,7 +98,7 @@ type Source struct {
 	name     string
 }
 
-// Of makes a Source of a subject. Its name says in the log what failed.
+// Of makes a Source of a subject. The log names it by name.
 func (r *Reporter) Of(subject Subject, name string) *Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +110,7 @@ func (r *Reporter) Of(subject Subject, name string) *Source {
 	return &Source{reporter: r, state: s, name: name}
 }
 
-// Failed notes a try that failed and will be made again.
+// Failed notes a try that failed. The source will try again.
 func (s *Source) Failed(err error) {
 	s.reporter.mu.Lock()
 	defer s.reporter.mu.Unlock()
@@ -131,7 +133,7 @@ func (s *Source) Failed(err error) {
 	}
 }
 
-// Worked notes a try that went well. The outage is over when every source that
+// Worked notes a try that worked. The outage is over when every source that
 // failed has worked since, or is Gone.
 func (s *Source) Worked() {
 	if !s.state.open.Load() {
@@ -150,7 +152,7 @@ func (s *Source) Worked() {
 	}
 }
 
-// Gone says that the source is not tried any more, or not soon: an outage does
+// Gone notes that the source stops trying, or will not try soon: the outage does
 // not wait for it, and ends when another source of the subject works.
 func (s *Source) Gone() {
 	if !s.state.open.Load() {
@@ -165,7 +167,8 @@ func (s *Source) leave() {
 	s.state.failing = slices.DeleteFunc(s.state.failing, func(f *Source) bool { return f == s })
 }
 
-// names are the sources that fail, the first few of them by name.
+// names is the text that names the first few sources that fail, with the number
+// of the others.
 func (o *state) names() string {
 	var names []string
 	for _, s := range o.failing[:min(len(o.failing), named)] {

@@ -13,7 +13,7 @@ import (
 
 var errDown = errors.New("connection refused")
 
-// reporter writes into a buffer, without times.
+// reporter returns a Reporter that writes into a buffer, without times.
 func reporter() (*Reporter, *bytes.Buffer) {
 	var b bytes.Buffer
 	return New(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -57,7 +57,8 @@ level=WARN msg="clickhouse: the outage is over; nothing was lost" lasted=3m30s f
 	})
 }
 
-// TestApart: what is away is told apart, and what works writes nothing.
+// TestApart: two subjects have separate outages, and a source that works writes
+// nothing.
 func TestApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := reporter()
@@ -77,8 +78,8 @@ func TestApart(t *testing.T) {
 	})
 }
 
-// TestGone: an outage does not wait for what is not tried any more, but it is
-// over only when something works.
+// TestGone: an outage does not wait for a source that is gone, but it is over
+// only when another source works.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := reporter()
@@ -95,7 +96,8 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestFlapping: what fails and works by turns is said, and does not fill the log.
+// TestFlapping: a source that fails and works in turns is reported, and does not
+// fill the log.
 func TestFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := reporter()
@@ -109,7 +111,7 @@ func TestFlapping(t *testing.T) {
 		if n := strings.Count(out.String(), "\n"); n < 20 || n > 120 {
 			t.Errorf("%d lines in ten minutes, want 20 to 120", n)
 		}
-		// An outage in the lull is said as soon as the lull is over.
+		// An outage that begins in the lull is reported as soon as the lull is over.
 		out.Reset()
 		time.Sleep(time.Minute)
 		s.Failed(errDown)

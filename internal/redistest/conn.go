@@ -30,7 +30,7 @@ func Dial(addr string) (*Conn, error) {
 	return NewConn(c), nil
 }
 
-// NewConn speaks over a connection that there is already.
+// NewConn returns a Conn on an open connection.
 func NewConn(c net.Conn) *Conn {
 	return &Conn{c, bufio.NewReaderSize(c, 1<<16), bufio.NewWriterSize(c, 1<<16)}
 }

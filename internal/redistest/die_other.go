@@ -4,5 +4,6 @@ package redistest
 
 import "os/exec"
 
-// dieWithParent is left to Stop where the kernel offers nothing.
+// dieWithParent does nothing where the kernel cannot do it: Stop ends the
+// server.
 func dieWithParent(*exec.Cmd) {}

@@ -25,7 +25,7 @@ import (
 	"weir/internal/await"
 )
 
-// Remedy is what to do where redis-server is missing.
+// Remedy is the message if redis-server is missing.
 const Remedy = "redis-server is not installed: run `make redis`"
 
 // A Server is a running redis-server.

@@ -1,6 +1,6 @@
-// Package samesite refuses what a page of another site makes a browser send to
-// a listener on this machine. A listener on loopback without accounts is safe
-// from other machines, and not from the browser of the person at this one.
+// Package samesite refuses requests that a page of another site makes a browser
+// send to a listener on this machine. A listener on loopback without accounts is
+// safe from other machines, but not from a browser on this machine.
 package samesite
 
 import (
@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// Check is an error, in words for the client, if the request comes from a page
-// of another site: the browser says so in Sec-Fetch-Site and Origin. With
-// loopback, it also is one if the Host is anything but a loopback address or
-// localhost: a page can have its own name lead to 127.0.0.1 (DNS rebinding), and
-// its requests are then of its own site. A request without a Host is HTTP/1.0,
-// which no browser speaks.
+// Check returns an error, with a text for the client, if the request comes from
+// a page of another site, which the browser says in Sec-Fetch-Site and Origin.
+// With loopback it also returns one if the Host is not a loopback address or
+// localhost: a site can make its own name resolve to 127.0.0.1 (DNS rebinding),
+// and then the browser takes its requests for those of the same site. A request
+// without a Host is HTTP/1.0, which no browser speaks.
 func Check(r *http.Request, loopback bool) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return errors.New("cross-site requests are refused")
@@ -33,14 +33,14 @@ func Check(r *http.Request, loopback bool) error {
 	return nil
 }
 
-// local reports whether a host, with or without a port, is a name of this
-// machine for itself.
+// local reports whether a host, with or without a port, is localhost or a
+// loopback address.
 func local(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // which browsers resolve themselves
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // browsers resolve these themselves
 		return true
 	}
 	ip := net.ParseIP(host)

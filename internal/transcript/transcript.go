@@ -1,6 +1,7 @@
-// Package transcript holds a package to its transcripts: text files of commands
-// and, under each, everything that comes of it. They read as a specification, and
-// a change shows as a diff. The flag -update of the test writes the outputs anew.
+// Package transcript compares a package with its transcripts: text files of
+// commands with, under each, all of its output. They read like a specification,
+// and a change shows as a diff. The flag -update of the test writes the outputs
+// anew.
 package transcript
 
 import (
@@ -16,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the outputs in testdata/*.txt anew")
 
-// Run is a test for each file testdata/*.txt. Lines that are indented are output,
-// empty lines and those that begin with # are comments, every other line is a
-// command. start begins a file, and returns what runs its commands, one by one,
-// and returns their output.
+// Run runs each file testdata/*.txt as a test. Indented lines are output, empty
+// lines and those that begin with # are comments, and every other line is a
+// command. Run calls start at the beginning of a file; start returns the function
+// that runs a command and returns its output.
 func Run(t *testing.T, start func(t *testing.T) (run func(command string) string)) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -1,7 +1,7 @@
-// Package ground is what the measurements of whole pipelines stand on: a
-// Kafka 4 broker and the embedded ClickHouse engine, each a process of its
-// own, topics filled with ten minutes of traffic, and a report that says on
-// which machine and commit it was made. Linux only: CPU times are the kernel's.
+// Package ground holds what the measurements of whole pipelines share: a Kafka
+// 4 broker and the embedded ClickHouse engine, each a process of its own,
+// topics filled with ten minutes of traffic, and a report that names the
+// machine and the commit. It runs on Linux only: CPU times are the kernel's.
 package ground
 
 import (
@@ -30,12 +30,12 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// Partitions is how many each topic gets.
+// Partitions is the number of partitions of each topic.
 const Partitions = 4
 
 // A Ground is a broker, an engine and a directory, until Close.
 type Ground struct {
-	Dir    string // gone after Close
+	Dir    string // removed by Close
 	Broker string
 	Engine Engine
 
@@ -48,7 +48,8 @@ type Engine struct {
 	pid int
 }
 
-// New starts the broker, and the engine out of the binary to measure.
+// New starts the broker, and the engine that is embedded in the binary to
+// measure.
 func New(weir string) (g *Ground, err error) {
 	g = new(Ground)
 	defer func() {
@@ -71,7 +72,7 @@ func New(weir string) (g *Ground, err error) {
 	return g, g.startEngine(weir)
 }
 
-// Close ends all of it.
+// Close stops both and removes the directory.
 func (g *Ground) Close() {
 	for len(g.ends) > 0 {
 		last := len(g.ends) - 1
@@ -107,7 +108,7 @@ func (g *Ground) startEngine(weir string) error {
 
 // Query is the engine's answer to a statement.
 func (e Engine) Query(sql string) (string, error) {
-	res, err := http.Post(e.URL, "text/plain", strings.NewReader(sql)) // whoever GETs may not write
+	res, err := http.Post(e.URL, "text/plain", strings.NewReader(sql)) // a GET may not write
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +123,7 @@ func (e Engine) Query(sql string) (string, error) {
 // CPU is the time the engine has used.
 func (e Engine) CPU() time.Duration { return CPU(e.pid) }
 
-// CPU is the time a process has used, from the kernel's books.
+// CPU is the processor time that a process has used, as the kernel counts it.
 func CPU(pid int) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -134,7 +135,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
 }
 
-// FreeAddress is a loopback address that was free a moment ago.
+// FreeAddress is a loopback address that was free when it looked.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -144,8 +145,8 @@ func FreeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Fill makes a topic with so many events on 1,000 pages: so much time's traffic
-// of either kind (gen.Clicks, gen.Locations) that ended just now.
+// Fill makes a topic and fills it with events on 1,000 pages: the traffic
+// (gen.Clicks or gen.Locations) of a span of time that ends now.
 func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), users, events int64, span time.Duration) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
@@ -179,25 +180,25 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 	return errors.Join(cl.Flush(ctx), failed)
 }
 
-// Median is that of at least one value.
+// Median is the median of the values, of which there must be one or more.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// A Report is printed as it grows, and kept in a file.
+// A Report prints each line as it is added, and saves all in a file.
 type Report struct{ text strings.Builder }
 
-// Say adds a line.
+// Say adds a line and prints it.
 func (r *Report) Say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	fmt.Println(line)
 	r.text.WriteString(line + "\n")
 }
 
-// SayWhere adds the line that names machine, toolchain and commit, and how
-// busy the machine has been with other things.
+// SayWhere adds the line that names machine, toolchain and commit, and how busy
+// other programs have kept the machine.
 func (r *Report) SayWhere() {
 	commit := "unknown"
 	if b, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
@@ -210,7 +211,7 @@ func (r *Report) SayWhere() {
 	r.Say("# %s, %s, %d CPUs, commit %s, load average %s", cpuModel(), runtime.Version(), runtime.NumCPU(), commit, load)
 }
 
-// Save writes it.
+// Save writes the report to a file.
 func (r *Report) Save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
