@@ -7,7 +7,7 @@ package config
 // Tags, read by schema.go:
 //
 //	yaml      the key
-//	default   its value when nobody gives one, in the form a user would write
+//	default its value if none is given, in the form a user would write
 //	doc       one or two sentences for the reference; the first is the flag's help
 //	min, max  inclusive bounds of a number, duration or size; max entries of a list
 //	enum      the accepted words
@@ -23,10 +23,10 @@ type Config struct {
 	RESP       RESP       `yaml:"resp" doc:"The live windows for any Redis client."`
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
 	Rollup     Rollups    `yaml:"rollup" doc:"How often touched windows are rolled up."`
-	Audit      Audit      `yaml:"audit" doc:"How often the process checks its own books."`
-	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as they leave the 80 % alone. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
+	Audit      Audit      `yaml:"audit" doc:"How often the process compares its ledger with its rows."`
+	Memory     Size       `yaml:"memory" default:"1GiB" min:"64MiB" max:"16TiB" doc:"Budget for windows and buffers. At 80 % of it weir flushes early, at 100 % it stops fetching; it never drops. Older windows that live questions have asked for are kept in up to a quarter of it, as far as that keeps memory below the 80 %. Where resp.listen is given, resp.memory is part of it. The garbage collector aims at resident memory of half as much again and 32MiB."`
 	Workers    int        `yaml:"workers" default:"0" min:"0" max:"1024" doc:"Goroutines that own partitions; 0 means one per CPU."`
-	Log        Log        `yaml:"log" doc:"What is said on standard error."`
+	Log        Log        `yaml:"log" doc:"The log on standard error."`
 	Jobs       []Job      `yaml:"jobs" max:"64" doc:"What to count. A list of entries with names; see the example."`
 }
 
@@ -34,16 +34,16 @@ type Config struct {
 type Kafka struct {
 	Brokers        []string `yaml:"brokers" default:"127.0.0.1:9092" max:"100" format:"address" doc:"Addresses (host:port) to start from; the rest of the cluster is found through them."`
 	Group          string   `yaml:"group" default:"weir" format:"topic" doc:"Consumer group. Processes of one group share the partitions."`
-	Session        Duration `yaml:"session" default:"10s" min:"6s" max:"5m" doc:"A member that is silent for so long loses its partitions. Everything about a hand-over has to fit into it."`
+	Session        Duration `yaml:"session" default:"10s" min:"6s" max:"5m" doc:"A member that is silent for longer loses its partitions. A hand-over of partitions has to fit into it."`
 	OnDataLoss     string   `yaml:"on_data_loss" default:"fail" enum:"fail,skip" doc:"What to do when Kafka has deleted records that were not read yet: stop with an error, or record a gap and go on."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while no broker answers; then exit 69."`
 	TLS            KafkaTLS `yaml:"tls" doc:"Encryption to the brokers."`
-	SASL           SASL     `yaml:"sasl" doc:"Who weir is to the brokers."`
+	SASL           SASL     `yaml:"sasl" doc:"How weir authenticates to the brokers."`
 }
 
-// TLS names the files of one encrypted connection. All are optional: without
-// a CA file the system's certificates are used, without a certificate the
-// other side does not learn who we are.
+// TLS names the files of one encrypted connection. All are optional: without a
+// CA file the system's certificates are used, without a certificate weir does
+// not authenticate itself by TLS.
 type TLS struct {
 	CAFile     string `yaml:"ca_file" doc:"PEM file with the certificate authorities to trust; the system's when not given."`
 	CertFile   string `yaml:"cert_file" doc:"PEM file with the client certificate."`
@@ -51,17 +51,17 @@ type TLS struct {
 	ServerName string `yaml:"server_name" doc:"Name to expect in the server's certificate, where it differs from the address."`
 }
 
-// KafkaTLS is TLS with a switch, since a broker address has no scheme that
-// could say it. Load sets Enabled when any file or the server name is given
-// and nobody has switched it off expressly.
+// KafkaTLS is TLS with a switch, because a broker address has no scheme that
+// could say it. Load sets Enabled if any file or the server name is given and
+// enabled is not set to false.
 type KafkaTLS struct {
-	Enabled bool `yaml:"enabled" default:"false" doc:"Use TLS. On by itself as soon as another key of this section is given."`
+	Enabled bool `yaml:"enabled" default:"false" doc:"Use TLS. The default is true if another key of this section is given."`
 	TLS
 }
 
-// SASL names the user and how to prove it.
+// SASL is the user, and how weir authenticates as it.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism" enum:",plain,scram-sha-256,scram-sha-512" doc:"How to authenticate; not at all when not given. Use plain only with TLS."`
+	Mechanism    string `yaml:"mechanism" enum:",plain,scram-sha-256,scram-sha-512" doc:"How to authenticate; without it weir does not. Use plain only with TLS."`
 	User         string `yaml:"user" doc:"User name."`
 	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
@@ -76,14 +76,14 @@ type ClickHouse struct {
 	Password       Secret   `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	Cluster        string   `yaml:"cluster" format:"cluster" doc:"Name of a ClickHouse cluster: tables are created ON CLUSTER with Replicated engines. A single server when not given."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
-	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, joined with newer ones, are sent again."`
+	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, merged with newer ones, are sent again."`
 	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
 }
 
 // HTTP describes the listener for /metrics, /livez, /readyz and /api/v1.
 type HTTP struct {
-	Listen    string `yaml:"listen" default:"127.0.0.1:8686" format:"listen" doc:"Address to listen on. Beyond loopback a token is wanted, or public."`
-	TokenFile string `yaml:"token_file" doc:"File whose content is the bearer token that requests have to carry; /livez and /readyz need none."`
+	Listen    string `yaml:"listen" default:"127.0.0.1:8686" format:"listen" doc:"Address to listen on. Beyond loopback it needs a token, or public."`
+	TokenFile string `yaml:"token_file" doc:"File whose content is the bearer token that requests must carry; /livez and /readyz need none."`
 	Token     Secret `yaml:"token" secret:"token_file" doc:"The token itself. Wins over the file."`
 	Public    bool   `yaml:"public" default:"false" doc:"Answer without a token even beyond loopback. For networks that are closed by other means, such as the inside of a container stack."`
 }
@@ -93,18 +93,18 @@ type RESP struct {
 	Listen       string `yaml:"listen" format:"listen" doc:"Address to listen on; off when not given. Beyond loopback a password is required."`
 	PasswordFile string `yaml:"password_file" doc:"File whose content is the password for AUTH; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
-	Memory       Size   `yaml:"memory" default:"0B" min:"0B" max:"8TiB" doc:"The part of memory that scratch keys may take; beyond it writes get the OOM error. What is held for clients (requests, transactions, replies) takes up to a quarter as much besides, at least 4MiB. Both are taken from what the jobs may hold. Half of memory at most; 0B: a quarter."`
-	ReadOnly     bool   `yaml:"read_only" default:"false" doc:"Refuse every command that writes, to scratch keys too."`
+	Memory       Size   `yaml:"memory" default:"0B" min:"0B" max:"8TiB" doc:"The part of memory that scratch keys may take; beyond it writes get the OOM error. Memory held for clients (requests, transactions, replies) takes up to a quarter as much in addition, at least 4MiB. Both reduce the memory of the jobs. Half of memory at most; 0B: a quarter."`
+	ReadOnly     bool   `yaml:"read_only" default:"false" doc:"Refuse every command that writes, also to scratch keys."`
 }
 
-// Flush describes the rhythm of the sink.
+// Flush describes how often the sink is written to.
 type Flush struct {
 	Interval    Duration `yaml:"interval" default:"1s" min:"100ms" max:"1m" doc:"Time between two flushes, and so about how old the newest row in ClickHouse may be."`
 	StopTimeout Duration `yaml:"stop_timeout" default:"15s" min:"1s" max:"10m" doc:"How long the last flush may take when weir is asked to stop; after it exit 75, and what was not flushed is read again."`
 }
 
-// Rollups describes the rhythm of the rollup runner. What it rolls up is said
-// per job.
+// Rollups describes how often the rollups run. Each job says which rollups it
+// has.
 type Rollups struct {
 	Interval Duration `yaml:"interval" default:"2s" min:"1s" max:"10m" doc:"Time between two rounds that roll touched windows up. Longer means a longer live tail behind every view, and slower queries."`
 
@@ -113,7 +113,7 @@ type Rollups struct {
 	LockPassword     Secret `yaml:"lock_password" secret:"lock_password_file" doc:"The password itself. Wins over the file."`
 }
 
-// Audit describes the rhythm of the audit that runs beside the jobs.
+// Audit describes how often the audit beside the jobs runs.
 type Audit struct {
 	Interval Duration `yaml:"interval" default:"1h" min:"0s" max:"30d" doc:"Time between two audits of the ledger against the rows, as weir verify makes them; the outcome is in the log and in weir_audit_mismatches. 0s: never."`
 }

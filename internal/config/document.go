@@ -18,7 +18,7 @@ const maxDocument = 1 << 20
 
 // A reader walks YAML documents against the table. It collects values in the
 // form that viper merges (texts, lists, maps), the place of every value, and
-// what is wrong.
+// the mistakes.
 type reader struct {
 	file     string
 	order    int
@@ -64,9 +64,9 @@ var (
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
-// syntax reports what the YAML parser said, with the best place that can be
-// had: the parser names a line at most, one too few when the grammar and not
-// the spelling is at fault, and none for bytes it cannot read.
+// syntax reports the YAML parser's error with the best place it can find: the
+// parser names at most a line, which is one too few if the mistake is in the
+// grammar, and none for bytes that it cannot read.
 func (r *reader) syntax(data []byte, err error) {
 	message := err.Error()
 	line, column := 1, 0
@@ -125,8 +125,8 @@ func firstInvalid(data []byte) int {
 	return -1
 }
 
-// section reads a mapping. What is missing gets its default only inside lists
-// (viper fills the rest), which is when offset is nil.
+// section reads a mapping. Missing keys get their default only inside lists,
+// where offset is nil; viper fills in the others.
 func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]int) map[string]any {
 	n = follow(n)
 	if isNull(n) {
@@ -166,8 +166,8 @@ func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]in
 	return values
 }
 
-// complete settles the keys of a list entry that were not given, and those
-// that were but belong to other kinds of entries.
+// complete fills in the keys of a list entry that were not given, and reports
+// keys that belong to another kind of entry.
 func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]any, given map[string]*yaml.Node) {
 	for _, c := range k.keys {
 		_, ok := values[c.name]
@@ -195,7 +195,7 @@ func (r *reader) complete(k *key, n *yaml.Node, path string, values map[string]a
 	}
 }
 
-// value reads what stands at a key.
+// value reads the value of a key.
 func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int) (any, bool) {
 	n = follow(n)
 	switch k.kind {
@@ -227,14 +227,14 @@ func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int)
 		return r.texts(k, n, path)
 	}
 	if k.secret != "" {
-		r.complain(n, path, "a secret may not stand in this file; %s", k.secretRemedy())
+		r.complain(n, path, "a secret must not be in this file; %s", k.secretRemedy())
 		return nil, false
 	}
 	return r.scalar(k, n, path)
 }
 
-// atMost returns the elements of a list, up to the bound of its key. Every
-// list has one, so that aliases cannot blow a small file up.
+// atMost returns the elements of a list, up to the bound of its key. Every list
+// has a bound, so that aliases cannot expand a small file without limit.
 func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
 	most, err := strconv.Atoi(k.max)
 	if err != nil {

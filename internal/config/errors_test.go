@@ -67,8 +67,8 @@ func (c badCase) load(t testing.TB) error {
 	return err
 }
 
-// TestMessages holds every message of the package, word by word. With -update
-// the file is rewritten, to be reviewed as a diff.
+// TestMessages compares every message of the package, word by word. With
+// -update it rewrites the file, for a review of the diff.
 func TestMessages(t *testing.T) {
 	var out bytes.Buffer
 	for _, c := range readBadCases(t) {

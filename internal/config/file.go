@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// pipeWait is how long the writer of a pipe may take to its end.
+// pipeWait is how long the writer of a pipe may take until it closes it.
 const pipeWait = 10 * time.Second
 
-// ReadFile reads a file that a user has named, at most so many bytes of it: a
-// device that gives without end, or a pipe that gives nothing, is an error and
-// no waiting for ever. Pipes work, as in `weir check -c <(template)`.
+// ReadFile reads a file that a user has named, at most most bytes of it. A
+// device without an end, or a pipe without a writer, gives an error instead of
+// waiting for ever. Pipes work, as in `weir check -c <(template)`.
 //
 // The error says what is wrong, and leaves the file's name to the caller.
 func ReadFile(name string, most int) ([]byte, error) { return readFile(name, most, pipeWait) }
 
 func readFile(name string, most int, wait time.Duration) ([]byte, error) {
-	// A pipe that nothing writes to would not even open without O_NONBLOCK.
+	// Without O_NONBLOCK, even opening a pipe without a writer would wait.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, plain(err)
@@ -34,11 +34,11 @@ func readFile(name string, most int, wait time.Duration) ([]byte, error) {
 	case info.IsDir():
 		return nil, errors.New("it is a directory")
 	}
-	_ = f.SetReadDeadline(time.Now().Add(wait)) // files have none, and no need of one
+	_ = f.SetReadDeadline(time.Now().Add(wait)) // plain files have no deadline and need none
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, fmt.Errorf("it has no end: the writer of this pipe was waited for, %s", wait)
+		return nil, fmt.Errorf("the writer of this pipe has not closed it within %s", wait)
 	case err != nil:
 		return nil, plain(err)
 	case len(data) > most:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestReadFile: whatever a name leads to, reading it ends, with words.
+// TestReadFile: ReadFile ends for any kind of file, with a clear error.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name, text string) string {
@@ -42,19 +42,19 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadPipe: what another program writes is read to its end, and one that
-// does not end is not waited for without end.
+// TestReadPipe: ReadFile reads a pipe to its end, and does not wait for ever
+// for one that does not end.
 func TestReadPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	path := fmt.Sprintf("/dev/fd/%d", r.Fd()) // as the shell's <(…) has it
+	path := fmt.Sprintf("/dev/fd/%d", r.Fd()) // as the shell's <(…) names it
 	if _, err := w.WriteString("jobs: "); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := readFile(path, 100, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "it has no end") {
+	if data, err := readFile(path, 100, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "has not closed it") {
 		t.Errorf("an open pipe: %q, %v", data, err)
 	}
 	if _, err := w.WriteString("jobs: []\n"); err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 // AddFlags defines one flag per value outside jobs, named by its path:
-// --kafka.brokers, --flush.interval. What they are given is judged by [Load],
-// with the same words as the same mistake in the file.
+// --kafka.brokers, --flush.interval. [Load] checks their values, with the same
+// messages as for the file.
 //
-// Secrets have hidden flags that are always refused, so that the user who
-// tries one is told what to do instead of "unknown flag".
+// Secrets have hidden flags that are always refused, so that a user who tries one
+// reads what to do instead of "unknown flag".
 func AddFlags(fs *pflag.FlagSet) {
 	for _, k := range table().leaves() {
 		if k.secret != "" {
@@ -44,8 +44,9 @@ func (k *key) usage() string {
 	return fmt.Sprintf("%s%s (`%s`, %s)", firstSentence(k.doc), words, word, k.env())
 }
 
-// A flagText holds a text that Load will judge. One type serves all kinds: pflag's
-// own would refuse a bad value with its own words and its own exit code.
+// A flagText holds a text that Load will check. One type serves all kinds, because
+// pflag's own types would refuse a bad value with another message and another exit
+// code.
 type flagText struct {
 	text  string
 	given bool
@@ -77,7 +78,7 @@ func (*refused) Set(string) error { return nil }
 func (*refused) String() string   { return "" }
 func (*refused) Type() string     { return "string" }
 
-// flagTexts judges the flags that were given and returns their values by path.
+// flagTexts checks the flags that were given and returns their values by path.
 func flagTexts(fs *pflag.FlagSet, places map[string]Origin, ps *problems) map[string]*pflag.Flag {
 	changed := map[string]*pflag.Flag{}
 	if fs == nil {
@@ -103,9 +104,9 @@ func flagTexts(fs *pflag.FlagSet, places map[string]Origin, ps *problems) map[st
 	return changed
 }
 
-// envTexts judges the environment and returns its values by path. An empty
-// variable counts as not set, which is what container tools make of a missing
-// one.
+// envTexts checks the environment and returns its values by path. An empty
+// variable counts as not set, because container tools set missing variables to an
+// empty text.
 func envTexts(env []string, origins *Origins, ps *problems) (values map[string]any, secrets map[string]Secret) {
 	values, secrets = map[string]any{}, map[string]Secret{}
 	given := map[string]string{}
@@ -143,8 +144,8 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 }
 
 // misspelt returns the variable that differs from name by two letters at most.
-// That is only worth a warning, and a farther one not even that: Kubernetes,
-// for one, sets WEIR_SERVICE_HOST and the like by itself.
+// Such a variable gives a warning only, and one that differs more gives none:
+// Kubernetes, for example, sets WEIR_SERVICE_HOST by itself.
 func misspelt(name string) string {
 	for _, k := range table().leaves() {
 		if len(name) <= len(k.env())+2 && spelling.Distance(name, k.env()) <= 2 {

@@ -12,9 +12,9 @@ import (
 	"weir/event"
 )
 
-// FuzzLoad: whatever stands in the file, Load either returns a configuration
-// that the parts it is for accept and that survives being printed, or a list
-// of problems, each on a line of its own with its place. It never panics.
+// FuzzLoad: for any file, Load either returns a configuration that the core
+// accepts and that Print and Load reproduce, or a list of problems, each on a
+// line of its own with its place. It never panics.
 //
 // Its seeds are every case of the golden messages and every valid file.
 func FuzzLoad(f *testing.F) {
@@ -66,8 +66,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// accepted holds a valid configuration against what the core accepts: nothing
-// that passes here may be refused later, without file and line.
+// accepted checks that the core accepts a valid configuration: a later refusal
+// would lack file and line.
 func accepted(t *testing.T, cfg *Config) {
 	t.Helper()
 	for _, j := range cfg.Jobs {

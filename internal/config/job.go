@@ -1,15 +1,14 @@
 package config
 
-// A Job is one topic counted one way: which field is the time, which windows,
-// by which groups, with which sketches. Its meaning (everything but keep and
-// the rollups) is fingerprinted in ClickHouse; a change of meaning
-// needs a higher Version.
+// A Job says how one topic is counted: which field is the time, which windows,
+// groups and sketches. Its meaning (everything but keep and the rollups) is
+// fingerprinted in ClickHouse; a change of meaning needs a higher Version.
 type Job struct {
 	Name     string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
-	Version  int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: new tables are begun."`
+	Version  int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
 	Topic    string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
 	Format   string   `yaml:"format" default:"json" enum:"json" doc:"Form of the records."`
-	Time     Time     `yaml:"time" doc:"Where an event says when it happened."`
+	Time     Time     `yaml:"time" doc:"The field that holds the time of an event."`
 	Window   Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
 	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
@@ -17,13 +16,13 @@ type Job struct {
 	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a row carries one number per chunk that reached it."`
 	Keep     Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
-	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the fate filtered."`
+	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`
 	By        []Column  `yaml:"by" max:"16" short:"field" doc:"Group columns, in order. A bare path stands for the column of that name, with _ for the dots."`
 	MaxGroups int       `yaml:"max_groups" default:"10000" min:"1" max:"10000000" doc:"Distinct groups per chunk that keep their name; the rest go to __other__."`
 	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
 	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
 
-	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. Ids are hashed with it on their way into hll sketches, against ids that were crafted to mislead them; PFCOUNT then no longer equals that of a Redis fed the plain ids. Bloom sketches keep the hash that SQL can compute."`
+	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll sketches, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
 
 	Place string `yaml:"-"` // where it stands, for messages: jobs[0]
@@ -40,8 +39,8 @@ type Rollup struct {
 	Window Duration `yaml:"window" required:"true" min:"1s" max:"366d" doc:"Length of its windows: a multiple of the one before."`
 	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live; for ever when not given."`
 
-	// KeepStates is the job's Keep where it is not given: complete fills it in.
-	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures live in its rows, which tell who was there; the job's keep when not given. Numbers and hll states live as long as the row."`
+	// KeepStates defaults to the job's Keep; complete fills it in.
+	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures, which hold or recognise ids, live in its rows; the job's keep when not given. Numbers and hll states live as long as the row."`
 }
 
 // A Where is one condition on an event: the text of the field is one of In.
@@ -59,7 +58,7 @@ type Column struct {
 	Default *string  `yaml:"default" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
 }
 
-// Geohash names a position and how finely to cut it.
+// Geohash names a position and the size of its cells.
 type Geohash struct {
 	Lon       string `yaml:"lon" required:"true" format:"path" doc:"Path of the longitude in degrees."`
 	Lat       string `yaml:"lat" required:"true" format:"path" doc:"Path of the latitude in degrees."`
@@ -79,7 +78,7 @@ type Measure struct {
 	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"Path of the id."`
 	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
 	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
-	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"Path of the id of what is there."`
+	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"Path of the id of the member at the position."`
 	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"Path of the longitude in degrees."`
 	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"Path of the latitude in degrees."`
 	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`

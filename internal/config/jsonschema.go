@@ -12,8 +12,8 @@ import (
 //
 //	# yaml-language-server: $schema=docs/weir.schema.json
 //
-// It accepts whatever Load accepts, and refuses unknown keys and wrong types.
-// How values fit together only Load knows.
+// It accepts everything that Load accepts, and refuses unknown keys and wrong
+// types. Only Load checks whether values fit together.
 func JSONSchema() []byte {
 	root := table().schema()
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -29,7 +29,7 @@ func JSONSchema() []byte {
 	return b.Bytes()
 }
 
-// A node is one schema. Only what weir.yaml needs of the language.
+// A node is one schema, with the parts of the language that weir.yaml needs.
 type node struct {
 	Schema      string           `json:"$schema,omitempty"`
 	Title       string           `json:"title,omitempty"`

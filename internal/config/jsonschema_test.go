@@ -27,7 +27,7 @@ func compiledSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// validates holds a YAML document against the schema, as an editor would.
+// validates checks a YAML document by the schema, as an editor does.
 func validates(t testing.TB, schema *jsonschema.Schema, document []byte) error {
 	t.Helper()
 	var root yaml.Node
@@ -40,7 +40,7 @@ func validates(t testing.TB, schema *jsonschema.Schema, document []byte) error {
 	return schema.Validate(jsonValue(root.Content[0]))
 }
 
-// jsonValue is what JSON would make of a node; a date is a text.
+// jsonValue is the JSON value of a node; a date is a text.
 func jsonValue(n *yaml.Node) any {
 	n = follow(n)
 	switch n.Kind {
@@ -92,7 +92,8 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses: what an editor underlines.
+// TestSchemaRefuses: the schema refuses the mistakes that an editor should
+// underline.
 func TestSchemaRefuses(t *testing.T) {
 	const job = "name: a, topic: a, time: {field: ts}, window: 1m"
 	for _, data := range []string{

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/viper"
 )
 
-// Options say where to look.
+// Options say where the configuration comes from.
 type Options struct {
 	File    string         // the YAML file; "" for none
 	Data    []byte         // its content, if it has been read already; File then only names it
@@ -50,7 +50,7 @@ func Load(o Options) (*Config, *Origins, error) {
 		if len(r.problems) > 0 {
 			return nil, origins, r.problems.err()
 		}
-		return nil, origins, fmt.Errorf("config: %w", err) // the walk let something pass that does not decode
+		return nil, origins, fmt.Errorf("config: %w", err) // the walk accepted a value that does not decode
 	}
 	cfg.complete(origins)
 	v := &validator{cfg: cfg, origins: origins, problems: r.problems, noJobs: o.NoJobs}
@@ -62,7 +62,8 @@ func Load(o Options) (*Config, *Origins, error) {
 	return cfg, origins, nil
 }
 
-// documents reads the file and the presets. Their lists of jobs are joined.
+// documents reads the file and the presets, and concatenates their lists of
+// jobs.
 func (o Options) documents(r *reader) (map[string]any, error) {
 	values := map[string]any{}
 	var jobs []any
@@ -99,9 +100,9 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 	return values, nil
 }
 
-// merge lets viper decide who wins. The environment comes in as a layer above
-// the file and not through viper's own lookup, which knows only the process's
-// environment and only the keys it was told of.
+// merge lets viper decide which source wins. The environment is a layer above
+// the file, not viper's own lookup, which reads only the process's environment
+// and only the keys that it was given.
 func merge(fromFiles, fromEnv map[string]any, flags map[string]*pflag.Flag) (*Config, error) {
 	v := viper.New()
 	for _, k := range table().leaves() {
@@ -161,7 +162,7 @@ func commaList(from, to reflect.Type, value any) (any, error) {
 	return list, nil
 }
 
-// complete derives what was left to be derived.
+// complete fills in the values that are derived from others.
 func (c *Config) complete(origins *Origins) {
 	t := &c.Kafka.TLS
 	if t.TLS != (TLS{}) && origins.Of("kafka.tls.enabled").Source == FromDefault {
@@ -242,9 +243,9 @@ func Preset(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Find returns the configuration file to use: the one given by a flag, else
-// the one that $WEIR_CONFIG names, else the first of the usual places that
-// exists. "" means there is none; searched then says where one could be.
+// Find returns the configuration file to use: the one given by a flag, else the
+// one that $WEIR_CONFIG names, else the first of the usual places that exists.
+// "" means that there is none; searched then lists the places.
 func Find(given string, env []string) (file string, searched []string) {
 	if given != "" {
 		return given, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// full is the example of the interface, every kind of key once.
+// full is a configuration with every kind of key.
 const full = `
 kafka:
   brokers: [kafka-1:9092, kafka-2:9092]

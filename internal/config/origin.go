@@ -55,7 +55,7 @@ type Origins struct {
 }
 
 // Of returns the origin of the value at path (kafka.brokers, jobs[0].window),
-// or FromDefault when nobody gave it.
+// or FromDefault if it was not given.
 func (o *Origins) Of(path string) Origin {
 	if o == nil {
 		return Origin{}
@@ -63,8 +63,8 @@ func (o *Origins) Of(path string) Origin {
 	return o.places[path]
 }
 
-// nearest is Of for messages: a missing value is reported where its section
-// stands.
+// nearest is Of for messages: the place of a missing value is that of its
+// section.
 func (o *Origins) nearest(path string) Origin {
 	for {
 		if at, ok := o.places[path]; ok || path == "" {

@@ -9,8 +9,8 @@ import (
 )
 
 // Print writes the effective configuration as YAML, each value with the place
-// it comes from as a comment. Secrets appear as ***. Without secrets, what is
-// printed loads to the same configuration.
+// it comes from as a comment. Secrets appear as ***. Without secrets, the
+// printed text loads to the same configuration.
 func Print(w io.Writer, c *Config, o *Origins) error {
 	p := printer{o}
 	encoder := yaml.NewEncoder(w)
@@ -23,8 +23,8 @@ func Print(w io.Writer, c *Config, o *Origins) error {
 
 type printer struct{ origins *Origins }
 
-// section prints what is set: keys without value and without default say
-// nothing and are left out.
+// section prints the keys that are set, and leaves out keys without value and
+// without default.
 func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	chosen := func(w when) bool {
@@ -84,7 +84,7 @@ func scalarNode(k *key, v reflect.Value) *yaml.Node {
 			return node
 		}
 		node.SetString(v.String())
-		_ = node.Encode(v.String()) // quotes what would read as something else
+		_ = node.Encode(v.String()) // adds quotes where the text would read as another type
 	default:
 		_ = node.Encode(v.Interface())
 	}

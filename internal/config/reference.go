@@ -109,7 +109,7 @@ func (k *key) accepts() string {
 	return k.kind.String()
 }
 
-// shapes are the formats of values.go in words.
+// shapes describe the formats of values.go.
 var shapes = map[string]string{
 	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "topic": "a Kafka name",
 	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "url": "a URL",

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A key is one line of the table behind everything: a place in the
-// configuration, what may stand there, and what is known about it.
+// A key is one line of the table: a place in the configuration, the values that
+// it may have, and its documentation.
 type key struct {
 	name string // as written in YAML
 	path string // dotted from the root; [] stands for the elements of a list: jobs[].window
@@ -19,12 +19,12 @@ type key struct {
 	def      string // default, as written; of a list the elements with commas
 	doc      string
 	min, max string   // bounds of the value; of a list, max is its number of entries
-	enum     []string // "" among them: may be left out
+	enum     []string // if it contains "", the key may be left out
 	format   string
 	required bool
 	secret   string // sibling that names a file instead; set means: refused in YAML and argv
 	when     when
-	short    string // list of sections: what a bare text stands for
+	short    string // list of sections: the key that a bare text gives a value to
 
 	optional bool   // a section that is absent unless given (a pointer)
 	keys     []*key // of a section or a list of sections
@@ -52,7 +52,7 @@ const (
 	size
 )
 
-// String is how messages and the reference name what is expected.
+// String is the name of the kind in messages and in the reference.
 func (k kind) String() string {
 	return [...]string{"a section", "a list", "text", "a list of texts", "a whole number", "a number", "true or false", "a duration", "a size"}[k]
 }
@@ -64,9 +64,9 @@ var table = sync.OnceValue(func() *key {
 	return root
 })
 
-// keysOf reads the tags of a struct. Embedded structs are read in place.
-// A tag that cannot be understood is a mistake in this package: it panics,
-// and every test shows it.
+// keysOf reads the tags of a struct. Embedded structs are read in place. A tag
+// that cannot be read is a mistake in this package: keysOf panics, and every
+// test shows it.
 func keysOf(t reflect.Type, prefix string, goes []int) []*key {
 	var keys []*key
 	for i := range t.NumField() {

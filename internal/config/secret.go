@@ -22,8 +22,8 @@ func NewSecret(text string) Secret {
 	return Secret{&text}
 }
 
-// Reveal returns the value, "" when unset. Call it where the value is used
-// and keep it in no variable that could be printed.
+// Reveal returns the value, "" when unset. Call it where the value is used, and
+// do not keep it in a variable that could be printed.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -51,7 +51,8 @@ func (s Secret) String() string {
 	return masked
 }
 
-// Format implements fmt.Formatter, so that %d, %x and %#v say no more than %s.
+// Format implements fmt.Formatter, so that %d, %x and %#v print no more than
+// %s.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
 // LogValue implements slog.LogValuer.

@@ -8,8 +8,8 @@ import (
 	"weir/window"
 )
 
-// Spec is what the job means to the core. Load has checked everything that it
-// checks, so an error here is a gap between the two.
+// Spec is the job in the form of the core. Load checks everything that Spec
+// checks, so an error here means that Load lacks a check.
 func (j *Job) Spec() (*window.Spec, error) {
 	unit, err := event.ParseUnit(j.Time.Unit)
 	if err != nil {

@@ -78,8 +78,8 @@ func loadOne(t *testing.T, env []string, args []string) (*Config, *Origins) {
 }
 
 // TestEveryLeafIsBound sets each value once by its variable and once by its
-// flag and looks for it in the struct: the mistake viper makes easiest is a
-// key that nothing reads.
+// flag and looks for it in the struct: with viper, a key that no code reads is
+// an easy mistake.
 func TestEveryLeafIsBound(t *testing.T) {
 	seen := map[string]string{}
 	defaults, _ := loadOne(t, nil, nil)
@@ -113,7 +113,7 @@ func TestEveryLeafIsBound(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreValid: what a tag gives as default, its own rules accept.
+// TestDefaultsAreValid: the rules of a tag accept its default.
 func TestDefaultsAreValid(t *testing.T) {
 	var walk func(k *key)
 	walk = func(k *key) {
@@ -134,8 +134,8 @@ func TestDefaultsAreValid(t *testing.T) {
 	walk(table())
 }
 
-// TestFreePorts: two listeners may both take any free port, and not the same
-// one.
+// TestFreePorts: two listeners may both take any free port, but not the same
+// port.
 func TestFreePorts(t *testing.T) {
 	cfg, _ := loadOne(t, nil, []string{"--http.listen=127.0.0.1:0", "--resp.listen=127.0.0.1:0"})
 	if cfg.RESP.Listen != cfg.HTTP.Listen {
@@ -206,7 +206,7 @@ jobs:
 		}
 	}
 
-	// Whatever prints the configuration, no secret is in it.
+	// No way of printing the configuration shows a secret.
 	type hidden struct{ cfg *Config }
 	var out bytes.Buffer
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} { // vet would refuse half of them

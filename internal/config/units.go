@@ -65,14 +65,15 @@ func ParseSize(text string) (Size, error) {
 	return 0, fmt.Errorf("%q is no size; write a whole number with a unit, such as 64MiB or 1GiB", text)
 }
 
-// What parseUnits finds wrong; its callers word it for their kind.
+// The mistakes that parseUnits finds; its callers make the messages.
 var (
 	errNoUnit = errors.New("no unit")
 	errRange  = errors.New("out of range")
 	errSyntax = errors.New("syntax")
 )
 
-// parseUnits adds up number-unit pairs; several only where many is set.
+// parseUnits adds up pairs of number and unit; more than one pair is allowed
+// only if many is set.
 func parseUnits(text string, units []unit, many bool) (int64, error) {
 	rest := text
 	if rest == "0" {

@@ -64,7 +64,7 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestUnitsRoundTrip: what is printed reads as what it was.
+// TestUnitsRoundTrip: a printed value reads as the same value.
 func TestUnitsRoundTrip(t *testing.T) {
 	durations := func(n int64) bool {
 		d := Duration(n & (1<<63 - 1))

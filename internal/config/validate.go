@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A validator judges what single values cannot show: how they fit together.
-// It runs on the merged configuration, so a value from a flag is held to the
-// same rules as one from the file.
+// A validator checks whether the values fit together. It runs on the merged
+// configuration, so the same rules hold for a value from a flag and for one
+// from the file.
 type validator struct {
 	cfg      *Config
 	origins  *Origins
@@ -17,14 +17,14 @@ type validator struct {
 	noJobs   bool
 }
 
-// complain reports a problem at the place where the value at path was
-// written, or its section, if nobody wrote it.
+// complain reports a problem at the place where the value at path was written,
+// or at the place of its section.
 func (v *validator) complain(path, format string, args ...any) {
 	v.problems.add(v.origins.nearest(path), path, format, args...)
 }
 
-// broken reports whether the value at path, or something in it, was already
-// complained about. What is only half read is not judged further.
+// broken reports whether the value at path, or a value in it, already has a
+// problem. Such a value is not checked further.
 func (v *validator) broken(path string) bool {
 	return slices.ContainsFunc(v.problems, func(p Problem) bool {
 		return p.Path == path || len(p.Path) > len(path) && p.Path[:len(path)] == path && (p.Path[len(path)] == '.' || p.Path[len(path)] == '[')
@@ -49,7 +49,8 @@ func (v *validator) validate() {
 	v.tables()
 }
 
-// brokenFile: the file as a whole was not read, so nothing is missing in it.
+// brokenFile reports whether the file could not be read as a whole: then no
+// missing key is reported.
 func (v *validator) brokenFile() bool {
 	return slices.ContainsFunc(v.problems, func(p Problem) bool { return p.Path == "" && p.Origin.Source == FromFile })
 }
@@ -85,9 +86,9 @@ func (v *validator) connections() {
 		v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
 	}
 
-	// When partitions move, what was read has to be flushed within about two
-	// thirds of the session. An interval beyond half the session would leave
-	// too much for that moment.
+	// When partitions move, the records read must be flushed within about two
+	// thirds of the session. With an interval beyond half the session there would
+	// be too many of them.
 	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
 		v.complain("flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
 	}
@@ -106,7 +107,7 @@ func (v *validator) listeners() {
 	if most := v.cfg.Memory / 2; r.Memory > most && !v.broken("resp") && !v.broken("memory") {
 		v.complain("resp.memory", "%s of a memory of %s leaves too little to the jobs; give at most %s, or raise memory", r.Memory, v.cfg.Memory, most)
 	}
-	// Port 0 is any free one, each time another.
+	// Port 0 is any free port, a different one each time.
 	if r.Listen != "" && r.Listen == h.Listen && !strings.HasSuffix(r.Listen, ":0") {
 		v.complain("resp.listen", "%s is http.listen already; use another port", r.Listen)
 	}

@@ -13,7 +13,7 @@ import (
 	"weir/sketches/bloom"
 )
 
-// job judges one job. Its values are each of the right shape already.
+// job checks one job. Each of its values already has the right form.
 func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
@@ -43,8 +43,8 @@ func (v *validator) job(path string, j *Job) {
 
 var versionTail = regexp.MustCompile(`_v[0-9]+$`)
 
-// windows: every rollup is made of whole shorter ones, and rows live long
-// enough to make what depends on them.
+// windows checks that every rollup consists of whole shorter ones, and that
+// rows live until everything that depends on them is made.
 func (v *validator) windows(path string, j *Job) {
 	whole := func(at string, d Duration) bool {
 		if d%Duration(time.Second) == 0 {
@@ -91,7 +91,7 @@ func (v *validator) windows(path string, j *Job) {
 	}
 }
 
-// wholeDays rounds up to what a person would write.
+// wholeDays rounds up to whole days, which is how people write it.
 func wholeDays(d Duration) Duration { return (d + day - 1) / day * day }
 
 // tryDivisors suggests the next shorter and longer usual window that divides
@@ -118,10 +118,10 @@ func tryDivisors(j *Job) string {
 	return ""
 }
 
-// ours are the columns that weir itself adds to a job's tables and views.
+// ours are the columns that weir adds to a job's tables and views.
 var ours = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
-// columns: group columns and measures stand side by side in one table.
+// columns checks the names of group columns and measures, which share a table.
 func (v *validator) columns(path string, j *Job) {
 	taken := map[string]string{}
 	claim := func(at, place, name string) {
@@ -155,7 +155,7 @@ func (v *validator) columns(path string, j *Job) {
 			name = at
 		}
 		if err := checkName(c.Name); err != nil { // made from the path
-			v.complain(at, "the path makes no column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(c.Name), "column"), c.Field)
+			v.complain(at, "the path cannot become a column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(c.Name), "column"), c.Field)
 			continue
 		}
 		claim(name, place, c.Name)
@@ -178,7 +178,7 @@ func cmpOr(s, other string) string {
 	return s
 }
 
-// paths: a field cannot be a value and hold other fields.
+// paths checks that no field is both a value and an object with other fields.
 func (v *validator) paths(path string, j *Job) {
 	type use struct{ at, field string }
 	uses := []use{{"time.field", j.Time.Field}}
@@ -222,8 +222,8 @@ func (v *validator) paths(path string, j *Job) {
 	}
 }
 
-// filters: a Bloom filter has at most 2^32 bits, and a few of them have to
-// fit into memory.
+// filters checks that a Bloom filter has at most 2^32 bits, and that a few of
+// them fit into memory.
 func (v *validator) filters(path string, j *Job) {
 	judge := func(at string, capacity int, rate float64, what string) {
 		bits, err := bloom.Bits(capacity, rate)
@@ -244,8 +244,8 @@ func (v *validator) filters(path string, j *Job) {
 	}
 }
 
-// tables: no two jobs, and no two parts of one, may want a table or view of
-// the same name.
+// tables checks that no two jobs, and no two parts of a job, have a table or
+// view of the same name.
 func (v *validator) tables() {
 	owner := map[string]int{} // of a table: its job
 	for i := range v.cfg.Jobs {
@@ -261,13 +261,13 @@ func (v *validator) tables() {
 				owner[table] = i
 				continue
 			case first == i: // a geo measure called state
-				v.complain(path+".measures", "a measure's view would be called %s like another table of the job; rename the measure", table)
+				v.complain(path+".measures", "a measure's view would have the name %s, which another table of the job has; rename the measure", table)
 			case v.cfg.Jobs[first].Name == j.Name:
 				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
 			default:
-				v.complain(path+".name", "%s would want the table %s, which jobs[%d] has; choose another name", j.Name, table, first)
+				v.complain(path+".name", "%s needs the table %s, which jobs[%d] has; choose another name", j.Name, table, first)
 			}
-			break // one complaint says it all
+			break // one message is enough
 		}
 	}
 }

@@ -14,10 +14,9 @@ import (
 	"weir/internal/spelling"
 )
 
-// check judges the text of one value, wherever it was written, and returns it
-// in the form in which it travels through viper: durations and sizes in their
-// canonical form, everything else as it is. The error is the message for the
-// user, remedy included.
+// check checks the text of one value from any source, and returns it in the
+// form that viper gets: durations and sizes in their canonical form, everything
+// else unchanged. The error is the message for the user, with the remedy.
 func (k *key) check(value string) (string, error) {
 	switch k.kind {
 	case duration:
@@ -94,7 +93,7 @@ func (k *key) span() string {
 	return fmt.Sprintf("; give it %s to %s", k.min, k.max)
 }
 
-// example describes what an empty value should have been.
+// example describes a value that could replace an empty one.
 func example(k *key) string {
 	switch {
 	case k.kind == duration:
@@ -107,7 +106,7 @@ func example(k *key) string {
 	return "a value"
 }
 
-// formats judge the shape of a text; the message says what to write instead.
+// formats check the form of a text; the message says what to write instead.
 var formats = map[string]func(string) error{
 	"name":       checkName,
 	"path":       checkPath,
@@ -126,8 +125,9 @@ var (
 	clusterPattern    = regexp.MustCompile(`^[A-Za-z0-9_.{}-]+$`)
 )
 
-// checkName: names become parts of table, column and metric names, which are
-// case-sensitive in one place and not in the other; so there is one spelling.
+// checkName checks a name. Names become parts of table, column and metric
+// names; some of these are case-sensitive and some are not, so only one
+// spelling is allowed.
 func checkName(s string) error {
 	const longest = 63
 	if namePattern.MatchString(s) && len(s) <= longest {
@@ -166,9 +166,10 @@ func nameLike(s string) string {
 	return strings.TrimRight(strings.TrimLeft(b.String(), "_0123456789"), "_")
 }
 
-// checkPath: names of nested keys with dots between them. What other notations
-// write otherwise ($.a.b, /a/b, a['b'], a[0]) would be taken for a key of that
-// spelling, which no event has: all of them would be malformed.
+// checkPath checks a path: names of nested keys with dots between them. It
+// refuses other notations ($.a.b, /a/b, a['b'], a[0]), because they would name
+// a key of that spelling, which no event has, and all events would be
+// malformed.
 func checkPath(s string) error {
 	const deepest = event.MaxDepth - 1
 	if why := foreignPath(s); why != "" {
@@ -183,7 +184,8 @@ func checkPath(s string) error {
 	return nil
 }
 
-// foreignPath says what in s is no path of ours; "" if it is one.
+// foreignPath says which part of s belongs to another notation; "" if none
+// does.
 func foreignPath(s string) string {
 	parts := strings.Split(s, ".")
 	switch {
@@ -205,8 +207,8 @@ func foreignPath(s string) string {
 
 var quotedKey = regexp.MustCompile(`\[(?:'([^'\].]+)'|"([^"\].]+)")\]`)
 
-// plainPath is what was probably meant by a path of another notation; "" if
-// nothing of ours says it.
+// plainPath is the path that was probably meant by one of another notation; ""
+// if weir has no such path.
 func plainPath(s string) string {
 	s = quotedKey.ReplaceAllString(strings.TrimPrefix(s, "$"), ".$1$2")
 	if pointer, ok := strings.CutPrefix(strings.TrimPrefix(s, "#"), "/"); ok {
@@ -222,7 +224,8 @@ func plainPath(s string) string {
 	return ""
 }
 
-// checkTopic: what Kafka accepts as a topic (and what is wise for a group).
+// checkTopic checks the name of a topic by Kafka's rules, and that of a group
+// by the same.
 func checkTopic(s string) error {
 	if !topicPattern.MatchString(s) || len(s) > 249 || s == "." || s == ".." {
 		return fmt.Errorf("%q is no Kafka name; write letters, digits, dot, _ and -, at most 249", s)
@@ -245,7 +248,7 @@ func checkCluster(s string) error {
 }
 
 func checkAddress(s string) error {
-	if strings.Contains(s, "@") { // which is not repeated: a password stands before it
+	if strings.Contains(s, "@") { // the message does not repeat s, which may contain a password
 		return fmt.Errorf("an address has no user and no password in it; write host:port, and a password into the file that a key ending in password_file names")
 	}
 	host, port, err := net.SplitHostPort(s)
@@ -258,7 +261,8 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// checkListen: like an address, but the host may be left out for all.
+// checkListen checks an address to listen on: the host may be empty, for all
+// interfaces.
 func checkListen(s string) error {
 	if strings.Contains(s, "@") {
 		return fmt.Errorf("an address to listen on has no user and no password in it; write host:port, such as 127.0.0.1:8686")
@@ -278,7 +282,8 @@ func isPort(s string) bool {
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// checkURL: the messages never repeat the URL once it may hold a password.
+// checkURL checks a URL. Its messages do not repeat a URL that may contain a
+// password.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {

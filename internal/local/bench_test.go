@@ -12,8 +12,8 @@ import (
 	"weir/internal/local"
 )
 
-// BenchmarkStart is the time from StartEngine to the first answer, on an empty
-// directory, and the child's memory then.
+// BenchmarkStart measures the time from StartEngine to the first answer, on an
+// empty directory, and the child's memory at that time.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		e, err := local.StartEngine(b.Context(), local.EngineConfig{Listen: "127.0.0.1:0", Data: b.TempDir(), Memory: 1 << 30, Log: quiet})
@@ -40,8 +40,8 @@ func residentMB(b *testing.B, pid int) float64 {
 	return kb / 1024
 }
 
-// BenchmarkSelectOne is the price of a request: a session of the engine, a
-// query, the answer.
+// BenchmarkSelectOne measures a request: a session of the engine, a query, the
+// answer.
 func BenchmarkSelectOne(b *testing.B) {
 	conn := open(b, clickhouse.CompressionNone)
 	run(b, conn, "SELECT 1")

@@ -26,18 +26,18 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	// Setting a deadline fails on a connection that is gone; so does Read.
+	// SetReadDeadline fails on a closed connection, and so does Read.
 	_ = b.rc.SetReadDeadline(time.Now().Add(ioTimeout))
 	n, err := b.r.Read(p)
 	if err != nil {
-		// Afterwards the server waits for the client to go away or to send
-		// its next request, for as long as the query takes.
+		// After the body the server waits until the client closes the connection or
+		// sends its next request; it waits as long as the query runs.
 		_ = b.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// limit ends in errTooLarge where io.LimitReader would end quietly.
+// limit is an io.LimitReader that returns errTooLarge at its end.
 type limit struct {
 	r    io.Reader
 	left int64
@@ -112,9 +112,9 @@ func fill(b []byte, r io.Reader, size int) ([]byte, error) {
 // frames undoes ClickHouse's own compression, the frames of ?decompress=1:
 // CityHash128 checksum, method, two lengths, then LZ4, ZSTD or plain bytes.
 //
-// ch-go's reader answers io.EOF also when the stream ends between the header
-// of a frame and its contents. Rows would be missing without an error, so
-// frames follows the lengths itself and tells a cut from an end.
+// ch-go's reader answers io.EOF also when the stream ends between the header of
+// a frame and its contents. Rows would be missing without an error, so frames
+// counts the bytes of each frame itself and reports a truncated one.
 type frames struct {
 	src  *bufio.Reader
 	left int // bytes of the current frame not read yet

@@ -16,8 +16,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// TestFramesCut cuts a stream of frames at every byte. Only at the seams
-// between frames may that look like an end.
+// TestFramesCut cuts a stream of frames at every byte. Only a cut between two
+// frames may look like an end.
 func TestFramesCut(t *testing.T) {
 	for _, method := range []compress.Method{compress.None, compress.LZ4, compress.ZSTD} {
 		var stream []byte
@@ -66,8 +66,8 @@ func TestAcceptedCoding(t *testing.T) {
 	}
 }
 
-// FuzzFrames: a stream from the network neither crashes the reader nor ends
-// well in the middle of a frame.
+// FuzzFrames: no stream crashes the reader, and one that ends in the middle of
+// a frame gives an error.
 func FuzzFrames(f *testing.F) {
 	for _, method := range []compress.Method{compress.None, compress.LZ4, compress.ZSTD} {
 		w := compress.NewWriter(compress.LevelZero, method)
@@ -86,8 +86,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestCodingsCut cuts a body in each Content-Encoding everywhere. A cut that
-// loses rows must be an error; one behind the last row, in a trailer, may pass.
+// TestCodingsCut cuts a body in each Content-Encoding at every byte. A cut that
+// loses rows must be an error; one after the last row, in a trailer, may pass.
 func TestCodingsCut(t *testing.T) {
 	plain := strings.Repeat("some rows\n\n", 50)
 	for coding, open := range map[string]func(w io.Writer) io.WriteCloser{

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// topicName is what Kafka accepts; kfake would take anything.
+// topicName is the form of a topic name in Kafka; kfake accepts any name.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // Broker is a Kafka broker in this process: franz-go's kfake, one node, on
@@ -29,8 +29,8 @@ type Broker struct {
 	lock    *os.File
 }
 
-// StartBroker starts a broker. With the Data of an earlier one it goes on with
-// its topics, records, offsets and groups.
+// StartBroker starts a broker. With the Data of an earlier one it has that
+// one's topics, records, offsets and groups.
 func StartBroker(ctx context.Context, cfg BrokerConfig) (*Broker, error) {
 	b, err := startBroker(ctx, cfg)
 	if err != nil {
@@ -52,7 +52,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 	}
 	host, port, _ := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && cfg.Advertise == "" {
-		return nil, fmt.Errorf("listen %s: clients need an address to come back to; set what to advertise", listen)
+		return nil, fmt.Errorf("listen %s: clients cannot connect to this address; set the address to advertise", listen)
 	}
 	for _, t := range cfg.Topics {
 		if !topicName.MatchString(t.Name) || t.Name == "." || t.Name == ".." {
@@ -82,7 +82,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 	var l net.Listener
 	if port == "0" && remembered != "" {
 		if l, err = net.Listen("tcp", net.JoinHostPort(host, remembered)); err != nil {
-			cfg.Log.Warn("broker: the port of last time is taken; using another", "port", remembered, "error", err)
+			cfg.Log.Warn("broker: the port of the last run is taken; using another", "port", remembered, "error", err)
 		}
 	}
 	if l == nil {
@@ -145,7 +145,7 @@ func ServeBroker(ctx context.Context, cfg BrokerConfig) error {
 	return b.Close()
 }
 
-// lockDir makes dir and takes it for this process; the kernel gives it back
+// lockDir makes dir and locks it for this process; the kernel releases the lock
 // when the process ends.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -162,7 +162,7 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// advertised is a listener whose address is what clients are told.
+// advertised is a listener whose Addr is the advertised address.
 type advertised struct {
 	net.Listener
 	addr string
@@ -175,8 +175,8 @@ type tcpName string
 func (tcpName) Network() string  { return "tcp" }
 func (n tcpName) String() string { return string(n) }
 
-// brokerLog passes on what goes wrong in kfake; what it says of every request
-// is for debugging.
+// brokerLog passes kfake's errors and warnings on to the log, and its lines
+// about single requests at level debug.
 type brokerLog struct{ log *slog.Logger }
 
 func (l brokerLog) Logf(level kfake.LogLevel, format string, args ...any) {

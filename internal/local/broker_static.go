@@ -4,11 +4,11 @@ package local
 
 import "context"
 
-// Broker is the embedded broker, which this binary does not have: it would make
-// the image a fifth larger, and without an engine there is no use for it.
+// Broker stands for the embedded broker, which this binary does not have: it
+// would make the image a fifth larger, and is of no use without an engine.
 type Broker struct{}
 
-// StartBroker says that there is none.
+// StartBroker returns an error: this binary has no broker.
 func StartBroker(context.Context, BrokerConfig) (*Broker, error) { return nil, embedded() }
 
 func (*Broker) Addr() string { return "" }

@@ -98,7 +98,7 @@ func TestBrokerGoesOn(t *testing.T) {
 		t.Errorf("second Close: %v", err)
 	}
 
-	// More partitions are asked for, but the topic is there.
+	// The configuration asks for more partitions, but the topic exists.
 	cfg.Topics[0].Partitions = 9
 	b = startBroker(t, cfg)
 	if b.Addr() != first {
@@ -123,8 +123,8 @@ func TestBrokerGoesOn(t *testing.T) {
 	}
 }
 
-// TestBrokerKilled starts a broker on a copy of another's files, taken without
-// a Close: what a killed process leaves behind.
+// TestBrokerKilled starts a broker on a copy of another's files, made without a
+// Close, like the files of a killed process.
 func TestBrokerKilled(t *testing.T) {
 	dir := t.TempDir()
 	b := startBroker(t, local.BrokerConfig{Data: dir, Topics: []local.Topic{{Name: "clicks", Partitions: 2}}})
@@ -186,7 +186,8 @@ func TestBrokerDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestBrokerPortTaken: the remembered port is a wish, not a condition.
+// TestBrokerPortTaken: a broker whose remembered port is taken starts on
+// another.
 func TestBrokerPortTaken(t *testing.T) {
 	dir := t.TempDir()
 	b := startBroker(t, local.BrokerConfig{Data: dir})

@@ -10,9 +10,9 @@ type BrokerConfig struct {
 	// can, so that clients find the broker again.
 	Listen string
 
-	// Advertise is the address clients are told to come back to, host:port.
-	// By default it is the address listened on, so it is needed where that is
-	// no address for others, such as 0.0.0.0.
+	// Advertise is the address that the broker gives to clients, host:port. The
+	// default is the address that it listens on, so it must be set where clients
+	// cannot use that one, such as 0.0.0.0.
 	Advertise string
 
 	// Data is the directory of the logs, made if missing; empty keeps them in
@@ -22,13 +22,13 @@ type BrokerConfig struct {
 	// Topics are created if missing. One that exists is left as it is.
 	Topics []Topic
 
-	// Sync makes the broker flush every batch to the disk before it
-	// acknowledges it. By default it does as Kafka does and leaves that to the
-	// operating system: what was acknowledged survives a kill of the process,
-	// and may be lost with the machine's power.
+	// Sync makes the broker flush every batch to the disk before it acknowledges
+	// it. By default it leaves that to the operating system, as Kafka does:
+	// acknowledged records survive a kill of the process, but may be lost in a
+	// power failure.
 	Sync bool
 
-	// Log gets what an operator should know; nil means slog.Default.
+	// Log gets the messages for the operator; nil means slog.Default.
 	Log *slog.Logger
 }
 

@@ -34,8 +34,9 @@ type library struct {
 	free              func(result uintptr)
 }
 
-// load opens the shared library and resolves what is used of it. The handle is
-// never closed: the engine's threads outlive every connection.
+// load opens the shared library and resolves the functions that this package
+// uses. The handle is never closed: the engine's threads outlive every
+// connection.
 func load(path string) (*library, error) {
 	resolve, err := dlopen(path)
 	if err != nil {
@@ -75,11 +76,11 @@ func load(path string) (*library, error) {
 
 // session is one connection to the engine in this process. It carries its own
 // settings, current database and temporary tables, and runs one query at a
-// time. Opening one costs about 0.2 ms, so a request without a session_id gets
-// a fresh one and leaves nothing behind.
+// time. To open one takes about 0.2 ms, so each request without a session_id
+// gets a fresh one and leaves no state behind.
 type session struct {
 	lib    *library
-	owner  unsafe.Pointer // what chdb_connect returned; chdb_close_conn wants it back
+	owner  unsafe.Pointer // returned by chdb_connect, and the argument of chdb_close_conn
 	handle uintptr
 }
 
@@ -164,8 +165,8 @@ func (s *session) call(f queryFunc, sql, format string, params []param) *result 
 	return &result{lib: s.lib, handle: handle}
 }
 
-// class says what a statement does to state that outlives it, as the engine's
-// own parser sees it (chdb_query_class).
+// class says which state a statement changes, according to the engine's parser
+// (chdb_query_class).
 type class uint32
 
 const (
@@ -174,8 +175,8 @@ const (
 	unknown  class = 4 // not parsed
 )
 
-// inspect returns the number of statements in sql and the class of the most
-// far-reaching one; no statement and class unknown when it does not parse.
+// inspect returns the number of statements in sql and the highest class among
+// them; 0 and unknown if it does not parse.
 func (s *session) inspect(sql string) (statements int, c class) {
 	var keep arena
 	out := struct{ size, statements, flags, class uint32 }{size: 16, class: uint32(unknown)}
@@ -247,7 +248,7 @@ func (a *arena) add(s string) unsafe.Pointer {
 }
 
 // Exception is an error of the engine, or one that a ClickHouse server would
-// answer in its place, with ClickHouse's code.
+// return, with ClickHouse's code.
 type Exception struct {
 	Code int
 	Text string // "Code: 60. DB::Exception: … (UNKNOWN_TABLE)"
@@ -257,7 +258,7 @@ func (e *Exception) Error() string { return e.Text }
 
 var exceptionCode = regexp.MustCompile(`Code: (\d+)\.`)
 
-// newException reads the code out of the engine's text; without one it is
+// newException reads the code from the engine's text; without one the code is
 // 1002, ClickHouse's UNKNOWN_EXCEPTION.
 func newException(text string) *Exception {
 	if m := exceptionCode.FindStringSubmatch(text); m != nil {
@@ -269,7 +270,7 @@ func newException(text string) *Exception {
 	return &Exception{Code: 1002, Text: fmt.Sprintf("Code: 1002. DB::Exception: %s (UNKNOWN_EXCEPTION)", text)}
 }
 
-// exceptionf makes an exception as the server would word it.
+// exceptionf makes an exception with the text of a server.
 func exceptionf(code int, name, format string, args ...any) *Exception {
 	return &Exception{Code: code, Text: fmt.Sprintf("Code: %d. DB::Exception: %s. (%s)", code, fmt.Sprintf(format, args...), name)}
 }

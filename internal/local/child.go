@@ -15,19 +15,20 @@ import (
 	"syscall"
 )
 
-// childEnv carries the configuration to the child process, and by its
-// presence says that this process is one.
+// childEnv is the environment variable that holds the child's configuration. A
+// process that has it is a child.
 const childEnv = "WEIR_ENGINE_CHILD"
 
-// What the parent hands over beyond stdin, stdout and stderr.
+// The file descriptors that the child inherits, in addition to stdin, stdout
+// and stderr.
 const (
 	childListener = 3 // the listening socket
-	childLifeline = 4 // a pipe that ends when the parent does
+	childLifeline = 4 // a pipe that closes when the parent ends
 )
 
-// MaybeChild turns the process into the engine if StartEngine started it for
-// that, and then never returns. Call it first thing in main, and in TestMain
-// of tests that start an engine; in any other process it does nothing.
+// MaybeChild runs the engine and never returns if StartEngine started this
+// process. In any other process it does nothing. Call it first in main, and in
+// TestMain of tests that start an engine.
 func MaybeChild() {
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
@@ -46,8 +47,8 @@ func runChild(text string) error {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return fmt.Errorf("local: engine: %s: %w", childEnv, err)
 	}
-	// ^C in a terminal, and its end, reach the whole process group. The parent
-	// decides when its engine ends, after what it still has to write.
+	// ^C in a terminal, and closing it, send signals to the whole process group.
+	// The child ignores them: the parent stops its engine after its last writes.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -65,8 +66,8 @@ func runChild(text string) error {
 	return serveEngine(ctx, cfg, l)
 }
 
-// childLog has durations with their unit: JSON alone would make nanoseconds of
-// them, and nothing tells relay that a number was one.
+// childLog writes durations with their unit: JSON alone would write
+// nanoseconds, and relay could not tell that the number was a duration.
 var childLog = &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -75,12 +76,12 @@ var childLog = &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) s
 }}
 
 // relay passes a child's stderr on to a log, line by line: records of the
-// child's logger as they were meant, anything else (a crash) as warnings.
+// child's logger as records, and other lines (a crash) as warnings.
 type relay struct {
 	log   *slog.Logger
 	line  []byte
-	cause string // the line that begins a crash of Go, which stacks follow
-	last  string // the last line that was no record
+	cause string // the first line of a Go crash, before its stacks
+	last  string // the last line that was not a record
 }
 
 func (r *relay) Write(p []byte) (int, error) {
@@ -97,7 +98,7 @@ func (r *relay) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end passes a last line on that has no line end.
+// end passes on a last line without a line end.
 func (r *relay) end() {
 	if len(r.line) > 0 {
 		r.pass()
@@ -105,7 +106,8 @@ func (r *relay) end() {
 	r.line = nil
 }
 
-// words are what explains the child's end best, empty if it said nothing.
+// words is the line that best explains the child's end, empty if it wrote
+// nothing.
 func (r *relay) words() string {
 	if r.cause != "" {
 		return r.cause

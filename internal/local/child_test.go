@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestRelay: a child's records reach the parent's log as records, whatever
-// pieces they come in; a crash's output comes as warnings, and its last line
+// TestRelay: a child's records reach the parent's log as records, however they
+// are split into writes; a crash's output comes as warnings, and its last line
 // is kept as the reason.
 func TestRelay(t *testing.T) {
 	var out bytes.Buffer
@@ -60,9 +60,9 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestLastWords: what a child says before it ends is in the error, however
-// much it is, with or without a line end, and whether or not it has answered
-// or even read the request.
+// TestLastWords: the error contains the last output of a child, for any length
+// of output, with or without a line end, and whether or not the child has read
+// or answered the request.
 func TestLastWords(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,8 +95,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestLoadErrorIsKept: the system keeps the reason why a library cannot be
-// loaded for the thread that asked.
+// TestLoadErrorIsKept: the error of a library that cannot be loaded has the
+// system's reason, which the system keeps per thread.
 func TestLoadErrorIsKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no-library")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

@@ -144,13 +144,13 @@ func TestParameters(t *testing.T) {
 	})
 }
 
-// escapeTSV is what a client of ClickHouse's HTTP interface does to a value.
+// escapeTSV escapes a value as clients of ClickHouse's HTTP interface do.
 func escapeTSV(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(s)
 }
 
-// TestEmptyLineInData is the trap the whole insert path is built around: the
-// engine cuts inline data at 0x0A 0x0A, in RowBinary without any error.
+// TestEmptyLineInData tests the reason for the whole insert path: the engine
+// cuts inline data at 0x0A 0x0A, in RowBinary without any error.
 func TestEmptyLineInData(t *testing.T) {
 	eachCompression(t, func(t *testing.T, conn driver.Conn) {
 		run(t, conn, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
@@ -201,7 +201,7 @@ func TestRawAggregateStates(t *testing.T) {
 		// 0x0a0a0a0a… as key and as state: nothing but line ends.
 		lines := uint64(0x0a0a0a0a0a0a0a0a)
 		block := nativeStates(typ, []uint64{lines, 7}, []string{small(lines, 1, 2), small()})
-		for range 2 { // joining twice changes nothing
+		for range 2 { // merging twice changes nothing
 			if err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", bytes.NewReader(block)); err != nil {
 				t.Fatal(err)
 			}
@@ -381,13 +381,13 @@ func TestSettingsStayInTheirQuery(t *testing.T) {
 	wg.Wait()
 }
 
-// TestParallel holds that queries run side by side and not in a row.
+// TestParallel: queries run at the same time, not one after the other.
 func TestParallel(t *testing.T) {
 	conn := open(t, clickhouse.CompressionNone)
 	conn.Ping(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	for range 4 { // they would take their ends one after the other
+	for range 4 { // endless queries: if they ran one after the other, only one would run
 		wg.Go(func() { _ = conn.Exec(ctx, "SELECT count() FROM system.numbers WHERE NOT ignore('sidebyside')") })
 	}
 	await.Until(t, func() error {
@@ -401,7 +401,7 @@ func TestParallel(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCancelledQueryStops: a read whose client left must not go on.
+// TestCancelledQueryStops: a read whose client has left must stop.
 func TestCancelledQueryStops(t *testing.T) {
 	conn := open(t, clickhouse.CompressionNone)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,14 +8,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// embedded is why this binary cannot have the engine: nothing.
+// embedded is the reason why this binary cannot have the engine: none, it can.
 func embedded() error { return nil }
 
-// dlopen loads a shared library into this process, without cgo, and returns
-// what looks its functions up: resolve points *into, a func, at the symbol.
+// dlopen loads a shared library into this process, without cgo. The function
+// resolve that it returns makes *into, a func, call the symbol.
 //
 // dlerror keeps its text per thread, and purego asks for it in a second call:
-// on another thread there is none, and the error would say nothing.
+// on another thread the text would be empty, so both calls must run on one
+// thread.
 func dlopen(path string) (resolve func(symbol string, into any) error, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -1,7 +1,7 @@
-// Package local embeds what weir otherwise reaches over the network: a Kafka
-// broker in this process and ClickHouse in a child of it. `weir up`, the tests
-// and whoever tries weir out use them; the jobs, the sink and the SQL are the
-// same as in production, only the addresses change.
+// Package local embeds the services that weir otherwise reaches over the
+// network: a Kafka broker in this process and ClickHouse in a child process.
+// `weir up` and the tests use them; the jobs, the sink and the SQL are the same
+// as in production, only the addresses change.
 //
 //	func main() {
 //		local.MaybeChild() // the engine is this binary, started again
@@ -15,17 +15,17 @@
 //
 // libchdb is ClickHouse as a shared library of 560 MB (package libchdb finds
 // and fetches it). It runs in a process of its own, because a crash in it is a
-// crash of its process, and because its threads never end. The way of a query:
+// crash of its process, and because its threads never end. The path of a query:
 //
 //	HTTP ─► front.go ─► request.go ─► statement.go ─► chdb.go ─► libchdb
 //	                    (body.go)      split INSERT     │
 //	     ◄─ response.go ◄─ stream.go ◄──────────────────┘
 //
 // engine.go starts, watches and restarts the child; child.go is the child's
-// side; serve.go is the engine without a parent, for `weir engine`;
-// sessions.go keeps what session_id asks to keep.
+// side; serve.go is the engine without a parent, for `weir engine`; sessions.go
+// keeps the sessions of requests with a session_id.
 //
-// What holds:
+// Guarantees:
 //
 //   - An INSERT that was answered survives a kill of the engine or of its
 //     parent. It is in the operating system's hands, not flushed to the disk: a
@@ -53,19 +53,19 @@
 //     to reset.
 //   - Chunks of a streamed answer are formatted one by one; only formats that
 //     are rows and nothing else can be streamed. Others are made whole first.
-//   - clickhouse-go is told protocol revision 0 in its handshake: that is how
-//     the engine writes Native blocks.
+//   - clickhouse-go is told protocol revision 0 in its handshake: the engine
+//     writes Native blocks of that revision.
 //   - The child inherits its listening socket, so the port is never lost, and
 //     clients wait during a restart instead of being refused.
 //
-// Not there, because libchdb has none of it: the native TCP protocol,
-// query_log and other log tables, Keeper and with it replication, users.
+// Missing, because libchdb lacks them: the native TCP protocol, query_log and
+// other log tables, Keeper and with it replication, users.
 //
 // # The broker
 //
 // The broker is franz-go's kfake with its logs on disk: groups, transactions,
-// compaction, every codec, no replication. See BrokerConfig for what survives
-// what.
+// compaction, every codec, no replication. See BrokerConfig for which records
+// survive which failures.
 //
-// All exported functions may be called from several goroutines.
+// All exported functions are safe for concurrent use.
 package local

@@ -21,7 +21,7 @@ import (
 
 // FindEngine returns the path of the engine's library; see libchdb.Find for
 // where it looks. The error names the remedy, `make engine`, or says that this
-// binary is of those that cannot have an engine.
+// binary cannot have an engine.
 func FindEngine() (string, error) {
 	if err := embedded(); err != nil {
 		return "", err
@@ -30,9 +30,9 @@ func FindEngine() (string, error) {
 }
 
 // Engine is an embedded ClickHouse in a child process. A crash of the engine
-// takes the child, not this process; the child is started again on the same
-// data and the same address. What was acknowledged before the crash is there
-// after it.
+// ends the child, not this process; this process starts the child again with
+// the same data and address. Data that was acknowledged before the crash is
+// there after it.
 type Engine struct {
 	url    string
 	cfg    EngineConfig
@@ -46,12 +46,12 @@ type Engine struct {
 	mu       sync.Mutex
 	pid      int
 	restarts int
-	err      error // why it is down for good
+	err      error // why it has stopped for good
 }
 
-// restarts bounds restarting: the first one is immediate, the wait then
-// doubles from min to max, and limit crashes without a quiet time between
-// them are the end.
+// restarts bounds restarts: the first is immediate, then the wait doubles from
+// min to max, and after limit crashes without a quiet time between them the
+// engine is not started again.
 type restarts struct {
 	min, max, quiet time.Duration
 	limit           int
@@ -60,8 +60,8 @@ type restarts struct {
 var defaultRestarts = restarts{min: 100 * time.Millisecond, max: 5 * time.Second, quiet: time.Minute, limit: 10}
 
 // startTimeout is how long a child may take to answer /ping. Loading takes
-// about 0.2 s with a warm page cache; a cold one must first read 560 MB, and
-// a machine may have other things to do.
+// about 0.2 s if the library is in the page cache; otherwise 560 MB are read
+// first, and the machine may be busy.
 const startTimeout = 2 * time.Minute
 
 // StartEngine starts an engine in a child process and returns when it
@@ -81,16 +81,16 @@ func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engin
 	if e.exe, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
-	// The socket is made here and inherited by every child: the address stays
-	// ours between a crash and the restart, and clients that connect meanwhile
-	// wait instead of being refused.
+	// This process makes the socket and every child inherits it. So the address
+	// stays taken between a crash and the restart, and clients that connect
+	// meanwhile wait instead of being refused.
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
 	e.url = "http://" + l.Addr().String()
 	e.sock, err = l.(*net.TCPListener).File()
-	l.Close() // sock is a copy and keeps the address
+	l.Close() // sock is a duplicate and keeps the address
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
@@ -105,7 +105,7 @@ func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engin
 	return e, nil
 }
 
-// URL is where the engine answers, such as http://127.0.0.1:8123. It does not
+// URL is the engine's address, such as http://127.0.0.1:8123. It does not
 // change.
 func (e *Engine) URL() string { return e.url }
 
@@ -123,26 +123,28 @@ func (e *Engine) Restarts() int {
 	return e.restarts
 }
 
-// Done is closed when the engine is down for good: after Close, or when it
-// crashed too often. Err tells which.
+// Done is closed when the engine has stopped for good: after Close, or after
+// too many crashes. Err tells which.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err is why the engine went down for good; nil while it runs and after Close.
+// Err is the reason why the engine stopped for good; nil while it runs and
+// after Close.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err
 }
 
-// Close stops the engine, lets running queries end for up to ten seconds, and
-// returns when the child is gone. It can be called again.
+// Close stops the engine. Running queries may take up to ten seconds to end;
+// Close returns when the child has ended. It can be called again.
 func (e *Engine) Close() error {
 	e.stop()
 	<-e.done
 	return e.Err()
 }
 
-// supervise watches one child after another until stopped or given up.
+// supervise watches one child after another until Close, or until too many
+// crashes.
 func (e *Engine) supervise(ctx context.Context, c *child) {
 	defer close(e.done)
 	defer e.sock.Close()
@@ -165,8 +167,8 @@ func (e *Engine) supervise(ctx context.Context, c *child) {
 	}
 }
 
-// restart brings up a new child after a crash, or after a number of attempts
-// that count as crashes as well. It returns nil when stopped or given up.
+// restart starts a new child after a crash. A start that fails counts as a
+// crash too. It returns nil after Close, or after too many crashes.
 func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*child, int) {
 	for {
 		if crashes++; crashes > e.policy.limit {
@@ -231,10 +233,10 @@ func (e *Engine) setPid(pid int) {
 // child is one run of the engine's process.
 type child struct {
 	cmd      *exec.Cmd
-	lifeline *os.File // our end; closing it ends the child
+	lifeline *os.File // the parent's end; closing it ends the child
 	said     *relay
 	gone     chan struct{}
-	err      error // why it ended; read after gone
+	err      error // why it ended; valid when gone is closed
 }
 
 // spawn starts the child.
@@ -256,9 +258,9 @@ func (e *Engine) spawn() (*child, error) {
 	c := &child{cmd: cmd, lifeline: ours, said: said, gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// dieWithParent watches the thread that forked, not the process. Locked,
-		// the thread lives until the child is gone; without the lock Go could
-		// end it and thereby kill a healthy engine.
+		// dieWithParent refers to the thread that started the child, not to the
+		// process. The lock keeps the thread alive until the child has ended; without
+		// it Go could end the thread, and the kernel would kill a healthy engine.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
@@ -266,7 +268,7 @@ func (e *Engine) spawn() (*child, error) {
 			return
 		}
 		started <- nil
-		c.err = cmd.Wait() // after its stderr was read to the end
+		c.err = cmd.Wait() // waits until stderr is read to its end
 		said.end()
 		if c.err == nil {
 			c.err = errors.New("it ended by itself")
@@ -282,15 +284,15 @@ func (e *Engine) spawn() (*child, error) {
 	return c, nil
 }
 
-// environment is this process's without what concerns weir alone: passwords
-// and tokens may stand in WEIR_…, and whoever reaches the engine can read its
-// environment by file('/proc/self/environ').
+// environment is this process's environment without the variables WEIR_…, which
+// may hold passwords and tokens: every client of the engine can read the
+// engine's environment by file('/proc/self/environ').
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEIR_") })
 }
 
-// await returns when the child answers /ping. If it does not, the child is
-// gone on return, and the error has its last words.
+// await returns when the child answers /ping. If it does not, await kills the
+// child, and the error contains its last output.
 func (c *child) await(ctx context.Context, url string) error {
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -316,9 +318,9 @@ func (c *child) await(ctx context.Context, url string) error {
 	if err == nil {
 		return nil
 	}
-	// A child that ends breaks the connection before it can be waited for, so
-	// either event may be seen first. The kernel keeps the status of a process
-	// that is ending already: the kill does not hide it.
+	// The connection of a child that ends breaks before its exit status is there,
+	// so either event may come first. The kill does not change the status of a
+	// process that is ending already.
 	c.kill()
 	switch {
 	case ctx.Err() != nil:
@@ -332,7 +334,7 @@ func (c *child) await(ctx context.Context, url string) error {
 	}
 }
 
-// why explains a child that is gone: its last words and its exit.
+// why explains the end of a child: its last output and its exit status.
 func (c *child) why() error {
 	if words := c.said.words(); words != "" {
 		return fmt.Errorf("%s (%w)", words, c.err)
@@ -340,7 +342,7 @@ func (c *child) why() error {
 	return c.err
 }
 
-// end asks the child to finish, and kills it if that takes too long.
+// end asks the child to stop, and kills it if that takes too long.
 func (c *child) end() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -351,7 +353,7 @@ func (c *child) end() {
 }
 
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // an error means that it is gone already
+	_ = c.cmd.Process.Kill() // an error means that it has ended already
 	<-c.gone
 	c.lifeline.Close()
 }

@@ -27,7 +27,7 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// quiet keeps what a test provokes out of its output.
+// quiet drops the log lines that a test provokes.
 var quiet = slog.New(slog.DiscardHandler)
 
 func start(t *testing.T, dir string) *local.Engine {
@@ -243,7 +243,8 @@ func TestEngineDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestEngineDiesWithParent kills the parent in a way it cannot notice.
+// TestEngineDiesWithParent kills the parent with kill -9, which it cannot
+// handle.
 func TestEngineDiesWithParent(t *testing.T) {
 	localtest.Wanted(t)
 	cmd := exec.Command(os.Args[0])
@@ -354,7 +355,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// TestMemory: the engine keeps to its limit, and outlives a query that wants
+// TestMemory: the engine keeps to its limit, and survives a query that needs
 // more.
 func TestMemory(t *testing.T) {
 	e := start(t, t.TempDir())
@@ -372,8 +373,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestEngineKnowsNoSecrets: what stands in weir's environment does not in the
-// engine's, where every query can read it.
+// TestEngineKnowsNoSecrets: secrets in weir's environment are not in the
+// engine's, which every query can read.
 func TestEngineKnowsNoSecrets(t *testing.T) {
 	t.Setenv("WEIR_CLICKHOUSE_PASSWORD", "kq7-plum")
 	t.Setenv("KEPT", "for-the-engine")

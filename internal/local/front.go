@@ -27,7 +27,7 @@ type front struct {
 	defaults []string // --setting=value for every session
 	slots    chan struct{}
 	maxBody  int64
-	loopback bool // the listener is
+	loopback bool // the listener is on loopback
 	sessions sessions
 
 	version, timezone string
@@ -88,7 +88,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// alive answers the requests that only ask whether there is anybody.
+// alive answers the requests that only test whether the engine runs.
 func alive(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	_, _ = io.WriteString(w, "Ok.\n")
@@ -104,12 +104,13 @@ func (f *front) fail(out *response, err error) {
 	out.exception(code, f.text(err))
 }
 
-// displayName is what the front calls itself towards clients.
+// displayName is the server name that clients see.
 const displayName = "weir engine"
 
 // serve runs one request.
 func (f *front) serve(ctx context.Context, q *request, out *response) error {
-	// Read first, take a slot then: a slow sender must not hold one.
+	// Read the body first, then take a slot, so that a slow client does not hold a
+	// slot.
 	defer q.close()
 	if err := q.read(f.maxBody); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (f *front) session(q *request) (*session, func(), error) {
 	open := func() (*session, error) {
 		args := f.defaults
 		if !q.has("log_comment") {
-			// Marks the query so that watch can find it in system.processes.
+			// The mark lets watch find the query in system.processes.
 			args = append(slices.Clip(args), "--log_comment="+q.token)
 		}
 		return f.lib.connect(args...)
@@ -178,9 +179,10 @@ func (f *front) session(q *request) (*session, func(), error) {
 	return s, s.close, nil
 }
 
-// watch stops a read-only query whose client has gone away: it would hold a
-// slot for an answer nobody reads. Statements that change something run to
-// their end, as on a server. The returned function ends the watch.
+// watch stops a read-only query whose client has closed the connection: it
+// would hold a slot for an answer that is never read. Statements that change
+// something run to their end, as on a server. The returned function ends the
+// watch.
 func (f *front) watch(ctx context.Context, q *request) func() {
 	if q.has("log_comment") || q.inline || q.sessionID != "" {
 		return func() {}
@@ -200,7 +202,7 @@ func (f *front) watch(ctx context.Context, q *request) func() {
 		if _, class := killer.inspect(q.sql); class != readOnly {
 			return
 		}
-		// The query may not have registered yet: ask a few times.
+		// The query may not be in system.processes yet, so watch tries several times.
 		for range 20 {
 			if err := killer.exec("KILL QUERY WHERE Settings['log_comment'] = " + literal(q.token) + " ASYNC"); err != nil {
 				f.log.Warn("engine: cancel a query", "query_id", q.id, "error", err)
@@ -220,9 +222,9 @@ func (f *front) watch(ctx context.Context, q *request) func() {
 const hello = "SELECT displayName(), version(), revision(), timezone()"
 
 // hello answers clickhouse-go's first query. The client decodes this one block
-// at the protocol revision it asked for, and every later block at the revision
-// it is told here. The engine writes Native as of revision 0, without the
-// block header; so that is what it is told.
+// at the protocol revision that it asked for, and every later block at the
+// revision in this answer. The engine writes Native blocks of revision 0,
+// without the block header, so the answer says 0.
 func (f *front) hello(q *request, out *response) error {
 	text := func(s string) *proto.ColStr {
 		c := new(proto.ColStr)

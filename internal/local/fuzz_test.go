@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// FuzzRequest: whatever comes as a query's URL, headers and body, it is
-// understood or refused, and what it became stays within what was sent: one
-// statement's text, names that can be quoted, settings that are plain words.
+// FuzzRequest: any URL, headers and body are either accepted or refused. An
+// accepted request has only parts of what was sent: one statement's text, names
+// that can be quoted, settings that are plain words.
 func FuzzRequest(f *testing.F) {
 	form := "--x\r\nContent-Disposition: form-data; name=\"query\"\r\n\r\nSELECT * FROM t\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=\"t\"; filename=\"t\"\r\n\r\n1\t2\r\n--x--\r\n"
@@ -61,8 +61,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// one wants a text to be one token of the lexer's, to its end: whatever was
-// quoted cannot get out of its quotes.
+// one fails unless the lexer reads a text as one token to its end, so that a
+// quoted text cannot leave its quotes.
 func one(t *testing.T, text string, quote byte) {
 	t.Helper()
 	l := lexer{text: text}

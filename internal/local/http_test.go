@@ -328,7 +328,8 @@ func TestHTTPSessions(t *testing.T) {
 		"readonly=1":                           "3\t11\t0\t" + db + "\n",
 		"session_check=1&session_timeout=3600": "3\t11\t0\t" + db + "\n",
 	} {
-		// Twice: what came with a request must not stay.
+		// Twice, because the settings and tables of the first request must not
+		// remain.
 		for range 2 {
 			got := in("a", query, "SELECT (SELECT sum(a) FROM tmp), getSetting('max_block_size'), if(startsWith(getSetting('log_comment'), 'weir'), 0, length(getSetting('log_comment'))), currentDatabase()")
 			if got.body != want {
@@ -366,8 +367,8 @@ func TestHTTPSessions(t *testing.T) {
 	}
 }
 
-// TestAnswerCodings asks for each coding and undoes it with another program's
-// decoder where there is one.
+// TestAnswerCodings requests each coding, and decodes the answer with another
+// program's decoder where there is one.
 func TestAnswerCodings(t *testing.T) {
 	base, db := localtest.Engine(t)
 	const sql = "SELECT number % 10 FROM numbers(1000000)"

@@ -11,8 +11,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// parentEnv makes the test binary a program that starts an engine on the
-// directory named, says its pid and URL, and hangs: something to kill.
+// parentEnv makes the test binary a program that starts an engine on the named
+// directory, prints its pid and URL, and waits for a kill.
 const parentEnv = "WEIR_TEST_ENGINE_PARENT"
 
 func TestMain(m *testing.M) {

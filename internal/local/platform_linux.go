@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile makes an anonymous file in memory. The engine opens it under
-// /proc/self/fd, which it can: it is the same process.
+// memoryFile makes an anonymous file in memory. The engine runs in the same
+// process, so it can open the file under /proc/self/fd.
 func memoryFile() (f *os.File, path string, err error) {
 	fd, err := unix.MemfdCreate("weir", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// memoryFile makes a temporary file; elsewhere than on Linux there is none in
-// memory that has a name.
+// memoryFile makes a temporary file on disk; only Linux has files in memory
+// with a name.
 func memoryFile() (f *os.File, path string, err error) {
 	if f, err = os.CreateTemp("", "weir-rows-"); err != nil {
 		return nil, "", err
@@ -16,9 +16,8 @@ func memoryFile() (f *os.File, path string, err error) {
 	return f, f.Name(), nil
 }
 
-// machineMemory is what the default is computed from where the size of the
-// memory cannot be asked portably.
+// machineMemory is the assumed size of the memory, which has no portable query.
 func machineMemory() (int64, error) { return 8 << 30, nil }
 
-// dieWithParent has no equal here; the lifeline ends the child.
+// dieWithParent does nothing here; the lifeline ends the child.
 func dieWithParent() *syscall.SysProcAttr { return nil }

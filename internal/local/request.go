@@ -108,9 +108,9 @@ func (q *request) close() {
 	}
 }
 
-// read takes in the body: the query, and rows and tables sent along with it.
-// All rows are there before anything runs, so that a client that breaks off in
-// the middle has inserted nothing.
+// read reads the body: the query, and the rows and tables that come with it.
+// The statement runs only after all rows are there, so that a client that
+// disconnects in the middle inserts nothing.
 func (q *request) read(maxBody int64) error {
 	media, attr, _ := mime.ParseMediaType(q.http.Header.Get("Content-Type"))
 	form := media == "multipart/form-data"
@@ -121,7 +121,7 @@ func (q *request) read(maxBody int64) error {
 	if q.flag("decompress") {
 		in = newFrames(in)
 	}
-	in = &limit{r: in, left: maxBody} // of what was unpacked: that is what takes memory
+	in = &limit{r: in, left: maxBody} // the limit is for the unpacked body, which takes the memory
 	if form {
 		err = q.readForm(multipart.NewReader(in, attr["boundary"]))
 	} else {
@@ -174,8 +174,8 @@ func (q *request) readQuery(in io.Reader) error {
 	}
 }
 
-// splitOff writes the rows, the end of text and all of the rest, into a file
-// and turns the statement into one that reads this file.
+// splitOff writes the rows, which are the end of text and all of rest, into a
+// file, and changes the statement so that it reads this file.
 func (q *request) splitOff(text string, ins insert, rest io.Reader) error {
 	f, err := q.file()
 	if err != nil {
@@ -186,7 +186,7 @@ func (q *request) splitOff(text string, ins insert, rest io.Reader) error {
 		return err
 	}
 	if n == 0 && ins.format != "Values" || ins.format == "Values" && n == int64(len(text)-ins.data) && strings.TrimSpace(text[ins.data:]) == "" {
-		// No rows: the engine has the right error for that.
+		// There are no rows: the engine returns the right error.
 		q.sql = text
 		return nil
 	}
@@ -200,9 +200,9 @@ func (q *request) splitOff(text string, ins insert, rest io.Reader) error {
 	return nil
 }
 
-// singleStatement refuses rows of VALUES with more than blanks behind a
-// semicolon. The engine, reading rows from a file, stops at the semicolon and
-// forgets the rest; a server refuses a second statement.
+// singleStatement refuses rows of VALUES with anything but blanks after a
+// semicolon. The engine reads rows from a file up to the semicolon and ignores
+// the rest; a server refuses a second statement.
 func singleStatement(f rows, size int64) error {
 	text, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
@@ -296,7 +296,7 @@ func splitTypes(types string) (out []string) {
 	}
 }
 
-// prepare brings a session into the state the request asks for.
+// prepare applies the request's settings, database and tables to a session.
 func (q *request) prepare(s *session) error {
 	if q.database != "" {
 		if err := s.exec("USE " + identifier(q.database)); err != nil {
@@ -308,7 +308,7 @@ func (q *request) prepare(s *session) error {
 			return err
 		}
 	}
-	// readonly of the client's goes last: it would forbid the rest.
+	// The client's readonly is set last: after it no other setting can be set.
 	var set, last []string
 	for _, p := range q.settings {
 		if p.name == "readonly" {
@@ -353,9 +353,10 @@ func (q *request) prepare(s *session) error {
 	return nil
 }
 
-// allowed refuses what the engine would run but a server would not: several
-// statements in one request, output into a file, and, inside a session, what
-// readonly forbids. There readonly itself cannot be used: it cannot be unset.
+// allowed refuses requests that the engine would run and a server would not:
+// several statements in one request, output into a file, and, in a session,
+// statements that readonly forbids. In a session the setting readonly cannot be
+// used, because it cannot be unset.
 func (q *request) allowed(s *session) error {
 	outfile := intoOutfile(q.sql)
 	if outfile {
@@ -397,7 +398,7 @@ func plain(name string) bool {
 // rows is a file, in memory, that the engine reads rows from.
 type rows struct {
 	*os.File
-	path string // under which the engine can open it
+	path string // the path under which the engine can open it
 }
 
 // file makes a file for rows that lives as long as the request.

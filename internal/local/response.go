@@ -116,8 +116,8 @@ func (o *response) whole(b []byte) {
 	}
 }
 
-// body starts a body of unknown length. Close ends it; without Close the
-// client sees that it is cut short, where a coding lets it.
+// body starts a body of unknown length. Close ends it; without Close the client
+// sees a truncated body, if the coding shows that.
 func (o *response) body() io.WriteCloser {
 	if o.bodyless {
 		o.w.WriteHeader(http.StatusOK)
@@ -143,7 +143,8 @@ func (o *response) body() io.WriteCloser {
 	return out
 }
 
-// exception answers with an error, before anything else was sent.
+// exception answers with an error. It must be called before anything else was
+// sent.
 func (o *response) exception(code int, text string) {
 	h := o.w.Header()
 	h.Set("X-ClickHouse-Exception-Code", strconv.Itoa(code))

@@ -19,11 +19,11 @@ import (
 
 // EngineConfig says where and how the embedded ClickHouse runs.
 type EngineConfig struct {
-	// Listen is the HTTP address, 127.0.0.1:8123 by default. An address
-	// without a host, such as ":8123", means loopback as well; whoever wants
-	// other machines to reach the engine names an address of this one. The
-	// engine has no accounts: who reaches the port can read and write every
-	// table, and files with the rights of the process. Port 0 is any free port.
+	// Listen is the HTTP address, 127.0.0.1:8123 by default. An address without a
+	// host, such as ":8123", means loopback as well; to let other machines reach
+	// the engine, name an address of this machine. The engine has no accounts:
+	// every client that reaches the port can read and write every table, and files
+	// with the rights of the process. Port 0 is any free port.
 	Listen string
 
 	// Data is the directory of the tables, made if missing. One engine at a
@@ -37,19 +37,19 @@ type EngineConfig struct {
 	// by default and at least 512 MiB. One query may use three quarters of it.
 	Memory int64
 
-	// Queries is how many run at the same time, 4 per CPU and at least 8 by
-	// default. More wait for their turn.
+	// Queries is how many queries run at the same time, 4 per CPU and at least 8
+	// by default. Further queries wait.
 	Queries int
 
 	// Body is how many bytes a request's body may have once unpacked, 1 GiB
 	// by default. The body of an INSERT is held in memory until it is whole.
 	Body int64
 
-	// Settings are ClickHouse's for every session, by name, beside those that
-	// the fields above make. A request may set others.
+	// Settings are ClickHouse settings for every session, by name, in addition to
+	// those from the fields above. A request may set others.
 	Settings map[string]string
 
-	// Log gets what an operator should know; nil means slog.Default.
+	// Log gets the messages for the operator; nil means slog.Default.
 	Log *slog.Logger `json:"-"`
 }
 
@@ -99,8 +99,8 @@ func (c EngineConfig) withDefaults() (EngineConfig, error) {
 	return c, nil
 }
 
-// loopback completes an address: no host means 127.0.0.1, nothing at all the
-// default port as well.
+// loopback completes an address: without a host it gets 127.0.0.1, and an empty
+// one also gets the default port.
 func loopback(addr, port string) (string, error) {
 	if addr == "" {
 		return net.JoinHostPort("127.0.0.1", port), nil
@@ -119,11 +119,11 @@ func loopback(addr, port string) (string, error) {
 // until ctx ends; then it lets running queries finish for up to ten seconds.
 // It is the core of `weir engine`.
 //
-// The process becomes the engine's: the working directory moves to Data,
-// stdin is closed, HOME and TZ are set, and the engine's threads stay until
-// the process ends. There can be one engine in the life of a process. Exit
-// soon after it returns: what was acknowledged is in files, and nothing is
-// gained by taking the engine down in order.
+// The process becomes the engine's: the working directory moves to Data, stdin
+// is closed, HOME and TZ are set, and the engine's threads stay until the
+// process ends. A process can have one engine in its life. Exit soon after
+// ServeEngine returns: acknowledged data is in files, so the engine needs no
+// orderly stop.
 func ServeEngine(ctx context.Context, cfg EngineConfig) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -136,8 +136,8 @@ func ServeEngine(ctx context.Context, cfg EngineConfig) error {
 	return serveEngine(ctx, cfg, l)
 }
 
-// serveEngine is ServeEngine on a listener that is there already, with a
-// complete configuration. It closes the listener.
+// serveEngine is ServeEngine on an open listener, with a complete
+// configuration. It closes the listener.
 func serveEngine(ctx context.Context, cfg EngineConfig, l net.Listener) error {
 	defer l.Close()
 	start := time.Now()
@@ -178,8 +178,8 @@ func newFront(cfg EngineConfig) (*front, error) {
 	if err := os.MkdirAll(cfg.Data, 0o755); err != nil {
 		return nil, err
 	}
-	// The engine reads config.xml and ~/.clickhouse-local of whoever runs it;
-	// not here.
+	// The engine reads config.xml in the working directory and ~/.clickhouse-local
+	// of the user. Another working directory and HOME prevent that.
 	if err := os.Chdir(cfg.Data); err != nil {
 		return nil, err
 	}
@@ -188,12 +188,12 @@ func newFront(cfg EngineConfig) (*front, error) {
 			return nil, err
 		}
 	}
-	// An INSERT would take further rows from stdin if that is a pipe or file.
+	// An INSERT reads further rows from stdin if that is a pipe or file.
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
-	if null.Fd() != 0 { // it is 0 when stdin was closed
+	if null.Fd() != 0 { // it is 0 if stdin was closed
 		err := unix.Dup2(int(null.Fd()), 0)
 		null.Close()
 		if err != nil {
@@ -205,12 +205,11 @@ func newFront(cfg EngineConfig) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With the engine's own handlers a nil pointer in the front would be no
-	// panic any more, and a crash would keep the process for five minutes
-	// before it ends.
+	// With the engine's own handlers a nil pointer in the front would not be a Go
+	// panic any more, and a crashed process would take five minutes to end.
 	lib.setSignalHandlers(false)
-	// This first session keeps the engine up; it runs no requests. The engine
-	// takes the server's settings from it.
+	// This first session keeps the engine running; it serves no requests. The
+	// engine takes the server's settings from it.
 	boot, err := lib.connect(
 		"--path="+cfg.Data,
 		fmt.Sprintf("--max_server_memory_usage=%d", cfg.Memory),
@@ -227,8 +226,8 @@ func newFront(cfg EngineConfig) (*front, error) {
 		defaults: []string{
 			"--path=" + cfg.Data,
 			fmt.Sprintf("--max_memory_usage=%d", cfg.Memory/4*3),
-			// A server queues small inserts by default and answers when the
-			// queue is flushed. Here an INSERT is on disk when it is answered.
+			// A server queues small inserts by default and answers when the queue is
+			// flushed. This engine answers an INSERT when it is on disk.
 			"--async_insert=0",
 		},
 	}

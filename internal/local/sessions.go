@@ -27,9 +27,9 @@ const (
 	maxSessions       = 1024
 )
 
-// take returns the session of q, opened when it is new, and the function that
-// gives it back as it was: settings, database and tables that came with the
-// request belong to the request, only what its statement did stays.
+// take returns the session of q, and opens it if it is new. The function that
+// it returns gives the session back and undoes the settings, database and
+// tables of the request, so that only the effects of its statement remain.
 func (ss *sessions) take(q *request, open func() (*session, error)) (*session, func(), error) {
 	timeout := sessionTimeout
 	if v := q.values.Get("session_timeout"); v != "" {
@@ -93,8 +93,9 @@ func (ss *sessions) lock(q *request) (*held, error) {
 	return h, nil
 }
 
-// expire closes a session that nobody used for its timeout. One that was
-// taken again just before the timer fired is busy, or has a newer timer.
+// expire closes a session that no request has used for its timeout. A session
+// that was taken again just before the timer fired is busy, or has a newer
+// timer.
 func (ss *sessions) expire(id string, h *held) {
 	ss.mu.Lock()
 	idle := ss.by[id] == h && !h.busy
@@ -107,7 +108,7 @@ func (ss *sessions) expire(id string, h *held) {
 	}
 }
 
-// drop closes a session that the caller holds.
+// drop closes a session that the caller has taken.
 func (ss *sessions) drop(id string, h *held) {
 	ss.mu.Lock()
 	delete(ss.by, id)

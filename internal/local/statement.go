@@ -2,14 +2,14 @@ package local
 
 import "strings"
 
-// An INSERT with inline data is one stream of bytes: SQL up to VALUES or
-// FORMAT x, then rows in that format. The engine's own splitting cuts the rows
-// at the first empty line (0x0A 0x0A), so the front splits the stream itself,
-// hands the rows over in a file, and the engine only ever sees the SQL.
+// An INSERT with inline data is one stream of bytes: SQL up to VALUES or FORMAT
+// x, then rows in that format. The engine's own splitting cuts the rows at the
+// first empty line (0x0A 0x0A), so the front splits the stream itself and gives
+// the rows to the engine in a file; the engine parses the SQL only.
 //
-// This file is the lexer that finds the seam. It knows ClickHouse's comments,
-// quotes, heredocs and brackets and the order of an INSERT's clauses, and
-// nothing about expressions.
+// This file is the lexer that finds the place where the rows begin. It knows
+// ClickHouse's comments, quotes, heredocs and brackets and the order of an
+// INSERT's clauses, but not expressions.
 
 // insert is where the parts of an INSERT are, as offsets into its text.
 type insert struct {
@@ -43,15 +43,15 @@ func (in insert) sql(path string) string {
 	return b.String()
 }
 
-// splitInsert finds the seam of an INSERT with inline data. ok is false when
-// the text is another statement or an INSERT without data of its own (SELECT,
-// FROM INFILE). more is true when the text ended before that could be decided,
-// so that a longer prefix of the stream may give another answer.
+// splitInsert finds where the rows of an INSERT with inline data begin. ok is
+// false when the text is another statement or an INSERT without data of its own
+// (SELECT, FROM INFILE). more is true when the text ended before that could be
+// decided, so that a longer prefix of the stream may give another answer.
 func splitInsert(text string) (in insert, ok, more bool) {
 	l := lexer{text: text}
 	t := l.next()
 	if !t.is("INSERT") {
-		// Nothing but comments yet, or a word that goes on.
+		// The text has only comments so far, or ends inside a word.
 		return insert{}, false, l.pos == len(text)
 	}
 	t = l.next()
@@ -64,7 +64,8 @@ func splitInsert(text string) (in insert, ok, more bool) {
 	if t.is("FUNCTION") {
 		l.next()
 	}
-	// t is the table's name, whatever it looks like; what follows decides.
+	// t is the table's name, even if it looks like a keyword; the next tokens
+	// decide.
 	headEnd := 0
 	selecting := false
 	for {
@@ -140,8 +141,8 @@ func (l *lexer) format(in insert) (insert, bool, bool) {
 			more = l.pos == len(l.text)
 		}
 	} else {
-		// The name, the word after it or the line end may go on in the part
-		// not read yet.
+		// The name, the word after it or the line end may continue in the part that
+		// is not read yet.
 		more = l.pos == len(l.text)
 	}
 	rest := l.text[after:]

@@ -60,8 +60,9 @@ func TestSplitInsert(t *testing.T) {
 	}
 }
 
-// TestSplitInsertPrefix: the front sees the stream in growing prefixes. A
-// prefix may say "not yet"; it must not give another answer than the whole.
+// TestSplitInsertPrefix: the front reads the stream in growing prefixes. For a
+// prefix splitInsert may answer "more"; it must not give another answer than
+// for the whole.
 func TestSplitInsertPrefix(t *testing.T) {
 	for _, text := range []string{
 		"INSERT /* a */ INTO t (a, `b`) SETTINGS a = 1, b = 'x' FORMAT CSV SETTINGS c = 2 \n1,2\n",
@@ -129,8 +130,8 @@ func TestSplitTypes(t *testing.T) {
 	}
 }
 
-// FuzzStatement: any bytes may come in as SQL. The lexer must end, and the
-// parts of an INSERT must lie inside the text, in order.
+// FuzzStatement: for any bytes the lexer must end, and the parts of an INSERT
+// must lie inside the text, in order.
 func FuzzStatement(f *testing.F) {
 	for _, s := range []string{
 		"INSERT INTO t (a, b) SETTINGS x = 1 FORMAT CSV SETTINGS y = 2\n1,2\n\n", "INSERT INTO t VALUES (1, 'x')",

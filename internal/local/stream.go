@@ -18,8 +18,8 @@ var streamable = map[string]bool{
 	"TabSeparated": true, "TSV": true, "TabSeparatedRaw": true, "TSVRaw": true, "JSONCompactEachRow": true,
 }
 
-// streams says whether the answer to q is sent as it is made. Everything else
-// is made as a whole first.
+// streams says whether the answer to q is sent while the engine makes it. Other
+// answers are sent when they are complete.
 func (q *request) streams(s *session, format string) bool {
 	if q.inline || !streamable[format] || q.flag("wait_end_of_query") || q.flag("http_wait_end_of_query") {
 		return false
@@ -36,8 +36,8 @@ func (q *request) reads(s *session) bool {
 	return c == readOnly
 }
 
-// streamBuffer is how much of an answer is held back before the status line
-// is sent: an error up to there gets its own status. A server holds back as
+// streamBuffer is how much of an answer is buffered before the status line is
+// sent, so that an error within it gets its own status. A server buffers as
 // much.
 const streamBuffer = 1 << 20
 
@@ -80,13 +80,13 @@ func (f *front) stream(s *session, q *request, format string, out *response) err
 		chunk := s.next(r)
 		if fail := chunk.err(); fail != nil {
 			chunk.free()
-			// The status line is gone. A server appends the error, framed so
-			// that no data can be taken for it.
+			// The status line is sent. As a server does, append the error, framed so
+			// that it cannot be mistaken for data.
 			f.log.Debug("engine: query failed after its first rows were sent", "query_id", q.id, "error", fail)
 			text := f.text(fail)
 			if framed, ok := body.(*framer); ok {
-				// clickhouse-go looks for the mark in the bytes as they
-				// arrive: leave them as they are.
+				// clickhouse-go looks for the mark in the raw bytes, so they must not be
+				// compressed.
 				framed.enc = compress.NewWriter(compress.LevelZero, compress.None)
 			}
 			if _, err = fmt.Fprintf(body, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag); err == nil {
@@ -103,7 +103,7 @@ func (f *front) stream(s *session, q *request, format string, out *response) err
 		_, err = body.Write(b)
 		chunk.free()
 	}
-	// The client is gone or does not read; there is nobody to tell.
+	// The client has left or does not read, so no error can be sent.
 	s.lib.cancel(s.handle, r.handle)
 	f.log.Debug("engine: client left a stream", "query_id", q.id, "error", err)
 	return nil
@@ -114,7 +114,7 @@ func (s *session) next(stream *result) *result {
 	return &result{lib: s.lib, handle: s.lib.fetch(s.handle, stream.handle)}
 }
 
-// text words an error as a server's answer does, ending in a line end.
+// text is the text of an error as in a server's answer, with a line end.
 func (f *front) text(err error) string {
 	var ex *Exception
 	if !errors.As(err, &ex) {

@@ -57,7 +57,8 @@ func fetch(ctx context.Context, dir string, log io.Writer, rel release, pack pac
 		fmt.Fprintf(log, "engine: %s is damaged (sha256 %x); fetching it again\n", path, got)
 	}
 
-	// What a killed run left behind. Nobody else is here: we hold the lock.
+	// Remove what a killed run has left. No other process uses it: this one holds
+	// the lock.
 	stale, _ := filepath.Glob(filepath.Join(dir, "fetch-*"))
 	for _, s := range stale {
 		os.RemoveAll(s)
@@ -121,10 +122,10 @@ func (r release) digest(path string) string {
 // A packer downloads a release into dir and returns the tarball's path.
 type packer func(ctx context.Context, rel release, dir string, log io.Writer) (string, error)
 
-// npmPack downloads with the npm client, so that the user's registry, proxy
-// and credentials apply. npm gets a cache of its own inside dir: that keeps
-// 170 MB out of the user's cache, and it is where progress can be watched,
-// since npm shows none of its own when its output is not a terminal.
+// npmPack downloads with the npm client, so that the user's registry, proxy and
+// credentials apply. npm gets a cache of its own inside dir. That keeps 170 MB
+// out of the user's cache, and its size shows the progress, which npm prints
+// only on a terminal.
 func npmPack(ctx context.Context, rel release, dir string, log io.Writer) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -155,7 +156,7 @@ func npmPack(ctx context.Context, rel release, dir string, log io.Writer) (strin
 			}
 			return found[0], nil
 		case <-tick.C:
-			// A line for every tenth that came in.
+			// A line for each tenth of the download.
 			if percent := min(99, 100*treeSize(cache)/rel.bytes); percent >= shown+10 {
 				shown = percent
 				fmt.Fprintf(log, "engine: %d %% of %d MB\n", percent, rel.bytes/1e6)
@@ -164,8 +165,8 @@ func npmPack(ctx context.Context, rel release, dir string, log io.Writer) (strin
 	}
 }
 
-// unpack writes the library out of an npm tarball to path, flushed to disk,
-// and returns its SHA-256 in hex.
+// unpack writes the library from an npm tarball to path, flushed to disk, and
+// returns its SHA-256 in hex.
 func unpack(tarball, path string) (string, error) {
 	in, err := os.Open(tarball)
 	if err != nil {

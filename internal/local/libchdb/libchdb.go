@@ -66,10 +66,10 @@ func Path(dir string) string {
 }
 
 // Find returns the library's path. It looks, in this order, at $WEIR_ENGINE;
-// beside the executable; in .cache/engine of the working directory and of
-// every directory above it; and the same from the executable's directory.
-// A set WEIR_ENGINE that names no file is an error: what was asked for
-// explicitly is not replaced silently.
+// beside the executable; in .cache/engine of the working directory and of every
+// directory above it; and the same from the executable's directory. If
+// WEIR_ENGINE is set and names no file, Find returns an error instead of using
+// another library.
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if err := isFile(path); err != nil {

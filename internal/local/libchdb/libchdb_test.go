@@ -39,7 +39,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	return b.Bytes()
 }
 
-// shop is a registry with one package.
+// shop is a fake registry with one package.
 type shop struct {
 	rel   release
 	ball  []byte
@@ -153,8 +153,8 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
-// TestFetchUnpinned: without a pinned digest the first fetch is believed and
-// noted, and what was noted is held against later runs.
+// TestFetchUnpinned: without a pinned digest, the first fetch is accepted and
+// its digest noted, and later runs check the noted digest.
 func TestFetchUnpinned(t *testing.T) {
 	s, dir := newShop(t), t.TempDir()
 	s.rel.tarball, s.rel.library = "", ""

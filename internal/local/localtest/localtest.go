@@ -9,7 +9,7 @@
 //	}
 //
 // A missing engine library fails the test and names the remedy; only -short
-// leaves the test out.
+// skips the test.
 package localtest
 
 import (
@@ -34,9 +34,10 @@ var shared struct {
 	err    error
 }
 
-// Main is TestMain for packages that use Engine: the engine is a child process
-// made from the test binary, and this is where the binary finds out that it is
-// that child. Afterwards it stops the engine and removes its directory.
+// Main is TestMain for packages that use Engine. The engine is a child process
+// of the test binary, started from the same file: in the child, Main runs the
+// engine. In the parent it runs the tests, then stops the engine and removes
+// its directory.
 func Main(m *testing.M) {
 	local.MaybeChild()
 	hooked.Store(true)
@@ -50,7 +51,7 @@ var hooked atomic.Bool
 const pattern = "weir-engine-*" // of the engine's directory
 
 // Stop stops the engine, if one was started, and removes its directory. Main
-// calls it; a TestMain of its own does it before os.Exit.
+// calls it; a package with its own TestMain must call it before os.Exit.
 func Stop() {
 	if shared.engine != nil {
 		shared.engine.Close()
@@ -60,7 +61,7 @@ func Stop() {
 	}
 }
 
-// Hook is what a TestMain of its own calls first instead of Main.
+// Hook must be called first by a TestMain that does not use Main.
 func Hook() {
 	local.MaybeChild()
 	hooked.Store(true)
@@ -68,8 +69,8 @@ func Hook() {
 
 var databases atomic.Uint64
 
-// Wanted leaves the test out of `make check` (go test -short), which starts no
-// engine. Engine does it; a test with an engine of its own does it by itself.
+// Wanted skips the test in `make check` (go test -short), which starts no
+// engine. Engine calls it; a test with an engine of its own must call it.
 func Wanted(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -94,9 +95,9 @@ func Engine(t testing.TB) (url, database string) {
 			Listen: "127.0.0.1:0",
 			Data:   shared.dir,
 			Memory: 4 << 30,
-			// Tests read some rows a statement: a second thread for each, and
-			// machine code for its expressions, cost a fifth of the processor
-			// time and save none.
+			// Tests read few rows per statement. A second thread for each statement, and
+			// machine code for its expressions, would cost a fifth more processor time
+			// and save none.
 			Settings: map[string]string{
 				"max_threads": "1", "compile_expressions": "0", "compile_aggregate_expressions": "0", "compile_sort_description": "0",
 			},

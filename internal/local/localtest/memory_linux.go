@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// temporary makes the engine's directory: in memory where two gigabytes of it are
-// free, for tests make and drop thousands of small files, and a file system on
-// disk takes a quarter of the engine's time for that. A lock on the directory
-// says that its process lives; a run that was killed left it without, and it is
-// removed here, since it takes memory.
+// temporary makes the engine's directory. It lies in memory if two gigabytes are
+// free there: tests make and drop thousands of small files, which on disk takes a
+// quarter of the engine's time. The process holds a lock on its directory. A
+// directory without a lock is left from a killed run, and temporary removes it,
+// because it takes memory.
 func temporary() (string, error) {
 	const memory = "/dev/shm"
 	var free unix.Statfs_t
@@ -21,7 +21,7 @@ func temporary() (string, error) {
 	}
 	left, _ := filepath.Glob(filepath.Join(memory, pattern))
 	for _, dir := range left {
-		// One that is younger may not have its lock yet.
+		// A younger directory may not have its lock yet.
 		if info, err := os.Stat(dir); err != nil || time.Since(info.ModTime()) < time.Minute {
 			continue
 		}
@@ -31,7 +31,7 @@ func temporary() (string, error) {
 		}
 	}
 	dir, err := os.MkdirTemp(memory, pattern)
-	if err != nil { // not ours to write to
+	if err != nil { // no permission to open it
 		return os.MkdirTemp("", pattern)
 	}
 	held, err = lock(dir)
