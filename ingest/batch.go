@@ -52,15 +52,16 @@ func (b batch) records() int32   { return int32(be.Uint32(b[57:])) }
 func (b batch) payload() []byte  { return b[batchHeader:] }
 func (b batch) is(attr int) bool { return b.attributes()&attr != 0 }
 
-// last is the offset behind which reading goes on. A message of one of the old
-// formats, 0 and 1, has the same head, and what follows it is
+// last is the last offset of the batch; reading continues after it. A message
+// of one of the old formats, 0 and 1, has the same head, followed by
 //
 //	12  crc         uint32  CRC-32 of what follows it
 //	16  magic       int8
 //	17  attributes  int8
 //	18  timestamp   int64   in format 1
 //
-// If it holds others, compressed, its offset is that of the last of them.
+// If it contains other messages, compressed, its offset is that of the last of
+// them.
 func (b batch) last() int64 {
 	if b.old() {
 		return b.base()
@@ -72,9 +73,10 @@ func (b batch) old() bool { return b[16] < 2 }
 
 const oldHeader = 26 // of format 0, with the lengths of key and value
 
-// split cuts the first batch off a record set and verifies it. A set that
-// ends within the batch (brokers cut responses off at their limit) gives a
-// nil batch and no error; an error means the bytes are not what was written.
+// split takes the first batch from a record set and verifies it. A set that
+// ends within the batch (brokers truncate responses at their limit) gives a nil
+// batch and no error; an error means that the bytes are not those that were
+// written.
 func split(set []byte) (b batch, rest []byte, err error) {
 	if len(set) < batchHead {
 		return nil, set, nil
@@ -107,10 +109,10 @@ func split(set []byte) (b batch, rest []byte, err error) {
 	return b, set[batchHead+n:], nil
 }
 
-// verify goes over a record set, batch by batch. It returns how many bytes
-// hold whole, sound batches and where reading goes on behind them: the last
-// batch's base + last offset delta + 1, whatever records it still has. The
-// error, if any, is that of the batch after those.
+// verify checks a record set, batch by batch. It returns how many bytes hold
+// whole, correct batches, and the offset after them: the last batch's base +
+// last offset delta + 1, also if compaction has removed its last records. The
+// error, if any, is that of the next batch.
 func verify(set []byte, from int64) (whole int, next int64, err error) {
 	next = from
 	for rest := set; ; {
@@ -137,22 +139,22 @@ func newUnpacker(limit int) *unpacker {
 	return &unpacker{decompressor: decompressor{limit: limit}, records: make([]event.Record, 0, recordsPerBatch)}
 }
 
-// unpack yields what p holds from offset p.from on: every offset from there
-// to p.to lies in one batch, with its record if a read_committed reader may
-// see one. A large record batch is yielded in pieces. Its only errors are
-// yield's: what a producer has put into a sound batch, however it did that, is
-// an outcome of the batch's offsets.
+// unpack yields the contents of p from offset p.from on: every offset from
+// there to p.to lies in exactly one event.Batch, with its record if a
+// read_committed reader may see one. It yields a large record batch in pieces.
+// It returns only errors of yield: a batch with a correct checksum but
+// unreadable contents is not an error but an outcome of the batch's offsets.
 func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 	next, aborted := p.from, p.aborted
 	u.active = u.active[:0]
 	for rest := p.set; ; {
-		// Already verified: the length is in bounds.
+		// The set is verified, so the length is in bounds.
 		if len(rest) == 0 {
 			return nil
 		}
 		b := batch(rest[:batchHead+be.Uint32(rest[8:])])
 		rest = rest[len(b):]
-		if b.last() < next { // before what was asked for
+		if b.last() < next { // before the requested offset
 			continue
 		}
 		for len(aborted) > 0 && aborted[0].first <= b.last() {
@@ -188,8 +190,7 @@ func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 			}
 			u.batch = event.Batch{Partition: p.partition, First: lost, Unreadable: unreadable.Error(), Time: b.newest()}
 		}
-		// What walk has not yielded yet: the tail of the records, and the gap
-		// behind them.
+		// Yield the rest: the last records, and the gap after them.
 		u.batch.Next = next
 		if err := yield(&u.batch); err != nil {
 			return err
@@ -201,20 +202,20 @@ func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 func (b batch) newest() event.Time {
 	switch b[16] {
 	case 0:
-		return 0 // it has none
+		return 0 // the format has no time
 	case 1:
 		return event.Time(be.Uint64(b[18:]))
 	}
 	return event.Time(b.maxTime())
 }
 
-// errNotRecords is what is wrong with a batch whose records end in the middle,
-// are more or fewer than it says, or have the offsets of others.
+// errNotRecords is the error of a batch whose records end in the middle, are
+// more or fewer than its header says, or have offsets out of order.
 var errNotRecords = errors.New("the batch does not hold the records that it says it holds")
 
-// walk goes over the records of a batch and yields them in pieces; the last
-// piece, perhaps empty, is left in u.batch. unreadable is what is wrong with
-// the batch from offset lost on: that of the record behind the last good one.
+// walk reads the records of a batch and yields them in pieces; it leaves the
+// last piece, perhaps empty, in u.batch. unreadable is the mistake in the
+// batch, if any, and lost is the offset of the record after the last good one.
 // err is yield's.
 //
 // A record is its length, then attributes (1 byte), timestamp delta, offset
@@ -287,10 +288,10 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 	return 0, nil, nil
 }
 
-// control ends a transaction. What a broker lists as aborted ends with an abort
-// marker, so the first marker of a producer whose transaction is aborted is
-// that, and the record in it, which compaction may have removed, says nothing
-// new.
+// control ends a transaction. A transaction that the broker lists as aborted
+// ends with an abort marker. So the first marker of its producer is that one,
+// and the record in the marker, which compaction may have removed, need not be
+// read.
 func (u *unpacker) control(b batch) {
 	if i := slices.Index(u.active, b.producer()); i >= 0 {
 		u.active[i] = u.active[len(u.active)-1]
@@ -300,8 +301,8 @@ func (u *unpacker) control(b batch) {
 
 func (u *unpacker) wasAborted(producer int64) bool { return slices.Contains(u.active, producer) }
 
-// varint is binary.Varint for the lengths that occur, one to three bytes,
-// without its loop: 5 of them per record are most of the walk.
+// varint is binary.Varint without its loop, for lengths of one to three bytes:
+// five of them per record take most of the time of walk.
 func varint(b []byte) (int64, int) {
 	if len(b) > 2 {
 		u := uint64(b[0])

@@ -159,7 +159,7 @@ func readTheirs(b testing.TB, brokers []string, topic string, partitions int32, 
 	reading.Wait()
 }
 
-// BenchmarkUnpack is the part of it that needs no broker: verify and walk.
+// BenchmarkUnpack measures the part that needs no broker: verify and walk.
 func BenchmarkUnpack(b *testing.B) {
 	const n = 5000
 	plain := batchSpec{count: n, lastDelta: n - 1, producer: -1}

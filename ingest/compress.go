@@ -22,9 +22,9 @@ const (
 	codecZstd
 )
 
-// A decompressor turns a batch's payload into records, into one buffer that
-// it keeps. What it allocates is bounded by limit, and by what the input can
-// possibly become.
+// A decompressor decompresses a batch's records into one buffer that it keeps. Its
+// allocations are bounded by limit, and by the size that the input can have once
+// decompressed.
 type decompressor struct {
 	limit int
 	out   []byte
@@ -33,21 +33,20 @@ type decompressor struct {
 	input bytes.Reader
 }
 
-// BatchLimit is how many bytes a record batch may have once decompressed, 64
-// MiB. It decides which records are counted, so it is the same for every process
-// and for ever, and no setting.
+// BatchLimit is how many bytes a record batch may have once decompressed, 64 MiB.
+// It decides which records are counted, so it is a constant and not a setting.
 const BatchLimit = 64 << 20
 
 var errTooLong = errors.New("longer than the limit")
 
-// keepAtMost is the largest buffer kept for the next batch; producers make
-// batches of at most 1 MB by default, and they rarely shrink to less than a
-// tenth.
+// keepAtMost is the largest buffer kept for the next batch. By default producers
+// make batches of at most 1 MB once compressed, and compression rarely saves more
+// than nine tenths.
 const keepAtMost = 16 << 20
 
-// decompress returns the payload in the open; valid until the next call. Its
-// error goes into dead letters: its text depends on the payload alone, and not
-// on the words of a library.
+// decompress returns the decompressed payload, which is valid until the next call.
+// Its error goes into dead letters, so its text depends on the payload alone and
+// not on a library's messages.
 func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
 	if codec == codecNone {
 		return src, nil
@@ -114,8 +113,8 @@ func (d *decompressor) gunzip(out, src []byte) ([]byte, error) {
 	return out, err
 }
 
-// xerial is how the Java client has always framed snappy: this, two version
-// numbers, then blocks, each with its length before it.
+// xerial begins the frame in which the Java client writes snappy: then come two
+// version numbers and blocks, each with its length before it.
 var xerial = []byte("\x82SNAPPY\x00")
 
 func (d *decompressor) unsnappy(out, src []byte) ([]byte, error) {
@@ -147,7 +146,7 @@ func (d *decompressor) snappyBlock(out, src []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	// Snappy's densest element makes 64 bytes of 3.
+	// Snappy expands at most 3 bytes to 64.
 	if n > 22*len(src) {
 		return out, fmt.Errorf("%d bytes cannot become %d", len(src), n)
 	}
@@ -162,10 +161,10 @@ func (d *decompressor) snappyBlock(out, src []byte) ([]byte, error) {
 	return out[:len(out)+len(block)], nil
 }
 
-// unlz4 reads an LZ4 frame (lz4_Frame_format.md of the reference
-// implementation), block by block straight into out: a streaming reader would
-// decompress into a buffer of its own and copy. The frame's own checksums are
-// passed over; the batch's covered every byte.
+// unlz4 reads an LZ4 frame (lz4_Frame_format.md of the reference implementation),
+// block by block straight into out: a streaming reader would decompress into a
+// buffer of its own and copy. It ignores the frame's checksums, because the
+// batch's checksum covers every byte.
 func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
 	const (
 		magic           = 0x184D2204
@@ -228,7 +227,7 @@ func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
 			out = append(room(out, n), block...)
 			continue
 		}
-		// LZ4's densest element makes 255 bytes of one.
+		// LZ4 expands at most one byte to 255.
 		out = room(out, min(blockMax, 255*n+64))
 		into := out[len(out):min(cap(out), len(out)+blockMax)]
 		var window []byte
@@ -252,13 +251,13 @@ func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
 		d.zstd, err = zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderMaxMemory(uint64(max(d.limit, leastWindow))),
-			zstd.IgnoreChecksum(true)) // the batch's covered every byte
+			zstd.IgnoreChecksum(true)) // the batch's checksum covers every byte
 		if err != nil {
 			return out, err
 		}
 	}
-	// A declared size is believed by DecodeAll, up to the limit, before a byte
-	// is decoded. Zstandard's densest block makes 128 KB of 4 bytes.
+	// DecodeAll allocates the declared size, up to the limit, before it decodes a
+	// byte, so the size is checked here. Zstandard expands at most 4 bytes to 128 KB.
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {
 		return out, err
@@ -276,7 +275,7 @@ func (d *decompressor) unzstd(out, src []byte) ([]byte, error) {
 	return out, err
 }
 
-// leastWindow is the window every decoder should grant, says RFC 8878 (3.1.1.1.2),
-// however little the frame holds: a compressor that is fed a stream declares
-// its window before it knows.
+// leastWindow is the window that every decoder should support by RFC 8878
+// (3.1.1.1.2), also for a small frame: a compressor of a stream declares its
+// window before it knows the size.
 const leastWindow = 8 << 20

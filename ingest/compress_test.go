@@ -54,7 +54,7 @@ func compress(t testing.TB, codec uint16, b []byte, options ...lz4.Option) []byt
 	return out.Bytes()
 }
 
-// samples are payloads from nothing to several LZ4 blocks, dull and random.
+// samples are payloads from empty to several LZ4 blocks, repetitive and random.
 func samples() [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s [][]byte
@@ -72,7 +72,7 @@ func samples() [][]byte {
 	return s
 }
 
-// One decompressor, as a worker has one, over everything in turn.
+// One decompressor, like that of a worker, decompresses all samples in turn.
 func TestDecompress(t *testing.T) {
 	d := decompressor{limit: 8 << 20}
 	check := func(what string, codec int, packed, want []byte) {
@@ -102,9 +102,9 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-// Blocks that refer to the ones before them: the reference implementation
-// makes them, no library here does, so this frame is made by hand: a literal
-// block of 16 bytes, then a match that reaches back into it.
+// Blocks may refer to the ones before them: the reference implementation makes
+// such blocks, but no library here does. So this frame is made by hand: a
+// literal block of 16 bytes, then a match that refers to it.
 func TestLZ4LinkedBlocks(t *testing.T) {
 	frame := []byte{0x04, 0x22, 0x4D, 0x18, 0x40, 0x40, 0xC0}
 	first := append([]byte{0xF0, 1}, "0123456789abcdef"...) // token: 16 literals
@@ -122,7 +122,8 @@ func TestLZ4LinkedBlocks(t *testing.T) {
 	}
 }
 
-// Little that claims to be, or is, much: an error, and no memory to speak of.
+// Small inputs that are, or claim to be, large once decompressed give an error
+// and use little memory.
 func TestDecompressionBombs(t *testing.T) {
 	zeros := make([]byte, 16<<20)
 	d := decompressor{limit: 1 << 20}
@@ -136,7 +137,7 @@ func TestDecompressionBombs(t *testing.T) {
 		if cap(d.out) > leastWindow+leastWindow/2 {
 			t.Errorf("codec %d: it kept %d bytes", codec, cap(d.out))
 		}
-		// The limit itself is fine, one more byte is not.
+		// A payload of exactly the limit is accepted, one byte more is not.
 		if _, err := d.decompress(int(codec), compress(t, codec, zeros[:1<<20])); err != nil {
 			t.Errorf("codec %d: exactly the limit: %v", codec, err)
 		}

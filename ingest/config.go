@@ -17,57 +17,59 @@ import (
 	"weir/internal/outage"
 )
 
-// A Config says what to read and how. Brokers and Topic are required; a zero
-// field means its default.
+// A Config says which topic to read and how. Brokers and Topic are required; a
+// zero field means its default.
 type Config struct {
-	Brokers []string // host:port of some brokers of the cluster; the others are learned
+	Brokers []string // host:port of some brokers of the cluster; these name the others
 	Topic   string
 	Group   string // consumer group; may be empty where only Assign and Ends are used
 
-	ClientID string      // what brokers write into their logs and quotas, and the group's members are listed by; default "weir"
+	ClientID string      // the name of this client in the brokers' logs and quotas and in the group's list of members; default "weir"
 	TLS      *tls.Config // nil: plaintext
 	SASL     SASL        // zero: no authentication
 
-	// Database is what the records are counted into. Members of one group share
-	// its partitions only if theirs is the same: see member.go. Zero: with any.
+	// Database is where the records are counted. Members of a group share its
+	// partitions only if they have the same one: see member.go. A member with the
+	// zero Database shares with any.
 	Database Database
 
 	// Session is how long the group waits for a silent member before its
 	// partitions go to others; default 10 s. It also bounds the time between
 	// Done and Release, because heartbeats stop the moment a generation ends.
 	Session   time.Duration
-	Rebalance time.Duration // how long the group waits for members to join again; default 60 s
-	Heartbeat time.Duration // also how soon a rebalance is noticed; default 1 s, at most a third of Session
+	Rebalance time.Duration // how long the group waits for its members to join again; default 60 s
+	Heartbeat time.Duration // time between heartbeats, and so how soon a rebalance is noticed; default 1 s, at most a third of Session
 	Watch     time.Duration // how often to look for added partitions; default 5 s
 
-	// Gone tells by the ClientID of another member of the group that its
-	// process is certainly dead. Such members are taken out of the group while
-	// this one joins; otherwise the group waits for their session. A mistake
-	// costs a rebalance, no more. Nil: none is known to be dead.
+	// Gone reports whether the process of another member, given its ClientID, is
+	// certainly dead. This member removes such members from the group while it
+	// joins; otherwise the group would wait for the end of their session. A
+	// mistake costs one rebalance. Nil: no member is known to be dead.
 	Gone func(clientID string) bool
 
 	MaxWait        time.Duration // a fetch's wait for data; default 250 ms
-	MinBytes       int           // a fetch is answered sooner once this much has come; default 1
+	MinBytes       int           // a fetch is answered before MaxWait once this much data is there; default 1
 	PartitionBytes int           // of one partition in one response; default 1 MiB
 	RequestBytes   int           // of all partitions in one response; default 16 MiB. A broker's first batch may exceed both
 	ResponseLimit  int           // no response may be larger; default 128 MiB
 
-	// AwaitRights: a right that is missing is waited for as a topic is that does
-	// not exist, with words in Log and in Trouble. Without it, it is an error.
+	// AwaitRights makes the Source wait for a missing permission, as for a topic
+	// that does not exist, with a message in Log and in Trouble. Without it, a
+	// missing permission is an error.
 	AwaitRights bool
 
 	Log *slog.Logger // nil: silent
-	// Outages is where trouble that passes is reported; nil: a Reporter of its
-	// own, which writes to Log. Sources that share one report one outage.
+	// Outages reports temporary failures; nil means a Reporter of its own, which
+	// writes to Log. Sources that share a Reporter report one outage together.
 	Outages *outage.Reporter
 }
 
-// A Database is where counts are kept. ID tells it from all others, Name tells
-// people which it is: no secrets.
+// A Database is where counts are stored. ID is unique; Name is for people and
+// must contain no secrets.
 type Database struct{ ID, Name string }
 
-// String is the name with the beginning of the id, which tells apart two
-// databases of one name behind one address.
+// String is the name with the beginning of the id, which differs for two
+// databases of the same name behind one address.
 func (d Database) String() string { return fmt.Sprintf("%s (id %.8s)", d.Name, d.ID) }
 
 // SASL names a user. It prints without its password.
@@ -94,17 +96,17 @@ func (s SASL) LogValue() slog.Value { return slog.StringValue(s.String()) }
 const (
 	dialTimeout     = 5 * time.Second
 	requestTimeout  = 10 * time.Second // of small requests
-	fetchTimeout    = 30 * time.Second // beyond MaxWait: a full response over a slow line must fit
-	metadataTTL     = 2 * time.Second  // age of the Transport's broker addresses; leaders are asked for when needed
-	leaveTimeout    = 2 * time.Second  // what Close grants the group protocol
+	fetchTimeout    = 30 * time.Second // in addition to MaxWait: enough for a full response over a slow connection
+	metadataTTL     = 2 * time.Second  // greatest age of the Transport's broker addresses; leaders are looked up when needed
+	leaveTimeout    = 2 * time.Second  // how long Close waits for the group protocol
 	smallResponse   = 16 << 20         // metadata and offsets
 	minPartition    = 1 << 10
 	backoffFirst    = 50 * time.Millisecond
 	backoffLast     = 2 * time.Second
-	recordsPerBatch = 1024 // records handed out at a time, 40 KB of them: what stays in a core's cache
+	recordsPerBatch = 1024 // records handed out at a time: 40 KB, which stay in a core's cache
 )
 
-// complete fills in the defaults and says what is wrong with the rest.
+// complete fills in the defaults and checks the other values.
 func (c Config) complete() (Config, error) {
 	setDefault(&c.ClientID, "weir")
 	setDefault(&c.Session, 10*time.Second)
@@ -151,7 +153,7 @@ func (c *Config) validate() error {
 	if len(c.Database.ID) > 64 || len(c.Database.Name) > 1<<10 {
 		return fmt.Errorf("ingest: Database: an ID of %d bytes and a Name of %d; want at most 64 and 1024", len(c.Database.ID), len(c.Database.Name))
 	}
-	const month = 31 * 24 * time.Hour // what Kafka's milliseconds in an int32 can say, and then some
+	const month = 31 * 24 * time.Hour // a little more than an int32 of milliseconds holds
 	for _, d := range []struct {
 		name     string
 		value    time.Duration
@@ -187,7 +189,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// mechanism is the SASL exchange kafka-go runs on each new connection.
+// mechanism is the SASL exchange that kafka-go runs on each new connection.
 func (s SASL) mechanism() (sasl.Mechanism, error) {
 	switch s.Mechanism {
 	case "plain":

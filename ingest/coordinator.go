@@ -10,8 +10,7 @@ import (
 )
 
 // The versions of the group protocol's requests: the last of each that is not
-// flexible, so that one way of writing does for all. Kafka has spoken them
-// since 2.4.
+// flexible, so that all are written in one way. Kafka supports them since 2.4.
 const (
 	findCoordinatorVersion = 2
 	joinGroupVersion       = 5
@@ -23,14 +22,14 @@ const (
 	offsetCommitVersion    = 7
 )
 
-// A coordinator is the broker that keeps the group, as of when it was asked
-// for. Each of its methods is one request.
+// A coordinator is the broker that coordinates the group, as of the lookup. Each
+// of its methods is one request.
 type coordinator struct {
 	source *Source
 	broker int32
 }
 
-// coordinator asks any broker which one keeps the group.
+// coordinator asks any broker which broker coordinates the group.
 func (s *Source) coordinator(ctx context.Context) (coordinator, error) {
 	any := coordinator{s, anyBroker}
 	b := any.begin(protocol.FindCoordinator, findCoordinatorVersion)
@@ -41,7 +40,7 @@ func (s *Source) coordinator(ctx context.Context) (coordinator, error) {
 	}
 	r.int32() // throttle time
 	code := kafka.Error(r.int16())
-	r.string() // the code in words
+	r.string() // the code as text
 	c := coordinator{s, r.int32()}
 	return c, r.end("a coordinator", code)
 }
@@ -51,7 +50,7 @@ func (c coordinator) begin(api protocol.ApiKey, version int16) []byte {
 	return appendString(beginRequest(nil, api, version, c.source.config.ClientID, false), c.source.config.Group)
 }
 
-// ask sends a request and returns its response behind the correlation.
+// ask sends a request and returns its response after the correlation id.
 func (c coordinator) ask(ctx context.Context, api protocol.ApiKey, request []byte, within time.Duration) (*reader, error) {
 	call := &call{api: api, broker: c.broker, request: endRequest(request), limit: smallResponse}
 	if err := c.source.exchange(ctx, call, within); err != nil {
@@ -62,8 +61,8 @@ func (c coordinator) ask(ctx context.Context, api protocol.ApiKey, request []byt
 	return r, nil
 }
 
-// end is the error of a response that was read to its end: it does not parse,
-// or the broker refused.
+// end checks a response that was read to its end: its error says that the
+// response does not parse, or that the broker refused.
 func (r *reader) end(what string, code kafka.Error) error {
 	if err := r.done(what); err != nil {
 		return err
@@ -74,8 +73,8 @@ func (r *reader) end(what string, code kafka.Error) error {
 	return nil
 }
 
-// A joined is the answer to a member's wish to be in the group's next
-// generation: all have said so.
+// A joined is the response to a JoinGroup request, which comes when all members
+// have joined the next generation.
 type joined struct {
 	generation int32
 	protocol   string
@@ -90,22 +89,22 @@ type subscriber struct {
 	metadata []byte
 }
 
-// protocolName is the one way of dividing partitions that members of weir
-// offer. Kafka's Java client calls it so; each topic's partitions are cut into
-// as many ranges as it has members.
+// protocolName is the only assignor that members of weir offer. Kafka's Java
+// client has the same name for it: each topic's partitions are divided into as
+// many ranges as it has members.
 const protocolName = "range"
 
 const protocolType = "consumer"
 
-// join waits until every member of the group has joined the next generation,
-// or was given up. With MemberIDRequired comes the id to try again with.
+// join waits until every member of the group has joined the next generation or
+// timed out. With the error MemberIDRequired it returns the id for the next try.
 func (c coordinator) join(ctx context.Context, member string, metadata []byte) (joined, error) {
 	config := &c.source.config
 	b := c.begin(protocol.JoinGroup, joinGroupVersion)
 	b = appendInt32(b, int32(config.Session.Milliseconds()))
 	b = appendInt32(b, int32(config.Rebalance.Milliseconds()))
 	b = appendString(b, member)
-	b = append(b, 0xff, 0xff) // no name of its own for ever (KIP-345)
+	b = append(b, 0xff, 0xff) // no static membership (KIP-345)
 	b = appendString(b, protocolType)
 	b = appendInt32(b, 1)
 	b = appendString(b, protocolName)
@@ -119,7 +118,7 @@ func (c coordinator) join(ctx context.Context, member string, metadata []byte) (
 	j := joined{generation: r.int32(), protocol: r.string(), leader: r.string(), member: r.string()}
 	for n := r.count(8); n > 0; n-- {
 		m := subscriber{id: r.string()}
-		r.string() // its name for ever
+		r.string() // group instance id
 		m.metadata = r.bytes()
 		j.members = append(j.members, m)
 	}
@@ -132,8 +131,8 @@ type share struct {
 	assignment []byte
 }
 
-// sync hands in the leader's decision, which is empty from all others, and
-// returns this member's share of it.
+// sync sends the shares, which only the leader decides, and returns this
+// member's share.
 func (c coordinator) sync(ctx context.Context, generation int32, member string, shares []share) ([]byte, error) {
 	b := c.about(protocol.SyncGroup, syncGroupVersion, generation, member)
 	b = appendInt32(b, int32(len(shares)))
@@ -155,7 +154,7 @@ func (c coordinator) sync(ctx context.Context, generation int32, member string, 
 func (c coordinator) about(api protocol.ApiKey, version int16, generation int32, member string) []byte {
 	b := appendInt32(c.begin(api, version), generation)
 	b = appendString(b, member)
-	return append(b, 0xff, 0xff) // no name of its own for ever
+	return append(b, 0xff, 0xff) // no static membership
 }
 
 func (c coordinator) heartbeat(ctx context.Context, generation int32, member string, within time.Duration) error {
@@ -167,7 +166,7 @@ func (c coordinator) heartbeat(ctx context.Context, generation int32, member str
 	return r.end("a heartbeat", kafka.Error(r.int16()))
 }
 
-// leave takes members out of the group: this one, or others.
+// leave removes members from the group: this one, or others.
 func (c coordinator) leave(ctx context.Context, members ...string) error {
 	b := appendInt32(c.begin(protocol.LeaveGroup, leaveGroupVersion), int32(len(members)))
 	for _, m := range members {
@@ -182,10 +181,10 @@ func (c coordinator) leave(ctx context.Context, members ...string) error {
 	return r.end("a goodbye", kafka.Error(r.int16()))
 }
 
-// A groupView is the group as its coordinator tells anybody.
+// A groupView is the group as its coordinator describes it to any client.
 type groupView struct {
-	state    string // Stable, PreparingRebalance, …; only a stable group tells metadata and assignments
-	protocol string // by which the partitions were divided
+	state    string // Stable, PreparingRebalance, …; only a stable group has metadata and assignments
+	protocol string // the assignor that divided the partitions
 	members  []memberView
 }
 
@@ -199,7 +198,7 @@ func (c coordinator) describe(ctx context.Context) (groupView, error) {
 	b := beginRequest(nil, protocol.DescribeGroups, describeGroupsVersion, c.source.config.ClientID, false)
 	b = appendInt32(b, 1)
 	b = appendString(b, c.source.config.Group)
-	b = append(b, 0) // what is allowed is of no interest
+	b = append(b, 0) // without the authorized operations
 	r, err := c.ask(ctx, protocol.DescribeGroups, b, requestTimeout)
 	if err != nil {
 		return groupView{}, err
@@ -207,31 +206,32 @@ func (c coordinator) describe(ctx context.Context) (groupView, error) {
 	var g groupView
 	var code kafka.Error
 	r.int32()                          // throttle time
-	for n := r.count(16); n > 0; n-- { // groups: we asked for one
+	for n := r.count(16); n > 0; n-- { // groups: the request named one
 		code = kafka.Error(r.int16())
-		r.string() // its name
+		r.string() // group id
 		g.state = r.string()
 		r.string() // protocol type
 		g.protocol = r.string()
 		for n := r.count(16); n > 0; n-- {
 			m := memberView{id: r.string()}
-			r.string() // its name for ever
+			r.string() // group instance id
 			m.client, m.host = r.string(), r.string()
 			m.metadata, m.assignment = r.bytes(), r.bytes()
 			g.members = append(g.members, m)
 		}
-		r.int32() // what is allowed
+		r.int32() // authorized operations
 	}
 	return g, r.end("a group", code)
 }
 
-// A commit is a partition's position in the group; at is -1 where there is none.
+// A commit is the group's committed offset of a partition; at is -1 if there is
+// none.
 type commit struct {
 	at   int64
-	note string // the database whose position it is
+	note string // metadata of the commit: the database whose position it is
 }
 
-// commits asks for the group's positions.
+// commits asks for the group's committed offsets.
 func (c coordinator) commits(ctx context.Context, partitions []int32) (map[int32]commit, error) {
 	b := appendInt32(c.begin(protocol.OffsetFetch, offsetFetchVersion), 1)
 	b = appendString(b, c.source.config.Topic)
@@ -265,7 +265,7 @@ func (c coordinator) commits(ctx context.Context, partitions []int32) (map[int32
 	return found, r.end("offsets", worst)
 }
 
-// commit tells positions to the group.
+// commit commits offsets.
 func (c coordinator) commit(ctx context.Context, generation int32, member string, next map[int32]int64) error {
 	b := c.about(protocol.OffsetCommit, offsetCommitVersion, generation, member)
 	b = appendInt32(b, 1)

@@ -1,5 +1,6 @@
-// Package ingest reads one Kafka topic: it knows which partitions are this
-// process's to read, fetches them, and hands them on still packed.
+// Package ingest reads one Kafka topic: it joins the consumer group, fetches the
+// partitions that the group gives to this process, and hands their records on,
+// still packed.
 //
 //	source, err := ingest.Open(ingest.Config{Brokers: brokers, Group: "weir", Topic: "clicks"})
 //	defer source.Close()
@@ -11,51 +12,50 @@
 //		generation.Release()
 //	}
 //
-// # What may be relied on
+// # What is guaranteed
 //
-// Per partition, Parts come in offset order, one after the other, and the
-// batches unpacked from them join without a seam: each begins where the one
-// before ended, the first where it was asked to. Every offset between the
-// first position and the last is inside exactly one batch; if it has no record
-// there, the log has none to give: a transaction's marker, an aborted record,
-// one that compaction removed.
+// The Parts of a partition come in offset order, one after the other. The
+// batches unpacked from them are contiguous: each begins where the one before
+// ended, the first at the requested offset. Every offset between the first
+// position and the last is inside exactly one batch. If it has no record there,
+// it is a transaction's marker, an aborted record, or one that compaction
+// removed.
 //
-// What a producer has put into a batch ends nothing: a batch whose checksum is
-// right but that cannot be read is handed out as such (event.Batch.Unreadable).
+// No contents of a batch stop the reader: a batch with a correct checksum that
+// cannot be read is handed out as such (event.Batch.Unreadable).
 //
-// No byte of a batch is handed out, nor a position moved past it, before its
-// checksum is verified. Only what a read_committed reader may see is seen.
+// No byte of a batch is handed out, and no position moves past it, before its
+// checksum is verified. A Source sees what a read_committed reader sees.
 //
 // Every fetch names the topic by its id (KIP-516), so the broker itself
 // refuses to read a recreated topic at the old one's offsets.
 //
-// # What may not
+// # What is not guaranteed
 //
-// Owning a partition is a lease: after a pause longer than the session two
-// members may read the same partition for a while. Committed offsets are a
-// hint about where reading got to. Neither matters to a reader whose writes
-// are joins.
+// The ownership of a partition is a lease: after a pause longer than the
+// session, two members may read the same partition for a while. Committed
+// offsets are only a hint. Neither matters to a reader whose writes merge.
 //
 // Brokers must be Kafka 3.1 or newer, for topic ids in fetches; an older one
 // is refused with its name and version numbers.
 //
 // # How it is put together
 //
-// kafka-go's Transport keeps connections with TLS and SASL (wire.go). Everything
-// about records is done here, because kafka-go's own Reader returns aborted
+// kafka-go's Transport keeps connections with TLS and SASL (wire.go). This
+// package handles records itself, because kafka-go's own Reader returns aborted
 // records and transaction markers, checks no checksum, jumps backwards on an
-// empty batch, panics on a compacted topic, and costs several times the CPU.
-// The group's protocol is spoken here too, because kafka-go's ConsumerGroup
-// claims a version of its metadata whose fields it does not write, so that
-// other clients cannot read them, fails on the metadata of others when it leads
-// the group, and forgets its member id with its coordinator:
+// empty batch, panics on a compacted topic, and costs several times the CPU. It
+// also speaks the group's protocol, because kafka-go's ConsumerGroup claims a
+// version of its metadata whose fields it does not write, so that other clients
+// cannot read them, fails on the metadata of others when it leads the group, and
+// forgets its member id with its coordinator:
 //
 //	config.go     settings and their defaults
 //	source.go     Source: open, close, the topic's partitions and their ends
 //	group.go      membership: Next, Generation, Commit, Release
 //	member.go     one round of the group's protocol, and how a leader divides the partitions
 //	coordinator.go  the group protocol's requests, in bytes
-//	bury.go       a look at the group: the dead are taken out, others named
+//	survey.go     a look at the group: dead members are removed, other programs and databases named
 //	inspect.go    what a check before the start wants to know
 //	transactions.go  transactions that are open, and whose they are
 //	fetch.go      who asks which broker for what, and what happens when that fails

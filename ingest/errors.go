@@ -20,35 +20,35 @@ var (
 	ErrNoGroup = errors.New("ingest: no group: Config.Group is empty, or the partitions came from Assign")
 )
 
-// What a log may have done to a reader; the decision is the reader's. The
-// errors that are these carry the numbers: *RangeError, *RecreatedError,
-// *BatchError.
+// Changes of a log that a reader must decide about. The errors *RangeError,
+// *RecreatedError and *BatchError wrap these and carry the numbers.
 var (
 	ErrRetention = errors.New("the log begins after the wanted offset")      // records expired unread
 	ErrTruncated = errors.New("the log ends before the wanted offset")       // records that were read are gone
 	ErrRecreated = errors.New("the topic was deleted and created again")     // the same offsets hold other records
-	ErrCorrupt   = errors.New("a record batch is damaged")                   // twice: it was fetched again
+	ErrCorrupt   = errors.New("a record batch is damaged")                   // also after a second fetch
 	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1") // no topic ids in fetches
-	errNoLeader  = errors.New("a partition has no leader")                   // for now
-	errNoTopic   = errors.New("the topic does not exist")                    // for now
+	errNoLeader  = errors.New("a partition has no leader")                   // temporary
+	errNoTopic   = errors.New("the topic does not exist")                    // temporary
 	errSpeaksTLS = errors.New("the listener speaks TLS, and TLS is not configured")
 	errNotKafka  = errors.New("the listener does not speak Kafka's protocol")
 	errResponse  = errors.New("the response is larger than ResponseLimit") // see Config
 )
 
-// A RangeError is an offset that the log does not hold. It is ErrRetention or
+// A RangeError is an offset that the log does not have. It wraps ErrRetention or
 // ErrTruncated.
 type RangeError struct {
 	Partition        int32
-	Offset           int64 // wanted
-	LogStart, LogEnd int64 // what the log holds: [LogStart, LogEnd)
+	Offset           int64 // requested
+	LogStart, LogEnd int64 // the log has [LogStart, LogEnd)
 }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("ingest: partition %d: %v: want offset %d, have %d to %d", e.Partition, e.Unwrap(), e.Offset, e.LogStart, e.LogEnd)
 }
 
-// Unwrap tells which end was missed.
+// Unwrap returns ErrRetention before the log's start, and ErrTruncated after its
+// end.
 func (e *RangeError) Unwrap() error {
 	if e.Offset < e.LogStart {
 		return ErrRetention
@@ -61,7 +61,7 @@ func (e *RangeError) OutOfRange() (partition int32, offset, logStart, logEnd int
 	return e.Partition, e.Offset, e.LogStart, e.LogEnd
 }
 
-// A RecreatedError is ErrRecreated.
+// A RecreatedError wraps ErrRecreated.
 type RecreatedError struct {
 	Topic   string
 	Was, Is [16]byte // topic ids
@@ -74,7 +74,7 @@ func (e *RecreatedError) Error() string {
 func (e *RecreatedError) Unwrap() error { return ErrRecreated }
 
 // A BatchError is a record batch whose bytes are not those that were written,
-// however often it is fetched. Reason is or wraps ErrCorrupt.
+// also after a second fetch. Reason is or wraps ErrCorrupt.
 type BatchError struct {
 	Partition int32
 	Offset    int64 // the batch holds this offset, or should
@@ -87,12 +87,12 @@ func (e *BatchError) Error() string {
 
 func (e *BatchError) Unwrap() error { return e.Reason }
 
-// corrupt is an ErrCorrupt with what is wrong.
+// corrupt makes an ErrCorrupt with a reason.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// A sizeError is a response we refuse to read.
+// A sizeError is a response that is too large to read.
 type sizeError struct {
 	api         protocol.ApiKey
 	size, limit int
@@ -102,8 +102,8 @@ func (e *sizeError) Error() string {
 	return fmt.Sprintf("a %v response announces %d bytes, the limit is %d", e.api, e.size, e.limit)
 }
 
-// Unwrap makes a plausible size a matter of configuration. One that is not
-// plausible is a peer that speaks something else, such as TLS.
+// Unwrap returns errResponse for a plausible size, which the configuration can
+// allow. Otherwise the peer speaks another protocol, such as TLS.
 func (e *sizeError) Unwrap() error {
 	if e.size > e.limit && e.api == protocol.Fetch {
 		return errResponse
@@ -115,24 +115,24 @@ func (e *sizeError) Unwrap() error {
 type verdict int
 
 const (
-	retry verdict = iota // the cluster is busy with itself, or the line broke: again, later
-	fatal                // no repetition will help: a person must change something
-	ours                 // we asked for it: the caller's context or Close
+	retry verdict = iota // temporary, in the cluster or on the connection: try again later
+	fatal                // another try will not help: a person must change something
+	ours                 // this process caused it: the caller's context ended, or Close
 )
 
 // judge decides, in this order:
 //
-//   - What our own side ended is ours. A deadline is not: each request has its
-//     own, so it means a silent broker; who has a context of the caller's
-//     looks at that first.
-//   - Certificates do not heal, nor does talk between two protocols. (Only TLS
-//     to a plaintext listener is an EOF, which cannot be told from a broker
-//     going down: retried, and said in the log.)
+//   - A context that this process cancelled is ours. A deadline is not: each
+//     request has its own, so it means a silent broker. Code with a context of
+//     the caller checks that first.
+//   - A bad certificate, or a wrong protocol, is fatal. (Only TLS to a plaintext
+//     listener gives an EOF, like a broker that stops: it is retried, and the
+//     log says so.)
 //   - Kafka's codes: see judgeCode.
-//   - What the data itself says (range, recreation, damage) is for the caller.
-//   - Anything else came from a connection: refused, reset, timed out, no such
-//     host, an answer that does not parse. A new connection may do better, and
-//     brokers restart; retried, once per backoff, and said in the log.
+//   - The caller decides about errors in the data (range, recreation, damage).
+//   - All other errors come from a connection: refused, reset, timed out, no
+//     such host, a response that does not parse. Brokers restart, and a new
+//     connection may work: these are retried after a backoff, and logged.
 func judge(err error) verdict {
 	var (
 		code   kafka.Error
@@ -160,27 +160,27 @@ func judge(err error) verdict {
 	return retry
 }
 
-// judgeCode names the codes that end something. All others are the daily life of
-// brokers (leadership, coordination, load, membership, a topic that is not there
-// yet), or nothing that is ever sent to a reader, or newer than this list: to try
-// again, and to say so, is right for each of these.
+// judgeCode names the codes that are fatal. All other codes are normal in a
+// cluster (leadership, coordination, load, membership, a topic that does not
+// exist yet), or are never sent to a reader, or are newer than this list: each of
+// these is retried and logged.
 func judgeCode(code kafka.Error) verdict {
 	switch code {
 	case
-		// Rights. A source that is to wait for them does: see [Source.judge].
+		// Permissions. A Source with AwaitRights waits for them: see [Source.judge].
 		kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed,
 		kafka.BrokerAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed,
-		// Credentials. They are read when the process starts, so a restart may help.
+		// Credentials. The process reads them at its start, so a restart may help.
 		kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState, kafka.SecurityDisabled,
 		kafka.DelegationTokenAuthDisabled, kafka.DelegationTokenNotFound, kafka.DelegationTokenOwnerMismatch,
 		kafka.DelegationTokenRequestNotAllowed, kafka.DelegationTokenAuthorizationFailed, kafka.DelegationTokenExpired,
 		kafka.InvalidPrincipalType, kafka.UnacceptableCredential, kafka.PrincipalDeserializationFailure,
-		// Settings: of the group, the topic, the cluster.
+		// Settings of the group, the topic or the cluster.
 		kafka.InconsistentGroupProtocol, kafka.InvalidGroupId, kafka.InvalidSessionTimeout, kafka.FencedInstanceID,
 		kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize, kafka.InvalidTopic, kafka.InvalidConfiguration,
 		kafka.PolicyViolation, kafka.InconsistentClusterID,
-		// A request that this broker can never answer. An election or a replica
-		// that is behind is never told so: these are mistakes of this package.
+		// A request that this broker can never answer. Elections and replicas that lag
+		// have other codes, so these are mistakes of this package.
 		kafka.InvalidRequest, kafka.UnsupportedVersion, kafka.UnsupportedForMessageFormat, kafka.UnsupportedCompressionType,
 		kafka.InvalidMessageSize, kafka.MessageSizeTooLarge, kafka.RecordListTooLarge:
 		return fatal
@@ -188,13 +188,14 @@ func judgeCode(code kafka.Error) verdict {
 	return retry
 }
 
-// denied reports whether a right is missing, which may be given at any time.
+// denied reports whether a permission is missing, which may be granted at any
+// time.
 func denied(err error) bool {
 	return errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed)
 }
 
-// judge is the verdict on an error that this Source met: one that is to wait for
-// rights tries again until they are given.
+// judge is the verdict on an error of this Source: with AwaitRights, a missing
+// permission is retried until it is granted.
 func (s *Source) judge(err error) verdict {
 	if s.config.AwaitRights && denied(err) {
 		return retry
@@ -202,8 +203,7 @@ func (s *Source) judge(err error) verdict {
 	return judge(err)
 }
 
-// explain adds to an error what can be done about it, where the code's own words
-// do not say.
+// explain adds a remedy to an error, where its own text has none.
 func (c *Config) explain(err error) error {
 	if hint := c.hint(err); hint != "" {
 		return fmt.Errorf("ingest: %s (%w)", hint, err)
@@ -211,12 +211,12 @@ func (c *Config) explain(err error) error {
 	return fmt.Errorf("ingest: %w", err)
 }
 
-// hint is what can be done about an error; empty: its own words say it.
+// hint is the remedy for an error; empty if its own text has one.
 func (c *Config) hint(err error) string {
 	var code kafka.Error
 	switch {
 	case errors.Is(err, errResponse):
-		return fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir takes of a broker at once: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
+		return fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir accepts in one response: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
 	case errors.Is(err, io.EOF):
 		return hungUp
 	case !errors.As(err, &code):
@@ -230,12 +230,12 @@ func (c *Config) hint(err error) string {
 	case kafka.TopicAuthorizationFailed:
 		return fmt.Sprintf("%s needs READ and DESCRIBE on topic %q", c.principal(), c.Topic)
 	case kafka.SASLAuthenticationFailed:
-		return fmt.Sprintf("SASL: %v: wrong user or password, or not of this mechanism", c.SASL)
+		return fmt.Sprintf("SASL: %v: wrong user or password, or the user has no credentials for this mechanism", c.SASL)
 	case kafka.UnsupportedSASLMechanism:
 		return fmt.Sprintf("SASL: %v: the broker does not offer this mechanism", c.SASL)
 	case kafka.IllegalSASLState:
 		if c.SASL.Mechanism != "" {
-			return fmt.Sprintf("SASL: %v: the listener wants none: leave it out, or name a listener that has it", c.SASL)
+			return fmt.Sprintf("SASL: %v: the listener does not use SASL: remove it from the configuration, or name a listener that uses it", c.SASL)
 		}
 	case kafka.InvalidSessionTimeout:
 		return fmt.Sprintf("Session %v is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms", c.Session)
@@ -243,7 +243,7 @@ func (c *Config) hint(err error) string {
 	return ""
 }
 
-// principal is whose rights count, as far as this side knows.
+// principal is the user that needs the permission, as far as the client knows.
 func (c *Config) principal() string {
 	switch {
 	case c.SASL.User != "":

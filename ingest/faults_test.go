@@ -23,7 +23,7 @@ import (
 	"weir/internal/await"
 )
 
-// A batchSpec is a record batch to be made by hand.
+// A batchSpec describes a record batch that a test makes by hand.
 type batchSpec struct {
 	base       int64
 	lastDelta  int32
@@ -56,7 +56,7 @@ func (s batchSpec) bytes() []byte {
 // seal sets a batch's checksum.
 func seal(b []byte) { be.PutUint32(b[17:], crc32.Checksum(b[21:], castagnoli)) }
 
-// record is one record in the open.
+// record is one uncompressed record.
 func record(timeDelta, offsetDelta int64, key, value []byte) []byte {
 	r := []byte{0}
 	r = binary.AppendVarint(r, timeDelta)
@@ -127,8 +127,8 @@ func handMade(t *testing.T, next int64, aborted []transaction, serve func(from i
 	return k, book, k.fetch(ctx, g, map[int32]int64{0: next})
 }
 
-// An empty batch, a batch that ends before its last offset, and a hole
-// between batches: reading goes on behind each.
+// An empty batch, a batch that ends before its last offset, and a hole between
+// batches: reading continues after each.
 func TestGapsAreSteppedOver(t *testing.T) {
 	gap := simple(13, "a", "b")
 	gap.lastDelta = 6 // records 15 to 19 were compacted away
@@ -147,8 +147,8 @@ func TestGapsAreSteppedOver(t *testing.T) {
 	sameList(t, "read", k.plain[0], []string{"x", "y", "z", "a", "b", "after the hole"})
 }
 
-// Only empty batches: reading must get past them (kafka-go's Reader would
-// start at 1 again, and again).
+// A log of only empty batches: reading must get past them (kafka-go's Reader
+// would start at 1 again and again).
 func TestAnEmptyBatchAloneMovesOn(t *testing.T) {
 	k, _, err := handMade(t, 10, nil, func(int64) []byte { return batchSpec{lastDelta: 9, producer: 4}.bytes() })
 	if err != nil {
@@ -186,8 +186,8 @@ func TestAbortedTransactionsOfOneResponse(t *testing.T) {
 	sameList(t, "read", k.plain[0], []string{"2 committed", "plain", "1 committed"})
 }
 
-// A batch that arrives damaged is fetched again; nothing of it is seen. If it
-// is damaged again, reading stops there, with what came before it.
+// A damaged batch is fetched again, and none of it is delivered. If it is
+// damaged again, reading stops after the batches before it.
 func TestDamagedBatch(t *testing.T) {
 	good := simple(0, "a", "b").bytes()
 	bad := simple(2, "c", "d").bytes()
@@ -237,8 +237,8 @@ func TestDamagedBatch(t *testing.T) {
 	}
 }
 
-// A first batch whose end never comes, and batches that are all before the
-// offset asked for, must not be asked for for ever.
+// A first batch without an end, and a response with only batches before the
+// requested offset, must not be requested for ever.
 func TestNoProgressIsDamage(t *testing.T) {
 	whole := simple(0, "a", "b").bytes()
 	for name, set := range map[string][]byte{
@@ -262,9 +262,8 @@ func TestNoProgressIsDamage(t *testing.T) {
 	})
 }
 
-// Sound to the checksum, but nonsense within: an outcome of the offsets that
-// the batch covers, and of no others. What is read before and behind it is what
-// is there.
+// A batch with a correct checksum and wrong contents: only the offsets that it
+// covers are affected, and all records before and after it are read.
 func TestUnreadableBatch(t *testing.T) {
 	big := strings.Repeat("x", BatchLimit)
 	const (
@@ -324,9 +323,9 @@ func TestUnreadableBatch(t *testing.T) {
 	}
 }
 
-// Records of the formats from before Kafka 0.11, which a disk may still hold,
-// are not read, and said to be so. The offset of one that holds others is that
-// of the last.
+// Records of the formats before Kafka 0.11, which a disk may still hold, are
+// unreadable, and the reason says so. The offset of a message that contains
+// others is that of the last.
 func TestOldFormatIsSaid(t *testing.T) {
 	message := func(offset int64, magic byte) []byte {
 		b := be.AppendUint64(nil, uint64(offset))
@@ -354,8 +353,8 @@ func TestOldFormatIsSaid(t *testing.T) {
 	}
 }
 
-// Each error code of a fetch that passes is waited out; one that does not
-// ends Fetch at once, with what to do.
+// Fetch retries after each temporary error code, and ends at once after a fatal
+// one, with a remedy.
 func TestFetchErrorCodes(t *testing.T) {
 	passing := []*kerr.Error{kerr.UnknownServerError, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.NotLeaderForPartition,
 		kerr.ReplicaNotAvailable, kerr.KafkaStorageError, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.OffsetNotAvailable,
@@ -374,7 +373,7 @@ func TestFetchErrorCodes(t *testing.T) {
 				sameList(t, fmt.Sprint("partition ", p), got.plain[p], numbered("v", 0, 5))
 			}
 			if h.Hits() != 1 {
-				t.Errorf("the fault was met %d times", h.Hits())
+				t.Errorf("the fault occurred %d times", h.Hits())
 			}
 		})
 	}
@@ -396,8 +395,8 @@ func TestFetchErrorCodes(t *testing.T) {
 	}
 }
 
-// What is asked for again after an election is asked for once: brokers refuse a
-// request that names a partition twice, and that refusal is final.
+// After an election, a new request names each partition once: brokers refuse a
+// request that names a partition twice, and that error is fatal.
 func TestAssignAsksAgain(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(2, "again"))
 	h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: 2})
@@ -411,9 +410,10 @@ func TestAssignAsksAgain(t *testing.T) {
 	}
 }
 
-// A right that is missing, for the topic or the group, at the start or while
-// reading, is waited for with words that name it; when it is given, reading goes
-// on where it stood. A source that is not to wait says so and ends.
+// A Source with AwaitRights waits for a missing permission, for the topic or the
+// group, at the start or while reading, with a message that names it; when it is
+// granted, reading continues where it stopped. A Source without AwaitRights
+// returns an error.
 func TestRightsAreAwaited(t *testing.T) {
 	for name, fault := range map[string]kfake.Fault{
 		"describe": {Keys: []kmsg.Key{kmsg.Metadata}, Topic: "secret", Err: kerr.TopicAuthorizationFailed},
@@ -477,7 +477,7 @@ func TestRightsAreAwaited(t *testing.T) {
 	}
 }
 
-// Which transactions are open, and whose they are.
+// OpenTransactions names the open transactions and their producers.
 func TestOpenTransactions(t *testing.T) {
 	addrs := realKafka(t).Addrs()
 	topic := newTopic(t, addrs, 2)
@@ -522,7 +522,8 @@ func TestOpenTransactions(t *testing.T) {
 	})
 }
 
-// A leader moves, and moves again, between brokers while it is read.
+// The leadership of a partition moves between brokers, several times, while it
+// is read.
 func TestLeaderMoves(t *testing.T) {
 	c := fakeKafka(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "moving"))
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "moving", MaxWait: 20 * time.Millisecond})
@@ -553,8 +554,8 @@ func TestLeaderMoves(t *testing.T) {
 	}
 }
 
-// A broker that is not the leader's any more, then one that hangs up in the
-// middle of answers.
+// A broker that is no longer the leader, then one that closes connections in the
+// middle of responses.
 func TestConnectionsBreak(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "breaking"))
 	for i := range 20 {
@@ -588,7 +589,7 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	contains(t, "the error", err.Error(), "Kafka 3.1", "Fetch")
 }
 
-// Throttled, the source stays away as long as it is told to.
+// A throttled Source waits as long as the broker says.
 func TestThrottleIsObeyed(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
 	ctx, cancel := context.WithCancel(await.Context(t))
@@ -623,8 +624,8 @@ func TestThrottleIsObeyed(t *testing.T) {
 	}
 }
 
-// A broker that throttles for long does not listen on that connection meanwhile
-// (KIP-219), so no heartbeat may go out on it: it is closed.
+// A broker that throttles for long does not read from that connection meanwhile
+// (KIP-219). So no heartbeat may be sent on it: the Source closes it.
 func TestMutedConnectionIsNotUsed(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "slow"))
 	ctx, cancel := context.WithCancel(await.Context(t))
@@ -632,7 +633,7 @@ func TestMutedConnectionIsNotUsed(t *testing.T) {
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "slow"})
 	s.transport.IdleTimeout = time.Hour // nothing else closes a connection
 	var fetches atomic.Int32
-	var kept atomic.Int32 // connections there when the throttled answer is given
+	var kept atomic.Int32 // connections open when the throttled response is sent
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		fetches.Add(1)
@@ -659,7 +660,7 @@ func TestMutedConnectionIsNotUsed(t *testing.T) {
 	}
 }
 
-// A response beyond the limit is not read, and the error names the setting.
+// A response above the limit is not read, and the error names the setting.
 func TestResponseLimit(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "large"))
 	produce(t, c.ListenAddrs(), "large", 0, []string{strings.Repeat("x", 900<<10)})
@@ -676,8 +677,8 @@ func TestResponseLimit(t *testing.T) {
 	contains(t, "the error", err.Error(), "topic large", "max.message.bytes", "kafka-delete-records")
 }
 
-// Two buffers per broker and no more: a reader that is never done with its
-// Parts stops the fetching, one that is done lets it go on.
+// There are only two buffers per broker: while the reader has not called Done
+// for their Parts, no further fetch is sent.
 func TestBackPressure(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "pressed"))
 	for i := range 10 {
@@ -705,7 +706,7 @@ func TestBackPressure(t *testing.T) {
 	}
 	k := newTaker(map[int32]int64{0: 0})
 	k.take(first)
-	first.Done() // once more: no harm
+	first.Done() // a second call does no harm
 	third := <-parts
 	time.Sleep(50 * time.Millisecond)
 	if n := fetches.Hits(); n != 3 {
@@ -727,7 +728,7 @@ func TestBackPressure(t *testing.T) {
 	sameList(t, "read", k.plain[0], numbered("", 0, 100))
 }
 
-// An error of deliver's own, or of a batch's reader, comes back as it is.
+// Fetch returns an error of deliver, and Unpack one of yield, unchanged.
 func TestCallersErrorsComeBack(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "mine"))
 	produce(t, c.ListenAddrs(), "mine", 0, numbered("", 0, 5))
@@ -752,8 +753,8 @@ func TestCallersErrorsComeBack(t *testing.T) {
 	}
 }
 
-// A large batch is left out of a response that others came to first; its
-// partition must get its turn.
+// Brokers leave a large batch out of a response that other partitions have
+// filled; its partition must get its turn.
 func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 4)
@@ -769,12 +770,12 @@ func TestLargeBatchesOfManyPartitionsGetTheirTurn(t *testing.T) {
 		sameList(t, fmt.Sprint("partition ", p), got.plain[p], want)
 	}
 	if strings.Contains(book.String(), "damaged") {
-		t.Errorf("a batch that was left out was taken for damaged:\n%s", book)
+		t.Errorf("a batch that was left out counts as damaged:\n%s", book)
 	}
 }
 
-// The responses of a partition that is always busy would fill every request,
-// were it always first: the quiet one behind it is read all the same.
+// If a busy partition were always first in the request, it would fill every
+// response: a quiet partition after it must be read too.
 func TestABusyPartitionDoesNotStarveOthers(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 2)
@@ -795,8 +796,8 @@ func TestABusyPartitionDoesNotStarveOthers(t *testing.T) {
 	}
 }
 
-// Deleted, the topic is waited for outside the group: kafka-go would join and
-// rejoin without a pause.
+// The Source waits for a deleted topic outside the group: kafka-go would join
+// again and again without a pause.
 func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "gone"))
 	joins := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Count: -1, Observe: true})

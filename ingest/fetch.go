@@ -14,23 +14,23 @@ import (
 	"weir/event"
 )
 
-// A partition is a reader's place in one partition's log. It travels: at any
-// time one goroutine has it, a broker's loop while it is read there, or the
-// dispatcher while it is not known who leads it. That is why Parts of a
-// partition cannot overtake one another.
+// A partition is the reader's position in one partition's log. At any time
+// exactly one goroutine has it: the loop of the broker that leads it, or the
+// dispatcher while the leader is not known. That is why Parts of a partition
+// cannot overtake one another.
 type partition struct {
 	id    int32
-	next  int64 // the offset to ask for
-	epoch int32 // of the leader we ask
+	next  int64 // the offset to request next
+	epoch int32 // of the leader that is asked
 
-	damaged   int64 // offset where a batch failed its checksum and is being fetched again; -1
-	outside   bool  // the broker says next is not in the log
-	attempts  int   // since it last worked
+	damaged   int64 // offset of a batch that failed its checksum and is fetched again; -1: none
+	outside   bool  // the broker says that next is not in the log
+	attempts  int   // failed tries since it last worked
 	notBefore time.Time
 	told      [3]int64 // high water, last stable, log start of the last Part
 }
 
-// A fetch is one call of Generation.Fetch: the dispatcher, in run, and one
+// A fetch is one call of Generation.Fetch: the dispatcher, which is run, and one
 // loop per broker.
 type fetch struct {
 	source     *Source
@@ -39,24 +39,22 @@ type fetch struct {
 	group      *errgroup.Group
 	lost       chan *partition // from the loops to the dispatcher
 	loops      map[int32]*loop // by broker id; the dispatcher's
-	homes      map[int32]int32 // by partition, the broker it was last given to; the dispatcher's
+	brokerOf   map[int32]int32 // by partition, the broker that read it last; used by the dispatcher only
 }
 
-// Fetch reads on from the given offsets until ctx or the Generation ends,
-// handing every Part to deliver. A Part without a batch is news of the log's
-// ends.
+// Fetch reads from the given offsets until ctx or the Generation ends, and
+// passes every Part to deliver. A Part without a batch only tells where the log
+// begins and ends.
 //
-// deliver takes over the Part, also when it fails; an error of its own ends
-// Fetch. It may block: that is how a full queue slows fetching down, since
-// each broker's two buffers are reused only when all their Parts are Done.
-// Partitions of different brokers are delivered from different goroutines,
-// those of one broker one after the other. Between its own, deliver should
-// watch ctx.
+// deliver owns the Part, also if it fails; its error ends Fetch. It may block: a
+// full queue slows fetching down, since each of a broker's two buffers is reused
+// only when all its Parts are Done. Fetch calls deliver from one goroutine per
+// broker. While deliver blocks, it should watch ctx.
 //
-// Trouble that may pass is retried and logged once. Fetch returns ctx's error,
-// ErrEnded when the group takes the partitions away, or what it cannot decide:
-// *RangeError, *RecreatedError, *BatchError, or an error that a person must mend.
-// Parts already delivered stay valid.
+// Fetch retries after temporary errors, and logs them once. It returns ctx's
+// error, ErrEnded if the group takes the partitions away, an error that the
+// caller must decide about (*RangeError, *RecreatedError, *BatchError), or an
+// error that a person must remedy. Parts already delivered stay valid.
 func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,13 +71,13 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		source:     g.source,
 		generation: g,
 		deliver:    deliver,
-		lost:       make(chan *partition, len(from)), // each is in one place at a time
+		lost:       make(chan *partition, len(from)), // room for all: a send never blocks
 		loops:      make(map[int32]*loop),
-		homes:      make(map[int32]int32),
+		brokerOf:   make(map[int32]int32),
 	}
 	for id, offset := range from {
 		if !g.owns(id) {
-			return fmt.Errorf("ingest: fetch of partition %d, which is not ours", id)
+			return fmt.Errorf("ingest: fetch of partition %d, which this member does not have", id)
 		}
 		if offset < 0 {
 			return fmt.Errorf("ingest: fetch of partition %d from offset %d", id, offset)
@@ -99,17 +97,18 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 	return err
 }
 
-// run is the dispatcher: it takes in partitions nobody reads, waits out their
-// backoff, looks up who leads them, and gives them to that broker's loop.
+// run is the dispatcher: it receives partitions that no loop reads, waits for
+// the end of their backoff, looks up their leaders, and gives each to the loop
+// of its leader.
 func (f *fetch) run(ctx context.Context) error {
 	const subject = "finding the partitions' leaders"
 	defer f.source.notices.gone(subject)
-	var homeless []*partition
+	var unassigned []*partition
 	for {
 		wait := time.Duration(-1)
 		now := time.Now()
 		due := false
-		for _, p := range homeless {
+		for _, p := range unassigned {
 			switch left := p.notBefore.Sub(now); {
 			case left <= 0:
 				due = true
@@ -123,21 +122,21 @@ func (f *fetch) run(ctx context.Context) error {
 				return err
 			}
 			if p != nil {
-				homeless = append(homeless, p)
+				unassigned = append(unassigned, p)
 			}
 			continue
 		}
-		for more := true; more; { // whoever else has come meanwhile
+		for more := true; more; { // and all others that are waiting in the channel
 			select {
 			case p := <-f.lost:
-				homeless = append(homeless, p)
+				unassigned = append(unassigned, p)
 			default:
 				more = false
 			}
 		}
 		t, err := f.leaders(ctx)
 		if err == nil {
-			homeless, err = f.house(ctx, t, homeless, now)
+			unassigned, err = f.assign(ctx, t, unassigned, now)
 		}
 		switch {
 		case err == nil:
@@ -149,7 +148,7 @@ func (f *fetch) run(ctx context.Context) error {
 		default:
 			return err
 		}
-		for _, p := range homeless { // still
+		for _, p := range unassigned { // their backoff is not over
 			if !p.notBefore.After(now) {
 				p.later()
 			}
@@ -157,7 +156,7 @@ func (f *fetch) run(ctx context.Context) error {
 	}
 }
 
-// next waits for a partition to come in, at most wait (for ever when negative).
+// next waits for a partition, at most wait (for ever if negative).
 func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error) {
 	var timeout <-chan time.Time
 	if wait >= 0 {
@@ -175,8 +174,8 @@ func (f *fetch) next(ctx context.Context, wait time.Duration) (*partition, error
 	}
 }
 
-// leaders asks who leads what, and ends the Generation if the topic is not
-// the one it began with.
+// leaders looks up the leader of each partition. It ends the Generation if the
+// topic was recreated.
 func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 	t, err := f.source.metadata(ctx)
 	if err != nil {
@@ -193,10 +192,10 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 	return t, nil
 }
 
-// house gives partitions whose time has come to their leaders' loops, and
-// returns the others.
-func (f *fetch) house(ctx context.Context, t *topic, homeless []*partition, now time.Time) (left []*partition, err error) {
-	for _, p := range homeless {
+// assign gives partitions whose backoff is over to the loops of their leaders,
+// and returns the others.
+func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, now time.Time) (left []*partition, err error) {
+	for _, p := range unassigned {
 		if p.notBefore.After(now) {
 			left = append(left, p)
 			continue
@@ -218,21 +217,21 @@ func (f *fetch) house(ctx context.Context, t *topic, homeless []*partition, now 
 			}
 		}
 		p.epoch = l.epoch
-		f.homes[p.id] = l.leader
+		f.brokerOf[p.id] = l.leader
 		f.loop(ctx, l.leader).arrivals <- p
 	}
-	lead := slices.Collect(maps.Values(f.homes))
+	lead := slices.Collect(maps.Values(f.brokerOf))
 	for broker, l := range f.loops {
 		if !slices.Contains(lead, broker) {
-			f.source.notices.gone(l.subject) // nothing is fetched there any more: others lead
+			f.source.notices.gone(l.subject) // this broker leads none of the partitions any more
 		}
 	}
 	return left, err
 }
 
-// locate finds out what a broker meant by out of range, which its answer does
-// not say. A partition that turns out to be inside (the answer came from a
-// leader that had fallen behind) is read on.
+// locate finds out whether an offset that is out of range lies before or after
+// the log, which the broker's response does not say. If the offset is inside
+// (the response came from a leader that lagged), reading continues.
 func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
 	starts, err := f.source.offsets(ctx, t, []int32{p.id}, earliest, readUncommitted)
 	if err != nil {
@@ -250,7 +249,7 @@ func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
 	return nil
 }
 
-// loop is the loop of a broker, started if need be.
+// loop returns the loop of a broker, and starts it if there is none.
 func (f *fetch) loop(ctx context.Context, broker int32) *loop {
 	l := f.loops[broker]
 	if l == nil {
@@ -271,40 +270,42 @@ func (f *fetch) loop(ctx context.Context, broker int32) *loop {
 	return l
 }
 
-// later makes a partition wait, longer each time.
+// later sets the partition's backoff, which grows with each failed try.
 func (p *partition) later() {
 	p.notBefore = time.Now().Add(backoff(p.attempts))
 	p.attempts++
 }
 
-// Two buffers per broker: while one is worked on, the other is in flight.
+// Two buffers per broker: the worker reads one while the response to the next
+// request fills the other.
 const buffers = 2
 
-// scrubBuffers makes the tests see who looks at a buffer after Done.
+// scrubBuffers overwrites a buffer after Done, so that tests find code that
+// still reads it.
 var scrubBuffers = false
 
-// A loop reads from one broker: all its partitions in each request.
+// A loop reads from one broker. Each request names all its partitions.
 type loop struct {
 	fetch      *fetch
 	broker     int32
-	subject    string          // in the log
-	arrivals   chan *partition // room for every partition there is
-	partitions []*partition    // here now, in the order of the next request
+	subject    string          // its name in the log
+	arrivals   chan *partition // room for all partitions
+	partitions []*partition    // those that this loop has, in the order of the next request
 	free       chan *buffer
 	flying     bool
 	landed     chan flight
-	asked      []*partition  // in the request in flight
-	pause      time.Duration // the broker wants to be left alone
+	asked      []*partition  // those in the request in flight
+	pause      time.Duration // how long the broker throttles this client
 }
 
-// A flight is a request that has come back.
+// A flight is a request whose response has come, or that has failed.
 type flight struct {
 	buffer *buffer
 	err    error
 }
 
-// run is the loop. The request after next goes out before the response at
-// hand is delivered: where it has to begin is known from the batches' heads.
+// run is the loop. It sends the next request before it delivers the present
+// response: the batches' headers tell the next offsets.
 func (l *loop) run(ctx context.Context) error {
 	for {
 		if !l.flying {
@@ -329,7 +330,7 @@ func (l *loop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range lost { // its Parts came with earlier responses and are delivered
+		for _, p := range lost { // all their Parts are delivered
 			l.fetch.lost <- p
 		}
 		l.arrive()
@@ -355,7 +356,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// gather waits until there is something to ask this broker for.
+// gather waits until the loop has a partition to request.
 func (l *loop) gather(ctx context.Context) error {
 	l.arrive()
 	if len(l.partitions) > 0 {
@@ -371,7 +372,7 @@ func (l *loop) gather(ctx context.Context) error {
 	}
 }
 
-// arrive takes in whoever the dispatcher has sent.
+// arrive receives the partitions that the dispatcher has sent.
 func (l *loop) arrive() {
 	for {
 		select {
@@ -383,10 +384,10 @@ func (l *loop) arrive() {
 	}
 }
 
-// send puts a request for all partitions into flight. Brokers fill a response
-// in the request's order until its limit; only the first batch of all may
-// exceed it, and a later one that does not fit is left out. So the order
-// changes each time, and a large batch gets its turn.
+// send sends a request for all partitions. Brokers fill a response in the
+// request's order up to a limit. Only the first batch of a response may exceed
+// the limit; a later one that does not fit is left out. So the order changes
+// with each request, and a large batch gets its turn.
 func (l *loop) send(ctx context.Context, b *buffer) {
 	ps := l.partitions
 	first := ps[0]
@@ -399,12 +400,12 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	l.flying = true
 	go func() {
 		err := source.exchange(ctx, b.call, source.config.MaxWait+fetchTimeout)
-		l.landed <- flight{buffer: b, err: err} // has room; nobody listens after the end
+		l.landed <- flight{buffer: b, err: err} // has room, so this never blocks
 	}()
 }
 
-// read takes a response apart: what to deliver, and which partitions are no
-// longer this broker's. The others have moved on.
+// read parses a response. It returns the Parts to deliver and the partitions
+// that this broker no longer leads; it moves the other partitions on.
 func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error) {
 	source := l.fetch.source
 	response := &f.buffer.response
@@ -419,7 +420,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			return nil, nil, source.config.explain(f.err)
 		}
 		source.notices.trouble(l.subject, f.err)
-		f.buffer.call = l.newCall() // the exchange may not have let go of this one
+		f.buffer.call = l.newCall() // the exchange may still use the old one
 		for _, p := range l.asked {
 			lost = append(lost, l.lose(p))
 		}
@@ -464,14 +465,14 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 	return parts, lost, nil
 }
 
-// accept verifies a partition's records and moves it on. There is a Part if
-// there are records, or news of the log.
+// accept verifies a partition's records and moves its position on. It returns a
+// Part if there are records, or if the log's bounds have changed.
 func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part event.Part, some bool, err error) {
 	p.attempts = 0
 	whole, next, damage := verify(r.records, p.next)
 	switch {
 	case damage == nil && whole == 0 && len(r.records) > 0 && first:
-		// Cut off, as a tail is, but the request's first batch comes whole.
+		// Brokers truncate a response, but never its first batch.
 		damage = corrupt("a batch whose end does not come, after %d bytes", len(r.records))
 	case damage == nil && whole > 0 && next == p.next:
 		damage, whole = corrupt("only batches before the offset asked for"), 0
@@ -494,8 +495,9 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 	return part, some, err
 }
 
-// doubt notes damage at p.next. Once it may have happened on the way: the
-// batch is asked for again. Twice it is what the log holds.
+// doubt notes damage at p.next. The first time it may have happened on the
+// network: the batch is fetched again. The second time the log itself is
+// damaged.
 func (l *loop) doubt(p *partition, damage error) error {
 	if p.damaged == p.next {
 		return &BatchError{Partition: p.id, Offset: p.next, Reason: damage}
@@ -506,7 +508,8 @@ func (l *loop) doubt(p *partition, damage error) error {
 	return nil
 }
 
-// answered finds a partition of the request, once, and whether it was its first.
+// answered finds a partition of the request, once, and reports whether it was
+// the first of the request.
 func (l *loop) answered(id int32) (p *partition, first bool) {
 	for i, p := range l.asked {
 		if p != nil && p.id == id {
@@ -521,7 +524,7 @@ func (l *loop) newCall() *call {
 	return &call{api: protocol.Fetch, broker: l.broker, limit: l.fetch.source.config.ResponseLimit}
 }
 
-// lose takes a partition out of this loop.
+// lose removes a partition from this loop.
 func (l *loop) lose(p *partition) *partition {
 	for i, q := range l.partitions {
 		if p == q {

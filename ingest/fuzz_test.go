@@ -12,10 +12,11 @@ import (
 	"weir/event"
 )
 
-// FuzzResponse feeds a whole Fetch response, as bytes from the network, to
-// everything that reads them. Checksums are mended first, so that mutations
-// reach what lies behind them. Whatever comes: no panic, the promises about
-// offsets kept, and memory bounded by the input and the limit.
+// FuzzResponse gives a whole Fetch response, as bytes from the network, to all
+// the code that reads them. It corrects the checksums first, so that mutations
+// reach the code after the check. For any input there must be no panic, the
+// guarantees about offsets must hold, and memory must be bounded by the input
+// and the limit.
 func FuzzResponse(f *testing.F) {
 	seed := func(aborted []transaction, batches ...batchSpec) {
 		var set []byte
@@ -87,7 +88,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// mend sets the checksums of all batches whose length is in bounds.
+// mend corrects the checksums of all batches whose length is in bounds.
 func mend(set []byte) {
 	for len(set) >= batchHeader {
 		n := int64(int32(be.Uint32(set[8:]))) + batchHead

@@ -12,9 +12,9 @@ import (
 	"weir/event"
 )
 
-// A Generation is the time during which this process owns the same
-// partitions. It lasts from Next to Release; what it may do after Done is
-// finish: flush, Commit, Release, within Config.Session less two seconds.
+// A Generation is the time during which this process owns the same partitions.
+// It lasts from Next to Release. After Done the process may only finish: flush,
+// Commit and Release, within Config.Session less two seconds.
 type Generation struct {
 	source     *Source
 	lease      *lease // nil when assigned without a group
@@ -23,28 +23,30 @@ type Generation struct {
 
 	ended     chan struct{}
 	released  chan struct{}
-	unfollow  func()      // no more interest in the caller's context
+	unfollow  func()      // stops watching the caller's context
 	abandoned func() bool // the caller's context has ended: the member should leave the group
 
 	mu     sync.Mutex
-	err    error // why it ended; nil until then
+	err    error // why the generation ended; nil until then
 	handed bool  // released is closed
 }
 
-// An offer is a generation nobody has taken yet, or why there is none.
+// An offer is a generation for the next caller of Next, or the error why there
+// is none.
 type offer struct {
 	generation *Generation
 	err        error
 }
 
-// Next waits until this member of the group owns partitions, joining it
-// first if need be, and returns them. The previous Generation must have been
-// released. Trouble that may pass (a cluster or a topic that is not there
-// yet, an election, a lost connection) is waited out and logged once; an
-// error is ctx's, ErrClosed, or one that a person must mend: it says what.
+// Next joins the group if this member is not in it, waits until the member owns
+// partitions, and returns them. The previous Generation must have been
+// released. Next retries after temporary failures (a cluster or a topic that is
+// not there yet, an election, a lost connection) and logs them once. Its error
+// is ctx's, ErrClosed, or one that a person must remedy and whose text says
+// how.
 //
-// ctx bounds the waiting and then the Generation: when ctx ends, Done closes,
-// and after Release the member leaves the group.
+// ctx bounds the wait and then the Generation: when ctx ends, Done closes, and
+// after Release the member leaves the group.
 func (s *Source) Next(ctx context.Context) (*Generation, error) {
 	if s.config.Group == "" {
 		return nil, ErrNoGroup
@@ -61,7 +63,7 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 			if err := o.generation.take(ctx); err != nil {
 				o.generation.Release()
 				if errors.Is(err, ErrEnded) {
-					continue // rebalanced while we asked for its offsets
+					continue // the group rebalanced while the offsets were looked up
 				}
 				return nil, err
 			}
@@ -74,12 +76,13 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 	}
 }
 
-// Partitions are what is owned, by number, as found when the Generation began.
+// Partitions are the owned partitions by number, with their logs as they were
+// when the Generation began.
 func (g *Generation) Partitions() []event.Assignment { return slices.Clone(g.partitions) }
 
-// Done is closed when the Generation ends: the group rebalances or has
-// evicted us, Next's context ended, the topic was recreated, or the Source
-// was closed.
+// Done is closed when the Generation ends: the group rebalances or has removed
+// this member, Next's context ended, the topic was recreated, or the Source was
+// closed.
 func (g *Generation) Done() <-chan struct{} { return g.ended }
 
 // Err is why Done is closed: ErrEnded for a rebalance or an eviction (the
@@ -91,9 +94,10 @@ func (g *Generation) Err() error {
 	return g.err
 }
 
-// Commit tells the group where reading will go on: the next offset by
-// partition. It is advisory, for lag tools and for whoever gets the partition
-// next; possible from Next until Release, except after an eviction.
+// Commit commits the next offset of each partition to the group. It is
+// advisory, for tools that show the lag and for the partition's next owner. It
+// is possible from Next until Release, except after the group has removed this
+// member.
 func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
 	if g.lease == nil {
 		return ErrNoGroup
@@ -107,7 +111,7 @@ func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
 	}
 	for p := range next {
 		if !g.owns(p) {
-			return fmt.Errorf("ingest: commit of partition %d, which is not ours", p)
+			return fmt.Errorf("ingest: commit of partition %d, which this member does not have", p)
 		}
 	}
 	if len(next) == 0 {
@@ -119,8 +123,8 @@ func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
 	return nil
 }
 
-// Release hands the partitions back; the group waits for it. Fetch must have
-// returned. Releasing twice does nothing.
+// Release gives the partitions back; the group waits for it. Fetch must have
+// returned. A second call does nothing.
 func (g *Generation) Release() {
 	g.end(ErrEnded)
 	g.mu.Lock()
@@ -186,7 +190,7 @@ func (g *Generation) take(ctx context.Context) error {
 	})
 }
 
-// locate fills in what the cluster knows of the owned partitions.
+// locate fills in the log bounds and committed offsets of the owned partitions.
 func (g *Generation) locate(ctx context.Context, t *topic) error {
 	var ids []int32
 	for _, a := range g.partitions {
@@ -208,9 +212,9 @@ func (g *Generation) locate(ctx context.Context, t *topic) error {
 	return nil
 }
 
-// membership keeps this process in the group as long as somebody wants
-// partitions: out of the group until asked, then in it until the Source
-// closes, the topic goes away, or a caller's context ends.
+// membership keeps this process in the group while a caller wants partitions:
+// it joins when Next is called, and stays until the Source closes, the topic is
+// deleted, or the caller's context ends.
 func (s *Source) membership() {
 	for {
 		select {
@@ -219,7 +223,7 @@ func (s *Source) membership() {
 			return
 		}
 		for again := true; again; {
-			// Members of a group without a topic would only wait in each other's way.
+			// Without the topic, members would only delay each other.
 			err := s.insist(s.ctx, "looking for the topic", func(ctx context.Context) error {
 				_, err := s.metadata(ctx)
 				return err
@@ -233,8 +237,8 @@ func (s *Source) membership() {
 	}
 }
 
-// join is a member of the group until it has reason to leave. It reports
-// whether to join again at once.
+// join joins the group and stays in it until there is a reason to leave. It
+// reports whether to join again at once.
 func (s *Source) join() (again bool) {
 	m := &member{source: s}
 	defer m.leave()
@@ -250,7 +254,7 @@ func (s *Source) join() (again bool) {
 			attempt = 0
 			s.notices.fine(subject)
 		case errors.Is(err, kafka.RebalanceInProgress), errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
-			// The group's daily life: it went on without this member.
+			// This is normal: the group rebalanced without this member.
 			sleep(s.ctx, backoff(min(attempt, 2)))
 			attempt++
 			continue
@@ -274,8 +278,7 @@ func (s *Source) join() (again bool) {
 	}
 }
 
-// enter joins the group's next generation, and looks after the group until
-// then.
+// enter joins the group's next generation, and runs attend until then.
 func (s *Source) enter(m *member) (*lease, error) {
 	ctx, entered := context.WithCancel(s.ctx)
 	var looking sync.WaitGroup
@@ -286,9 +289,9 @@ func (s *Source) enter(m *member) (*lease, error) {
 	return l, err
 }
 
-// hold is one generation: heartbeats until it ends, and its partitions in the
-// hands of a caller of Next until they are released. It reports whether this
-// process wants to stay in the group.
+// hold runs one generation: it sends heartbeats until the generation ends,
+// gives the partitions to a caller of Next, and waits until they are released.
+// It reports whether this process is to stay in the group.
 func (s *Source) hold(l *lease) bool {
 	ctx, stop := context.WithCancel(s.ctx)
 	var tasks sync.WaitGroup
@@ -325,7 +328,7 @@ func (s *Source) hold(l *lease) bool {
 	return !g.abandoned()
 }
 
-// offer hands o to a caller of Next, now or later, unless the Source closes.
+// offer gives o to a caller of Next, now or later, unless the Source closes.
 func (s *Source) offer(o offer) bool {
 	select {
 	case s.offers <- o:
@@ -335,7 +338,7 @@ func (s *Source) offer(o offer) bool {
 	}
 }
 
-// missing tells whether the topic is certainly not there.
+// missing reports whether the topic certainly does not exist.
 func (s *Source) missing() bool {
 	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
 	defer cancel()

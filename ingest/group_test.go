@@ -37,9 +37,9 @@ func ended(g *Generation) bool {
 	}
 }
 
-// One member reads and commits; a second joins. The first is told, hands over
+// One member reads and commits; a second joins. The first learns of it, stops
 // at once although its long poll would last an hour more, commits, and each
-// gets half, at the committed offsets. When one closes, the other gets all
+// gets half, at the committed offsets. When one closes, the other gets all,
 // without waiting for a session, which is longer than the test waits.
 func TestTwoMembersShareAndHandOver(t *testing.T) {
 	kafka := realKafka(t)
@@ -63,7 +63,7 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	ends := map[int32]int64{0: 10, 1: 10, 2: 10, 3: 10}
 	fetchTo(t, ctx, g, starts(g), ends)
 
-	// Idle from here on.
+	// From here on there is nothing to read.
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -114,7 +114,7 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	}
 
 	go func() { <-mine.Done(); mine.Release() }()
-	closes(t, b) // without Release
+	closes(t, b) // b has not released its generation
 	if !ended(theirs) || !errors.Is(theirs.Err(), ErrClosed) {
 		t.Errorf("after Close: ended %v, %v", ended(theirs), theirs.Err())
 	}
@@ -155,7 +155,8 @@ func TestContextEndLeavesTheGroup(t *testing.T) {
 	}
 }
 
-// More members than partitions: the spare one waits, and takes over.
+// With more members than partitions, the spare member waits, and takes over
+// later.
 func TestSpareMemberWaits(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -193,8 +194,8 @@ func TestSpareMemberWaits(t *testing.T) {
 	}
 }
 
-// A member that does not release within its session is evicted: the other
-// one starts, and the zombie's commit does not count.
+// The group removes a member that does not release within its session: the
+// other one starts, and the zombie's commit is refused.
 func TestZombieIsEvicted(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -236,7 +237,7 @@ func TestPartitionsAdded(t *testing.T) {
 	}
 	<-g.Done()
 	g.Release()
-	produce(t, kafka.Addrs(), topic, 2, numbered("b", 0, 2)) // before anybody watches it
+	produce(t, kafka.Addrs(), topic, 2, numbered("b", 0, 2)) // before any member knows the partition
 	g = next(t, ctx, s)
 	id := g.Partitions()[0].TopicID
 	for i, p := range g.Partitions() {
@@ -261,7 +262,7 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 	go func() {
 		defer cancel()
 		eventually(t, "it is said", func() bool { return short.Err() != nil || strings.Contains(book.String(), "does not exist") })
-		time.Sleep(300 * time.Millisecond) // to be said again, if it were
+		time.Sleep(300 * time.Millisecond) // long enough for a repetition of the message
 	}()
 	_, err := s.Next(short)
 	if !errors.Is(err, context.Canceled) {
@@ -281,9 +282,9 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The topic is deleted and created again while it is read. Nothing of the new
-// one may be taken for the old one's, neither when it is shorter than where
-// reading got to nor when it is longer.
+// The topic is deleted and created again while it is read. No record of the new
+// topic may count as one of the old, whether the new log is shorter than the
+// reader's position or longer.
 func TestRecreatedTopic(t *testing.T) {
 	kafka := realKafka(t)
 	for _, n := range []int{2, 50} {
@@ -317,8 +318,8 @@ func TestRecreatedTopic(t *testing.T) {
 	}
 }
 
-// The same while fetching stands still, held back by a slow reader: no
-// request is in flight that the deletion could fail.
+// The same while a slow reader blocks fetching, so that no request is in flight
+// that the deletion could fail.
 func TestRecreatedTopicBehindBackPressure(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -336,7 +337,7 @@ func TestRecreatedTopicBehindBackPressure(t *testing.T) {
 		select {
 		case <-held:
 		default:
-			time.Sleep(100 * time.Millisecond) // the next request is answered meanwhile
+			time.Sleep(100 * time.Millisecond) // time for the response to the next request
 			recreate(t, kafka, topic, 50)
 			close(held)
 		}
@@ -363,8 +364,8 @@ func recreate(t *testing.T, kafka *kafkatest.Cluster, topic string, n int) {
 	produce(t, kafka.Addrs(), topic, 0, numbered("new", 0, n))
 }
 
-// A topic that is deleted and stays away ends the generation; one that comes
-// back is read again.
+// The deletion of a topic ends the generation; when the topic exists again, it
+// is read.
 func TestDeletedTopicIsWaitedFor(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -390,8 +391,8 @@ func TestDeletedTopicIsWaitedFor(t *testing.T) {
 	}
 }
 
-// The group's leader finds no partition, and a moment later they are there:
-// what watches the topic for changes sees none. The member joins again.
+// The group's leader finds no partition, and a moment later the partitions
+// exist, so the watch of the topic sees no change. The member joins again.
 func TestTopicMadeWhileJoining(t *testing.T) {
 	c := fakeKafka(t, kfake.SeedTopics(1, "young"))
 	var joining atomic.Bool
@@ -403,8 +404,8 @@ func TestTopicMadeWhileJoining(t *testing.T) {
 	})
 	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		// The version tells ours from kafka-go's. The first behind a join is the
-		// leader's.
+		// The version distinguishes this package's request from kafka-go's. The first
+		// one after a join is the leader's.
 		if req.GetVersion() != metadataVersion || !joining.Load() || hidden.Add(1) > 1 {
 			return nil, nil, false
 		}
@@ -510,11 +511,10 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
-// longPoll is longer than a test may last, and than an operator may ask for.
+// longPoll is longer than a test lasts, and than the configuration allows.
 const longPoll = time.Hour
 
-// closes wants Close to return although a session, or a long poll, has not
-// ended.
+// closes fails if Close waits for the end of a session or of a long poll.
 func closes(t *testing.T, s *Source) {
 	t.Helper()
 	done := make(chan struct{})
@@ -559,12 +559,13 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 	}
 }
 
-// One of three brokers, the leader of what is read and perhaps the group's
-// coordinator, is killed: reading goes on at another, without a gap.
+// One of three brokers, the leader of the partition and perhaps the group's
+// coordinator, is killed: reading continues at another, without a gap.
 func TestLeaderKilled(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{Brokers: 3, Properties: map[string]string{
-		// A busy machine holds up a broker for longer than the 1.5 s after which
-		// others take over by default: they would take over from each other.
+		// A busy machine stops a broker for longer than the default of 1.5 s after
+		// which others take over: the brokers would take over from each other again
+		// and again.
 		"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000", "controller.quorum.fetch.timeout.ms": "6000",
 	}})
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -595,7 +596,8 @@ func TestLeaderKilled(t *testing.T) {
 	took := time.Since(<-killed)
 	t.Logf("read on %v after the kill", took.Round(time.Millisecond))
 	sameList(t, "read", k.plain[0], numbered("", 0, 100))
-	// The group works with two of three, whichever was its coordinator.
+	// The group works with two brokers of three, also if the third was its
+	// coordinator.
 	if g := next(t, ctx, s); len(g.Partitions()) != 1 {
 		t.Errorf("%d partitions", len(g.Partitions()))
 	}

@@ -48,7 +48,7 @@ const (
 	testPassword = "kept-quiet-7"
 )
 
-// realKafka is the shared broker. Tests that stop it start their own.
+// realKafka is the shared broker. A test that stops a broker starts its own.
 func realKafka(t testing.TB) *kafkatest.Cluster {
 	t.Helper()
 	kafkatest.Wanted(t)
@@ -70,7 +70,8 @@ func realKafka(t testing.TB) *kafkatest.Cluster {
 	return shared.kafka
 }
 
-// fakeKafka is a cluster in this process, for answers no broker would give.
+// fakeKafka is a cluster in this process, for responses that no real broker
+// gives.
 func fakeKafka(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
@@ -109,7 +110,7 @@ func createTopic(t testing.TB, addrs []string, name string, partitions int32, se
 		config[settings[i]] = &settings[i+1]
 	}
 	admin := newAdmin(t, addrs)
-	await.Until(t, func() error { // the deletion of one of that name may be under way
+	await.Until(t, func() error { // a topic of that name may still be in deletion
 		_, err := admin.CreateTopic(t.Context(), partitions, -1, config, name)
 		return err
 	})
@@ -148,7 +149,7 @@ func produce(t testing.TB, addrs []string, topic string, partition int32, values
 		err := c.ProduceSync(t.Context(), records...).FirstErr()
 		c.Close()
 		if hungUp := new(kgo.ErrFirstReadEOF); errors.As(err, &hungUp) {
-			continue // by a broker that ends or begins, before anything was sent
+			continue // refused by a broker that stops or starts, before anything was sent
 		}
 		if err != nil {
 			t.Fatalf("producing to %s/%d: %v", topic, partition, err)
@@ -165,7 +166,7 @@ func numbered(prefix string, from, to int) []string {
 	return values
 }
 
-// A logbook keeps what a Source logged.
+// A logbook keeps the log of a Source.
 type logbook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -206,8 +207,8 @@ func open(t testing.TB, c Config) (*Source, *logbook) {
 	return s, book
 }
 
-// A taker works on Parts as a job would, in a goroutine of its own, checks
-// what the package promises of them, and keeps what it read.
+// A taker reads Parts as a job does, in a goroutine of its own. It checks the
+// guarantees of the package and keeps the records.
 type taker struct {
 	mu      sync.Mutex
 	next    map[int32]int64
@@ -284,7 +285,8 @@ func sprint(offset, ms int64, value []byte) string {
 	return fmt.Sprintf("%d:%d:%q", offset, ms, value)
 }
 
-// reached tells whether every partition has been read to its end, or why not.
+// reached reports whether every partition has been read to its end, or returns
+// the taker's error.
 func (k *taker) reached(ends map[int32]int64) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -407,7 +409,7 @@ func franz(t testing.TB, addrs []string, topic string, ends map[int32]int64) map
 	c := newClient(t, addrs,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), // they tell that the end is reached
+		kgo.KeepControlRecords(), // they show that the end is reached
 		kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
 	records := make(map[int32][]string)
@@ -429,7 +431,7 @@ func franz(t testing.TB, addrs []string, topic string, ends map[int32]int64) map
 	return records
 }
 
-// same compares what was read with what should have been.
+// same compares the records read with the expected ones.
 func same(t testing.TB, what string, got, want map[int32][]string) {
 	t.Helper()
 	for p := range want {

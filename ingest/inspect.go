@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// An UnreachableError is a broker that did not answer as wanted.
+// An UnreachableError says that a broker did not answer, or cannot be used.
 type UnreachableError struct {
 	err   error
 	final bool
@@ -21,11 +21,11 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return e.err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.err }
 
-// Fatal reports whether asking again is of no use: a wrong password, a
+// Fatal reports whether another try is of no use: a wrong password, a bad
 // certificate, a broker that is too old.
 func (e *UnreachableError) Fatal() bool { return e.final }
 
-// Ping asks a broker once whether it is there and speaks what is needed. Its
+// Ping asks a broker once whether it runs and supports the needed requests. Its
 // error is an *UnreachableError.
 func (s *Source) Ping(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
@@ -34,16 +34,16 @@ func (s *Source) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Topic is what the brokers say of the topic's making.
+// Topic is the configuration of the topic.
 type Topic struct {
 	Exists     bool
 	Partitions int
-	Retention  time.Duration // negative: for ever; 0: not told
+	Retention  time.Duration // negative: for ever; 0: not known
 	AppendTime bool          // record times are the broker's, not the producer's
 	Compacted  bool          // records may vanish from the middle of the log
 }
 
-// Describe asks once. A topic that does not exist is no error.
+// Describe asks a broker once. A topic that does not exist is not an error.
 func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	t, err := s.metadata(ctx)
 	if errors.Is(err, errNoTopic) {
@@ -84,9 +84,9 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	return out, nil
 }
 
-// Members are those that are in the group now, by client id, address and member
-// id, sorted. Retryable errors, such as a coordinator that has just been asked
-// for the first time, are retried until ctx ends.
+// Members are the present members of the group, by client id, address and
+// member id, sorted. It retries after temporary errors, such as those of a
+// coordinator that loads the group, until ctx ends.
 func (s *Source) Members(ctx context.Context) ([]string, error) {
 	g, err := s.group(ctx)
 	var members []string
@@ -97,7 +97,7 @@ func (s *Source) Members(ctx context.Context) ([]string, error) {
 	return members, err
 }
 
-// group looks until there is an answer.
+// group asks for the group until there is an answer.
 func (s *Source) group(ctx context.Context) (g groupView, err error) {
 	err = s.insist(ctx, "looking at the group", func(ctx context.Context) (err error) {
 		_, g, err = s.look(ctx)
@@ -106,15 +106,15 @@ func (s *Source) group(ctx context.Context) (g groupView, err error) {
 	return g, err
 }
 
-// Others is what a look at the group from outside shows.
+// Others is the state of the group, seen from outside.
 type Others struct {
 	Members int
-	Wrong   string // why records would not be counted into Config.Database; empty: nothing is wrong
-	Odd     string // members that do nothing there
+	Wrong   string // why records would not be counted into Config.Database; empty: they would
+	Odd     string // members that are there without partitions
 }
 
-// Others looks at the group without joining it, as Members does. A group that
-// is being divided anew tells nothing but its number of members.
+// Others looks at the group without joining it, as Members does. During a
+// rebalance only the number of members is known.
 func (s *Source) Others(ctx context.Context) (Others, error) {
 	g, err := s.group(ctx)
 	if err != nil {

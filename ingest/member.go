@@ -20,18 +20,18 @@ import (
 // [Source.membership].
 //
 // Two deployments that count into different databases must not share a group:
-// each would count half of the records, and find everything in order. So each
-// member says in its metadata which database it has, and the group's leader
-// gives the partitions to the members of one: see divide.
+// each would count half of the records, and see no error. So each member names
+// its database in its metadata, and the group's leader gives the partitions to
+// the members of one database: see divide.
 type member struct {
 	source *Source
-	id     string // by which the coordinator knows it; empty: not at all
+	id     string // its id at the coordinator; empty: none yet
 	held   int32  // the last generation in which it had partitions
 }
 
-// A claim is what a member says of itself when it joins, in the field of its
-// metadata that is the assignor's to use: JSON, so that people can read it in
-// what tools show of the group.
+// A claim is a member's description of itself when it joins, in the field of
+// its metadata that is for the assignor. It is JSON, so that people can read it
+// in tools that show the group.
 type claim struct {
 	Database string `json:"weir_database"` // its id
 	Name     string `json:"name"`
@@ -40,8 +40,9 @@ type claim struct {
 
 func (c claim) database() Database { return Database{c.Database, c.Name} }
 
-// metadata is the member's subscription as every consumer of Kafka can read it
-// (ConsumerProtocolSubscription, version 0: topics and the assignor's data).
+// metadata is the member's subscription in the form that every Kafka consumer
+// can read (ConsumerProtocolSubscription, version 0: topics and the assignor's
+// data).
 func (m *member) metadata() []byte {
 	config := &m.source.config
 	b := []byte{0, 0}
@@ -54,8 +55,8 @@ func (m *member) metadata() []byte {
 	return appendBytes(b, data)
 }
 
-// subscription reads what a member joined with: one of weir, of any version,
-// or of another program. What does not parse has no topics.
+// subscription reads the metadata of a member of any version of weir, or of
+// another program. If it does not parse, the member has no topics.
 func subscription(metadata []byte) (topics []string, c claim) {
 	r := reader{b: metadata}
 	r.int16() // version: later ones only append
@@ -86,7 +87,7 @@ func appendAssignment(b []byte, topics map[string][]int32, data []byte) []byte {
 	return appendBytes(b, data)
 }
 
-// assignment reads a share. An empty one has none of it.
+// assignment reads a share. An empty share has no topics and no data.
 func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, nil
@@ -104,8 +105,8 @@ func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 	return topics, data, r.done("a share of the partitions")
 }
 
-// isWeir reports whether a member without a claim is one of weir before
-// members had any: brokers begin a member's id with its client id.
+// isWeir reports whether a member without a claim is an older weir, from before
+// there were claims: brokers begin a member's id with its client id.
 func isWeir(memberID string) bool { return strings.HasPrefix(memberID, "weir-") }
 
 // A lease is this member's share in one generation of the group.
@@ -114,8 +115,8 @@ type lease struct {
 	id         string // the member's
 	generation int32
 	partitions []event.Assignment
-	topic      int      // partitions that the topic had when this member, as the leader, divided them; -1: another led
-	refused    Database // if a leader gave the group to this database instead; zero: it did not
+	topic      int      // partitions that the topic had when this member, as the leader, divided them; -1: another member leads
+	refused    Database // the database that the leader gave the partitions to instead; zero: this member was not refused
 }
 
 // join gets the member into the group's next generation.
@@ -136,8 +137,8 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 	}
 	m.id = joined.member
 	if joined.leader == "" {
-		// A group of the new protocol (KIP-848) has none: the broker itself
-		// divides the partitions, among members of any kind and database.
+		// A group of the new protocol (KIP-848) has no leader: the broker divides the
+		// partitions, among members of any kind and database.
 		return nil, kafka.InconsistentGroupProtocol
 	}
 	var shares []share
@@ -180,22 +181,23 @@ func (m *member) join(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// forget gives the member's id up if the coordinator no longer knows it. With
-// any other error it is kept: a coordinator that restarts reads the group back
-// from its log, and would wait a whole session for a member that came back by
-// another name.
+// forget drops the member's id if the coordinator no longer knows it. After any
+// other error it keeps the id: a coordinator that restarts reads the group from
+// its log, and would wait a whole session for a member that joined again with
+// another id.
 func (m *member) forget(err error) {
 	if errors.Is(err, kafka.UnknownMemberId) {
 		m.id = ""
 	}
 }
 
-// leave takes the member out of the group, so that the others need not wait.
+// leave removes the member from the group, so that the others need not wait.
 func (m *member) leave() {
 	if m.id == "" {
 		return
 	}
-	// The Source may be closing: its context is no use, and the time is short.
+	// The Source may be closing, so this does not use its context, and has little
+	// time.
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if c, err := m.source.coordinator(ctx); err == nil {
@@ -211,7 +213,7 @@ func (m *member) leave() {
 // until one of them says that the generation is over, or ctx ends.
 func (l *lease) keep(ctx context.Context) {
 	s := l.source
-	// A coordinator that does not answer for half a session is as good as gone.
+	// A coordinator that does not answer for half a session counts as lost.
 	within := min(5*time.Second, max(s.config.Session/2, 100*time.Millisecond))
 	beat, watch := time.NewTicker(s.config.Heartbeat), time.NewTicker(s.config.Watch)
 	defer beat.Stop()
@@ -241,8 +243,8 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
-// partitions is how many the topic has: none if it is not there; -1 if that
-// cannot be told.
+// partitions is the number of the topic's partitions: 0 if it does not exist,
+// -1 if the number is not known.
 func (s *Source) partitions(ctx context.Context) int {
 	t, err := s.metadata(ctx)
 	switch {
@@ -255,13 +257,15 @@ func (s *Source) partitions(ctx context.Context) int {
 }
 
 // divide is the leader's decision. The partitions go to the members of one
-// database; others wait with none, and are told whose the group is. Programs
-// that are not weir get nothing: what they read, no weir would count.
+// database; other members get none, and learn which database has the group.
+// Programs that are not weir get no partitions, because their records would not
+// be counted.
 //
-// Members of a weir that does not tell its database share with whichever it is.
+// Members of an older weir, which does not name its database, share with any
+// database.
 //
-// seen is how many partitions the topic had. It may be made, or grow, before the
-// watch for that begins, to which it would always have been so.
+// seen is how many partitions the topic had. The topic may be created, or grow,
+// before the watch of its partitions begins, which would then see no change.
 func (m *member) divide(ctx context.Context, c coordinator, members []subscriber) (shares []share, seen int, err error) {
 	claims := make(map[string]claim)     // by member
 	byTopic := make(map[string][]string) // members
@@ -308,12 +312,12 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 			}
 		}
 	}
-	// Every share says whose the group is. To Kafka that is the data of an
-	// assignor that it does not know, so it does not turn the group into one of
-	// the new protocol (KIP-848) when such a consumer wants to join it.
+	// Every share names the database that has the group. For Kafka this is data of
+	// an unknown assignor. So it does not convert the group to the new protocol
+	// (KIP-848) when such a consumer tries to join.
 	word, _ := json.Marshal(claim{Database: owner.ID, Name: owner.Name}) // two texts
 	for _, sub := range members {
-		if c, ok := claims[sub.id]; ok && c.Database != owner.ID && c.Database != m.source.config.Database.ID { // what this process is refused it says itself
+		if c, ok := claims[sub.id]; ok && c.Database != owner.ID && c.Database != m.source.config.Database.ID { // a refusal of this process itself is reported elsewhere
 			m.source.notices.log.Warn("kafka: a process that counts into another database is in the group, and gets no partitions",
 				"group", m.source.config.Group, "member", sub.id, "its_database", c.database().String(), "the_group's", owner.String())
 		}
@@ -323,9 +327,9 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 }
 
 // owner is the database that gets the partitions: the one that had them last,
-// as its members say; if none of them ever had any, the one whose positions the
-// group holds; then the one with more members, and then the one whose id is
-// less, so that every leader decides the same.
+// as its members say; if no member ever had any, the one that committed the
+// group's offsets; then the one with more members, and then the one with the
+// lesser id. So every leader decides the same.
 func (m *member) owner(ctx context.Context, c coordinator, claims map[string]claim) (Database, error) {
 	type standing struct {
 		Database
@@ -368,10 +372,10 @@ func (m *member) owner(ctx context.Context, c coordinator, claims map[string]cla
 	return best.Database, nil
 }
 
-// refusal is what a process is told that the group was not given to.
+// refusal is the message for a process whose database did not get the group.
 func (s *Source) refusal(owner Database) string {
 	return fmt.Sprintf("group %s is taken: its members count into database %s, and this process into %s. "+
-		"Each would count a part of the records, so this one gets no partitions while they are there. "+
-		"Give one of the two deployments another kafka.group, or end one: the other then reads from where its own ledger is",
+		"Each would count a part of the records, so this process gets no partitions while the other members are in the group. "+
+		"Give one of the two deployments another kafka.group, or stop one: the other then reads from the position in its own ledger",
 		s.config.Group, owner, s.config.Database)
 }

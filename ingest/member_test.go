@@ -16,8 +16,8 @@ import (
 	"weir/internal/await"
 )
 
-// What a member says of itself, and what a leader gives, reads as Kafka's
-// consumers write and read it, to the last byte.
+// A member's metadata and a leader's shares are in the form that Kafka's
+// consumers write and read, byte by byte.
 func TestConsumerProtocol(t *testing.T) {
 	m := &member{source: &Source{config: Config{Topic: "clicks", Database: Database{"1f", "weir at ch:8123"}}}, held: 7}
 	var sub kmsg.ConsumerMemberMetadata
@@ -48,7 +48,7 @@ func TestConsumerProtocol(t *testing.T) {
 		t.Error("half a share is read as a whole one")
 	}
 
-	// Those of other programs, which say more.
+	// The metadata of other programs have more fields.
 	other := kmsg.NewConsumerMemberMetadata()
 	other.Version, other.Topics, other.Generation = 3, []string{"clicks", "views"}, 5
 	other.OwnedPartitions = append(other.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: "clicks", Partitions: []int32{1}})
@@ -60,7 +60,8 @@ func TestConsumerProtocol(t *testing.T) {
 	}
 }
 
-// held is what a source's generations give it, in order; nil when one is over.
+// held returns a channel of the partitions that a Source's generations have, in
+// order; nil when one is over.
 func held(ctx context.Context, s *Source) <-chan []int32 {
 	out := make(chan []int32, 100)
 	go func() {
@@ -75,7 +76,7 @@ func held(ctx context.Context, s *Source) <-chan []int32 {
 				ps = append(ps, p.Partition)
 				at[p.Partition] = 1
 			}
-			_ = g.Commit(ctx, at) // one that is late is refused
+			_ = g.Commit(ctx, at) // a late commit is refused
 			out <- ps
 			<-g.Done()
 			g.Release()
@@ -85,7 +86,7 @@ func held(ctx context.Context, s *Source) <-chan []int32 {
 	return out
 }
 
-// holds waits until what is held is what is wanted.
+// holds waits until the held partitions are the wanted ones.
 func holds(t *testing.T, what string, c <-chan []int32, want ...int32) {
 	t.Helper()
 	var last []int32
@@ -101,8 +102,9 @@ func holds(t *testing.T, what string, c <-chan []int32, want ...int32) {
 	}
 }
 
-// settled waits until nothing changes for a while, and returns what is held. It
-// can miss a change on a slow machine, and never see one that is not there.
+// settled waits until the held partitions do not change for a while, and
+// returns them. On a slow machine it can miss a change, but it never reports a
+// change that did not happen.
 func settled(c <-chan []int32, last []int32) []int32 {
 	for {
 		select {
@@ -113,9 +115,9 @@ func settled(c <-chan []int32, last []int32) []int32 {
 	}
 }
 
-// Two deployments of one group count into two databases. The one that is there
-// keeps every partition, whichever leads; the other gets none, and both say
-// which databases these are. When the first ends, the other takes over.
+// Two deployments of one group count into two databases. The first deployment
+// keeps every partition, whichever member leads; the other gets none, and both
+// log the names of the databases. When the first ends, the other takes over.
 func TestOneGroupTwoDatabases(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 4)
@@ -147,8 +149,9 @@ func TestOneGroupTwoDatabases(t *testing.T) {
 		t.Errorf("the first has trouble: %s", a1.Trouble())
 	}
 
-	// A second member of the first: the leader may be gone, and of the second
-	// database the next. Those who hold partitions say so, and that decides.
+	// A second member of the first database joins. If the leader leaves, the next
+	// leader may be of the second database; the claims of the members that hold
+	// partitions decide.
 	a2, _ := open(t, config("b", 2))
 	inA2 := held(ctx, a2)
 	holds(t, "two of the first database", inA2, 2, 3)
@@ -160,7 +163,8 @@ func TestOneGroupTwoDatabases(t *testing.T) {
 		t.Errorf("the second database holds %v", got)
 	}
 
-	// The last of the first database restarts: the group's positions are of it.
+	// The last member of the first database restarts: the group's committed
+	// offsets are of that database.
 	if err := a2.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +179,11 @@ func TestOneGroupTwoDatabases(t *testing.T) {
 	}
 }
 
-// Who gets the partitions does not depend on who leads.
+// Which database gets the partitions does not depend on the leader.
 func TestOwner(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 3)
-	// A group without members, whose positions are of database c.
+	// A group without members, whose committed offsets are of database c.
 	c, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Database: Database{"c", "c"}})
 	ctx := await.Context(t)
 	g := next(t, ctx, c)
@@ -212,7 +216,7 @@ func TestOwner(t *testing.T) {
 		for i, c := range test.claims {
 			claims[fmt.Sprint(i)] = c
 		}
-		for range 5 { // whatever the order of the map
+		for range 5 { // the order of the map must not matter
 			if got, err := m.owner(ctx, at, claims); err != nil || got.ID != test.want {
 				t.Errorf("%s: %v, %v; want %s", test.what, got, err, test.want)
 			}
@@ -225,8 +229,8 @@ func known(ctx context.Context, s *Source, topic string) bool {
 	return err == nil
 }
 
-// Members of a weir that says nothing of databases share with those that do,
-// and a program that is not weir gets nothing from a leader that is.
+// Members of an older weir, which does not name its database, share with newer
+// ones, and a leader of weir gives nothing to a program that is not weir.
 func TestLeaderDivides(t *testing.T) {
 	kafka := realKafka(t)
 	topic, second := newTopic(t, kafka.Addrs(), 4), newTopic(t, kafka.Addrs(), 1)
@@ -236,7 +240,7 @@ func TestLeaderDivides(t *testing.T) {
 	eventually(t, "a coordinator is there", func() bool {
 		var err error
 		if c, err = s.coordinator(ctx); err == nil {
-			_, err = c.commits(ctx, []int32{0}) // it may not have read the groups yet
+			_, err = c.commits(ctx, []int32{0}) // the coordinator may not have read the groups yet
 		}
 		return err == nil
 	})
@@ -282,9 +286,9 @@ func TestLeaderDivides(t *testing.T) {
 	contains(t, "the log", book.String(), "weir-h-2-x-4", "another database")
 }
 
-// A consumer that is not weir leads weir's group, and can read what weir says
-// of itself: it gives weir a part of the partitions and keeps the other. weir
-// names it.
+// A consumer that is not weir leads weir's group. It can read weir's metadata:
+// it gives weir some of the partitions and keeps the others. weir reports its
+// name.
 func TestStrangerInGroup(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 4)
@@ -313,7 +317,7 @@ func TestStrangerInGroup(t *testing.T) {
 	holds(t, "when the stranger has left", mine, 0, 1, 2, 3)
 	eventually(t, "all is well", func() bool { return s.Trouble() == "" })
 
-	// It comes back, and weir leads: it gets nothing.
+	// It joins again while weir leads, and gets no partitions.
 	again := newClient(t, kafka.Addrs(), kgo.ClientID("tail-again"), kgo.ConsumerGroup(topic), kgo.ConsumeTopics(topic),
 		kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(100*time.Millisecond), kgo.SessionTimeout(10*time.Second))
 	go func() {
@@ -329,8 +333,9 @@ func TestStrangerInGroup(t *testing.T) {
 	}
 }
 
-// A consumer of the other group protocol (KIP-848), whose partitions the broker
-// divides, does not get into weir's group, and weir does not stay in its.
+// A consumer of the other group protocol (KIP-848), in which the broker divides
+// the partitions, cannot join weir's group, and weir does not stay in the
+// consumer's.
 func TestOtherProtocol(t *testing.T) {
 	kafka := realKafka(t)
 	client := newClient(t, kafka.Addrs(), kgo.ClientID("new-consumer"))

@@ -10,23 +10,24 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// A topic is what the cluster says of our topic now. kafka-go's own metadata
-// is cached, carries no topic id, and is not refreshed on an error; this is
-// asked for whenever it matters.
+// A topic is the present metadata of the topic. kafka-go's own metadata is
+// cached, has no topic id, and is not refreshed after an error; this is
+// requested each time it is needed.
 type topic struct {
 	id         [16]byte
 	partitions []leadership // by partition number
 }
 
-// A leadership is who serves a partition, and since which election.
+// A leadership is the broker that leads a partition, and the epoch of its
+// election.
 type leadership struct {
 	partition int32
 	leader    int32 // broker id; -1 while there is none
 	epoch     int32
 }
 
-// metadata versions: 10 is the first with topic ids. The others are the
-// oldest that carry what is needed (see request.go and offsets).
+// metadata versions: 10 is the first with topic ids. The others are the oldest
+// versions with the needed fields (see request.go and offsets).
 const (
 	apiVersionsVersion = 0
 	metadataVersion    = 10
@@ -50,7 +51,7 @@ func (s *Source) metadataOf(ctx context.Context, name string) (*topic, error) {
 	b = append(b, name...)
 	b = append(b, 0,
 		0,    // do not create it
-		0, 0, // no list of what is allowed, for cluster and topic
+		0, 0, // without the authorized operations of cluster and topic
 		0)
 	c := &call{api: protocol.Metadata, broker: anyBroker, request: endRequest(b), limit: smallResponse}
 	if err := s.exchange(ctx, c, requestTimeout); err != nil {
@@ -82,7 +83,7 @@ func parseMetadata(response []byte, name string) (*topic, error) {
 		copy(found.id[:], r.take(16))
 		r.int8() // internal
 		for p := r.compact(18); p > 0; p-- {
-			r.int16() // why there is no leader; leader -1 says enough
+			r.int16() // error code; leader -1 is enough
 			l := leadership{partition: r.int32(), leader: r.int32(), epoch: r.int32()}
 			for range 3 { // replicas, in sync, offline
 				r.take(4 * r.compact(4))
@@ -90,13 +91,13 @@ func parseMetadata(response []byte, name string) (*topic, error) {
 			r.tags()
 			found.partitions = append(found.partitions, l)
 		}
-		r.int32() // what is allowed
+		r.int32() // authorized operations
 		r.tags()
 		if ours {
 			t, code = found, c
 		}
 	}
-	r.int32() // what is allowed in the cluster
+	r.int32() // authorized operations of the cluster
 	r.tags()
 	if err := r.done("metadata"); err != nil {
 		return nil, err
@@ -122,8 +123,8 @@ func (t *topic) of(partition int32) (leadership, bool) {
 	return t.partitions[i], true
 }
 
-// probe asks a broker, once per Source, which versions it speaks. An old one
-// would close the connection without a word on the first fetch.
+// probe asks a broker, once per Source, which versions it supports. An old
+// broker would close the connection on the first fetch without an error code.
 func (s *Source) probe(ctx context.Context) error {
 	if s.probed.Load() {
 		return nil
@@ -165,7 +166,7 @@ func parseVersions(response []byte) error {
 	return nil
 }
 
-// Where in a log to ask for, and how far a reader may see.
+// The timestamps and isolation levels of a ListOffsets request.
 const (
 	earliest = -2
 	latest   = -1
@@ -175,7 +176,8 @@ const (
 )
 
 // offsets asks the leaders of the wanted partitions where their logs start or
-// end. All or nothing: the error is that of the first partition that has one.
+// end. It returns all offsets, or the error of the first partition that has
+// one.
 func (s *Source) offsets(ctx context.Context, t *topic, wanted []int32, at int64, isolation byte) (map[int32]int64, error) {
 	byLeader := make(map[int32][]leadership)
 	for _, p := range wanted {

@@ -15,23 +15,24 @@ import (
 	"weir/internal/outage"
 )
 
-// Notices say what is wrong, as one outage of Kafka however many subjects (the
-// group, the metadata, one broker) of however many Sources run into it. A topic
-// that does not exist is no outage, and neither is a right that is missing: they
-// are said apart, and are what the source stands still for.
+// Notices report failures: one outage of Kafka for all subjects (the group, the
+// metadata, one broker) of all Sources. A topic that does not exist, or a missing
+// permission, is not an outage of Kafka: each has its own messages, and the source
+// waits for it.
 type notices struct {
 	log    *slog.Logger
 	config *Config
 
 	mu   sync.Mutex
 	kept map[string]*troubled // by subject, those in trouble
-	last string               // what was last found wrong and not yet over
+	last string               // the last failure that is not over
 }
 
-// troubled is a subject whose last try failed, to each outage that it may be part of.
+// troubled is a subject whose last try failed, with its source in each outage that it
+// may be part of.
 type troubled struct {
 	kafka, topic, right *outage.Source
-	standing            string // what is stood still for; empty: Kafka may be away, and that passes
+	standing            string // the missing topic or permission that the source waits for; empty: another failure, which may end by itself
 }
 
 // missing is the outage of a topic that does not exist.
@@ -43,7 +44,7 @@ func missing(topic string) outage.Subject {
 	}
 }
 
-// forbidden is the outage of a right that is missing.
+// forbidden is the outage of a missing permission.
 func forbidden(topic string) outage.Subject {
 	return outage.Subject{
 		Begins: "kafka: a right is missing, and topic " + topic + " is not read until it is given",
@@ -52,7 +53,7 @@ func forbidden(topic string) outage.Subject {
 	}
 }
 
-// trouble notes a try that failed and will be made again.
+// trouble notes a try that failed. There will be another one.
 func (n *notices) trouble(what string, err error) {
 	text := plainly(err)
 	missed, refused := errors.Is(err, errNoTopic), denied(err)
@@ -78,10 +79,10 @@ func (n *notices) trouble(what string, err error) {
 	switch {
 	case missed:
 		s.right.Gone()
-		s.kafka.Worked() // it is there, and says so
+		s.kafka.Worked() // Kafka has answered
 		s.topic.Failed(errors.New(text))
 	case refused:
-		s.topic.Gone() // nothing is known about the topic
+		s.topic.Gone() // it is not known whether the topic exists
 		s.kafka.Worked()
 		s.right.Failed(errors.New(text))
 	default:
@@ -100,8 +101,8 @@ func (n *notices) fine(what string) {
 	}
 }
 
-// gone says that a subject is not tried any more: other subjects will tell
-// whether its trouble is over.
+// gone notes that a subject is not tried any more: other subjects will show whether
+// the outage is over.
 func (n *notices) gone(what string) {
 	if s := n.take(what); s != nil {
 		s.kafka.Gone()
@@ -110,7 +111,8 @@ func (n *notices) gone(what string) {
 	}
 }
 
-// standing is what the source stands still for; empty: nothing.
+// standing is the missing topic or permission that the source waits for; empty if
+// there is none.
 func (n *notices) standing() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,7 +124,7 @@ func (n *notices) standing() string {
 	return ""
 }
 
-// take forgets a subject and returns it, if it is in trouble.
+// take removes a subject and returns it, if its last try failed.
 func (n *notices) take(what string) *troubled {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,7 +136,7 @@ func (n *notices) take(what string) *troubled {
 	return s
 }
 
-// latest is what is wrong now, as far as known; empty when nothing is.
+// latest is the present failure, as far as known; empty if there is none.
 func (n *notices) latest() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,8 +145,8 @@ func (n *notices) latest() string {
 
 const hungUp = "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
 
-// plainly is an error's text without what differs at each repetition: the
-// number of our own port.
+// plainly is an error's text without the part that differs in each try: the local
+// port.
 func plainly(err error) string {
 	if errors.Is(err, io.EOF) {
 		return hungUp
@@ -156,9 +158,9 @@ func plainly(err error) string {
 	return err.Error()
 }
 
-// backoff is how long to wait before try number attempt (0 is the first
-// repetition): 50 ms doubling to 2 s, a quarter more or less, so that the
-// members of a group do not come back all at once.
+// backoff is how long to wait before try number attempt (0 is the first repetition):
+// 50 ms doubling to 2 s, a quarter more or less, so that the members of a group do
+// not all try again at the same time.
 func backoff(attempt int) time.Duration {
 	d := backoffLast
 	if attempt < 6 {

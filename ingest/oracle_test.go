@@ -28,8 +28,8 @@ func click(i int) string {
 		uint64(i)*0x9E3779B97F4A7C15, 1763600000000+i, i*7919%2000003, i%1000)
 }
 
-// Every codec, in batches as a Java producer makes them and in big ones, over
-// four partitions of one broker: what franz-go reads.
+// Every codec, in batches of the size of a Java producer's and in big ones,
+// over four partitions of one broker, compared with franz-go.
 func TestEveryCodecReadsAsFranzDoes(t *testing.T) {
 	kafka := realKafka(t)
 	for name, codec := range codecs {
@@ -60,7 +60,7 @@ func TestEveryCodecReadsAsFranzDoes(t *testing.T) {
 }
 
 // Three transactional producers interleave with a plain one and abort often;
-// the smallest responses cut batches in half and begin within transactions.
+// the smallest responses truncate batches and begin within transactions.
 func TestAbortedTransactionsReadAsFranzDoes(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -125,8 +125,8 @@ func TestAbortedTransactionsReadAsFranzDoes(t *testing.T) {
 	}
 }
 
-// While a transaction is open nothing beyond it is seen, nothing fails and no
-// connection is lost; its end is seen at once.
+// While a transaction is open, no record after its beginning is read, nothing
+// fails and no connection is lost. When it ends, reading continues at once.
 func TestOpenTransactionIsWaitedFor(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -209,7 +209,7 @@ func TestCompactedTopicReadsAsFranzDoes(t *testing.T) {
 		got := read()
 		if len(got.records[0]) < 15 {
 			want := franz(t, kafka.Addrs(), topic, got.next)
-			if slices.Equal(read().records[0], got.records[0]) { // or else the cleaner was at work between the two
+			if slices.Equal(read().records[0], got.records[0]) { // otherwise the cleaner has changed the log between the two readings
 				same(t, "compacted", got.records, want)
 				if end := got.next[0]; end < 40 {
 					t.Errorf("read to %d, want at least 40", end)
@@ -260,8 +260,8 @@ func TestUnusualRecordsReadAsFranzDoes(t *testing.T) {
 	}
 }
 
-// Reading may begin anywhere: inside a batch, at its end, behind the log's
-// last record.
+// Reading may begin anywhere: inside a batch, at its end, after the log's last
+// record.
 func TestReadingBeginsWhereAsked(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)

@@ -14,7 +14,7 @@ import (
 	"weir/event"
 )
 
-// response is what a broker would send: a response of franz-go's, after its
+// response is the bytes of a response, encoded by franz-go, after the
 // correlation id.
 func response(r kmsg.Response, version int16) []byte {
 	r.SetVersion(version)
@@ -35,7 +35,7 @@ func fetchResponseOf(partitions ...kmsg.FetchResponseTopicPartition) []byte {
 	return response(r, fetchVersion)
 }
 
-// Our requests are what franz-go's reader takes for the same thing.
+// franz-go decodes the requests of this package as the intended ones.
 func TestRequests(t *testing.T) {
 	c, err := Config{Brokers: []string{"a:1"}, Topic: "clicks", ClientID: "weir-7", MaxWait: 123 * time.Millisecond, MinBytes: 9}.complete()
 	if err != nil {
@@ -177,7 +177,7 @@ func TestParseOffsets(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	for code := kafka.Error(-1); code < 130; code++ {
 		if got := judge(code); got == ours {
-			t.Errorf("%v is taken for our own doing", code)
+			t.Errorf("%v counts as caused by this process", code)
 		}
 	}
 	for _, code := range []kafka.Error{kafka.SASLAuthenticationFailed, kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
@@ -199,7 +199,7 @@ func TestVerdicts(t *testing.T) {
 	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{"plain", "ada", "hush"}}
 	for code, words := range map[error]string{
 		io.EOF:                          "TLS or SASL",
-		kafka.IllegalSASLState:          "SASL: plain as ada: the listener wants none",
+		kafka.IllegalSASLState:          "SASL: plain as ada: the listener does not use SASL",
 		kafka.InconsistentGroupProtocol: `group "weir" is in use`,
 		kafka.TopicAuthorizationFailed:  `READ and DESCRIBE on topic "clicks"`,
 		kafka.InvalidSessionTimeout:     "Session 1s",
@@ -219,7 +219,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// unpackAll runs a record set through verify and unpack.
+// unpackAll verifies and unpacks a record set.
 func unpackAll(u *unpacker, set []byte, from int64, aborted []transaction, yield func(*event.Batch) error) (to int64, err error) {
 	whole, to, damage := verify(set, from)
 	if err := u.unpack(&packed{from: from, to: to, set: set[:whole], aborted: aborted}, yield); err != nil {
@@ -228,8 +228,8 @@ func unpackAll(u *unpacker, set []byte, from int64, aborted []transaction, yield
 	return to, damage
 }
 
-// Hundreds of thousands of records, in pieces, and not an allocation, in
-// every codec.
+// Hundreds of thousands of records, in pieces, without an allocation, in every
+// codec.
 func TestNoAllocationPerRecord(t *testing.T) {
 	const n = 20000
 	plain := batchSpec{count: n, lastDelta: n - 1, producer: -1}

@@ -6,21 +6,21 @@ import (
 	"weir/event"
 )
 
-// A buffer holds one Fetch response. It goes round: from the broker loop to
-// the exchange, then, once per Part, to whoever works on it; when the last of
-// those is done, back to the loop's free list.
+// A buffer holds one Fetch response. The broker loop gives it to the exchange,
+// then each Part of the response refers to it; when the last Part is Done, it
+// returns to the loop's free list.
 type buffer struct {
 	call     *call // replaced when an exchange failed
 	response fetchResponse
 	holders  atomic.Int32 // the loop, and every Part not Done
 	free     chan<- *buffer
-	scrub    bool // tests: overwrite what is no longer anybody's
+	scrub    bool // tests: overwrite a buffer without holders
 }
 
 // hold adds a holder.
 func (b *buffer) hold() { b.holders.Add(1) }
 
-// drop removes one; the last puts the buffer back.
+// drop removes a holder; the last one returns the buffer to the free list.
 func (b *buffer) drop(limit int) {
 	if b.holders.Add(-1) > 0 {
 		return
@@ -28,7 +28,7 @@ func (b *buffer) drop(limit int) {
 	if b.scrub {
 		clear(b.call.response[:cap(b.call.response)])
 	}
-	if cap(b.call.response) > limit { // one huge batch came by
+	if cap(b.call.response) > limit { // a huge batch has enlarged it
 		b.call.response = nil
 	}
 	b.free <- b // has room for every buffer of its loop
@@ -37,7 +37,7 @@ func (b *buffer) drop(limit int) {
 // A packed is the verified share of one partition in one response.
 type packed struct {
 	partition int32
-	from, to  int64  // accounts for these offsets
+	from, to  int64  // the offsets that it covers
 	set       []byte // whole, verified batches
 	aborted   []transaction
 }
@@ -49,7 +49,7 @@ func (s *Source) part(p packed, f *fetched, b *buffer) event.Part {
 	keep := s.keptBuffer()
 	return event.Part{
 		Partition:  p.partition,
-		HighWater:  max(f.highWater, p.to), // a broker notes both before it reads the log
+		HighWater:  max(f.highWater, p.to), // the broker takes its figures before it reads the log
 		LastStable: max(f.lastStable, p.to),
 		LogStart:   f.logStart,
 		Unpack: func(yield func(*event.Batch) error) error {

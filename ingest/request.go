@@ -9,9 +9,9 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Fetch version 13 is the first that names topics by their ids (KIP-516,
-// Kafka 3.1): a broker then refuses a recreated topic by itself, with no
-// window between looking at the id and reading.
+// Fetch version 13 is the first that names topics by their ids (KIP-516, Kafka
+// 3.1): the broker itself then refuses a recreated topic, without a time
+// between a check of the id and the fetch.
 const fetchVersion = 13
 
 // appendFetch writes a Fetch request for these partitions of one topic, in
@@ -23,8 +23,8 @@ func appendFetch(b []byte, c *Config, id [16]byte, partitions []*partition) []by
 	b = appendInt32(b, int32(c.MinBytes))
 	b = appendInt32(b, int32(c.RequestBytes))
 	b = append(b, readCommitted)
-	b = appendInt32(b, 0)  // no fetch session (KIP-227): every request says all it wants
-	b = appendInt32(b, -1) // … and never will
+	b = appendInt32(b, 0)  // no fetch session (KIP-227): every request is complete
+	b = appendInt32(b, -1) // the epoch of no session
 	b = appendCompact(b, 1)
 	b = append(b, id[:]...)
 	b = appendCompact(b, len(partitions))
@@ -32,8 +32,8 @@ func appendFetch(b []byte, c *Config, id [16]byte, partitions []*partition) []by
 		b = appendInt32(b, p.id)
 		b = appendInt32(b, p.epoch)
 		b = appendInt64(b, p.next)
-		b = appendInt32(b, -1) // last fetched epoch: followers' business
-		b = appendInt64(b, -1) // log start: followers' business
+		b = appendInt32(b, -1) // last fetched epoch: only for followers
+		b = appendInt64(b, -1) // log start: only for followers
 		b = appendInt32(b, int32(c.PartitionBytes))
 		b = append(b, 0)
 	}
@@ -56,21 +56,21 @@ type fetched struct {
 	records    []byte        // record batches, the last perhaps cut off
 }
 
-// A transaction that was aborted: a producer's transactional batches from
-// first on are not to be seen, until its abort marker.
+// A transaction that was aborted: readers skip the producer's transactional
+// batches from first on, up to its abort marker.
 type transaction struct {
 	producer, first int64
 }
 
 // A fetchResponse is a whole Fetch response. Its slices are reused.
 type fetchResponse struct {
-	throttle   int32 // milliseconds the broker wants us to stay away
+	throttle   int32 // milliseconds for which the broker throttles this client
 	code       kafka.Error
 	partitions []fetched
-	aborted    []transaction // all partitions'
+	aborted    []transaction // of all partitions
 }
 
-// begin reads as far as the throttle time, and returns the rest.
+// begin reads up to the throttle time, and returns the rest.
 func (f *fetchResponse) begin(response []byte) reader {
 	r := reader{b: response}
 	r.int32() // correlation
@@ -86,7 +86,7 @@ func (f *fetchResponse) parse(response []byte) error {
 	r := f.begin(response)
 	f.code = kafka.Error(r.int16())
 	r.int32()                            // session
-	for n := r.compact(18); n > 0; n-- { // topics: we asked for one
+	for n := r.compact(18); n > 0; n-- { // topics: the request named one
 		r.take(16)
 		for n := r.compact(37); n > 0; n-- {
 			p := fetched{
@@ -102,7 +102,7 @@ func (f *fetchResponse) parse(response []byte) error {
 				r.tags()
 			}
 			p.aborted = f.aborted[first:len(f.aborted):len(f.aborted)]
-			// Brokers list them as they find them in their index.
+			// Brokers list them in the order of their index.
 			slices.SortFunc(p.aborted, func(a, b transaction) int { return cmp.Compare(a.first, b.first) })
 			r.int32() // preferred replica: we named no rack
 			p.records = r.compactBytes()

@@ -14,7 +14,7 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// Every way in that a broker offers, for the group and for fetching.
+// Every kind of listener that a broker offers, for the group and for fetching.
 func TestSecureListeners(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 2)
@@ -51,8 +51,8 @@ func TestSecureListeners(t *testing.T) {
 	}
 }
 
-// What a person must mend is said at once, in words that name it, and never
-// with the password.
+// An error that a person must remedy comes at once, with a text that names the
+// cause, and never the password.
 func TestRefusedAtTheDoor(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 1)
@@ -143,7 +143,8 @@ func expired(t *testing.T) string {
 	return tlsServer(t, &tls.Config{Certificates: []tls.Certificate{pair}})
 }
 
-// tlsServer shakes hands, waits for a first word and hangs up.
+// tlsServer makes the TLS handshake, waits for a first byte and closes the
+// connection.
 func tlsServer(t *testing.T, c *tls.Config) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
@@ -166,9 +167,9 @@ func tlsServer(t *testing.T, c *tls.Config) string {
 	return l.Addr().String()
 }
 
-// What may pass is waited for: a port nobody listens at, one that hangs up,
-// one that says nothing, a name that is not known. The error of an impatient
-// caller tells what was in the way.
+// A Source retries temporary failures: a port without a listener, a listener
+// that closes the connection, one that does not answer, an unknown host name.
+// If the caller's context ends, the error names the failure.
 func TestUnreachableIsWaitedFor(t *testing.T) {
 	closed := listen(t, func(c net.Conn) { c.Close() })
 	kafka := realKafka(t)

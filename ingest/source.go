@@ -34,17 +34,17 @@ type Source struct {
 	tasks  sync.WaitGroup // goroutines of the Source itself
 
 	member sync.Once     // starts the membership, at the first Next
-	asked  chan struct{} // somebody waits for partitions while the member is out of the group
-	offers chan offer    // what the membership came to
+	asked  chan struct{} // a caller of Next waits while the member is not in the group
+	offers chan offer    // generations, or errors, from the membership
 
-	// The clients whose members attend has taken out. It alone uses this.
-	buried map[string]bool
+	// The clients whose members attend has removed. Only attend uses it.
+	removed map[string]bool
 
 	trouble atomic.Pointer[string] // see Trouble
 }
 
-// Open checks the configuration and connects to nothing yet: a cluster that
-// is down is Next's to wait for.
+// Open checks the configuration. It does not connect yet: Next waits for a
+// cluster that is down.
 func Open(c Config) (*Source, error) {
 	c, err := c.complete()
 	if err != nil {
@@ -62,7 +62,7 @@ func Open(c Config) (*Source, error) {
 		notices:   notices{log: c.Log.With("topic", c.Topic), config: &c},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),
-		buried:    make(map[string]bool),
+		removed:   make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unpackers.New = func() any { return newUnpacker(BatchLimit) }
@@ -81,8 +81,8 @@ func Open(c Config) (*Source, error) {
 
 // Close ends the current Generation, leaves the group so that others need not
 // wait for a session to expire, and closes every connection. It takes a few
-// milliseconds, 2 s at most when the cluster does not answer. What was not
-// committed will be read again by whoever gets the partitions.
+// milliseconds, and at most 2 s if the cluster does not answer. The next owner
+// of the partitions reads from the committed offsets again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -110,10 +110,9 @@ func (s *Source) task(f func()) bool {
 	return !s.closed
 }
 
-// Spans are what a read_committed reader of each partition could read now: from
-// the first offset still there to the last stable one; and where the logs end
-// for others. Retryable errors are
-// retried until ctx ends.
+// Spans are the offsets that a read_committed reader of each partition can read
+// now, from the log's start to the last stable offset, and the logs' ends for
+// other readers. Temporary errors are retried until ctx ends.
 func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	var spans map[int32]event.Span
 	err := s.insist(ctx, "asking where the logs start and end", func(ctx context.Context) error {
@@ -142,7 +141,7 @@ func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	return spans, err
 }
 
-// Assign gives all partitions of the topic, outside any group, for tools. The
+// Assign returns all partitions of the topic, without a group, for tools. The
 // Generation ends with ctx or Close; it does not notice added partitions, and
 // Commit is refused.
 func (s *Source) Assign(ctx context.Context) (*Generation, error) {
@@ -152,7 +151,7 @@ func (s *Source) Assign(ctx context.Context) (*Generation, error) {
 		if err != nil {
 			return err
 		}
-		g.partitions = nil // of the try before: a broker refuses a request that names a partition twice
+		g.partitions = nil // drop those of the last try: a broker refuses a request that names a partition twice
 		for _, p := range t.all() {
 			g.partitions = append(g.partitions, event.Assignment{Partition: p, Committed: -1})
 		}
@@ -173,8 +172,8 @@ func (t *topic) all() []int32 {
 	return all
 }
 
-// insist calls f until it succeeds, fails for good, or ctx or the Source
-// ends. Errors come back explained.
+// insist calls f until it succeeds, until its error is fatal, or until ctx or
+// the Source ends. It adds remedies to errors.
 func (s *Source) insist(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -199,8 +198,8 @@ func (s *Source) insist(ctx context.Context, what string, f func(context.Context
 	}
 }
 
-// interrupted is the error of work that a context ended: why it ended, and
-// what had been in the way until then.
+// interrupted is the error of work that a context ended: why the context ended,
+// and the failure that was retried until then.
 func (s *Source) interrupted(ctx context.Context, what string) error {
 	last := s.notices.latest()
 	s.notices.gone(what)
@@ -214,7 +213,7 @@ func (s *Source) interrupted(ctx context.Context, what string) error {
 	return fmt.Errorf("ingest: %s: %w", what, cause)
 }
 
-// sleep waits, and reports whether ctx still lives.
+// sleep waits, and reports whether ctx has not ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,15 +11,15 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// An OpenTransaction is one that readers of committed records wait for at the
-// end of what they can read of a partition.
+// An OpenTransaction is a transaction that keeps readers of committed records
+// from reading further in a partition.
 type OpenTransaction struct {
 	Partition int32
 	Offset    int64     // the last stable offset: its first record
 	Records   int64     // from there to the end of the log
-	Producer  int64     // its producer's id; -1: not told
+	Producer  int64     // its producer's id; -1: not known
 	Epoch     int32     // of the producer
-	Written   time.Time // the time of the producer's last record; zero: not told
+	Written   time.Time // the time of the producer's last record; zero: not known
 }
 
 // DescribeProducers (KIP-664, Kafka 2.8) tells who writes to a partition. It
@@ -29,9 +29,9 @@ const (
 	describeProducersVersion int16           = 0
 )
 
-// OpenTransactions are those that are open now, however briefly. Whose they are
-// is left out where the broker does not tell. Retryable errors are retried until
-// ctx ends.
+// OpenTransactions are the transactions that are open now, even if only briefly.
+// The producer is missing if the broker does not name it. Temporary errors are
+// retried until ctx ends.
 func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error) {
 	spans, err := s.Spans(ctx)
 	if err != nil {
@@ -65,9 +65,9 @@ func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error
 		b = append(b, 0, 0)
 		c := &call{api: describeProducers, broker: l.leader, request: endRequest(b), limit: smallResponse}
 		if s.exchange(ctx, c, requestTimeout) != nil {
-			continue // that it is open is known all the same
+			continue // report it without its producer
 		}
-		_ = o.parse(c.response) // likewise
+		_ = o.parse(c.response) // if this fails, report it without its producer
 	}
 	return open, nil
 }
@@ -86,7 +86,7 @@ func (o *OpenTransaction) parse(response []byte) error {
 		for n := r.compact(9); n > 0; n-- {
 			r.int32() // partition
 			code = kafka.Error(r.int16())
-			r.compactBytes() // the code in words
+			r.compactBytes() // the code as text
 			for n := r.compact(37); n > 0; n-- {
 				id, epoch := r.int64(), r.int32()
 				r.int32() // last sequence number
@@ -110,7 +110,7 @@ func (o *OpenTransaction) parse(response []byte) error {
 	return r.end("the producers of a partition", code)
 }
 
-// String says what is open, and whose it is.
+// String describes the transaction and its producer.
 func (o OpenTransaction) String() string {
 	text := fmt.Sprintf("partition %d cannot be read beyond offset %d: %d records are in or behind a transaction that is open", o.Partition, o.Offset, o.Records)
 	if o.Producer >= 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// anyBroker sends a call to whichever of the configured brokers answers.
+// anyBroker sends a call to any configured broker that answers.
 const anyBroker = -1
 
-// A call is one request to one broker, in bytes both ways. It is what
-// kafka-go's Transport calls a RawExchanger: the Transport chooses the
-// connection (and dials, encrypts, authenticates and pools it), we write and
-// read on it.
+// A call is one request to one broker, with request and response as bytes. For
+// kafka-go's Transport it is a RawExchanger: the Transport chooses the
+// connection (and dials, encrypts, authenticates and pools it), and the call
+// writes and reads on it.
 //
-// The call that ended with a context belongs to the exchange for ever: it may
-// still be writing into response. Its buffers must not be used again.
+// A call whose context ended must not be used again, and neither must its
+// buffers: the exchange may still write into response.
 type call struct {
 	api      protocol.ApiKey
 	broker   int32  // its id, or anyBroker
@@ -42,18 +42,18 @@ func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) er
 	return err
 }
 
-// errMuted closes a connection on which the broker will hear nothing for a
-// while (KIP-219): it has throttled this client, and said for how long in its
-// response. The Transport would give the connection to the next request to
-// that broker, and a heartbeat that is not heard costs the membership.
+// errMuted closes a connection from which the broker will not read for a while
+// (KIP-219): it has throttled this client, and its response says for how long.
+// The Transport would use the connection for the next request to that broker,
+// and if that is a heartbeat, the member would lose its membership.
 var errMuted = errors.New("the broker does not listen on this connection")
 
-// muteLimit is how long a connection may be muted and kept: a request that
-// waits for so long does no harm.
+// muteLimit is how long a kept connection may be muted: a request that waits
+// that long does no harm.
 const muteLimit = time.Second
 
-// muted reports whether the response says so. Only fetches are throttled for
-// long, by the bytes that they take.
+// muted reports whether the broker has muted the connection. Only fetches are
+// throttled for long, by the bytes that they take.
 func (c *call) muted() bool {
 	if c.api != protocol.Fetch {
 		return false
@@ -65,8 +65,8 @@ func (c *call) muted() bool {
 
 func (c *call) ApiKey() protocol.ApiKey { return c.api }
 
-// Broker implements protocol.BrokerMessage. The Transport knows the address;
-// which id leads a partition is known better here (see metadata.go).
+// Broker implements protocol.BrokerMessage. The Transport knows the broker's
+// address; the caller knows which broker leads the partition (see metadata.go).
 func (c *call) Broker(protocol.Cluster) (protocol.Broker, error) {
 	return protocol.Broker{ID: c.broker}, nil
 }
@@ -74,8 +74,8 @@ func (c *call) Broker(protocol.Cluster) (protocol.Broker, error) {
 // Required implements protocol.RawExchanger.
 func (c *call) Required(map[protocol.ApiKey]int16) bool { return true }
 
-// RawExchange implements protocol.RawExchanger. An error closes the
-// connection, so it is returned only for what leaves the connection unusable.
+// RawExchange implements protocol.RawExchanger. An error closes the connection,
+// so it returns one only if the connection is not usable any more.
 func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if _, err := rw.Write(c.request); err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return c, nil
 }
 
-// correlation matches responses with requests; a connection carries one at a
-// time, so one number will do.
+// correlation matches responses with requests; a connection carries one request
+// at a time, so one number is enough.
 const correlation = 0x77656972
 
 // beginRequest starts a request with its header: version 2 (flexible, ends
@@ -140,15 +140,15 @@ func appendBytes(b, v []byte) []byte { return append(appendInt32(b, int32(len(v)
 // appendCompact writes a length as flexible versions do: plus one, 0 for null.
 func appendCompact(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)+1) }
 
-// A reader takes primitive types off a response. What does not fit sets bad
-// and reads as zero from then on, so a parser checks once, at its end. No
-// length is believed beyond the bytes that are there.
+// A reader reads primitive types from a response. A value that does not fit
+// sets bad, and everything after it reads as zero, so a parser checks once, at
+// its end. A length beyond the bytes that are there is bad.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// take is the next n bytes, as a view, or nil.
+// take returns the next n bytes, as a view, or nil.
 func (r *reader) take(n int) []byte {
 	if r.bad || n < 0 || n > len(r.b) {
 		r.bad = true
@@ -216,7 +216,7 @@ func (r *reader) bytes() []byte {
 }
 
 // count is the length of an array whose items have at least least bytes; an
-// array that cannot be there makes the reader bad before anybody allocates.
+// array that cannot fit makes the reader bad before any allocation.
 func (r *reader) count(least int) int { return r.fits(int64(r.int32()), least) }
 
 // compact is count, or a byte string's length, as flexible versions write it;
@@ -265,7 +265,7 @@ func (r *reader) compactTags() uint64 {
 	return n
 }
 
-// done is the parser's one check.
+// done is the check at the end of a parser.
 func (r *reader) done(what string) error {
 	if r.bad {
 		return fmt.Errorf("a broker sent %s that does not parse", what)
@@ -273,12 +273,12 @@ func (r *reader) done(what string) error {
 	return nil
 }
 
-// A switchboard dials for kafka-go's Transport, and keeps its connections, so
-// that Close can cut what it would leave waiting: a long poll, a join that other
-// members delay.
+// A switchboard dials for kafka-go's Transport and keeps a list of the
+// connections, so that Close can close those that wait in a long poll or in a
+// join.
 type switchboard struct {
 	dialer  net.Dialer
-	inClear bool // no TLS: what is read is Kafka's protocol, or should be
+	inClear bool // no TLS: the bytes read should be Kafka's protocol
 	mu      sync.Mutex
 	open    map[*line]struct{} // nil after hangUp
 }
@@ -286,7 +286,7 @@ type switchboard struct {
 type line struct {
 	net.Conn
 	board   *switchboard
-	checked bool // the first bytes were a response's
+	checked bool // the first bytes are those of a response
 }
 
 func newSwitchboard(inClear bool) *switchboard {
@@ -313,9 +313,9 @@ func (b *switchboard) dial(ctx context.Context, network, address string) (net.Co
 	return l, nil
 }
 
-// Read looks at the first bytes before kafka-go does: it would take the length
-// they seem to announce, and the number of items after it, at their word, and
-// be busy for a long time with an HTTP server's answer.
+// Read checks the first bytes before kafka-go reads them: kafka-go would trust
+// the length and the number of items in them, and would be busy for a long time
+// with the answer of an HTTP server.
 func (l *line) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if !l.checked && n >= 4 {
@@ -338,7 +338,7 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// hangUp closes every connection and lets none be made again.
+// hangUp closes every connection and prevents new ones.
 func (b *switchboard) hangUp() {
 	b.mu.Lock()
 	open := b.open

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Trouble is what keeps this process from all the partitions that it should
-// have, or its group from counting all of them, in words for people: members
-// that it waits for, a program that is not weir, another database; or from
-// reading at all: a topic that does not exist, a right that is missing. Empty:
-// nothing that is known.
+// Trouble is the reason, as a text for people, why this process does not have
+// all the partitions that it should have, or why its group does not count all
+// of them: members that it waits for, a program that is not weir, another
+// database. It can also be the reason why it does not read at all: a topic that
+// does not exist, a missing permission. It is empty if no reason is known.
 func (s *Source) Trouble() string {
 	return cmp.Or(s.notices.standing(), s.groupTrouble())
 }
@@ -27,7 +27,7 @@ func (s *Source) groupTrouble() string {
 
 func (s *Source) setTrouble(text string) { s.trouble.Store(&text) }
 
-// String names a member so that it can be found.
+// String names a member so that people can find the process.
 func (m memberView) String() string {
 	return fmt.Sprintf("client %q at %s (member %s)", m.client, strings.TrimPrefix(m.host, "/"), m.id)
 }
@@ -47,7 +47,7 @@ func names(ms []memberView) string {
 	return b.String()
 }
 
-// look is the group as its coordinator tells it now.
+// look asks the coordinator for the present state of the group.
 func (s *Source) look(ctx context.Context) (coordinator, groupView, error) {
 	c, err := s.coordinator(ctx)
 	if err != nil {
@@ -57,23 +57,23 @@ func (s *Source) look(ctx context.Context) (coordinator, groupView, error) {
 	return c, g, err
 }
 
-// attend looks at the group until ctx ends, while this member waits to be let
-// into its next generation, which begins when all have joined or were given up.
-// Members whose process is known to be dead (Config.Gone) are taken out, so
-// that the group does not wait for their session: above all, a process that was
-// killed and started again does not wait for itself. Which members the group
-// waits for otherwise is said.
+// attend watches the group until ctx ends, while this member waits for its next
+// generation, which begins when all members have joined or timed out. It
+// removes members whose process is known to be dead (Config.Gone), so that the
+// group does not wait for their session: in particular, a process that was
+// killed and started again does not wait for its former member. It reports the
+// other members that the group waits for.
 //
-// What Config.Gone says is wrong about a process that it cannot see, such as
-// one with the same host name in another container. So a client is taken out
-// once: if it is in the group again it is alive, and the two would expel each
-// other for ever.
+// Config.Gone is wrong about a process that it cannot see, such as one with the
+// same host name in another container. So a client is removed only once: if it
+// joins again it is alive, and otherwise the two would remove each other for
+// ever.
 //
-// The dead are taken out once this member's own request to join has arrived. A
-// group that were emptied before would hold every member up for the broker's
-// group.initial.rebalance.delay.ms, 3 s unless configured otherwise.
+// Dead members are removed only after this member's own request to join has
+// arrived. If the group became empty before that, every member would wait for
+// the broker's group.initial.rebalance.delay.ms, 3 s by default.
 //
-// Whatever fails here is left to the session.
+// If a request fails here, the member is removed when its session ends.
 func (s *Source) attend(ctx context.Context) {
 	began := time.Now()
 	said := ""
@@ -85,7 +85,7 @@ func (s *Source) attend(ctx context.Context) {
 	for pause := lookFirst; sleep(ctx, pause); pause = min(2*pause, lookLast) {
 		c, g, err := s.look(ctx)
 		if err != nil {
-			continue // the coordinator is not there yet
+			continue // there is no coordinator yet
 		}
 		var dead, others []memberView
 		joined := false
@@ -93,7 +93,7 @@ func (s *Source) attend(ctx context.Context) {
 			switch {
 			case m.client == s.config.ClientID:
 				joined = true
-			case s.config.Gone != nil && s.config.Gone(m.client) && !s.buried[m.client]:
+			case s.config.Gone != nil && s.config.Gone(m.client) && !s.removed[m.client]:
 				dead = append(dead, m)
 			default:
 				others = append(others, m)
@@ -111,7 +111,7 @@ func (s *Source) attend(ctx context.Context) {
 				continue
 			}
 			for _, m := range dead {
-				s.buried[m.client] = true
+				s.removed[m.client] = true
 			}
 			s.notices.log.Info("kafka: took members out of the group whose process is dead", "members", names(dead))
 		case len(others) > 0 && g.state != stable && time.Since(began) > waitUnsaid:
@@ -127,10 +127,10 @@ func (s *Source) attend(ctx context.Context) {
 
 const stable = "Stable"
 
-// survey looks, once it is stable, at who else is in the group's present
-// generation, and says what is not as it should be: this member was refused,
-// partitions are with programs that are not weir or with another database, or
-// there are fewer of them than members.
+// survey looks at the other members of the group's present generation, once the
+// group is stable, and reports what is wrong: this member was refused, other
+// programs or another database have partitions, or there are fewer partitions
+// than members.
 func (s *Source) survey(ctx context.Context, l *lease) {
 	if l.refused.ID != "" {
 		text := s.refusal(l.refused)
@@ -153,7 +153,7 @@ func (s *Source) survey(ctx context.Context, l *lease) {
 	}
 }
 
-// judgeGroup says what survey has found.
+// judgeGroup reports what survey has found.
 func (s *Source) judgeGroup(l *lease, g groupView) {
 	found := s.sort(g)
 	wrong := found.wrong(s, len(l.partitions))
@@ -170,14 +170,14 @@ func (s *Source) judgeGroup(l *lease, g groupView) {
 	}
 }
 
-// sorted are a group's members by what they are to this process.
+// sorted is a group's members, sorted by kind.
 type sorted struct {
-	strangers []memberView // programs that are not weir, with partitions of the topic
-	idle      []memberView // … without
-	rivals    []memberView // members that count into another database, with partitions of the topic
-	refused   []memberView // … without
-	taken     []int32      // the partitions of strangers and rivals
-	assignor  string
+	foreign  []memberView // programs that are not weir, with partitions of the topic
+	idle     []memberView // … without
+	rivals   []memberView // members that count into another database, with partitions of the topic
+	refused  []memberView // … without
+	taken    []int32      // the partitions of foreign and rivals
+	assignor string
 }
 
 func (s *Source) sort(g groupView) (out sorted) {
@@ -194,7 +194,7 @@ func (s *Source) sort(g groupView) (out sorted) {
 		case claim.Database == "" && isWeir(m.id), claim.Database != "" && (claim.Database == s.config.Database.ID || s.config.Database.ID == ""):
 			continue
 		case claim.Database == "" && has:
-			as = &out.strangers
+			as = &out.foreign
 		case claim.Database == "":
 			as = &out.idle
 		case has:
@@ -209,17 +209,16 @@ func (s *Source) sort(g groupView) (out sorted) {
 	return out
 }
 
-// wrong is why records are not counted into this process's database, which has
-// some partitions, in its members' hands, or none; empty: as far as the group
-// goes, all are.
+// wrong is the reason why records are not counted into this process's database,
+// whose members have mine partitions; empty if the group is in order.
 func (f *sorted) wrong(s *Source, mine int) string {
 	which := fmt.Sprintf("partitions %s of topic %s", strings.Trim(fmt.Sprint(f.taken), "[]"), s.config.Topic)
 	switch {
-	case len(f.strangers) > 0:
-		return fmt.Sprintf("%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or end it",
-			which, names(append(f.strangers, f.rivals...)), s.config.Group, f.assignor)
+	case len(f.foreign) > 0:
+		return fmt.Sprintf("%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or stop it",
+			which, names(append(f.foreign, f.rivals...)), s.config.Group, f.assignor)
 	case len(f.rivals) > 0 && mine > 0:
-		return fmt.Sprintf("%s are counted into database %s, and the rest into %s: %s. The group's leader does not know of databases: restart it with this version of weir, or give one of the two deployments another kafka.group",
+		return fmt.Sprintf("%s are counted into database %s, and the rest into %s: %s. The group's leader does not know about databases: restart it with this version of weir, or give one of the two deployments another kafka.group",
 			which, f.rival(), s.config.Database, names(f.rivals))
 	case len(f.rivals) > 0:
 		return s.refusal(f.rival())
@@ -232,7 +231,7 @@ func (f *sorted) rival() Database {
 	return claim.database()
 }
 
-// odd is what is in the group for nothing.
+// odd names the programs that are in the group without partitions.
 func (f *sorted) odd(s *Source) string {
 	if len(f.idle) == 0 {
 		return ""
@@ -240,8 +239,9 @@ func (f *sorted) odd(s *Source) string {
 	return fmt.Sprintf("a program that is not weir is in group %s, and has no partitions of topic %s: %s", s.config.Group, s.config.Topic, names(f.idle))
 }
 
-// Time between two looks at the group: at first short against a restart of this
-// process. What is waited for is said once it takes longer than it should.
+// The time between two looks at the group: at first it is short compared with a
+// restart of this process. attend reports the awaited members only after some
+// time.
 const (
 	lookFirst  = 50 * time.Millisecond
 	lookLast   = 500 * time.Millisecond

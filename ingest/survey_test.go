@@ -16,8 +16,8 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// leaveBehind makes a member of the group that owns every partition and is
-// never heard of again, as one that was killed.
+// leaveBehind makes a member of the group that owns every partition and then
+// sends nothing more, like a killed process.
 func leaveBehind(t *testing.T, ctx context.Context, addrs []string, group, clientID string, session time.Duration) {
 	t.Helper()
 	client := newClient(t, addrs, kgo.ClientID(clientID))
@@ -35,7 +35,7 @@ func leaveBehind(t *testing.T, ctx context.Context, addrs []string, group, clien
 		if err != nil {
 			t.Fatal(err)
 		}
-		join.MemberID = res.MemberID // the second time, by its name
+		join.MemberID = res.MemberID // the second request carries the id
 		err = kerr.ErrorForCode(res.ErrorCode)
 		if err == nil {
 			sync := kmsg.NewPtrSyncGroupRequest()
@@ -52,13 +52,13 @@ func leaveBehind(t *testing.T, ctx context.Context, addrs []string, group, clien
 	}
 }
 
-// A member that is known to be dead does not hold its successor up, even if it
-// is known only later; one that is not known to be is waited for, and named.
-func TestDeadMemberIsBuried(t *testing.T) {
+// A member that is known to be dead, at once or later, does not delay its
+// successor. A member that may be alive is awaited, and named.
+func TestDeadMemberIsRemoved(t *testing.T) {
 	kafka := realKafka(t)
 	t.Run("dead", func(t *testing.T) {
 		topic := newTopic(t, kafka.Addrs(), 2)
-		const session = 5 * time.Minute // longer than is waited for
+		const session = 5 * time.Minute // longer than the test waits
 		ctx := await.Context(t)
 		leaveBehind(t, ctx, kafka.Addrs(), topic, "weir-a-7-old", session)
 		var asked atomic.Int32
@@ -99,7 +99,7 @@ func TestDeadMemberIsBuried(t *testing.T) {
 }
 
 // Two processes that cannot see each other, with one host name in two
-// containers, each take the other for dead. Both stay in the group.
+// containers, each assume that the other is dead. Both stay in the group.
 func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 	kafka := realKafka(t)
 	topic := newTopic(t, kafka.Addrs(), 2)
@@ -146,12 +146,12 @@ func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 	}
 }
 
-// A broker that was killed comes back and remembers the group. Its member
-// comes back by the same name, and does not wait for a former self.
+// A broker that was killed comes back and remembers the group. The member joins
+// again with the same id, and does not wait for its former membership.
 func TestMemberKeepsItsName(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{})
 	topic := newTopic(t, kafka.Addrs(), 2)
-	const session = 5 * time.Minute // longer than is waited for
+	const session = 5 * time.Minute // longer than the test waits
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
 	ctx := await.Context(t)
 	g := next(t, ctx, s)
