@@ -9,9 +9,10 @@ import (
 	"weir/sketches/hll"
 )
 
-// crafted are two sets of ids made by somebody who knows the hash that Redis
-// and a job without a key use: many that share eight registers, so that hardly
-// any is seen, and few that each make a register say what a great many would.
+// crafted are two sets of ids made with knowledge of the hash that Redis and a
+// job without a key use: many ids that share eight registers, so that the
+// estimate is far too low, and a few ids that each set a register to a high
+// rank, so that the estimate is far too high.
 func crafted() (hidden, loud []string) {
 	const registers = 1 << 14
 	best := make([]string, registers)
@@ -35,8 +36,8 @@ func crafted() (hidden, loud []string) {
 	return hidden, loud
 }
 
-// TestCraftedIDs: ids made to mislead an HLL do so where the job has no key,
-// as they mislead Redis, and count as what they are where it has one.
+// TestCraftedIDs: crafted ids mislead the HLL of a job without a key, as they
+// mislead Redis, and count correctly in a job with a key.
 func TestCraftedIDs(t *testing.T) {
 	hidden, loud := crafted()
 	estimate := func(ids []string, key *[16]byte) float64 {

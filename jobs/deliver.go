@@ -7,7 +7,7 @@ import (
 	"weir/flow"
 )
 
-// This file brings what is fetched to the workers, as far as memory allows.
+// This file passes fetched records to the workers while memory allows.
 
 // A fetch reads the run's partitions in a goroutine of its own.
 type fetch struct {
@@ -30,7 +30,7 @@ func (r *run) startFetch(ctx context.Context) *fetch {
 	return f
 }
 
-// stop ends the fetch, and returns the error that it ended with.
+// stop stops the fetch, and returns its error.
 func (f *fetch) stop() error {
 	f.cancel()
 	<-f.ended
@@ -38,8 +38,8 @@ func (f *fetch) stop() error {
 }
 
 // deliver gives a part to the worker that owns its partition. It blocks while
-// the worker is behind or the gate is closed: that is what stops the fetch, and
-// nothing else does.
+// the worker's queue is full or the gate is closed. That is the only thing that
+// slows the fetch down.
 func (r *run) deliver(ctx context.Context, p event.Part) error {
 	if err := r.pass(ctx); err != nil {
 		p.Done()
@@ -54,8 +54,8 @@ func (r *run) deliver(ctx context.Context, p event.Part) error {
 	}
 }
 
-// pass returns when memory allows for one more part, or with ctx's error. While
-// there is room it asks nothing; what waits at the gate is the flow's to decide.
+// pass returns when memory allows one more part, or with ctx's error. While
+// there is room it returns at once; otherwise flow decides when the gate opens.
 func (r *run) pass(ctx context.Context) error {
 	bytes, memory := r.bytes(), flow.Budget(r.job.cfg.Memory)
 	if !memory.Near(bytes) {
@@ -82,7 +82,7 @@ func (r *run) pass(ctx context.Context) error {
 	}
 }
 
-// admit lets through what waits at the gate.
+// admit lets the waiting parts through the gate.
 func (r *run) admit() {
 	for _, opened := range r.waiting {
 		close(opened)
@@ -90,7 +90,7 @@ func (r *run) admit() {
 	r.waiting = r.waiting[:0]
 }
 
-// held is about what the workers hold, in bytes.
+// held is about how many bytes the workers hold.
 func (r *run) held() (bytes int64) {
 	for _, w := range r.workers {
 		bytes += w.bytes.Load()
@@ -98,7 +98,8 @@ func (r *run) held() (bytes int64) {
 	return bytes
 }
 
-// bytes is about what the run holds in memory. The status says so, too.
+// bytes is about how many bytes the run holds. It also writes the number to the
+// status.
 func (r *run) bytes() int64 {
 	n, rows := r.unflushed.Load()+r.held(), int64(0)
 	for _, w := range r.workers {

@@ -1,11 +1,11 @@
-// Package jobs runs a job: it puts sockets and clocks around the pure core of
-// package window.
+// Package jobs runs a job: it connects the pure core of package window to Kafka,
+// to the sink and to the clock.
 //
-// A [Job] takes partitions from a [Source], gives each to one of its workers,
-// and flushes what the workers accumulate into a [Sink]: state rows, ledger,
-// then the commit. Everything that decides a stored value happens in window, and
-// what is to be done when in flow. This package does it, with goroutines,
-// channels, timers and contexts, and says what comes of it.
+// A [Job] gets partitions from a [Source], gives each to one of its workers, and
+// flushes the workers' changes into a [Sink]: state rows, ledger, then the
+// commit. Package window decides every stored value, and package flow decides
+// what is done when. This package does it, with goroutines, channels, timers and
+// contexts, and tells flow the results.
 //
 // Files:
 //

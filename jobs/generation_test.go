@@ -16,10 +16,10 @@ import (
 	"weir/window"
 )
 
-// slowSink answers late, also after it was told to stop, and sees how many
-// writes it has at a time.
+// slowSink answers late, even after its context has ended, and counts how many
+// writes it has at the same time.
 type slowSink struct {
-	*joinSink
+	*mergeSink
 	now, most atomic.Int32
 	writes    atomic.Int32
 }
@@ -28,7 +28,7 @@ func (s *slowSink) Write(ctx context.Context, c *window.Changes) error {
 	s.most.Store(max(s.most.Load(), s.now.Add(1)))
 	defer s.now.Add(-1)
 	if n := s.writes.Add(1); n == 1 || n > 9 { // the first opens the ledger
-		return s.joinSink.Write(ctx, c)
+		return s.mergeSink.Write(ctx, c)
 	}
 	select {
 	case <-ctx.Done():
@@ -38,9 +38,9 @@ func (s *slowSink) Write(ctx context.Context, c *window.Changes) error {
 	return errors.New("late")
 }
 
-// TestOneWriteAtATime: a generation may have to go before its last flush is
-// answered. The next one's first flush waits for it: a sink has one set of
-// buffers.
+// TestOneWriteAtATime: a generation may end before its last write is answered.
+// The first write of the next generation waits for it, because a sink has one set
+// of buffers.
 func TestOneWriteAtATime(t *testing.T) {
 	log := newLog(3, 500)
 	src := &fakeSource{log: log, committed: map[int32]int64{}}
@@ -51,7 +51,7 @@ func TestOneWriteAtATime(t *testing.T) {
 		}
 		return 20 * time.Millisecond
 	}
-	sink := &slowSink{joinSink: newSink(spec())}
+	sink := &slowSink{mergeSink: newSink(spec())}
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, HandOver: 10 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOneWriteAtATime(t *testing.T) {
 	}
 }
 
-// trickle delivers so slowly that everything is flushed before the next part.
+// trickle delivers a part only when everything before it is flushed.
 type trickle struct{ *fakeSource }
 
 type trickling struct{ Generation }
@@ -80,8 +80,8 @@ func (g trickling) Fetch(ctx context.Context, from map[int32]int64, deliver func
 	})
 }
 
-// TestMemoryIdle: what a flush cannot free may exceed the budget while there
-// is nothing to flush, so that no acknowledgement will come.
+// TestMemoryIdle: memory that a flush cannot free may exceed the budget while
+// there is nothing to flush, so that no acknowledgement will come.
 func TestMemoryIdle(t *testing.T) {
 	log := newLog(1, 300)
 	sink := newSink(spec())
@@ -93,7 +93,7 @@ func TestMemoryIdle(t *testing.T) {
 	}
 }
 
-// onceSource has partitions once, and none ever after.
+// onceSource has partitions once, and never again.
 type onceSource struct {
 	*fakeSource
 	once sync.Once
@@ -108,8 +108,9 @@ func (s *onceSource) Next(ctx context.Context) (g Generation, err error) {
 	return g, err
 }
 
-// TestStandby: a process that waits for partitions says so. It is not stuck,
-// and what it once had in hand is somebody else's to report.
+// TestStandby: the status of a process that waits for partitions says so. The
+// process is not stuck, and does not report the partitions that it once had:
+// their present owner does.
 func TestStandby(t *testing.T) {
 	src := &onceSource{fakeSource: &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}}
 	j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
@@ -132,16 +133,16 @@ func TestStandby(t *testing.T) {
 }
 
 // deadSink has an empty ledger, and never answers a write.
-type deadSink struct{ *joinSink }
+type deadSink struct{ *mergeSink }
 
 func (deadSink) Write(ctx context.Context, _ *window.Changes) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// TestLeftBeforeClaimed: partitions that go before the ledger knows them go at
-// once. Nothing of them was read, so there is nothing to wait for; the group does
-// wait.
+// TestLeftBeforeClaimed: a process that loses its partitions before the claim is
+// written releases them at once. It has read no record of them, so it need not
+// wait for the sink, and the group waits for the release.
 func TestLeftBeforeClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}

@@ -15,12 +15,12 @@ import (
 	"weir/window"
 )
 
-// A Source hands out partitions, one generation of ownership at a time.
+// A Source gives partitions to this process, one generation at a time.
 type Source interface {
-	// Next blocks until this process owns partitions, perhaps none of them.
-	// Its errors are final: what can be retried it retries itself.
+	// Next blocks until the group has divided the partitions; this process may get
+	// none. Its errors are final: it retries temporary ones itself.
 	Next(ctx context.Context) (Generation, error)
-	// Spans is what can be read of each partition of the topic, whichever member owns it.
+	// Spans is the readable part of each partition of the topic, of all members.
 	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 
@@ -32,29 +32,30 @@ type Generation interface {
 	// Fetch reads from the given offsets until ctx ends, which is no error.
 	// deliver may block: that is the back-pressure.
 	Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error
-	// Commit tells Kafka how far things are durable. It is advisory.
+	// Commit tells Kafka up to which offsets everything is durable. It is
+	// advisory.
 	Commit(ctx context.Context, next map[int32]int64) error
 	Release()
 }
 
-// A Sink joins changes into storage.
+// A Sink merges changes into storage.
 type Sink interface {
-	// Known is what the ledger says of each partition it has seen.
+	// Known is the ledger's state of each partition that it has.
 	Known(ctx context.Context) (map[int32]window.Known, error)
-	// Write makes c durable: rows first, then the ledger. After an error any
-	// part of it may have been written. An error with a method Fatal() bool
-	// that returns true will not go away by itself. There is one Write at a
-	// time, which reads c and keeps nothing of it.
+	// Write makes c durable: rows first, then the ledger. After an error any part
+	// of it may have been written. An error with a method Fatal() bool that
+	// returns true will not go away by itself. There is one Write at a time; it
+	// only reads c, and keeps no reference to it.
 	Write(ctx context.Context, c *window.Changes) error
-	// Rollup brings the rollups up to date for the windows touched since the
-	// last one; all: every level, and now. Windows that end by watermark, which
-	// is as of before the call, are complete; 0: not known which are.
+	// Rollup updates the rollups for the windows touched since the last call; with
+	// all, every level, and at once. Windows that end by watermark, which is from
+	// before the call, are complete; with 0 it is not known which are.
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
-	// Coverage is what the ledger covers now, written by whatever process.
+	// Coverage is what the ledger covers now, by the writes of all processes.
 	Coverage(ctx context.Context) (window.Coverage, error)
 }
 
-// Config is how a job runs. What it means is in Spec.
+// Config says how a job runs. Spec says what it counts.
 type Config struct {
 	Spec   *window.Spec
 	Topic  string
@@ -69,20 +70,20 @@ type Config struct {
 	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
-	Patience      time.Duration // how long records of a partition may wait while nothing of it is flushed; default 1 min, above session + Flush + InsertTimeout
-	Open          time.Duration // how long a transaction may keep records from being read before it is told, and UntilEnd waits for it; default 1 min, producers' default of transaction.timeout.ms
+	Patience      time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + InsertTimeout
+	Open          time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it; default 1 min, the producers' default of transaction.timeout.ms
 	Policy        window.Policy
-	// Exclusive, if set, runs f unless another process is rolling this job up
-	// now. It saves work and decides nothing: a lock that is lost, or held by
-	// two, only means that the same rollup is made twice.
+	// Exclusive, if set, runs f unless another process is rolling this job up now.
+	// It only saves work: if the lock is lost, or two processes hold it, the same
+	// rollup is made twice.
 	Exclusive func(ctx context.Context, f func(context.Context) error) error
-	// Trouble, if set, says in words what keeps the source from handing out all
-	// partitions that it should; empty: nothing that is known.
+	// Trouble, if set, is the reason why the source does not give this process all
+	// the partitions that it should have; empty: no known reason.
 	Trouble  func() string
-	UntilEnd bool // read to where the logs end at the start, flush, roll up, return; ErrUnread if a transaction is in the way
+	UntilEnd bool // read to the ends that the logs have at the start, flush, roll up, return; ErrUnread if an open transaction prevents that
 	Log      *slog.Logger
-	// Outages is where failures that pass are reported; nil: a Reporter of the
-	// job's own, which writes to Log. Jobs that share one report one outage.
+	// Outages reports temporary failures; nil means a Reporter of the job's own,
+	// which writes to Log. Jobs that share a Reporter report one outage together.
 	Outages *outage.Reporter
 }
 
@@ -127,13 +128,14 @@ type Job struct {
 	current atomic.Pointer[run]   // the run that answers live reads
 	onFlush func(*window.Changes) // see OnFlush
 
-	// What is tried again and again, as the log knows it.
+	// The operations that are retried, for reports of outages.
 	reads, opens, flushes, rollups, commits *outage.Source
 
-	unread error // UntilEnd: what was not read, and why; Run's alone
+	unread error // UntilEnd: what was not read, and why; only Run uses it
 
-	// writing is held during a write. A run that ran out of time leaves one
-	// behind, which ends when it has noticed; the next run's waits for it.
+	// writing is held during a write. A run that has no time left does not wait
+	// for its last write, which ends later; the first write of the next run waits
+	// for it.
 	writing sync.Mutex
 }
 
@@ -154,9 +156,9 @@ func New(cfg Config) (*Job, error) {
 	return j, nil
 }
 
-// Run reads, counts and flushes until ctx ends, then drains: it returns nil
-// if everything counted is durable, ErrUnflushed if not, and any other error
-// when it cannot go on without a decision.
+// Run reads, counts and flushes until ctx ends, then drains. It returns nil if
+// everything counted is durable and ErrUnflushed if not. Any other error means
+// that it cannot continue without a decision by a person.
 func (j *Job) Run(ctx context.Context) (err error) {
 	j.status.joining()
 	defer func() { j.status.stopped(err) }()
@@ -189,7 +191,7 @@ func (j *Job) Run(ctx context.Context) (err error) {
 	}
 }
 
-// stopped turns the error that a cancelled context causes into none.
+// stopped replaces the error that a cancelled context causes by nil.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -197,8 +199,8 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// generation runs one generation from the first fetch to the hand-over. It
-// reports whether the job is done (UntilEnd).
+// generation runs one generation from the plan to the release. It reports
+// whether the job is done (UntilEnd).
 func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]event.Span) (done bool, err error) {
 	defer gen.Release()
 	r, err := j.newRun(ctx, gen, ends)

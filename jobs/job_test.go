@@ -29,7 +29,8 @@ func spec() *window.Spec {
 	}
 }
 
-// fakeLog is a topic in memory; fakeSource leases its partitions out.
+// fakeLog is a topic in memory; fakeSource gives its partitions to jobs, for a
+// time.
 type fakeLog struct {
 	parts [][]event.Record
 }
@@ -165,18 +166,19 @@ func (g *fakeGeneration) Commit(_ context.Context, next map[int32]int64) error {
 	return nil
 }
 
-// joinSink keeps the join of everything written: the whole of what a sink is.
-type joinSink struct {
+// mergeSink keeps the merge of everything written: the simplest sink.
+type mergeSink struct {
 	mu       sync.Mutex
 	all      *window.Changes
 	outcome  func() error // before the write; with errLost, after it
 	rollups  int
-	complete event.Time // what the rollups were told
+	complete event.Time // the greatest watermark of a rollup
 }
 
 var errLost = errors.New("the answer was lost")
 
-// afterFirst lets the first write pass: the one that opens the ledger.
+// afterFirst lets the first write work, which opens the ledger, and applies
+// outcome to the others.
 func afterFirst(outcome func() error) func() error {
 	opened := false
 	return func() error {
@@ -188,11 +190,11 @@ func afterFirst(outcome func() error) func() error {
 	}
 }
 
-func newSink(s *window.Spec) *joinSink {
-	return &joinSink{all: &window.Changes{Table: window.NewTable(s)}}
+func newSink(s *window.Spec) *mergeSink {
+	return &mergeSink{all: &window.Changes{Table: window.NewTable(s)}}
 }
 
-func (s *joinSink) Known(context.Context) (map[int32]window.Known, error) {
+func (s *mergeSink) Known(context.Context) (map[int32]window.Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := map[int32]window.Known{}
@@ -204,7 +206,7 @@ func (s *joinSink) Known(context.Context) (map[int32]window.Known, error) {
 	return known, nil
 }
 
-func (s *joinSink) Write(_ context.Context, c *window.Changes) error {
+func (s *mergeSink) Write(_ context.Context, c *window.Changes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -212,12 +214,12 @@ func (s *joinSink) Write(_ context.Context, c *window.Changes) error {
 		err = s.outcome()
 	}
 	if err == nil || errors.Is(err, errLost) {
-		s.all.Join(c) // reads c only
+		s.all.Join(c) // only reads c
 	}
 	return err
 }
 
-func (s *joinSink) Rollup(_ context.Context, _ bool, watermark event.Time) error {
+func (s *mergeSink) Rollup(_ context.Context, _ bool, watermark event.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rollups++
@@ -225,7 +227,7 @@ func (s *joinSink) Rollup(_ context.Context, _ bool, watermark event.Time) error
 	return nil
 }
 
-func (s *joinSink) Coverage(context.Context) (window.Coverage, error) {
+func (s *mergeSink) Coverage(context.Context) (window.Coverage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := window.Coverage{Partitions: map[int32]window.Covered{}}
@@ -237,7 +239,7 @@ func (s *joinSink) Coverage(context.Context) (window.Coverage, error) {
 	return c, nil
 }
 
-func (s *joinSink) counts() map[string]uint64 {
+func (s *mergeSink) counts() map[string]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all.Table.Seal()
@@ -267,7 +269,7 @@ func runJob(t *testing.T, ctx context.Context, cfg Config) error {
 	return j.Run(ctx)
 }
 
-// TestUntilEnd reads a log once, through sinks that fail in every way and
+// TestUntilEnd reads a log to its end, with sinks that fail in every way and
 // generations that end at any time, and must count every record once.
 func TestUntilEnd(t *testing.T) {
 	log := newLog(5, 3000)
@@ -320,7 +322,7 @@ func TestUntilEnd(t *testing.T) {
 	}
 }
 
-// staleSource tells an end of the log that was true a while ago.
+// staleSource returns an outdated end of the log.
 type staleSource struct{ *fakeSource }
 
 type staleGeneration struct{ Generation }
@@ -355,8 +357,9 @@ func (g addedGeneration) Partitions() []event.Assignment {
 	return as
 }
 
-// TestAddedPartition: a partition that came while the job was stopped, and lost
-// records before it was first seen, is said; those of a first start are not.
+// TestAddedPartition: a warning names a partition that was added while the job
+// was stopped and has lost records; there is none for the partitions of a first
+// start.
 func TestAddedPartition(t *testing.T) {
 	sink := newSink(spec())
 	log := newLog(3, 1000)
@@ -375,8 +378,8 @@ func TestAddedPartition(t *testing.T) {
 	}
 }
 
-// TestStaleEnd: when a generation began, the log ended before what the owner
-// before it has flushed since. That is no truncated log.
+// TestStaleEnd: a generation's end of the log may be lower than the position
+// that the previous owner has flushed since. That is not a truncated log.
 func TestStaleEnd(t *testing.T) {
 	log := newLog(3, 1000)
 	sink := newSink(spec())
@@ -386,23 +389,23 @@ func TestStaleEnd(t *testing.T) {
 		if err := runJob(t, t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		clear(src.committed) // the ledger alone knows the position
+		clear(src.committed) // only the ledger has the position
 	}
 	if got, want := sink.counts(), log.counts(t); !maps.Equal(got, want) {
 		t.Fatalf("counts differ from the log's: %d rows, want %d", len(got), len(want))
 	}
 }
 
-// deafSink does not tell its ledger.
-type deafSink struct{ *joinSink }
+// deafSink cannot read its ledger.
+type deafSink struct{ *mergeSink }
 
 func (deafSink) Known(context.Context) (map[int32]window.Known, error) {
 	return nil, errors.New("down")
 }
 
-// TestEndedBeforeKnown: a generation that ends while the ledger cannot be
-// read has nothing to go by. It must not plan as if the ledger were empty: it
-// would count a topic that was made again under the old one's epoch.
+// TestEndedBeforeKnown: a generation that ends while the ledger cannot be read
+// must not plan as if the ledger were empty: it would count a recreated topic
+// under the epoch of the old one.
 func TestEndedBeforeKnown(t *testing.T) {
 	j, err := New(Config{Spec: spec(), Sink: deafSink{newSink(spec())}})
 	if err != nil {
@@ -418,22 +421,22 @@ func TestEndedBeforeKnown(t *testing.T) {
 	}
 }
 
-// writesSink keeps what every write was made of.
+// writesSink keeps the contents of every write.
 type writesSink struct {
-	*joinSink
+	*mergeSink
 	rows  []int
 	lines [][]window.Line
 }
 
 func (s *writesSink) Write(ctx context.Context, c *window.Changes) error {
 	s.rows, s.lines = append(s.rows, c.Table.Len()), append(s.lines, slices.Clone(c.Lines))
-	return s.joinSink.Write(ctx, c)
+	return s.mergeSink.Write(ctx, c)
 }
 
-// TestOpens: a partition stands in the ledger, with its topic, before a row of
-// it is written; and only the first owner sees to that.
+// TestOpens: the ledger has a partition, with its topic's id, before a row of
+// it is written; only the first owner writes that line.
 func TestOpens(t *testing.T) {
-	sink := &writesSink{joinSink: newSink(spec())}
+	sink := &writesSink{mergeSink: newSink(spec())}
 	src := &fakeSource{log: newLog(3, 1000), committed: map[int32]int64{}}
 	run := func() {
 		sink.rows, sink.lines = nil, nil
@@ -453,12 +456,12 @@ func TestOpens(t *testing.T) {
 	src.log.parts = newLog(3, 2000).parts
 	run()
 	if sink.rows[0] == 0 {
-		t.Error("the second run opened what stands in the ledger")
+		t.Error("the second run opened partitions that the ledger has")
 	}
 }
 
-// TestStopDrains: asked to stop in the middle, a job leaves nothing unflushed
-// behind, and the next one goes on where it was.
+// TestStopDrains: a job that is stopped in the middle has flushed everything
+// that it read, and the next one continues there.
 func TestStopDrains(t *testing.T) {
 	log := newLog(3, 20_000)
 	sink := newSink(spec())
@@ -491,7 +494,7 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
-// stopping asks for a stop in the middle: after so many parts.
+// stopping cancels the job's context after a number of parts.
 type stopping struct {
 	*fakeSource
 	stop func()
@@ -540,8 +543,8 @@ func (g forgetfulGeneration) Commit(ctx context.Context, next map[int32]int64) e
 	return g.Generation.Commit(ctx, next)
 }
 
-// TestCommitIsRepeated: the group's lag is what people watch, so a commit that
-// failed is made again, also when nothing more comes.
+// TestCommitIsRepeated: a commit that failed is repeated, also if no further
+// record comes, because people watch the group's lag.
 func TestCommitIsRepeated(t *testing.T) {
 	defer func(d time.Duration) { commitPause = d }(commitPause)
 	commitPause = time.Millisecond
@@ -571,8 +574,8 @@ func TestCommitIsRepeated(t *testing.T) {
 	}
 }
 
-// TestStopWithoutSink: with the sink gone for good, a stop ends within its
-// budget and says that something is left to be read again.
+// TestStopWithoutSink: if the sink stays unreachable, a stop ends within its
+// time, and the error says that records will be read again.
 func TestStopWithoutSink(t *testing.T) {
 	sink := newSink(spec())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -670,8 +673,8 @@ func at(s Status) int64 {
 	return s.Partitions[0].Next
 }
 
-// TestExclusive: a rollup that another process holds the lock for is left to
-// it; a lock out of reach stops nobody.
+// TestExclusive: a process does not roll up while another holds the lock;
+// without a reachable lock server it does.
 func TestExclusive(t *testing.T) {
 	for name, want := range map[string]struct {
 		lock    func(context.Context, func(context.Context) error) error
@@ -702,7 +705,7 @@ func TestExclusive(t *testing.T) {
 				return nil
 			})
 		} else {
-			time.Sleep(100 * time.Millisecond) // many rounds
+			time.Sleep(100 * time.Millisecond) // time for many rollups
 		}
 		cancel()
 		if err := <-errs; err != nil {

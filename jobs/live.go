@@ -6,17 +6,17 @@ import (
 	"weir/window"
 )
 
-// Live returns the selected rows of what this process has counted and the
-// sink does not hold for certain yet: what the workers gathered and what
-// waits for its acknowledgement. Joined with the sink's rows it is the answer
-// as of now. There is a table for each worker and each thing that waits, since to
-// merge them would take the worker's time: the same row may be in several. They
-// are sealed and the caller's.
+// Live returns the selected rows of what this process has counted and the sink may
+// not have yet: the workers' changes, and the changes that wait for an
+// acknowledgement. Merged with the sink's rows they are the answer as of now.
+// There is one table for each worker and one for the waiting changes, because a
+// merge would take the workers' time; so several tables may have the same row. The
+// tables are sealed, and the caller owns them.
 //
-// The read runs between two turns of the flush loop and, on each worker,
-// between two parts: it waits for neither Kafka nor ClickHouse. While the
-// process has no partitions there is nothing, and nothing to wait for: what it
-// had before is flushed, or will be read again by the next owner.
+// The read runs between two turns of the flush loop and, on each worker, between
+// two parts, so it waits for neither Kafka nor ClickHouse. While the process has
+// no partitions the result is empty: everything that it counted before is flushed,
+// or the next owner will read it again.
 func (j *Job) Live(ctx context.Context, r *window.Range) (tables []*window.Table, err error) {
 	next := func() *window.Table {
 		t := window.NewTable(j.cfg.Spec)
@@ -46,14 +46,14 @@ func (j *Job) Live(ctx context.Context, r *window.Range) (tables []*window.Table
 			}
 			return tables, nil
 		case <-run.ended:
-			// Between two runs, or in the next one by now.
+			// There is no run at the moment, or already the next one.
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// on runs f on a worker's goroutine, or here while there is none.
+// on runs f on a worker's goroutine, or on this one while the workers do not run.
 func (r *run) on(w *worker, f func()) {
 	if !r.working {
 		f()
@@ -62,7 +62,7 @@ func (r *run) on(w *worker, f func()) {
 	w.call(f)
 }
 
-// begin and end are the time in which a run answers live reads.
+// begin and end bound the time in which a run answers live reads.
 func (r *run) begin() { r.job.current.Store(r) }
 
 func (r *run) end() {
@@ -70,10 +70,11 @@ func (r *run) end() {
 	close(r.ended)
 }
 
-// OnFlush has f called with all that the sink has acknowledged, before memory
-// lets go of it: a copy of what the sink holds can take it in and never knows less
-// than before. f runs in the flush loop, which waits for it; the changes are f's
-// to read until it returns. Call it before Run.
+// OnFlush makes the job call f with the changes that the sink has acknowledged,
+// before it drops them from memory. So a copy of the sink's rows can merge them
+// and never lacks a row that an earlier answer had. f runs in the flush loop,
+// which waits for it; f may read the changes until it returns. Call OnFlush before
+// Run.
 func (j *Job) OnFlush(f func(*window.Changes)) { j.onFlush = f }
 
 func (j *Job) acknowledged(c *window.Changes) {
@@ -82,5 +83,5 @@ func (j *Job) acknowledged(c *window.Changes) {
 	}
 }
 
-// Spec is what the job means.
+// Spec says what the job counts.
 func (j *Job) Spec() *window.Spec { return j.cfg.Spec }

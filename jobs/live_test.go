@@ -12,9 +12,9 @@ import (
 	"weir/window"
 )
 
-// readingSink reads everything of what it is given, as a sink does while it
-// encodes, slowly enough for others to read beside it.
-type readingSink struct{ *joinSink }
+// readingSink reads all changes slowly, as a sink does that encodes them, so
+// that live reads run at the same time.
+type readingSink struct{ *mergeSink }
 
 func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
 	var b []byte
@@ -31,11 +31,11 @@ func (s readingSink) Write(ctx context.Context, c *window.Changes) error {
 		}
 	}
 	time.Sleep(2 * time.Millisecond)
-	return s.joinSink.Write(ctx, c)
+	return s.mergeSink.Write(ctx, c)
 }
 
-// TestLive: read at any moment, memory joined with the sink never lacks a
-// record that was counted before the read began, and never doubles one.
+// TestLive: at any moment, memory merged with the sink has every record that
+// was counted before the read began, and none twice.
 func TestLive(t *testing.T) {
 	s := spec()
 	s.Measures = append(s.Measures,

@@ -8,10 +8,10 @@ import (
 	"weir/window"
 )
 
-// This file does what flow says, and tells it what came of it.
+// This file does what flow says, and tells flow the results.
 
-// obey does what flow says until there is only something to wait for. A write
-// is begun and answered later; everything else is done at once.
+// obey does what flow says, until flow waits for an input. It starts a write,
+// whose answer comes later; everything else it does at once.
 func (r *run) obey() flow.Phase {
 	var commit []window.Position
 	for {
@@ -43,7 +43,7 @@ func (r *run) obey() flow.Phase {
 	}
 }
 
-// take takes what the workers gathered.
+// take takes the workers' changes.
 func (r *run) take() (changes []*window.Changes) {
 	for _, w := range r.workers {
 		r.on(w, func() {
@@ -54,7 +54,7 @@ func (r *run) take() (changes []*window.Changes) {
 	return changes
 }
 
-// reuse gives a table back to a worker, if that is not busy.
+// reuse gives a table back to a worker, if the worker is not busy.
 func (r *run) reuse(t *window.Table) {
 	w := r.workers[0]
 	select {
@@ -63,7 +63,7 @@ func (r *run) reuse(t *window.Table) {
 	}
 }
 
-// write begins a write. Its answer comes by r.answer.
+// write starts a write. Its answer comes on r.answer.
 func (r *run) write(c *window.Changes) {
 	r.sent, r.sentAt = c, time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), r.job.cfg.InsertTimeout)
@@ -74,18 +74,18 @@ func (r *run) write(c *window.Changes) {
 	}()
 }
 
-// write waits for a write that an earlier run left behind, then writes.
+// write waits for an unfinished write of an earlier run, then writes.
 func (j *Job) write(ctx context.Context, c *window.Changes) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if err := ctx.Err(); err != nil { // the one before took all the time
+	if err := ctx.Err(); err != nil { // the earlier write took all the time
 		return err
 	}
 	return j.cfg.Sink.Write(ctx, c)
 }
 
-// settle takes the answer of the write in flight. Only a fatal error comes
-// back: after others flow tries again.
+// settle handles the answer of the write in flight. It returns only fatal
+// errors: after others flow tries again.
 func (r *run) settle(answer error) error {
 	status, tries := &r.job.status, r.job.flushes
 	if r.phase == flow.Claiming {
@@ -115,14 +115,15 @@ func (r *run) settle(answer error) error {
 	}
 }
 
-// A commit may hold up the run for so long, and a live read or a hand-over with
-// it; after one that failed there is none for the pause.
+// commitTimeout bounds how long a commit may delay the run, and with it live
+// reads and hand-overs. After a commit that failed, there is a pause before the
+// next.
 const commitTimeout = 2 * time.Second
 
 var commitPause = 3 * time.Second
 
-// commit tells Kafka how far everything is durable. A failure changes no
-// number, since the ledger knows better.
+// commit tells Kafka up to which offsets everything is durable. A failure
+// changes no count, because the ledger has the positions.
 func (r *run) commit(positions []window.Position) {
 	next := make(map[int32]int64, len(positions))
 	for _, p := range positions {
@@ -139,8 +140,8 @@ func (r *run) commit(positions []window.Position) {
 	}
 	r.job.status.commitFailures.Add(1)
 	if r.refused {
-		// Once is daily life: a group that rebalances refuses commits for a
-		// moment, and positions are in the ledger all the same.
+		// A single failure is normal: a group that rebalances refuses commits for a
+		// moment, and the ledger has the positions.
 		r.job.commits.Failed(err)
 	}
 	r.refused = true

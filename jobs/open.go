@@ -12,16 +12,16 @@ import (
 	"weir/internal/outage"
 )
 
-// An OpenTransaction keeps what was written to a partition since it began from
-// everything that reads only what is committed: the log grows, and what can be
-// read of it ends where the transaction begins. It may be long, or its producer
-// may be dead; then the broker aborts it after the producer's
+// An OpenTransaction is a transaction that was open for long. Readers of
+// committed records cannot read a partition beyond the beginning of an open
+// transaction, although the log grows. The transaction may just be long, or its
+// producer may be dead; then the broker aborts it after the producer's
 // transaction.timeout.ms, or never (KIP-664).
 type OpenTransaction struct {
 	Partition int32         `json:"partition"`
 	Offset    int64         `json:"offset"`  // the last stable offset: its first record
 	Records   int64         `json:"records"` // from there to the end of the log
-	For       time.Duration `json:"for_ns"`  // how long reading has stood there, of the time that was watched
+	For       time.Duration `json:"for_ns"`  // how long reading has been stopped there, not counting time without a look
 }
 
 func (o OpenTransaction) String() string {
@@ -38,20 +38,20 @@ func (e openError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// ErrUnread says that a job that was to read until the end did not, because a
+// ErrUnread says that a job with UntilEnd did not read to the end, because a
 // transaction stayed open.
 var ErrUnread = errors.New("not all was read")
 
-// openTransaction is what the log says of partitions that are not readable to
-// their end.
+// openTransaction is the subject of log lines about partitions that are not
+// readable to their end.
 var openTransaction = outage.Subject{
 	Begins: "kafka: a transaction stays open, and records in it or behind it are not counted until it ends; is its producer dead? weir check names it",
 	GoesOn: "kafka: records are still not counted because of a transaction that stays open; weir check names its producer",
 	Ends:   "kafka: no transaction stays open any more; what was behind it is counted",
 }
 
-// standingOpen takes in what the log holds now and returns the transactions
-// that nothing was readable behind for longer than Config.Open.
+// standingOpen notes the present spans of the log and returns the transactions
+// that have stopped the reading of a partition for longer than Config.Open.
 func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (long []OpenTransaction) {
 	before := w.open
 	w.open = make(map[int32]OpenTransaction)
@@ -72,15 +72,15 @@ func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (l
 	return long
 }
 
-// reached reports whether every partition in hand was read, and is durable, to
-// where its log ended when the job began. It is also true when nothing but open
-// transactions has been in the way for Config.Open: then job.unread says so.
+// reached reports whether every owned partition was read, and is durable, up to
+// the end that its log had when the job began. It is also true if only open
+// transactions have prevented that for Config.Open: then it sets job.unread.
 func (r *run) reached(now time.Time) bool {
 	if r.ends == nil {
 		return false
 	}
 	var open openError
-	var ends int64 // of what can be read, of all those: it grows while transactions end
+	var ends int64 // the sum of the readable ends of those partitions; it grows when a transaction ends
 	for _, p := range r.plans {
 		end := max(r.ends[p.Partition].Next, r.ends[p.Partition].End)
 		s := r.job.status.partition(p.Partition)

@@ -18,8 +18,9 @@ import (
 
 // TestWatchOpenTransactions: partition 1 cannot be read beyond 100 for longer
 // than a minute, partition 0 has transactions that come and go. The status and
-// the log name the first alone, once, then once a minute, and once when it is
-// over. It is no fault of this process, whose flushes cover what can be read.
+// the log name only partition 1: at first, then once a minute, and once when it
+// is over. This process is not at fault, since its flushes cover the readable
+// records.
 func TestWatchOpenTransactions(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		covered := func(next int64) map[int32]window.Covered {
@@ -44,7 +45,7 @@ func TestWatchOpenTransactions(t *testing.T) {
 			t.Errorf("after a minute: %+v, want %+v", open, want)
 		}
 		if j.Status().Uncounted != nil {
-			t.Errorf("what cannot be read is called uncounted: %v", j.Status().Uncounted)
+			t.Errorf("unreadable records are reported as uncounted: %v", j.Status().Uncounted)
 		}
 		if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, openTransaction.Begins) ||
 			!strings.Contains(text, "partition 1 cannot be read beyond offset 100 for 1m0s: 513 records are in or behind a transaction that is open") {
@@ -64,14 +65,14 @@ func TestWatchOpenTransactions(t *testing.T) {
 	})
 }
 
-// heldSource is a topic of which the last records of partition 1 are behind a
-// transaction; released lets them be read.
+// heldSource is a topic in which the last records of partition 1 are behind an
+// open transaction; after released they can be read.
 type heldSource struct {
 	*fakeSource
 	stable   int
 	whole    *fakeLog
 	released atomic.Bool
-	next     chan struct{} // a generation that ends when the transaction does
+	next     chan struct{} // ends the generation when the transaction ends
 }
 
 func (s *heldSource) Spans(context.Context) (map[int32]event.Span, error) {
@@ -103,10 +104,10 @@ func (s *heldSource) Next(ctx context.Context) (Generation, error) {
 	return g, err
 }
 
-// TestUntilEndBehindATransaction: a backfill reads to where the log ended when it
-// began, also what can be read only later because a transaction was open. One
-// that stays open it waits for, for Config.Open; then all else is durable, and
-// the error says what was not read.
+// TestUntilEndBehindATransaction: a backfill reads to the end that the log had
+// when it began, also if records become readable only later because a transaction
+// was open. If a transaction stays open, the backfill waits for Config.Open; then
+// all other records are durable, and the error names those that were not read.
 func TestUntilEndBehindATransaction(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

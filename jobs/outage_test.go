@@ -17,11 +17,11 @@ import (
 	"weir/window"
 )
 
-// awaySink refuses everything while it is away.
+// awaySink fails all operations while it is away.
 type awaySink struct {
-	*joinSink
+	*mergeSink
 	away                   *atomic.Bool
-	writes, rolled, looked *atomic.Int64 // while it is away
+	writes, rolled, looked *atomic.Int64 // operations that failed while it was away
 }
 
 var errAway = errors.New("connection refused")
@@ -31,7 +31,7 @@ func (s awaySink) Write(ctx context.Context, c *window.Changes) error {
 		s.writes.Add(1)
 		return errAway
 	}
-	return s.joinSink.Write(ctx, c)
+	return s.mergeSink.Write(ctx, c)
 }
 
 func (s awaySink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
@@ -39,7 +39,7 @@ func (s awaySink) Rollup(ctx context.Context, all bool, watermark event.Time) er
 		s.rolled.Add(1)
 		return errAway
 	}
-	return s.joinSink.Rollup(ctx, all, watermark)
+	return s.mergeSink.Rollup(ctx, all, watermark)
 }
 
 func (s awaySink) Coverage(ctx context.Context) (window.Coverage, error) {
@@ -47,7 +47,7 @@ func (s awaySink) Coverage(ctx context.Context) (window.Coverage, error) {
 		s.looked.Add(1)
 		return window.Coverage{}, errAway
 	}
-	return s.joinSink.Coverage(ctx)
+	return s.mergeSink.Coverage(ctx)
 }
 
 // slowly delivers a record a second, and sleeps in between.
@@ -80,8 +80,9 @@ func (g slowGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver
 	return nil
 }
 
-// TestOutage: eight jobs on a sink that is away for 150 s say so in four lines:
-// when it begins, once a minute, when it is over. Rollups pause as flushes do.
+// TestOutage: eight jobs on a sink that is unreachable for 150 s write four
+// lines: when the outage begins, once a minute, when it is over. Rollups pause
+// as flushes do.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -130,7 +131,7 @@ func TestOutage(t *testing.T) {
 		if end := lines[3]; !strings.Contains(end, fmt.Sprintf("failures=%d", writes.Load()+rolled.Load()+looked.Load())) || !strings.Contains(end, "lasted=2m3") && !strings.Contains(end, "lasted=2m4") {
 			t.Errorf("%d writes, %d rollups and %d looks failed in about 150 s, and the log says %s", writes.Load(), rolled.Load(), looked.Load(), end)
 		}
-		// Every 2 s would be 75 for each job.
+		// One rollup every 2 s would be 75 for each job.
 		if n := rolled.Load() / jobs; n < 10 || n > 40 {
 			t.Errorf("%d rollups a job were tried in 150 s", n)
 		}

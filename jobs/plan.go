@@ -10,7 +10,7 @@ import (
 	"weir/window"
 )
 
-// plans decides where each partition is read from.
+// plans decides from which offset each partition is read.
 func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) {
 	known, err := retry(ctx, gen.Done(), j.reads, func() (map[int32]window.Known, error) {
 		ctx, cancel := context.WithTimeout(ctx, j.cfg.InsertTimeout)
@@ -27,9 +27,10 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 			k = &v
 		}
 		if k != nil && k.Next > a.LogEnd {
-			// The owner before may have flushed between the generation's look
-			// at the log and ours at the ledger. Taken for a truncated log,
-			// that would stop the job, or count all of it under a new epoch.
+			// The previous owner may have flushed after the generation read the log's
+			// ends and before this process read the ledger. That would look like a
+			// truncated log, which stops the job or counts all of it under a new epoch.
+			// So the ends are read again after the ledger.
 			spans, err := j.cfg.Source.Spans(ctx)
 			if err != nil {
 				return nil, err
@@ -66,18 +67,18 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 	return plans, nil
 }
 
-// fatal reports whether an error of the sink's will not go away by itself.
+// fatal reports whether an error of the sink will not go away by itself.
 func fatal(err error) bool {
 	var f interface{ Fatal() bool }
 	return errors.As(err, &f) && f.Fatal()
 }
 
-// errEnded: the generation ended before its run could begin.
+// errEnded says that the generation ended before its run could begin.
 var errEnded = errors.New("the generation ended")
 
-// retry calls f until it succeeds, fails for good, or there is no point any
-// more: then the error is ctx's, or errEnded once done is closed. A nil done
-// never closes.
+// retry calls f until it succeeds or its error is fatal. It stops when ctx
+// ends, with ctx's error, or when done is closed, with errEnded. done may be
+// nil.
 func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Source, f func() (T, error)) (T, error) {
 	defer tries.Gone()
 	wait := pauses()
@@ -101,8 +102,8 @@ func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Sourc
 	}
 }
 
-// pauses are those after failures of the sink: 100 ms, then twice as long each
-// time, at most 5 s.
+// pauses are the pauses after failures of the sink: 100 ms, then twice as long
+// each time, at most 5 s.
 func pauses() flow.Backoff {
 	return flow.Backoff{First: flow.Time(100 * time.Millisecond), Most: flow.Time(5 * time.Second)}
 }

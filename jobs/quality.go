@@ -9,41 +9,42 @@ import (
 	"weir/window"
 )
 
-// Quality watches what becomes of a job's records and says so where it is bad:
-// more than 1 % of a minute's records malformed, late, from the future, or in a
-// group beyond max_groups. It says the share, the most frequent reason and one
-// example; once at once, once a minute while it lasts, and when it is over.
+// quality watches the outcomes of a job's records and logs a warning if more
+// than 1 % of a minute's records are malformed, late, from the future, or in a
+// group beyond max_groups. The warning has the share, the most frequent reason
+// and one example. It comes at once, then once a minute, and there is a line
+// when it is over.
 //
-// It looks at what a flush has stored: good records cost nothing here, and a
-// dead letter a look at a map of at most maxReasons reasons.
+// It reads what a flush has stored: good records cost nothing here, and a dead
+// letter costs a lookup in a map of at most maxReasons reasons.
 type quality struct {
 	late, future, malformed, capped complaint
 }
 
 const (
 	minute     = time.Minute
-	enough     = 1000 // records by which a share is judged before the minute is over
-	few        = 10   // bad ones by which it is judged at the end of the minute
-	maxReasons = 64   // that are told apart; scanners name places in the record
+	enough     = 1000 // records from which on a warning may come before the minute is over
+	few        = 10   // bad records from which on a warning may come at the end of the minute
+	maxReasons = 64   // reasons that are counted; they may differ in each record, since they name places in it
 )
 
-// A complaint is one way in which records are bad, over about a minute.
+// A complaint counts the records with one bad outcome, over about a minute.
 type complaint struct {
 	since    time.Time // the minute's beginning
 	all, bad uint64    // records in it
 	reasons  map[string]*reason
-	standing string // what it says while it stands; empty: nothing
+	standing string // the present warning; empty: none
 	began    time.Time
-	total    uint64 // bad records since then
+	total    uint64 // bad records since the warning began
 }
 
-// A reason is why records are bad, and where the first such record is.
+// A reason is why records are bad, with the first such record.
 type reason struct {
 	n      uint64
 	sample window.DeadLetter // without its payload
 }
 
-// add notes what a flush has stored, and logs what it comes to.
+// add notes the outcomes of a flush, and logs warnings.
 func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Logger) {
 	var all uint64
 	for _, n := range c.Fates {
@@ -67,7 +68,7 @@ func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Lo
 	}
 }
 
-// explain counts the reasons of the dead letters of a fate.
+// explain counts the reasons of the dead letters of an outcome.
 func (p *complaint) explain(dead []window.DeadLetter, fate window.Fate) {
 	for i := range dead {
 		d := &dead[i]
@@ -99,8 +100,8 @@ func (p *complaint) add(now time.Time, all, bad uint64, job, are string, log *sl
 	over := now.Sub(p.since) >= minute
 	wrong := p.bad*100 > p.all
 	switch {
-	// A bad deploy is told at once, from the thousandth record on; a quiet
-	// topic's at the end of the minute. Good news waits for a minute of them.
+	// The warning comes at once if there are a thousand records, and for a quiet
+	// topic at the end of the minute. It ends after a whole good minute.
 	case p.standing == "" && wrong && (p.all >= enough || over && p.bad >= few):
 		p.began, p.total = p.since, p.bad
 		p.standing = p.words(job, are)
@@ -129,7 +130,7 @@ func (p *complaint) begin(now time.Time) {
 	clear(p.reasons)
 }
 
-// words are the complaint: share, reason, example.
+// words is the text of the warning: share, reason, example.
 func (p *complaint) words(job, are string) string {
 	text := fmt.Sprintf("%s of the last %s records of job %s %s", share(p.bad, p.all), thousands(p.all), job, are)
 	var most *reason

@@ -11,7 +11,7 @@ import (
 	"weir/window"
 )
 
-// flushes makes what flushes have stored, in order.
+// letters makes dead letters of consecutive offsets.
 func letters(fate window.Fate, reason string, partition int32, first int64, n int) []window.DeadLetter {
 	var dead []window.DeadLetter
 	for i := range n {
@@ -29,8 +29,9 @@ func stored(good uint64, dead ...window.DeadLetter) *window.Changes {
 	return c
 }
 
-// TestQuality: what is wrong with records is said with its share, the most
-// frequent reason and an example: at once, once a minute, and when it is over.
+// TestQuality: a warning about bad records has the share, the most frequent
+// reason and an example. It comes at once, then once a minute, and when it is
+// over.
 func TestQuality(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -55,7 +56,7 @@ func TestQuality(t *testing.T) {
 	flush(time.Second, stored(0, append(letters(window.Malformed, page, 1, 5, 4000), letters(window.Malformed, user, 2, 9, 10)...)...),
 		`msg="82 % of the last 5,000 records of job clicks are malformed, 99 % of these: field page is missing, e.g. partition 0 offset 17" see=weir_dead_letters`)
 	if q.malformed.standing == "" {
-		t.Error("the warning does not stand")
+		t.Error("the status has no warning")
 	}
 	for range 58 {
 		flush(time.Second, stored(0, letters(window.Malformed, user, 3, 1, 100)...), "")
@@ -67,7 +68,8 @@ func TestQuality(t *testing.T) {
 	if q.malformed.standing != "" {
 		t.Errorf("the warning still stands: %s", q.malformed.standing)
 	}
-	// A quiet topic is judged by the minute; the kinds are told apart.
+	// A quiet topic is checked at the end of each minute; each outcome has its own
+	// warning.
 	flush(10*time.Second, stored(0, letters(window.Late, "older than the record by more than lateness", 1, 7, 30)...), "")
 	flush(time.Minute, stored(30), `msg="50 % of the last 60 records of job clicks are late: older than the record by more than lateness, e.g. partition 1 offset 7" see=weir_dead_letters`)
 	c := stored(2000)
@@ -75,8 +77,8 @@ func TestQuality(t *testing.T) {
 	flush(time.Second, c, `msg="25 % of the last 2,000 records of job clicks are of groups beyond max_groups and count under __other__" see=jobs[].max_groups`)
 }
 
-// TestQualityIsBounded: reasons that are all different take no more memory
-// than so many.
+// TestQualityIsBounded: the number of kept reasons is bounded, even if all
+// reasons differ.
 func TestQualityIsBounded(t *testing.T) {
 	var q quality
 	now := time.Now()

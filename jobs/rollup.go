@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// rollups recomputes touched windows into plain numbers while the job runs.
-// A rollup may fail, run twice, or run in several processes at once: its
-// results join like everything else, and the view reads what has not been
-// rolled up yet from the state rows.
+// rollups recomputes touched windows into plain numbers while the job runs. A
+// rollup may fail, run twice, or run in several processes at once: its results
+// merge like all stored values, and the view reads windows that are not rolled
+// up yet from the state rows.
 type rollups struct {
 	job    *Job
 	watch  *watch
@@ -36,14 +36,15 @@ func (r *rollups) loop(ctx context.Context) {
 		case <-time.After(time.Until(due)):
 		}
 		began := time.Now()
-		// Also when nothing was written since: longer rollups have their own,
-		// slower pace inside the sink, and other processes write too.
+		// This also runs if this process has written nothing since: the sink makes
+		// longer rollups less often, and other processes write too.
 		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false, r.watch.complete()) })
 		if ctx.Err() != nil {
 			return
 		}
 		r.job.status.rolledUp(time.Since(began), err)
-		// The next one does its work, after a pause that grows as a flush's does.
+		// The next rollup does the work, after a pause that grows like that of a
+		// flush.
 		due = began.Add(r.job.cfg.Rollup)
 		if err != nil {
 			r.job.rollups.Failed(err)
@@ -55,8 +56,8 @@ func (r *rollups) loop(ctx context.Context) {
 	}
 }
 
-// exclusively runs f under the job's lock, if it has one. A lock that cannot
-// be asked for is no reason not to roll up.
+// exclusively runs f under the job's lock, if it has one. If the lock server
+// cannot be reached, it runs f without the lock.
 func (j *Job) exclusively(ctx context.Context, f func(context.Context) error) error {
 	if j.cfg.Exclusive == nil {
 		return f(ctx)
@@ -67,7 +68,7 @@ func (j *Job) exclusively(ctx context.Context, f func(context.Context) error) er
 		return f(ctx)
 	})
 	if err != nil && !ran && ctx.Err() == nil {
-		j.cfg.Log.Debug("the rollup lock is out of reach; rolling up all the same", "error", err)
+		j.cfg.Log.Debug("the rollup lock is out of reach; rolling up without it", "error", err)
 		return f(ctx)
 	}
 	return err
@@ -77,11 +78,11 @@ func (r *rollups) stop() {
 	r.once.Do(func() { r.cancel(); r.wg.Wait() })
 }
 
-// lastRollup leaves the rollups complete behind a job that ends.
+// lastRollup completes the rollups when a job ends.
 func (j *Job) lastRollup(ctx context.Context, w *watch) error {
 	limit := j.cfg.Stop
 	if j.cfg.UntilEnd {
-		limit = 10 * time.Minute // a backfill may have touched every window there is
+		limit = 10 * time.Minute // a backfill may have touched every window
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -90,7 +91,7 @@ func (j *Job) lastRollup(ctx context.Context, w *watch) error {
 		if j.cfg.UntilEnd {
 			return fmt.Errorf("job %s: last rollup: %w", j.cfg.Spec.Job, err)
 		}
-		j.cfg.Log.Warn("last rollup failed; the next start does its work", "error", err)
+		j.cfg.Log.Warn("last rollup failed; the next start makes it", "error", err)
 	}
 	return nil
 }

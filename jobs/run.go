@@ -13,8 +13,8 @@ import (
 	"weir/window"
 )
 
-// A run is one generation of one job: its workers, its fetch, and the flow that
-// says what is to be done. One goroutine, that of [Job.Run], drives it.
+// A run is one generation of one job: its workers, its fetch, and the flow
+// machine that says what to do. One goroutine, that of [Job.Run], drives it.
 type run struct {
 	job   *Job
 	gen   Generation
@@ -22,13 +22,13 @@ type run struct {
 
 	// UntilEnd: see reached.
 	ends    map[int32]event.Span // where to stop; nil otherwise
-	stood   time.Time            // since when only open transactions are in the way; zero: they are not
-	stoodAt int64                // where they begin, added up
+	stood   time.Time            // since when only open transactions prevent the end; zero: they do not
+	stoodAt int64                // the sum of the offsets where they begin
 
 	flow  *flow.Machine
 	began time.Time // when flow's time was 0
 	phase flow.Phase
-	wake  *time.Timer // when flow has something to do although nothing happens
+	wake  *time.Timer // flow's Wake
 
 	workers []*worker
 	working bool // the workers' goroutines run
@@ -42,18 +42,18 @@ type run struct {
 	cancel func()
 
 	// The memory gate: see deliver.
-	near      chan struct{}      // a flush is wanted now; one wish is enough
-	full      chan chan struct{} // a part that waits until its channel is closed
+	near      chan struct{}      // memory is nearly used up; one message is enough
+	full      chan chan struct{} // parts that wait, each until its channel is closed
 	waiting   []chan struct{}
-	unflushed atomic.Int64 // bytes that wait for the sink
+	unflushed atomic.Int64 // bytes of changes that wait for the sink
 
 	reads chan func(*run) // live reads, served between two turns of the loop
-	ended chan struct{}   // closed when they are not served any more
+	ended chan struct{}   // closed when live reads are not served any more
 
 	refused bool // the last commit failed
 }
 
-// newRun plans the generation's partitions and makes what reads them.
+// newRun plans the generation's partitions and makes the workers that read them.
 func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.Span) (*run, error) {
 	plans, err := j.plans(ctx, gen)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *run) claim(ctx context.Context) error {
 	return nil
 }
 
-// unclaimed ends a claim early. Nothing has been read under it.
+// unclaimed ends a claim early. No record has been read yet.
 func (r *run) unclaimed(why error) error {
 	if r.sent != nil {
 		r.cancel()
@@ -163,7 +163,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 		within = r.job.cfg.Stop
 	}
 	if lost := new(outOfRange); errors.As(err, lost) {
-		// A new generation decides, by the policy, where to go on.
+		// A new generation decides, by on_data_loss, where to continue.
 		log.Warn("the log no longer holds what was to be read", "error", err)
 		err = nil
 	}
@@ -176,20 +176,20 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	return done, r.drain(ctx, within, err)
 }
 
-// outOfRange is what a source says when a position is not in the log.
+// outOfRange is the error of a source if a position is not in the log.
 type outOfRange interface {
 	error
 	OutOfRange() (partition int32, offset, logStart, logEnd int64)
 }
 
-// read takes what happens, one thing after the other, and does what flow makes of
-// it, until there is a reason to stop reading.
+// read handles events one after the other, tells flow, and does what flow says,
+// until there is a reason to stop reading.
 func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err error) {
-	pulse := time.NewTicker(time.Second) // for the status: a flush may be a minute away, a part longer
+	pulse := time.NewTicker(time.Second) // for the status: the next flush or part may be more than a minute away
 	defer pulse.Stop()
 	for look := false; ; {
 		r.obey()
-		if len(r.waiting) > 0 { // memory may have fallen
+		if len(r.waiting) > 0 { // the workers' memory may have fallen
 			r.flow.Held(r.held())
 			r.obey()
 		}
@@ -217,7 +217,7 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 			r.flow.Held(r.held())
 		case opened := <-r.full:
 			r.waiting = append(r.waiting, opened)
-			r.flow.Held(r.held()) // which closes the gate, if memory is still full
+			r.flow.Held(r.held()) // closes the gate if memory is still full
 		case <-pulse.C:
 			r.job.status.beat()
 			r.bytes()
@@ -227,8 +227,8 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 	}
 }
 
-// drain flushes what the stopped workers hold, within the time there is. cause
-// is what ended the run, and comes back; nil if it was only the end.
+// drain flushes the changes of the stopped workers, within the given time. It
+// returns cause, the error that ended the run, or nil.
 func (r *run) drain(ctx context.Context, within time.Duration, cause error) error {
 	defer r.job.commits.Gone()
 	defer r.job.flushes.Gone()
@@ -239,11 +239,11 @@ func (r *run) drain(ctx context.Context, within time.Duration, cause error) erro
 			return cause
 		case flow.GaveUp:
 			r.cancel()
-			r.job.cfg.Log.Warn("the last flush was not answered in time; what it held will be read again", "after", within)
+			r.job.cfg.Log.Warn("the last flush was not answered in time; its records will be read again", "after", within)
 			if ctx.Err() != nil {
 				return errors.Join(cause, ErrUnflushed)
 			}
-			return cause // partitions are going; their next owner reads the chunk again
+			return cause // the next owner of the partitions reads the chunk again
 		}
 		select {
 		case answer := <-r.answer:

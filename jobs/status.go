@@ -11,7 +11,7 @@ import (
 	"weir/window"
 )
 
-// Status is what a job tells people about itself.
+// Status describes the present state of a job.
 type Status struct {
 	Job     string `json:"job"`
 	Version int    `json:"version"`
@@ -41,24 +41,24 @@ type Status struct {
 	CommitFailures uint64        `json:"commit_failures"`
 	Generations    uint64        `json:"generations"`
 
-	// SinkError is why the sink did not answer the last look at its ledger,
-	// which is looked at while nothing is flushed too.
+	// SinkError is the error of the last read of the sink's ledger, which is also
+	// read while nothing is flushed.
 	SinkError string `json:"sink_error,omitempty"`
-	// Uncounted is nil while something is flushed of every partition of the
-	// topic that has records to count, by whatever process.
+	// Uncounted is nil while this process or another flushes every partition of
+	// the topic that has records to count.
 	Uncounted *Uncounted `json:"uncounted,omitempty"`
 	// Waited is how long the partition that has waited longest has had records
-	// while nothing of it was flushed; 0 while the ledger covers all.
+	// without a flush of it; 0 while the ledger covers all records.
 	Waited time.Duration `json:"waited_ns"`
-	// OpenTransactions are those that have kept records of the topic from being
-	// read for longer than Config.Open, by ascending partition.
+	// OpenTransactions are the transactions that have kept records of the topic
+	// from being read for longer than Config.Open, by ascending partition.
 	OpenTransactions []OpenTransaction `json:"open_transactions,omitempty"`
 	// Complete is the event time by which a window must end to be complete; 0:
 	// not known.
 	Complete event.Time `json:"complete_until"`
 
-	// Malformed is a warning in words while more than 1 % of the last minute's
-	// records were malformed: the share, the most frequent reason, an example.
+	// Malformed is a warning while more than 1 % of the last minute's records were
+	// malformed: the share, the most frequent reason, an example.
 	Malformed string `json:"malformed,omitempty"`
 
 	// FlushSeconds is a histogram of the answered flushes: how many took at
@@ -66,30 +66,30 @@ type Status struct {
 	FlushSeconds    [len(FlushBuckets)]uint64 `json:"-"`
 	FlushSecondsSum float64                   `json:"-"`
 
-	// Beat is when the flush loop last turned; a job that is running and
-	// whose loop has stood for long is stuck.
+	// Beat is the time of the flush loop's last turn; a running job with an old
+	// Beat is stuck.
 	Beat time.Time `json:"beat"`
 }
 
 // FlushBuckets are the upper bounds of Status.FlushSeconds, in seconds.
 var FlushBuckets = [...]float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20}
 
-// PartitionStatus is one partition in hand.
+// PartitionStatus is the status of one partition that this process owns.
 type PartitionStatus struct {
 	Partition int32      `json:"partition"`
 	Next      int64      `json:"next"`      // next offset to count
-	Durable   int64      `json:"durable"`   // everything below is in the sink
+	Durable   int64      `json:"durable"`   // everything below this offset is in the sink
 	End       int64      `json:"end"`       // next offset after the last readable record
 	Lag       int64      `json:"lag"`       // End − Next
 	LogStart  int64      `json:"log_start"` // first offset still in the log
 	HighWater int64      `json:"high_water"`
 	Record    event.Time `json:"record"`    // Kafka time of the last record counted, ms
 	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
-	Since     time.Time  `json:"since"`     // when the partition came into hand
+	Since     time.Time  `json:"since"`     // when this process got the partition
 }
 
-// board is where workers and the flush loop write what Status reads. The hot
-// path touches only the atomics of its own partition.
+// board holds the figures of Status, which workers and the flush loop write.
+// The hot path touches only the atomics of its own partition.
 type board struct {
 	cfg    *Config
 	memory atomic.Int64
@@ -115,7 +115,7 @@ func (b *board) init(cfg *Config) {
 	b.s = Status{Job: cfg.Spec.Job, Version: cfg.Spec.Version, Topic: cfg.Topic, MemoryBudget: cfg.Memory}
 }
 
-// beat says that the flush loop turns.
+// beat notes a turn of the flush loop.
 func (b *board) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ func (b *board) state(s string) {
 	b.s.State = s
 }
 
-// stopped says that the job has ended, and why.
+// stopped notes that the job has ended, and why.
 func (b *board) stopped(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,7 +138,7 @@ func (b *board) stopped(err error) {
 	}
 }
 
-// joining says that the job waits for partitions and has none.
+// joining notes that the job has no partitions and waits for some.
 func (b *board) joining() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +177,7 @@ func (b *board) durable(ps []window.Position) {
 	}
 }
 
-// flushed notes one answer of the sink.
+// flushed notes the result of a write.
 func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,14 +224,14 @@ func (b *board) sinkAnswered(err error) {
 	}
 }
 
-// watched notes a look at the ledger and the log.
+// watched notes the results of a look at the ledger and the log.
 func (b *board) watched(u *Uncounted, waited time.Duration, open []OpenTransaction, complete event.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.s.Uncounted, b.s.Waited, b.s.OpenTransactions, b.s.Complete = u, waited, open, complete
 }
 
-// Status is a snapshot.
+// Status returns the present status.
 func (j *Job) Status() Status {
 	b := &j.status
 	b.mu.Lock()

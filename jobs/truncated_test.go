@@ -13,11 +13,11 @@ import (
 	"weir/window"
 )
 
-// TestTruncatedUnseen: a log that lost its end and got other records at the
-// same offsets, without its end ever being seen below the position. Nobody can
-// tell at the start, and offsets that are not read again stay counted as they
-// were. What weir does notice: in the chunk that is read again, rows and ledger
-// stop adding up.
+// TestTruncatedUnseen: a log lost its end and got other records at the same
+// offsets, before weir saw an end below its position. weir cannot notice that
+// at the start, and offsets that it does not read again stay counted as they
+// were. But in the chunk that it reads again, rows and ledger do not add up,
+// and the audit reports that.
 func TestTruncatedUnseen(t *testing.T) {
 	old := newLog(1, 1000)
 	sink := newSink(spec())
@@ -25,7 +25,8 @@ func TestTruncatedUnseen(t *testing.T) {
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
 		t.Fatal(err)
 	}
-	// Everything from 600 on is lost; other pages come instead, up to 1,500.
+	// Everything from offset 600 on is lost; records of other pages follow, up to
+	// 1,500.
 	log := slices.Clone(old.parts[0][:600])
 	for o := int64(600); o < 1500; o++ {
 		now := old.parts[0][0].Time + event.Time(o*10)
@@ -33,10 +34,10 @@ func TestTruncatedUnseen(t *testing.T) {
 	}
 	src.log = &fakeLog{parts: [][]event.Record{log}}
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
-		t.Fatalf("told at the start after all: %v", err)
+		t.Fatalf("the start noticed it: %v", err)
 	}
 	if gaps, lag := CompareLog([]window.Reached{{Next: 1500}}, []event.Assignment{{LogEnd: 1500}}); len(gaps) > 0 || lag != 0 {
-		t.Errorf("the offsets give it away: %v", gaps)
+		t.Errorf("the offsets show it: %v", gaps)
 	}
 
 	audit := window.NewAudit(spec())
@@ -53,14 +54,14 @@ func TestTruncatedUnseen(t *testing.T) {
 	for f := range audit.Findings {
 		found = append(found, f)
 	}
-	// 1,000 lies in the chunk that begins at 768.
+	// Offset 1,000 lies in the chunk that begins at 768.
 	if len(found) != 1 || found[0].Misfit != window.Excess || found[0].Chunk != 3 || found[0].Expected != 256 {
 		t.Errorf("the audit finds %v, want rows in excess in chunk 3", found)
 	}
 }
 
-// TestTruncatedSaid: of a log that lost its end, the error, the log and verify
-// say how many records a new epoch counts a second time.
+// TestTruncatedSaid: if a log has lost its end, the error, the log line and
+// verify say how many records a new epoch counts a second time.
 func TestTruncatedSaid(t *testing.T) {
 	log := newLog(1, 1000)
 	sink := newSink(spec())

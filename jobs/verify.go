@@ -7,11 +7,10 @@ import (
 	"weir/window"
 )
 
-// A Gap is what the ledger and the log do not agree on: one partition whose
-// offsets the sink does not account for as the log has them.
+// A Gap is a difference between the ledger and the log, in one partition.
 type Gap struct {
 	Partition int32
-	Detail    string // what is off
+	Detail    string // what differs
 	Remedy    string // what to do about it
 }
 
@@ -19,9 +18,9 @@ func (g Gap) String() string {
 	return fmt.Sprintf("partition %d: %s; %s", g.Partition, g.Detail, g.Remedy)
 }
 
-// CompareLog holds what the ledger accounts for against what the log holds
-// now. It returns what does not fit, and the number of records that are in
-// the log and have no fate yet: the lag, which is no fault.
+// CompareLog compares the offsets that the ledger covers with those that the
+// log has now. It returns the differences, and the lag: the number of offsets
+// in the log that have no outcome yet.
 func CompareLog(reached []window.Reached, log []event.Assignment) (gaps []Gap, lag int64) {
 	latest := map[int32]window.Reached{}
 	for _, r := range reached {

@@ -16,17 +16,17 @@ import (
 	"weir/window"
 )
 
-// This file watches what a ledger covers of a whole topic: the partitions of
-// other members too, and those that no process reads. A flush speaks only of
-// the partitions in hand, so without the watch a partition that another
-// deployment counts into another database would be missed by nothing here.
+// This file watches how much of a whole topic the ledger covers, with the
+// partitions of other members and those that no process reads. A flush covers
+// only the owned partitions. Without the watch, no process would notice a
+// partition that another deployment counts into another database.
 
-// A Log is what a watch asks of a [Source].
+// A Log is the part of a [Source] that a watch uses.
 type Log interface {
 	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 
-// A Ledger is what a watch asks of a [Sink].
+// A Ledger is the part of a [Sink] that a watch uses.
 type Ledger interface {
 	Coverage(ctx context.Context) (window.Coverage, error)
 }
@@ -36,8 +36,8 @@ type Uncounted struct {
 	Partitions []int32       `json:"partitions"`
 	Records    int64         `json:"records"`
 	For        time.Duration `json:"for_ns"` // how long nothing of them was flushed, of the time they were watched; the longest
-	// Cause is where to look for why, by what this process has to do with the
-	// partitions; empty: that is not known.
+	// Cause says where to look for the cause. It depends on whether this process
+	// has the partitions; empty if that is not known.
 	Cause string `json:"cause,omitempty"`
 }
 
@@ -54,11 +54,11 @@ func (u *Uncounted) Error() string {
 	return text
 }
 
-// because is the Cause, given which of the partitions this process reads.
+// because makes Cause from which of the partitions this process reads.
 func (u *Uncounted) because(reads func(partition int32) bool) string {
 	const (
-		here      = "reading or flushing does not get on: Kafka throttles or is slow, or ClickHouse is (last_error, last_flush_took_ns and lag of the status)"
-		elsewhere = "another member of the group has them and does not get on either or counts into another database, or no member has them (weir check names the members)"
+		here      = "reading or flushing makes no progress: Kafka throttles or is slow, or ClickHouse is slow (last_error, last_flush_took_ns and lag of the status)"
+		elsewhere = "another member of the group has them and makes no progress either or counts into another database, or no member has them (weir check names the members)"
 	)
 	var mine, others []int32
 	for _, p := range u.Partitions {
@@ -77,7 +77,7 @@ func (u *Uncounted) because(reads func(partition int32) bool) string {
 	return fmt.Sprintf("this process reads %s, and %s; of %s, %s", numbers(mine), here, numbers(others), elsewhere)
 }
 
-// numbers writes ascending numbers with ranges: 0, 2-5.
+// numbers prints ascending numbers with ranges: 0, 2-5.
 func numbers(ps []int32) string {
 	var b strings.Builder
 	for i := 0; i < len(ps); {
@@ -103,9 +103,9 @@ func (u *Uncounted) add(partition int32, records int64, stood time.Duration) {
 	u.For = max(u.For, stood)
 }
 
-// look reads the ledger, then the log. In this order what the ledger covers to
-// the end was covered when the log was asked: a partition that is taken for
-// idle held nothing more. The coverage is nil if the ledger did not answer.
+// look reads the ledger, then the log. In this order, a partition whose log
+// ends where the ledger's coverage does has no further records. The coverage is
+// nil if the ledger did not answer.
 func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *window.Coverage, error) {
 	c, err := ledger.Coverage(ctx)
 	if err != nil {
@@ -116,10 +116,10 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *w
 }
 
 // FindUncounted watches every partition that has records which the ledger does
-// not cover, until something of it was flushed. It returns those of which
-// nothing was within patience; nil if there are none. What is flushed meanwhile
-// need not be all: a lag that moves is no fault. wait, if not nil, is told once
-// that there is something to wait for.
+// not cover, until a flush of it. It returns the partitions without a flush
+// within patience; nil if there are none. A flush need not cover all records: a
+// lag that moves is normal. If there are such partitions at the beginning, it
+// calls wait once, if that is not nil.
 func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Duration, wait func()) (*Uncounted, error) {
 	began := time.Now()
 	var standing map[int32]window.Covered
@@ -162,13 +162,13 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Du
 	}
 }
 
-// moved reports whether something was flushed. A flush that counts again what
-// the ledger covers already leaves the position as it was.
+// moved reports whether there was a flush. A flush of a chunk that is counted
+// again does not change the position.
 func moved(was, is window.Covered) bool {
 	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
 }
 
-// A watch looks again and again while the job runs.
+// A watch looks at ledger and log at intervals while the job runs.
 type watch struct {
 	job    *Job
 	ledger *outage.Source
@@ -177,29 +177,29 @@ type watch struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	watermark atomic.Int64 // of the last look that told one; what was complete stays so
+	watermark atomic.Int64 // of the last look that found one; a complete window stays complete
 
-	// Owned by look.
-	last    time.Time // of the look before; zero: there was none
+	// Only look uses these.
+	last    time.Time // time of the last look; zero: none yet
 	waiting map[int32]standing
-	open    map[int32]OpenTransaction // that records wait behind, however briefly
+	open    map[int32]OpenTransaction // all open transactions, even short ones
 }
 
 // standing is a partition with records that the ledger does not cover.
 type standing struct {
 	at    window.Covered
-	stood time.Duration // since something was flushed, of the time that was watched
+	stood time.Duration // since the last flush of it, not counting time without a look
 }
 
-// uncounted is what the log says of partitions that nothing is flushed of.
+// uncounted is the subject of log lines about partitions without a flush.
 var uncounted = outage.Subject{
 	Begins: "records are not counted by this database",
 	GoesOn: "records are still not counted by this database",
 	Ends:   "records of every partition are counted by this database again",
 }
 
-// lookTimeout bounds one look, and so how late the status knows that the sink
-// does not answer: by that and the pause between two looks.
+// lookTimeout bounds one look. So the status shows that the sink does not
+// answer after this time plus the pause between two looks.
 const lookTimeout = 10 * time.Second
 
 func (j *Job) startWatch() *watch {
@@ -228,7 +228,7 @@ func (w *watch) loop(ctx context.Context) {
 	}
 }
 
-// stop ends the looks. What failed last is not tried again.
+// stop ends the looks. It reports the sources of outages as gone.
 func (w *watch) stop() {
 	w.cancel()
 	w.wg.Wait()
@@ -237,7 +237,7 @@ func (w *watch) stop() {
 	w.opened.Gone()
 }
 
-// look is one look, and what follows from it.
+// look makes one look and draws the conclusions.
 func (w *watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -253,13 +253,14 @@ func (w *watch) look(ctx context.Context) {
 		w.job.status.sinkAnswered(nil)
 	}
 	if err != nil {
-		return // of the log's it is the source that speaks
+		return // the source reports its own failures
 	}
 	w.passed(c.Watermark(spans))
 	w.judge(time.Now(), spans, c)
 }
 
-// lastLook takes in what the last flush completed, if it can be had at once.
+// lastLook looks once more, for the windows that the last flush completed. It
+// does not retry.
 func (w *watch) lastLook(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -268,22 +269,22 @@ func (w *watch) lastLook(ctx context.Context) {
 	}
 }
 
-// passed notes a watermark; 0: none could be told.
+// passed notes a watermark; 0: it is not known.
 func (w *watch) passed(at event.Time) {
 	if at > 0 {
 		w.watermark.Store(int64(at))
 	}
 }
 
-// complete is the watermark of the job, as far as it was ever known.
+// complete is the last known watermark of the job.
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
-// judge takes a look in.
+// judge draws the conclusions of a look.
 func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *window.Coverage) {
 	var since time.Duration
 	if !w.last.IsZero() {
-		// Time that was not watched is held against nothing: the ledger or the
-		// log was away, or the process was stopped.
+		// Time without a look does not count: the ledger or the log was unreachable,
+		// or the process was suspended.
 		since = min(now.Sub(w.last), w.job.cfg.Look+lookTimeout)
 	}
 	w.last = now

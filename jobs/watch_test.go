@@ -15,13 +15,13 @@ import (
 	"weir/window"
 )
 
-// scene is a topic and a ledger as a test sets them; what is nil is away.
+// scene is a topic and a ledger that a test sets; nil means unreachable.
 type scene struct {
 	*fakeSource
-	*joinSink
+	*mergeSink
 	log    map[int32]event.Span
 	ledger map[int32]window.Covered
-	hangs  bool // what is away does not answer at all
+	hangs  bool // an unreachable part does not answer, instead of failing
 }
 
 func (s *scene) away(ctx context.Context) error {
@@ -46,7 +46,7 @@ func (s *scene) Coverage(ctx context.Context) (window.Coverage, error) {
 	return window.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: s.ledger}, nil
 }
 
-// watched runs f beside the watch of a job, in a bubble of time.
+// watched runs f beside the watch of a job, with a fake clock.
 func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buffer)) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -65,7 +65,7 @@ func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buf
 	})
 }
 
-// after lets time pass and the look at its end be made.
+// after lets time pass, and waits for the look at its end.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -114,9 +114,9 @@ func TestWatchUncounted(t *testing.T) {
 	})
 }
 
-// TestUncountedCause: what is said of the cause is true for a slow sink, a
-// throttled reader and another deployment alike, by whether this process has the
-// partitions.
+// TestUncountedCause: the stated cause depends on whether this process has the
+// partitions. It is correct for a slow sink, a throttled reader and another
+// deployment.
 func TestUncountedCause(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		for _, c := range []struct {
@@ -124,9 +124,9 @@ func TestUncountedCause(t *testing.T) {
 			want []string
 			not  string
 		}{
-			{[]int32{0, 1, 2, 3}, []string{"this process reads them, and reading or flushing does not get on"}, "another"},
+			{[]int32{0, 1, 2, 3}, []string{"this process reads them, and reading or flushing makes no progress"}, "another"},
 			{[]int32{0, 1}, []string{"this process does not read them: another member"}, "throttles"},
-			{[]int32{2}, []string{"this process reads 2, and reading or flushing does not get on", "; of 3, another member"}, "reads them"},
+			{[]int32{2}, []string{"this process reads 2, and reading or flushing makes no progress", "; of 3, another member"}, "reads them"},
 		} {
 			var plans []window.Plan
 			for _, p := range c.hand {
@@ -153,9 +153,9 @@ func TestUncountedCause(t *testing.T) {
 	})
 }
 
-// TestWatchBacklog: a partition that lags and moves is no fault, however long
-// it takes, and neither is one whose chunk is counted again: then lines are
-// flushed and the position stays. Windows are complete as far as it has come.
+// TestWatchBacklog: a lag that moves is not reported, for any length of time.
+// Neither is a partition whose chunk is counted again, where lines are flushed
+// while the position stays. Windows are complete up to the position.
 func TestWatchBacklog(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		s.log = map[int32]event.Span{0: {Next: 1000}, 1: {Next: 1 << 40}}
@@ -172,9 +172,9 @@ func TestWatchBacklog(t *testing.T) {
 	})
 }
 
-// TestWatchIdleAndNew: a partition whose log ends where the ledger does is no
-// fault, nor is a record that has just come; an added partition has the
-// patience of any other.
+// TestWatchIdleAndNew: a partition whose log ends where the ledger does is not
+// reported, nor is a record that has just come; the same patience holds for an
+// added partition.
 func TestWatchIdleAndNew(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		s.log = map[int32]event.Span{0: {Next: 100}, 1: {First: 50, Next: 50}}
@@ -196,9 +196,9 @@ func TestWatchIdleAndNew(t *testing.T) {
 	})
 }
 
-// TestWatchSinkAway: the status knows within a look and its time-out that the
-// sink does not answer, refusing or silent, and that it is back. Time that
-// could not be watched is held against no partition.
+// TestWatchSinkAway: the status shows within one look and its time-out that the
+// sink fails or does not answer, and that it works again. Time without a look
+// counts for no partition.
 func TestWatchSinkAway(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
@@ -237,8 +237,8 @@ func TestWatchSinkAway(t *testing.T) {
 	}
 }
 
-// TestWatchLogAway: without the log's ends nothing new is held to be complete,
-// and what was not counted stays said.
+// TestWatchLogAway: without the log's ends no further window becomes complete,
+// and uncounted records stay reported.
 func TestWatchLogAway(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		after(62 * time.Second)
@@ -257,7 +257,7 @@ func TestWatchLogAway(t *testing.T) {
 	})
 }
 
-// TestFindUncounted: one question, at a time when weir may run or not.
+// TestFindUncounted: FindUncounted works while weir runs and while it does not.
 func TestFindUncounted(t *testing.T) {
 	const patience = 40 * time.Second
 	find := func(t *testing.T, s *scene) (u *Uncounted, took time.Duration, waits int) {

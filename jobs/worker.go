@@ -7,14 +7,13 @@ import (
 	"weir/window"
 )
 
-// queueParts is how many parts may wait for a worker: one being unpacked, one
-// ready behind it. The fetcher holds two buffers a broker, so more could not
-// be filled anyway.
+// queueParts is how many parts may wait for a worker while it unpacks another.
+// The fetcher has two buffers per broker, so a longer queue would not fill.
 const queueParts = 2
 
 // A worker owns the partitions p with p mod workers == its number: their
-// lanes, and one table. Only its goroutine touches them; others send it a
-// closure, which runs between two parts.
+// states, and one table. Only its goroutine touches them; other goroutines send
+// it a closure, which it runs between two parts.
 type worker struct {
 	op    *window.Operator
 	parts chan event.Part
@@ -42,7 +41,7 @@ func (w *worker) loop() {
 			}
 			if !failed {
 				if err := p.Unpack(w.op.Observe); err != nil {
-					// What was observed stays valid: it is a prefix of the log.
+					// The changes so far stay valid: they are of a prefix of the log.
 					failed = true
 					w.fail(err)
 				}
@@ -53,7 +52,7 @@ func (w *worker) loop() {
 	}
 }
 
-// note publishes what people and the memory gate want to know.
+// note publishes the figures for the status and for the memory gate.
 func (w *worker) note(p *event.Part) {
 	w.measure()
 	if s := w.board.partition(p.Partition); s != nil {
