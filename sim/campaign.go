@@ -12,17 +12,16 @@ type Campaign struct {
 	Goroutines  int
 	Options     Options
 
-	// Again is one in how many seeds is run twice, to compare the digests; 0:
-	// none.
+	// Again: every Again-th seed runs twice, to compare the digests; 0: none.
 	Again uint64
 
-	// Until, if set, is asked after each schedule whether to stop. It is called
-	// from all goroutines.
+	// Until, if set, is called after each schedule; the campaign stops when it
+	// returns true. It is called from all goroutines.
 	Until func(*Result) bool
 }
 
-// Run runs the seeds. It returns the first failing Results by seed, at most
-// a few, and what all went through.
+// Run runs the seeds. It returns a few failing Results, the first by seed, and
+// the totals of all runs.
 func (c Campaign) Run() (schedules uint64, totals Totals, failed []Result) {
 	var (
 		mu   sync.Mutex

@@ -1,22 +1,22 @@
-// Package sim holds weir to its claim. It runs the product's own core
-// (window.Spec.Resume, window.Operator, window.Changes, flow.Machine,
-// window.Audit and the sketches) in up to three simulated processes against a
-// log and a sink that fail in every way the failure model knows, and compares
-// what the sink holds in the end with a reference built straight from the log.
+// Package sim tests weir's claim. It runs weir's own core (window.Spec.Resume,
+// window.Operator, window.Changes, flow.Machine, window.Audit and the sketches)
+// in up to three simulated processes, with a log and a sink that fail in every
+// way of the failure model, and compares the sink's contents at the end with a
+// reference built straight from the log.
 //
 //	r := sim.Run(42, sim.Options{})
 //	if r.Failed() { fmt.Println(r.Problems, sim.Shrink(r)) }
 //
-// One number, the seed, decides everything: the log's content, the job's
-// spec, which kinds of fault are on and how often they strike (swarm testing:
-// each seed switches off a random subset), and what happens at each step. A
-// run has one goroutine and reads no clock, so the same seed gives the same
-// [Result.Digest] on every machine.
+// One number, the seed, decides everything: the log's content, the job's spec,
+// which kinds of fault are on and how often they happen (swarm testing: each seed
+// switches off a random subset), and what happens at each step. A run has one
+// goroutine and reads no clock, so the same seed gives the same [Result.Digest]
+// on every machine.
 //
-// What is simulated is what lies around the core: Kafka's log, the consumer
-// group, the network, ClickHouse as a table that joins, and a process that does
+// The simulation covers everything around the core: Kafka's log, the consumer
+// group, the network, ClickHouse as a table that merges, and a process that does
 // what package flow says. A [Mistake] plants an error there or in the core; a run
-// with one must fail, or the simulator proves nothing.
+// with one must fail, otherwise the simulator proves nothing.
 //
 // Where to look:
 //

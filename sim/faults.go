@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// A Fault is a kind of trouble that a seed may switch on.
+// A Fault is a kind of failure that a seed may switch on.
 type Fault uint8
 
-// The first group strikes processes, the second writes, the third the group
-// and the log; the last is trouble in the records, and features that have
-// trouble of their own.
+// The faults of the first group happen to processes, of the second to writes,
+// of the third to the group and the log. The last group is bad records, and
+// features with failures of their own.
 const (
 	Kill    Fault = iota // kill -9, at any step
-	Stop                 // SIGTERM: a last flush, a commit, out of the group
+	Stop                 // SIGTERM: a last flush, a commit, and the process leaves the group
 	Zombie               // SIGSTOP past the session, then SIGCONT: it writes and commits late
 	Rolling              // processes are replaced by a version with one more measure
 	Memory               // a budget so small that flushes are early and fetching stops
 
 	Refuse     // an insert is not applied, and the error says so
-	LoseAnswer // an insert is applied, and an error is all that comes back
+	LoseAnswer // an insert is applied, and the answer is an error
 	Partial    // some rows of an insert are applied
 	LandLate   // an insert times out, and is applied many steps later
 	Slow       // an insert is answered many steps later
@@ -32,19 +32,19 @@ const (
 	Expire      // the group forgets its offsets
 	Coordinator // no commits for a while
 	Grow        // partitions are added
-	Retention   // the log's beginning goes, read or not
+	Retention   // the log's beginning expires, read or not
 	Gaps        // offsets without records: compacted
 	Compact     // records that some have read are compacted away
 	Aborted     // transactions: open, aborted, their markers
 	Recreate    // the topic is deleted and made again
 
 	Disorder  // records that are late, or from the future
-	Malformed // records that are no events
+	Malformed // records that are not events
 	Repeats   // ids that come again
 	Dedupe    // the job counts an id once
-	Cap       // fewer groups keep their names than there are
-	Where     // the job wants only some events
-	Faults    // how many there are
+	Cap       // there are more groups than keep their names
+	Where     // the job counts only some events
+	Faults    // the number of faults
 )
 
 var faults = [Faults]string{
@@ -66,7 +66,7 @@ func (s Set) Has(f Fault) bool { return s>>f&1 != 0 }
 // With is the set and f.
 func (s Set) With(f Fault) Set { return s | 1<<f }
 
-// All is every fault there is.
+// All is the set of all faults.
 const All Set = 1<<Faults - 1
 
 func (s Set) String() string {
@@ -101,13 +101,13 @@ func ParseSet(text string) (Set, error) {
 // A mix is the faults that a seed has on, and how often each strikes.
 type mix struct {
 	on    Set
-	every [Faults]int // about one in so many occasions
-	count [Faults]int // how often it did
+	every [Faults]int // it happens at about one in every occasions
+	count [Faults]int // how often it happened
 }
 
-// draw picks each fault with even odds. What every seed may do at most times
-// and what only some may do often are drawn apart, so that rare mixes of two
-// come up as well as storms.
+// draw picks each fault with even odds. The rate of each fault is drawn
+// separately, so that there are seeds with two rare faults and seeds with many
+// frequent ones.
 func draw(r *rand.Rand, without Set) mix {
 	m := mix{}
 	for f := range Faults {
@@ -120,13 +120,14 @@ func draw(r *rand.Rand, without Set) mix {
 	if m.on.Has(Memory) {
 		m.on = m.on.With(Down) // it fills with large dead letters while the sink is away
 	}
-	// Drawn first and dropped then: the others stay as they were.
+	// Faults are drawn first and dropped then, so that the other draws do not
+	// change.
 	m.on &^= without
 	return m
 }
 
-// strikes decides whether f happens at an occasion of which one in n is to be
-// hit at the highest rate.
+// strikes decides whether f happens at an occasion; at the highest rate it
+// happens at one in n.
 func (m *mix) strikes(r *rand.Rand, f Fault, n int) bool {
 	if !m.on.Has(f) || r.IntN(n*m.every[f]) != 0 {
 		return false

@@ -6,17 +6,17 @@ import (
 	"weir/window"
 )
 
-// A group is the coordinator's view of the consumer group: who owns what, in
-// which generation, and the offsets committed. It is eager, as kafka-go's
-// groups are: everybody lets go before anybody is given anything.
+// A group is the coordinator's view of the consumer group: the owner of each
+// partition, the generation, and the committed offsets. Rebalances are eager:
+// all members release their partitions before any member gets one.
 type group struct {
 	s          *schedule
 	generation int
 	preparing  bool // waiting for members to join the next generation
-	deadline   int  // step at which those who have not joined are evicted
-	evict      int  // step at which a member gone silent is noticed; 0: none
+	deadline   int  // step at which members that have not joined are removed
+	evict      int  // step at which a silent member is noticed; 0: none
 	committed  []int64
-	down       int // step until which the coordinator is away
+	down       int // step until which the coordinator is unreachable
 }
 
 // session is how many steps a member may be silent.
@@ -28,7 +28,7 @@ var (
 	errTimeout     = errors.New("timed out")
 )
 
-// rebalance asks all members to join anew.
+// rebalance asks all members to join again.
 func (g *group) rebalance() {
 	if !g.preparing {
 		g.preparing, g.deadline = true, g.s.step+session
@@ -42,8 +42,8 @@ func (g *group) silent() {
 	}
 }
 
-// tick evicts who is silent and begins the next generation when everybody who
-// lives has joined, or time is up.
+// tick removes silent members. It begins the next generation when all live
+// members have joined, or after the deadline.
 func (g *group) tick() {
 	if g.evict != 0 && g.s.step >= g.evict {
 		g.evict = 0
@@ -79,10 +79,10 @@ func (g *group) tick() {
 }
 
 // member reports whether m belongs to the current generation. While the next
-// one is being prepared, those of this one may still commit.
+// one is being prepared, members of this one may still commit.
 func (g *group) member(m *member) bool { return m.generation == g.generation }
 
-// commit stores positions, unless something is in the way.
+// commit stores positions, unless a fault prevents it.
 func (g *group) commit(m *member, of *run, positions []window.Position) error {
 	s := g.s
 	if s.step < g.down {

@@ -25,7 +25,7 @@ type partition struct {
 	open    int64   // first offset of the open transaction; -1: none
 	pending []int64 // the records of it
 
-	// doubt says, by chunk, where the answer is not a function of the log any
+	// doubt says, by chunk, where the result is not a function of the log any
 	// more: see taint.
 	doubt []bool
 	// thin says, by chunk, where only records that were compacted away are in
@@ -33,19 +33,20 @@ type partition struct {
 	thin []bool
 }
 
-// A record is what stands at an offset. The fields are those of the event
-// that value spells, for the reference, which does not read JSON.
+// A record is the record at an offset. The fields are those of the event in
+// value, for the reference, which does not read JSON.
 type record struct {
 	form  form
 	time  event.Time // Kafka's
 	at    event.Time // the event's own
 	value []byte
 
-	id, user, device, page, country, who int // device, country and who: -1: not there
+	id, user, device, page, country, who int // -1 for a missing device, country or who
 	lon, lat                             int // hundredths of a degree
 	unwanted                             bool
 
-	// compacted says that it is gone from the log, whoever has read it.
+	// compacted says that the record is gone from the log; processes may have read
+	// it before.
 	compacted bool
 }
 
@@ -54,7 +55,7 @@ type form uint8
 const (
 	gap    form = iota // no record: compacted, aborted, a transaction's marker
 	good               // an event
-	broken             // a record that is not what the job wants
+	broken             // a record that is not an event, or not one for the job
 )
 
 const (
@@ -70,7 +71,7 @@ var countryNames = [countries]string{"DE", "FR", "JP"}
 
 func newTopic(number, partitions int) *topic {
 	t := &topic{}
-	// As random as Kafka's: a later one is not greater.
+	// Like Kafka's ids, a later id need not be greater.
 	binary.BigEndian.PutUint64(t.id[:], uint64(number+1)*0x9e3779b97f4a7c15)
 	for range partitions {
 		t.parts = append(t.parts, &partition{open: -1})
@@ -80,7 +81,8 @@ func newTopic(number, partitions int) *topic {
 
 func (p *partition) end() int64 { return int64(len(p.records)) }
 
-// stable is the end of what read_committed may see.
+// stable is the last stable offset: the end of the log for a read_committed
+// reader.
 func (p *partition) stable() int64 {
 	if p.open >= 0 {
 		return p.open
@@ -88,9 +90,9 @@ func (p *partition) stable() int64 {
 	return p.end()
 }
 
-// taint marks the chunks from a to b as those of which an offset may have been
-// lost to retention after some reader had counted it, or may be counted by
-// readers that began at different places.
+// taint marks the chunks from a to b. Retention may have deleted an offset of
+// theirs after a reader had counted it, or readers that began at different
+// offsets may count them.
 func (p *partition) taint(a, b int64) { p.doubt = mark(p.doubt, a, b) }
 
 func mark(chunks []bool, a, b int64) []bool {
@@ -111,7 +113,7 @@ func (p *partition) thinned(chunk int64) bool {
 	return chunk < int64(len(p.thin)) && p.thin[chunk]
 }
 
-// sound reports whether nothing of the log is in doubt.
+// sound reports whether no chunk is in doubt.
 func (p *partition) sound() bool {
 	return !slices.Contains(p.doubt, true) && !slices.Contains(p.thin, true)
 }
@@ -123,11 +125,11 @@ type producer struct {
 	spec   *window.Spec
 	now    event.Time
 	nextID int
-	values []byte // the records' bytes, one behind the other
+	values []byte // the records' bytes, one after the other
 	bulky  bool   // many records are large and malformed, to fill memory
 }
 
-// append writes up to n records, and what the mix adds between them.
+// append writes up to n records, and the gaps and transactions of the mix.
 func (w *producer) append(p *partition, n int) {
 	for range n {
 		if w.mix.strikes(w.r, Gaps, 12) {
@@ -145,8 +147,8 @@ func (w *producer) append(p *partition, n int) {
 	}
 }
 
-// transact begins or ends a transaction. Records of an aborted one are never
-// seen: readers stop before the first open offset.
+// transact begins or ends a transaction. No reader sees records of an aborted
+// one: readers stop before the first open offset.
 func (w *producer) transact(p *partition) {
 	switch {
 	case p.open < 0 && w.r.IntN(20) == 0:
@@ -196,8 +198,8 @@ func (w *producer) record(p *partition) record {
 	rec.id = w.nextID
 	w.nextID++
 	if w.mix.strikes(r, Repeats, 3) {
-		// Within the two chunks that count, at their edge, and beyond. Repeats
-		// of repeats make chains over many chunks.
+		// The repeated offset is within the two chunks in which deduplication looks,
+		// at their edge, or before. Repeats of repeats make chains over many chunks.
 		if o := p.end() - 1 - r.Int64N(3*w.spec.Chunk); o >= 0 && p.records[o].form != gap {
 			rec.id = p.records[o].id
 		}
@@ -207,7 +209,7 @@ func (w *producer) record(p *partition) record {
 		pad = len(padding)/2 + r.IntN(len(padding)/2)
 	}
 	if need := 300 + pad; cap(w.values)-len(w.values) < need {
-		w.values = make([]byte, 0, max(16<<10, need)) // the one before stays with its records
+		w.values = make([]byte, 0, max(16<<10, need)) // earlier records keep the old array
 	}
 	from := len(w.values)
 	w.values = rec.spell(w.values, r, pad)
@@ -218,18 +220,20 @@ func (w *producer) record(p *partition) record {
 	return rec
 }
 
-// placed reports whether the record has a position. The lack of one is
-// spelled in either of the two ways there are.
+// placed reports whether the record has a position. A position can be missing
+// in two ways.
 func (rec *record) placed() bool { return rec.who >= 0 && rec.lon%5 != 0 }
 
-// padding makes records large whose bytes the core has to keep: dead letters.
+// padding makes malformed records large, because the core must keep their bytes
+// for dead letters.
 var padding = bytes.Repeat([]byte("x"), 12_000)
 
-// spell appends the record's JSON, broken in one of the ways there are.
+// spell appends the record's JSON. It breaks the JSON of a broken record in one
+// of several ways.
 func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 	damage := -1
 	if rec.form == broken {
-		rec.unwanted = false // which of the two it would be is for window's own tests
+		rec.unwanted = false // the tests of window cover records that are both
 		if damage = r.IntN(6); damage == 0 {
 			return dst // empty
 		}
@@ -304,8 +308,8 @@ func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 	return dst
 }
 
-// newSpec draws the job of a seed: old is what processes begin with, and
-// spec, which may have a measure more, what they are replaced by.
+// newSpec draws the job of a seed: processes begin with old, and are replaced
+// by processes with spec, which may have one more measure.
 func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	size := event.Time(1000 * (5 + r.IntN(40)))
 	s := window.Spec{
@@ -347,7 +351,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	more := s
 	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: "added", Kind: window.HLL, Path: "id"})
 	if s.Meaning() != more.Meaning() {
-		panic(fmt.Sprintf("sim: a measure more is another job: %q, %q", s.Meaning(), more.Meaning()))
+		panic(fmt.Sprintf("sim: one more measure changes the job's meaning: %q, %q", s.Meaning(), more.Meaning()))
 	}
 	return &s, &more
 }

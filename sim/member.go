@@ -9,21 +9,21 @@ import (
 	"weir/window"
 )
 
-// A member is one process, or rather a place for one: when one is killed,
-// another starts here later. While it has partitions it does what package flow
-// says, as package jobs does, one small thing at each turn, so that a kill can
-// come between any two.
+// A member is the place of one process: when the process is killed, another
+// starts here later. While it has partitions it does what package flow says, as
+// package jobs does, one small step at each turn, so that a kill can come
+// between any two steps.
 type member struct {
 	s          *schedule
 	alive      bool
 	paused     bool // SIGSTOP
 	leaving    bool // SIGTERM
-	back       int  // step at which it is started, or woken, again
+	back       int  // step at which it starts, or continues, again
 	spec       *window.Spec
 	phase      phase
 	generation int
 	owned      []event.Assignment
-	topic      *topic // whose metadata owned was taken from
+	topic      *topic // the topic when the partitions were assigned
 	run        *run
 }
 
@@ -31,17 +31,17 @@ type phase uint8
 
 const (
 	joining  phase = iota // waiting for partitions
-	assigned              // has some; the ledger is to be asked next
-	holding               // has planned where to read them from; its run says how far it is
+	assigned              // has some; it reads the ledger next
+	holding               // has planned where to read them from, and has a run
 )
 
-// A run is one generation of one process: jobs' run.
+// A run is one generation of one process, like the run of package jobs.
 type run struct {
 	m      *member
 	topic  *topic
 	plans  []window.Plan
 	epochs []uint8 // by partition
-	next   []int64 // what to fetch next, by plan
+	next   []int64 // the offset to fetch next, by plan
 	ops    []*window.Operator
 
 	flow        *flow.Machine
@@ -49,18 +49,18 @@ type run struct {
 	wake        flow.Time
 	uncommitted []window.Position // to be committed at the next turn
 	write       *write            // in flight
-	part        part              // the next to be counted
+	part        part              // the state of the next fetch
 
-	cheat *cheat // what a planted mistake has to remember
+	cheat *cheat // the memory of a planted mistake
 }
 
-// A part is what a fetch returns, or rather where it is.
+// A part is the state of a fetch.
 type part uint8
 
 const (
-	none    part = iota // not asked for
+	none    part = iota // not requested
 	waiting             // at the memory gate
-	passed              // let through
+	passed              // past the gate
 )
 
 // start begins a process's life.
@@ -70,14 +70,15 @@ func (m *member) start() {
 	m.s.group.rebalance()
 }
 
-// kill ends it without a word. What it had sent is in the network's hands.
+// kill is SIGKILL. The network still has the inserts that the process has sent.
 func (m *member) kill() {
 	m.s.network.orphan(m.run)
 	m.alive, m.run, m.phase = false, nil, joining
 	m.s.group.silent()
 }
 
-// wake is SIGCONT. A process that had partitions goes on as if it still had.
+// wake is SIGCONT. A process that had partitions continues as if it still had
+// them.
 func (m *member) wake() {
 	if m.paused && m.phase == joining {
 		m.s.group.rebalance() // its request to join has timed out
@@ -85,7 +86,7 @@ func (m *member) wake() {
 	m.paused = false
 }
 
-// terminate asks it to end.
+// terminate is SIGTERM.
 func (m *member) terminate() {
 	if m.run == nil {
 		m.exit()
@@ -100,7 +101,7 @@ func (m *member) exit() {
 	m.s.group.rebalance()
 }
 
-// assign gives it its share of the partitions.
+// assign gives the member its share of the partitions.
 func (m *member) assign(generation int, mine func(p int) bool) {
 	m.generation, m.phase, m.topic, m.owned = generation, assigned, m.s.topic, m.owned[:0]
 	g := m.s.group
@@ -116,7 +117,7 @@ func (m *member) assign(generation int, mine func(p int) bool) {
 	}
 }
 
-// turn lets the process do the next thing.
+// turn lets the process make its next step.
 func (m *member) turn() {
 	switch m.phase {
 	case joining:
@@ -145,11 +146,11 @@ func (r *run) turn() {
 	}
 }
 
-// stale reports whether the generation is over. A process learns of it with
-// its next heartbeat.
+// stale reports whether the generation is over. A process learns that with its
+// next heartbeat.
 func (m *member) stale() bool { return m.s.group.preparing || !m.s.group.member(m) }
 
-// begin decides where every partition is read from, and starts to.
+// begin decides where every partition is read from, and makes the run.
 func (m *member) begin() {
 	s := m.s
 	r := &run{m: m, topic: m.topic, epochs: make([]uint8, len(m.topic.parts)), cheat: s.newCheat()}
@@ -164,7 +165,7 @@ func (m *member) begin() {
 	for _, a := range m.owned {
 		known := s.sink.known(a.Partition)
 		if known != nil && m.topic == s.topic && known.Next > a.LogEnd {
-			a.LogEnd = s.topic.parts[a.Partition].end() // asked for again
+			a.LogEnd = s.topic.parts[a.Partition].end() // read again after the ledger
 		}
 		plan, err := m.spec.Resume(a, known, window.Policy{SkipLost: true, NewEpoch: true})
 		if err != nil {
@@ -191,8 +192,8 @@ func (m *member) begin() {
 
 func (r *run) owner(partition int32) *window.Operator { return r.ops[int(partition)%len(r.ops)] }
 
-// obey does what flow says. What takes time is begun: the answer comes at
-// another step.
+// obey does what flow says. It starts an operation that takes time; the answer
+// comes at another step.
 func (r *run) obey() {
 	s := r.m.s
 	for {
@@ -227,7 +228,7 @@ func (r *run) obey() {
 	}
 }
 
-// take takes what the workers gathered.
+// take takes the workers' changes.
 func (r *run) take() (changes []*window.Changes) {
 	for _, op := range r.ops {
 		changes = append(changes, op.Take())
@@ -245,7 +246,7 @@ func (r *run) fetch() {
 		return
 	}
 	if r.topic != s.topic {
-		r.leave(session) // the topic's id is another one: the generation is over
+		r.leave(session) // the topic's id has changed: the generation is over
 		return
 	}
 	if !r.pass() {
@@ -268,7 +269,7 @@ func (r *run) fetch() {
 		}
 	}
 	if s.r.IntN(4) == 0 {
-		from = max(p.start, from-s.r.Int64N(4)) // a record batch begins before what was asked for
+		from = max(p.start, from-s.r.Int64N(4)) // a record batch may begin before the requested offset
 	}
 	b := s.read(p, r.plans[i].Partition, from, to)
 	s.mistake.batch(r, b)
@@ -283,7 +284,7 @@ func (r *run) fetch() {
 	s.held(r)
 }
 
-// workers is about what the operators hold, in bytes.
+// workers is about how many bytes the operators hold.
 func (r *run) workers() int64 {
 	n := 0
 	for _, op := range r.ops {
@@ -292,7 +293,7 @@ func (r *run) workers() int64 {
 	return int64(n)
 }
 
-// pass reports whether memory lets one more part through.
+// pass reports whether memory allows one more part.
 func (r *run) pass() bool {
 	s := r.m.s
 	if r.part != passed {
@@ -308,7 +309,7 @@ func (r *run) pass() bool {
 	return true
 }
 
-// answered is told what came of the insert last sent.
+// answered handles the answer to the last insert.
 func (r *run) answered(err error) {
 	switch {
 	case err != nil:
@@ -316,7 +317,7 @@ func (r *run) answered(err error) {
 	case r.write.next(r.m.s, r):
 		r.answer(flow.Durable)
 	default:
-		return // the next insert of the write is on its way
+		return // the next insert of the write is sent
 	}
 	r.obey()
 }
@@ -327,7 +328,7 @@ func (r *run) answer(o flow.Answer) {
 	r.flow.Answered(r.m.s.now(), o)
 }
 
-// commit asks the group to. A failure changes no number.
+// commit commits positions to the group. A failure changes no count.
 func (r *run) commit() {
 	err := r.m.s.group.commit(r.m, r, r.uncommitted)
 	if errors.Is(err, errCoordinator) {
@@ -344,7 +345,7 @@ func (r *run) leave(within int) {
 	r.obey()
 }
 
-// release lets go of the partitions and joins again, or leaves.
+// release releases the partitions and joins again, or leaves the group.
 func (m *member) release() {
 	m.s.network.orphan(m.run)
 	if m.leaving {

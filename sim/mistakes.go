@@ -10,27 +10,27 @@ import (
 	"weir/window"
 )
 
-// A Mistake is an error planted on purpose: a negative control. The
-// simulator is worth something only if it finds each of them.
+// A Mistake is an error planted on purpose: a negative control. The simulator
+// must find each of them.
 type Mistake uint8
 
-// Those of the first group are made by what is simulated around the core; the
-// first six are among the classical ways to be wrong about exactly once. Those
-// of the second are in package flow, those of the third in package window: the
-// product itself, in builds with the tag "mistakes" only.
+// The mistakes of the first group are in the simulated parts around the core;
+// the first six are classical mistakes about exactly-once. Those of the second
+// group are in package flow, those of the third in package window, in builds
+// with the tag "mistakes" only.
 const (
 	None Mistake = iota
 
-	Increments   // counts are sent as what came since the last acknowledgement
-	Tokens       // increments, deduplicated by a token made of their bounds
-	MidChunk     // reading goes on at the position, not at its chunk's beginning
-	LastWins     // a row replaces the one before it
-	WallClock    // what is too late is judged by the time of reading
-	Watermark    // what is too late is judged by the latest event seen
+	Increments   // counts are sent as increments since the last acknowledgement
+	Tokens       // increments, deduplicated by a token that is made from their bounds
+	MidChunk     // reading begins at the position, not at its chunk's beginning
+	LastWins     // a row replaces the previous one
+	WallClock    // lateness is decided by the time of reading
+	Watermark    // lateness is decided by the latest event seen
 	NoWarmUp     // the filters begin empty in the middle of the log
-	LedgerFirst  // the ledger is written before the rows it speaks of
+	LedgerFirst  // the ledger is written before the rows that it covers
 	EpochKept    // a recreated topic is counted under the old epoch
-	GapUnwritten // what retention took leaves no trace
+	GapUnwritten // expired records are not in the ledger
 	NewFromEnd   // a partition never read before is read from its end
 	SlotShared   // the slot does not name the partition
 
@@ -40,14 +40,14 @@ const (
 	ReuseInFlight   // a table is reused before its insert is answered
 	Unclaimed       // partitions are read before the ledger knows their epoch
 	GateOpen        // memory does not stop the fetch
-	GateStuck       // what memory has stopped stays stopped
+	GateStuck       // the memory gate never opens again
 	FlightForgotten // a process leaves while its insert is under way
 
-	FatesKept   // a chunk's fates begin where the last chunk's ended
-	CapKept     // groups keep their name by what the worker saw, not the chunk
-	RepeatLost  // a repeated id is not noted in its chunk's filter
-	CountsReset // counts begin anew after each flush
-	Mistakes    // how many there are, None included
+	OutcomesKept // a chunk's outcomes begin where the last chunk's ended
+	CapKept      // the cap on groups counts the worker's groups, not the chunk's
+	RepeatLost   // a repeated id is not noted in its chunk's filter
+	CountsReset  // counts begin anew after each flush
+	Mistakes     // the number of mistakes, with None
 )
 
 var mistakes = [Mistakes]struct{ name, text string }{
@@ -55,7 +55,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	Increments:      {"increments", "counts sent as increments"},
 	Tokens:          {"tokens", "increments with deduplication tokens over variable bounds"},
 	MidChunk:        {"mid-chunk", "resume in the middle of a chunk"},
-	LastWins:        {"last-wins", "the last write wins, without a join"},
+	LastWins:        {"last-wins", "the last write wins, without a merge"},
 	WallClock:       {"wall-clock", "lateness by the wall clock"},
 	Watermark:       {"watermark", "a watermark that decides content"},
 	NoWarmUp:        {"no-warm-up", "no warm-up of the deduplication filter"},
@@ -66,13 +66,13 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	SlotShared:      {"slot-shared", "slots of two partitions are one"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
 	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
-	ErrorsIgnored:   {"errors-ignored", "flow: an error taken for a success"},
+	ErrorsIgnored:   {"errors-ignored", "flow: an error counts as a success"},
 	ReuseInFlight:   {"reuse-in-flight", "flow: a table reused before its insert is answered"},
 	Unclaimed:       {"unclaimed", "flow: partitions read before the ledger knows their epoch"},
 	GateOpen:        {"gate-open", "flow: fetching goes on over the memory budget"},
 	GateStuck:       {"gate-stuck", "flow: the memory gate stays closed"},
 	FlightForgotten: {"flight-forgotten", "flow: a process leaves while its insert is under way"},
-	FatesKept:       {"fates-kept", "window: fates not reset at the end of a chunk"},
+	OutcomesKept:    {"outcomes-kept", "window: outcomes not reset at the end of a chunk"},
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
 	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
@@ -80,7 +80,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 
 func (m Mistake) String() string { return mistakes[m].name }
 
-// Text is the mistake in words.
+// Text describes the mistake.
 func (m Mistake) Text() string { return mistakes[m].text }
 
 // InCore reports whether the mistake is in package flow or window.
@@ -96,7 +96,7 @@ func ParseMistake(name string) (Mistake, error) {
 	return None, fmt.Errorf("sim: no mistake %q", name)
 }
 
-// A cheat is what a mistaken process remembers in a run.
+// A cheat is the memory of a process with a mistake, during a run.
 type cheat struct {
 	acked, sent map[string]uint64 // Increments: by row and slot
 	latest      event.Time        // Watermark
@@ -112,7 +112,7 @@ func (s *schedule) newCheat() *cheat {
 	return nil
 }
 
-// plan misreads where to go on.
+// plan changes a plan so that reading begins at the wrong offset.
 func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	switch {
 	case m == MidChunk:
@@ -129,7 +129,7 @@ func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	}
 }
 
-// batch leaves out what it thinks too late.
+// batch drops the records that the mistake takes for late.
 func (m Mistake) batch(r *run, b *event.Batch) {
 	if m != WallClock && m != Watermark {
 		return
@@ -159,7 +159,7 @@ func (m Mistake) hit(r *run, key []byte, h hit) hit {
 	return h
 }
 
-// settle notes what increments begin from.
+// settle notes the acknowledged counts, from which increments are computed.
 func (c *cheat) settle(ok bool) {
 	if c == nil || c.sent == nil {
 		return
@@ -172,7 +172,7 @@ func (c *cheat) settle(ok bool) {
 	clear(c.sent)
 }
 
-// token names an insert by the bounds of what it holds.
+// token names an insert by the bounds of its offsets.
 func (c *cheat) token(changes *window.Changes) uint64 {
 	if c == nil {
 		return 0

@@ -2,8 +2,8 @@ package sim
 
 import "errors"
 
-// A network carries inserts to the sink and answers back, and decides what
-// becomes of each when it is sent.
+// A network carries inserts to the sink, and answers back. It decides what
+// happens to an insert when it is sent.
 type network struct {
 	s    *schedule
 	sent []*insert
@@ -14,7 +14,7 @@ var (
 	errLost    = errors.New("answer lost")
 )
 
-// send draws an insert's fate.
+// send draws what happens to an insert.
 func (n *network) send(i *insert) {
 	s := n.s
 	r, m := s.faults, &s.mix
@@ -41,10 +41,11 @@ func (n *network) send(i *insert) {
 	n.sent = append(n.sent, i)
 }
 
-// never is a step that does not come.
+// never is a step that is never reached.
 const never = 1 << 30
 
-// tick applies and answers what is due, in the order it was sent.
+// tick applies and answers the inserts that are due, in the order in which they
+// were sent.
 func (n *network) tick() {
 	kept := n.sent[:0]
 	for k := 0; k < len(n.sent); k++ { // an answer may append
@@ -67,8 +68,8 @@ func (n *network) tick() {
 	n.sent = kept
 }
 
-// orphan forgets whom to answer: the process is gone. What it was sending when
-// it went may arrive whole, in part, or not at all.
+// orphan drops the answers for a process that is gone. The insert that it was
+// sending may arrive whole, in part, or not at all.
 func (n *network) orphan(of *run) {
 	if of == nil {
 		return
@@ -89,8 +90,8 @@ func (n *network) orphan(of *run) {
 	}
 }
 
-// skip lets time pass until the next thing arrives, when nobody waits for
-// anything else.
+// skip lets time pass until the next arrival, if all processes only wait for
+// that.
 func (n *network) skip() {
 	next := never
 	for _, i := range n.sent {

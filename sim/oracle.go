@@ -12,19 +12,19 @@ import (
 	"weir/window"
 )
 
-// judge compares the sink with the reference, once all is quiet.
+// judge compares the sink with the reference, after everything has settled.
 func (s *schedule) judge() {
 	exact := s.old == s.spec
-	lanes := slices.SortedFunc(maps.Keys(s.counted), func(a, b lane) int {
+	keys := slices.SortedFunc(maps.Keys(s.counted), func(a, b partitionEpoch) int {
 		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
 	})
-	for _, key := range lanes {
+	for _, key := range keys {
 		exact = exact && s.counted[key].parts[key.partition].sound()
 	}
 	f := newReference(s.spec, exact)
-	for n, key := range lanes {
+	for n, key := range keys {
 		t := s.counted[key]
-		for _, earlier := range lanes[:n] {
+		for _, earlier := range keys[:n] {
 			if earlier.partition == key.partition && s.counted[earlier] == t {
 				s.fail("partition %d: one topic is counted under epochs %d and %d", key.partition, earlier.epoch, key.epoch)
 			}
@@ -49,7 +49,7 @@ func (s *schedule) judge() {
 	s.judgeDead(f)
 	s.judgeLedger(f)
 	s.audit(f)
-	s.finish(lanes)
+	s.finish(keys)
 }
 
 // judgeRows compares counts by slot, and the bytes of every state.
@@ -108,24 +108,24 @@ func (s *schedule) judgeRows(f *reference) {
 	}
 }
 
-// within reports whether low ⊆ got ⊆ high, states being ordered by what joins
-// into them without a change.
+// within reports whether low ⊆ got ⊆ high, where a ⊆ b if a merges into b without a
+// change.
 func (f *reference) within(row uint32, m int, got, low []byte) bool {
 	high := f.high.bytes(nil, row, m)
-	if f.joined.spec == nil {
-		f.joined = newStates(f.spec)
+	if f.merged.spec == nil {
+		f.merged = newStates(f.spec)
 	}
-	join := func(a, b []byte) []byte {
-		i := f.joined.add()
-		if f.joined.join(i, m, a) != nil || f.joined.join(i, m, b) != nil {
+	merge := func(a, b []byte) []byte {
+		i := f.merged.add()
+		if f.merged.merge(i, m, a) != nil || f.merged.merge(i, m, b) != nil {
 			return nil
 		}
-		return f.joined.bytes(nil, i, m)
+		return f.merged.bytes(nil, i, m)
 	}
-	return bytes.Equal(join(got, low), got) && bytes.Equal(join(high, got), high)
+	return bytes.Equal(merge(got, low), got) && bytes.Equal(merge(high, got), high)
 }
 
-// name is a row's key for people.
+// name is a row's key as text.
 func name(key []byte) string {
 	groups := strings.Split(strings.TrimSuffix(string(key[8:]), "\x00"), "\x00")
 	return fmt.Sprintf("(%s) at %d ms", strings.Join(groups, " "), binary.BigEndian.Uint64(key))
@@ -158,9 +158,9 @@ func (s *schedule) judgeDead(f *reference) {
 		switch {
 		case !ok && w.maybe:
 		case !ok:
-			bad = append(bad, fmt.Sprintf("no dead letter for offset %d of partition %d, which is %v", k.offset, k.partition, w.fate))
-		case got.Fate != w.fate || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Size != len(w.rec.value) || got.Reason == "":
-			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Fate, got.Reason, got.Payload, w.fate, w.rec.value))
+			bad = append(bad, fmt.Sprintf("no dead letter for offset %d of partition %d, which is %v", k.offset, k.partition, w.outcome))
+		case got.Fate != w.outcome || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Size != len(w.rec.value) || got.Reason == "":
+			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Fate, got.Reason, got.Payload, w.outcome, w.rec.value))
 		}
 	}
 	for k, d := range s.sink.dead {
@@ -171,13 +171,14 @@ func (s *schedule) judgeDead(f *reference) {
 	s.failSorted(bad)
 }
 
-// judgeLedger wants one line a chunk, with exactly the fates of the log.
+// judgeLedger checks that the ledger has one line per chunk, with exactly the
+// outcomes of the log.
 func (s *schedule) judgeLedger(f *reference) {
 	for _, w := range f.lines {
 		if w.maybe {
 			continue
 		}
-		lines := s.sink.ledger[lane{w.line.Epoch, w.line.Partition}]
+		lines := s.sink.ledger[partitionEpoch{w.line.Epoch, w.line.Partition}]
 		var of []window.Line
 		for _, l := range lines {
 			if l.Chunk == w.line.Chunk {
@@ -193,8 +194,8 @@ func (s *schedule) judgeLedger(f *reference) {
 	}
 }
 
-// audit runs the product's own audit over the sink. Where nothing is in
-// doubt it must be silent.
+// audit runs weir's audit over the sink. If no chunk is in doubt it must find
+// nothing.
 func (s *schedule) audit(f *reference) {
 	a := window.NewAudit(s.spec)
 	for _, row := range s.sink.rows {
@@ -202,7 +203,7 @@ func (s *schedule) audit(f *reference) {
 			a.Hits(h.slot, h.count, true)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(s.sink.ledger), func(a, b lane) int {
+	for _, key := range slices.SortedFunc(maps.Keys(s.sink.ledger), func(a, b partitionEpoch) int {
 		return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.partition, b.partition))
 	}) {
 		lines := s.sink.ledger[key]
@@ -219,12 +220,12 @@ func (s *schedule) audit(f *reference) {
 	s.judgeCuts(f, a.Result().Notes)
 }
 
-// judgeCuts wants what the rows hold less than was counted, where retention
-// took the beginning of an open chunk, to be within what the audit notes, and
-// to have been said by whatever process read on. Where a group cap or a
-// deduplication was at work, the second reading means something else than the
-// first, and what is missing is not defined; and of a line that speaks of a gap
-// and of a process that had read it all the same, it is not known how far that was.
+// judgeCuts checks chunks whose beginning retention deleted while they were open.
+// The rows may lack no more counted events than the audit notes, and the process
+// that read on must have reported the cut. It leaves out two cases. With a group
+// cap or deduplication, the second reading means something else than the first, so
+// the missing number is not defined. And if a process read records that a ledger
+// line calls a gap, it is not known how far it read.
 func (s *schedule) judgeCuts(f *reference, notes []window.Finding) {
 	if s.spec.Dedupe != nil || s.mix.on.Has(Cap) || s.spec.MaxGroups < 1000 {
 		return
@@ -259,7 +260,7 @@ func (s *schedule) judgeCuts(f *reference, notes []window.Finding) {
 				unclear[l.Slot()] = true
 			}
 			for o := max(l.First, next); o < l.Next; o++ {
-				if f.fate(&p.records[o]) == window.Counted {
+				if f.outcome(&p.records[o]) == window.Counted {
 					counted[l.Slot()]++
 				}
 			}
@@ -281,14 +282,14 @@ func (s *schedule) judgeCuts(f *reference, notes []window.Finding) {
 	s.failSorted(bad)
 }
 
-// finish makes what is stored part of the digest.
-func (s *schedule) finish(lanes []lane) {
+// finish adds the stored data to the digest.
+func (s *schedule) finish(keys []partitionEpoch) {
 	for _, row := range s.sink.rows {
 		for _, h := range row.hits {
 			s.note(uint64(h.slot)<<20 ^ h.count)
 		}
 	}
-	for _, key := range lanes {
+	for _, key := range keys {
 		for _, l := range s.sink.ledger[key] {
 			s.note(uint64(l.First)<<32 | uint64(l.Next))
 			s.note(l.Fates[window.Counted])

@@ -11,29 +11,29 @@ import (
 	"weir/window"
 )
 
-// A reference is what the log says should be in the sink. It is made of the
-// fields that the records were spelled from, chunk by chunk in one pass,
-// without a line of package window: the rules once more, as plainly as they
-// can be said.
+// A reference is the contents that the sink should have according to the log.
+// It is made from the fields of the records, chunk by chunk in one pass,
+// without code of package window: a second, simple implementation of the rules.
 //
-// What is not a function of the log (chunks in doubt: see partition.taint) it
-// knows within bounds. Everything else it knows exactly: low equals high.
+// Where the result is not a function of the log (chunks in doubt: see
+// partition.taint), the reference has bounds. Everywhere else it is exact: low
+// equals high.
 type reference struct {
 	spec  *window.Spec
 	rows  []wanted
 	index map[rowKey]int
-	low   states // of what must be there, by row
-	high  states // of what may be there
-	exact bool   // nothing is in doubt: high is not kept
+	low   states // the states that must be there, by row
+	high  states // the states that may be there
+	exact bool   // no chunk is in doubt, and high is not used
 
 	places map[placeKey]wantedPlace
 	dead   map[deadKey]wantedDead
 	lines  []wantedLine
 
-	joined  states // scratch of within
+	merged  states // scratch of within
 	scratch []byte
 	names   []int
-	seen    [2]*bloom.Filter // of this chunk, and of the one before
+	seen    [2]*bloom.Filter // the ids of this chunk, and of the one before
 }
 
 type rowKey struct {
@@ -46,7 +46,7 @@ type wanted struct {
 	hits []bounds
 }
 
-// bounds are what a slot's count in a row may be.
+// bounds are the bounds of a slot's count in a row.
 type bounds struct {
 	slot      window.Slot
 	low, high uint64
@@ -57,9 +57,9 @@ type wantedPlace struct {
 }
 
 type wantedDead struct {
-	rec   *record
-	fate  window.Fate
-	maybe bool
+	rec     *record
+	outcome window.Fate
+	maybe   bool
 }
 
 // wantedLine is the ledger of a chunk.
@@ -68,7 +68,7 @@ type wantedLine struct {
 	maybe bool // in doubt: only the audit's rules hold
 }
 
-// other is the number of the group Other.
+// other is the number of the group window.Other.
 const other = -1
 
 func newReference(spec *window.Spec, exact bool) *reference {
@@ -87,10 +87,10 @@ func newReference(spec *window.Spec, exact bool) *reference {
 	return f
 }
 
-// read takes in a partition's log, counted under an epoch. From added on,
-// every reader knew the last measure. What expired before the ledger begins is
-// in doubt: somebody may have written rows of it all the same.
-func (f *reference) read(t *topic, key lane, added int64) {
+// read reads a partition's log, counted under an epoch. From added on, every
+// reader knew the last measure. Records that expired before the ledger begins
+// are in doubt: a process may have written rows of them.
+func (f *reference) read(t *topic, key partitionEpoch, added int64) {
 	p := t.parts[key.partition]
 	from := int64(0)
 	for _, filter := range f.seen {
@@ -106,7 +106,7 @@ func (f *reference) read(t *topic, key lane, added int64) {
 	}
 }
 
-func (f *reference) chunk(p *partition, key lane, chunk, from, to int64, id [16]byte, added int64) {
+func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int64, id [16]byte, added int64) {
 	f.names = f.names[:0]
 	f.seen[0], f.seen[1] = f.seen[1], f.seen[0]
 	if f.seen[0] != nil {
@@ -119,28 +119,29 @@ func (f *reference) chunk(p *partition, key lane, chunk, from, to int64, id [16]
 	for o := from; o < to; o++ {
 		rec := &p.records[o]
 		maybe := doubt || rec.compacted
-		fate := f.fate(rec)
-		if f.seen[0] != nil && fate == window.Counted {
+		outcome := f.outcome(rec)
+		if f.seen[0] != nil && outcome == window.Counted {
 			h := bloom.Hash(f.text("e", rec.id))
 			before := f.seen[1].Has(h)
 			if (f.seen[0].TestAndAdd(h) || before) && !doubt {
-				fate = window.Duplicate
+				outcome = window.Duplicate
 			}
 		}
-		l.Fates[fate]++
-		switch fate {
+		l.Fates[outcome]++
+		switch outcome {
 		case window.Counted:
 			l.Watermark = max(l.Watermark, rec.at)
 			f.count(rec, l.Slot(), o, maybe, o >= added)
 		case window.Late, window.Future, window.Malformed:
-			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, fate, maybe}
+			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, outcome, maybe}
 		}
 	}
 	f.lines = append(f.lines, want)
 }
 
-// fate is what becomes of a record that no other record can change.
-func (f *reference) fate(rec *record) window.Fate {
+// outcome is the outcome of a record as far as it does not depend on other
+// records.
+func (f *reference) outcome(rec *record) window.Fate {
 	switch {
 	case rec.form == gap:
 		return window.Gap
@@ -156,8 +157,7 @@ func (f *reference) fate(rec *record) window.Fate {
 	return window.Counted
 }
 
-// group is the number of a record's group, and text what a row's key makes of
-// that number.
+// group is the number of a record's group.
 func (f *reference) group(rec *record) int {
 	switch len(f.spec.By) {
 	case 0:
@@ -188,8 +188,8 @@ func (f *reference) key(dst []byte, k rowKey) []byte {
 	return appendKey(dst, k.window, texts[:len(f.spec.By)]...)
 }
 
-// count puts an event into its row. If it is in doubt, into every row it may
-// be in, and maybe.
+// count counts an event in its row. If the row is in doubt, it counts the event
+// as possible in every row where it may be.
 func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, added bool) {
 	at := rec.at - rec.at%f.spec.Window
 	group := f.group(rec)
@@ -213,8 +213,8 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		if m.Kind != window.Geo || !rec.placed() {
 			continue
 		}
-		// The record spells hundredths; the nearest float64 of the text is
-		// that of the quotient.
+		// The JSON has hundredths; the float64 nearest to its text equals the
+		// quotient.
 		score, _ := geo.Encode(float64(rec.lon)/100, float64(rec.lat)/100)
 		k := placeKey{n, at, string(f.text("p", rec.who))}
 		is := place{geo.Stamp{Time: int64(rec.at), Slot: uint64(slot), Offset: offset}, score}
@@ -278,7 +278,7 @@ func (f *reference) sketch(st *states, row uint32, rec *record, added bool) {
 	}
 }
 
-// text is an id as the record spells it, valid until the next call.
+// text is an id as in the record's JSON, valid until the next call.
 func (f *reference) text(prefix string, n int) []byte {
 	f.scratch = strconv.AppendInt(append(f.scratch[:0], prefix...), int64(n), 10)
 	return f.scratch

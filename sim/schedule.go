@@ -11,41 +11,41 @@ import (
 	"weir/window"
 )
 
-// Options change a run from what its seed says.
+// Options override what the seed decides.
 type Options struct {
 	Without Set     // faults that stay off
 	Steps   int     // steps with faults; 0: as the seed says
 	Mistake Mistake // planted on purpose
 
-	// Trace, if set, is told what happens.
+	// Trace, if set, is called with each event of the run.
 	Trace func(step int, what string)
 }
 
-// A Result is what came of a run.
+// A Result is the result of a run.
 type Result struct {
 	Seed     uint64
 	Options  Options
-	On       Set // faults the seed switched on
+	On       Set // faults that the seed switched on
 	Steps    int // steps with faults
 	Totals   Totals
 	Digest   uint64   // of everything that happened
-	Problems []string // violations, at most maxProblems; none is what should be
+	Problems []string // violations, at most maxProblems; there should be none
 }
 
 // Failed reports whether a violation was found.
 func (r *Result) Failed() bool { return len(r.Problems) > 0 }
 
-// Totals says how much a run, or many, went through.
+// Totals counts what happened in a run, or in many.
 type Totals struct {
-	Faults  [Faults]int // how often each struck
+	Faults  [Faults]int // how often each happened
 	Steps   int
 	Events  int // records in the logs
 	Inserts int
 	Rows    int // in inserts
 	Replays int // offsets read again
-	Cut     int // chunks whose rows lack events that were counted, for retention took the chunk's beginning
-	Fenced  int // commits refused to evicted members
-	Peak    int // most bytes one process held
+	Cut     int // chunks whose rows lack counted events, because retention deleted the chunk's beginning
+	Fenced  int // refused commits of removed members
+	Peak    int // the most bytes that one process held
 }
 
 func (t *Totals) add(o *Totals) {
@@ -71,14 +71,14 @@ const (
 
 // A schedule is one run.
 type schedule struct {
-	r, faults *rand.Rand // who does what; what goes wrong
+	r, faults *rand.Rand // for the order of steps; for the faults
 	mix       mix
 	mistake   Mistake
 	trace     func(step int, what string)
 
 	old, spec *window.Spec // processes begin with old and end with spec
 	workers   int
-	batch     int64     // most offsets in a fetch, about
+	batch     int64     // about the most offsets in a fetch
 	budget    int       // bytes a process may hold
 	flush     flow.Time // steps from one flush to the next
 	upgraded  bool      // all processes run spec
@@ -92,13 +92,13 @@ type schedule struct {
 	network  *network
 	sink     *sink
 	members  []*member
-	epochs   int // the highest there is
+	epochs   int // the highest epoch
 
-	counted map[lane]*topic      // which topic was read under an epoch of a partition
-	warned  map[window.Slot]bool // chunks of which some process said that offsets were gone when it began to read
-	added   []int64              // by partition: from here on, everybody counts the added measure
+	counted map[partitionEpoch]*topic // the topic that was read under an epoch of a partition
+	warned  map[window.Slot]bool      // chunks of which a process reported that offsets were gone when it began to read
+	added   []int64                   // by partition: from this offset on, all processes count the added measure
 
-	buffer   []byte // what a fetch returned
+	buffer   []byte // the contents of the last fetch
 	records  []event.Record
 	handed   event.Batch
 	totals   Totals
@@ -116,7 +116,7 @@ func Run(seed uint64, o Options) Result {
 	on := s.mix.on
 	for _, feature := range []Fault{Dedupe, Cap, Where} {
 		if on.Has(feature) {
-			s.mix.count[feature]++ // it is there from beginning to end
+			s.mix.count[feature]++ // a feature is on for the whole run
 		}
 	}
 	s.guard(func() {
@@ -132,7 +132,7 @@ func Run(seed uint64, o Options) Result {
 	return Result{Seed: seed, Options: o, On: on, Steps: steps, Totals: s.totals, Digest: s.digest, Problems: s.problems}
 }
 
-// guard turns a panic of the core's into a violation.
+// guard turns a panic of the core into a violation.
 func (s *schedule) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -143,12 +143,12 @@ func (s *schedule) guard(f func()) {
 }
 
 func newSchedule(seed uint64, o Options) *schedule {
-	// One stream a purpose: a fault dropped by Shrink leaves the records and
-	// most of the order of things as they were.
+	// One random stream per purpose: if Shrink drops a fault, the records and most
+	// of the order of steps stay the same.
 	stream := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
 	s := &schedule{
 		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace,
-		counted: map[lane]*topic{}, warned: map[window.Slot]bool{}, digest: seed,
+		counted: map[partitionEpoch]*topic{}, warned: map[window.Slot]bool{}, digest: seed,
 	}
 	setup := stream(4)
 	s.old, s.spec = newSpec(setup, &s.mix)
@@ -169,7 +169,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	return s
 }
 
-// now is the time by every process's clock.
+// now is the time on the clock of every process.
 func (s *schedule) now() flow.Time { return flow.Time(s.step) }
 
 // fail notes a violation.
@@ -179,7 +179,7 @@ func (s *schedule) fail(format string, args ...any) {
 	}
 }
 
-// failSorted notes what came out of a map, in an order of its own.
+// failSorted notes violations found in the order of a map, sorted.
 func (s *schedule) failSorted(problems []string) {
 	slices.Sort(problems)
 	for _, p := range problems {
@@ -187,7 +187,7 @@ func (s *schedule) failSorted(problems []string) {
 	}
 }
 
-// note makes something part of the digest.
+// note adds a number to the digest.
 func (s *schedule) note(x uint64) {
 	s.digest = (s.digest ^ x) * 0x9e3779b97f4a7c15
 	s.digest ^= s.digest >> 29
@@ -199,8 +199,8 @@ func (s *schedule) tracef(format string, args ...any) {
 	}
 }
 
-// tick is one step: time passes, records come, faults strike, what is due
-// arrives, and two processes do something.
+// tick is one step: time passes, records come, faults happen, due messages
+// arrive, and two processes make a step.
 func (s *schedule) tick(faults bool) {
 	s.step++
 	s.ticks++
@@ -221,20 +221,20 @@ func (s *schedule) tick(faults bool) {
 	}
 }
 
-// laneOf is the latest epoch under which the topic's partition was read; false
+// epochOf is the latest epoch under which the topic's partition was read; false
 // if it was not.
-func (s *schedule) laneOf(partition int) (lane, bool) {
+func (s *schedule) epochOf(partition int) (partitionEpoch, bool) {
 	for epoch := s.epochs; epoch >= 0; epoch-- {
-		if key := (lane{uint8(epoch), int32(partition)}); s.counted[key] == s.topic {
+		if key := (partitionEpoch{uint8(epoch), int32(partition)}); s.counted[key] == s.topic {
 			return key, true
 		}
 	}
-	return lane{}, false
+	return partitionEpoch{}, false
 }
 
-// reach is how far a partition of the topic is durable.
+// reach is the offset up to which a partition of the topic is durable.
 func (s *schedule) reach(partition int) int64 {
-	key, ok := s.laneOf(partition)
+	key, ok := s.epochOf(partition)
 	if !ok {
 		return 0
 	}
@@ -244,7 +244,7 @@ func (s *schedule) reach(partition int) int64 {
 
 // strained reports whether a slot's chunk is in doubt.
 func (s *schedule) strained(slot window.Slot) bool {
-	t := s.counted[lane{slot.Epoch(), slot.Partition()}]
+	t := s.counted[partitionEpoch{slot.Epoch(), slot.Partition()}]
 	if t == nil {
 		return false
 	}
@@ -252,7 +252,7 @@ func (s *schedule) strained(slot window.Slot) bool {
 	return p.doubtful(slot.Chunk()) || p.thinned(slot.Chunk())
 }
 
-// version is the job that a process starting now runs.
+// version is the spec of a process that starts now.
 func (s *schedule) version() *window.Spec {
 	if s.upgraded || s.old == s.spec {
 		return s.spec
@@ -274,7 +274,7 @@ func (s *schedule) planned(t *topic, p window.Plan) {
 }
 
 // read makes the batch that a fetch returns: the records of [from, to), in a
-// buffer that is overwritten when they have been looked at.
+// buffer that forget overwrites after they were counted.
 func (s *schedule) read(p *partition, partition int32, from, to int64) *event.Batch {
 	s.buffer, s.records = s.buffer[:0], s.records[:0]
 	for o := from; o < to; o++ {
@@ -308,27 +308,28 @@ func (s *schedule) held(r *run) {
 	}
 }
 
-// drained checks a process that says that all it has read is durable.
+// drained checks a process that has drained: everything that it read must be
+// durable.
 func (s *schedule) drained(r *run) {
 	for i, p := range r.plans {
 		next := r.next[i]
 		if next > max(p.Start, p.Owed) && !s.sink.durable(p.Epoch, p.Partition, next) {
-			s.fail("a process has let go of partition %d at %d, which is not durable", p.Partition, next)
+			s.fail("a process has released partition %d at %d, which is not durable", p.Partition, next)
 		}
 	}
 }
 
-// slack is what one fetch may add to a budget that was not used up: the first
-// rows of a new table (some 50 KB with all measures), the records' dead
-// letters, and the counts of open chunks, which no flush frees.
+// slack is how far one fetch may exceed the budget: the first rows of a new
+// table (some 50 KB with all measures), the records' dead letters, and the
+// counts of open chunks, which no flush frees.
 const slack = 100_000
 
-// heal ends all trouble: what comes from here on is only time.
+// heal ends all faults.
 func (s *schedule) heal() {
 	s.tracef("faults stop")
 	s.mix.on &= Set(0).With(Memory)
 	s.sink.down, s.sink.up, s.group.down = false, 0, 0
-	s.batch = 256 // what is left is read in larger bites
+	s.batch = 256 // the rest is read in larger batches
 	for _, p := range s.topic.parts {
 		s.producer.endTransaction(p)
 	}
@@ -349,11 +350,11 @@ func (s *schedule) heal() {
 	}
 }
 
-// reached is how far the ledger of a partition goes, or will go when what is
-// under way has landed.
+// reached is the offset that the ledger of a partition has reached, or will
+// have reached when all sent inserts have landed.
 func (s *schedule) reached(partition int) int64 {
 	next := int64(0)
-	key, ok := s.laneOf(partition)
+	key, ok := s.epochOf(partition)
 	if !ok {
 		return 0
 	}
@@ -371,14 +372,14 @@ func (s *schedule) reached(partition int) int64 {
 	return next
 }
 
-// settle lets the processes work until nothing is owed. It is false, and a
-// violation, if that takes too long.
+// settle lets the processes work until nothing is owed. If that takes too long
+// it notes a violation and returns false.
 func (s *schedule) settle() bool {
 	owed, again := "", false
 	for end := s.ticks + patience; s.ticks < end; {
 		s.tick(false)
 		for _, m := range s.members {
-			if !m.alive { // asked to end just before faults stopped, it did
+			if !m.alive { // it got a SIGTERM just before the faults stopped
 				m.start()
 			}
 		}
@@ -392,8 +393,8 @@ func (s *schedule) settle() bool {
 		case again:
 			return true
 		default:
-			// The last commit may have been lost. Whoever owns the partition
-			// next makes up for it.
+			// The last commit may have been lost. The next owner of the partition
+			// commits again.
 			again = true
 			s.group.rebalance()
 		}
@@ -402,11 +403,12 @@ func (s *schedule) settle() bool {
 	return false
 }
 
-// underWay is owed by the network alone: something sent long ago.
+// underWay is the text of owed for an insert that only the network still has.
 const underWay = "an insert is under way"
 
-// owed is what there is still to do; empty: nothing. Positions must be
-// committed only after the generation that began at the end: see settle.
+// owed names something that is still to do; empty if there is nothing. With
+// again, positions must be committed too, which holds after the generation that
+// began at the end: see settle.
 func (s *schedule) owed(again bool) string {
 	if s.group.preparing {
 		return "the group is rebalancing"
@@ -421,7 +423,7 @@ func (s *schedule) owed(again bool) string {
 			if p.start < p.end() {
 				return "a partition is not durable to its end"
 			}
-			continue // nobody read any of it, and now it is gone
+			continue // no process has read any of it, and now it is gone
 		}
 		if c := s.group.committed[n]; again && c >= 0 && c < p.end() {
 			return "a partition is not committed to its end"
@@ -433,17 +435,17 @@ func (s *schedule) owed(again bool) string {
 	return ""
 }
 
-// reading notes which topic is counted under an epoch. Two under one would
-// share slots.
+// reading notes which topic is counted under an epoch. Two topics under one
+// epoch would share slots.
 func (s *schedule) reading(r *run, partition int32) {
-	key := lane{r.epochs[partition], partition}
+	key := partitionEpoch{r.epochs[partition], partition}
 	s.epochs = max(s.epochs, int(key.epoch))
 	switch old := s.counted[key]; old {
 	case nil:
 		s.counted[key] = r.topic
 	case r.topic:
 	default:
-		if s.mistake != EpochKept { // left to the comparison
+		if s.mistake != EpochKept { // there the comparison must find it
 			s.fail("partition %d: two topics are counted under epoch %d", partition, key.epoch)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Shrink makes a failing run small: it drops one kind of fault after the
-// other as long as what is left still fails, and halves the steps likewise.
-// What it returns fails too.
+// Shrink makes a failing run smaller: it drops one kind of fault after the
+// other while the run still fails, then halves the steps in the same way. The
+// returned run fails too.
 func Shrink(r Result) Result {
 	small := r
 	try := func(o Options) bool {

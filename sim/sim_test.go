@@ -14,11 +14,12 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// seeds is what every run of the tests goes through; make check takes a
-// thousand, make sim and so make ci 20,000.
+// seeds is the number of seeds of an ordinary test run; make check runs 1,000,
+// make sim and make ci run 20,000.
 const seeds = 2000
 
-// TestSchedules runs the first seeds: no violation, and every fault struck.
+// TestSchedules runs the first seeds: there must be no violation, and every
+// fault must happen.
 func TestSchedules(t *testing.T) {
 	seeds := uint64(seeds)
 	if testing.Short() {
@@ -49,13 +50,13 @@ func TestDigest(t *testing.T) {
 			t.Errorf("seed %d: digest %x, then %x", seed, r.Digest, again.Digest)
 		}
 		if old, ok := seen[r.Digest]; ok {
-			t.Errorf("seeds %d and %d have one digest: it says nothing", old, seed)
+			t.Errorf("seeds %d and %d have the same digest", old, seed)
 		}
 		seen[r.Digest] = seed
 	}
 }
 
-// TestSet: what the command line says is read as it is written.
+// TestSet: ParseSet reads the text of a set as that set.
 func TestSet(t *testing.T) {
 	for f := range Faults {
 		s, err := ParseSet(Set(0).With(f).String())
@@ -94,8 +95,8 @@ func TestControls(t *testing.T) {
 	plant(None)
 }
 
-// TestControlsInCore plants those mistakes that are in the product itself, which
-// takes another build.
+// TestControlsInCore plants the mistakes in flow and window, which needs another
+// build.
 func TestControlsInCore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator once more; make sim-controls does, too")
@@ -106,8 +107,8 @@ func TestControlsInCore(t *testing.T) {
 	}
 }
 
-// TestShrink: what is left of a failure fails, is no larger, and runs again
-// from its command line.
+// TestShrink: a shrunk run fails, is not larger, and runs again from its command
+// line.
 func TestShrink(t *testing.T) {
 	r, found, err := Control(MidChunk)
 	if err != nil || !found {

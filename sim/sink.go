@@ -13,13 +13,13 @@ import (
 	"weir/window"
 )
 
-// A sink is ClickHouse as weir uses it: tables whose rows join by key. What
-// reaches it is bytes, as over the wire: a change to a Table after it was
-// sent must not change what lands.
+// A sink is ClickHouse as weir uses it: tables whose rows merge by key. It
+// receives bytes, as over a network, so that a later change of a Table does not
+// change a sent insert.
 type sink struct {
 	s    *schedule
 	down bool
-	up   int // step at which it is back
+	up   int // step at which it works again
 
 	rows   []storedRow
 	index  map[string]int // by window and group
@@ -28,9 +28,9 @@ type sink struct {
 
 	places map[placeKey]place
 	dead   map[deadKey]window.DeadLetter
-	ledger map[lane][]window.Line // by first offset
+	ledger map[partitionEpoch][]window.Line // by first offset
 
-	tokens map[uint64]bool // only a planted mistake needs them
+	tokens map[uint64]bool // for a planted mistake only
 }
 
 type storedRow struct {
@@ -44,8 +44,8 @@ type hit struct {
 	count uint64
 }
 
-// states are the sketch columns of some rows, one pool a measure. They hold
-// what the sink has, and what the reference wants.
+// states are the sketch columns of some rows, one pool per measure. Both the
+// sink and the reference use them.
 type states struct {
 	spec   *window.Spec
 	hll    []*hll.Pool
@@ -71,7 +71,7 @@ type deadKey struct {
 	offset    int64
 }
 
-type lane struct {
+type partitionEpoch struct {
 	epoch     uint8
 	partition int32
 }
@@ -79,7 +79,7 @@ type lane struct {
 func newSink(s *schedule) *sink {
 	return &sink{
 		s: s, index: map[string]int{}, states: newStates(s.spec), slots: map[window.Slot]uint64{},
-		places: map[placeKey]place{}, dead: map[deadKey]window.DeadLetter{}, ledger: map[lane][]window.Line{},
+		places: map[placeKey]place{}, dead: map[deadKey]window.DeadLetter{}, ledger: map[partitionEpoch][]window.Line{},
 	}
 }
 
@@ -115,8 +115,8 @@ func (st *states) add() uint32 {
 	return uint32(st.n) - 1
 }
 
-// join merges a state into the one of measure m of row i.
-func (st *states) join(i uint32, m int, state []byte) error {
+// merge merges a state into the one of measure m of row i.
+func (st *states) merge(i uint32, m int, state []byte) error {
 	switch {
 	case st.hll[m] != nil:
 		_, err := st.hll[m].MergeClickHouse(i, state)
@@ -142,14 +142,14 @@ func (st *states) bytes(dst []byte, i uint32, m int) []byte {
 
 // An insert is one request: rows of one table.
 type insert struct {
-	run          *run // who waits for the answer; nil: nobody any more
+	run          *run // the run that waits for the answer; nil if it is gone
 	land, answer int  // steps
 	err          error
 	keep         float64 // share of the rows that is applied
 	token        uint64
 
 	rows     []sentRow
-	measures []int // the spec's, by state of a row
+	measures []int // the measure of the spec, by state of a row
 	data     []byte
 	hits     []hit
 	places   []sentPlace
@@ -170,7 +170,8 @@ type sentPlace struct {
 }
 
 // A write is the sequence of inserts that makes changes durable: rows,
-// positions, dead letters, ledger, each sent when the one before is answered.
+// positions, dead letters, ledger. Each is sent when the previous one is
+// answered.
 type write struct {
 	stages []*insert
 	at     int
@@ -189,7 +190,7 @@ func (w *write) next(s *schedule, r *run) (done bool) {
 	return false
 }
 
-// encode writes changes down as the inserts of a write.
+// encode encodes changes as the inserts of a write.
 func (s *schedule) encode(r *run, c *window.Changes) *write {
 	w := &write{}
 	spec := r.m.spec
@@ -227,7 +228,7 @@ func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *ins
 	}
 	var group [2][]byte
 	states := make([][]byte, 0, c.Table.Len()*len(i.measures))
-	// Slices of data that has since moved keep what they point to.
+	// Slices of data stay valid when data moves to a larger array.
 	i.data = make([]byte, 0, 64*c.Table.Len())
 	for row := range c.Table.Rows {
 		from := len(i.data)
@@ -261,10 +262,10 @@ func appendKey(dst []byte, at event.Time, group ...[]byte) []byte {
 	return dst
 }
 
-// apply joins an insert into the tables. Of a partial one some rows are
-// missing, any of them: ClickHouse takes a block apart by the table's
-// partitions. Not so the ledger, which has none: of lines sent in several
-// blocks the first ones land.
+// apply merges an insert into the tables. Of a partial insert any rows may be
+// missing, because ClickHouse divides a block by the table's partitions. The
+// ledger has no partitions: of lines sent in several blocks, the first ones
+// land.
 func (k *sink) apply(i *insert) {
 	s := k.s
 	missing := func() bool { return i.keep < 1 && s.faults.Float64() >= i.keep }
@@ -279,7 +280,7 @@ func (k *sink) apply(i *insert) {
 	}
 	for n := range i.rows {
 		if !missing() {
-			k.join(&i.rows[n], i.measures)
+			k.merge(&i.rows[n], i.measures)
 		}
 	}
 	for _, p := range i.places {
@@ -303,7 +304,7 @@ func (k *sink) apply(i *insert) {
 	s.note(uint64(len(i.rows))<<48 | uint64(len(i.dead))<<24 | uint64(len(i.lines)))
 }
 
-func (k *sink) join(row *sentRow, measures []int) {
+func (k *sink) merge(row *sentRow, measures []int) {
 	s := k.s
 	n, ok := k.index[string(row.key)]
 	if !ok {
@@ -313,20 +314,20 @@ func (k *sink) join(row *sentRow, measures []int) {
 	}
 	stored := &k.rows[n]
 	for _, h := range row.hits {
-		k.slots[h.slot] += stored.join(h, s.mistake)
+		k.slots[h.slot] += stored.merge(h, s.mistake)
 	}
 	if s.mistake == LastWins {
 		stored.state = k.states.add()
 	}
 	for at, m := range measures {
-		if err := k.states.join(stored.state, m, row.states[at]); err != nil {
+		if err := k.states.merge(stored.state, m, row.states[at]); err != nil {
 			s.fail("state of measure %s: %v", s.spec.Measures[m].Name, err)
 		}
 	}
 }
 
-// join takes a count in and returns by how much it changed.
-func (r *storedRow) join(h hit, m Mistake) uint64 {
+// merge merges a count and returns by how much the row's count changed.
+func (r *storedRow) merge(h hit, m Mistake) uint64 {
 	for n := len(r.hits) - 1; n >= 0; n-- {
 		if old := &r.hits[n]; old.slot == h.slot {
 			before := old.count
@@ -345,10 +346,10 @@ func (r *storedRow) join(h hit, m Mistake) uint64 {
 	return h.count
 }
 
-// enter joins a ledger line. What it speaks of must be there already.
+// enter merges a ledger line. The rows that it covers must be there already.
 func (k *sink) enter(l *window.Line) {
 	k.s.epochs = max(k.s.epochs, int(l.Epoch))
-	key := lane{l.Epoch, l.Partition}
+	key := partitionEpoch{l.Epoch, l.Partition}
 	lines := k.ledger[key]
 	n, found := slices.BinarySearchFunc(lines, l, func(a window.Line, b *window.Line) int {
 		return cmp.Or(cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.First, b.First))
@@ -371,11 +372,11 @@ func (k *sink) enter(l *window.Line) {
 	}
 }
 
-// known is what the ledger says of a partition.
+// known is the ledger's state of a partition.
 func (k *sink) known(partition int32) *window.Known {
 	var known *window.Known
 	for epoch := range k.s.epochs + 1 {
-		for _, l := range k.ledger[lane{uint8(epoch), partition}] {
+		for _, l := range k.ledger[partitionEpoch{uint8(epoch), partition}] {
 			known = known.With(window.Known{Epoch: l.Epoch, TopicID: l.TopicID, First: l.First, Next: l.Next})
 		}
 	}
@@ -392,10 +393,10 @@ func (k *sink) knows(partition int32, t *topic) bool {
 	return false
 }
 
-// reach is how far a partition's ledger goes without a hole, and where it
-// begins; 0, 0 if there is none. A line that only opened the partition says
-// nothing of where others began.
-func (k *sink) reach(key lane) (first, next int64) {
+// reach is the offset that a partition's ledger has reached without a hole, and
+// the offset where it begins; 0, 0 if there is none. A line that only opens the
+// partition does not count for where it begins.
+func (k *sink) reach(key partitionEpoch) (first, next int64) {
 	for n, l := range k.ledger[key] {
 		switch {
 		case n == 0 || first == next:
@@ -411,6 +412,6 @@ func (k *sink) reach(key lane) (first, next int64) {
 
 // durable reports whether everything before an offset is in the tables.
 func (k *sink) durable(epoch uint8, partition int32, offset int64) bool {
-	_, next := k.reach(lane{epoch, partition})
+	_, next := k.reach(partitionEpoch{epoch, partition})
 	return next >= offset
 }

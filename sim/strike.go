@@ -9,8 +9,8 @@ import (
 	"weir/window"
 )
 
-// strike lets faults happen to processes, the group and the log. Those of
-// the network strike when something is sent.
+// strike lets faults happen to processes, the group and the log. Faults of the
+// network happen when an insert is sent.
 func (s *schedule) strike() {
 	r, m := s.faults, &s.mix
 	for n, p := range s.members {
@@ -34,7 +34,7 @@ func (s *schedule) strike() {
 			p.paused, p.back = true, s.step+r.IntN(3*session)
 			s.group.silent()
 		case !p.leaving && m.strikes(r, Stop, 60):
-			s.tracef("process %d is asked to end", n)
+			s.tracef("process %d gets a SIGTERM", n)
 			p.terminate()
 			p.back = s.step + r.IntN(session)
 		}
@@ -75,8 +75,8 @@ func (s *schedule) strike() {
 	}
 }
 
-// retain lets the beginning of a partition's log expire: what is durable, or
-// more.
+// retain lets the beginning of a partition's log expire: durable records, or also
+// others.
 func (s *schedule) retain(n int, r *rand.Rand) {
 	p := s.topic.parts[n]
 	next := s.reach(n)
@@ -91,9 +91,9 @@ func (s *schedule) retain(n int, r *rand.Rand) {
 	s.mix.count[Retention]++
 	s.tracef("partition %d now begins at %d; durable up to %d", n, p.start, next)
 
-	// Whoever begins here makes numbers that are not comparable with those of
-	// readers that began at the chunk's beginning, or with all of the chunk
-	// before in their filters; and what was not durable may be lost.
+	// The counts of a reader that begins here cannot be compared with those of
+	// readers that began at the chunk's beginning, or that have all of the chunk
+	// before in their filters. And records that were not durable may be lost.
 	chunk := s.spec.Chunk
 	first, last := p.start/chunk, p.start/chunk
 	if p.start%chunk == 0 {
@@ -108,9 +108,10 @@ func (s *schedule) retain(n int, r *rand.Rand) {
 	p.taint(first, last)
 }
 
-// compact removes some records of a stretch of a partition's log, wherever
-// readers are. A chunk that is read again after that gives lower numbers, which
-// join away: what is left must be there, and all that was may be.
+// compact removes some records of a range of a partition's log, wherever readers
+// are. A chunk that is read again after that gives lower counts, and the merge
+// keeps the higher ones: the sink must have the remaining records, and may have
+// all.
 func (s *schedule) compact(n int, r *rand.Rand) {
 	p := s.topic.parts[n]
 	if p.stable() <= p.start {
@@ -136,11 +137,11 @@ func (s *schedule) compact(n int, r *rand.Rand) {
 	}
 }
 
-// recreate deletes the topic and makes it again, but not under the hands of a
-// process that is just entering partitions of the old one into the ledger, or will
-// because the ledger may be beyond the end of the log that it was told: see
-// docs/simulation.md on what is not covered. A process that has been given
-// partitions which the ledger knows goes on, unaware.
+// recreate deletes the topic and creates it again. It does not do so while a
+// process is entering partitions of the old topic into the ledger, or will do so
+// because the ledger may be beyond the end of the log that it read:
+// docs/simulation.md says what is not covered. A process with partitions that the
+// ledger knows continues, and does not notice.
 func (s *schedule) recreate(r *rand.Rand) {
 	if len(s.past) >= 6 {
 		return

@@ -20,7 +20,7 @@ func (l *lane) turn() {
 	}
 	l.Lane.turn()
 	switch {
-	case planted("fates-kept"):
+	case planted("outcomes-kept"):
 		l.fates = fates
 	case planted("cap-kept"):
 		l.groups = groups

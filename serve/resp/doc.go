@@ -1,5 +1,5 @@
 // Package resp reads commands and writes replies in the protocol of Redis:
-// RESP2 and RESP3, and inline commands as one types them into telnet.
+// RESP2 and RESP3, and inline commands, as typed into telnet.
 //
 //	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(64<<10)
 //	var w resp.Writer
@@ -19,13 +19,13 @@
 //
 // # Contract
 //
-// A Reader hands out what has arrived, up to a number of whole commands at a
-// time: so a pipeline is answered with one write, and nobody waits for an
-// answer that lies in a buffer. Reading is a step of its own, which waits or
-// does not wait as its source does. Arguments point into the [Room] and are
-// valid until it is used again; between two turns a Reader holds nothing but
-// half a command. It takes no more memory than what has arrived asks for,
-// whatever lengths the peer announces; its Limits bound the rest. No type is
-// safe for concurrent use, and none knows of time: the deadlines belong to
-// whoever owns the connection.
+// A Reader returns the whole commands that have arrived, up to a number at a
+// time. So the server can answer a pipeline with one write, and no reply stays
+// in a buffer while the client waits for it. Fill is a separate step, which
+// blocks if its source blocks. Arguments point into the [Room] and are valid
+// until it is used again; between two turns a Reader holds at most an
+// incomplete command. Its memory is in proportion to the bytes that have
+// arrived, not to the lengths that the peer announces; its Limits bound the
+// rest. No type is safe for concurrent use, and none uses time: the owner of
+// the connection sets deadlines.
 package resp

@@ -2,8 +2,8 @@ package resp
 
 import "bytes"
 
-// inline reads a command typed as a line. One with quotes is taken apart in a
-// copy: the input stays as it came, so that it can be handed back.
+// inline reads a command that is a line. It unquotes a line with quotes in a copy, so
+// that the input does not change and Unread can take it back.
 func (r *Reader) inline() bool {
 	n, ok := r.line("too big inline request")
 	if !ok {

@@ -21,15 +21,15 @@ const (
 	inlineMax      = 64 << 10
 )
 
-// A ProtocolError is a breach of the protocol: nothing that follows on the
-// connection can be understood. Its text is that of Redis.
+// A ProtocolError is an error in the protocol: the rest of the connection's
+// input cannot be read. Its text is that of Redis.
 type ProtocolError string
 
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
-// A Room is the memory that input is read into and commands are handed out
-// in. Readers whose turns do not overlap share one, so that a connection that
-// says nothing needs none.
+// A Room is the memory for input and for the commands that Batch returns.
+// Readers whose turns do not overlap share one, so that an idle connection
+// needs none.
 type Room struct {
 	buf      []byte
 	args     [][]byte // of all commands handed out
@@ -37,44 +37,44 @@ type Room struct {
 	begins   []int // where in the input each of them begins
 }
 
-// NewRoom returns a Room that reads up to so many bytes at a time.
+// NewRoom returns a Room that reads up to size bytes at a time.
 func NewRoom(size int) *Room { return &Room{buf: make([]byte, size)} }
 
-// A Reader takes the commands of one connection apart. Use NewReader.
+// A Reader parses the commands of one connection. Use NewReader.
 type Reader struct {
 	limits Limits
 	err    error // what Batch returns from now on
 
-	// Input that has not been handed out is in[start:]: in the Room during a
-	// turn, in held between two. Offsets below count from start, so that
+	// in[start:] is the input that was not returned yet: in the Room during a
+	// turn, in held between two turns. The offsets below count from start, so that
 	// input can be moved.
 	in    []byte
 	start int
 	held  []byte
 	at    int    // parsed up to here
-	left  int    // arguments the command in progress still misses
-	bulk  int    // length of the argument that comes now, or -1
+	left  int    // arguments that the command in progress still lacks
+	bulk  int    // length of the next argument, or -1
 	spans []span // arguments found
 
-	unquoted []byte // where the spans are of an inline command with quotes
+	unquoted []byte // the text that the spans refer to, for an inline command with quotes
 }
 
 type span struct{ from, to int }
 
 const (
-	heldIdle  = 512     // how much memory a Reader keeps that holds nothing
-	spansIdle = 64      // and for how many arguments
-	argsIdle  = 4 << 10 // and a Room, for the arguments of a batch
+	heldIdle  = 512     // how much memory an empty Reader keeps
+	spansIdle = 64      // how many spans it keeps
+	argsIdle  = 4 << 10 // how many arguments of a batch a Room keeps
 )
 
-// NewReader returns a Reader of a connection that has sent nothing yet.
+// NewReader returns a Reader for a new connection.
 func NewReader(l Limits) *Reader {
 	r := &Reader{bulk: -1}
 	r.SetLimits(l)
 	return r
 }
 
-// SetLimits changes the limits, from the next command on that has not begun.
+// SetLimits changes the limits for commands that have not begun yet.
 func (r *Reader) SetLimits(l Limits) {
 	if l.Args <= 0 {
 		l.Args = defaultArgs
@@ -91,22 +91,23 @@ func (r *Reader) SetLimits(l Limits) {
 // Held is how much memory the Reader keeps between two turns.
 func (r *Reader) Held() int { return cap(r.held) + 16*cap(r.spans) }
 
-// Partial reports whether a command has begun to arrive and is not complete.
+// Partial reports whether the input ends with an incomplete command.
 func (r *Reader) Partial() bool { return len(r.in) > r.start }
 
-// Fill reads once from src, into the room or behind what the Reader holds; a
-// turn in that room begins. The error is that of src; input may have come with
-// it.
+// Fill reads once from src, into the room or after the input that the Reader
+// holds, and begins a turn in the room. The error is that of src; src may have
+// returned input with it.
 func (r *Reader) Fill(room *Room, src io.Reader) error {
-	// Half a command goes back into the room, unless it is long: then it
-	// grows where it is.
+	// An incomplete command is copied into the room, unless it is long: then its
+	// buffer grows.
 	into, from := room.buf, len(r.held)
 	if from <= len(into)/2 {
 		copy(into, r.held)
 		r.held = r.held[:0]
 	} else {
 		if from == cap(r.held) {
-			// No more than the argument that arrives needs, if that is known.
+			// The buffer grows to the size of the arriving argument at most, if that is
+			// known.
 			size := 2 * from
 			if need := r.at + r.bulk + 2; r.bulk >= 0 && need > from {
 				size = min(size, need)
@@ -123,16 +124,16 @@ func (r *Reader) Fill(room *Room, src io.Reader) error {
 	return err
 }
 
-// Batch returns commands that have arrived, most of them at once, in their
-// order. Every command has at least one argument, its name. What is returned
-// is valid until the room is used again. The error is a [ProtocolError] and
-// stands from then on; no commands come with it.
+// Batch returns commands that have arrived, at most most of them, in their
+// order. Every command has at least one argument, its name. They are valid
+// until the room is used again. The error is a [ProtocolError], without
+// commands; each later call returns it again.
 //
-// If it returns nothing, more input is needed, and the turn is over: what
-// there is of the next command is in memory of the Reader's own.
+// If it returns no commands, more input is needed and the turn is over: the
+// Reader has copied the beginning of the next command to its own memory.
 func (r *Reader) Batch(room *Room, most int) ([][][]byte, error) {
 	if cap(room.args) > argsIdle {
-		room.args = nil // of one long command
+		room.args = nil // a command had very many arguments
 	}
 	clear(room.commands)
 	room.args, room.commands, room.begins = room.args[:0], room.commands[:0], room.begins[:0]
@@ -150,12 +151,12 @@ func (r *Reader) Unread(room *Room, n int) {
 	if n > 0 {
 		r.start = room.begins[len(room.begins)-n]
 		r.at, r.left, r.bulk, r.spans = 0, 0, -1, r.spans[:0]
-		r.unquoted, r.err = nil, nil // a breach behind them is found again
+		r.unquoted, r.err = nil, nil // a protocol error after them is found again
 	}
 	r.keep()
 }
 
-// keep ends a turn.
+// keep ends a turn: it copies the rest of the input to the Reader's own memory.
 func (r *Reader) keep() {
 	rest := r.in[r.start:]
 	if len(rest) == 0 && cap(r.held) > heldIdle {
@@ -196,7 +197,7 @@ func (r *Reader) parse(room *Room) bool {
 	return true
 }
 
-// take appends the command of r.spans and moves behind it.
+// take appends the command of r.spans and moves past it.
 func (r *Reader) take(room *Room) {
 	first := len(room.args)
 	in := r.in[r.start:]
@@ -222,7 +223,8 @@ func (r *Reader) fail(text string) bool {
 	return false
 }
 
-// wait says that more input is needed, unless the command will be too long.
+// wait returns false, as more input is needed. It fails if the command is too
+// long already.
 func (r *Reader) wait() bool {
 	if len(r.in)-r.start >= r.limits.Request {
 		return r.fail(tooBig)
@@ -233,9 +235,8 @@ func (r *Reader) wait() bool {
 const tooBig = "too big request"
 
 // line finds the line that begins at r.at and ends with \n; its length is
-// without it. Lines are never long. Whether a command is too big must not
-// depend on the pieces it comes in, so a line that is there whole is measured
-// like one that is not.
+// without it. Lines have a bound. Whether a command is too big must not depend
+// on how its bytes arrive, so the bound also holds for a line that is complete.
 func (r *Reader) line(tooLong string) (n int, ok bool) {
 	b := r.in[r.start+r.at:]
 	n = bytes.IndexByte(b[:min(len(b), inlineMax)], '\n')
@@ -251,9 +252,8 @@ func (r *Reader) line(tooLong string) (n int, ok bool) {
 	return n, true
 }
 
-// open reads the head of a command: how many arguments follow, or all of them
-// if it is an inline one. A count of none at all is no command, nor is an
-// empty line.
+// open reads the head of a command: the number of its arguments, or all of them
+// if it is inline. It skips counts of zero or less, and empty lines.
 func (r *Reader) open() bool {
 	b := r.in[r.start:]
 	if len(b) == 0 {
@@ -321,9 +321,9 @@ func (r *Reader) length() bool {
 	return true
 }
 
-// short reads a head line as nearly all of them are: a sign, digits, CRLF. n
-// is its length, or 0 if it is another one or not complete: it must then be
-// looked at with line and number.
+// short reads a head line of the usual form: a sign, digits, CRLF. n is its
+// length, or 0 if the line has another form or is incomplete; then line and
+// number must read it.
 func short(b []byte) (v int64, n int) {
 	for i := 1; i < min(len(b), 9); i++ {
 		c := b[i] - '0'
@@ -338,8 +338,8 @@ func short(b []byte) (v int64, n int) {
 	return 0, 0
 }
 
-// number reads the rest of a head line: decimal, as string2ll in Redis takes
-// it, and a carriage return.
+// number reads the rest of a head line: a decimal number as in string2ll of
+// Redis, and a carriage return.
 func number(b []byte) (int64, bool) {
 	if len(b) == 0 || b[len(b)-1] != '\r' {
 		return 0, false

@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// collect reads everything and returns copies. Of every other batch all but
-// the first command are handed back, and read again.
+// collect reads everything and returns copies. After every other batch it calls
+// Unread for all but the first command, and reads these again.
 func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
 	r, room := NewReader(l), NewRoom(64)
 	for {
@@ -67,8 +67,8 @@ var streams = []struct {
 	{"half hex", `ECHO "\x4"` + "\n", [][]string{{"ECHO", "x4"}}, "EOF"},
 	{"mixed", "PING\r\n*1\r\n$4\r\nQUIT\r\nPING\n", [][]string{{"PING"}, {"QUIT"}, {"PING"}}, "EOF"},
 	{"half", "*2\r\n$3\r\nGET\r\n$5\r\nabc", nil, "EOF"},
-	{"commands before the breach", "PING\r\n*x\r\n", [][]string{{"PING"}}, "Protocol error: invalid multibulk length"},
-	{"two commands before the breach", "0\r\n0\r\n\"\n", [][]string{{"0"}, {"0"}}, "Protocol error: unbalanced quotes in request"},
+	{"commands before the error", "PING\r\n*x\r\n", [][]string{{"PING"}}, "Protocol error: invalid multibulk length"},
+	{"two commands before the error", "0\r\n0\r\n\"\n", [][]string{{"0"}, {"0"}}, "Protocol error: unbalanced quotes in request"},
 	{"open quote", "SET \"a\r\n", nil, "Protocol error: unbalanced quotes in request"},
 	{"quote and no blank", "SET \"a\"b\r\n", nil, "Protocol error: unbalanced quotes in request"},
 	{"no dollar", "*1\r\n:4\r\n", nil, "Protocol error: expected '$', got ':'"},
@@ -101,8 +101,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSplitAtEveryByte gives each stream in two reads, in every way, and byte
-// by byte, and with the error beside the last bytes: nothing may change.
+// TestSplitAtEveryByte gives each stream in two reads split at each byte, byte
+// by byte, and with the error in the same read as the last bytes: the result
+// must be the same.
 func TestSplitAtEveryByte(t *testing.T) {
 	for _, c := range streams {
 		check := func(how string, src io.Reader) {
@@ -120,7 +121,8 @@ func TestSplitAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that never ends is a breach, not a growing buffer.
+// TestLongLines: a line without an end is a protocol error, and does not make
+// the buffer grow.
 func TestLongLines(t *testing.T) {
 	for head, want := range map[string]string{
 		"x":         "Protocol error: too big inline request",
@@ -155,8 +157,8 @@ func TestAnnouncedLength(t *testing.T) {
 	}
 }
 
-// TestMemory: a Reader holds what a command takes that is half there, and
-// nothing when it is not.
+// TestMemory: a Reader holds the memory of an incomplete command, and none
+// otherwise.
 func TestMemory(t *testing.T) {
 	var in bytes.Buffer
 	r, room := NewReader(Limits{}), NewRoom(4096)
@@ -282,9 +284,9 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever comes, split anywhere, there is no panic, no argument
-// outside what came, and the same commands as in one piece. What was read is
-// the same again when it is written in the usual form.
+// FuzzReader: for any input, split anywhere, there is no panic, no argument
+// outside the input, and the commands are the same as in one piece. Written in
+// the usual form, the commands read as the same again.
 func FuzzReader(f *testing.F) {
 	for _, c := range streams {
 		f.Add([]byte(c.in), uint8(3))

@@ -8,8 +8,8 @@ import (
 
 // A Writer gathers replies. The zero value speaks RESP2.
 //
-// Arrays, maps and sets are announced by their length; that many replies (for
-// a map twice as many) must follow.
+// Array, Map and Set write a length; the caller must then write that many replies
+// (for a map twice as many).
 type Writer struct {
 	buf []byte
 	v3  bool
@@ -39,10 +39,10 @@ func (w *Writer) Grow(n int) { w.buf = slices.Grow(w.buf, n) }
 // Truncate drops what was written beyond the first n bytes.
 func (w *Writer) Truncate(n int) { w.buf = w.buf[:n] }
 
-// writerIdle is how much memory a Writer keeps that has been emptied.
+// writerIdle is how much memory an empty Writer keeps.
 const writerIdle = 128 << 10
 
-// Reset drops everything, and the memory too where it is much.
+// Reset drops everything, and frees the memory if it is more than writerIdle.
 func (w *Writer) Reset() {
 	if cap(w.buf) > writerIdle {
 		w.buf = nil
@@ -50,7 +50,7 @@ func (w *Writer) Reset() {
 	w.buf = w.buf[:0]
 }
 
-// Take is Bytes and Reset; what it returns is the caller's.
+// Take is Bytes and Reset; the caller owns the bytes.
 func (w *Writer) Take() []byte {
 	b := w.buf
 	w.buf = nil
@@ -67,7 +67,7 @@ func (w *Writer) text(kind byte, s string) {
 	w.buf = append(w.buf, kind)
 	at := len(w.buf)
 	w.buf = append(w.buf, s...)
-	for i := at; i < len(w.buf); i++ { // a line ends where it ends
+	for i := at; i < len(w.buf); i++ { // a line must not contain line ends
 		if c := w.buf[i]; c == '\r' || c == '\n' {
 			w.buf[i] = ' '
 		}
@@ -78,15 +78,15 @@ func (w *Writer) text(kind byte, s string) {
 // Status is a simple string such as OK.
 func (w *Writer) Status(s string) { w.text('+', s) }
 
-// Error is an error; by custom its first word, in capitals, says which. Of a long
-// one, which quotes what the peer has sent, the beginning is sent.
+// Error is an error; by convention its first word, in capitals, is its kind. A
+// long text, which quotes the peer, is cut.
 func (w *Writer) Error(s string) { w.text('-', s[:min(len(s), errorMost)]) }
 
 const errorMost = 4 << 10
 
 // Int is an integer.
 func (w *Writer) Int(n int64) {
-	if uint64(n) < 10 { // most of them
+	if uint64(n) < 10 { // the most frequent replies
 		w.buf = append(w.buf, ':', '0'+byte(n), '\r', '\n')
 		return
 	}
@@ -119,7 +119,7 @@ func (w *Writer) Text(s string) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Null is what a missing string is in RESP2, and anything missing in RESP3.
+// Null is a missing string in RESP2, and any missing value in RESP3.
 func (w *Writer) Null() {
 	if w.v3 {
 		w.buf = append(w.buf, "_\r\n"...)
@@ -183,7 +183,8 @@ func (w *Writer) Number(text []byte) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Double is a floating-point number, its text the shortest that gives it back.
+// Double is a floating-point number. Its text is the shortest that reads as the
+// same number.
 func (w *Writer) Double(v float64) {
 	var room [32]byte
 	text := room[:0]
