@@ -185,7 +185,11 @@ func (b *backend) each(t *testing.T, sql string, row func(scan func(...any) erro
 
 func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers {
 	t.Helper()
-	l := plan(t, suiteJob(spec))
+	return b.view(t, plan(t, suiteJob(spec)), length)
+}
+
+func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Key]memory.Numbers {
+	t.Helper()
 	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
 	var names []string

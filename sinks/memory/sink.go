@@ -174,7 +174,7 @@ func (s *Sink) rollup(from, until event.Time) {
 		if c.Rollups[length] == nil {
 			c.Rollups[length] = map[Key]Numbers{}
 		}
-		for key, row := range merge(c.Rows, length) {
+		for key, row := range Merge(c.Rows, length) {
 			if key.Window+length <= from || until > 0 && key.Window >= until {
 				continue
 			}
@@ -188,8 +188,8 @@ func (s *Sink) rollup(from, until event.Time) {
 	}
 }
 
-// merge is the numbers of windows of a length.
-func merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
+// Merge is the numbers of windows of a length.
+func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 	merged := map[Key]*Row{}
 	sums := map[Key]uint64{}
 	for key, row := range rows {
@@ -220,7 +220,7 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 		view[key] = n
 	}
 	if length == s.rollups[0] {
-		for key, n := range merge(c.Rows, length) {
+		for key, n := range Merge(c.Rows, length) {
 			n.Hits = max(n.Hits, view[key].Hits)
 			for name, was := range view[key].Measures {
 				n.Measures[name] = max(n.Measures[name], was)
@@ -251,7 +251,7 @@ func (s *Sink) Audit(_ context.Context, scope window.Scope, found func(window.Fi
 		for start := range c.tail {
 			tail[start-start%length] = true
 		}
-		held := merge(c.Rows, length)
+		held := Merge(c.Rows, length)
 		keys := map[Key]Numbers{}
 		maps.Copy(keys, c.Rollups[length])
 		for key, n := range held {
