@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,35 @@ func TestGoldenSQL(t *testing.T) {
 		}
 		if strings.Contains(b.String(), "hunter2") {
 			t.Error("a password is in the SQL")
+		}
+	}
+}
+
+// TestViewColumns: the columns that a view is made with are those that its
+// query has.
+func TestViewColumns(t *testing.T) {
+	c := open(t)
+	jobs := []Job{clicks(), locations(), total()}
+	jobs[0].Spec.MaxGroups = 200_000 // plain strings; the others' are dictionaries
+	for i := range jobs {
+		install(t, c, jobs[i])
+	}
+	layouts, err := plans(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := c.inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := func(name string) []string {
+		return read(t, c, "SELECT name, type FROM system.columns WHERE database = "+text(c.cfg.Database)+" AND table = "+text(name)+" ORDER BY position")
+	}
+	for _, v := range c.wanted(inv, layouts) {
+		_, query, _ := strings.Cut(v.sql, "\nAS ")
+		run(t, c, "CREATE OR REPLACE VIEW "+c.name("plain")+" AS "+query)
+		if got, want := columns(v.name), columns("plain"); !slices.Equal(got, want) {
+			t.Errorf("%s:\n has %s\nwant %s", v.name, got, want)
 		}
 	}
 }

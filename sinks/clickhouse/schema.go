@@ -347,6 +347,19 @@ func (d levelData) Job() string       { return d.l.where() }
 func (d levelData) Seconds() int64    { return d.v.seconds }
 func (d levelData) Groups() string    { return d.l.groups() }
 
+// Columns are those of the view.
+func (d levelData) Columns() string {
+	all := append(slices.Clone(d.l.by), column{name: "window_start", typ: utc}, column{name: "hits", typ: "UInt64"})
+	for m := range d.l.counted {
+		all = append(all, column{name: m.Name, typ: "UInt64"})
+	}
+	var texts []string
+	for _, c := range append(all, column{name: "complete", typ: "UInt8"}) {
+		texts = append(texts, c.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
 // Measures are those with columns.
 func (d levelData) Measures() []*measure {
 	return slices.Collect(d.l.counted)

@@ -1,8 +1,12 @@
 {{- /* What does not add up; empty is fine. The same checks as audit.go, for
 everybody who has only SQL. Lines and rows written within the last seconds are
 left out: a flush writes rows before it writes the lines that speak of them. */ -}}
-CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}} AS
-WITH lines AS
+CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
+(
+    `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
+    `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
+)
+AS WITH lines AS
 (
     SELECT
         job, version, epoch, partition, chunk, first,

@@ -1,6 +1,7 @@
 {{- /* The last position of each member in each window. */ -}}
-CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}} AS
-SELECT
+CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
+(`window_start` DateTime('UTC'), `member` String, `score` UInt64, `lon` Float64, `lat` Float64, `geohash` String, `ts` DateTime64(3, 'UTC'))
+AS SELECT
     window_start,
     member,
     _t.latest.score AS score,

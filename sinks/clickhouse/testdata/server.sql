@@ -388,8 +388,9 @@ max_groups "1"
 ('total', 1, 'users', 'hll "user" optional=false capacity=0 error=0 lon="" lat=""', 'total', 604800, [], 'total_5m_rollup', 300, 0);
 
 -- clicks_1m
-CREATE OR REPLACE VIEW `weir`.`clicks_1m` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`clicks_1m`
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
+AS SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -418,8 +419,9 @@ FROM
 GROUP BY `page`, `country`, window_start;
 
 -- clicks_1h
-CREATE OR REPLACE VIEW `weir`.`clicks_1h` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`clicks_1h`
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
+AS SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -434,8 +436,9 @@ FROM
 GROUP BY `page`, `country`, window_start;
 
 -- clicks_1d
-CREATE OR REPLACE VIEW `weir`.`clicks_1d` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`clicks_1d`
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
+AS SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -450,8 +453,9 @@ FROM
 GROUP BY `page`, `country`, window_start;
 
 -- clicks_places
-CREATE OR REPLACE VIEW `weir`.`clicks_places` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`clicks_places`
+(`window_start` DateTime('UTC'), `member` String, `score` UInt64, `lon` Float64, `lat` Float64, `geohash` String, `ts` DateTime64(3, 'UTC'))
+AS SELECT
     window_start,
     member,
     _t.latest.score AS score,
@@ -467,8 +471,9 @@ FROM
 ) AS _t;
 
 -- locations_1m
-CREATE OR REPLACE VIEW `weir`.`locations_1m` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`locations_1m`
+(`cell` String, `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -493,8 +498,9 @@ FROM
 GROUP BY `cell`, window_start;
 
 -- locations_1h
-CREATE OR REPLACE VIEW `weir`.`locations_1h` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`locations_1h`
+(`cell` String, `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -507,8 +513,9 @@ FROM
 GROUP BY `cell`, window_start;
 
 -- locations_places
-CREATE OR REPLACE VIEW `weir`.`locations_places` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`locations_places`
+(`window_start` DateTime('UTC'), `member` String, `score` UInt64, `lon` Float64, `lat` Float64, `geohash` String, `ts` DateTime64(3, 'UTC'))
+AS SELECT
     window_start,
     member,
     _t.latest.score AS score,
@@ -524,8 +531,9 @@ FROM
 ) AS _t;
 
 -- total_5m
-CREATE OR REPLACE VIEW `weir`.`total_5m` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`total_5m`
+(`window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -554,8 +562,9 @@ FROM
 GROUP BY window_start;
 
 -- total_1h
-CREATE OR REPLACE VIEW `weir`.`total_1h` AS
-SELECT
+CREATE OR REPLACE VIEW `weir`.`total_1h`
+(`window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
@@ -568,8 +577,12 @@ FROM
 GROUP BY window_start;
 
 -- weir_audit
-CREATE OR REPLACE VIEW `weir`.`weir_audit` AS
-WITH lines AS
+CREATE OR REPLACE VIEW `weir`.`weir_audit`
+(
+    `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
+    `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
+)
+AS WITH lines AS
 (
     SELECT
         job, version, epoch, partition, chunk, first,
