@@ -32,7 +32,7 @@ func TestAuditView(t *testing.T) {
 	if len(d.Jobs) != 2 {
 		t.Fatalf("%d jobs are audited", len(d.Jobs))
 	}
-	b := &backend{c}
+	b := &backend{c: c}
 	b.exec(t, render("audit", d))
 
 	op := operator(t, j.Spec, 0, 3)
@@ -79,7 +79,7 @@ func TestAuditView(t *testing.T) {
 func TestAuditWaits(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
-	b := &backend{c}
+	b := &backend{c: c}
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	changes := op.Take()
@@ -109,7 +109,7 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
 	write(t, s, op.Take())
-	b := &backend{c}
+	b := &backend{c: c}
 	b.exec(t, "TRUNCATE TABLE "+c.name("clicks_state"))
 	count := func() (n int) {
 		_, err := s.Audit(t.Context(), window.Scope{}, func(window.Finding) error { n++; return nil }, nil)
@@ -138,7 +138,7 @@ func TestAuditLags(t *testing.T) {
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
 	write(t, s, op.Take())
-	b := &backend{c}
+	b := &backend{c: c}
 	audit := func() (all []window.Finding) {
 		t.Helper()
 		_, err := s.Audit(t.Context(), window.Scope{}, func(f window.Finding) error { all = append(all, f); return nil }, nil)
@@ -179,7 +179,7 @@ func TestAuditMeasures(t *testing.T) {
 	j := clicks()
 	s := install(t, c, j)
 	s.quiet = -time.Hour
-	b := &backend{c}
+	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	tables := []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"}
 	keep := func(as string) {
@@ -217,13 +217,15 @@ func TestAuditMeasures(t *testing.T) {
 		t.Fatalf("before: %v", got)
 	}
 	for level, table := range tables {
-		for _, columns := range [][][]string{{{"users"}, {"active"}, {"seen"}}, {{"users_state", "active_state"}, {"users", "seen_state"}}, {{"active_state", "seen"}}, {{"users_state"}}}[level] {
+		for at, columns := range [][][]string{{{"users"}, {"active"}, {"seen"}}, {{"users_state", "active_state"}, {"users", "seen_state"}}, {{"active_state", "seen"}}, {{"users_state"}}}[level] {
 			put(table, columns...)
 			behind, lost := map[string]int{}, map[string]int{}
 			got := findings(t, s)
 			const day = 86_400_000 // and more than all spans that hold the events
-			if old := within(t, s, window.Scope{Measures: noon + 3*day}); len(old) > 0 {
-				t.Errorf("%s of %s, too old to be compared: %v", columns, table, old)
+			if at == 0 {
+				if old := within(t, s, window.Scope{Measures: noon + 3*day}); len(old) > 0 {
+					t.Errorf("%s of %s, too old to be compared: %v", columns, table, old)
+				}
 			}
 			for _, f := range got {
 				state := slices.Contains(columns, f.Measure+"_state")
@@ -260,7 +262,7 @@ func TestAuditMeasures(t *testing.T) {
 			roll(t, s, true)
 		}
 	}
-	exact(t, c, "at the end", 3)
+	exact(t, s, "at the end", 3)
 }
 
 // TestAuditForgotten: states of sets that were let go, of a rollup or of what
@@ -269,7 +271,7 @@ func TestAuditForgotten(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
 	s.quiet = -time.Hour
-	b := &backend{c}
+	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 60))
 	for range 3 {

@@ -189,7 +189,7 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			b.off()
 			await.Until(t, func() error { return s.Write(t.Context(), changes) }) // an insert has two seconds
-			backend := &backend{s.client}
+			backend := &backend{c: s.client}
 			if got := one(t, backend.c, "SELECT sum(hits) FROM "+s.client.name("clicks_1m")); got != "(50)" {
 				t.Errorf("%s hits", got)
 			}

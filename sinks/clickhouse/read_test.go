@@ -277,7 +277,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	reached := map[window.Origin]int64{}
-	b := &backend{c}
+	b := &backend{c: c}
 	for i, p := range pieces[:5] {
 		for _, table := range []string{sink.layout.state(), sink.layout.places(&sink.layout.measures[3]), "weir_ledger"} {
 			b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN flushed_at DEFAULT now() + %d", c.name(table), []int{-3600, -7200, 600, -600, 86400}[i]))

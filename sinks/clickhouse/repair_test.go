@@ -34,7 +34,7 @@ func TestRepair(t *testing.T) {
 	j.Keep = 3000 * 24 * time.Hour
 	j.Rollups = []Rollup{{Window: 7 * time.Minute}, {Window: 35 * time.Minute}, {Window: 7 * 24 * time.Hour}}
 	s := install(t, c, j)
-	b := &backend{c}
+	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	write(t, s, f.flow(t, 100))
 	roll(t, s, true)
@@ -110,7 +110,7 @@ func TestAuditTail(t *testing.T) {
 		t.Errorf("before a rollup: %v", got)
 	}
 	roll(t, s, true)
-	(&backend{c}).exec(t, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
+	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
 	var kinds []string
 	for _, f := range findings(t, s) {
 		kinds = append(kinds, f.Misfit.String())

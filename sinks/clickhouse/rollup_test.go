@@ -78,11 +78,7 @@ func TestRollupFaults(t *testing.T) {
 	defer between.Close()
 	var sinks []*Sink
 	for range 2 {
-		s, err := dial(t, Config{URL: between.URL, Database: database}).Job(t.Context(), clicks())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sinks = append(sinks, s)
+		sinks = append(sinks, another(dial(t, Config{URL: between.URL, Database: database}), writer))
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,5 +127,5 @@ func TestRollupFaults(t *testing.T) {
 	if err := writer.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	exact(t, direct, "after the trouble", 3)
+	exact(t, writer, "after the trouble", 3)
 }

@@ -64,15 +64,8 @@ func through(t *testing.T, url, database string, before, after func(statement st
 	return dial(t, Config{URL: s.URL, Database: database})
 }
 
-// another opens the job once more, as another process does.
-func another(t *testing.T, c *Client) *Sink {
-	t.Helper()
-	s, err := c.Job(t.Context(), clicks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+// another is the job of s once more by way of c, as another process has it.
+func another(c *Client, s *Sink) *Sink { return c.sink(s.layout) }
 
 func roll(t *testing.T, s *Sink, all bool) {
 	t.Helper()
@@ -81,10 +74,10 @@ func roll(t *testing.T, s *Sink, all bool) {
 	}
 }
 
-// exact compares the first n views with what the state rows make.
-func exact(t *testing.T, c *Client, what string, n int) {
+// exact compares the first n views of the job with what the state rows make.
+func exact(t *testing.T, s *Sink, what string, n int) {
 	t.Helper()
-	b, l := &backend{c}, plan(t, clicks())
+	b, l := &backend{c: s.client}, s.layout
 	held := &memory.Contents{Rows: map[memory.Key]*memory.Row{}}
 	b.rows(t, l, held)
 	for _, v := range l.levels[:n] {
@@ -127,9 +120,9 @@ func (f *tap) flow(t *testing.T, n int) *window.Changes {
 // as of the last flush all the while, and all are once they are rolled up.
 func TestClocks(t *testing.T) {
 	c := open(t)
-	s := install(t, c, clicks())
+	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
-	b := &backend{c}
+	b := &backend{c: c}
 	clock := func(table, column string, seconds int) {
 		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + %d", c.name(table), column, seconds))
 	}
@@ -141,12 +134,12 @@ func TestClocks(t *testing.T) {
 		for n := range 2 {
 			write(t, s, f.flow(t, 4))
 			what := fmt.Sprintf("clocks %d, %v, flush %d", i, shift, n)
-			exact(t, c, what, 1)
+			exact(t, s, what, 1)
 			roll(t, s, false)
-			exact(t, c, what+", rolled up", 1)
+			exact(t, s, what+", rolled up", 1)
 		}
-		roll(t, another(t, c), true)
-		exact(t, c, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift), 3)
+		roll(t, another(c, s), true)
+		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift), 3)
 	}
 	// The windows that nothing was written to since are in the rollup itself.
 	if got, want := one(t, c, "SELECT sum(h) FROM (SELECT max(hits) AS h FROM "+c.name("clicks_1m_rollup")+" GROUP BY page, country, window_start)"), fmt.Sprintf("(%d)", f.next); got != want {
@@ -160,7 +153,7 @@ func TestClocks(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	other := install(t, direct, clicks())
+	other := install(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	roll(t, other, true)
@@ -176,7 +169,7 @@ func TestOvertaken(t *testing.T) {
 			return true
 		}
 	}
-	s := another(t, through(t, url, database, at("before"), at("behind")))
+	s := another(through(t, url, database, at("before"), at("behind")), other)
 	for _, step := range []string{
 		"before SELECT greatest(max(opened)", "behind SELECT greatest(max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
 	} {
@@ -195,7 +188,7 @@ func TestOvertaken(t *testing.T) {
 				stall = nil
 				stalled++
 				for range 3 { // each opens a round, because something was written
-					b := &backend{direct}
+					b := &backend{c: direct}
 					b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits, flushed_in) SELECT '/filler', '', toDateTime(%d, 'UTC'), map(), max(opened) FROM %s", direct.name("clicks_state"), noon/1000, direct.name("weir_rollups")))
 					roll(t, other, false)
 				}
@@ -213,11 +206,11 @@ func TestOvertaken(t *testing.T) {
 				t.Errorf("%s: it stalled %d times, from round %d to %d: the test tests nothing", step, stalled, before, after)
 			}
 			stall = nil
-			exact(t, direct, "stalled "+step, 1)
+			exact(t, other, "stalled "+step, 1)
 			roll(t, other, false)
-			exact(t, direct, "stalled "+step+", rolled up", 1)
+			exact(t, other, "stalled "+step+", rolled up", 1)
 			roll(t, other, true)
-			exact(t, direct, "stalled "+step+", all rolled up", 3)
+			exact(t, other, "stalled "+step+", all rolled up", 3)
 		}
 	}
 }
@@ -227,33 +220,26 @@ func TestOvertaken(t *testing.T) {
 func TestRollupBrokenOff(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	j := clicks()
+	j := actives()
 	j.Rollups = j.Rollups[:2]
 	other := install(t, direct, j)
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	n, last := 0, 0
 	reached := func(string) bool { n++; return n <= last }
 	alive := true
+	way := through(t, url, database, reached, reached)
 	for ; alive; last++ {
 		write(t, other, f.flow(t, 4))
-		n = 0
-		// Behind a statement is one more than before it: odd and even.
-		all := last
-		last = 1 << 30
-		dying, err := through(t, url, database, reached, reached).Job(t.Context(), j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last, n = all, 0
-		alive = dying.Rollup(t.Context(), true, 0) != nil
+		n = 0 // behind a statement is one more than before it: odd and even
+		alive = another(way, other).Rollup(t.Context(), true, 0) != nil
 		what := fmt.Sprintf("broken off after %d steps", last)
-		exact(t, direct, what, 1)
+		exact(t, other, what, 1)
 		if last%3 == 0 { // something is written before the next
 			write(t, other, f.flow(t, 2))
-			exact(t, direct, what+", written to since", 1)
+			exact(t, other, what+", written to since", 1)
 		}
 		roll(t, other, true)
-		exact(t, direct, what+", rolled up by another", 2)
+		exact(t, other, what+", rolled up by another", 2)
 	}
 	if last < 20 {
 		t.Errorf("a rollup of two levels takes %d steps: the test tests little", last)
@@ -265,7 +251,7 @@ func TestRollupBrokenOff(t *testing.T) {
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	owner := install(t, direct, clicks())
+	owner := install(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))
 	roll(t, owner, true)
@@ -274,13 +260,13 @@ func TestZombieRows(t *testing.T) {
 	rows := func(statement string) bool {
 		return strings.Contains(statement, "`.`clicks_state`") && strings.HasPrefix(statement, "INSERT INTO")
 	}
-	zombie := another(t, through(t, url, database, func(statement string) bool {
+	zombie := another(through(t, url, database, func(statement string) bool {
 		if rows(statement) {
 			close(frozen)
 			<-thaw
 		}
 		return true
-	}, func(statement string) bool { return !rows(statement) }))
+	}, func(statement string) bool { return !rows(statement) }), owner)
 	changes := f.flow(t, 12)
 	ended := make(chan error)
 	go func() { ended <- zombie.Write(t.Context(), changes) }()
@@ -295,14 +281,14 @@ func TestZombieRows(t *testing.T) {
 		write(t, owner, next.flow(t, 9))
 		roll(t, owner, true)
 	}
-	exact(t, direct, "without the zombie", 3)
+	exact(t, owner, "without the zombie", 3)
 	close(thaw)
 	if err := <-ended; err == nil {
 		t.Error("the zombie had an answer")
 	}
-	exact(t, direct, "with the zombie's rows", 3)
+	exact(t, owner, "with the zombie's rows", 3)
 	roll(t, owner, true)
-	exact(t, direct, "with the zombie's rows, rolled up", 3)
+	exact(t, owner, "with the zombie's rows, rolled up", 3)
 	if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != "(36)" {
 		t.Errorf("%s events, want 36", got)
 	}
@@ -312,9 +298,9 @@ func TestZombieRows(t *testing.T) {
 // up once more, and the live tail becomes short again.
 func TestRoundsStartOver(t *testing.T) {
 	c := open(t)
-	s := install(t, c, clicks())
+	s := install(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
-	b := &backend{c}
+	b := &backend{c: c}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.name("weir_rollups")))
 	write(t, s, f.flow(t, 6))
 	roll(t, s, true)
@@ -322,14 +308,14 @@ func TestRoundsStartOver(t *testing.T) {
 	for _, name := range []string{"clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"} {
 		b.exec(t, "TRUNCATE TABLE "+c.name(name))
 	}
-	exact(t, c, "without weir_rollups", 1)
+	exact(t, s, "without weir_rollups", 1)
 	write(t, s, f.flow(t, 6))
-	s = another(t, c)
+	s = another(c, s)
 	for range 2 {
 		write(t, s, f.flow(t, 6))
-		exact(t, c, "starting over", 1)
+		exact(t, s, "starting over", 1)
 		roll(t, s, true)
-		exact(t, c, "starting over, rolled up", 3)
+		exact(t, s, "starting over, rolled up", 3)
 	}
 	for i := range s.layout.levels {
 		d := s.level(i)
@@ -348,21 +334,26 @@ func TestRoundsStartOver(t *testing.T) {
 // those that note what is done are there. What is written then is in the views,
 // at once and rolled up.
 func TestOpenedRoundLost(t *testing.T) {
+	c := open(t)
+	s := install(t, c, actives())
+	b := &backend{c: c}
 	for _, done := range []int{1, 2, 5000} {
-		c := open(t)
-		s := install(t, c, clicks())
+		tables, _ := s.layout.objects()
+		for _, name := range append(tables, "weir_ledger", "weir_rollups") {
+			b.exec(t, "TRUNCATE TABLE "+c.name(name))
+		}
+		s = another(c, s)
 		f := &tap{op: operator(t, s.layout.Spec, 0)}
 		write(t, s, f.flow(t, 6))
 		roll(t, s, true)
-		b := &backend{c}
 		b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
 		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, done) VALUES ('clicks', 1, 60, %d), ('clicks', 1, 3600, %d), ('clicks', 1, 86400, %d)", c.name("weir_rollups"), done, done, done))
-		s = another(t, c)
+		s = another(c, s)
 		for range 2 {
 			write(t, s, f.flow(t, 6))
-			exact(t, c, fmt.Sprintf("round %d was never opened", done), 1)
+			exact(t, s, fmt.Sprintf("round %d was never opened", done), 1)
 			roll(t, s, true)
-			exact(t, c, fmt.Sprintf("round %d was never opened, rolled up", done), 3)
+			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done), 3)
 		}
 	}
 }

@@ -57,11 +57,23 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err := c.check(ctx, inv, l); err != nil {
 		return nil, err
 	}
-	s := &Sink{Notes: inv.notes(c, l), client: c, layout: l, lags: inv.tables[l.state()].engine != "AggregatingMergeTree", quiet: quiet, limit: blockRows, merge: rollupRows, state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(), due: make([]time.Time, len(l.levels)), swept: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels))}
+	s := c.sink(l)
+	s.Notes = inv.notes(c, l)
+	s.lags = inv.tables[l.state()].engine != "AggregatingMergeTree"
+	return s, nil
+}
+
+// sink writes into tables that are as the layout wants them.
+func (c *Client) sink(l *layout) *Sink {
+	s := &Sink{
+		client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows,
+		state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(),
+		due: make([]time.Time, len(l.levels)), swept: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels)),
+	}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
 	}
-	return s, nil
+	return s
 }
 
 // Known is what the ledger says of each partition: of every epoch, its topic
