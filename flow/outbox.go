@@ -15,6 +15,7 @@ import (
 type outbox struct {
 	changes     *window.Changes   // taken and not durable; nil: none
 	flight      bool              // changes were sent, and no answer has come yet
+	sent        int64             // bytes of the changes when they were sent
 	uncommitted []window.Position // durable, by partition
 	spare       *window.Table     // the table of durable changes, free for reuse
 }
@@ -39,6 +40,7 @@ func (o *outbox) begin() *window.Changes {
 	}
 	o.flight = true
 	o.changes.Table.Seal()
+	o.sent = int64(o.changes.Bytes())
 	return o.changes
 }
 
@@ -92,10 +94,14 @@ func (o *outbox) reuse() *window.Table {
 // empty reports whether everything is durable.
 func (o *outbox) empty() bool { return o.changes == nil || o.changes.Empty() }
 
-// bytes is about the memory of the changes.
+// bytes is about the memory of the changes. While they are in flight it is what it
+// was before: the sink encodes them in buffers of the table, in another goroutine.
 func (o *outbox) bytes() int64 {
-	if o.changes == nil {
+	switch {
+	case o.changes == nil:
 		return 0
+	case o.flight:
+		return o.sent
 	}
 	return int64(o.changes.Bytes())
 }
