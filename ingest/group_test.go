@@ -48,7 +48,7 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 		produce(t, kafka.Addrs(), topic, p, numbered("a", 0, 10))
 	}
 	ctx := await.Context(t)
-	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 5 * time.Minute}
+	config := Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: await.Never + 5*time.Minute}
 	a, _ := open(t, config)
 	a.config.MaxWait = longPoll
 	g := next(t, ctx, a)
@@ -546,7 +546,7 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 		t.Errorf("Next while closing: %v", err)
 	}
 
-	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: 5 * time.Minute})
+	busy, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, Session: await.Never + 5*time.Minute})
 	busy.config.MaxWait = longPoll
 	g := next(t, await.Context(t), busy)
 	go func() {

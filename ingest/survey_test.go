@@ -58,7 +58,7 @@ func TestDeadMemberIsRemoved(t *testing.T) {
 	kafka := realKafka(t)
 	t.Run("dead", func(t *testing.T) {
 		topic := newTopic(t, kafka.Addrs(), 2)
-		const session = 5 * time.Minute // longer than the test waits
+		const session = await.Never + 5*time.Minute // longer than the test waits
 		ctx := await.Context(t)
 		leaveBehind(t, ctx, kafka.Addrs(), topic, "weir-a-7-old", session)
 		var asked atomic.Int32
@@ -151,7 +151,7 @@ func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 func TestMemberKeepsItsName(t *testing.T) {
 	kafka := kafkatest.Start(t, kafkatest.Config{})
 	topic := newTopic(t, kafka.Addrs(), 2)
-	const session = 5 * time.Minute // longer than the test waits
+	const session = await.Never + 5*time.Minute // longer than the test waits
 	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
 	ctx := await.Context(t)
 	g := next(t, ctx, s)
