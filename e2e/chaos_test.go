@@ -318,7 +318,7 @@ func TestChaosControls(t *testing.T) {
 	member.signal(syscall.SIGTERM)
 	member.exits(0)
 	a.binary = filepath.Join(t.TempDir(), "weir-mistaken")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "mistakes", "-ldflags", "-X weir/window.Planted=counts-reset", "-o", a.binary, "weir/cmd/weir")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "mistakes", "-ldflags", "-s -w -X weir/window.Planted=counts-reset", "-o", a.binary, "weir/cmd/weir")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as house.binary: most of it is compiled already
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

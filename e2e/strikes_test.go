@@ -164,7 +164,7 @@ func zombie(c *cycle) func() {
 // cleanly, in time.
 func (c *cycle) stops(slots ...int) {
 	c.t.Helper()
-	lag := c.door.slow(150*time.Millisecond, 0)
+	lag := c.door.slow(400*time.Millisecond, 0)
 	c.door.turns(func(w http.ResponseWriter, r *http.Request) {
 		if inserts(r, "clicks_state") { // there is always a flush under way
 			lag(w, r)

@@ -38,7 +38,7 @@ func Until(t testing.TB, holds func() error) {
 			t.Fatalf("not within %s: %v", Never, err)
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 100*time.Millisecond) // polling takes time from the work that the test waits for
+		pause = min(2*pause, 250*time.Millisecond) // polling takes time from the work that the test waits for
 	}
 }
 
