@@ -18,8 +18,8 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// TestChanging holds docs/changing.md to its word: each row's change takes what
-// the row says, and every key of a job has a row.
+// TestChanging checks docs/changing.md: each row's change takes what the row
+// says, and every key of a job has a row.
 func TestChanging(t *testing.T) {
 	file := filepath.Join("docs", "changing.md")
 	job := func(text string) map[string]any {
@@ -70,7 +70,7 @@ func TestChanging(t *testing.T) {
 	if _, err := client.Migrate(t.Context(), load(base), clickhouse.Migration{}); err != nil {
 		t.Fatal(err)
 	}
-	// takes is what a change of the base takes.
+	// takes returns what a change of the base job takes.
 	takes := func(values map[string]any) string {
 		t.Helper()
 		steps, err := client.Migrate(t.Context(), load(values), clickhouse.Migration{DryRun: true})
@@ -107,7 +107,7 @@ func TestChanging(t *testing.T) {
 		}
 	}
 
-	// The version that is raised has tables of its own, and the first keeps its own.
+	// The raised version has its own tables, and the first version keeps its own.
 	if _, err := client.Migrate(t.Context(), load(job(examples[1])), clickhouse.Migration{}); err != nil {
 		t.Fatal(err)
 	}

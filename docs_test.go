@@ -57,7 +57,7 @@ func TestDocumentsSQL(t *testing.T) {
 	n := 0
 	for _, file := range documents(t) {
 		if file == filepath.Join("docs", "sql.md") || file == filepath.Join("docs", "tutorial.md") {
-			continue // have stricter tests of their own: beside the sink, and in e2e
+			continue // these have stricter tests: beside the sink, and in e2e
 		}
 		for _, sql := range blocks(t, file, "sql") {
 			for _, statement := range strings.Split(sql, ";\n") {
@@ -95,7 +95,7 @@ func presets(t *testing.T, url, database string) {
 			t.Fatal(err)
 		}
 		if spec.Job == "clicks" {
-			// Not in the preset, where it would mostly cost memory.
+			// The preset lacks this measure, to save memory.
 			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01})
 		}
 		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
@@ -113,7 +113,7 @@ func presets(t *testing.T, url, database string) {
 	}
 	for i, job := range jobs {
 		spec := *job.Spec
-		spec.TimeUnit = event.RFC3339 // legible above; the tables do not know the unit
+		spec.TimeUnit = event.RFC3339 // legible times above; the tables do not depend on the unit
 		op, err := window.NewOperator(&spec)
 		if err != nil {
 			t.Fatal(err)
@@ -185,14 +185,14 @@ func TestDocumentsMake(t *testing.T) {
 	}
 }
 
-// anchor is what GitHub makes of a heading.
+// anchor is the anchor that GitHub makes from a heading.
 func anchor(heading string) string {
 	heading = strings.ToLower(strings.ReplaceAll(heading, "`", ""))
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")
 }
 
-// TestDocumentsLinks: every link between documents leads somewhere, to a heading
-// too.
+// TestDocumentsLinks: every link between documents leads to an existing file and
+// heading.
 func TestDocumentsLinks(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)

@@ -104,7 +104,8 @@ func TestFaults(t *testing.T) {
 	if rows < 60 {
 		t.Errorf("%s: only %d rows found: the test tests little", file, rows)
 	}
-	// A filter is no fault: the simulator switches it on to have its fates.
+	// A filter is not a fault: the simulator switches it on so that its outcome
+	// occurs.
 	if missing := sim.All &^ met &^ sim.Set(0).With(sim.Where); missing != 0 {
 		t.Errorf("%s leaves out what the simulator does: %s", file, missing)
 	}

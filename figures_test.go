@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFigures: what the README says of speed is what the kept results say, and
-// what it says is fetched is what is fetched.
+// TestFigures: the figures of the README about speed equal those of the kept
+// results, and its figures about downloads equal the real sizes.
 func TestFigures(t *testing.T) {
 	read := func(file string) string {
 		t.Helper()
@@ -21,7 +21,7 @@ func TestFigures(t *testing.T) {
 		}
 		return string(text)
 	}
-	// find is the groups of a pattern in a file, as numbers.
+	// find returns the groups of a pattern in a file, as numbers.
 	find := func(file, pattern string) (all []float64) {
 		t.Helper()
 		m := regexp.MustCompile("(?m)" + pattern).FindStringSubmatch(read(file))

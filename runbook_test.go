@@ -20,14 +20,13 @@ import (
 	"weir/window"
 )
 
-// differs stands in docs/runbook.md for the part of a line that is another one
-// each time.
+// differs stands in docs/runbook.md for a part of a line that varies.
 const differs = "…"
 
-// computed are the messages that are not written where they are logged, by the
-// file and the expression: the texts that they are made from, each of which is a
-// literal somewhere in that file or in the one that is named before it. Nothing:
-// another entry, or another program, has the text.
+// computed are the messages that are not literals where they are logged, by file
+// and expression. The value is the texts that they are made from, each a literal
+// in that file or in the file named first. Without texts, another entry or
+// another program has the text.
 var computed = map[string][]string{
 	"internal/outage/outage.go o.Begins": {}, // the Subjects, wherever they are
 	"internal/outage/outage.go o.GoesOn": {},
@@ -49,18 +48,19 @@ var computed = map[string][]string{
 	"ingest/survey.go wrong": {"",
 		"%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or stop it",
 		"%s are counted into database %s, and the rest into %s: %s. The group's leader does not know about databases: restart it with this version of weir, or give one of the two deployments another kafka.group"},
-	"ingest/survey.go odd":         {"", "a program that is not weir is in group %s, and has no partitions of topic %s: %s"},
+	"ingest/survey.go odd":       {"", "a program that is not weir is in group %s, and has no partitions of topic %s: %s"},
 	"jobs/quality.go p.standing": {"", "%s of the last %s records of job %s %s"},
 }
 
-// loggers are what a logger is called, and others what else has a method Error.
+// loggers are the names of loggers, and others the names of other values with a
+// method Error.
 var (
 	loggers = []string{"log", "Log", "say"}
 	others  = []string{"http", "kafka", "w", "t", "err"}
 )
 
-// spoken are the lines of warnings and errors that the source can write, with
-// differs for what differs, each with the place of one that writes it.
+// spoken are the warnings and errors that the source can log, with differs for
+// the varying parts, each with a place where it is logged.
 func spoken(t *testing.T) map[string]string {
 	t.Helper()
 	found, used := map[string]string{}, map[string]bool{}
@@ -73,7 +73,7 @@ func spoken(t *testing.T) map[string]string {
 		case err != nil:
 			return err
 		case d.IsDir():
-			// What is no part of the binary: tests, measurements, the simulator.
+			// These are not part of the binary: tests, measurements, the simulator.
 			if name := d.Name(); file != "." && strings.HasPrefix(name, ".") || strings.HasSuffix(name, "test") || slices.Contains([]string{"testdata", "bench", "sim", "e2e", "stack"}, name) {
 				return filepath.SkipDir
 			}
@@ -118,7 +118,7 @@ func spoken(t *testing.T) map[string]string {
 				case name == "NewLogLogger": // of an http.Server
 					found["http: "+differs] = at(n)
 				case name == "Log" && len(n.Args) > 2, name == "LogAttrs":
-					say(n.Args[2]) // of a level that is computed
+					say(n.Args[2]) // with a computed level
 				case name != "Warn" && name != "Error", slices.Contains(others, of) && name == "Error":
 				case slices.Contains(loggers, of):
 					say(n.Args[0])
@@ -173,8 +173,7 @@ func spoken(t *testing.T) map[string]string {
 	return found
 }
 
-// written is what a message says as far as the source has it in one place; rest
-// is the expression that says the rest.
+// written is the literal part of a message; rest is the expression for the rest.
 func written(e ast.Expr) (text string, rest ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -198,7 +197,7 @@ func written(e ast.Expr) (text string, rest ast.Expr) {
 
 var verb = regexp.MustCompile(`%(\[\d+\])?[+#]?[a-z]`)
 
-// verbs puts differs for the verbs of a format, and for what is in backquotes,
+// verbs replaces the verbs of a format by differs, and also text in backquotes,
 // which a line of the runbook cannot hold.
 func verbs(format string) string {
 	text := verb.ReplaceAllString(format, differs)
@@ -207,7 +206,7 @@ func verbs(format string) string {
 	return regexp.MustCompile(differs+"(_?"+differs+")+").ReplaceAllString(text, differs)
 }
 
-// source is an expression of names as it is written.
+// source is the source text of an expression of names.
 func source(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -226,8 +225,8 @@ func last(e ast.Expr) string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-// TestRunbookLines: every warning and every error that can be in the log has its
-// line in docs/runbook.md, and no others have.
+// TestRunbookLines: docs/runbook.md has a line for every warning and error that
+// can be in the log, and no others.
 func TestRunbookLines(t *testing.T) {
 	file := filepath.Join("docs", "runbook.md")
 	text, err := os.ReadFile(file)
@@ -242,7 +241,7 @@ func TestRunbookLines(t *testing.T) {
 		lines[m[1]] = true
 	}
 	want := spoken(t)
-	// What is wrong with records is said in one form, of which there are several.
+	// The warnings about bad records have one form, with several outcomes.
 	quality, err := os.ReadFile(filepath.Join("jobs", "quality.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -276,8 +275,8 @@ func TestRunbookLines(t *testing.T) {
 	}
 }
 
-// TestRunbookAlerts: each rule is one that Prometheus reads, about figures that
-// there are, and has its place in the runbook.
+// TestRunbookAlerts: Prometheus can read each rule, its figures exist, and the
+// runbook has a section for it.
 func TestRunbookAlerts(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("dashboards", "alerts.yaml"))
 	if err != nil {
@@ -313,7 +312,7 @@ func TestRunbookAlerts(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `(Weir\\w+)` \\| \\[[^]]*\\]\\(#([a-z-]+)\\) \\|$").FindAllStringSubmatch(string(runbook), -1) {
 		told[m[1]] = m[2]
 	}
-	// PromQL is a large language; of it the rules use this much.
+	// PromQL is a large language; the rules use only this part of it.
 	form := regexp.MustCompile(`^(?:absent\((\w+)\)|(?:time\(\) - )?(\w+) (?:>|>=|==) \d+|increase\((\w+)(?:\{(\w+)="\w+"\})?\[\d+m\]\) > \d+)$`)
 	n := 0
 	for _, r := range rules.Groups[0].Rules {

@@ -1,6 +1,6 @@
-// Package weir_test holds the files at the top of the repository that no Go
-// code owns: the container image and the compose stack. No container engine is
-// needed: compose-go reads the files as docker compose does.
+// Package weir_test checks the files at the top of the repository that belong
+// to no Go package: the container image and the compose stack. It needs no
+// container engine: compose-go reads the files as docker compose does.
 package weir_test
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 // stack loads docker-compose.yml with every profile and the given environment,
-// and the passwords of demo.env where that has none.
+// and with the passwords of demo.env if that has none.
 func stack(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	project, err := load(append(settings(t, "demo.env"), env...))
@@ -68,7 +68,8 @@ func env(s types.ServiceConfig, name string) string {
 	return ""
 }
 
-// oneShots do one thing and end; ours are built here.
+// oneShots are services that do one thing and end; ours are built from this
+// repository.
 var (
 	oneShots = []string{"topics", "migrate"}
 	ours     = []string{"migrate", "weir", "gen-clicks", "gen-locations"}
@@ -92,7 +93,8 @@ func TestStackServices(t *testing.T) {
 		once, own := slices.Contains(oneShots, name), slices.Contains(ours, name)
 		demo := slices.Contains(s.Profiles, "demo")
 
-		// Known versions only: the same file gives the same stack tomorrow.
+		// Images must have a fixed version, so that the same file always gives the
+		// same stack.
 		_, tag, _ := strings.Cut(s.Image, ":")
 		if tag == "" || tag == "latest" || !own && !regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)+$`).MatchString(tag) {
 			t.Errorf("%s: image %q is not pinned", name, s.Image)
@@ -165,9 +167,6 @@ func TestStackServices(t *testing.T) {
 	}
 }
 
-// TestStackKafka: a broker tells its clients where to come back, so there is
-// one listener for this machine and one for containers, and the data does not
-// go with the container.
 // TestStackScales: with a range of ports there is one for each of several weir.
 func TestStackScales(t *testing.T) {
 	s := service(t, stack(t, "WEIR_HTTP_PORT=8686-8688", "WEIR_RESP_PORT=6379-6381"), "weir")
@@ -181,6 +180,8 @@ func TestStackScales(t *testing.T) {
 	}
 }
 
+// TestStackKafka: a broker tells its clients the address to connect to, so there is
+// one listener for this machine and one for containers. The data is on a volume.
 func TestStackKafka(t *testing.T) {
 	p := stack(t)
 	kafka := service(t, p, "kafka")
@@ -226,8 +227,8 @@ func TestStackKafka(t *testing.T) {
 	}
 }
 
-// TestStackPasswords: without a password of its own choice nothing starts, but
-// with demo.env, which says what it is for.
+// TestStackPasswords: no service starts without a chosen password, except with
+// demo.env, which says that it is for demos.
 func TestStackPasswords(t *testing.T) {
 	text, err := os.ReadFile("docker-compose.yml")
 	if err != nil {
@@ -270,8 +271,9 @@ func TestStackPasswords(t *testing.T) {
 	}
 }
 
-// TestStackClickHouse: one account for migrate, which makes the others, one for
-// weir and one for dashboards; each password comes from one setting.
+// TestStackClickHouse: there is one account for migrate, which makes the
+// others, one for weir and one for dashboards; each password comes from one
+// setting.
 func TestStackClickHouse(t *testing.T) {
 	p := stack(t, "CLICKHOUSE_ADMIN_PASSWORD=zero", "CLICKHOUSE_PASSWORD=one", "CLICKHOUSE_READER_PASSWORD=two")
 	clickhouse, weir, migrate := service(t, p, "clickhouse"), service(t, p, "weir"), service(t, p, "migrate")
@@ -317,8 +319,8 @@ func TestStackClickHouse(t *testing.T) {
 	}
 }
 
-// TestStackConfiguration: the weir.yaml that is mounted, with the environment
-// of the service, is a valid configuration, and fits the container.
+// TestStackConfiguration: the mounted weir.yaml, with the environment of the
+// service, is a valid configuration and fits the container.
 func TestStackConfiguration(t *testing.T) {
 	p := stack(t)
 	for _, name := range []string{"weir", "migrate"} {
@@ -343,8 +345,8 @@ func TestStackConfiguration(t *testing.T) {
 		if name != "weir" {
 			continue
 		}
-		// The limit that weir gives the Go runtime, see keepTo in cmd/weir; a tenth
-		// of the container is left to what is not the heap.
+		// The limit that weir sets for the Go runtime, see keepTo in cmd/weir; a
+		// tenth of the container's memory is left for everything but the heap.
 		if heap, limit := int64(cfg.Memory)*3/2+32<<20, int64(s.Deploy.Resources.Limits.MemoryBytes); heap > limit/10*9 {
 			t.Errorf("memory %s takes %d MiB, the container has %d MiB", cfg.Memory, heap>>20, limit>>20)
 		}
@@ -362,7 +364,7 @@ func TestStackConfiguration(t *testing.T) {
 		}
 		for _, job := range cfg.Jobs {
 			if !strings.Contains(strings.Join(service(t, p, "topics").Command, " "), job.Topic) {
-				t.Errorf("nobody makes the topic %s", job.Topic)
+				t.Errorf("no service makes the topic %s", job.Topic)
 			}
 		}
 	}
@@ -444,8 +446,8 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestImageIsStatic: whatever imports purego is started by the system's
-// dynamic linker, which the image does not have.
+// TestImageIsStatic: a binary that imports purego needs the system's dynamic
+// linker, which the image does not have.
 func TestImageIsStatic(t *testing.T) {
 	for _, pkg := range packages(t, "-tags", "static") {
 		if strings.HasPrefix(pkg, "github.com/ebitengine/purego") {
@@ -454,8 +456,8 @@ func TestImageIsStatic(t *testing.T) {
 	}
 }
 
-// TestImageBinary builds what the image holds, as its Dockerfile does: it is
-// small, says which build it is, and that it has no engine.
+// TestImageBinary builds the image's binary as the Dockerfile does: it is
+// small, prints its version, and says that it has no engine.
 func TestImageBinary(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "weir")
 	build := exec.Command("go", "build", "-tags", "static", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.3 -X main.revision=0123abcd", "-o", binary, "./cmd/weir")
@@ -488,8 +490,8 @@ func TestImageBinary(t *testing.T) {
 	}
 }
 
-// TestBuildContextIsEnough: .dockerignore lets in by name, so a new folder has
-// to be named there too.
+// TestBuildContextIsEnough: .dockerignore allows files by name, so a new folder
+// must be named there.
 func TestBuildContextIsEnough(t *testing.T) {
 	data, err := os.ReadFile(".dockerignore")
 	if err != nil {
@@ -513,7 +515,7 @@ func TestBuildContextIsEnough(t *testing.T) {
 	}
 }
 
-// packages lists what cmd/weir is built from.
+// packages lists the packages of cmd/weir.
 func packages(t *testing.T, flags ...string) []string {
 	t.Helper()
 	command := exec.Command("go", append(append([]string{"list", "-deps"}, flags...), "./cmd/weir")...)

@@ -1,5 +1,5 @@
-// Package dashboards_test holds the Grafana files in this folder to what
-// Grafana needs of them, without a Grafana.
+// Package dashboards_test checks the Grafana files in this folder by Grafana's
+// rules, without a Grafana.
 package dashboards_test
 
 import (
@@ -127,7 +127,8 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// checkSource: a uid written down works on the machine it was made on only.
+// checkSource refuses a fixed uid, which exists only on the machine where the
+// dashboard was made.
 func checkSource(t *testing.T, where string, d *datasource) {
 	t.Helper()
 	if d == nil || d.Type != plugin || d.UID != "${datasource}" {
@@ -135,7 +136,7 @@ func checkSource(t *testing.T, where string, d *datasource) {
 	}
 }
 
-// queries are all queries of the dashboards, those of variables too.
+// queries are all queries of the dashboards, including those of variables.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -170,8 +171,8 @@ func TestQueriesExpand(t *testing.T) {
 	}
 }
 
-// known are the tables and views that the dashboards may read, with whether
-// their rows may stand there several times until ClickHouse merges them.
+// known are the tables and views that the dashboards may read. The value says
+// whether a row may be there several times until ClickHouse merges it.
 var known = map[string]bool{
 	"clicks_1m": false, "clicks_1h": false, "clicks_1d": false,
 	"clicks_1h_rollup": true, "clicks_1d_rollup": true,
@@ -184,8 +185,8 @@ var (
 	adding = regexp.MustCompile(`\b(sum|count|avg)\(`)
 )
 
-// TestQueriesReadWhatIsPromised: only documented tables, and nothing is added
-// up from a table whose rows may be there twice.
+// TestQueriesReadWhatIsPromised: queries read only documented tables, and do
+// not add up rows of a table whose rows may be there twice.
 func TestQueriesReadWhatIsPromised(t *testing.T) {
 	for where, sql := range queries(t) {
 		found := 0
@@ -196,7 +197,7 @@ func TestQueriesReadWhatIsPromised(t *testing.T) {
 			}
 			repeats, ok := known[name]
 			if !ok {
-				t.Errorf("%s reads %s, which is not promised to anyone", where, name)
+				t.Errorf("%s reads %s, which is not a documented table", where, name)
 			}
 			found++
 			// The SELECT that this FROM belongs to.

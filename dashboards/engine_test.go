@@ -13,9 +13,9 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// TestQueriesRun runs every query of every dashboard on the engine, against
-// the tables that weir migrate makes for the two presets, with a little in
-// each of them.
+// TestQueriesRun runs every query of every dashboard on the engine, with the
+// tables that weir migrate makes for the two presets and a few rows in each of
+// them.
 func TestQueriesRun(t *testing.T) {
 	url, database := localtest.Engine(t)
 	now := time.Now().UTC()
@@ -54,7 +54,8 @@ func TestQueriesRun(t *testing.T) {
 	}
 }
 
-// migrate makes the tables of the presets and returns what writes to them.
+// migrate makes the tables of the presets and returns the sinks that write to
+// them.
 func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
 	t.Helper()
 	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
@@ -91,9 +92,9 @@ func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
 	return sinks
 }
 
-// fill writes three days: 10 users a day on /p/1, of whom five were there the
-// day before, and always the users 100 and 101 on /o'brien, two hits each; and
-// positions of three users in one cell. The rollups are weir's own.
+// fill writes three days: 10 users a day on /p/1, five of whom were there the
+// day before, the users 100 and 101 every day on /o'brien, with two hits each,
+// and positions of three users in one cell. weir makes the rollups.
 func fill(t *testing.T, url, database string, now time.Time) {
 	t.Helper()
 	exec := func(sql string, args ...any) {
@@ -122,7 +123,7 @@ func fill(t *testing.T, url, database string, now time.Time) {
 		VALUES ('clicks', 1, 0, 3, 7, 'clicks', 'malformed', 'empty value', toDateTime64(%d, 3), '')`, now.Unix())
 }
 
-// answers are what the queries say about that, day by day where they do.
+// answers are the expected results of the queries for that data.
 func answers(now time.Time) map[string]string {
 	day := func(back int) string { return now.AddDate(0, 0, -back).Format(time.DateOnly) }
 	return map[string]string{

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A moment is what Grafana knows when it sends a query.
+// A moment is the state of Grafana when it sends a query.
 type moment struct {
 	from, to time.Time
 	interval time.Duration       // width of a point: the range over the panel's width
@@ -17,14 +17,14 @@ type moment struct {
 
 const all = "$__all"
 
-// expand does to a query what Grafana and its ClickHouse plugin do before it
-// reaches the server: it fills in variables and macros. Only those that the
-// dashboards use are known; what is left over is an error.
+// expand changes a query as Grafana and its ClickHouse plugin do: it fills in
+// variables and macros. It supports only those that the dashboards use; others
+// are an error.
 func expand(sql string, m moment) (string, error) {
 	seconds := max(1, int64(m.interval/time.Second))
 	from, to := fmt.Sprintf("toDateTime(%d)", m.from.Unix()), fmt.Sprintf("toDateTime(%d)", m.to.Unix())
 
-	// $__conditionalAll looks at its variable before that is filled in.
+	// $__conditionalAll checks its variable before the variables are filled in.
 	for {
 		args, before, after, err := call(sql, "$__conditionalAll")
 		if err != nil {

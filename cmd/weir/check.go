@@ -82,7 +82,7 @@ type checker struct {
 	samples  int64 // records to read of each job's topic; 0: none
 	now      func() time.Time
 	findings []finding
-	topics   map[string]bool // those that are there
+	topics   map[string]bool // the topics that exist
 }
 
 func (k *checker) add(f finding) { k.findings = append(k.findings, f) }
@@ -97,7 +97,7 @@ func (k *checker) result(tier, subject, detail string, err error, code int) bool
 	return true
 }
 
-// answers adds what a service says to a first question.
+// answers adds the finding of a first request to a service.
 func (k *checker) answers(s service, subject string, err error) bool {
 	if err == nil {
 		return k.result(s.name, subject, "", nil, 0)
@@ -107,7 +107,7 @@ func (k *checker) answers(s service, subject string, err error) bool {
 	return k.result(s.name, subject, "", err, code)
 }
 
-// people warns where ids of people are kept without a bound: for longer than the
+// people warns if ids of people are kept without a bound: for longer than the
 // longest keep of a job.
 func (k *checker) people(cfg *config.Config) {
 	const bound = config.Duration(3660 * 24 * time.Hour)
@@ -144,12 +144,12 @@ func (k *checker) kafka(cfg *config.Config) {
 			continue
 		}
 		k.topic(cfg, j, src)
-		_ = src.Close() // nothing was begun with it
+		_ = src.Close() // it was not used yet
 	}
 }
 
-// databaseID is empty if there is none, or no answer: which of it, the checks
-// of ClickHouse say.
+// databaseID is empty if there is none, or if ClickHouse did not answer; the
+// checks of ClickHouse report that.
 func (k *checker) databaseID(cfg *config.Config) string {
 	client, err := sinkClient(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -211,7 +211,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	}
 }
 
-// transactions tells of those that are open, and warns of one whose producer
+// transactions reports the open transactions, and warns of one whose producer
 // seems to be dead.
 func (k *checker) transactions(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) {
 	open, err := src.OpenTransactions(ctx)
@@ -228,8 +228,8 @@ func (k *checker) transactions(ctx context.Context, cfg *config.Config, j *confi
 	}
 }
 
-// abortIt says how to end a transaction whose producer may be dead; empty: it
-// wrote within the last minute.
+// abortIt is the advice how to end a transaction whose producer may be dead;
+// empty if the producer wrote within the last minute.
 func abortIt(cfg *config.Config, j *config.Job, o ingest.OpenTransaction) string {
 	if time.Since(o.Written) < time.Minute {
 		return ""
@@ -281,8 +281,8 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	}
 }
 
-// clock compares the server's clock with this host's. It decides no number, but
-// how long rows live, and what is complete.
+// clock compares the server's clock with this host's. The server's clock
+// decides no number, but how long rows live and which windows are complete.
 func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickhouse.Client) {
 	before := k.now()
 	server, err := client.Clock(ctx)
@@ -308,8 +308,8 @@ func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickho
 	}
 }
 
-// position says what weir run would make of where the ledger ends: whether the
-// log still holds it.
+// position checks whether the log still holds the ledger's position, as weir
+// run does.
 func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, sink *clickhouse.Sink) {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
@@ -320,7 +320,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 		return
 	}
 	defer src.Close()
-	known, err := sink.Known(ctx) // before the log, which may grow meanwhile
+	known, err := sink.Known(ctx) // read before the log, which may grow meanwhile
 	if err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
 		return
@@ -355,9 +355,9 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 	}
 }
 
-// ledger holds what this database covers against what the topic holds. While
-// no process is in the job's group, records may wait as long as they like; with
-// one in it, something of each partition has to be flushed here.
+// ledger compares the coverage of this database with the topic. While no
+// process is in the job's group, records may wait; while one is, each partition
+// with waiting records must be flushed into this database.
 func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sink) {
 	limit := patience(cfg)
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
@@ -390,7 +390,7 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	}
 }
 
-// print writes the findings and returns the error that the worst one is.
+// print writes the findings and returns the error of the worst one.
 func (k *checker) print(w io.Writer, output string) error {
 	failed, code := 0, exitFailed
 	for _, f := range k.findings {

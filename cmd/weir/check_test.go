@@ -14,9 +14,9 @@ import (
 	"weir/internal/config"
 )
 
-// TestCheckTopics: weir check warns of record times that are the producers',
-// of a topic that is compacted, and of a retention that is not above lateness
-// and skew, and of none of it where there is none.
+// TestCheckTopics: weir check warns of record times that are the producers', of
+// a compacted topic, and of a retention that is not above lateness and skew. It
+// warns of nothing for a topic without these.
 func TestCheckTopics(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -47,7 +47,7 @@ func TestCheckTopics(t *testing.T) {
 		return b.String()
 	}
 	set("appended", "message.timestamp.type", "LogAppendTime")
-	set("appended", "retention.ms", "604800000") // 7 days, and it takes 5 and 10 minutes
+	set("appended", "retention.ms", "604800000") // 7 days; lateness and skew are 5 days and 10 minutes
 	want := "kafka topic clicks: record times are the producers' (message.timestamp.type=CreateTime): " +
 		"late and future are judged against clocks you may not control; LogAppendTime is the broker's\n"
 	if got := warnings(); got != want {
@@ -71,8 +71,8 @@ func TestCheckTopics(t *testing.T) {
 	}
 }
 
-// TestCheckPosition: weir check says what weir run makes of a position that the
-// log no longer holds, and ends with 1 where that one stops.
+// TestCheckPosition: for a position that the log no longer holds, weir check
+// says what weir run will do, and exits with 1 if weir run stops.
 func TestCheckPosition(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -116,8 +116,8 @@ func TestCheckPosition(t *testing.T) {
 	says(0, "! ledger     position of job clicks: partition 0: offsets 3 to 5 were deleted from the log before they were counted", "check", "--kafka.on_data_loss", "skip")
 }
 
-// TestCheckClock: a server whose clock is not that of the host is named, with
-// what becomes of rows.
+// TestCheckClock: weir check warns if the server's clock differs from the
+// host's, and says what happens to rows.
 func TestCheckClock(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")

@@ -4,5 +4,5 @@ package main
 
 import "math"
 
-// openFiles: elsewhere there is no such limit.
+// openFiles is without a bound: other systems have no such limit.
 func openFiles() uint64 { return math.MaxUint64 }

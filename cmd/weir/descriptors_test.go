@@ -33,8 +33,8 @@ func TestShares(t *testing.T) {
 }
 
 // TestFloodLeavesHealthChecks: with few descriptors, and the Redis port full of
-// silent connections, health checks are answered, the password still lets in, and
-// SIGTERM ends the process.
+// silent connections, health checks are answered, a client with the password can
+// connect, and SIGTERM ends the process.
 func TestFloodLeavesHealthChecks(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDocumentsCommands: a command that a document quotes is one, with the flags
-// that it quotes.
+// TestDocumentsCommands: every command that a document quotes exists, with the
+// quoted flags.
 func TestDocumentsCommands(t *testing.T) {
 	files := []string{"../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md", "../../dashboards/README.md"}
 	err := filepath.WalkDir("../../docs", func(file string, _ fs.DirEntry, err error) error {
@@ -22,8 +22,7 @@ func TestDocumentsCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In code, in a line or in a block; what stands behind two blanks says what
-	// the command is for.
+	// Commands are in code spans or blocks; text after two blanks is a remark.
 	code := regexp.MustCompile("(?s)```.*?\n```|`[^`]+`")
 	command := regexp.MustCompile(`(?m)(?:^|[^\w/.-])(?:bin/)?weir ([a-z]+)\b([^\n|;]*)`)
 	n := 0

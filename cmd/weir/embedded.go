@@ -71,7 +71,7 @@ records are kept in --data. It is no Kafka: one node, no replication.`,
 	return c
 }
 
-// directory refuses what is there and is no directory.
+// directory refuses a path that exists and is not a directory.
 func directory(flag, name string) error {
 	at, err := os.Stat(name)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFlagValues: a value that cannot be is a usage error which names the flag,
-// before anything is started or made.
+// TestFlagValues: an impossible value is a usage error that names the flag,
+// before anything is started or created.
 func TestFlagValues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -107,13 +107,13 @@ what ClickHouse says.`,
 	f.Uint64Var(&cfg.Seed, "seed", 1, "another seed makes other traffic")
 	f.Int64Var(&users, "users", cfg.Users, "how many people there are")
 	f.IntVar(&cfg.Pages, "pages", cfg.Pages, "how many pages there are")
-	f.Float64Var(&cfg.Skew, "skew", cfg.Skew, "page n is asked for in proportion to n^-skew (Zipf)")
+	f.Float64Var(&cfg.Skew, "skew", cfg.Skew, "the views of page n are in proportion to n^-skew (Zipf)")
 	f.DurationVar(&disorder, "disorder", 2*time.Second, "events come up to this long after they happened")
 	f.DurationVar(&start, "start", 0, "begin this long ago")
 	f.Float64Var(&cfg.LateShare, "late", 0, "share of events from long ago")
 	f.Float64Var(&cfg.FutureShare, "future", 0, "share of events from the future, some from 2099")
 	f.Float64Var(&cfg.DuplicateShare, "duplicates", 0, "share of events sent once more")
-	f.Float64Var(&cfg.MalformedShare, "malformed", 0, "share of events nobody can read")
+	f.Float64Var(&cfg.MalformedShare, "malformed", 0, "share of events that cannot be read")
 	f.StringVar(&truth, "truth", "", "write the exact answer to this file, as JSON lines")
 	f.DurationVar(&window, "truth.window", time.Minute, "window of the truth")
 	f.DurationVar(&lateness, "truth.lateness", 24*time.Hour, "lateness of the truth")
@@ -122,7 +122,7 @@ what ClickHouse says.`,
 	return c
 }
 
-// genFlags says of a field of gen.Config which flag sets it.
+// genFlags replaces the fields of gen.Config in a message by their flags.
 var genFlags = strings.NewReplacer("gen: ", "", "LateShare", "--late", "FutureShare", "--future", "DuplicateShare", "--duplicates", "MalformedShare", "--malformed",
 	"the shares", "--late, --future, --duplicates and --malformed", "Users", "--users", "Pages", "--pages", "Skew", "--skew", "Disorder", "--disorder (in ms)",
 	"Start", "--start (ms since 1970)", "Events", "--events", "Rate", "--rate")
@@ -144,15 +144,15 @@ func writeTruth(file string, t *gen.Truth) (err error) {
 type producer struct {
 	brokers    []string
 	topic      string
-	partitions int // of a topic that is made; 0: a missing one is an error
+	partitions int // of a topic that it makes; 0: a missing topic is an error
 	codec      string
 	paced      bool // records go out when their time has come
-	patient    bool // what the broker refuses is tried until ctx ends
+	patient    bool // records that the broker refuses are sent again until ctx ends
 	truth      *gen.Truth
 	log        *slog.Logger
 }
 
-// connect waits until the topic can be produced to.
+// connect waits until the topic accepts records.
 func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter func() error, err error) {
 	addr := kafka.TCP(p.brokers...)
 	transport := &kafka.Transport{MetadataTTL: time.Second}
@@ -172,7 +172,8 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 	w = &kafka.Writer{
 		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
-		// A broker that is slow is not one that lost a request: what is sent again comes twice.
+		// A slow broker has not lost the request: a record that is sent again comes twice. So the
+		// time-outs are long.
 		WriteTimeout: time.Minute, ReadTimeout: time.Minute,
 	}
 	return w, func() error {
@@ -181,9 +182,8 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 	}, nil
 }
 
-// run produces until the generator or ctx ends. What is in the truth is in
-// the log: a failed write is tried again, and a record that was not
-// acknowledged is not in the truth.
+// run produces until the generator or ctx ends. Every record in the truth is in the log: a
+// failed write is tried again, and a record without an acknowledgement is not in the truth.
 func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 			case <-time.After(min(max(0, time.Until(messages[len(messages)-1].Time)), time.Second)):
 			}
 		}
-		// Not cut off by ctx: a record is either in the log and in the truth
+		// The write does not end with ctx, so that a record is either in the log and in the truth,
 		// or in neither.
 		if err := p.write(ctx, w, messages); err != nil {
 			return n, err
@@ -246,9 +246,9 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		if err == nil {
 			return nil
 		}
-		leaderless := errors.Is(err, protocol.ErrNoLeader) // nothing was sent: the cluster is electing one
+		leaderless := errors.Is(err, protocol.ErrNoLeader) // nothing was sent: the cluster elects a leader
 		var each kafka.WriteErrors
-		if errors.As(err, &each) { // one for each message: mostly the same many times
+		if errors.As(err, &each) { // one error for each message, mostly all the same
 			var left []kafka.Message
 			leaderless = true
 			for i, e := range each {
@@ -270,7 +270,7 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 		}
 		select {
 		case <-ctx.Done():
-			return nil // no job misses its records
+			return nil // no job needs these records
 		case <-time.After(time.Second):
 		}
 	}
@@ -278,8 +278,8 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 
 var codecs = map[string]compress.Compression{"none": compress.None, "gzip": compress.Gzip, "snappy": compress.Snappy, "lz4": compress.Lz4, "zstd": compress.Zstd}
 
-// create makes the topic if it is missing and that is wanted, and is content once the brokers
-// tell producers of it, which is some time after they have made it.
+// create makes the topic if it is missing and p.partitions is set. It returns when the
+// brokers name the topic to producers, which is some time after they have made it.
 func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 	if err := p.dial(ctx); err != nil {
 		return err
@@ -305,8 +305,8 @@ func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 	return nil
 }
 
-// dial looks whether anybody listens: kafka-go does not tell why it cannot
-// reach a broker.
+// dial tests whether a broker accepts connections: kafka-go does not report why it cannot
+// reach one.
 func (p *producer) dial(ctx context.Context) (err error) {
 	for _, b := range p.brokers {
 		var c net.Conn
@@ -331,7 +331,7 @@ func (u *up) generate(ctx context.Context, broker string) error {
 			cfg := gen.Default()
 			cfg.Rate = int64(s.rate)
 			cfg.Start = event.Time(time.Now().UnixMilli())
-			cfg.Seed = uint64(cfg.Start) // other people's traffic at every start
+			cfg.Seed = uint64(cfg.Start) // different traffic at every start
 			cfg.Pages, cfg.MalformedShare = 200, 0.0005
 			g, err := s.make(cfg)
 			if err == nil {

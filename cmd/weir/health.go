@@ -69,7 +69,7 @@ func askHealth(ctx context.Context, out io.Writer, listen, path string) error {
 	return nil
 }
 
-// isTerminal reports whether w is one.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// holder is what listens on an address, in words: its name and process, where
-// the kernel lets this user see it.
+// holder names the program that listens on an address, with its process number,
+// if the kernel shows it to this user.
 func holder(addr string) string {
 	const unknown = "another process"
 	a, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return unknown
 	}
-	sockets := map[string]bool{} // as /proc links to them
+	sockets := map[string]bool{} // in the form of the links in /proc
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		listening(table, a, sockets)
 	}
@@ -43,7 +43,7 @@ func holder(addr string) string {
 }
 
 // listening collects the sockets of a table that listen on the address, or on
-// one that excludes it.
+// one that conflicts with it.
 func listening(table string, a *net.TCPAddr, into map[string]bool) {
 	f, err := os.Open(table)
 	if err != nil {

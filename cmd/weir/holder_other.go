@@ -2,5 +2,6 @@
 
 package main
 
-// holder is what listens on an address, in words.
+// holder names the program that listens on an address, which this system does
+// not show.
 func holder(string) string { return "another process" }

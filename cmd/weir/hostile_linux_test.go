@@ -35,17 +35,17 @@ func init() {
 	programs["weir-test-pings"], programs["weir-test-hostiles"] = pings, attack
 }
 
-// TestHostileMix: weir serve, a process of its own, under a mix of everything that
-// one client should not be able to do to the others: commands as long as they may
-// be and longer, transactions that fill the memory, replies that are not read,
-// requests that do not end, silent connections, wrong passwords. All the while it
-// answers, its memory stays within one and a half of --memory and 64 MiB, and at
-// the end a SIGTERM ends it. The seeds are fixed; what meets what is left to time.
+// TestHostileMix runs weir serve, as a process of its own, under a mix of attacks
+// of clients on other clients: commands of the greatest length and longer,
+// transactions that fill the memory, replies that are not read, requests that do
+// not end, silent connections, wrong passwords. It must answer all the time, keep
+// its memory within 1.5 times --memory and 64 MiB, and end after a SIGTERM. The
+// seeds are fixed; the interleaving depends on time.
 //
-// PING comes from a process of its own (pings), for in this one it would wait for
+// PING comes from another process (pings), because in this one it would wait for
 // the goroutines of the hostile clients, not for weir.
 //
-// `make hostile MINUTES=10` holds PING to its bound as well: a test must not fail
+// Only `make hostile MINUTES=10` checks the bound of PING: a test must not fail
 // because a machine is busy.
 func TestHostileMix(t *testing.T) {
 	const memory = 64 // MiB
@@ -68,10 +68,10 @@ func TestHostileMix(t *testing.T) {
 		}
 		return nil
 	})
-	// The least of the processor's time, as if they came from other machines.
+	// They get the lowest priority, as if they ran on other machines.
 	others := exec.Command("nice", "-n", "19", "weir-test-hostiles", addr)
 	others.Stderr = os.Stderr
-	until, err := others.StdinPipe() // they stop when it is closed
+	until, err := others.StdinPipe() // the hostile clients stop when it closes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestHostileMix(t *testing.T) {
 	if err := others.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = others.Process.Kill() }) // if it still is
+	t.Cleanup(func() { _ = others.Process.Kill() }) // if it still runs
 	ping := exec.Command("weir-test-pings", addr, hostileFor.String())
 	ping.Stderr = os.Stderr
 	answer, err := ping.StdoutPipe()
@@ -92,7 +92,7 @@ func TestHostileMix(t *testing.T) {
 	}
 	peak := 0 // bytes
 	answered := make(chan []byte)
-	go func() { b, _ := io.ReadAll(answer); answered <- b }() // what is missing, Unmarshal says
+	go func() { b, _ := io.ReadAll(answer); answered <- b }() // Unmarshal reports a truncated answer
 	var reply []byte
 	for look := time.NewTicker(5 * time.Millisecond); reply == nil; {
 		select {
@@ -108,7 +108,7 @@ func TestHostileMix(t *testing.T) {
 	if err := json.Unmarshal(reply, &got); err != nil {
 		t.Fatalf("the process that PINGs said %q: %v", reply, err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // while they are at it
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // while the attacks continue
 		t.Fatal(err)
 	}
 	await.Receive(t, "the end of weir serve", ended)
@@ -127,7 +127,7 @@ func TestHostileMix(t *testing.T) {
 		}
 	}
 	if peak == 0 {
-		t.Error("its memory was never looked at")
+		t.Error("its memory was never measured")
 	}
 	if most := memory*3/2 + 64; peak>>20 > most {
 		t.Errorf("%d MiB resident, more than %d", peak>>20, most)
@@ -137,8 +137,9 @@ func TestHostileMix(t *testing.T) {
 	}
 }
 
-// attack is the command weir-test-hostiles ADDRESS: three of each of the hostiles
-// at a time, until its standard input ends. It prints how many there were.
+// attack is the command weir-test-hostiles ADDRESS: it runs three of each of the
+// hostiles at a time, until its standard input ends, and prints how many
+// connections there were.
 func attack() {
 	addr := os.Args[1]
 	var over atomic.Bool
@@ -164,7 +165,7 @@ func attack() {
 	fmt.Print(turns.Load())
 }
 
-// pinged is what pings found: how long PING took, and INFO at the end.
+// pinged is the result of pings: how long PING took, and INFO at the end.
 type pinged struct {
 	Times                int
 	Median, P99, Longest time.Duration
@@ -201,7 +202,7 @@ func pings() {
 	}
 	slices.Sort(took)
 	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))] }
-	_ = json.NewEncoder(os.Stdout).Encode(pinged{len(took), at(0.5), at(0.99), at(1), fmt.Sprint(info)}) // its reader finds it missing
+	_ = json.NewEncoder(os.Stdout).Encode(pinged{len(took), at(0.5), at(0.99), at(1), fmt.Sprint(info)}) // the reader notices a missing answer
 }
 
 // resident is the memory of a process as the system counts it.
@@ -218,7 +219,7 @@ func resident(t *testing.T, pid int) int {
 	return pages * os.Getpagesize()
 }
 
-// hostiles do what they do with one connection, and return.
+// hostiles are the attacks; each uses one connection and returns.
 var hostiles = []func(r *rand.Rand, conn net.Conn){
 	logged(func(r *rand.Rand, w io.Writer) { // long lists
 		for range 5 {
@@ -226,7 +227,7 @@ var hostiles = []func(r *rand.Rand, conn net.Conn){
 			say(w, "LRANGE", fmt.Sprint("l", r.IntN(20)), "0", fmt.Sprint(r.IntN(100_000)))
 		}
 	}),
-	logged(func(r *rand.Rand, w io.Writer) { // strings as large as they get, and a transaction that fills the memory with them
+	logged(func(r *rand.Rand, w io.Writer) { // strings of the greatest length, and a transaction that fills the memory with them
 		say(w, "SETRANGE", "big", fmt.Sprint(4<<20+r.IntN(8<<20)), "x")
 		say(w, "SET", fmt.Sprint("s", r.IntN(20)), strings.Repeat("x", r.IntN(9<<20)))
 		say(w, "MULTI")
@@ -274,7 +275,7 @@ var hostiles = []func(r *rand.Rand, conn net.Conn){
 			say(w, "FLUSHALL")
 		}
 	}),
-	func(r *rand.Rand, conn net.Conn) { // asks for much, and takes nothing
+	func(r *rand.Rand, conn net.Conn) { // requests large replies, and reads none
 		w := bufio.NewWriter(conn)
 		say(w, "AUTH", "opensesame")
 		for range 10 {
@@ -294,13 +295,13 @@ var hostiles = []func(r *rand.Rand, conn net.Conn){
 		_ = w.Flush()
 		time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
 	},
-	func(r *rand.Rand, conn net.Conn) { // silent, or guessing
+	func(r *rand.Rand, conn net.Conn) { // silent, or guessing passwords
 		if r.IntN(2) == 0 {
 			_, _ = io.WriteString(conn, strings.Repeat("AUTH wrong\r\n", 1000))
 		}
 		time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
 	},
-	logged(func(r *rand.Rand, w io.Writer) { // against what the operator has set
+	logged(func(r *rand.Rand, w io.Writer) { // changes of the operator's settings
 		say(w, "CONFIG", "SET", "maxmemory", "9000000000000000000")
 		say(w, "CONFIG", "SET", "maxmemory", fmt.Sprint(64<<20))
 		say(w, "DEBUG", "SET-ACTIVE-EXPIRE", fmt.Sprint(r.IntN(2)))
@@ -311,7 +312,7 @@ var hostiles = []func(r *rand.Rand, conn net.Conn){
 	}),
 }
 
-// logged is a hostile with the password that takes its replies.
+// logged is a hostile client with the password that reads its replies.
 func logged(f func(r *rand.Rand, w io.Writer)) func(*rand.Rand, net.Conn) {
 	return func(r *rand.Rand, conn net.Conn) {
 		go func() { _, _ = io.Copy(io.Discard, conn) }() // until the connection ends
@@ -330,5 +331,5 @@ func say(w io.Writer, args ...string) {
 	for _, a := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
-	_, _ = w.Write(b.Bytes()) // a client that is cut off has what it wanted
+	_, _ = w.Write(b.Bytes()) // the server may have closed the connection
 }

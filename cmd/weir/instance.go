@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// An instance is one run of weir, told from all others: the client id under
-// which Kafka lists it. A process that was killed is still a member of its
-// groups until its session expires; its successor on the same host recognises
-// it by this, and takes it out of them (ingest.Config.Gone).
+// An instance identifies one run of weir: it makes the client id under which
+// Kafka lists the process. A killed process stays a member of its groups until
+// its session expires. Its successor on the same host recognises it by this id,
+// and removes it from the groups (ingest.Config.Gone).
 type instance struct {
 	host  string
 	pid   int
@@ -54,10 +54,10 @@ func parseInstance(id string) (i instance, ok bool) {
 	return i, err1 == nil && err2 == nil && i.pid > 0
 }
 
-// succeeds reports whether the client id is that of a process of this host
-// which is dead: there is none with its pid, or this one has it now. Where
-// hosts share a name it may be wrong about a process it cannot see, which
-// costs that one a rebalance.
+// succeeds reports whether the client id is that of a dead process of this
+// host: no process has its pid, or this one has. If hosts share a name it may
+// be wrong about a process that it cannot see, which costs that process a
+// rebalance.
 func (i instance) succeeds(clientID string) bool {
 	other, ok := parseInstance(clientID)
 	if !ok || other.host != i.host || other == i {
@@ -66,8 +66,8 @@ func (i instance) succeeds(clientID string) bool {
 	return other.pid == i.pid || !alive(other.pid)
 }
 
-// alive reports whether a process runs. One that was killed and that its parent
-// has not asked after yet answers signals, and is dead all the same.
+// alive reports whether a process runs. A zombie, which was killed and whose
+// parent has not collected it yet, accepts signals but is dead.
 func alive(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		// pid (name) state …, and a name may hold blanks and brackets.

@@ -14,7 +14,7 @@ func TestInstance(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	// Killed, and its parent, this process, has not asked after it.
+	// A killed process that its parent, this process, has not collected.
 	unreaped := exec.Command("sleep", "600")
 	if err := unreaped.Start(); err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestInstance(t *testing.T) {
 	}
 	waiting.Until(t, func() error {
 		if alive(unreaped.Process.Pid) {
-			return errors.New("a process that was killed and not asked after is alive")
+			return errors.New("a killed process that was not collected is alive")
 		}
 		return nil
 	})
@@ -57,8 +57,8 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// FuzzInstance: client ids are those of any program in the group. One that is
-// read as weir's is written as something that is read as the same.
+// FuzzInstance: any program in the group may have any client id. If one parses
+// as weir's, its text must parse as the same instance.
 func FuzzInstance(f *testing.F) {
 	for _, id := range []string{"weir-web-1.example-7-kf12ab", "weir---1-0", "weir-", "consumer-1", "weir-h-7--1", "weir-h-+7-a"} {
 		f.Add(id)

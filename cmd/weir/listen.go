@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// A place is an address that something listens on: the key or flag that says so,
-// and whether the user has given it.
+// A place is an address to listen on, with the key or flag that sets it, and
+// whether the user has set it.
 type place struct {
 	addr, key string
 	given     bool
 }
 
-// hostPort refuses what is no address to listen on.
+// hostPort refuses a text that is not an address to listen on.
 func hostPort(flag, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if n, e := strconv.ParseUint(port, 10, 16); err == nil && e == nil && n <= 65535 {
@@ -25,14 +25,15 @@ func hostPort(flag, addr string) error {
 	return &exit{exitUsage, fmt.Errorf("%s %q: want host:port, with a port from 0 to 65535", flag, addr), "such as " + flag + " 127.0.0.1:0"}
 }
 
-// listen opens a listener, or says which address cannot be had, what has it, and
-// what changes it.
+// listen opens a listener. Its error names the address, the program that has it,
+// and the key or flag that changes it.
 func (p place) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", p.addr)
 	return l, p.explain(err)
 }
 
-// explain puts what went wrong with a listener into words; other errors pass.
+// explain adds the reason and the remedy to an error of a listener; it returns
+// other errors unchanged.
 func (p place) explain(err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "listen" {

@@ -10,8 +10,8 @@ import (
 	"weir/internal/config"
 )
 
-// TestBudgets: what memory is divided into is no more than memory, whatever is
-// listened to and whatever share is asked for.
+// TestBudgets: the parts of memory add up to at most memory, for all listeners
+// and all shares.
 func TestBudgets(t *testing.T) {
 	for _, c := range []struct {
 		listen       string
@@ -36,9 +36,9 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestPortTaken: a port that something else has is refused with the address, the
-// key that changes it, and the name and number of the process that has it, where
-// this system shows them.
+// TestPortTaken: the error of a taken port has the address, the key that changes
+// it, and the name and number of the process that has it, if this system shows
+// them.
 func TestPortTaken(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")

@@ -1,5 +1,5 @@
-// Command weir reads click and location events from Kafka, keeps mergeable
-// sketches per window, and joins them into ClickHouse.
+// Command weir reads events from Kafka, keeps mergeable sketches per window, and
+// merges them into ClickHouse.
 package main
 
 import (
@@ -33,7 +33,7 @@ const (
 	exitConfig      = 78
 )
 
-// exit is an error with an exit code and, maybe, what to do about it.
+// exit is an error with an exit code and, possibly, a remedy.
 type exit struct {
 	code int
 	err  error
@@ -48,9 +48,9 @@ func main() {
 	os.Exit(execute(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP.
-// A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does
-// not: the terminal that is closed sends one, and the shell in it another.
+// untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP. A
+// second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not,
+// because a closed terminal sends one, and the shell in it another.
 func untilSignal() context.Context {
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -80,7 +80,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		if c.Annotations[untilStopped] != "" {
-			return 0 // asked to stop before it had begun: nothing is left undone
+			return 0 // stopped before it began: nothing is left to do
 		}
 		err = errors.New("interrupted")
 	}
@@ -92,14 +92,14 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// outliveReaders lets the process go on when what reads its standard output or
-// standard error has gone: its lines are lost then, and nothing else is. Without
-// it the first line after that would end the process, as it should end a command
-// whose work is its output.
+// outliveReaders lets the process continue when the reader of its standard
+// output or standard error is gone; only its lines are lost. Without it the next
+// line would end the process, which is right only for a command whose purpose is
+// its output.
 func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
-// untilStopped is the annotation of commands that run until they are asked to
-// stop: to them a signal is the normal end.
+// untilStopped is the annotation of commands that run until a signal, which is
+// their normal end.
 const untilStopped = "until stopped"
 
 // classify finds the exit code of an error.
@@ -122,7 +122,8 @@ func classify(err error) (code int, hint string) {
 	return exitFailed, ""
 }
 
-// decisions are the errors that wait for the operator's, and what it can be.
+// decisions are the errors that need a decision of the operator, with the
+// possible decisions.
 var decisions = []struct {
 	err  error
 	hint string
@@ -169,9 +170,9 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 	return root
 }
 
-// strict makes what nobody asked for a usage error, all the way down: an
-// argument too many, and a command that there is not, for which cobra prints
-// the help and says nothing of a mistake.
+// strict makes superfluous arguments and unknown commands usage errors, for all
+// subcommands. For an unknown command cobra would print the help without an
+// error.
 func strict(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		strict(sub)
@@ -246,7 +247,7 @@ func configFlags(c *cobra.Command) {
 }
 
 // newLog makes the log of a process. Data goes to standard output, everything
-// else, the log too, to standard error.
+// else, such as the log, to standard error.
 func newLog(w io.Writer, l config.Log) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level)) // checked by config

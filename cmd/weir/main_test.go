@@ -8,9 +8,9 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// The test binary is three things: the tests, the `weir` that the scripts
-// call, and the engine's child process.
-// programs are the commands that tests may start as processes of their own.
+// The test binary is also the `weir` that the scripts call, and the engine's
+// child process. programs are the commands that tests may start as processes of
+// their own.
 var programs = map[string]func(){"weir": main}
 
 func TestMain(m *testing.M) {

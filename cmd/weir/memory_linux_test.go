@@ -13,10 +13,9 @@ import (
 	"weir/internal/redistest"
 )
 
-// TestScratchKeysOfRun: in weir run scratch keys are part of memory: together with
-// what is held for clients and what the jobs may hold they make the whole. Filled
-// until writes are refused, with replies that are not read besides, the process
-// stays within half as much again and 64 MiB.
+// TestScratchKeysOfRun: in weir run, memory is divided among scratch keys, clients
+// and jobs. Filled with keys until writes are refused, and with replies that are
+// not read, the process stays within 1.5 times memory and 64 MiB.
 func TestScratchKeysOfRun(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -64,7 +63,7 @@ func TestScratchKeysOfRun(t *testing.T) {
 	if !refused {
 		t.Error("64 MiB of keys were taken")
 	}
-	for range 8 { // asks for 8 MiB each and takes nothing
+	for range 8 { // requests 8 MiB each and reads nothing
 		idle, err := net.Dial("tcp", addr[2])
 		if err != nil {
 			t.Fatal(err)

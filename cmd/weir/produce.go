@@ -17,8 +17,8 @@ import (
 	"weir/internal/config"
 )
 
-// lineMost is the longest line that becomes a record: what brokers take by
-// default.
+// lineMost is the longest line that becomes a record: the brokers' default
+// limit.
 const lineMost = 1 << 20
 
 func produceCommand() *cobra.Command {
@@ -57,8 +57,9 @@ It is for trying weir with events of your own: it knows no accounts and no TLS.`
 	return c
 }
 
-// lines produces the lines of in, n of them, until it or ctx ends. What has come
-// is produced when a batch is full or nothing more has come: a pipe may be slow.
+// lines produces the lines of in until it or ctx ends; n is their number. It
+// sends lines when a batch is full or when no more have come, because a pipe may
+// be slow.
 func (p *producer) lines(ctx context.Context, in io.Reader) (n int64, err error) {
 	w, closeWriter, err := p.connect(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (p *producer) lines(ctx context.Context, in io.Reader) (n int64, err error)
 	failed := make(chan error, 1)
 	ended := make(chan struct{})
 	defer close(ended)
-	go func() { // a read of a terminal cannot be broken off
+	go func() { // a read from a terminal cannot be interrupted
 		defer close(batches)
 		r := bufio.NewReaderSize(in, lineMost)
 		var batch []kafka.Message

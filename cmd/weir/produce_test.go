@@ -14,8 +14,9 @@ import (
 	"weir/internal/local"
 )
 
-// TestLines: each line is a record, at once where no more have come; what cannot
-// be one is said, after what came before it is in the topic.
+// TestLines: each line becomes a record, without waiting for further lines. A
+// line that cannot be a record gives an error, after the lines before it are in
+// the topic.
 func TestLines(t *testing.T) {
 	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Topics: localTopics([]string{"plays"}, 2)})
 	if err != nil {
@@ -28,7 +29,7 @@ func TestLines(t *testing.T) {
 	}
 	t.Cleanup(reader.Close)
 	p := &producer{brokers: []string{broker.Addr()}, topic: "plays", codec: "lz4", log: slog.New(slog.DiscardHandler)}
-	// comes wants records to come, in any order: the topic has two partitions.
+	// comes waits for records in any order, because the topic has two partitions.
 	comes := func(want ...string) {
 		t.Helper()
 		left := map[string]int{}

@@ -69,12 +69,12 @@ type runOptions struct {
 	resp     net.Listener      // nil: listen as configured, or not at all
 	started  func(addr string) // the HTTP address, once it listens
 	locks    *redislock.Locks  // nil: no rollup lock
-	owner    string            // this process, to the lock
-	outages  *outage.Reporter  // of all jobs; nil: made here
+	owner    string            // the name of this process at the lock
+	outages  *outage.Reporter  // of all jobs; nil: runJobs makes one
 }
 
-// rollupLease is how long the rollup lock outlives a process that was killed
-// while it held it. It is extended while a rollup takes longer.
+// rollupLease is how long the rollup lock of a killed process lasts. It is
+// extended while a rollup takes longer.
 const rollupLease = 30 * time.Second
 
 // exclusive is the rollup lock of one job, or nil.
@@ -85,14 +85,14 @@ func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.C
 	return func(ctx context.Context, f func(context.Context) error) error {
 		err := o.locks.Do(ctx, "weir:rollup:"+cfg.ClickHouse.Database+"."+j.Name, o.owner, rollupLease, func(ctx context.Context, _ redislock.Lease) error { return f(ctx) })
 		if errors.Is(err, locks.ErrHeld) {
-			return nil // another call is at it
+			return nil // another process has the lock
 		}
 		return err
 	}
 }
 
-// runJobs runs every job of the configuration until ctx ends, or none of them
-// can go on.
+// runJobs runs every job of the configuration until ctx ends, or until no job can
+// go on.
 func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	client, err := sinkClient(cfg, o.log)
 	if err != nil {
@@ -114,7 +114,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	var closers []io.Closer
 	defer func() {
 		for _, c := range closers {
-			_ = c.Close() // what had to be durable is: this only hangs up
+			_ = c.Close() // everything is durable: this only closes connections
 		}
 	}()
 	var all []*jobs.Job
@@ -158,14 +158,14 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
 
-	// What answers questions about the jobs ends when the last of them has.
+	// The servers that answer questions about the jobs end after the last job.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	var servers errgroup.Group
 	serveOn := func(what string, serve func() error) {
 		servers.Go(func() error {
 			err := serve()
-			if err != nil { // the jobs go on; the log says so now, not at the end
+			if err != nil { // log it now, because the jobs continue
 				o.log.Error(what+" stopped", "error", err)
 			}
 			return err
@@ -189,9 +189,9 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	return errors.Join(err, servers.Wait())
 }
 
-// budgets divides memory between the scratch keys of Redis clients, if any are
-// listened to, and the counting: windows and buffers of all jobs. What is held for
-// clients is taken from both.
+// budgets divides memory between the scratch keys of Redis clients, if there is a
+// listener for them, and the counting: windows and buffers of all jobs. The memory
+// held for clients is taken from both.
 func budgets(cfg *config.Config, listens bool) (scratch int, counting int64) {
 	if !listens && cfg.RESP.Listen == "" {
 		return 0, int64(cfg.Memory)
@@ -200,9 +200,9 @@ func budgets(cfg *config.Config, listens bool) (scratch int, counting int64) {
 	return int(share), int64(cfg.Memory-share) - int64(respserver.HeldFor(int(share)))
 }
 
-// runAll runs the jobs until the last has ended. One that cannot go on leaves
-// the others to their work: the log, the status and /readyz say so at once, and
-// the error comes back at the end.
+// runAll runs the jobs until the last has ended. If a job cannot go on, the others
+// continue; the log, the status and /readyz say so at once, and runAll returns the
+// error at the end.
 func runAll(ctx context.Context, all []*jobs.Job, log *slog.Logger) error {
 	failures := make([]error, len(all))
 	var running sync.WaitGroup
@@ -219,7 +219,7 @@ func runAll(ctx context.Context, all []*jobs.Job, log *slog.Logger) error {
 	return errors.Join(failures...)
 }
 
-// newJob puts one job together, which may hold so many bytes.
+// newJob makes one job, which may hold memory bytes.
 func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clickhouse.Client, memory int64, o runOptions) (*jobs.Job, *clickhouse.Sink, io.Closer, error) {
 	s, err := j.Spec()
 	if err != nil {
@@ -241,7 +241,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
 	describe, cancel := context.WithTimeout(ctx, checkTimeout)
-	if t, err := src.Describe(describe); err == nil && t.Compacted { // it may not be told, and then weir runs without
+	if t, err := src.Describe(describe); err == nil && t.Compacted { // without the right to describe, weir runs without the warning
 		o.log.Warn(compactedTopic, "job", j.Name, "topic", j.Topic)
 	}
 	cancel()
@@ -279,13 +279,14 @@ func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *c
 	return sink, nil
 }
 
-// databaseID is what tells the database from all others.
+// databaseID is the unique id of the database.
 func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Client, log *slog.Logger) (string, error) {
 	return answered(ctx, cfg, log, client.MakeID)
 }
 
-// answered is ClickHouse's answer. A server that goes away meanwhile is waited
-// for, as one that is not there yet; what will not pass is said at once.
+// answered calls ask until ClickHouse answers. It waits for a server that goes
+// away meanwhile, as for one that is not there yet, and returns permanent errors
+// at once.
 func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
 	var answer T
 	var refused error
@@ -301,8 +302,8 @@ func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, 
 	return answer, cmp.Or(err, refused)
 }
 
-// connected is the configuration of a command that works on the tables, and a
-// ClickHouse that answers.
+// connected returns the configuration of a command that works on the tables, and a
+// connection to a ClickHouse that answers.
 func connected(c *cobra.Command) (*config.Config, *clickhouse.Client, error) {
 	cfg, _, err := loadConfig(c, config.Options{})
 	if err != nil {

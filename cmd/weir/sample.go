@@ -18,18 +18,18 @@ import (
 	"weir/window"
 )
 
-// What a sample of a topic may take.
+// The bounds of a sample of a topic.
 const (
 	sampleTimeout = 20 * time.Second
 	sampleBytes   = 64 << 20 // of values
-	sampleGroups  = 5        // that are named
+	sampleGroups  = 5        // groups that are named
 )
 
-// A sample is what the job's own decisions make of the newest records of its
-// topic. Nothing of it is written, to Kafka neither: no group is joined and no
-// offset committed.
+// A sample is the outcome of the newest records of a topic under the job's
+// rules. Nothing is written, also not to Kafka: the sample joins no group and
+// commits no offset.
 type sample struct {
-	mu       sync.Mutex // brokers deliver side by side
+	mu       sync.Mutex // several brokers deliver at the same time
 	operator *window.Operator
 	spans    map[int32]event.Span // what is left to read
 	bytes    int
@@ -38,8 +38,8 @@ type sample struct {
 	cut      string // why it ended early
 }
 
-// newestOf cuts spans down to their n newest offsets together: equal shares of
-// the partitions, and what small ones leave to the others.
+// newestOf reduces spans to their n newest offsets in all: equal shares of the
+// partitions, where small partitions leave the rest of their share to others.
 func newestOf(spans map[int32]event.Span, n int64) map[int32]event.Span {
 	out := map[int32]event.Span{}
 	order := slices.SortedFunc(maps.Keys(spans), func(a, b int32) int {
@@ -56,7 +56,7 @@ func newestOf(spans map[int32]event.Span, n int64) map[int32]event.Span {
 	return out
 }
 
-// sample shows what a job makes of the newest n records of its topic.
+// sample shows the outcomes of the newest n records of a job's topic.
 func (k *checker) sample(j *config.Job, src *ingest.Source, n int64) {
 	subject := "job " + j.Name
 	fail := func(err error) { k.result("sample", subject, "", err, exitFailed) }
@@ -91,7 +91,7 @@ func (k *checker) sample(j *config.Job, src *ingest.Source, n int64) {
 
 var errSampled = errors.New("the sample is complete")
 
-// read feeds the sample's offsets to its operator.
+// read passes the sample's offsets to its operator.
 func (s *sample) read(ctx context.Context, src *ingest.Source) error {
 	from := map[int32]int64{}
 	for p, span := range s.spans {
@@ -119,7 +119,7 @@ func (s *sample) read(ctx context.Context, src *ingest.Source) error {
 	return err
 }
 
-// observe takes a batch in, up to where the log ended when the sample began.
+// observe counts a batch, up to the end that the log had when the sample began.
 func (s *sample) observe(b *event.Batch) error {
 	span, wanted := s.spans[b.Partition]
 	if !wanted {
@@ -152,8 +152,8 @@ func (s *sample) observe(b *event.Batch) error {
 	return nil
 }
 
-// report says what became of the records: outcomes, reasons, groups and times.
-// It fails if more than half of them are malformed.
+// report adds the findings: outcomes, reasons, groups and times. They are a
+// failure if more than half of the records are malformed.
 func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	subject := "job " + j.Name
 	changes := s.operator.Take()

@@ -12,8 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands said into the scripts")
 
-// What the commands say, word by word, and their exit codes: one script a
-// subject in testdata/script. No script needs a server.
+// TestScripts compares the output of the commands, word by word, and their exit
+// codes, with one script per subject in testdata/script. No script needs a
+// server.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",

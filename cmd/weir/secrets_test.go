@@ -29,8 +29,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// binary is weir as a process of its own: TestMain has put a copy of this test
-// binary on the PATH that is weir where it is called so. A build in each test
+// binary is the path of weir: TestMain has put a copy of this test binary on
+// the PATH, which is weir when it is called by that name. A build in each test
 // would take most of the package's time.
 func binary(t *testing.T) string {
 	t.Helper()
@@ -41,7 +41,7 @@ func binary(t *testing.T) string {
 	return file
 }
 
-// A record is all that a process let anybody see.
+// A record is everything that a process has printed.
 type record struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -59,8 +59,8 @@ func (r *record) String() string {
 	return r.b.String()
 }
 
-// The secrets of the tests, each in one place only, so that a leak names its
-// source. All are unlike anything else that is printed.
+// The secrets of the tests. Each is used in one place only, so that a leak
+// shows its source, and none resembles any other output.
 var secrets = map[string]string{
 	"kafka.sasl.password":  "kq7-sasl-plum",
 	"clickhouse.password":  "kq7-click-plum",
@@ -72,7 +72,7 @@ var secrets = map[string]string{
 	"reader":               "kq7-reader-plum",
 }
 
-// clean fails the test if a secret, or what was made of one, is in a text.
+// clean fails the test if a text contains a secret, or an encoding of one.
 func clean(t *testing.T, what, text string) {
 	t.Helper()
 	for name, s := range secrets {
@@ -84,11 +84,11 @@ func clean(t *testing.T, what, text string) {
 	}
 }
 
-// TestSecrets runs the binary with a secret in every place that takes one,
-// against a Kafka that wants SASL and a ClickHouse that wants a password,
-// makes everything fail in turn, and looks for the secrets in all that can be
-// seen of it: standard output, standard error, status, metrics, and what
-// ClickHouse stores of a job.
+// TestSecrets runs the binary with a secret in every place that takes one, with
+// a Kafka that needs SASL and a ClickHouse that needs a password. It makes
+// everything fail in turn, and searches for the secrets in everything visible:
+// standard output, standard error, status, metrics, and what ClickHouse stores
+// about a job.
 func TestSecrets(t *testing.T) {
 	weir := binary(t)
 	engine, database := localtest.Engine(t)
@@ -144,7 +144,7 @@ jobs:
 		}
 		return cmd
 	}
-	// said runs it to its end.
+	// said runs the binary to its end and returns its output.
 	said := func(code int, env []string, args ...string) string {
 		t.Helper()
 		var out record
@@ -204,7 +204,7 @@ jobs:
 	})
 	t.Run("errors", func(t *testing.T) {
 		wrong := []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["wrong"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["clickhouse.password"]}
-		said(exitUnavailable, wrong, "run") // this broker hangs up; a real one's words are ingest's to test
+		said(exitUnavailable, wrong, "run") // this broker closes the connection; tests of ingest cover a real one
 		wrong = []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["kafka.sasl.password"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["wrong"]}
 		if out := said(exitConfig, wrong, "run"); !strings.Contains(out, "check user and password") {
 			t.Errorf("ClickHouse's refusal:\n%s", out)
@@ -223,7 +223,7 @@ jobs:
 		var out record
 		cmd := start(&out, fromEnv, "run")
 		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }() // killed or not, what it said is judged
+		go func() { _ = cmd.Wait(); close(ended) }() // the test checks the output, not the exit code
 		defer func() { _ = cmd.Process.Kill(); <-ended }()
 		var address string
 		eventually(t, "the address", func() bool {
@@ -255,7 +255,7 @@ jobs:
 		}
 		produce(t, addr)
 		eventually(t, "a flush", func() bool { return strings.Contains(look("/api/v1/status", secrets["http.token"]), `"durable": 1`) })
-		server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // which may pass
+		server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // which is temporary
 		produce(t, addr)
 		eventually(t, "the error in the status", func() bool {
 			return strings.Contains(look("/api/v1/status", secrets["http.token"]), "Memory limit exceeded")
@@ -269,7 +269,7 @@ jobs:
 			t.Error(err)
 		}
 		clean(t, "the command line", string(line))
-		server.answer.Store("516 Authentication failed. (AUTHENTICATION_FAILED)") // which does not
+		server.answer.Store("516 Authentication failed. (AUTHENTICATION_FAILED)") // which is permanent
 		eventually(t, "the end", func() bool {
 			select {
 			case <-ended:
@@ -279,18 +279,17 @@ jobs:
 			}
 		})
 		if !strings.Contains(out.String(), "check user and password") {
-			t.Errorf("the last words name no remedy:\n%s", out.String())
+			t.Errorf("the last lines name no remedy:\n%s", out.String())
 		}
 		clean(t, "the log", out.String())
 	})
 }
 
-// account is the engine behind a password, which says what it is told to
-// say.
+// account is the engine behind a password, with answers that a test can set.
 type account struct {
 	*httptest.Server
 	answer  atomic.Value // "241 words": to inserts
-	refused atomic.Int64 // how often it was given
+	refused atomic.Int64 // how often answer was sent
 }
 
 func newAccount(t *testing.T, engine, password string) *account {
@@ -305,14 +304,14 @@ func newAccount(t *testing.T, engine, password string) *account {
 	a.answer.Store("")
 	refuse := func(w http.ResponseWriter, r *http.Request, answer string) {
 		code, words, _ := strings.Cut(answer, " ")
-		_, _ = io.Copy(io.Discard, r.Body) // or the client gets no answer
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the client gets no answer
 		w.Header().Set("X-ClickHouse-Exception-Code", code)
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprintf(w, "Code: %s. DB::Exception: %s", code, words)
 	}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := a.answer.Load().(string)
-		user, given, _ := r.BasicAuth() // so the client does it without TLS
+		user, given, _ := r.BasicAuth() // which the client uses without TLS
 		if given != password {
 			answer = "516 " + user + ": Authentication failed: password is incorrect. (AUTHENTICATION_FAILED)"
 		}
@@ -328,7 +327,7 @@ func newAccount(t *testing.T, engine, password string) *account {
 	return a
 }
 
-// produce writes an event, as the one user there is.
+// produce writes an event, as the only user.
 func produce(t *testing.T, addr string) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.SASL(plain.Auth{User: "weir", Pass: secrets["kafka.sasl.password"]}.AsMechanism()))
@@ -342,7 +341,7 @@ func produce(t *testing.T, addr string) {
 	}
 }
 
-// eventually polls until something is so.
+// eventually polls until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	await.Until(t, func() error {

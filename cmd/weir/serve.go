@@ -13,7 +13,7 @@ import (
 	"weir/serve/redis"
 )
 
-// scratchKeys is how much the keys of clients may hold, where nothing says less.
+// scratchKeys is the default of how much memory the keys of clients may take.
 const scratchKeys config.Size = 1 << 30
 
 func serveCommand() *cobra.Command {
@@ -62,8 +62,8 @@ It listens on loopback, unless there is a password: clients give it with AUTH.`,
 	return c
 }
 
-// readPassword takes the password from a file or the environment, never from
-// the command line, where everybody sees it.
+// readPassword reads the password from a file or the environment, never from
+// the command line, which other users can see.
 func readPassword(file string) (config.Secret, error) {
 	if file == "" {
 		return config.NewSecret(os.Getenv("WEIR_RESP_PASSWORD")), nil
@@ -79,8 +79,8 @@ func readPassword(file string) (config.Secret, error) {
 	return password, nil
 }
 
-// guardListen refuses an address that others can reach, unless they need a
-// password.
+// guardListen refuses an address that other machines can reach, unless there is
+// a password.
 func guardListen(listen string, password bool) error {
 	if _, _, err := net.SplitHostPort(listen); err != nil {
 		return &exit{exitUsage, fmt.Errorf("--listen %s: %w", listen, err), "such as 127.0.0.1:6379"}

@@ -16,7 +16,7 @@ import (
 	"weir/internal/redistest"
 )
 
-// lines is a writer that another goroutine reads.
+// lines is a writer whose text another goroutine may read.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -34,8 +34,8 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// TestServe runs the command: it answers, wants the password, and ends well
-// when it is told to.
+// TestServe runs the command: it answers, requires the password, and exits with
+// 0 after a signal.
 func TestServe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte("opensesame\n"), 0o600); err != nil {

@@ -17,17 +17,17 @@ import (
 	"weir/internal/outage"
 )
 
-// A service is what a key of the configuration leads to.
+// A service is a service at an address of the configuration.
 type service struct {
 	name  string   // kafka, clickhouse
 	key   string   // of the configuration
 	where string   // the key's value
 	addrs []string // the same as host:port
-	tls   bool     // it is spoken to with TLS
-	is    string   // what should be there, as identify says it
+	tls   bool     // the connection uses TLS
+	is    string   // the expected result of identify
 }
 
-// What identify knows.
+// The results of identify.
 const (
 	aKafka      = "a Kafka broker"
 	anHTTP      = "an HTTP server"
@@ -55,9 +55,9 @@ func clickhouseService(cfg *config.Config) service {
 	return s
 }
 
-// refused is what is wrong with an answer that will not get better: a wrong
-// password, a certificate, another service than the one that was meant. It is
-// nil for one that may.
+// refused returns the error if an answer is permanent: a wrong password, a bad
+// certificate, another service than the intended one. It returns nil for a temporary
+// failure.
 func (s service) refused(ctx context.Context, err error) error {
 	if other := s.mistaken(ctx, err); other != nil {
 		return &exit{exitConfig, other, ""}
@@ -69,7 +69,7 @@ func (s service) refused(ctx context.Context, err error) error {
 	return nil
 }
 
-// mistaken says that another service is at an address, if one is for certain.
+// mistaken returns an error if another service certainly is at an address.
 func (s service) mistaken(ctx context.Context, err error) error {
 	for _, addr := range s.addrs {
 		found := identify(ctx, addr)
@@ -88,7 +88,7 @@ func (s service) mistaken(ctx context.Context, err error) error {
 	return nil
 }
 
-// unavailable is the error of a service that gave no answer it should have.
+// unavailable is the error of a service that did not answer as it should.
 func (s service) unavailable(ctx context.Context, err error) error {
 	if refused := s.refused(ctx, err); refused != nil {
 		return refused
@@ -96,10 +96,10 @@ func (s service) unavailable(ctx context.Context, err error) error {
 	return &exit{exitUnavailable, fmt.Errorf("%s %s: %w", s.key, s.where, err), ""}
 }
 
-// reach waits until a service answers, saying so, and gives up with exit code 69
-// after the configured time. What will not get better (a wrong password, another
-// service) ends the waiting at once, with exit code 78. Each try has what is left
-// of the time, and five seconds at least.
+// reach waits until a service answers, and logs that it waits. After the configured
+// time it returns an error with exit code 69. A permanent failure (a wrong password,
+// another service) ends the wait at once, with exit code 78. Each try has the rest
+// of the time, and at least five seconds.
 func (s service) reach(ctx context.Context, log *slog.Logger, limit time.Duration, ping func(context.Context) error) error {
 	deadline := time.Now().Add(limit)
 	answers := outage.New(log).Of(outage.Subject{Begins: s.name + " does not answer yet", GoesOn: s.name + " still does not answer", Ends: s.name + " answers"}, s.where)
@@ -129,9 +129,9 @@ func (s service) reach(ctx context.Context, log *slog.Logger, limit time.Duratio
 	}
 }
 
-// identify finds out what answers at an address; empty: nothing does, or it is
-// not known. It asks as three clients would, each on a connection of its own: a
-// browser, a consumer, and whatever speaks TLS.
+// identify finds out which service is at an address; empty if none answers, or it is
+// not known. It tries three protocols, each on a connection of its own: HTTP, Kafka
+// and TLS.
 func identify(ctx context.Context, addr string) string {
 	answer := knock(ctx, addr, []byte("GET /ping HTTP/1.0\r\n\r\n"))
 	has := func(text string) bool { return bytes.Contains(answer, []byte(text)) }
@@ -158,7 +158,7 @@ func identify(ctx context.Context, addr string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, knockTimeout)
 	defer cancel()
-	// Nothing is said on this connection: it is of no matter whose certificate that is.
+	// This connection carries no data, so the certificate need not be checked.
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {
@@ -173,7 +173,7 @@ func identify(ctx context.Context, addr string) string {
 
 var knockTimeout = 2 * time.Second
 
-// knock sends something and returns how the answer begins.
+// knock sends bytes and returns the beginning of the answer.
 func knock(ctx context.Context, addr string, say []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, knockTimeout)
 	defer cancel()
@@ -182,7 +182,7 @@ func knock(ctx context.Context, addr string, say []byte) []byte {
 		return nil
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(knockTimeout)) // of a new connection: it works
+	_ = c.SetDeadline(time.Now().Add(knockTimeout)) // cannot fail on a new connection
 	if _, err := c.Write(say); err != nil {
 		return nil
 	}
@@ -190,8 +190,8 @@ func knock(ctx context.Context, addr string, say []byte) []byte {
 	for b := make([]byte, 1024); len(answer) < 4096; {
 		n, err := c.Read(b)
 		answer = append(answer, b[:n]...)
-		// What matters may come in a second piece; one that has announced
-		// nothing is not waited for.
+		// The rest of an HTTP answer may come in a second piece, so knock waits for it;
+		// other answers are long enough.
 		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/")) && len(answer) >= 8 {
 			break
 		}

@@ -42,7 +42,7 @@ func says(t *testing.T, text string) (addr string) {
 			go func() {
 				defer c.Close()
 				_, _ = io.WriteString(c, text)
-				_, _ = c.Read(make([]byte, 1024)) // or what was written may be lost with what was not read
+				_, _ = c.Read(make([]byte, 1024)) // with unread data, Close could discard what was written
 			}()
 		}
 	}()
@@ -58,9 +58,9 @@ func hostOf(t *testing.T, raw string) string {
 	return u.Host
 }
 
-// An address of another service than the one that is meant is refused at once,
-// with exit code 78, by the key that has it and by what is there. The services
-// are real ones, but for those that say who they are by themselves.
+// weir refuses the address of a wrong service at once, with exit code 78, and
+// names the key and the service that is there. The services are real, except
+// those that identify themselves by a first text.
 func TestOtherService(t *testing.T) {
 	kafkatest.Wanted(t)
 	engine, database := localtest.Engine(t)
@@ -93,7 +93,7 @@ func TestOtherService(t *testing.T) {
 		hostOf(t, engine): aClickHouse, hostOf(t, web.URL): anHTTP, hostOf(t, secure.URL): aTLS, native: aNative, ssh: anSSH,
 		"127.0.0.1:1": "",
 	} {
-		await.Until(t, func() error { // a service that is slow is not known
+		await.Until(t, func() error { // identify does not recognise a slow service
 			if got := identify(t.Context(), addr); got != want {
 				return fmt.Errorf("at %s is %q, want %q", addr, got, want)
 			}
@@ -101,7 +101,7 @@ func TestOtherService(t *testing.T) {
 		})
 	}
 	usual := knockTimeout
-	knockTimeout = time.Minute // what follows looks once
+	knockTimeout = time.Minute // the commands below identify only once
 	t.Cleanup(func() { knockTimeout = usual })
 
 	var cases sync.WaitGroup

@@ -25,8 +25,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// A stage is a broker, an engine that says what it is told to, and a
-// directory with a configuration for both.
+// A stage is a broker, an engine with answers that a test can set, and a directory
+// with a configuration for both.
 type stage struct {
 	dir, database string
 	engine        string
@@ -64,7 +64,7 @@ jobs:
 	return s
 }
 
-// start runs weir; ended is closed when it has gone.
+// start runs weir; ended is closed when it has ended.
 func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *record, ended chan struct{}) {
 	t.Helper()
 	cmd, out, ended = exec.Command(s.weir, args...), new(record), make(chan struct{})
@@ -79,8 +79,7 @@ func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *record,
 	return cmd, out, ended
 }
 
-// done runs weir to its end, which must be a good one, and returns what it
-// said.
+// done runs weir to its end, which must have exit code 0, and returns its output.
 func (s *stage) done(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd, out, ended := s.start(t, args...)
@@ -112,11 +111,11 @@ func (s *stage) hits(t *testing.T) string {
 	return n
 }
 
-// TestHangup: SIGHUP is a stop like any other, and a terminal that sends a second
-// one does not cut it short. What was counted is flushed.
+// TestHangup: SIGHUP stops the process like other signals, and a second one from
+// the terminal does not interrupt the stop. Counted events are flushed.
 func TestHangup(t *testing.T) {
-	// Under nohup a child would begin with SIGHUP ignored; what is handled here is
-	// not ignored there.
+	// Under nohup a child would start with SIGHUP ignored; a signal that this process
+	// handles is not ignored in the child.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -124,13 +123,13 @@ func TestHangup(t *testing.T) {
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
 	eventually(t, "a start", func() bool { return strings.Count(out.String(), "partition in hand") == 2 })
-	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes a while
+	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes some time
 	s.produce(t)
 	address := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(out.String())
 	if address == nil {
 		t.Fatalf("it does not say where it answers:\n%s", out)
 	}
-	eventually(t, "a flush that is refused", func() bool { // not a rollup: what is owed is an event
+	eventually(t, "a flush that is refused", func() bool { // a flush, not a rollup: an event waits for it
 		res, err := http.Get("http://" + address[1] + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -159,8 +158,8 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestReaderGone: who reads the log and the output goes away; the process goes
-// on counting, writes into nothing, and stops as it should.
+// TestReaderGone: the reader of the log and the output goes away; the process
+// continues counting, its output is lost, and it stops normally.
 func TestReaderGone(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -182,8 +181,8 @@ func TestReaderGone(t *testing.T) {
 	s.worksOn(t, cmd, ended)
 }
 
-// waitFor returns what is closed once the process has ended. It is killed with the
-// test.
+// waitFor returns a channel that is closed when the process has ended. The process
+// is killed at the end of the test.
 func waitFor(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
 	ended = make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
@@ -191,8 +190,8 @@ func waitFor(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
 	return ended
 }
 
-// worksOn wants a process whose log is not read to count, to have something to
-// say, to count on, and to stop as it should.
+// worksOn checks a process whose log is not read: it must count, write log lines,
+// continue counting, and stop normally.
 func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended chan struct{}) {
 	t.Helper()
 	s.produce(t)
@@ -215,8 +214,8 @@ func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended chan struct{}) {
 	}
 }
 
-// TestReaderStuck: what reads the log is there and reads nothing; the process
-// goes on counting and answering, and stops as it should.
+// TestReaderStuck: the reader of the log does not read; the process continues
+// counting and answering, and stops normally.
 func TestReaderStuck(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -241,14 +240,14 @@ func TestReaderStuck(t *testing.T) {
 	write.Close()
 }
 
-// TestSpool: lines come in order; those that find no room are counted, and said
-// once the reader is back.
+// TestSpool: lines come in order; lines without room are counted, and their number
+// is logged when the reader reads again.
 func TestSpool(t *testing.T) {
 	read, write := io.Pipe()
 	s := newSpool(write)
 	log := newLog(s, config.Log{Level: "info", Format: "json"})
 	log.Info("line", "n", 0)
-	await.Until(t, func() error { // it takes the line, and goes no further without a reader
+	await.Until(t, func() error { // it takes the line, and waits for the reader
 		if n := len(s.lines); n > 0 {
 			return fmt.Errorf("%d lines wait", n)
 		}
@@ -284,8 +283,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestPrinterEnds: a command whose work is what it prints ends with its reader,
-// and says nothing of it.
+// TestPrinterEnds: a command whose purpose is its output ends with its reader,
+// without a message.
 func TestPrinterEnds(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -309,9 +308,9 @@ func TestPrinterEnds(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: the first asks for a last flush, which here cannot be had;
-// the second ends the process at once, and what was not flushed is counted by
-// the next one.
+// TestSecondSignal: the first signal starts a last flush, which here fails; the
+// second ends the process at once, and the next process counts the unflushed
+// events.
 func TestSecondSignal(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
@@ -335,7 +334,7 @@ func TestSecondSignal(t *testing.T) {
 	case <-time.After(2 * time.Second):
 	}
 	signal()
-	<-ended // by the signal, as its status says: one that waited for its flush would exit with a code
+	<-ended // its status must name the signal: a process that waited for its flush would have an exit code
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %v, want by the signal:\n%s", cmd.ProcessState, out)
 	}

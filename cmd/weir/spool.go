@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// A spool stands between the log of a process that serves and its standard error,
-// which may be a pipe that nothing reads any more, or a terminal that is stopped:
-// a line that finds spoolLines others waiting is lost, and counted, so that no
-// part of the process ever waits for the reader of its log.
+// A spool is a queue between the log of a process and its standard error, which
+// may be a pipe that is not read any more, or a stopped terminal. If spoolLines
+// lines wait, further lines are lost and counted, so that no part of the process
+// waits for the reader of its log.
 type spool struct {
 	to    io.Writer
 	lines chan spooled
 	lost  atomic.Int64
-	say   atomic.Pointer[slog.Logger] // writes to to, for the goroutine alone
+	say   atomic.Pointer[slog.Logger] // writes directly to to; only the goroutine uses it
 }
 
-// spooled is a line, or, with last, what ends the goroutine.
+// spooled is a line, or, with last, the message that ends the goroutine.
 type spooled struct {
 	line []byte
 	last chan struct{}
@@ -52,14 +52,14 @@ func (s *spool) run() {
 			close(l.last)
 			return
 		}
-		_, _ = s.to.Write(l.line) // a reader that has gone: see outliveReaders
+		_, _ = s.to.Write(l.line) // the reader may be gone: see outliveReaders
 		if say := s.say.Load(); say != nil && s.lost.Load() > 0 {
 			say.Warn("lines of this log are lost: what reads standard error did not keep up", "lines", s.lost.Swap(0))
 		}
 	}
 }
 
-// Close waits for the lines that were written before it, but not for ever.
+// Close waits until the lines written before it are read, for spoolEnd at most.
 func (s *spool) Close() error {
 	end := time.After(spoolEnd)
 	last := make(chan struct{})

@@ -25,7 +25,8 @@ func tlsConfig(c config.TLS) (*tls.Config, error) {
 		if _, err := keyPair(c); err != nil {
 			return nil, err
 		}
-		// Read again for each handshake: certificates are renewed while we run.
+		// The files are read for each handshake, because certificates are renewed
+		// while the process runs.
 		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			cert, err := keyPair(c)
 			return &cert, err
@@ -47,7 +48,8 @@ func keyPair(c config.TLS) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// readPEM reads a file of certificates: a system's authorities are some 250 KB.
+// readPEM reads a file of certificates. (A system's authorities have some 250
+// KB.)
 func readPEM(file string) ([]byte, error) {
 	pem, err := config.ReadFile(file, 4<<20)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// TestRenewedCertificate: a client certificate that is replaced on disk is the
-// one of the next handshake. Files that hold none are refused at the start.
+// TestRenewedCertificate: the next handshake uses a client certificate that was
+// replaced on disk. Files without a certificate are refused at the start.
 func TestRenewedCertificate(t *testing.T) {
 	dir := t.TempDir()
 	c := config.TLS{CAFile: filepath.Join(dir, "ca.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}

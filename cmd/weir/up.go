@@ -23,7 +23,7 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// upTopics are what the presets read.
+// upTopics are the topics that the presets read.
 var upTopics = []string{"clicks", "locations"}
 
 const upPartitions = 4
@@ -77,14 +77,14 @@ that was chosen does not.`,
 	return c
 }
 
-// loadUp loads the configuration, quiet unless somebody asked for a log: the
-// table is what `up` has to say.
+// loadUp loads the configuration. Without a configured log level it logs errors
+// only, because `up` prints a table.
 func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins, error) {
 	if len(o.Presets) == 0 {
 		return loadConfig(c, o)
 	}
-	// The presets are the whole configuration: a weir.yaml that happens
-	// to lie here belongs to `weir run`.
+	// The presets are the whole configuration: a weir.yaml in this directory is for
+	// `weir run`.
 	o.Flags, o.Env = c.Flags(), os.Environ()
 	cfg, origins, err := config.Load(o)
 	if err == nil && origins.Of("log.level").Source == config.FromDefault {
@@ -93,8 +93,9 @@ func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins
 	return cfg, origins, err
 }
 
-// own refuses what asks for another broker or another ClickHouse than those that
-// weir up brings: to go on with its own would count something else.
+// own refuses settings of another broker or another ClickHouse than those that
+// weir up starts: with its own, weir would count something else than the user
+// expects.
 func own(cfg *config.Config, origins *config.Origins) error {
 	k, ch := &cfg.Kafka, &cfg.ClickHouse
 	u, err := url.Parse(ch.URL)
@@ -155,7 +156,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(u.data, 0o755); err != nil {
 		return err
 	}
-	// The parts outlive ctx: the jobs drain into them first.
+	// The broker and the engine end after ctx, because the jobs drain first.
 	parts, stopParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopParts()
 
@@ -186,7 +187,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer web.Close() // again, if the jobs came to serve on it
+	defer web.Close() // a second time if the jobs have served on it
 	if u.cfg.RESP.Listen == "" {
 		u.cfg.RESP.Listen = "127.0.0.1:6379"
 	}
@@ -194,7 +195,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer resp.Close() // likewise
+	defer resp.Close() // also a second time then
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
 	u.cfg.ClickHouse.URL = engine.URL()
 	if err := u.migrate(ctx); err != nil {
@@ -230,7 +231,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	return err
 }
 
-// suggest prints questions about the first job.
+// suggest prints example queries for the first job.
 func (u *up) suggest(engine, redis string) {
 	j := u.cfg.Jobs[0]
 	sql := func(format string, args ...any) {
@@ -253,7 +254,7 @@ func port(a net.Addr) string {
 	return p
 }
 
-// topics is what the jobs read.
+// topics are the topics that the jobs read.
 func (u *up) topics() []string {
 	var ts []string
 	for _, j := range u.cfg.Jobs {
@@ -264,14 +265,14 @@ func (u *up) topics() []string {
 	return ts
 }
 
-// place is where something listens, and whether the user has said so.
+// place returns an address to listen on, and whether the user has set it.
 func (u *up) place(key, addr string) place {
 	return place{addr, key, u.origins.Of(key).Source != config.FromDefault}
 }
 
-// orFree starts something where it belongs. If another program has the port, and
-// the user did not choose it, any free port will do: several `weir up` live
-// side by side.
+// orFree starts a server at its address. If another program has the port, and
+// the user did not choose it, it takes any free port, so that several `weir up`
+// can run at the same time.
 func orFree[T any](u *up, p place, start func(addr string) (T, error)) (T, error) {
 	v, err := start(p.addr)
 	if p.given || !taken(err) {

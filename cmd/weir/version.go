@@ -22,8 +22,8 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildInfo is what the build was told, and else what the Go toolchain wrote
-// into the binary; a build without either has "unknown" there.
+// buildInfo is the version given to the build, otherwise the one that the Go
+// toolchain wrote into the binary, otherwise "unknown".
 func buildInfo() build {
 	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -45,7 +45,7 @@ func buildInfo() build {
 	return b
 }
 
-// String is one line for a ticket.
+// String is the version in one line.
 func (b build) String() string {
 	rev := b.Revision
 	if b.Modified {

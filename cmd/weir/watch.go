@@ -16,8 +16,8 @@ import (
 // watchMinutes is how many windows the live table shows.
 const watchMinutes = 5
 
-// watch prints the last minutes every second, as ClickHouse has them: what it
-// shows is what any dashboard would see, not what this process believes.
+// watch prints the last minutes every second, as ClickHouse has them: it shows
+// the numbers of a dashboard, not those in the memory of this process.
 func (u *up) watch(ctx context.Context, engine string) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -31,7 +31,7 @@ func (u *up) watch(ctx context.Context, engine string) error {
 		case <-tick.C:
 		}
 		if !terminal && n%10 != 2 {
-			continue // a log file needs no picture every second
+			continue // a log file needs no table every second
 		}
 		text, err := u.table(ctx, engine)
 		if err != nil {

@@ -19,11 +19,13 @@ import (
 	"weir/window"
 )
 
-// This file is the only place that sees both sides of every boundary: it
-// turns configuration into parts and hands the parts to each other.
+// This file connects the packages: it makes the parts of a process from the
+// configuration and passes them to each other. Only this package imports both
+// sides of every boundary.
 
-// group is the consumer group of one job: its own, so that jobs on one topic
-// do not share positions, and a new version begins where the log does.
+// group is the consumer group of one job. Each job has its own, so that jobs on
+// one topic do not share positions, and a new version begins at the beginning
+// of the log.
 func group(cfg *config.Config, j *config.Job) string {
 	g := cfg.Kafka.Group + "." + j.Name
 	if j.Version > 1 {
@@ -32,16 +34,16 @@ func group(cfg *config.Config, j *config.Job) string {
 	return g
 }
 
-// database is the configured one, as members of a group tell it from others.
+// database is the configured database, in the form that members of a group use.
 func database(cfg *config.Config, id string) ingest.Database {
 	name := cfg.ClickHouse.Database
 	if u, err := url.Parse(cfg.ClickHouse.URL); err == nil && u.Host != "" {
-		name += " at " + u.Host // and nothing of the user
+		name += " at " + u.Host // without the user
 	}
 	return ingest.Database{ID: id, Name: name}
 }
 
-// source opens one job's reader; awaits: it waits for rights that are missing.
+// source opens one job's reader; with awaits it waits for missing rights.
 func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter, awaits bool) (*ingest.Source, error) {
 	k := &cfg.Kafka
 	c := ingest.Config{
@@ -61,9 +63,9 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 	return ingest.Open(c)
 }
 
-// patience is how long records of a partition may wait while nothing of it is
-// flushed: a member may have died, its partitions be handed on, and the first
-// flush of the next owner take its time.
+// patience is how long records of a partition may wait without a flush of it: a
+// member may have died, its partitions gone to another one, and the first flush
+// of that one may be slow.
 func patience(cfg *config.Config) time.Duration {
 	const margin = 10 * time.Second
 	return time.Duration(cfg.Kafka.Session+cfg.Flush.Interval+cfg.ClickHouse.InsertTimeout) + margin
@@ -85,7 +87,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 	})
 }
 
-// sinkJob is a configured job as the sink sees it.
+// sinkJob is a configured job in the form of the sink.
 func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 	out := clickhouse.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
 	for _, r := range j.Rollups {
@@ -94,7 +96,7 @@ func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 	return out
 }
 
-// sinkJobs is all of them.
+// sinkJobs are all configured jobs in that form.
 func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
 	var out []clickhouse.Job
 	for i := range cfg.Jobs {
@@ -107,7 +109,7 @@ func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
 	return out, nil
 }
 
-// kafkaSource gives ingest's concrete types the shape that jobs declares.
+// kafkaSource adapts ingest's types to the interfaces that jobs declares.
 type kafkaSource struct{ *ingest.Source }
 
 func (s kafkaSource) Next(ctx context.Context) (jobs.Generation, error) {
@@ -120,7 +122,8 @@ func (s kafkaSource) Next(ctx context.Context) (jobs.Generation, error) {
 
 type kafkaGeneration struct{ *ingest.Generation }
 
-// Fetch leaves it to Done to say that the partitions were taken away.
+// Fetch returns nil if the partitions were taken away, because Done reports
+// that.
 func (g kafkaGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	err := g.Generation.Fetch(ctx, from, deliver)
 	if errors.Is(err, ingest.ErrEnded) {
