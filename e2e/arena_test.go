@@ -19,9 +19,9 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// An arena is a broker, and of its own an engine behind a door, up to three
-// weirs and a producer: TestChaos and TestSoak strike at all of them, and
-// ask the oracle each time whether a single event is lost or doubled.
+// An arena is a broker, an engine of its own behind a proxy (door), up to three
+// weir processes and a producer. TestChaos and TestSoak cause faults in all of
+// them, and check after each fault that no event is lost or doubled.
 type arena struct {
 	*stage
 	binary   string
@@ -32,7 +32,7 @@ type arena struct {
 	listen   string // of the engine
 	door     *door
 	producer *producer
-	members  [3]*process // by slot; nil: nobody
+	members  [3]*process // by slot; nil: none
 	all      []*process  // that ever ran
 
 	pfcounts map[gen.Group]pfcount // of groups that have not changed since
@@ -43,8 +43,8 @@ type pfcount struct {
 	count uint64
 }
 
-// Slot 0 has the session of production, which is what a take-over waits for;
-// the others have the shortest there is, so that zombies do not take all day.
+// Slot 0 has the session of production, for the measure of a take-over; the
+// others have the shortest session, so that zombies take little time.
 const (
 	longSession  = 10 * time.Second
 	shortSession = 6 * time.Second
@@ -78,16 +78,16 @@ const (
 	chunk, smallChunk = 4096, 1024
 )
 
-// ownBroker is one that strikes may kill.
+// ownBroker is a broker that strikes may kill.
 func ownBroker(t *testing.T) *kafkatest.Cluster {
 	t.Helper()
 	return kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{
-		// A transaction whose producer died holds everything up for so long.
+		// A transaction whose producer died blocks readers for this time.
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 	}})
 }
 
-// newArena makes everything but the weirs. The traffic begins paused.
+// newArena makes everything but the weir processes. The traffic begins paused.
 func newArena(t *testing.T, kafka *kafkatest.Cluster, binary string, chunk, rate int64, seed uint64, audit time.Duration) *arena {
 	t.Helper()
 	a := &arena{binary: binary, kafka: kafka, chunk: chunk, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
@@ -147,8 +147,8 @@ func (a *arena) alive() (slots []int) {
 	return slots
 }
 
-// close kills whoever is left and, if the test failed, keeps what all that were
-// alive of late have said.
+// close kills the remaining processes and, if the test failed, keeps the logs of
+// all recent ones.
 func (a *arena) close() {
 	for _, p := range a.all {
 		p.kill()
@@ -167,15 +167,15 @@ func (a *arena) close() {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(said), 0o644))
 	}
 	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "broker.log"), []byte(a.kafka.Tail(1)), 0o644))
-	a.t.Logf("what everybody said is in %s %v", dir, err)
+	a.t.Logf("the logs of all processes are in %s %v", dir, err)
 	for _, p := range a.members {
 		if p != nil {
-			a.t.Logf("%s said at last:\n%s", p.name, p.log.tail(12))
+			a.t.Logf("the last lines of %s:\n%s", p.name, p.log.tail(12))
 		}
 	}
 }
 
-// positions are how far the job is durable, by partition.
+// positions are the offsets up to which the job is durable, by partition.
 func (a *arena) positions() map[int32]int64 {
 	a.t.Helper()
 	rows, err := a.query("SELECT partition, max(next) FROM weir_ledger WHERE job = 'clicks' GROUP BY partition")
@@ -189,8 +189,8 @@ func (a *arena) positions() map[int32]int64 {
 	return at
 }
 
-// recovered waits until every partition is durable beyond where the log ended
-// at a kill: nobody who died could have got there, nor an insert of his.
+// recovered waits until every partition is durable beyond the end that the log
+// had at a kill: no killed process, and no insert of one, can have reached that.
 func (a *arena) recovered(ends map[int32]int64) {
 	a.t.Helper()
 	await.Until(a.t, func() error {
@@ -204,7 +204,7 @@ func (a *arena) recovered(ends map[int32]int64) {
 	})
 }
 
-// owns waits until a member has partitions in hand.
+// owns waits until a member has partitions.
 func (a *arena) owns(p *process) {
 	a.t.Helper()
 	await.Until(a.t, func() error {
@@ -224,7 +224,8 @@ func (a *arena) commits() map[int32]int64 {
 	return at
 }
 
-// A verdict is what the oracle found: nothing wrong, or what.
+// A verdict is the result of a comparison with the truth: the differences, if
+// any.
 type verdict struct {
 	tally
 	wrong []string
@@ -240,10 +241,10 @@ func (v *verdict) add(format string, args ...any) {
 	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
 }
 
-// judge holds what SQL says against the truth, while the producer is paused
-// and everything is durable: each count and PFCOUNT of the view, every fate of
-// the ledger, ledger against rows, and the sketches of the windows that begin
-// at from or later, register by register and id by id.
+// judge compares the answers of SQL with the truth, while the producer is paused
+// and everything is durable: each count and PFCOUNT of the view, every outcome
+// in the ledger, ledger and rows, and the sketches of the windows that begin at
+// from or later, register by register and id by id.
 func (a *arena) judge(from event.Time) *verdict {
 	a.t.Helper()
 	v := new(verdict)
@@ -255,7 +256,7 @@ func (a *arena) judge(from event.Time) *verdict {
 
 	f := truth.Outcomes
 	row := a.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(filtered), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
-	// What is in the log and not in the truth was aborted, or is a marker.
+	// Records in the log but not in the truth were aborted, or are markers.
 	want := fmt.Sprint(f.Valid, f.Malformed, f.Late, f.Future, 0, 0, a.stage.end("clicks")-records)
 	if got := strings.Join(row, " "); got != want {
 		v.add("counted, malformed, late, future, duplicate, filtered and gap in the ledger: %s, want %s", got, want)
@@ -281,8 +282,8 @@ func (a *arena) pfcount(g gen.Group, c *gen.Count) uint64 {
 	return known.count
 }
 
-// settled waits until everything that is in the log is durable, and wants
-// every member to be there still: none of them may end by itself.
+// settled waits until everything in the log is durable, and checks that every
+// member still runs: none may end by itself.
 func (a *arena) settled() {
 	a.t.Helper()
 	for _, p := range a.members {
@@ -318,8 +319,8 @@ func (a *arena) verified() error {
 	return nil
 }
 
-// A disk is where the engine keeps its tables: a small one that can be
-// filled, where that is allowed (mounting takes root).
+// A disk holds the engine's tables: a small file system that a test can fill, if
+// mounting is allowed (to root only).
 type disk struct {
 	dir  string
 	real bool
@@ -327,7 +328,7 @@ type disk struct {
 
 const (
 	diskSize = 1 << 30
-	diskLeft = 512 << 10 // of a full one: half of what an insert reserves
+	diskLeft = 512 << 10 // free space of a full disk: half of what an insert reserves
 )
 
 func newDisk(t *testing.T) disk {
@@ -347,7 +348,7 @@ func newDisk(t *testing.T) disk {
 
 func (d disk) ballast() string { return filepath.Join(filepath.Dir(d.dir), "ballast") }
 
-// fill leaves next to nothing free.
+// fill leaves diskLeft free.
 func (d disk) fill() error {
 	f, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

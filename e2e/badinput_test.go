@@ -14,13 +14,13 @@ import (
 	"weir/internal/await"
 )
 
-// A record somebody sent, and what must become of it.
+// A record, and its expected outcome.
 type sent struct {
 	name   string
 	value  string // {NOW} is the record's time
-	fate   string // counted, or the fate of the dead letter
+	fate   string // counted, or the outcome of the dead letter
 	reason string // pattern
-	group  string // what it counts under
+	group  string // the group that it counts in
 }
 
 var badClicks = []sent{
@@ -31,9 +31,9 @@ var badClicks = []sent{
 	{"an array", `[{"ts":{NOW},"user_id":1,"page":"/x"}]`, "malformed", "object", ""},
 	{"the word null", "null", "malformed", "object", ""},
 	{"NaN", `{"ts":NaN,"user_id":1,"page":"/x"}`, "malformed", "JSON", ""},
-	{"Infinity in a field nobody reads", `{"ts":{NOW},"user_id":1,"page":"/x","score":Infinity}`, "malformed", "JSON", ""},
+	{"Infinity in an unwanted field", `{"ts":{NOW},"user_id":1,"page":"/x","score":Infinity}`, "malformed", "JSON", ""},
 	{"invalid UTF-8", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/\xff\"}", "malformed", "JSON|UTF-8", ""},
-	{"invalid UTF-8 in a field nobody reads", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/x\",\"t\xe9\":1}", "malformed", "JSON|UTF-8", ""},
+	{"invalid UTF-8 in an unwanted field", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/x\",\"t\xe9\":1}", "malformed", "JSON|UTF-8", ""},
 	{"half a surrogate", `{"ts":{NOW},"user_id":1,"page":"\ud800"}`, "malformed", "invalid escape", ""},
 	{"a line break in a text", "{\"ts\":{NOW},\"user_id\":1,\"page\":\"/\n\"}", "malformed", "control character", ""},
 	{"the same key twice", `{"ts":{NOW},"ts":1,"user_id":1,"page":"/x"}`, "malformed", "JSON|twice|duplicate", ""},
@@ -76,7 +76,7 @@ var badLocations = []sent{
 	{"a huge longitude", `{"ts":{NOW},"user_id":1,"lon":1e400,"lat":52}`, "malformed", "^field lon is not a number|^field lat or lon is out of range", ""},
 	{"a longitude in words", `{"ts":{NOW},"user_id":1,"lon":"13.4 E","lat":52}`, "malformed", "^field lon is not a number", ""},
 	{"no latitude", `{"ts":{NOW},"user_id":1,"lon":13.4}`, "malformed", "^field lat is missing", ""},
-	{"nobody", `{"ts":{NOW},"lon":13.4,"lat":52}`, "malformed", "^field user_id is missing", ""},
+	{"no member", `{"ts":{NOW},"lon":13.4,"lat":52}`, "malformed", "^field user_id is missing", ""},
 	{"the south pole of the map", `{"ts":{NOW},"user_id":2,"lon":-180,"lat":-85.05}`, "counted", "", "00"},
 }
 
@@ -85,10 +85,9 @@ const (
 	maxPayload = 16 << 10 // what a dead letter keeps of its record
 )
 
-// Everything that producers have been seen to send: each record has its fate,
-// each that is lost to the counts its dead letter with a reason, and the good
-// ones around them are counted as if nothing had been. A null value is an
-// empty one.
+// All kinds of records that producers send: each record has its outcome, each
+// that is not counted has a dead letter with a reason, and the good records
+// around them are counted normally. A null value counts as an empty one.
 func TestBadInput(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -149,8 +148,8 @@ func TestBadInput(t *testing.T) {
 	s.adds("locations")
 }
 
-// mixed produces good records, with the others at random places among them.
-// It returns the records of these, and behind them that of a null value.
+// mixed produces good records, with the others at random places among them. It
+// returns the records of the others, followed by one with a null value.
 func (s *stage) mixed(kind, ok string, others []sent) []*kgo.Record {
 	s.t.Helper()
 	now := time.Now()
@@ -176,7 +175,7 @@ func (s *stage) mixed(kind, ok string, others []sent) []*kgo.Record {
 	return odd
 }
 
-// judged compares dead letters and counts with what was to become of each.
+// judged compares dead letters and counts with the expected outcomes.
 func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 	s.t.Helper()
 	type letter struct{ fate, reason, payload string }
@@ -207,9 +206,9 @@ func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 	}
 }
 
-// A batch of a few kilobytes that becomes more than weir decompresses, which a
-// broker takes: an outcome of its offsets, and the stream goes on, as does the
-// other job of the process.
+// A batch of a few kilobytes that a broker accepts, and that is larger than
+// weir's limit once decompressed: its offsets have the outcome malformed, and
+// the stream continues, as does the other job of the process.
 func TestBombInTopic(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -274,7 +273,7 @@ func TestBombInTopic(t *testing.T) {
 		t.Errorf("readyz: %d %s %v", code, body, err)
 	}
 
-	// Read again after a kill, it is the same.
+	// Read again after a kill, the batch has the same outcome.
 	p.kill()
 	p = s.weir("run")
 	p.says("partition in hand")

@@ -28,8 +28,8 @@ var (
 	chaosFloors = flag.Bool("floors", false, "TestChaos, TestUpFirstRow: fail when a stop, a recovery or a start takes longer than promised, which wants a machine with nothing else to do")
 )
 
-// The plan of a campaign: what strikes in each cycle. It follows from the
-// seed alone.
+// planned is one cycle of a campaign's plan: its strikes. It depends on the seed
+// alone.
 type planned struct {
 	strikes []*strike
 	seed    uint64 // of the cycle's own dice
@@ -101,7 +101,7 @@ func only(t *testing.T, names string) (found []*strike) {
 	return found
 }
 
-// totals are what a campaign has done and found.
+// totals are the figures of a campaign.
 type totals struct {
 	cycles, verified int
 	strikes          map[string]int
@@ -138,15 +138,16 @@ func (s *totals) table(a *arena) string {
 	return b.String()
 }
 
-// strikes of one cycle, then quiet, then judgement.
+// cycle makes the strikes of one cycle, waits until everything is durable, and
+// compares with the truth.
 func (a *arena) cycle(p planned, s *totals) *verdict {
 	a.t.Helper()
 	rng := rand.New(rand.NewPCG(p.seed, 1))
 	c := &cycle{arena: a, totals: s, rng: rng, alone: len(p.strikes) == 1}
 	if len(p.strikes) > 1 {
 		p.strikes = slices.Clone(p.strikes)
-		// The one that takes longer goes around the other, and one at the sink
-		// around one at Kafka: it may wait for flushes, which want records.
+		// The longer strike encloses the shorter one, and a strike at the sink
+		// encloses one at Kafka, because it may wait for flushes, which need records.
 		slices.SortStableFunc(p.strikes, func(x, y *strike) int {
 			return cmp.Or(cmp.Compare(x.needs&fleet, y.needs&fleet), cmp.Compare(x.needs&kafka, y.needs&kafka))
 		})
@@ -182,8 +183,9 @@ func (a *arena) cycle(p planned, s *totals) *verdict {
 	return v
 }
 
-// Real processes, real faults, in an order that follows from a seed: after
-// each of them every count, every sketch and every fate is that of the log.
+// TestChaos runs real processes with real faults, in an order that depends on a
+// seed: after each fault every count, every sketch and every outcome must be
+// that of the log.
 func TestChaos(t *testing.T) {
 	parallelFirst(t)
 	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
@@ -237,9 +239,9 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// The oracle of TestChaos notices what it is there for: a count raised and
-// rows deleted by hand, inserts that were acknowledged and dropped, and a weir
-// with a mistake in its core.
+// TestChaosControls checks that the comparison of TestChaos notices faults: a
+// count raised and rows deleted by hand, inserts that were acknowledged and
+// dropped, and a weir with a mistake in its core.
 func TestChaosControls(t *testing.T) {
 	parallel(t)
 	a := newArena(t, house.broker.get(t), house.binary.get(t), smallChunk, 1500, 1, time.Hour)
@@ -277,8 +279,8 @@ func TestChaosControls(t *testing.T) {
 	a.sql("ALTER TABLE clicks_state DELETE WHERE window_start = %d AND page = '/p/2' SETTINGS mutations_sync = 2", window)
 	notices("a row deleted by hand", a.judge(0), "users in ")
 
-	// Counts only grow by slot: what the row had, the next flush of its window
-	// brings back. From here on it is about what is missing after that.
+	// Counts only grow by slot, so the next flush of its window restores the
+	// deleted row. The comparisons below are with the state after that.
 	before := quiet(func() {})
 	drop := func() {
 		var dropped atomic.Int64
@@ -301,7 +303,7 @@ func TestChaosControls(t *testing.T) {
 		})
 		a.door.turns(nil)
 	}
-	// Counts are lost where a chunk ends among the inserts that are dropped.
+	// Counts are lost only if a chunk ends among the dropped inserts.
 	var v *verdict
 	await.Until(t, func() error {
 		if v = quiet(drop); v.lost <= before.lost {
@@ -313,7 +315,7 @@ func TestChaosControls(t *testing.T) {
 
 	member.signal(syscall.SIGTERM)
 	member.exits(0)
-	member = a.run(0) // which reads again, and so brings back, what was dropped
+	member = a.run(0) // it reads the dropped events again and so restores them
 	before = quiet(func() {})
 	member.signal(syscall.SIGTERM)
 	member.exits(0)
@@ -324,8 +326,8 @@ func TestChaosControls(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	a.run(0)
-	// It loses what the flushes before the last one of a chunk held: how many there
-	// are while some records come depends on the machine.
+	// It loses the counts of all but the last flush of a chunk. How many flushes
+	// there are depends on the machine.
 	await.Until(t, func() error {
 		if v = quiet(func() {}); v.lost <= before.lost {
 			return notYet("a weir that forgets its counts at every flush loses none: %d before, %d after", before.lost, v.lost)
@@ -335,7 +337,7 @@ func TestChaosControls(t *testing.T) {
 	notices("a mistake in the core", v, "hits, want")
 }
 
-// floors holds the times against what is promised.
+// floors compares the times with the promised ones.
 func (s *totals) floors(t *testing.T) {
 	t.Helper()
 	median := func(ds []time.Duration) time.Duration {
@@ -357,7 +359,7 @@ func (s *totals) floors(t *testing.T) {
 	}
 }
 
-// docs/chaos.md explains every strike, and none besides.
+// TestChaosDocument: docs/chaos.md explains every strike, and no others.
 func TestChaosDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "chaos.md"))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// The events, jobs, window keys and SQL of docs/cookbook.md: what the document
-// says that they answer, they answer.
+// TestCookbook counts the events of docs/cookbook.md with its jobs: the window
+// keys and the SQL must give the answers in the document.
 func TestCookbook(t *testing.T) {
 	parallel(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -54,7 +54,7 @@ func TestCookbook(t *testing.T) {
 			}
 			records = append(records, &kgo.Record{Topic: s.topic(kind), Partition: int32(n % 2), Value: []byte(line), Timestamp: e.TS})
 		}
-		// Whatever the date is, they do not expire and are not from the future.
+		// On any date the events must not expire and must not be from the future.
 		for key, value := range map[string]string{"retention.ms": "-1", "message.timestamp.after.max.ms": "9223372036854775807"} {
 			res, err := s.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, s.topic(kind))
 			if err == nil {
@@ -104,8 +104,8 @@ func TestCookbook(t *testing.T) {
 	p.exits(0)
 }
 
-// The last hour of the README, as a window key and as SQL: both are of the sixty
-// minutes before this one, and of this one so far.
+// TestLastHour: the last hour in the README, as a window key and as SQL, covers
+// the sixty minutes before this one, and this one so far.
 func TestLastHour(t *testing.T) {
 	parallel(t)
 	page, err := os.ReadFile("../README.md")
@@ -123,8 +123,8 @@ func TestLastHour(t *testing.T) {
 	s.create("clicks", 2)
 	p := s.weir("run", "--resp.listen=127.0.0.1:0")
 	c := p.redis()
-	// One person in the middle of each minute, of those to come as well: whenever it
-	// is looked, there are 61.
+	// One person in the middle of each minute, also of future ones, so that at any
+	// time the count is 61.
 	var records []*kgo.Record
 	users := map[uint32]struct{}{}
 	middle := time.Now().UTC().Truncate(time.Minute).Add(30 * time.Second)

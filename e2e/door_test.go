@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// A door stands between weir and ClickHouse. It lets every request through,
-// until a test tells it to misbehave.
+// A door is a proxy between weir and ClickHouse. It forwards every request,
+// until a test makes it misbehave.
 type door struct {
-	url   string // what weir is told
+	url   string // the address that weir gets
 	proxy *httputil.ReverseProxy
 	log   *log.Logger
 
 	mu     sync.Mutex
 	rng    *rand.Rand
-	manner func(w http.ResponseWriter, r *http.Request) // nil: through
-	hits   int                                          // requests that met the present manner
-	late   sync.WaitGroup                               // inserts that are still to land
+	manner func(w http.ResponseWriter, r *http.Request) // how it misbehaves; nil: it forwards
+	hits   int                                          // requests that the present manner handled
+	late   sync.WaitGroup                               // inserts that have not landed yet
 }
 
 func newDoor(t *testing.T, engine string) *door {
@@ -43,7 +43,7 @@ func newDoor(t *testing.T, engine string) *door {
 	d.proxy = &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
 		ErrorLog: d.log,
-		// An engine that is away is a connection that breaks, here as there.
+		// If the engine is unreachable, the client's connection breaks too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	server := httptest.NewUnstartedServer(d)
@@ -72,15 +72,15 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	manner(w, r)
 }
 
-// turns changes what becomes of requests from now on; nil lets them through.
+// turns sets how the door handles requests from now on; nil forwards them.
 func (d *door) turns(manner func(w http.ResponseWriter, r *http.Request)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.manner, d.hits = manner, 0
 }
 
-// draw is a number below n. Which request gets which is the order in which
-// they come.
+// draw is a random number below n. Requests get the numbers in the order in
+// which they come.
 func (d *door) draw(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,13 +93,14 @@ func (d *door) met() int {
 	return d.hits
 }
 
-// inserts reports whether a request brings rows for a table; any, if empty.
+// inserts reports whether a request inserts rows into a table; with an empty
+// name, into any.
 func inserts(r *http.Request, table string) bool {
 	q := r.URL.Query().Get("query") // an INSERT … SELECT comes in the body
 	return strings.HasPrefix(q, "INSERT") && strings.Contains(q, table)
 }
 
-// slow answers late and takes what is sent in small bites.
+// slow answers late and reads the request in small pieces.
 func (d *door) slow(before, bite time.Duration) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(before)
@@ -120,7 +121,7 @@ func (b slowBody) Read(p []byte) (int, error) {
 
 var errCut = errors.New("cut off")
 
-// cut breaks both connections somewhere in the middle of what is sent.
+// cut breaks both connections in the middle of the request.
 func (d *door) cut(w http.ResponseWriter, r *http.Request) {
 	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + d.draw(8000)}
 	d.proxy.ServeHTTP(w, r)
@@ -137,19 +138,19 @@ func (b *cutBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
-	if err != nil { // shorter than that: its end gets lost
+	if err != nil { // the request is shorter: its end is lost
 		err = errCut
 	}
 	return n, err
 }
 
-// deaf lets requests through and loses the answers.
+// deaf forwards requests and drops the answers.
 func (d *door) deaf(_ http.ResponseWriter, r *http.Request) {
 	d.proxy.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)
 }
 
-// refusals are answers of a ClickHouse that is well but cannot.
+// refusals are answers of a ClickHouse that runs but cannot insert.
 var refusals = []struct {
 	code int
 	text string
@@ -165,7 +166,7 @@ var refusals = []struct {
 
 const noSpace, noSpaceText = 243, "Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)"
 
-// refuse answers an error, now this one, now that one.
+// refuse answers with one of the errors, in turn.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request) {
 	with := refusals[d.draw(len(refusals))]
 	refuse(w, r, with.code, with.text)
@@ -178,7 +179,7 @@ func refuse(w http.ResponseWriter, r *http.Request, code int, text string) {
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s\n", code, text)
 }
 
-// freeze answers nothing.
+// freeze does not answer.
 func (d *door) freeze(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -199,8 +200,8 @@ func (d *door) hold(table string, over <-chan struct{}) func(http.ResponseWriter
 	}
 }
 
-// delay cuts the connection of an insert that has arrived whole, and lets it
-// land in ClickHouse after that time, when newer ones have long been there.
+// delay cuts the connection of an insert after it has arrived whole, and sends
+// the insert to ClickHouse after a time, when newer ones are there.
 func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inserts(r, "") {
@@ -222,8 +223,8 @@ func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-// swallow acknowledges inserts into a table and drops them: a ClickHouse that
-// lies. No writer can survive that; it is there to see it noticed.
+// swallow acknowledges inserts into a table and drops them. No writer can
+// survive that; the test shows that the comparison notices it.
 func (d *door) swallow(table string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inserts(r, table) {
@@ -231,7 +232,7 @@ func (d *door) swallow(table string) func(http.ResponseWriter, *http.Request) {
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("X-ClickHouse-Query-Id", "swallowed") // without it the answer is not believed
+		w.Header().Set("X-ClickHouse-Query-Id", "swallowed") // without it weir does not accept the answer
 		w.WriteHeader(http.StatusOK)
 	}
 }

@@ -48,9 +48,9 @@ func (p *process) ready(code int, words ...string) {
 	})
 }
 
-// Two deployments with one kafka.group and two databases: the one that is there
-// counts everything, the other nothing and says why, wherever it is asked. When
-// the first ends, the second counts everything too.
+// Two deployments with one kafka.group and two databases: the first counts
+// everything, the other counts nothing and says why, in the log, over HTTP and
+// in weir check. When the first ends, the second counts everything too.
 func TestOneGroupTwoDatabases(t *testing.T) {
 	parallel(t)
 	a := newStage(t)
@@ -88,8 +88,9 @@ func TestOneGroupTwoDatabases(t *testing.T) {
 	b.audited()
 }
 
-// A process is killed, and its parent does not ask after it. The one that is
-// started instead does not wait for its session, which is longer than this test.
+// A process is killed, and its parent does not collect it. The process that is
+// started instead does not wait for the session of the killed one, which is
+// longer than this test.
 func TestKilledAndNotReaped(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -104,7 +105,7 @@ func TestKilledAndNotReaped(t *testing.T) {
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = killed.Process.Kill(); _ = killed.Wait() }) // that is asking after it
+	t.Cleanup(func() { _ = killed.Process.Kill(); _ = killed.Wait() }) // Wait collects it
 	await.Until(t, func() error {
 		if text := log.String(); strings.Count(text, "partition in hand") < 4 {
 			return fmt.Errorf("it has no partitions:\n%s", text)
@@ -115,7 +116,7 @@ func TestKilledAndNotReaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", killed.Process.Pid)); err == nil && strings.Contains(string(stat), ") R") {
-		t.Logf("it is not dead yet: %s", stat) // it will be, and the next one keeps looking
+		t.Logf("it is not dead yet: %s", stat) // it will be, and the next process checks repeatedly
 	}
 	p := s.weir("run")
 	p.says("took members out of the group whose process is dead")
@@ -125,8 +126,8 @@ func TestKilledAndNotReaped(t *testing.T) {
 	s.sameClicks(truth)
 }
 
-// A consumer that is not weir holds weir's group: what it has is not counted,
-// and it is named, until it leaves.
+// A consumer that is not weir leads weir's group: until it leaves, its
+// partitions are not counted, and weir names it.
 func TestStrangerInGroup(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

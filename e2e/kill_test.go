@@ -17,10 +17,10 @@ import (
 	"weir/internal/await"
 )
 
-// kill -9 again and again in the middle of a backlog, at random moments, while
-// more comes in: what is there in the end is the truth, and a process is past
-// the old position without waiting for the session of the one that died, which
-// is longer than this test waits for anything.
+// kill -9 again and again in the middle of a backlog, at random times, while
+// more records come: at the end the numbers equal the truth. Each new process
+// passes the old position without waiting for the session of the killed one,
+// which is longer than this test waits for anything.
 func TestKillInBacklog(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -34,7 +34,7 @@ func TestKillInBacklog(t *testing.T) {
 		old := s.position("clicks")
 		p := s.weir("run", "--kafka.session=5m")
 		s.passes("clicks", old)
-		if n > 0 { // there was a process that died
+		if n > 0 { // a process was killed before
 			took = append(took, time.Since(p.began).Round(10*time.Millisecond))
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(700 * time.Millisecond))))
@@ -48,8 +48,8 @@ func TestKillInBacklog(t *testing.T) {
 	s.audited()
 }
 
-// A second member joins in the middle, works, and leaves; then the first one
-// is killed and the second takes over.
+// A second member joins in the middle, works, and leaves; then the first one is
+// killed and another takes over.
 func TestMembersComeAndGo(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -128,8 +128,8 @@ func TestStopUnderLoad(t *testing.T) {
 	s.committed()
 }
 
-// committed wants the group's offsets to be those of the ledger: that is what
-// "nothing to replay" means.
+// committed checks that the group's offsets equal the ledger's, so that nothing
+// is read again.
 func (s *stage) committed() {
 	s.t.Helper()
 	offsets := s.offsets()
@@ -141,7 +141,7 @@ func (s *stage) committed() {
 	}
 }
 
-// The same backfill twice: the second changes nothing that anybody can ask.
+// The same backfill twice: the second changes no answer.
 func TestUntilEndTwice(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -167,10 +167,10 @@ func TestUntilEndTwice(t *testing.T) {
 	}
 	s.sameClicks(truth)
 
-	// And once more after the group has forgotten where it was.
+	// And once more after the group has lost its offsets.
 	asked(s, func(ctx context.Context) (kadm.DeleteGroupResponse, error) {
 		res, err := s.admin.DeleteGroup(ctx, s.name+".clicks")
-		if errors.Is(err, kerr.GroupIDNotFound) { // an answer got lost
+		if errors.Is(err, kerr.GroupIDNotFound) { // the first answer was lost
 			err = nil
 		}
 		return res, err

@@ -16,13 +16,13 @@ import (
 	"weir/internal/await"
 )
 
-// asked repeats a request to the broker until it is answered: a broker that
-// has just started, or whose coordinator is still loading, answers errors that
-// go away by themselves. A repeated request must mean the same again.
+// asked repeats a request to the broker until it succeeds: a broker that has just
+// started, or whose coordinator is loading, answers with temporary errors. The request
+// must be idempotent.
 func asked[T any](s *stage, ask func(context.Context) (T, error)) (answer T) {
 	s.t.Helper()
 	await.Until(s.t, func() (err error) {
-		// Of no use longer: a client waits for a broker that is gone, too.
+		// A shorter time-out per try, because a client also waits for a broker that is gone.
 		ctx, cancel := context.WithTimeout(s.t.Context(), await.Never/6)
 		defer cancel()
 		answer, err = ask(ctx)
@@ -47,7 +47,7 @@ func (s *stage) grow(kind string, n int) {
 		if err == nil {
 			err = res.Error()
 		}
-		if errors.Is(err, kerr.InvalidPartitions) && len(s.ends(kind)) == n { // an answer got lost
+		if errors.Is(err, kerr.InvalidPartitions) && len(s.ends(kind)) == n { // the first answer was lost
 			err = nil
 		}
 		return res, err
@@ -87,8 +87,8 @@ func (s *stage) recreate(kind string) {
 	s.create(kind, 4)
 }
 
-// A topic that is deleted and made again reuses offsets for other records:
-// weir says so and stops, and counts them beside the old ones when told to.
+// A topic that is deleted and made again reuses offsets for other records: weir says so
+// and stops, and counts them beside the old ones with --new-epoch.
 func TestTopicRecreated(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -113,7 +113,8 @@ func TestTopicRecreated(t *testing.T) {
 	if n := s.number("SELECT max(epoch) FROM weir_ledger"); n != 1 {
 		t.Errorf("the new topic is counted in epoch %d, want 1", n)
 	}
-	// The decision is in the ledger: it need not be repeated, and changes nothing if it is.
+	// The decision is in the ledger: the flag need not be repeated, and has no effect if it
+	// is.
 	s.untilEnd()
 	s.untilEnd("--new-epoch")
 	s.sameClicks(both)
@@ -152,9 +153,9 @@ func TestPartitionsAdded(t *testing.T) {
 	s.sameClicks(union(first, second))
 }
 
-// Records that the broker deleted before they were read stop weir, in words;
-// told to skip them, it records the gap and counts the rest. No window has
-// events on both sides of the cut, as with a retention above lateness + skew.
+// Records that the broker deleted before they were read stop weir with an error; with
+// on_data_loss=skip it records the gap and counts the rest. No window has events on both
+// sides of the cut, as with a retention above lateness + skew.
 func TestRecordsDeleted(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -165,7 +166,7 @@ func TestRecordsDeleted(t *testing.T) {
 	s.produced("clicks", 20_000, "--seed", "2")
 	after := s.ends("clicks")
 
-	// Half of what is new, in all partitions but one.
+	// Half of the new records, in all partitions but one.
 	cut := kadm.Offsets{}
 	var gone, kept int64
 	for p, to := range after {
@@ -194,7 +195,7 @@ func TestRecordsDeleted(t *testing.T) {
 	s.audited()
 }
 
-// A topic that is not there yet is waited for, in words, and read once it is.
+// weir waits for a topic that does not exist yet, says so, and reads it when it exists.
 func TestTopicMissing(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

@@ -1,7 +1,7 @@
-// Package e2e watches the whole of weir from outside: the binary as a user
-// runs it, against a real Apache Kafka broker and the real ClickHouse engine,
-// through kills, outages and everything else that happens to such processes.
-// What it produced is compared with what is known to be true, through SQL.
+// Package e2e tests the whole of weir from outside: the binary as a user runs it,
+// with a real Apache Kafka broker and the real ClickHouse engine, through kills,
+// outages and other faults. It compares the results, through SQL, with a known
+// truth.
 //
 //	make e2e                          all of it, some minutes
 //	go test ./e2e -run TestKill -v    one fault
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// house is what all tests share, made when the first of them wants it.
+// house is what all tests share, made when the first test needs it.
 var house struct {
 	dir    string
 	binary onceValue[string]
@@ -91,8 +91,8 @@ func (o *onceValue[T]) get(t testing.TB) T {
 
 var slots = make(chan struct{}, 4)
 
-// idle waits for time to pass in a test that called parallel, and lets another
-// one work meanwhile.
+// idle runs wait in a test that called parallel, and lets another test work
+// meanwhile.
 func idle(wait func()) {
 	<-slots
 	defer func() { slots <- struct{}{} }()

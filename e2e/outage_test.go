@@ -16,7 +16,7 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// closedPort is an address where nobody listens.
+// closedPort is an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	port, err := kafkatest.FreePort()
@@ -26,8 +26,8 @@ func closedPort(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// A dependency that does not answer at the start is waited for as long as
-// configured, with a line that says so; then the exit code is 69.
+// At the start weir waits for a dependency that does not answer for the configured
+// time, and logs that; then the exit code is 69.
 func TestUnreachableAtStart(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -46,8 +46,8 @@ func TestUnreachableAtStart(t *testing.T) {
 	}
 }
 
-// ClickHouse goes away between its first sign of life and the comparison of the
-// tables: it is waited for as if it had not been there yet.
+// ClickHouse goes away between its first answer and the comparison of the tables:
+// weir waits as if it had not answered yet.
 func TestEngineGoesAwayAtStart(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -77,7 +77,7 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 	p.says("^error: clickhouse: job clicks: there is no database nowhere: run `weir migrate`")
 }
 
-// An engineProcess is `weir engine`, of which a test may do what it likes.
+// An engineProcess is a `weir engine` that a test may kill or freeze.
 type engineProcess struct {
 	*process
 	dir, listen string
@@ -100,8 +100,8 @@ func ownEngine(t *testing.T, brokers []string) (*stage, *engineProcess) {
 	return stageOn(t, brokers, e.url(), "outage"), e
 }
 
-// ClickHouse is killed, frozen, and stopped while weir counts: weir stays up,
-// says what is wrong, keeps within its memory, and goes on by itself.
+// ClickHouse is killed, frozen, and stopped while weir counts: weir keeps running,
+// reports the outage, keeps within its memory, and continues by itself.
 func TestEngineDown(t *testing.T) {
 	parallel(t)
 	s, engine := ownEngine(t, house.broker.get(t).Addrs())
@@ -168,8 +168,8 @@ func TestEngineDown(t *testing.T) {
 	s.audited()
 }
 
-// answersAlone wants the live windows to be answered while ClickHouse is away: now
-// in part, and marked so, an older window with an error.
+// answersAlone checks live answers while ClickHouse is away: the window now is
+// answered partially, and marked so; an older window is an error.
 func (p *process) answersAlone(c *cli) {
 	p.t.Helper()
 	await.Until(p.t, func() error {
@@ -194,8 +194,8 @@ func (p *process) answersAlone(c *cli) {
 	})
 }
 
-// ClickHouse is away when weir is asked to stop: it ends in the time it was
-// given and says by its exit code that something will be read again.
+// ClickHouse is away when weir is stopped: weir ends within the configured time,
+// and its exit code says that records will be read again.
 func TestStopWithoutEngine(t *testing.T) {
 	parallel(t)
 	s, engine := ownEngine(t, house.broker.get(t).Addrs())
@@ -219,8 +219,8 @@ func TestStopWithoutEngine(t *testing.T) {
 	s.sameClicks(union(first, second))
 }
 
-// The broker is killed in the middle of a backlog and while nothing comes:
-// weir goes on by itself once it is back.
+// The broker is killed in the middle of a backlog, and while no records come: weir
+// continues by itself when the broker is back.
 func TestBrokerDown(t *testing.T) {
 	parallel(t)
 	kafka := kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{"group.initial.rebalance.delay.ms": "3000"}})
@@ -251,9 +251,8 @@ func TestBrokerDown(t *testing.T) {
 	s.caughtUp("clicks")
 	p.says("kafka: the outage is over")
 
-	// A restart waits neither for the session of the one that died, which is
-	// longer than a test waits for anything, nor for the delay that the broker
-	// grants a new group.
+	// A restart waits neither for the session of the killed process, which is longer
+	// than a test waits for anything, nor for the broker's delay for a new group.
 	old := s.position("clicks")
 	p.kill()
 	third := s.produced("clicks", 20_000, "--seed", "3")
@@ -266,8 +265,8 @@ func TestBrokerDown(t *testing.T) {
 	s.sameClicks(union(first, second, third))
 }
 
-// The tables are changed by hand under a running weir and under one that
-// starts: it says which column, and nothing is lost once it is back.
+// The tables are changed by hand while weir runs, and before it starts: weir names
+// the column, and nothing is lost once the column is back.
 func TestSchemaAltered(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -289,7 +288,7 @@ func TestSchemaAltered(t *testing.T) {
 	s.untilEnd()
 	s.sameClicks(union(first, second))
 
-	// A view and a table less.
+	// A missing view and a missing table.
 	s.sql("DROP VIEW clicks_1m")
 	s.sql("DROP TABLE clicks_1h_rollup SYNC")
 	s.weir("run").exits(1).says("^error: .*clicks_1h_rollup.*weir migrate")

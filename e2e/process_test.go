@@ -34,8 +34,8 @@ type process struct {
 	code  int       // after done; -1: killed
 }
 
-// launch starts weir. It is killed, if it still runs, when the test ends, and
-// shows its last words if the test failed.
+// launch starts weir. At the end of the test it kills the process if it still
+// runs, and prints its last lines if the test failed.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p := start(t, house.binary.get(t), dir, args...)
@@ -48,19 +48,19 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	return p
 }
 
-// start starts a binary and leaves its end to the caller.
+// start starts a binary. The caller must stop it.
 func start(t *testing.T, binary, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, name: "weir " + args[0], cmd: exec.Command(binary, args...), began: time.Now(), done: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "WEIR_CONFIG=", "WEIR_ENGINE="+house.engine.get(t))
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
-	p.cmd.WaitDelay = await.Never // its last words are read to their end
+	p.cmd.WaitDelay = await.Never // its output is read to the end
 	p.cmd.SysProcAttr = dieWithTest()
 	started := make(chan error)
 	go func() {
-		// The kernel watches the thread that forked: it stays until the
-		// process is gone.
+		// The kernel kills the process when the thread that started it ends, so the
+		// thread is kept.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -68,7 +68,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 		if err != nil {
 			return
 		}
-		_ = p.cmd.Wait() // the exit code says it all
+		_ = p.cmd.Wait() // the exit code is read below
 		p.ended, p.code = time.Now(), p.cmd.ProcessState.ExitCode()
 		close(p.done)
 	}()
@@ -78,7 +78,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 	return p
 }
 
-// signal sends one; to a process that is gone, none.
+// signal sends a signal; it does nothing for a process that has ended.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // kill is kill -9.
@@ -111,7 +111,7 @@ func (p *process) wait() int {
 	}
 }
 
-// exits waits for the end and wants an exit code.
+// exits waits for the end and checks the exit code.
 func (p *process) exits(code int) *process {
 	p.t.Helper()
 	if got := p.wait(); got != code {
@@ -201,7 +201,8 @@ func statusAt(t *testing.T, address string) map[string]jobs.Status {
 	return by
 }
 
-// A text is what a process writes, line by line, while others read it.
+// A text is the output of a process, line by line, which other goroutines may
+// read meanwhile.
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -13,9 +13,10 @@ import (
 	"weir/internal/await"
 )
 
-// A producer writes clicks at a steady rate, for as long as it likes, and
-// keeps the truth about what the broker acknowledged. It is idempotent and
-// never gives a record up, so the log has every record of the truth once.
+// A producer writes clicks at a steady rate until it is stopped, and keeps the
+// truth about the records that the broker acknowledged. It is idempotent and
+// repeats a record until it is acknowledged, so the log has every record of the
+// truth once.
 type producer struct {
 	t      *testing.T
 	client *kgo.Client
@@ -30,7 +31,7 @@ type producer struct {
 	failed  error
 }
 
-// clicksRules are what clicksJob and the job of the arena mean.
+// clicksRules are the rules of clicksJob and of the arena's job.
 var clicksRules = gen.Rules{Window: 60_000, Lateness: 86_400_000, Skew: 600_000}
 
 // produce starts a producer, paused.
@@ -55,7 +56,7 @@ func produce(t *testing.T, brokers []string, topic string, cfg gen.Config) *prod
 		if p.paused {
 			p.work.Unlock()
 		}
-		client.Close() // lets go of a loop that waits for a broker
+		client.Close() // ends a loop that waits for a broker
 		loop.Wait()
 	})
 	return p
@@ -76,7 +77,8 @@ func (p *producer) loop(ctx context.Context, g *gen.Generator) {
 		for owed += float64(p.rate) * beat.Seconds(); owed >= 1 && ctx.Err() == nil; owed-- {
 			r := new(gen.Record)
 			g.Next(r)
-			// Not bound to ctx: a record is in the log and in the truth, or in neither.
+			// Without ctx, so that a record is in the log and in the truth, or in
+			// neither.
 			p.client.Produce(context.Background(), &kgo.Record{Value: r.Value, Timestamp: time.UnixMilli(int64(r.Time))},
 				func(_ *kgo.Record, err error) { p.acknowledged(r, err) })
 		}
@@ -115,18 +117,18 @@ func (p *producer) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failed != nil {
-		p.t.Errorf("nobody knows what became of a record, so there is no truth: %v", p.failed)
+		p.t.Errorf("it is not known whether a record is in the log, so there is no truth: %v", p.failed)
 	}
 }
 
-// state is the truth so far; it holds still while the producer is paused.
+// state is the truth so far; it does not change while the producer is paused.
 func (p *producer) state() (truth *gen.Truth, records int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.truth, p.records
 }
 
-// since is the part of the truth about windows that begin then or later.
+// since is the part of the truth about windows that begin at from or later.
 func since(truth *gen.Truth, from event.Time) *gen.Truth {
 	part := gen.NewTruth(truth.Rules)
 	for g, c := range truth.Counts {

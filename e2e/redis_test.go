@@ -21,7 +21,7 @@ import (
 	"weir/sketches/geo"
 )
 
-// A cli asks one process's Redis endpoint with redis-cli.
+// A cli sends commands to one process's Redis endpoint with redis-cli.
 type cli struct {
 	t    *testing.T
 	of   *process
@@ -52,14 +52,14 @@ func (c *cli) ask(commands ...string) []string {
 	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" })
 }
 
-// expects is commands, each with the one line it has to answer.
+// expects are commands, each with its expected one-line answer.
 type expects [][2]string
 
 func (e *expects) add(command string, want any) {
 	*e = append(*e, [2]string{command, fmt.Sprint(want)})
 }
 
-// differ is what a process answers otherwise.
+// differ returns an error that names the different answers.
 func (c *cli) differ(e expects) error {
 	c.t.Helper()
 	var commands []string
@@ -80,7 +80,7 @@ func (c *cli) differ(e expects) error {
 
 func stamp(w event.Time) string { return time.UnixMilli(int64(w)).UTC().Format("20060102T1504Z") }
 
-// span is the range of all windows of a truth, as a key has it.
+// span is the range of all windows of a truth, in the form of a key.
 func span(t *gen.Truth) string {
 	groups := t.Groups()
 	first, last := groups[0].Window, groups[0].Window
@@ -90,7 +90,7 @@ func span(t *gen.Truth) string {
 	return stamp(first) + ".." + stamp(last)
 }
 
-// clicksQuestions are what redis-cli asks about a clicks job, and the truth.
+// clicksQuestions are commands about a clicks job, with the true answers.
 func clicksQuestions(truth *gen.Truth) (e expects) {
 	all := map[uint32]struct{}{}
 	byPage := map[string]map[uint32]struct{}{}
@@ -122,7 +122,7 @@ func clicksQuestions(truth *gen.Truth) (e expects) {
 		e.add("PFCOUNT "+key("users"), reference(truth.Counts[g].Users).Count())
 		e.add("BITCOUNT "+key("active"), len(truth.Counts[g].Users))
 	}
-	// Into scratch keys, and on from there.
+	// Merges into scratch keys, and commands on these.
 	e.add("PFMERGE copy w:clicks:users:"+at, "OK")
 	e.add("PFCOUNT copy", reference(all).Count())
 	both := 0
@@ -134,7 +134,7 @@ func clicksQuestions(truth *gen.Truth) (e expects) {
 	one, two := "w:clicks:active:"+at+":/p/1", "w:clicks:active:"+at+":/p/2"
 	e.add("BITOP AND both "+one+" "+two, 1+max(slices.Max(slices.Collect(maps.Keys(byPage["/p/1"]))), slices.Max(slices.Collect(maps.Keys(byPage["/p/2"]))))/8)
 	e.add("BITCOUNT both", both)
-	// What cannot be.
+	// Commands that must fail.
 	e.add("SET w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
 	e.add("PFADD w:clicks:users:now x", "ERR window keys are read-only: keys that begin with w: show what a job has counted")
 	e.add("GET w:clicks:hits:yesterday", `ERR not a window: "yesterday"; want a start such as 20261120T1005Z, now, -3, or a range from..to of these`)
@@ -206,7 +206,7 @@ func (c *cli) lists(truth *gen.Truth) error {
 	return nil
 }
 
-// queries asks /api/v1/query what redis-cli was asked.
+// queries sends the same questions to /api/v1/query.
 func (p *process) queries(e expects) {
 	p.t.Helper()
 	asked := 0
@@ -233,9 +233,9 @@ func (p *process) queries(e expects) {
 	}
 }
 
-// The live windows, by redis-cli: before anything is flushed, after, and in two
-// processes of which each knows all that both have flushed and what it has in
-// memory itself.
+// The live windows, by redis-cli: before anything is flushed, after that, and
+// in two processes, each of which has everything that both have flushed and its
+// own memory.
 func TestRedisCLI(t *testing.T) {
 	parallel(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -265,7 +265,7 @@ func TestRedisCLI(t *testing.T) {
 		t.Helper()
 		e := clicksQuestions(clicks)
 		await.Until(t, func() error {
-			if err := c.differ(e[:1]); err != nil { // the total: all the others would be asked in vain
+			if err := c.differ(e[:1]); err != nil { // first the total: if it is wrong, the others are too
 				return err
 			}
 			if err := c.differ(e); err != nil {
@@ -299,11 +299,11 @@ func TestRedisCLI(t *testing.T) {
 	}
 
 	// More traffic, into windows that both have answered for and into new ones:
-	// the first holds its half in memory for a minute, the second flushes.
+	// the first keeps its half in memory for a minute, the second flushes.
 	release = holds()
 	clicks = union(clicks, traffic("clicks", 20_000, "6m", "2"))
 	locations = union(locations, traffic("locations", 6_000, "6m", "2"))
-	within(ca, clicks, locations) // its own memory, and what the other has flushed
+	within(ca, clicks, locations) // its own memory, and the other's flushes
 	e := clicksQuestions(clicks)
 	if err := cb.differ(e); err == nil {
 		t.Error("the second process knows what the first has not flushed")
@@ -311,7 +311,7 @@ func TestRedisCLI(t *testing.T) {
 	release()
 	a.signal(syscall.SIGTERM)
 	a.exits(0)
-	b.queries(within(cb, clicks, locations)) // everything, as soon as it is flushed
+	b.queries(within(cb, clicks, locations)) // everything, when the first has flushed
 	await.Until(t, func() error { return cb.lists(clicks) })
 	b.signal(syscall.SIGTERM)
 	b.exits(0)

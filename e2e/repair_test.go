@@ -12,9 +12,9 @@ import (
 )
 
 // Rollups are damaged in four ways: a table is emptied, rows are deleted, rows are
-// older ones, wholly or in their sketches. weir verify finds each and names weir
-// repair; weir repair mends it; then verify finds nothing, and the views hold the
-// numbers of before.
+// replaced by older ones, wholly or only their sketches. weir verify finds each
+// damage and names weir repair; weir repair mends it; then verify finds nothing,
+// and the views have the numbers of before.
 func TestRepairAfterDamage(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

@@ -12,8 +12,8 @@ import (
 	"weir/internal/await"
 )
 
-// TestSample: weir check --sample shows what would become of the newest records
-// of a topic, and writes nothing: no group, no offset, no row.
+// TestSample: weir check --sample shows the outcomes of the newest records of a
+// topic, and writes nothing: no group, no offset, no row.
 func TestSample(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -88,7 +88,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("the findings are %+v", findings)
 	}
 
-	// No records, or none that a reader may see.
+	// A topic without records, and one without committed records.
 	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.TransactionalID(s.name), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.configure(fmt.Sprintf(clicksJob, s.topic("empty")), strings.Replace(fmt.Sprintf(clicksJob, s.topic("aborted")), "name: clicks", "name: views", 1))
-	got = check(1, "--sample", "10") // the tables are another topic's
+	got = check(1, "--sample", "10") // 1, because the tables belong to another topic
 	same(got,
 		"! sample     job clicks: topic "+s.topic("empty")+" holds no records now: nothing to sample",
 		"! sample     job views: the newest offsets of topic "+s.topic("aborted")+" hold no records (markers of transactions, or compacted away): sample more")

@@ -18,7 +18,7 @@ import (
 
 var soakMinutes = flag.Float64("minutes", 0.1, "TestSoak: how long; memory is judged from ten on")
 
-// A sample is what one process says of itself at one moment.
+// A sample is the figures of one process at one time.
 type sample struct {
 	at         time.Duration // since the process is watched
 	rss, heap  float64       // bytes
@@ -35,7 +35,7 @@ var sampled = map[string]func(*sample) *float64{
 	"weir_audit_timestamp_seconds":  func(s *sample) *float64 { return &s.audit },
 }
 
-// parseSample reads a sample from what /metrics says.
+// parseSample reads a sample from the output of /metrics.
 func parseSample(text string) (s sample, err error) {
 	s.mismatches = -1
 	found := 0
@@ -94,10 +94,10 @@ func watchOver(p *process, every time.Duration) *watch {
 	return w
 }
 
-// What TestSoak wants to have seen at the least.
+// The least numbers of samples and audits in TestSoak.
 const enoughSamples, enoughAudits = 20, 3
 
-// seen is how many samples there are, and how many audits they know of.
+// seen is the number of samples, and of audits in them.
 func (w *watch) seen() (samples, audits int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,9 +145,9 @@ func rssOf(s sample) float64        { return s.rss }
 func heapOf(s sample) float64       { return s.heap }
 func goroutinesOf(s sample) float64 { return s.goroutines }
 
-// flat says what is not: after the warm-up memory may grow by a tenth and a
-// few megabytes, which is the collector's play, over the whole time, and
-// goroutines by those of a rebalance under way.
+// flat returns what is not flat. After the warm-up memory may grow by a tenth
+// and a few megabytes over the whole time, because of the garbage collector,
+// and goroutines by those of a rebalance.
 func flat(warm []sample) (wrong []string) {
 	for _, f := range []struct {
 		name  string
@@ -167,9 +167,9 @@ func flat(warm []sample) (wrong []string) {
 	return wrong
 }
 
-// A steady rate for a long time, with a strike now and then of the kinds that
-// the oldest process survives: its memory and goroutines stay flat, its audits
-// find nothing, and the numbers are those of the log.
+// TestSoak runs a steady rate for a long time, with strikes that the oldest
+// process survives: its memory and goroutines stay flat, its audits find
+// nothing, and the numbers are those of the log.
 func TestSoak(t *testing.T) {
 	parallelFirst(t)
 	seed := cmp.Or(*chaosSeed, rand.Uint64N(1_000_000))
@@ -184,7 +184,7 @@ func TestSoak(t *testing.T) {
 			kinds = append(kinds, k)
 		}
 	}
-	kafka := house.broker.get(t) // a short one spares itself a broker: TestChaos kills its own
+	kafka := house.broker.get(t) // a short run needs no broker of its own, because no strike of it kills one
 	if long {
 		kafka = ownBroker(t)
 	}
@@ -217,7 +217,7 @@ func TestSoak(t *testing.T) {
 	for _, wrong := range v.wrong {
 		t.Error(wrong)
 	}
-	await.Until(t, func() error { // a machine with much else to do takes more time for as many
+	await.Until(t, func() error { // a busy machine takes longer for the samples
 		if n, audits := w.seen(); n < enoughSamples || audits < enoughAudits {
 			return notYet("%d samples of at least %d, %d audits of %d", n, enoughSamples, audits, enoughAudits)
 		}
@@ -243,7 +243,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	if !long {
-		return // all of it is warming up
+		return // the whole run is warm-up
 	}
 	for _, wrong := range flat(samples[len(samples)/5:]) {
 		t.Error(wrong)
@@ -268,7 +268,7 @@ func soakTable(samples []sample) string {
 	return b.String()
 }
 
-// What TestSoak takes for flat, and what not.
+// TestFlat checks what flat accepts and what it does not.
 func TestFlat(t *testing.T) {
 	series := func(rss, heap, goroutines func(i int) float64) (all []sample) {
 		for i := range 300 {

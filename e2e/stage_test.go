@@ -17,12 +17,12 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// A stage is where one test plays: a topic prefix, a consumer group, a
+// A stage is the environment of one test: a topic prefix, a consumer group, a
 // database and a configuration of its own.
 type stage struct {
 	t       *testing.T
 	dir     string
-	name    string // the test's, as topics and groups may be called
+	name    string // the test's name, in the characters of topics and groups
 	brokers []string
 	url, db string
 	client  *kgo.Client
@@ -195,8 +195,8 @@ func integer(t *testing.T, text string) int64 {
 	return n
 }
 
-// position is how far a job is durable, all partitions together; an engine
-// that is down knows of nothing.
+// position is the durable offset of a job, summed over partitions; 0 if the
+// engine is down.
 func (s *stage) position(job string) int64 {
 	s.t.Helper()
 	rows, err := s.query(fmt.Sprintf("SELECT sum(last.2) FROM (SELECT max((epoch, next)) AS last FROM weir_ledger WHERE job = '%s' GROUP BY partition)", job))
@@ -206,7 +206,7 @@ func (s *stage) position(job string) int64 {
 	return integer(s.t, rows[0][0])
 }
 
-// end is where the topic's log ends, all partitions together.
+// end is the end of the topic's log, summed over partitions.
 func (s *stage) end(kind string) int64 {
 	s.t.Helper()
 	var sum int64
@@ -230,8 +230,9 @@ func (s *stage) ends(kind string) map[int32]int64 {
 	return ends
 }
 
-// caughtUp waits until a job is durable to the end of its log, to which brokers
-// add the markers of transactions after they have said that these are over.
+// caughtUp waits until a job is durable to the end of its log. Brokers add the
+// markers of transactions to the log after they have answered that these are
+// over.
 func (s *stage) caughtUp(job string) {
 	s.t.Helper()
 	await.Until(s.t, func() error {

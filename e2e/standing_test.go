@@ -18,8 +18,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// This file is about what stands in the way of one job, or of one partition,
-// and of nothing else.
+// This file tests obstacles that stop one job, or the reading of one partition,
+// and nothing else.
 
 // twoJobs configures the clicks job, and the same by the name of other on a
 // topic of its own.
@@ -41,8 +41,8 @@ func (s *stage) others(n int64) {
 	})
 }
 
-// A topic that is made again ends the job that reads it, in words, and no other
-// one; the process says so until it ends, with exit code 1.
+// A topic that is made again stops the job that reads it, and no other job; the
+// process says so until it ends, with exit code 1.
 func TestOneJobStops(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -65,9 +65,9 @@ func TestOneJobStops(t *testing.T) {
 	s.sameClicks(truth)
 }
 
-// A job whose topic it may not read stands still and says which right is
-// missing; the other counts. When the right is given it goes on, and so does
-// one whose right was taken away while it ran.
+// A job without the right to read its topic waits and names the missing right;
+// the other job counts. When the right is given the job continues, and so does
+// a job whose right was taken away while it ran.
 func TestOneJobForbidden(t *testing.T) {
 	parallel(t)
 	url, db := localtest.Engine(t)
@@ -144,9 +144,9 @@ func TestOneJobForbidden(t *testing.T) {
 	})
 }
 
-// A transaction whose producer is gone keeps a partition from being read. It is
-// named by the log, the status, the metrics, weir check and weir verify; a
-// backfill waits for it, and then says what it did not read.
+// A transaction whose producer is gone keeps a partition from being read. The
+// log, the status, the metrics, weir check and weir verify name it; a backfill
+// waits for it, and then says what it did not read.
 func TestOpenTransaction(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -187,7 +187,7 @@ func TestOpenTransaction(t *testing.T) {
 	if len(open) != 1 || open[0].Partition != 1 || open[0].Offset != 100 || open[0].Records != 513 {
 		t.Errorf("the status: %+v", open)
 	}
-	p.ready(200) // a restart would help nothing, and the other partition is counted
+	p.ready(200) // a restart would not help, and the other partition is counted
 	if _, body, err := p.get("/metrics"); err != nil || !strings.Contains(body, `weir_open_transaction_records{job="clicks",topic="`+s.topic("clicks")+`"} 513`) {
 		t.Errorf("/metrics: %v", err)
 	}

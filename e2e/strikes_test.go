@@ -21,11 +21,11 @@ import (
 type strike struct {
 	name   string
 	weight int  // how often it is drawn
-	needs  part // what nobody else may touch meanwhile
+	needs  part // the part that no other strike may touch meanwhile
 	// gentle strikes spare the member in slot 0, which TestSoak watches.
 	gentle bool
-	// begin strikes. What takes its time, another strike may come in between,
-	// returns how it ends.
+	// begin starts the strike. A strike that takes some time returns a function
+	// that ends it; another strike may come in between.
 	begin func(c *cycle) (end func())
 }
 
@@ -43,15 +43,15 @@ type cycle struct {
 	*arena
 	totals *totals
 	rng    *rand.Rand
-	alone  bool // nothing else strikes: it is fair to take the time
+	alone  bool // there is no other strike, so times can be measured
 }
 
 // nap sleeps for up to d.
 func (c *cycle) nap(d time.Duration) { time.Sleep(time.Duration(c.rng.Int64N(int64(d)))) }
 
-// anybody is the slot of some member, the first one being spared where there
-// is a choice and spare is set.
-func (c *cycle) anybody(spare bool) int {
+// anyone is the slot of a random member. With spare, it is not the first one if
+// there is another.
+func (c *cycle) anyone(spare bool) int {
 	slots := c.arena.alive()
 	if spare && len(slots) > 1 && slots[0] == 0 {
 		slots = slots[1:]
@@ -69,8 +69,8 @@ func (c *cycle) vacant() int {
 	return -1
 }
 
-// works waits until a member has partitions, unless something else strikes
-// that may keep it from getting any.
+// works waits until a member has partitions, unless another strike may prevent
+// that.
 func (c *cycle) works(p *process) {
 	c.t.Helper()
 	if c.alone {
@@ -104,7 +104,7 @@ var strikes = []*strike{
 
 // kill -9 of a random member, which starts again at once.
 func kill(c *cycle) func() {
-	slot := c.anybody(false)
+	slot := c.anyone(false)
 	c.nap(600 * time.Millisecond)
 	c.members[slot].kill()
 	p := c.run(slot)
@@ -115,8 +115,8 @@ func kill(c *cycle) func() {
 	return nil
 }
 
-// kill -9 of the member with the session of production, and nobody starts it:
-// the others have to notice.
+// kill -9 of the member with the session of production, which is not started
+// again: the others have to notice.
 func takeOver(c *cycle) func() {
 	if c.members[0] == nil {
 		c.run(0)
@@ -138,13 +138,13 @@ func takeOver(c *cycle) func() {
 	return func() { c.run(0) }
 }
 
-// A member is stopped in its tracks for longer than its session, and wakes up
-// when others have its partitions and are ahead.
+// A member is suspended for longer than its session, and continues when others
+// have its partitions and are ahead.
 func zombie(c *cycle) func() {
 	if len(c.arena.alive()) < 2 {
 		c.works(c.run(c.vacant()))
 	}
-	slot := c.anybody(true)
+	slot := c.anyone(true)
 	c.nap(400 * time.Millisecond)
 	p := c.members[slot]
 	session := shortSession
@@ -160,13 +160,13 @@ func zombie(c *cycle) func() {
 	}
 }
 
-// stops sends the signal into the middle of a flush and wants the member gone
-// cleanly, in time.
+// stops sends the signal in the middle of a flush, and checks that the member
+// ends cleanly, in time.
 func (c *cycle) stops(slots ...int) {
 	c.t.Helper()
 	lag := c.door.slow(400*time.Millisecond, 0)
 	c.door.turns(func(w http.ResponseWriter, r *http.Request) {
-		if inserts(r, "clicks_state") { // there is always a flush under way
+		if inserts(r, "clicks_state") { // a flush is in flight
 			lag(w, r)
 			return
 		}
@@ -188,7 +188,7 @@ func (c *cycle) stops(slots ...int) {
 
 // SIGTERM to one of the members: what it had counted is committed.
 func stopOne(c *cycle) func() {
-	slot := c.anybody(false)
+	slot := c.anyone(false)
 	c.owns(c.members[slot])
 	counted := map[int32]int64{}
 	for _, at := range c.members[slot].status()["clicks"].Partitions {
@@ -235,10 +235,9 @@ func stopAll(c *cycle) func() {
 	return nil
 }
 
-// A second signal, when a stop takes longer than somebody's patience: the
-// process ends at once.
+// A second signal while a stop takes long: the process ends at once.
 func secondSignal(c *cycle) func() {
-	slot := c.anybody(false)
+	slot := c.anyone(false)
 	p := c.members[slot]
 	c.owns(p)
 	c.door.turns(c.door.freeze)
@@ -246,7 +245,8 @@ func secondSignal(c *cycle) func() {
 	c.struck()
 	p.signal(syscall.SIGTERM)
 	if said := p.says("stopping: last flush|last flush was not answered"); !strings.Contains(said, "stopping") {
-		// Its partitions were being taken away, and that flush had no more time.
+		// Its partitions were being taken away, and the flush of the hand-over ran
+		// out of time.
 		p.exits(75)
 		c.run(slot)
 		return nil
@@ -265,8 +265,8 @@ func secondSignal(c *cycle) func() {
 
 func join(c *cycle) func() {
 	slot := c.vacant()
-	if slot < 0 { // full: one of them goes another way
-		slot = c.anybody(true)
+	if slot < 0 { // all slots are taken: another member leaves instead
+		slot = c.anyone(true)
 		c.members[slot].kill()
 	}
 	c.works(c.run(slot))
@@ -277,7 +277,7 @@ func leave(c *cycle) func() {
 	if len(c.arena.alive()) < 2 {
 		c.owns(c.run(c.vacant()))
 	}
-	slot := c.anybody(true)
+	slot := c.anyone(true)
 	c.owns(c.members[slot])
 	c.stops(slot)
 	return nil
@@ -310,18 +310,18 @@ func engineFrozen(c *cycle) func() {
 	}
 }
 
-// struck waits until the door's manner has met a request.
+// struck waits until the door has handled a request in its present manner.
 func (c *cycle) struck() {
 	c.t.Helper()
 	await.Until(c.t, func() error {
 		if c.door.met() == 0 {
-			return notYet("nobody came through the door")
+			return notYet("no request came through the door")
 		}
 		return nil
 	})
 }
 
-// through has the door misbehave for a while.
+// through makes the door misbehave for some time.
 func (c *cycle) through(manner func()) func() {
 	manner()
 	return func() {
@@ -348,12 +348,12 @@ func late(c *cycle) func() {
 	return c.through(func() { c.door.turns(c.door.delay(by)) })
 }
 
-// diskFull leaves the engine less than the smallest insert wants, or, where a
-// disk of its own is not allowed, answers like one that has none.
+// diskFull leaves the engine less space than the smallest insert needs, or,
+// without a disk of its own, sends the engine's answer to a full disk.
 //
-// Merges pause meanwhile: one that met the end of the disk was seen to put a
-// part in place whose marks were empty, and took acknowledged rows with it.
-// That is ClickHouse's to mend, and nothing a writer can survive.
+// Merges pause meanwhile: a merge at the end of the disk once put a part with
+// empty marks in place, and acknowledged rows were lost. That is a fault of
+// ClickHouse that no writer can survive.
 func diskFull(c *cycle) func() {
 	if !c.disk.real {
 		return c.through(func() {
@@ -398,8 +398,8 @@ func diskFull(c *cycle) func() {
 }
 
 // setAside starts the engine again if it has a part that no query can read. An
-// insert that met the end of the disk was seen to leave one, with empty marks:
-// ClickHouse sets it aside when it starts, and the writer has the rows still.
+// insert at the end of the disk once left such a part, with empty marks:
+// ClickHouse sets it aside when it starts, and the writer still has the rows.
 func (c *cycle) setAside() {
 	for _, table := range c.sql("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%%MergeTree'") {
 		_, err := c.query("SELECT * FROM " + table[0] + " FORMAT Null")
@@ -412,8 +412,8 @@ func (c *cycle) setAside() {
 	}
 }
 
-// transactions writes three, each aborted or committed: the committed ones
-// count, and while one is open nobody may read past it.
+// transactions writes three transactions, each aborted or committed: the
+// committed ones count, and while one is open no reader may read past it.
 func transactions(c *cycle) func() {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.TransactionalID(fmt.Sprintf("chaos-%d", c.rng.Uint64())),
 		kgo.TransactionTimeout(await.Never), kgo.DefaultProduceTopic(c.topic("clicks")), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
@@ -464,7 +464,7 @@ func partitionAdded(c *cycle) func() {
 	}
 	c.grow("clicks", n+1)
 	if c.alone {
-		await.Until(c.t, func() error { // the producer and weir have heard of it
+		await.Until(c.t, func() error { // until the producer and weir use the partition
 			if at := c.positions()[int32(n)]; at == 0 {
 				return notYet("nothing of partition %d is counted", n)
 			}
@@ -474,8 +474,8 @@ func partitionAdded(c *cycle) func() {
 	return nil
 }
 
-// recordsDeleted deletes what is durable, up to the beginning of a chunk: see
-// docs/exactly-once.md for what it costs to go further.
+// recordsDeleted deletes durable records, up to the beginning of a chunk:
+// docs/exactly-once.md says what a cut inside a chunk costs.
 func recordsDeleted(c *cycle) func() {
 	cut := kadm.Offsets{}
 	await.Until(c.t, func() error {

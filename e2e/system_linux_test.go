@@ -13,5 +13,5 @@ func mountDisk(dir string, size int64) error {
 	return syscall.Mount("weir-e2e", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", size))
 }
 
-// unmountDisk takes it away, at the latest when nobody uses it any more.
+// unmountDisk unmounts it, at the latest when no process uses it any more.
 func unmountDisk(dir string) error { return syscall.Unmount(dir, syscall.MNT_DETACH) }

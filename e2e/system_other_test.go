@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// dieWithTest is left to the tests' own cleaning up where the kernel offers
-// nothing.
+// dieWithTest does nothing where the kernel cannot do it: the tests clean up.
 func dieWithTest() *syscall.SysProcAttr { return nil }
 
 func mountDisk(string, int64) error { return errors.ErrUnsupported }

@@ -104,8 +104,8 @@ func (s *stage) sameView(view, group string, truth *gen.Truth) {
 	d.report(s.t)
 }
 
-// compareView is sameView for who wants the numbers, and has PFCOUNT's answers
-// at hand.
+// compareView is sameView that returns the numbers, and takes the answers of
+// PFCOUNT.
 func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(gen.Group, *gen.Count) uint64) (*differences, tally) {
 	s.t.Helper()
 	d := &differences{what: view + " against the truth"}
@@ -118,7 +118,7 @@ func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(g
 		case seen[g]:
 			d.add("%v: twice", g)
 		case want == nil:
-			d.add("%v: %s hits of nobody", g, row[2])
+			d.add("%v: %s hits of an unknown group", g, row[2])
 			y.add(integer(s.t, row[2]), 0)
 		default:
 			hits := integer(s.t, row[2])
@@ -156,7 +156,7 @@ func (s *stage) compareSketches(table, column, group string, truth *gen.Truth) *
 		g := s.cell(row)
 		want := truth.Counts[g]
 		if want == nil {
-			d.add("%v: a state of nobody", g)
+			d.add("%v: a state of an unknown group", g)
 			continue
 		}
 		state, err := hex.DecodeString(row[2])
@@ -196,7 +196,7 @@ func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *d
 		g := s.cell(row)
 		want := truth.Counts[g]
 		if want == nil {
-			d.add("%v: a bitmap of nobody", g)
+			d.add("%v: a bitmap of an unknown group", g)
 			continue
 		}
 		var ids []string
@@ -213,8 +213,8 @@ func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *d
 	return d
 }
 
-// hasAll asks the Bloom filters, in SQL, for every true id, and for as many
-// that were never there.
+// hasAll tests the Bloom filters, in SQL, for every true id, and for as many
+// ids that were never there.
 func (s *stage) hasAll(table, column, group string, bits uint64, truth *gen.Truth) {
 	s.t.Helper()
 	s.sql("CREATE TABLE asked (window_start DateTime('UTC'), name String, users Array(UInt64)) ENGINE = Memory")
@@ -281,9 +281,9 @@ func (s *stage) samePlaces(view string, truth *gen.Truth) {
 	}
 }
 
-// sameFates compares ledger and dead letters with the truth, and both with
+// sameOutcomes compares ledger and dead letters with the truth, and both with
 // the rows.
-func (s *stage) sameFates(job string, truth *gen.Truth) {
+func (s *stage) sameOutcomes(job string, truth *gen.Truth) {
 	s.t.Helper()
 	f := truth.Outcomes
 	row := s.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(gap), sum(next - first) FROM weir_ledger FINAL WHERE job = '%s'", job)[0]
@@ -306,8 +306,8 @@ func (s *stage) sameFates(job string, truth *gen.Truth) {
 	s.adds(job)
 }
 
-// adds holds rows against ledger, slot by slot, and each line against itself:
-// what weir_audit checks once things have been quiet for a while.
+// adds compares rows with ledger, slot by slot, and the figures of each line,
+// as weir_audit does, but without its delay.
 func (s *stage) adds(job string) {
 	s.t.Helper()
 	s.compareBooks(job).report(s.t)
@@ -324,14 +324,14 @@ func (s *stage) compareBooks(job string) *differences {
 		d.add("slot %s: rows hold %s, the ledger counted %s", row[0], row[1], row[2])
 	}
 	if bad := s.sql("SELECT partition, chunk, first, next FROM weir_ledger FINAL WHERE job = '%s' AND next - first != counted + late + future + malformed + duplicate + filtered + gap", job); len(bad) > 0 {
-		d.add("lines whose fates are not their offsets: %v", bad)
+		d.add("lines whose outcomes do not add up to their offsets: %v", bad)
 	}
 	return d
 }
 
-// rested waits until an audit judges what is there: it leaves out what was
-// written in the last ten seconds. age is how old the newest line is, in
-// seconds, by the engine's clock.
+// rested waits until an audit covers everything: it leaves out what was written
+// in the last ten seconds. age is how old the newest line is, in seconds, by
+// the engine's clock.
 func rested(t *testing.T, age func() int64) {
 	t.Helper()
 	const judged = 12
@@ -352,8 +352,8 @@ func newest(table string) string {
 	return "SELECT toInt64(toUInt32(now())) - toInt64(toUInt32(max(flushed_at))) FROM " + table
 }
 
-// audited waits until audits look at the last rows, and wants weir_audit to be
-// empty and weir verify content.
+// audited waits until audits cover the last rows. Then weir_audit must be
+// empty, and weir verify must find nothing.
 func (s *stage) audited() {
 	s.t.Helper()
 	rested(s.t, func() int64 { return s.number("%s", newest("weir_ledger")) })
@@ -368,7 +368,7 @@ func (s *stage) audited() {
 // sameClicks compares everything about a clicks job.
 func (s *stage) sameClicks(truth *gen.Truth) {
 	s.t.Helper()
-	s.sameFates("clicks", truth)
+	s.sameOutcomes("clicks", truth)
 	s.sameView("clicks_1m", "page", truth)
 	s.sameSketches("clicks_state", "users", "page", truth)
 	s.sameBitmaps("clicks_state", "active", "page", truth)

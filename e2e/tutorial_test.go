@@ -15,8 +15,8 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// A block is a fenced block of a document, with what it answers, which is the
-// block of text behind it.
+// A block is a fenced block of a document, with its answer, which is the block of
+// text after it.
 type block struct {
 	kind, text string
 	answers    bool
@@ -39,8 +39,8 @@ func readBlocks(t *testing.T, file string) (all []block) {
 	return all
 }
 
-// TestTutorial does what docs/tutorial.md says, in its order, and wants the answers
-// that it shows. Ports are others, because those of the page may be taken.
+// TestTutorial runs docs/tutorial.md in its order, and compares the answers. It
+// uses other ports, because those of the page may be taken.
 func TestTutorial(t *testing.T) {
 	parallel(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -54,7 +54,7 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	var up *process
-	at := map[string]string{} // where the addresses of the page are here
+	at := map[string]string{} // the addresses of the page, and those in this test
 	there := func(text string) string {
 		for page, here := range at {
 			text = strings.ReplaceAll(text, page, here)
@@ -148,7 +148,7 @@ func format(answer string) string {
 	return "TSVWithNames"
 }
 
-// printsWhatWorks runs the questions that weir up suggests.
+// printsWhatWorks runs the queries that weir up suggests.
 func printsWhatWorks(t *testing.T, up *process, url string) {
 	t.Helper()
 	questions := regexp.MustCompile(`curl '[^']+' -d '([^']+)'`).FindAllStringSubmatch(up.out.String(), -1)
@@ -168,8 +168,8 @@ func printsWhatWorks(t *testing.T, up *process, url string) {
 	}
 }
 
-// scrape holds docs/metrics.md against what a running weir prints: each figure is
-// there, with its type and its meaning.
+// scrape compares docs/metrics.md with the output of a running weir: each figure
+// is there, with its type and its meaning.
 func scrape(t *testing.T, address string) {
 	t.Helper()
 	_, body, err := get(address + "/metrics")

@@ -24,8 +24,8 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// halfSource reads some partitions of its topic and leaves the others, as a
-// member of a group does whose other members write to another database.
+// halfSource reads only some partitions of its topic, like a member of a group
+// whose other members write to another database.
 type halfSource struct {
 	*ingest.Source
 	only []int32
@@ -145,8 +145,8 @@ func ready(j *jobs.Job) (code int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// Two databases share a topic's partitions, so each counts half. Both say so,
-// in everything that is asked; and one that counts all of them is whole.
+// Two databases share a topic's partitions, so each counts half. Both say so in
+// every answer; a database with all partitions is complete.
 func TestHalfCounted(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -186,7 +186,7 @@ func TestHalfCounted(t *testing.T) {
 			check.exits(1).prints("^✗ ledger     job clicks: " + says)
 		})
 	}
-	idle(func() { // they look for as long as a hand-over of partitions may take
+	idle(func() { // they watch for as long as a hand-over of partitions may take
 		for _, w := range wait {
 			w()
 		}
@@ -214,9 +214,9 @@ func TestHalfCounted(t *testing.T) {
 	s.audited()
 }
 
-// Records that come while weir is stopped are not counted by anything: verify
-// says so, unless it is told that weir is meant to be stopped; check, which
-// comes before a start, does not mind.
+// No process counts records that come while weir is stopped: verify says so,
+// unless --stopped says that this is intended; check, which runs before a
+// start, does not complain.
 func TestStoppedWhileProducing(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -228,7 +228,7 @@ func TestStoppedWhileProducing(t *testing.T) {
 	s.weir("verify").exits(0).prints("^clicks: everything adds up: .*; 0 records not counted yet")
 	s.click(2, time.Now())
 	verify := s.weir("verify", "--clickhouse.insert_timeout=1s")
-	idle(func() { verify.exits(1) }) // it looks for as long as a hand-over of partitions may take
+	idle(func() { verify.exits(1) }) // it watches for as long as a hand-over of partitions may take
 	verify.prints(`^clicks: 1 records of partition 2 are not counted by this database: nothing of them was flushed for \d+s; no process is in consumer group ` + s.name + ".clicks: start weir run")
 	verify.says("^clicks: records wait to be counted; looking for up to ")
 	s.weir("verify", "--stopped").exits(0).prints("^clicks: everything adds up: .*; 1 records not counted yet")
@@ -237,8 +237,8 @@ func TestStoppedWhileProducing(t *testing.T) {
 	s.audited()
 }
 
-// ClickHouse goes away while nothing is produced: /readyz knows, /livez does
-// not mind, and both are well when it is back.
+// ClickHouse goes away while nothing is produced: /readyz fails, /livez does
+// not, and both are well when it is back.
 func TestEngineDownInSilence(t *testing.T) {
 	parallel(t)
 	s, engine := ownEngine(t, house.broker.get(t).Addrs())
@@ -277,9 +277,9 @@ func TestEngineDownInSilence(t *testing.T) {
 	p.exits(0)
 }
 
-// A producer's clock says 2106, and its topic lets it: the record is counted by
-// the rule, in a window of its own, and the windows of the present become
-// complete as they end, no sooner.
+// A producer's clock says 2106, and its topic allows that: the record is
+// counted by the rules, in a window of its own, and the windows of the present
+// become complete when they end, not earlier.
 func TestClockOfAProducer(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -291,7 +291,7 @@ func TestClockOfAProducer(t *testing.T) {
 	})
 	far := time.Date(2106, 2, 7, 0, 0, 0, 0, time.UTC)
 	for p := range int32(2) {
-		s.click(p, far) // first: what was complete before would stay so
+		s.click(p, far) // first, because a complete window stays complete
 	}
 	past := s.minutes(2, 6)
 	p := s.weir("run")

@@ -42,7 +42,7 @@ func (p *upProcess) number(sql string) int64 {
 // hits waits for more of them than there were, and returns how many.
 func (p *upProcess) hits(than int64) (n int64) {
 	p.t.Helper()
-	await.Until(p.t, func() error { // of the ledger, which is written after the rows and is much cheaper to ask than the view
+	await.Until(p.t, func() error { // in the ledger, which is written after the rows and is much cheaper to query than the view
 		if n = p.number("SELECT sum(counted) FROM weir_ledger FINAL WHERE job = 'clicks'"); n <= than {
 			return notYet("%d events counted, which is not more than %d", n, than)
 		}
@@ -60,7 +60,7 @@ func (p *upProcess) rested() {
 	rested(p.t, func() int64 { return p.number(newest("weir_ledger")) })
 }
 
-// adds wants rows and ledger to say the same, of both jobs.
+// adds checks that rows and ledger agree, for both jobs.
 func (p *upProcess) adds() {
 	p.t.Helper()
 	for _, job := range []string{"clicks", "locations"} {
@@ -74,7 +74,7 @@ func (p *upProcess) adds() {
 }
 
 // The first row is visible soon after the engine's answer: with -floors, within
-// 3 s, for which a machine that has something else to do gets three tries.
+// 3 s in one of three tries.
 func TestUpFirstRow(t *testing.T) {
 	if !*chaosFloors {
 		parallel(t)
@@ -97,8 +97,8 @@ func TestUpFirstRow(t *testing.T) {
 	}
 }
 
-// weir up: ctrl-C drains, and the next start goes on where it was; two at once
-// stay out of each other's way.
+// weir up: ctrl-C drains, and the next start continues there; two at the same
+// time do not disturb each other.
 func TestUp(t *testing.T) {
 	parallel(t)
 	dir := t.TempDir()
@@ -148,7 +148,7 @@ func TestUp(t *testing.T) {
 	p.signal(syscall.SIGINT)
 	p.exits(0)
 
-	// kill -9 of everything at once, on data that has seen some starts.
+	// kill -9 of everything at once, with data from earlier starts.
 	p = startUp(t, dir, "--rate", "300")
 	now := p.hits(all)
 	p.kill()
@@ -180,8 +180,8 @@ func (p *upProcess) drained() {
 	})
 }
 
-// A configuration of one's own runs on the embedded parts as well, where it says
-// that they are; a port that is taken is not replaced by another without a word.
+// The user's own configuration runs on the embedded parts too, at its addresses;
+// a taken port is an error and not replaced.
 func TestUpConfigured(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

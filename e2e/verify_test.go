@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// What can be done to the tables by hand is found by weir verify, with its
-// place and with what to do; and what it says to do mends it.
+// weir verify finds changes of the tables by hand, with their place and a
+// remedy; and the remedy works.
 func TestVerifyFindsAndMends(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // Everything at once: two jobs on topics with every kind of disorder, three
-// stretches of time on both sides of a midnight, and all that SQL can ask.
+// spans of time on both sides of a midnight, and all queries.
 func TestWhole(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
@@ -60,7 +60,7 @@ func TestWhole(t *testing.T) {
 	}
 
 	where := union(locations...)
-	s.sameFates("locations", where)
+	s.sameOutcomes("locations", where)
 	s.sameView("locations_1m", "cell", where)
 	s.sameSketches("locations_state", "users", "cell", where)
 	s.samePlaces("locations_places", where)
@@ -69,7 +69,7 @@ func TestWhole(t *testing.T) {
 
 	s.audited()
 
-	// That nothing was found means something: rows that somebody deletes are.
+	// The audit can find something: it finds deleted rows.
 	s.sql("ALTER TABLE clicks_state DELETE WHERE page = '/p/3' SETTINGS mutations_sync = 2")
 	s.weir("verify").exits(1).prints("/p/3")
 	for _, kind := range []string{"rows missing", "window"} {
