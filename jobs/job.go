@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/outage"
 	"weir/window"
@@ -52,7 +53,7 @@ type Sink interface {
 	// before the call, are complete; with 0 it is not known which are.
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
 	// Coverage is what the ledger covers now, by the writes of all processes.
-	Coverage(ctx context.Context) (window.Coverage, error)
+	Coverage(ctx context.Context) (audit.Coverage, error)
 }
 
 // Config says how a job runs. Spec says what it counts.

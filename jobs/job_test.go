@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/await"
 	"weir/window"
@@ -227,10 +228,10 @@ func (s *mergeSink) Rollup(_ context.Context, _ bool, watermark event.Time) erro
 	return nil
 }
 
-func (s *mergeSink) Coverage(context.Context) (window.Coverage, error) {
+func (s *mergeSink) Coverage(context.Context) (audit.Coverage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := window.Coverage{Partitions: map[int32]window.Covered{}}
+	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
 	for _, l := range s.all.Lines {
 		k := c.Partitions[l.Partition]
 		k.Next, k.Watermark = max(k.Next, l.Next), max(k.Watermark, l.Watermark)

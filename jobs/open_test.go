@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/audit"
 	"weir/event"
-	"weir/window"
 )
 
 // TestWatchOpenTransactions: partition 1 cannot be read beyond 100 for longer
@@ -23,8 +23,8 @@ import (
 // records.
 func TestWatchOpenTransactions(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
-		covered := func(next int64) map[int32]window.Covered {
-			return map[int32]window.Covered{0: {Next: next, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}}
+		covered := func(next int64) map[int32]audit.Covered {
+			return map[int32]audit.Covered{0: {Next: next, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}}
 		}
 		at := int64(100)
 		moves := func(for_ time.Duration) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/outage"
 	"weir/window"
@@ -42,10 +43,10 @@ func (s awaySink) Rollup(ctx context.Context, all bool, watermark event.Time) er
 	return s.mergeSink.Rollup(ctx, all, watermark)
 }
 
-func (s awaySink) Coverage(ctx context.Context) (window.Coverage, error) {
+func (s awaySink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	if s.away.Load() {
 		s.looked.Add(1)
-		return window.Coverage{}, errAway
+		return audit.Coverage{}, errAway
 	}
 	return s.mergeSink.Coverage(ctx)
 }

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/outage"
-	"weir/window"
 )
 
 // This file watches how much of a whole topic the ledger covers, with the
@@ -28,7 +28,7 @@ type Log interface {
 
 // A Ledger is the part of a [Sink] that a watch uses.
 type Ledger interface {
-	Coverage(ctx context.Context) (window.Coverage, error)
+	Coverage(ctx context.Context) (audit.Coverage, error)
 }
 
 // Uncounted are the partitions whose records no flush of this database covers.
@@ -106,7 +106,7 @@ func (u *Uncounted) add(partition int32, records int64, stood time.Duration) {
 // look reads the ledger, then the log. In this order, a partition whose log
 // ends where the ledger's coverage does has no further records. The coverage is
 // nil if the ledger did not answer.
-func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *window.Coverage, error) {
+func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *audit.Coverage, error) {
 	c, err := ledger.Coverage(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -122,14 +122,14 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *w
 // calls wait once, if that is not nil.
 func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Duration, wait func()) (*Uncounted, error) {
 	began := time.Now()
-	var standing map[int32]window.Covered
+	var standing map[int32]audit.Covered
 	for {
 		spans, c, err := look(ctx, log, ledger)
 		if err != nil {
 			return nil, err
 		}
 		if standing == nil {
-			standing = map[int32]window.Covered{}
+			standing = map[int32]audit.Covered{}
 			for p, s := range spans {
 				if c.Waiting(p, s) > 0 {
 					standing[p] = c.Partitions[p]
@@ -164,7 +164,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Du
 
 // moved reports whether there was a flush. A flush of a chunk that is counted
 // again does not change the position.
-func moved(was, is window.Covered) bool {
+func moved(was, is audit.Covered) bool {
 	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
 }
 
@@ -187,7 +187,7 @@ type watch struct {
 
 // standing is a partition with records that the ledger does not cover.
 type standing struct {
-	at    window.Covered
+	at    audit.Covered
 	stood time.Duration // since the last flush of it, not counting time without a look
 }
 
@@ -280,7 +280,7 @@ func (w *watch) passed(at event.Time) {
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
 // judge draws the conclusions of a look.
-func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *window.Coverage) {
+func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Coverage) {
 	var since time.Duration
 	if !w.last.IsZero() {
 		// Time without a look does not count: the ledger or the log was unreachable,

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/window"
 )
@@ -21,7 +22,7 @@ type scene struct {
 	*fakeSource
 	*mergeSink
 	log    map[int32]event.Span
-	ledger map[int32]window.Covered
+	ledger map[int32]audit.Covered
 	hangs  bool // an unreachable part does not answer, instead of failing
 }
 
@@ -45,14 +46,14 @@ func (s *scene) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	return s.log, nil
 }
 
-func (s *scene) Coverage(ctx context.Context) (window.Coverage, error) {
+func (s *scene) Coverage(ctx context.Context) (audit.Coverage, error) {
 	turn.Load()
 	ledger := s.ledger
 	turn.Add(1)
 	if ledger == nil {
-		return window.Coverage{}, s.away(ctx)
+		return audit.Coverage{}, s.away(ctx)
 	}
-	return window.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: ledger}, nil
+	return audit.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: ledger}, nil
 }
 
 // watched runs f beside the watch of a job, with a fake clock.
@@ -61,7 +62,7 @@ func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buf
 		var out bytes.Buffer
 		s := &scene{
 			log:    map[int32]event.Span{0: {Next: 100}, 1: {Next: 100}, 2: {Next: 40}, 3: {First: 7, Next: 27}},
-			ledger: map[int32]window.Covered{0: {Next: 100, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}},
+			ledger: map[int32]audit.Covered{0: {Next: 100, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}},
 		}
 		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: s, Sink: s, Log: slog.New(slog.NewTextHandler(&out, nil))})
 		if err != nil {
@@ -113,7 +114,7 @@ func TestWatchUncounted(t *testing.T) {
 			t.Errorf("windows are complete until %d", c)
 		}
 		out.Reset()
-		s.ledger = map[int32]window.Covered{0: s.ledger[0], 1: s.ledger[1], 2: {Next: 1, Watermark: 3000}, 3: {Next: 27, Watermark: 9000}}
+		s.ledger = map[int32]audit.Covered{0: s.ledger[0], 1: s.ledger[1], 2: {Next: 1, Watermark: 3000}, 3: {Next: 27, Watermark: 9000}}
 		after(3 * time.Second)
 		if st := j.Status(); st.Uncounted != nil || st.Waited != 0 || st.Complete != 3000 {
 			t.Errorf("once something is flushed: %+v", st)
@@ -170,7 +171,7 @@ func TestWatchBacklog(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		s.log = map[int32]event.Span{0: {Next: 1000}, 1: {Next: 1 << 40}}
 		for i := range 100 {
-			s.ledger = map[int32]window.Covered{0: {Next: 5, Flushed: event.Time(i) * 1000, Watermark: 7000}, 1: {Next: int64(i), Watermark: event.Time(i + 1)}}
+			s.ledger = map[int32]audit.Covered{0: {Next: 5, Flushed: event.Time(i) * 1000, Watermark: 7000}, 1: {Next: int64(i), Watermark: event.Time(i + 1)}}
 			after(20 * time.Second)
 			if st := j.Status(); st.Uncounted != nil || st.Waited > 20*time.Second || st.Complete != event.Time(i+1) {
 				t.Fatalf("turn %d: %+v, waited %s, complete until %d", i, st.Uncounted, st.Waited, st.Complete)
@@ -188,7 +189,7 @@ func TestWatchBacklog(t *testing.T) {
 func TestWatchIdleAndNew(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
 		s.log = map[int32]event.Span{0: {Next: 100}, 1: {First: 50, Next: 50}}
-		s.ledger = map[int32]window.Covered{0: {Next: 100, Watermark: 1}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 1}}
 		after(time.Hour)
 		if st := j.Status(); st.Uncounted != nil || st.Waited != 0 || st.Complete != 1 {
 			t.Errorf("idle for an hour: %+v", st)
@@ -198,7 +199,7 @@ func TestWatchIdleAndNew(t *testing.T) {
 		if st := j.Status(); st.Uncounted != nil || st.Waited == 0 {
 			t.Errorf("a record and a partition for less than a minute: %+v", st)
 		}
-		s.ledger = map[int32]window.Covered{0: {Next: 101, Watermark: 1}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 101, Watermark: 1}}
 		after(4 * time.Second)
 		if u := j.Status().Uncounted; u == nil || !slices.Equal(u.Partitions, []int32{2}) {
 			t.Errorf("the added partition: %+v", u)
@@ -254,7 +255,7 @@ func TestWatchLogAway(t *testing.T) {
 		after(62 * time.Second)
 		log := s.log
 		s.log = nil
-		s.ledger = map[int32]window.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 9000}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 100, Watermark: 9000}, 1: {Next: 100, Watermark: 9000}}
 		after(time.Hour)
 		if st := j.Status(); st.Uncounted == nil || st.Complete != 0 || st.SinkError != "" {
 			t.Errorf("%+v", st)
@@ -280,18 +281,18 @@ func TestFindUncounted(t *testing.T) {
 		return u, time.Since(began), waits
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &scene{log: map[int32]event.Span{0: {Next: 10}, 1: {Next: 10}}, ledger: map[int32]window.Covered{0: {Next: 10}, 1: {Next: 10}}}
+		s := &scene{log: map[int32]event.Span{0: {Next: 10}, 1: {Next: 10}}, ledger: map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 10}}}
 		if u, took, waits := find(t, s); u != nil || took != 0 || waits != 0 {
 			t.Errorf("all covered: %v after %s, %d waits", u, took, waits)
 		}
-		s.ledger = map[int32]window.Covered{0: {Next: 10}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 10}}
 		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != patience || waits != 1 {
 			t.Errorf("no line: %v after %s, %d waits", u, took, waits)
 		}
-		s.ledger = map[int32]window.Covered{0: {Next: 10}, 1: {Next: 3}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 3}}
 		time.AfterFunc(7500*time.Millisecond, func() {
 			turn.Load()
-			s.ledger = map[int32]window.Covered{0: {Next: 10}, 1: {Next: 4}}
+			s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 4}}
 			turn.Add(1)
 		})
 		if u, took, _ := find(t, s); u != nil || took != 8*time.Second {

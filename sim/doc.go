@@ -1,5 +1,5 @@
 // Package sim tests weir's claim. It runs weir's own core (window.Spec.Resume,
-// window.Operator, window.Changes, flow.Machine, window.Audit and the sketches)
+// window.Operator, window.Changes, flow.Machine, audit.Audit and the sketches)
 // in up to three simulated processes, with a log and a sink that fail in every
 // way of the failure model, and compares the sink's contents at the end with a
 // reference built straight from the log.

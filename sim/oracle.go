@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
+	"weir/audit"
 	"weir/window"
 )
 
@@ -197,7 +199,7 @@ func (s *schedule) judgeLedger(f *reference) {
 // audit runs weir's audit over the sink. If no chunk is in doubt it must find
 // nothing.
 func (s *schedule) audit(f *reference) {
-	a := window.NewAudit(s.spec)
+	a := audit.New(audit.Job{Name: s.spec.Job, Chunk: s.spec.Chunk}, audit.Scope{})
 	for _, row := range s.sink.rows {
 		for _, h := range row.hits {
 			a.Hits(h.slot, h.count, true)
@@ -212,12 +214,12 @@ func (s *schedule) audit(f *reference) {
 		}
 	}
 	for found := range a.Findings {
-		if found.Misfit != window.Hole && found.Misfit != window.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
+		if found.Kind != audit.Hole && found.Kind != audit.Missing && s.strained(window.MakeSlot(found.Epoch, found.Partition, found.Chunk)) {
 			continue
 		}
-		s.fail("audit: %v: %v", found.Misfit, found)
+		s.fail("audit: %v: %+v", found.Kind, found)
 	}
-	s.judgeCuts(f, a.Result().Notes)
+	s.judgeCuts(f, a.Notes)
 }
 
 // judgeCuts checks chunks whose beginning retention deleted while they were open.
@@ -226,12 +228,12 @@ func (s *schedule) audit(f *reference) {
 // cap or deduplication, the second reading means something else than the first, so
 // the missing number is not defined. And if a process read records that a ledger
 // line calls a gap, it is not known how far it read.
-func (s *schedule) judgeCuts(f *reference, notes []window.Finding) {
+func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
 	if s.spec.Dedupe != nil || s.mix.on.Has(Cap) || s.spec.MaxGroups < 1000 {
 		return
 	}
 	noted := map[window.Slot]uint64{}
-	for _, n := range notes {
+	for n := range notes {
 		noted[window.MakeSlot(n.Epoch, n.Partition, n.Chunk)] = n.Expected
 	}
 	hits := map[window.Slot]uint64{}

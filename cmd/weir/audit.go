@@ -3,11 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"weir/audit"
 	"weir/event"
+	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/serve"
 	"weir/sinks/clickhouse"
@@ -22,8 +26,7 @@ import (
 // What it finds it looks for once more after a while, and says only what is
 // still there: rows that a lagging replica did not have yet are no damage.
 type auditor struct {
-	sinks []audited
-	names []string
+	books []books
 	log   *slog.Logger
 	// outages is where an audit that could not be made is reported.
 	outages *outage.Reporter
@@ -47,20 +50,24 @@ const secondLook = time.Minute
 // counting does; weir verify does it.
 const measured = 48 * time.Hour
 
+// books are a job's, and where they are kept.
+type books struct {
+	audit.Job
+	sink audited
+}
+
+// auditJob is what an audit needs to know of a job.
+func auditJob(j *config.Job, s *window.Spec) audit.Job {
+	return audit.Job{Name: j.Name, Topic: j.Topic, Chunk: s.Chunk}
+}
+
 // audited is what the auditor needs of a sink.
 type audited interface {
-	Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error
 	Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]clickhouse.Repaired, error)
 }
 
 var _ audited = (*clickhouse.Sink)(nil)
-
-type auditFinding struct {
-	window.Finding
-	job string
-}
-
-func (f auditFinding) behind() bool { return f.Misfit == window.Behind }
 
 // last is the outcome of the last audit that came to an end.
 func (a *auditor) last() serve.Audit {
@@ -105,7 +112,7 @@ func (a *auditor) once(ctx context.Context) {
 	}
 	outcome := serve.Audit{At: time.Now(), Mismatches: len(found)}
 	for _, f := range found[:min(toldMost, len(found))] {
-		m := serve.Mismatch{Job: f.job, What: f.String(), Do: f.Advice()}
+		m := serve.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
 		outcome.Found = append(outcome.Found, m)
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}
@@ -116,35 +123,33 @@ func (a *auditor) once(ctx context.Context) {
 }
 
 // look audits every job once. It is false if that could not be done.
-func (a *auditor) look(ctx context.Context) (all []auditFinding, ok bool) {
+func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
 	recent := event.Time(time.Now().Add(-measured).UnixMilli())
-	for i, s := range a.sinks {
-		audited, err := s.Audit(ctx, window.Scope{Measures: recent}, func(f window.Finding) error {
-			all = append(all, auditFinding{f, a.names[i]})
-			return nil
-		}, nil)
-		if err != nil {
+	for _, b := range a.books {
+		of := audit.New(b.Job, audit.Scope{Measures: recent})
+		if err := b.sink.Audit(ctx, of, nil); err != nil {
 			if ctx.Err() == nil {
-				audit := a.outages.Of(outage.ClickHouse, "audit of job "+a.names[i])
-				audit.Failed(err)
-				audit.Gone() // the next one is due in its own time
+				source := a.outages.Of(outage.ClickHouse, "audit of job "+b.Name)
+				source.Failed(err)
+				source.Gone() // the next one is due in its own time
 			}
 			return nil, false
 		}
-		a.note(a.names[i], audited.Notes)
+		all = slices.AppendSeq(all, of.Findings)
+		a.note(of.Notes)
 	}
 	return all, true
 }
 
 // note says once what the numbers of a job are off by without damage.
-func (a *auditor) note(job string, notes []window.Finding) {
-	for _, f := range notes {
-		if line := job + ": " + f.String(); !a.told[line] {
+func (a *auditor) note(notes iter.Seq[audit.Finding]) {
+	for f := range notes {
+		if line := f.Job + ": " + sentence(f); !a.told[line] {
 			if a.told == nil {
 				a.told = map[string]bool{}
 			}
 			a.told[line] = true
-			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", job, "what", f.String(), "do", f.Advice())
+			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", f.Job, "what", sentence(f), "do", advice(f, perhapsCompacted))
 		}
 	}
 }

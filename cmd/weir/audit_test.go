@@ -10,17 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/outage"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
 
-// auditAnswers is a sink whose audits find what they are told to, one after
-// the other.
+// damage is what an audit is given, other than sound books: of the audits'
+// subject, nothing.
+type damage func(a *audit.Audit)
+
+// auditAnswers is a sink whose audits find one damage after the other.
 type auditAnswers struct {
-	answers  [][]window.Finding
-	notes    []window.Finding
+	answers  [][]damage
+	notes    []damage
 	err      error
 	repaired []event.Time
 }
@@ -30,28 +34,42 @@ func (s *auditAnswers) Repair(_ context.Context, from, until event.Time, _ func(
 	return nil, nil
 }
 
-func (s *auditAnswers) Audit(_ context.Context, _ window.Scope, found func(window.Finding) error, _ func(done, total int)) (window.Audited, error) {
+func (s *auditAnswers) Audit(_ context.Context, a *audit.Audit, _ func(done, total int)) error {
 	answer := s.answers[0]
 	s.answers = s.answers[1:]
-	for _, f := range answer {
-		if err := found(f); err != nil {
-			return window.Audited{}, err
-		}
+	for _, d := range append(slices.Clone(answer), s.notes...) {
+		d(a)
 	}
-	return window.Audited{Notes: s.notes}, s.err
+	return s.err
+}
+
+// rows are those of a chunk of which 64 events were counted.
+func rows(partition int32, chunk int64, hits uint64) damage {
+	return func(a *audit.Audit) {
+		l := window.Line{Partition: partition, Chunk: chunk, First: chunk * 64, Next: chunk*64 + 64}
+		l.Fates[window.Counted] = 64
+		a.Hits(l.Slot(), hits, true)
+		a.Line(&l, true)
+	}
+}
+
+// lacking is a rollup that has none of a window's events.
+func lacking(start event.Time) damage {
+	return func(a *audit.Audit) {
+		a.Window(audit.Compared{Length: 60_000, Start: start, Whole: true, Due: true}, 0, 1)
+	}
 }
 
 // TestAuditLooksTwice: what is gone at the second look was a replica that
 // lagged; what is still there is said, with job, place and remedy, and stands
 // in the metric until an audit finds nothing.
 func TestAuditLooksTwice(t *testing.T) {
-	missing := window.Finding{Misfit: window.Missing, Partition: 3, Chunk: 7, Expected: 64, Found: 60}
-	excess := window.Finding{Misfit: window.Excess, Partition: 1, Chunk: 2, Expected: 64, Found: 65}
+	missing, excess := rows(3, 7, 60), rows(1, 2, 65)
 	sink := &auditAnswers{}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	a := &auditor{sinks: []audited{sink}, names: []string{"clicks"}, log: log, outages: outage.New(log), pause: time.Millisecond}
-	once := func(want int, answers ...[]window.Finding) {
+	a := &auditor{books: []books{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), pause: time.Millisecond}
+	once := func(want int, answers ...[]damage) {
 		t.Helper()
 		out.Reset()
 		sink.answers = answers
@@ -70,11 +88,11 @@ func TestAuditLooksTwice(t *testing.T) {
 		}
 	}
 	once(0, nil)
-	once(0, []window.Finding{missing}, nil)
+	once(0, []damage{missing}, nil)
 	if strings.Contains(out.String(), "level=ERROR") {
 		t.Errorf("an error for nothing: %s", &out)
 	}
-	once(1, []window.Finding{missing, excess}, []window.Finding{excess})
+	once(1, []damage{missing, excess}, []damage{excess})
 	for _, want := range []string{"level=ERROR", "job=clicks", "partition 1, chunk 2", "do="} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not said: %s", want, &out)
@@ -85,14 +103,14 @@ func TestAuditLooksTwice(t *testing.T) {
 	}
 
 	// Rollups that lack rows are made again, and looked at once more.
-	behind := []window.Finding{{Misfit: window.Behind, Window: 120_000, Length: 60_000}, {Misfit: window.Behind, Window: 60_000, Length: 60_000}, excess}
-	once(1, behind, behind, []window.Finding{excess})
+	behind := []damage{lacking(120_000), lacking(60_000), excess}
+	once(1, behind, behind, []damage{excess})
 	if !slices.Equal(sink.repaired, []event.Time{60_000, 180_000}) || !strings.Contains(out.String(), "they are made again") {
 		t.Errorf("repaired %v: %s", sink.repaired, &out)
 	}
 
 	sink.err = errors.New("no answer")
-	once(1, []window.Finding{missing}) // what is not known is not zero
+	once(1, []damage{missing}) // what is not known is not zero
 	if !strings.Contains(out.String(), `what="audit of job clicks" error="no answer"`) {
 		t.Errorf("an audit that could not be made is not said: %s", &out)
 	}
@@ -100,7 +118,14 @@ func TestAuditLooksTwice(t *testing.T) {
 	once(0, nil)
 
 	// What no reading mends is no mismatch, and said once.
-	sink.notes = []window.Finding{{Misfit: window.Clipped, Partition: 5, Chunk: 9, Expected: 20, Found: 15, Cut: 1, Reach: 2}}
+	sink.notes = []damage{func(a *audit.Audit) {
+		l := window.Line{Partition: 5, Chunk: 9, First: 576, Next: 586}
+		l.Fates[window.Counted] = 10
+		a.Hits(l.Slot(), 10, true)
+		a.Line(&l, true)
+		l.First, l.Next = 581, 591
+		a.Line(&l, true)
+	}}
 	once(0, nil)
 	for _, want := range []string{"level=WARN", "job=clicks", "partition 5, chunk 9", "up to 5 are missing", "do="} {
 		if !strings.Contains(out.String(), want) {

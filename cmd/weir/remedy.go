@@ -6,66 +6,33 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"weir/audit"
 	"weir/event"
-	"weir/window"
 )
 
 // A remedy is what can be done about an audit's findings: what each kind of
 // them means, said once, and where to read again what is still in the log.
 type remedy struct {
-	chunk     int64 // offsets in a chunk
-	compacted bool  // the topic is
-	advice    []string
-	back      map[int32]int64 // by partition, the lowest offset to read again from
+	topic  compaction
+	advice []string
+	back   map[int32]int64 // by partition, the lowest offset to read again from
 }
 
-func newRemedy(s *window.Spec, compacted bool) *remedy {
-	return &remedy{chunk: s.Chunk, compacted: compacted, back: map[int32]int64{}}
-}
+func newRemedy(topic compaction) *remedy { return &remedy{topic: topic, back: map[int32]int64{}} }
 
-// take notes a finding and returns how it reads: the audit's words, with the
-// time of its window or the offsets of its chunk.
-func (r *remedy) take(f window.Finding) string {
-	thinned := r.compacted && f.Thinned()
-	if !r.compacted {
-		f.Gaps = 0
-	}
-	a := f.Advice()
-	if thinned {
-		a = window.Compaction
-	}
-	if !slices.Contains(r.advice, a) {
+// take notes a finding.
+func (r *remedy) take(f audit.Finding) {
+	if a := advice(f, r.topic); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
 	}
-	if thinned { // to read it again is of no use
-		return r.words(f)
+	back := sayingOf(f).back
+	if back == nil || r.topic.explains(f) { // to read it again is of no use
+		return
 	}
-	switch f.Misfit {
-	case window.Hole:
-		r.from(f.Partition, int64(f.Expected))
-	case window.Missing, window.Unknown, window.Unbalanced:
-		r.from(f.Partition, f.Chunk*r.chunk)
-	}
-	return r.words(f)
-}
-
-// words is how a finding reads.
-func (r *remedy) words(f window.Finding) string {
-	text := f.String()
-	switch f.Misfit {
-	case window.Lost, window.Behind:
-		return strings.Replace(text, fmt.Sprintf("window at %d ms", f.Window), "window "+time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), 1)
-	case window.Twice:
-		return text
-	}
-	return fmt.Sprintf("%s (offsets %d to %d)", text, f.Chunk*r.chunk, (f.Chunk+1)*r.chunk)
-}
-
-func (r *remedy) from(partition int32, offset int64) {
-	if old, ok := r.back[partition]; !ok || offset < old {
-		r.back[partition] = offset
+	offset := back(f)
+	if old, ok := r.back[f.Partition]; !ok || offset < old {
+		r.back[f.Partition] = offset
 	}
 }
 

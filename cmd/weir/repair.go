@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/audit"
 	"weir/event"
 )
 
@@ -85,12 +86,12 @@ such rows of the rollup first, if its state rows are there.
 
 // repair mends what an audit found in the rollups of a job, and says whether
 // there was anything.
-func (a *auditor) repair(ctx context.Context, found []auditFinding) (repaired bool) {
-	for i, s := range a.sinks {
+func (a *auditor) repair(ctx context.Context, found []audit.Finding) (repaired bool) {
+	for _, b := range a.books {
 		var of []event.Time // from, until
 		n := 0
 		for _, f := range found {
-			if f.job == a.names[i] && f.behind() {
+			if f.Job == b.Name && f.Kind == audit.Behind {
 				if n++; of == nil {
 					of = []event.Time{f.Window, f.Window + f.Length}
 				}
@@ -100,11 +101,11 @@ func (a *auditor) repair(ctx context.Context, found []auditFinding) (repaired bo
 		if n == 0 {
 			continue
 		}
-		if _, err := s.Repair(ctx, of[0], of[1], nil); err != nil {
-			a.log.Warn("audit: rollups lack rows, and could not be made again; the next audit tries", "job", a.names[i], "windows", n, "error", err)
+		if _, err := b.sink.Repair(ctx, of[0], of[1], nil); err != nil {
+			a.log.Warn("audit: rollups lack rows, and could not be made again; the next audit tries", "job", b.Name, "windows", n, "error", err)
 			continue
 		}
-		a.log.Warn("audit: rollups lacked rows; they are made again", "job", a.names[i], "windows", n)
+		a.log.Warn("audit: rollups lacked rows; they are made again", "job", b.Name, "windows", n)
 		repaired = true
 	}
 	return repaired

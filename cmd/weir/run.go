@@ -132,7 +132,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		closers = append(closers, closer)
 		all = append(all, j)
 		windows.Add(j, sink)
-		audit.sinks, audit.names = append(audit.sinks, sink), append(audit.names, cfg.Jobs[i].Name)
+		audit.books = append(audit.books, books{auditJob(&cfg.Jobs[i], j.Spec()), sink})
 	}
 	build := buildInfo()
 	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}

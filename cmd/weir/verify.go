@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/audit"
 	"weir/event"
 	"weir/ingest"
 	"weir/internal/config"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
-	"weir/window"
 )
 
 func verifyCommand() *cobra.Command {
@@ -122,13 +122,15 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	}
 	defer src.Close()
 	before := v.mismatches
-	todo := newRemedy(s, v.compacted(ctx, src))
-	said := time.Now()
-	audited, err := sink.Audit(ctx, window.Scope{From: v.from, Until: v.to}, func(f window.Finding) error {
+	todo := newRemedy(v.compaction(ctx, src))
+	mismatch := func(f audit.Finding) {
 		v.mismatches++
-		fmt.Fprintf(v.out, "%s: %s\n", j.Name, todo.take(f))
-		return nil
-	}, func(done, total int) {
+		todo.take(f)
+		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
+	}
+	books := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
+	said := time.Now()
+	err = sink.Audit(ctx, books, func(done, total int) {
 		if time.Since(said) > 2*time.Second || isTerminal(v.err) {
 			said = time.Now()
 			fmt.Fprintf(v.err, "%s: %d of %d days read\n", j.Name, done, total)
@@ -137,8 +139,13 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	for _, f := range audited.Notes {
-		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, todo.words(f), f.Advice())
+	for f := range books.Findings {
+		mismatch(f)
+	}
+	notes := 0
+	for f := range books.Notes {
+		notes++
+		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f, todo.topic))
 	}
 	log, err := v.log(ctx, j, src)
 	if err != nil {
@@ -151,37 +158,41 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, o := range open { // no mismatch: nothing can read them
 		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
-	gaps, lag := jobs.CompareLog(audited.Reached, log)
-	for _, g := range gaps {
-		v.mismatches++
-		fmt.Fprintf(v.out, "%s: %s\n", j.Name, g)
+	found, lag := books.Log(log)
+	for _, f := range found {
+		mismatch(f)
 	}
 	if !v.stopped {
 		if err := v.uncounted(ctx, j, src, sink); err != nil {
 			return err
 		}
 	}
+	looked := books.Looked()
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
-		if notes := len(audited.Notes); notes > 0 {
+		if notes > 0 {
 			verdict = fmt.Sprintf("everything adds up but for what is noted above, %d in all", notes)
 		}
 		fmt.Fprintf(v.out, "%s: %s: %d ledger lines, %d chunks, %d windows; %d records not counted yet\n",
-			j.Name, verdict, audited.Lines, audited.Chunks, audited.Windows, lag)
+			j.Name, verdict, looked.Lines, looked.Chunks, looked.Windows, lag)
 	} else {
-		fmt.Fprintf(v.out, "%s: %d mismatches in %d ledger lines, %d chunks, %d windows\n", j.Name, n, audited.Lines, audited.Chunks, audited.Windows)
+		fmt.Fprintf(v.out, "%s: %d mismatches in %d ledger lines, %d chunks, %d windows\n", j.Name, n, looked.Lines, looked.Chunks, looked.Windows)
 		todo.print(v.out, v.cfg.Kafka.Brokers, group(v.cfg, j), j.Topic, log)
 	}
 	return nil
 }
 
-// compacted reports whether the job's topic is; if nothing can be learned of
-// it, it is taken for one that is not.
-func (v *verifier) compacted(ctx context.Context, src *ingest.Source) bool {
+// compaction is whether the job's topic is compacted.
+func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compaction {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	t, err := src.Describe(ctx)
-	return err == nil && t.Compacted
+	switch t, err := src.Describe(ctx); {
+	case err != nil:
+		return perhapsCompacted
+	case t.Compacted:
+		return isCompacted
+	}
+	return notCompacted
 }
 
 // uncounted looks for records of which nothing is flushed into this database.

@@ -34,6 +34,7 @@ var floor = []struct {
 	{"weir/serve/redis", 3, "sketches behind Redis's commands"},
 	{"weir/window", 1, "the pure core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
+	{"weir/audit", 1.25, "what adds up, as pure as the core"},
 	{"weir/ingest", 2, "Kafka"},
 	{"weir/sinks/sinktest", 3, "one suite for every sink"},
 	{"weir/sinks/...", 2, "where changes become durable"},
@@ -83,6 +84,7 @@ var alone = []struct {
 	why  string
 }{
 	{"weir/flow", []string{"weir/event", "weir/window"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
+	{"weir/audit", []string{"weir/event", "weir/window"}, "what adds up is a matter of numbers: no sink, no words, no remedy"},
 }
 
 // pure lists what the floors below 1.5 must not import: their results depend on

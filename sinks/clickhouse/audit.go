@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/window"
 )
@@ -36,7 +37,7 @@ type auditData struct {
 
 func (d auditData) View() string      { return d.c.name("weir_audit") }
 func (d auditData) OnCluster() string { return d.c.onCluster() }
-func (d auditData) Ledger() string    { return d.c.name("weir_ledger") }
+func (d auditData) Ledger() string    { return d.c.name(LedgerTable) }
 
 // Others is the sum of all fates but counted.
 func (d auditData) Others() string {
@@ -277,28 +278,23 @@ func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 
 // day, is left for a rollup that was late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
-// Audit holds the ledger against the state rows, the state rows against the
-// first rollup, and each rollup against the one before, and calls found for
-// everything that does not add up. Days are read one after another, so that a
-// server with little memory can answer; after each, progress is told how many
-// are done. Windows outside the scope are not compared with their rollups; but without
-// its From, a rollup is held against the one before
-// only as far back as there are state rows. Chunks that began longer ago than state rows are kept are
-// not compared with their rows, because some may have expired; nor is what was
-// written in the last seconds, what a rollup's keep has let go, or what is in
-// the live tail.
-//
-// What Kafka still holds is not looked at: compare with Audited.Reached.
-func (s *Sink) Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error) {
-	a := window.NewAudit(s.layout.Spec)
+// Audit hands what is stored of the job to a: what the state rows hold by slot,
+// each rollup beside what it is made from, and the ledger. Days are read one after
+// another, so that a server with little memory can answer; after each, progress is
+// told how many are done. Without a From in a's scope, a rollup is held against the
+// one before only as far back as there are state rows. Marked as not to be judged
+// are chunks that began longer ago than state rows are kept, because some may have
+// expired; what was written in the last seconds, what a rollup's keep has let go,
+// and what is in the live tail.
+func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error {
 	done, err := s.done(ctx) // before the rows: what is done by now is in them
 	if err != nil {
-		return a.Result(), err
+		return err
 	}
 	d := verifyData{levelData: s.level(0)}
 	now, days, err := s.days(ctx, d)
 	if err != nil {
-		return a.Result(), err
+		return err
 	}
 	job := auditJob{c: s.client, r: s.layout.register()[0], layout: s.layout}
 	for i := range s.layout.levels {
@@ -316,9 +312,9 @@ func (s *Sink) Audit(ctx context.Context, scope window.Scope, found func(window.
 			k.Within = "window_start >= " + at(start) + " AND window_start < " + at(start+k.Step())
 			end := start + k.Step()
 			first, last := event.Time(start)*1000, event.Time(end)*1000
-			told := i == 0 || scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
-			if told && (scope.Until == 0 || first < scope.Until) && last > scope.From {
-				if k.layout = job.layout; last <= scope.Measures {
+			told := i == 0 || a.Scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
+			if told && (a.Scope.Until == 0 || first < a.Scope.Until) && last > a.Scope.From {
+				if k.layout = job.layout; last <= a.Scope.Measures {
 					k.layout = nil
 				}
 				spans = append(spans, k)
@@ -326,7 +322,7 @@ func (s *Sink) Audit(ctx context.Context, scope window.Scope, found func(window.
 			return err
 		})
 		if err != nil {
-			return a.Result(), err
+			return err
 		}
 	}
 	steps := len(days) + len(spans) + 1
@@ -341,26 +337,21 @@ func (s *Sink) Audit(ctx context.Context, scope window.Scope, found func(window.
 	for _, day := range days {
 		d.day = day
 		if err := s.auditRows(ctx, a, d); err != nil {
-			return a.Result(), err
+			return err
 		}
 		report()
 	}
 	for _, k := range spans {
-		if err := s.auditWindows(ctx, a, k, scope); err != nil {
-			return a.Result(), err
+		if err := s.auditWindows(ctx, a, k); err != nil {
+			return err
 		}
 		report()
 	}
 	if err := s.auditLines(ctx, a, d); err != nil {
-		return a.Result(), err
+		return err
 	}
 	report()
-	for f := range a.Findings {
-		if err := found(f); err != nil {
-			return a.Result(), err
-		}
-	}
-	return a.Result(), nil
+	return nil
 }
 
 // done is the round below which each rollup holds every row, by its seconds.
@@ -416,7 +407,7 @@ func (s *Sink) days(ctx context.Context, d verifyData) (now int64, days []int64,
 	return now, days, err
 }
 
-func (s *Sink) auditRows(ctx context.Context, a *window.Audit, d verifyData) error {
+func (s *Sink) auditRows(ctx context.Context, a *audit.Audit, d verifyData) error {
 	return s.client.queryFor(ctx, "sum the state rows", render("verify_rows", d), func(scan func(...any) error) error {
 		var slot, hits uint64
 		var settled uint8
@@ -426,7 +417,7 @@ func (s *Sink) auditRows(ctx context.Context, a *window.Audit, d verifyData) err
 	})
 }
 
-func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, scope window.Scope) error {
+func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) error {
 	measures := k.Measures()
 	return s.client.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
 		var start int64
@@ -442,12 +433,9 @@ func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, 
 		if err := scan(to...); err != nil {
 			return err
 		}
-		w := window.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1}
-		if !scope.Has(w.Start) {
-			return nil
-		}
+		w := audit.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1}
 		if !a.Window(w, rolled, held) {
-			return nil // its measures have the same cause
+			return nil
 		}
 		for i, m := range at {
 			a.Measure(w, measures[m].Name, least[i], most[i], made[i])
@@ -456,7 +444,7 @@ func (s *Sink) auditWindows(ctx context.Context, a *window.Audit, k comparison, 
 	})
 }
 
-func (s *Sink) auditLines(ctx context.Context, a *window.Audit, d verifyData) error {
+func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) error {
 	return s.client.queryFor(ctx, "read the ledger", render("verify_lines", d), func(scan func(...any) error) error {
 		var l window.Line
 		var partition uint16

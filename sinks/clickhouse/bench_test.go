@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/window"
 )
@@ -119,9 +121,10 @@ func BenchmarkDay(b *testing.B) {
 	b.Run("audit", func(b *testing.B) {
 		engine := engineCPU()
 		for b.Loop() {
-			a, err := s.Audit(b.Context(), window.Scope{}, func(f window.Finding) error { return fmt.Errorf("found %v", f) }, nil)
-			if err != nil || a.Windows < 288_000 {
-				b.Fatalf("%d windows, %v", a.Windows, err)
+			a := audit.New(audit.Job{Chunk: s.layout.Spec.Chunk}, audit.Scope{})
+			err := s.Audit(b.Context(), a, nil)
+			if found := slices.Collect(a.Findings); err != nil || len(found) > 0 || a.Looked().Windows < 288_000 {
+				b.Fatalf("%d windows, %v, found %+v", a.Looked().Windows, err, found)
 			}
 		}
 		b.ReportMetric((engineCPU()-engine).Seconds()/float64(b.N), "engine-s/op")

@@ -37,7 +37,7 @@
 //	sink.go       Known, Write
 //	rounds.go     what is written against what is rolled up
 //	rollup.go     Rollup
-//	audit.go      does it add up
+//	audit.go      does it add up: the numbers that package audit judges
 //	repair.go     rollups made anew
 //	errors.go     retryable or fatal
 package clickhouse

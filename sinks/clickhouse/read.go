@@ -211,7 +211,7 @@ func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, roun
 	next = map[window.Origin]int64{}
 	// One row, so that an empty ledger has a round as well.
 	sql := "SELECT (" + s.currentRound() + "), groupArray(partition), groupArray(epoch), groupArray(n) FROM" +
-		" (SELECT partition, epoch, toInt64(max(next)) AS n FROM " + s.client.name("weir_ledger") +
+		" (SELECT partition, epoch, toInt64(max(next)) AS n FROM " + s.client.name(LedgerTable) +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch)"
 	err = s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var partitions []uint16

@@ -7,22 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
-	"weir/window"
 )
 
-func findings(t *testing.T, s *Sink) (all []window.Finding) {
+func findings(t *testing.T, s *Sink) (all []audit.Finding) {
 	t.Helper()
-	return within(t, s, window.Scope{})
+	return within(t, s, audit.Scope{})
 }
 
-func within(t *testing.T, s *Sink, scope window.Scope) (all []window.Finding) {
+func within(t *testing.T, s *Sink, scope audit.Scope) (all []audit.Finding) {
 	t.Helper()
-	_, err := s.Audit(t.Context(), scope, func(f window.Finding) error { all = append(all, f); return nil }, nil)
-	if err != nil {
+	a := audit.New(audit.Job{Chunk: s.layout.Spec.Chunk}, scope)
+	if err := s.Audit(t.Context(), a, nil); err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return slices.Collect(a.Findings)
 }
 
 // TestRepair: windows whose length does not divide a day, three levels, one
@@ -41,7 +41,7 @@ func TestRepair(t *testing.T) {
 	roll(t, s, true)
 	s.quiet = -time.Hour
 	if got := findings(t, s); len(got) > 0 {
-		t.Fatalf("after a clean run: %v", got)
+		t.Fatalf("after a clean run: %+v", got)
 	}
 	views := []string{"clicks_7m", "clicks_35m", "clicks_7d"}
 	show := func() (all []string) {
@@ -56,7 +56,7 @@ func TestRepair(t *testing.T) {
 		b.exec(t, "TRUNCATE TABLE "+c.name(v+"_rollup"))
 		behind := 0
 		for _, f := range findings(t, s) {
-			if f.Misfit == window.Behind && f.Length == event.Time(s.layout.levels[i].seconds)*1000 {
+			if f.Kind == audit.Behind && f.Length == event.Time(s.layout.levels[i].seconds)*1000 {
 				behind++
 			}
 		}
@@ -70,8 +70,8 @@ func TestRepair(t *testing.T) {
 				t.Errorf("half repaired: %+v, %v", done, err)
 			}
 			for _, f := range findings(t, s) {
-				if f.Misfit == window.Behind && f.Window < half {
-					t.Errorf("half repaired: %v", f)
+				if f.Kind == audit.Behind && f.Window < half {
+					t.Errorf("half repaired: %+v", f)
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func TestRepair(t *testing.T) {
 			t.Errorf("%s repaired:\n got %q\nwant %q", v, got, want)
 		}
 		if got := findings(t, s); len(got) > 0 {
-			t.Errorf("%s repaired: %v", v, got)
+			t.Errorf("%s repaired: %+v", v, got)
 		}
 	}
 	// State rows gone, by their TTL or by hand: what the rollups hold stays.
@@ -107,13 +107,13 @@ func TestAuditTail(t *testing.T) {
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 6))
 	if got := findings(t, s); len(got) > 0 {
-		t.Errorf("before a rollup: %v", got)
+		t.Errorf("before a rollup: %+v", got)
 	}
 	roll(t, s, true)
 	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("clicks_1m_rollup"))
 	var kinds []string
 	for _, f := range findings(t, s) {
-		kinds = append(kinds, f.Misfit.String())
+		kinds = append(kinds, f.Kind.String())
 	}
 	if got := strings.Join(kinds, " "); strings.Contains(got, "rollup") {
 		t.Errorf("windows of before the rollup's keep: %s", got)

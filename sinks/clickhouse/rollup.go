@@ -250,7 +250,7 @@ func (d levelData) Stamp() string {
 func (d levelData) Since() uint64 { return d.since }
 func (d levelData) Round() uint64 { return d.round }
 
-func (d levelData) Ledger() string { return d.c.name("weir_ledger") }
+func (d levelData) Ledger() string { return d.c.name(LedgerTable) }
 
 // Range bounds the windows by time, for the primary key; List names them.
 func (d levelData) Range() string {

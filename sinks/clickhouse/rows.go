@@ -225,7 +225,7 @@ func (b *block) addDead(j *Job, d *window.DeadLetter) {
 
 // ledgerBlock is the block of ledger lines.
 func ledgerBlock() *block {
-	b := newBlock("weir_ledger",
+	b := newBlock(LedgerTable,
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
 		value("chunk", "UInt64", 1), value("first", "UInt64", 1), value("next", "UInt64", 1),
 		value("watermark", "DateTime64(3)", 1), value("topic_id", "UUID", 1))

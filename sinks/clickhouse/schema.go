@@ -111,10 +111,13 @@ func largest(name, typ string) column {
 	return column{name: name, typ: "SimpleAggregateFunction(max, " + typ + ")"}
 }
 
+// LedgerTable is the name of the table that says what became of every offset.
+const LedgerTable = "weir_ledger"
+
 // common are the tables that all jobs share.
 func common() []table {
 	ledger := table{
-		name: "weir_ledger", engine: "AggregatingMergeTree",
+		name: LedgerTable, engine: "AggregatingMergeTree",
 		comment: "What became of every offset: one line a chunk, all figures are maxima. Read it with FINAL.",
 		columns: []column{
 			{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},

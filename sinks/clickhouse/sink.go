@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/sketches/geo"
 	"weir/window"
@@ -80,7 +81,7 @@ func (c *Client) sink(l *layout) *Sink {
 // id and the offsets that are durable under it.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	known := map[int32]window.Known{}
-	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)) FROM " + s.client.name("weir_ledger") +
+	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)) FROM " + s.client.name(LedgerTable) +
 		" WHERE " + s.layout.where() + " GROUP BY partition, epoch"
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var p int32
@@ -118,14 +119,14 @@ func topicID(text string) (id [16]byte, err error) {
 // Coverage is what the ledger covers of each partition. It reads a number per
 // chunk, of a column each: some ten milliseconds where a million chunks were
 // counted.
-func (s *Sink) Coverage(ctx context.Context) (window.Coverage, error) {
-	c := window.Coverage{Partitions: map[int32]window.Covered{}}
+func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
+	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
 	// One row, so that an empty ledger has a time as well.
 	sql := fmt.Sprintf("SELECT toInt64(toUnixTimestamp64Milli(now64(3))), groupArray(partition), groupArray(epoch), groupArray(n), groupArray(f), groupArray(w), groupArray(a) FROM"+
 		" (SELECT partition, epoch, toInt64(max(next)) AS n, toInt64(toUnixTimestamp(max(flushed_at))) AS f,"+
 		" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= bound))) AS w, toUInt8(max(watermark) > bound) AS a,"+
 		" now64(3) + toIntervalMillisecond(%d) AS bound FROM %s WHERE %s GROUP BY partition, epoch)",
-		s.layout.Spec.Skew, s.client.name("weir_ledger"), s.layout.where())
+		s.layout.Spec.Skew, s.client.name(LedgerTable), s.layout.where())
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var now int64
 		var partitions []uint16
@@ -139,7 +140,7 @@ func (s *Sink) Coverage(ctx context.Context) (window.Coverage, error) {
 			if old, ok := c.Partitions[int32(p)]; ok && old.Epoch > epochs[i] {
 				continue
 			}
-			c.Partitions[int32(p)] = window.Covered{
+			c.Partitions[int32(p)] = audit.Covered{
 				Epoch: epochs[i], Next: next[i], Flushed: event.Time(flushed[i]) * 1000,
 				Watermark: event.Time(watermarks[i]), Ahead: ahead[i] == 1,
 			}

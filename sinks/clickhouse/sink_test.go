@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/audit"
 	"weir/event"
 	"weir/internal/local/localtest"
 	"weir/window"
@@ -213,7 +214,7 @@ func TestAheadOfTheClock(t *testing.T) {
 	observe(t, op, 0, 1, far, click(int64(far), "/", 1, "b")) // the record's own time is as wrong
 	observe(t, op, 1, 0, now, click(int64(now+skew), "/", 1, "c"))
 	write(t, s, op.Take())
-	look := func(p int32, want window.Covered) {
+	look := func(p int32, want audit.Covered) {
 		t.Helper()
 		covered, err := s.Coverage(t.Context())
 		if err != nil {
@@ -227,13 +228,13 @@ func TestAheadOfTheClock(t *testing.T) {
 			t.Errorf("partition %d: %+v, want %+v", p, got, want)
 		}
 	}
-	look(0, window.Covered{Next: 2, Ahead: true})
-	look(1, window.Covered{Next: 1, Watermark: now + skew})
+	look(0, audit.Covered{Next: 2, Ahead: true})
+	look(1, audit.Covered{Next: 1, Watermark: now + skew})
 	// The next chunk, and an epoch after it.
 	lines(t, c, "0, 0, 1, 64, 65, toDateTime64(1763640000, 3), now()")
-	look(0, window.Covered{Next: 65, Ahead: true, Watermark: noon})
+	look(0, audit.Covered{Next: 65, Ahead: true, Watermark: noon})
 	lines(t, c, "1, 0, 0, 0, 7, toDateTime64(1763640001, 3), now()")
-	look(0, window.Covered{Epoch: 1, Next: 7, Watermark: noon + 1000})
+	look(0, audit.Covered{Epoch: 1, Next: 7, Watermark: noon + 1000})
 }
 
 // TestCompleteHeals: a database in which an earlier weir noted a watermark from

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"weir/audit"
 	"weir/event"
 	"weir/sinks/memory"
 	"weir/window"
@@ -16,7 +17,7 @@ type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	Write(ctx context.Context, c *window.Changes) error
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
-	Audit(ctx context.Context, scope window.Scope, found func(window.Finding) error, progress func(done, total int)) (window.Audited, error)
+	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error
 }
 
 // Rollups are the windows the suite has its numbers rolled up to.

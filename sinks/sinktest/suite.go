@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"weir/audit"
 	"weir/event"
 	"weir/sinks/memory"
 	"weir/window"
@@ -24,7 +25,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend) {
 		{"Known", known},
 		{"Views", views},
 		{"DeadLetters", deadLetters},
-		{"Audit", audit},
+		{"Audit", audits},
 		{"Repair", repair},
 		{"Fingerprints", fingerprints},
 	} {
@@ -269,15 +270,12 @@ func deadLetters(t *testing.T, b Backend) {
 	Same(t, "dead letters", got, want.Contents(spec.Job, spec.Version))
 }
 
-// find runs the audit.
-func find(t *testing.T, s Sink) ([]window.Finding, window.Audited) {
+// find runs the audit and looks at what it says.
+func find(t *testing.T, s Sink, spec *window.Spec) ([]audit.Finding, *audit.Audit) {
 	t.Helper()
-	var all []window.Finding
 	steps := 0
-	result, err := s.Audit(t.Context(), window.Scope{}, func(f window.Finding) error {
-		all = append(all, f)
-		return nil
-	}, func(done, total int) {
+	a := audit.New(audit.Job{Name: spec.Job, Topic: Topic, Chunk: spec.Chunk}, audit.Scope{})
+	err := s.Audit(t.Context(), a, func(done, total int) {
 		if steps++; done != steps || total < done {
 			t.Errorf("step %d is reported as %d of %d", steps, done, total)
 		}
@@ -288,11 +286,11 @@ func find(t *testing.T, s Sink) ([]window.Finding, window.Audited) {
 	if steps == 0 {
 		t.Error("no progress was reported")
 	}
-	return all, result
+	return slices.Collect(a.Findings), a
 }
 
-// audit: silent after a clean run, and each damage is named with its place.
-func audit(t *testing.T, b Backend) {
+// audits: silent after a clean run, and each damage is named with its place.
+func audits(t *testing.T, b Backend) {
 	log, spec := NewLog(5), Spec()
 	want, _ := reference(t, log, spec)
 	s := open(t, b, spec)
@@ -302,31 +300,31 @@ func audit(t *testing.T, b Backend) {
 	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	found, result := find(t, s)
+	found, a := find(t, s, spec)
 	for _, f := range found {
-		t.Errorf("after a clean run: %v", f)
+		t.Errorf("after a clean run: %+v", f)
 	}
 	hours := map[memory.Key]bool{}
 	for key := range want.Rows {
 		hours[memory.Key{Window: key.Window - key.Window%Rollups[1], Group: key.Group}] = true
 	}
-	if result.Lines != len(want.Ledger) || result.Chunks == 0 || result.Windows != len(want.Rows)+len(hours) || len(result.Reached) != partitions {
-		t.Errorf("looked at %+v, want %d lines and %d windows", result, len(want.Ledger), len(want.Rows))
+	if l := a.Looked(); l.Lines != len(want.Ledger) || l.Chunks == 0 || l.Windows != len(want.Rows)+len(hours) || len(a.Reached()) != partitions {
+		t.Errorf("looked at %+v, want %d lines and %d windows", l, len(want.Ledger), len(want.Rows))
 	}
-	for _, r := range result.Reached {
+	for _, r := range a.Reached() {
 		if r.First != 0 || r.Next != offsets {
 			t.Errorf("reached %+v", r)
 		}
 	}
 
-	expect := func(what string, want ...window.Finding) {
+	expect := func(what string, want ...audit.Finding) {
 		t.Helper()
-		found, _ := find(t, s)
+		found, _ := find(t, s, spec)
 		for _, w := range want {
-			if !slices.ContainsFunc(found, func(f window.Finding) bool {
-				return f.Misfit == w.Misfit && f.Partition == w.Partition && f.Chunk == w.Chunk && f.Window == w.Window && f.Group == w.Group
+			if !slices.ContainsFunc(found, func(f audit.Finding) bool {
+				return f.Kind == w.Kind && f.Partition == w.Partition && f.Chunk == w.Chunk && f.Window == w.Window && f.Group == w.Group
 			}) {
-				t.Errorf("%s: not found: %v; found %v", what, w, found)
+				t.Errorf("%s: not found: %+v; found %+v", what, w, found)
 			}
 		}
 	}
@@ -336,15 +334,15 @@ func audit(t *testing.T, b Backend) {
 	changed := victim
 	changed.Fates[window.Late]++
 	b.ChangeLine(t, spec, changed)
-	expect("a fate changed", window.Finding{Misfit: window.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
+	expect("a fate changed", audit.Finding{Kind: audit.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
 
 	// A line in the middle, so that there is one after it.
 	i := slices.IndexFunc(lines, func(l window.Line) bool { return l.Partition == 1 && l.Chunk == 2 })
 	gone := lines[i]
 	b.DeleteLine(t, spec, memory.LineKey{Epoch: gone.Epoch, Partition: gone.Partition, Chunk: gone.Chunk, First: gone.First})
 	expect("a line deleted",
-		window.Finding{Misfit: window.Hole, Partition: 1, Chunk: 3},
-		window.Finding{Misfit: window.Unknown, Partition: 1, Chunk: 2})
+		audit.Finding{Kind: audit.Hole, Partition: 1, Chunk: 3},
+		audit.Finding{Kind: audit.Unknown, Partition: 1, Chunk: 2})
 
 	var key memory.Key
 	for k, row := range want.Rows { // any row, chosen alike by every backend
@@ -362,15 +360,15 @@ func audit(t *testing.T, b Backend) {
 	})
 	slices.Sort(slots)
 	b.RaiseSlot(t, spec, key, slots[0])
-	expect("a slot raised", window.Finding{Misfit: window.Excess, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()})
+	expect("a slot raised", audit.Finding{Kind: audit.Excess, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()})
 
 	b.DeleteRow(t, spec, key)
 	groups := key.Groups()
 	expect("a row deleted",
-		window.Finding{Misfit: window.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
-		window.Finding{Misfit: window.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
-	if found, _ := find(t, s); len(found) < 4 {
-		t.Errorf("the damages add up: found %v", found)
+		audit.Finding{Kind: audit.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
+		audit.Finding{Kind: audit.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
+	if found, _ := find(t, s, spec); len(found) < 4 {
+		t.Errorf("the damages add up: found %+v", found)
 	}
 }
 
@@ -395,13 +393,13 @@ func repair(t *testing.T, b Backend) {
 		for _, length := range gone {
 			b.DeleteRollup(t, spec, length)
 		}
-		found, _ := find(t, s)
+		found, _ := find(t, s, spec)
 		behind := map[event.Time]int{}
 		for _, f := range found {
-			if f.Misfit == window.Behind {
+			if f.Kind == audit.Behind {
 				behind[f.Length]++
-			} else if f.Misfit != window.Lost {
-				t.Errorf("%v deleted: found %v", gone, f)
+			} else if f.Kind != audit.Lost {
+				t.Errorf("%v deleted: found %+v", gone, f)
 			}
 		}
 		// An hour that is deleted with its minutes is held against nothing.
@@ -412,8 +410,8 @@ func repair(t *testing.T, b Backend) {
 		for _, length := range Rollups {
 			SameNumbers(t, "repaired", b.View(t, spec, length), twin.View(length))
 		}
-		if found, _ := find(t, s); len(found) > 0 {
-			t.Errorf("repaired: found %v", found)
+		if found, _ := find(t, s, spec); len(found) > 0 {
+			t.Errorf("repaired: found %+v", found)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-{{- /* What does not add up; empty is fine. The same checks as audit.go, for
-everybody who has only SQL. Lines and rows written within the last seconds are
+{{- /* What does not add up; empty is fine. The same checks as package audit,
+for a reader who has only SQL. Lines and rows written within the last seconds are
 left out: a flush writes rows before it writes the lines that speak of them. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 (

@@ -1,4 +1,4 @@
-package window
+package audit
 
 import "weir/event"
 

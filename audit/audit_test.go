@@ -1,0 +1,344 @@
+package audit
+
+import (
+	"slices"
+	"testing"
+
+	"weir/event"
+	"weir/window"
+)
+
+// books are what a sink holds of a job with chunks of 100 offsets.
+type books struct {
+	lines []window.Line
+	hits  map[window.Slot]uint64
+}
+
+func slot(partition int32, chunk int64) window.Slot { return window.MakeSlot(0, partition, chunk) }
+
+type fates = [window.Fates]uint64
+
+// sound are books that add up: two lines of a chunk that retention cut, a chunk
+// that is full, and one that is open.
+func sound() *books {
+	return &books{
+		lines: []window.Line{
+			{Partition: 0, Chunk: 0, First: 10, Next: 100, Fates: fates{window.Counted: 80, window.Malformed: 10}},
+			{Partition: 0, Chunk: 0, First: 40, Next: 100, Fates: fates{window.Counted: 55, window.Malformed: 5}},
+			{Partition: 0, Chunk: 1, First: 100, Next: 130, Fates: fates{window.Counted: 30}},
+			{Partition: 1, Chunk: 5, First: 500, Next: 600, Fates: fates{window.Counted: 99, window.Gap: 1}},
+			{Partition: 1, Chunk: 6, First: 600, Next: 610, Fates: fates{window.Counted: 10}},
+		},
+		hits: map[window.Slot]uint64{slot(0, 0): 85, slot(0, 1): 30, slot(1, 5): 99, slot(1, 6): 10},
+	}
+}
+
+// read audits the books; of rows there are two portions.
+func (b *books) read() *Audit {
+	a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
+	for s, n := range b.hits {
+		a.Hits(s, n/2, true)
+		a.Hits(s, n-n/2, true)
+	}
+	for i := range b.lines {
+		a.Line(&b.lines[i], true)
+	}
+	return a
+}
+
+// chunk is a finding that speaks of a chunk of 100 offsets.
+func chunk(k Kind, partition int32, n int64, expected, found uint64) Finding {
+	return Finding{Kind: k, Job: "clicks", Topic: "web", Partition: partition, Chunk: n, Offsets: Offsets{n * 100, n*100 + 100}, Expected: expected, Found: found}
+}
+
+func with(f Finding, change func(*Finding)) Finding {
+	change(&f)
+	return f
+}
+
+func check(t *testing.T, what string, got, want []Finding) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}
+
+// TestBooks: sound books are silent, and each kind of damage to lines and rows is
+// found, with its place and its numbers.
+func TestBooks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(b *books)
+		want   []Finding
+	}{
+		{"nothing", func(*books) {}, nil},
+		{"a row deleted", func(b *books) { b.hits[slot(1, 5)] -= 7 }, []Finding{chunk(Missing, 1, 5, 99, 92)}},
+		{"a slot raised", func(b *books) { b.hits[slot(0, 1)]++ }, []Finding{chunk(Excess, 0, 1, 30, 31)}},
+		{"two lines of a chunk allow for their sum", func(b *books) { b.hits[slot(0, 0)] = 135 }, nil},
+		{"and no more", func(b *books) { b.hits[slot(0, 0)] = 136 }, []Finding{chunk(Excess, 0, 0, 135, 136)}},
+		{"and for the greater one", func(b *books) { b.hits[slot(0, 0)] = 80 }, nil},
+		{"and no less", func(b *books) { b.hits[slot(0, 0)] = 79 }, []Finding{chunk(Missing, 0, 0, 80, 79)}},
+		{"the first line missing", func(b *books) { b.lines = b.lines[2:] }, []Finding{chunk(Unknown, 0, 0, 0, 85)}},
+		{"a line missing in the middle", func(b *books) {
+			b.lines = slices.Insert(b.lines, 5, window.Line{Partition: 1, Chunk: 7, First: 700, Next: 701, Fates: fates{window.Late: 1}})
+		}, []Finding{chunk(Hole, 1, 7, 610, 700)}},
+		{"an offset without an outcome", func(b *books) { b.lines[3].Next, b.lines[3].Fates[window.Gap] = 599, 0 }, []Finding{chunk(Hole, 1, 6, 599, 600)}},
+		{"an empty line that opened the partition", func(b *books) {
+			b.lines = slices.Insert(b.lines, 3, window.Line{Partition: 1, Chunk: 2, First: 250, Next: 250})
+		}, nil},
+		{"an outcome too many", func(b *books) { b.lines[2].Fates[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
+		{"an outcome too few, and gaps", func(b *books) { b.lines[3].Fates[window.Counted]--; b.hits[slot(1, 5)]-- },
+			[]Finding{with(chunk(Unbalanced, 1, 5, 100, 99), func(f *Finding) { f.Gaps = 1 })}},
+		{"a line that ends beyond its chunk", func(b *books) { b.lines[2].Next, b.lines[2].Fates[window.Late] = 201, 71 }, []Finding{chunk(Outside, 0, 1, 101, 101)}},
+		{"a line that begins before its chunk", func(b *books) { b.lines[2].First, b.lines[2].Fates[window.Late] = 99, 1 }, []Finding{chunk(Outside, 0, 1, 31, 31)}},
+		{"a second reading that is not as far", func(b *books) { b.lines[1].Next, b.lines[1].Fates[window.Malformed] = 97, 2 }, nil},
+		{"two things", func(b *books) { b.hits[slot(0, 1)]++; b.lines[4].Fates[window.Late]++ },
+			[]Finding{chunk(Unbalanced, 1, 6, 10, 11), chunk(Excess, 0, 1, 30, 31)}},
+	} {
+		b := sound()
+		c.damage(b)
+		a := b.read()
+		check(t, c.name, slices.Collect(a.Findings), c.want)
+		check(t, c.name+": noted", slices.Collect(a.Notes), nil)
+		for f := range a.Findings { // a caller may stop
+			check(t, c.name+", the first", []Finding{f}, c.want[:1])
+			break
+		}
+	}
+}
+
+// TestWindows: a rollup that holds more than what it is made from, and one that
+// holds less, in events and in measures.
+func TestWindows(t *testing.T) {
+	const length, start = 60_000, 120_000
+	whole := Compared{length, start, "x", true, true}
+	found := func(k Kind, measure string, expected, found uint64) []Finding {
+		return []Finding{{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}}
+	}
+	for _, c := range []struct {
+		name         string
+		w            Compared
+		rolled, rows uint64
+		on           bool
+		want         []Finding
+	}{
+		{"alike", whole, 4, 4, true, nil},
+		{"more", whole, 4, 3, false, found(Lost, "", 4, 3)},
+		{"less", whole, 3, 4, false, found(Behind, "", 4, 3)},
+		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 6, 5, true, nil},
+		{"less, and not due", Compared{length, start, "x", true, false}, 5, 6, true, nil},
+	} {
+		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
+		if on := a.Window(c.w, c.rolled, c.rows); on != c.on || a.Looked().Windows != 1 {
+			t.Errorf("%s: measures are to be compared: %v, of %d windows", c.name, on, a.Looked().Windows)
+		}
+		check(t, c.name, slices.Collect(a.Findings), c.want)
+	}
+	for _, c := range []struct {
+		name              string
+		w                 Compared
+		least, most, made uint64
+		want              []Finding
+	}{
+		{"alike", whole, 7, 7, 7, nil},
+		{"a state of before beside a right number", whole, 6, 7, 7, found(Behind, "users", 7, 6)},
+		{"a state of later beside a right number", whole, 7, 8, 7, found(Lost, "users", 8, 7)},
+		{"more", whole, 7, 7, 6, found(Lost, "users", 7, 6)},
+		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 7, 7, 6, nil},
+		{"less, and not due", Compared{length, start, "x", true, false}, 6, 7, 7, nil},
+	} {
+		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
+		a.Measure(c.w, "users", c.least, c.most, c.made)
+		check(t, "measure: "+c.name, slices.Collect(a.Findings), c.want)
+	}
+}
+
+// TestScope: windows that begin outside of it are not looked at, and of old ones
+// no measures are.
+func TestScope(t *testing.T) {
+	a := New(Job{}, Scope{From: 100, Until: 300, Measures: 200})
+	for start, on := range map[event.Time]bool{99: false, 100: false, 190: false, 191: true, 299: true, 300: false} {
+		if got := a.Window(Compared{Length: 10, Start: start, Whole: true, Due: true}, 1, 1); got != on {
+			t.Errorf("window at %d: measures are to be compared: %v", start, got)
+		}
+		a.Window(Compared{Length: 10, Start: start, Whole: true, Due: true}, 2, 1)
+	}
+	n := len(slices.Collect(a.Findings))
+	if looked := a.Looked().Windows; looked != 8 || n != 4 {
+		t.Errorf("looked at %d windows, found %d, want 8 and 4", looked, n)
+	}
+	if a := New(Job{}, Scope{}); !a.Window(Compared{Length: 1, Start: 0}, 0, 0) || !a.Window(Compared{Length: 1, Start: 1 << 50}, 0, 0) {
+		t.Error("a scope without bounds leaves windows out")
+	}
+}
+
+// TestLeavesOut: what was written while the sink was read, or may have expired,
+// is not judged by its rows.
+func TestLeavesOut(t *testing.T) {
+	a := New(Job{Chunk: 100}, Scope{})
+	a.Hits(slot(0, 0), 5, false) // no line yet
+	a.Hits(slot(0, 1), 5, true)
+	a.Line(&window.Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Fates: fates{window.Counted: 10}}, false)
+	a.Line(&window.Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Fates: fates{window.Counted: 10}}, false)
+	check(t, "what is not settled", slices.Collect(a.Findings), nil)
+	if got := a.Looked(); got != (Looked{Lines: 2, Chunks: 3}) || !slices.Equal(a.Reached(), []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
+		t.Errorf("looked at %+v, reached %+v", got, a.Reached())
+	}
+}
+
+// TestClipped: where records were deleted inside a chunk, what its rows fall
+// short of is known if the two readings share no offset, and bounded if they do.
+func TestClipped(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		second int64 // where the second reading began
+		hits   uint64
+		want   []Finding
+	}{
+		{"apart", 60, 42, []Finding{with(chunk(Clipped, 3, 0, 70, 42), func(f *Finding) { f.Both = Offsets{60, 40} })}},
+		{"apart, no row on both sides", 60, 70, nil},
+		{"overlapping", 20, 42, []Finding{with(chunk(Clipped, 3, 0, 50, 42), func(f *Finding) { f.Both = Offsets{20, 40} })}},
+		{"overlapping, no row on both sides", 20, 50, nil},
+	} {
+		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
+		a.Hits(slot(3, 0), c.hits, true)
+		a.Line(&window.Line{Partition: 3, First: 0, Next: 40, Fates: fates{window.Counted: 40}}, true)
+		if c.second > 40 {
+			a.Line(&window.Line{Partition: 3, First: 40, Next: c.second, Fates: fates{window.Gap: uint64(c.second - 40)}}, true)
+		}
+		a.Line(&window.Line{Partition: 3, First: c.second, Next: 100, Fates: fates{window.Counted: 30, window.Late: uint64(70 - c.second)}}, true)
+		check(t, c.name, slices.Collect(a.Findings), nil)
+		check(t, c.name, slices.Collect(a.Notes), c.want)
+	}
+}
+
+// TestCut: of readings of one chunk that overlap, the bound on what is missing
+// is what they can have shared at least.
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lines   [][3]int64 // first, next, counted
+		hits    uint64
+		missing uint64
+		both    Offsets
+	}{
+		{"every offset counted", [][3]int64{{0, 717, 717}, {493, 2000, 1507}}, 1507, 493, Offsets{493, 717}},
+		{"some rows have events of one side only", [][3]int64{{0, 717, 717}, {493, 2000, 1507}}, 1903, 97, Offsets{493, 717}},
+		{"half of them counted", [][3]int64{{0, 717, 358}, {493, 2000, 750}}, 750, 358, Offsets{493, 717}},
+		{"the second reading is not as far as the first", [][3]int64{{0, 717, 717}, {493, 600, 107}}, 717, 0, Offsets{}},
+		{"three readings", [][3]int64{{0, 700, 700}, {400, 900, 500}, {800, 1000, 200}}, 700, 300, Offsets{800, 900}},
+		{"in the middle of the log", [][3]int64{{2048, 2500, 452}, {2100, 3000, 900}}, 900, 52, Offsets{2100, 2500}},
+	} {
+		a := New(Job{Chunk: 2048}, Scope{})
+		chunk := c.lines[0][0] / 2048
+		a.Hits(slot(1, chunk), c.hits, true)
+		for _, l := range c.lines {
+			a.Line(&window.Line{Partition: 1, Chunk: chunk, First: l[0], Next: l[1], Fates: fates{window.Counted: uint64(l[2]), window.Filtered: uint64(l[1] - l[0] - l[2])}}, true)
+		}
+		check(t, c.name, slices.Collect(a.Findings), nil)
+		var missing uint64
+		var both Offsets
+		for f := range a.Notes {
+			missing, both = f.Expected-f.Found, f.Both
+		}
+		if missing != c.missing || both != c.both {
+			t.Errorf("%s: %d missing, %v in both, want %d, %v", c.name, missing, both, c.missing, c.both)
+		}
+	}
+}
+
+// TestTwice: offsets of one topic under two epochs were counted twice; those of
+// a topic that was made again were not.
+func TestTwice(t *testing.T) {
+	notes := func(first, second byte) []Finding {
+		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
+		line := func(epoch uint8, chunk, next int64, counted uint64, id byte) {
+			l := window.Line{Epoch: epoch, Partition: 2, Chunk: chunk, First: chunk * 100, Next: next, TopicID: [16]byte{id}}
+			l.Fates[window.Counted], l.Fates[window.Late] = counted, uint64(l.Next-l.First)-counted
+			a.Hits(l.Slot(), counted, true)
+			a.Line(&l, true)
+		}
+		line(0, 0, 100, 90, first)
+		line(0, 1, 160, 60, first)
+		line(1, 0, 100, 90, second)
+		line(1, 1, 130, 30, second)
+		check(t, "within an epoch", slices.Collect(a.Findings), nil)
+		return slices.Collect(a.Notes)
+	}
+	check(t, "another topic", notes(1, 2), nil)
+	check(t, "a topic without an id", notes(0, 0), nil)
+	check(t, "one topic", notes(1, 1), []Finding{{Kind: Twice, Job: "clicks", Topic: "web", Epoch: 1, Partition: 2, Offsets: Offsets{0, 130}, Found: 120}})
+}
+
+// TestThinned: what a compacted topic leaves behind is told from damage, which
+// has no gaps to explain it.
+func TestThinned(t *testing.T) {
+	audit := func(counted, gap, next, hits uint64) []Finding {
+		a := New(Job{Chunk: 512}, Scope{})
+		a.Hits(slot(0, 0), hits, true)
+		a.Line(&window.Line{Next: int64(next), Fates: fates{window.Counted: counted, window.Gap: gap}}, true)
+		return slices.Collect(a.Findings)
+	}
+	for _, c := range []struct {
+		name                     string
+		counted, gap, next, hits uint64
+		thinned                  bool
+	}{
+		{"40 of 100 compacted away, nothing new", 100, 40, 100, 100, true},
+		{"40 of 100 compacted away, 100 more, in rows of their own", 160, 40, 200, 200, true},
+		{"an outcome raised by hand", 101, 0, 100, 101, false},
+		{"a row raised by hand", 100, 0, 100, 101, false},
+		{"more than the gaps explain", 160, 40, 200, 201, false},
+	} {
+		found := audit(c.counted, c.gap, c.next, c.hits)
+		if len(found) != 1 || found[0].Thinned() != c.thinned {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+	check(t, "nothing is off", audit(160, 40, 200, 160), nil)
+	if with(chunk(Hole, 0, 0, 90, 100), func(f *Finding) { f.Gaps = 10 }).Thinned() {
+		t.Error("a hole is explained by compaction")
+	}
+}
+
+// TestLog: what the ledger reaches to is held against the log, of each partition
+// in its latest epoch.
+func TestLog(t *testing.T) {
+	a := New(Job{Name: "clicks", Topic: "web", Chunk: 1000}, Scope{})
+	for _, r := range []Reached{
+		{Partition: 0, First: 0, Next: 90}, {Partition: 1, First: 30, Next: 150}, {Partition: 2, First: 0, Next: 10},
+		{Partition: 3, First: 0, Next: 500}, {Partition: 8, First: 0, Next: 3}, {Partition: 9, First: 5, Next: 7},
+		{Partition: 3, Epoch: 1, First: 0, Next: 100}, {Partition: 5, Epoch: 1, First: 0, Next: 100},
+	} {
+		a.Line(&window.Line{Epoch: r.Epoch, Partition: r.Partition, First: r.First, Next: r.Next, Fates: fates{window.Late: uint64(r.Next - r.First)}}, true)
+	}
+	check(t, "the lines", slices.Collect(a.Findings), nil)
+	found, lag := a.Log([]event.Assignment{
+		{Partition: 0, LogEnd: 100}, {Partition: 1, LogStart: 20, LogEnd: 100}, {Partition: 2, LogStart: 40, LogEnd: 100},
+		{Partition: 3, LogEnd: 100}, {Partition: 4, LogStart: 5, LogEnd: 25}, {Partition: 5, LogStart: 60, LogEnd: 80},
+	})
+	if want := int64(10 + 60 + 20); lag != want {
+		t.Errorf("lag %d, want %d", lag, want)
+	}
+	of := func(k Kind, epoch uint8, partition int32, o Offsets, expected, found uint64) Finding {
+		return Finding{Kind: k, Job: "clicks", Topic: "web", Epoch: epoch, Partition: partition, Offsets: o, Expected: expected, Found: found}
+	}
+	check(t, "the log", found, []Finding{
+		of(Beyond, 0, 1, Offsets{30, 100}, 150, 100),
+		of(Deleted, 0, 2, Offsets{10, 40}, 10, 40),
+		of(Beyond, 1, 5, Offsets{60, 80}, 100, 80),
+		of(Vanished, 0, 8, Offsets{0, 3}, 3, 0),
+		of(Vanished, 0, 9, Offsets{5, 7}, 7, 0),
+	})
+}
+
+// TestKinds: each has a name of its own.
+func TestKinds(t *testing.T) {
+	names := map[string]bool{}
+	for k := range Kinds {
+		if names[k.String()] || k.String() == "" {
+			t.Errorf("kind %d is called %q", k, k)
+		}
+		names[k.String()] = true
+	}
+}

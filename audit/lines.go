@@ -1,0 +1,83 @@
+package audit
+
+import "weir/window"
+
+// Reached is the span of offsets whose outcomes the ledger knows, of a partition
+// in an epoch.
+type Reached struct {
+	Partition   int32
+	Epoch       uint8
+	First, Next int64
+}
+
+// counted is what an entry of reached counted, and from which topic.
+type counted struct {
+	topicID [16]byte
+	events  uint64
+}
+
+// Reached is how far the ledger goes: one entry for each partition and epoch.
+func (a *Audit) Reached() []Reached { return a.reached }
+
+// Line adds a ledger line. Lines have to come by epoch, partition, chunk and
+// first offset. A line is not comparable with rows if some of its rows may
+// have expired, or if it was written while the sink was read.
+func (a *Audit) Line(l *window.Line, comparable bool) {
+	a.looked.Lines++
+	sum := uint64(0)
+	for _, n := range l.Fates {
+		sum += n
+	}
+	begin := l.Chunk * a.job.Chunk
+	switch span := uint64(l.Next - l.First); {
+	case sum != span:
+		a.line(Unbalanced, l, span, sum)
+	case l.Next < l.First || l.First < begin || l.Next > begin+a.job.Chunk:
+		a.line(Outside, l, span, sum)
+	}
+	at := len(a.reached) - 1
+	if at < 0 || a.reached[at].Partition != l.Partition || a.reached[at].Epoch != l.Epoch {
+		a.reached = append(a.reached, Reached{l.Partition, l.Epoch, l.First, l.Next})
+		a.topics = append(a.topics, counted{topicID: l.TopicID})
+		at++
+	}
+	a.topics[at].events += l.Fates[window.Counted]
+	r := &a.reached[at]
+	if r.First == r.Next {
+		// So far only the empty line that opened the partition. Retention may
+		// have passed before it was durable, and another process begun later.
+		r.First = l.First
+	} else if l.First > r.Next {
+		a.line(Hole, l, uint64(r.Next), uint64(l.First))
+	}
+	r.Next = max(r.Next, l.Next)
+	a.chunk(l.Slot()).line(l, comparable)
+}
+
+func (a *Audit) line(k Kind, l *window.Line, expected, found uint64) {
+	f := a.ofChunk(k, l.Slot())
+	f.Expected, f.Found, f.Gaps = expected, found, l.Fates[window.Gap]
+	a.found = append(a.found, f)
+}
+
+// twice yields the offsets that two epochs counted of one topic.
+func (a *Audit) twice(yield func(Finding) bool) bool {
+	epochs := map[int32][]int{} // entries of a partition
+	for i, later := range a.reached {
+		for _, n := range epochs[later.Partition] {
+			earlier := a.reached[n]
+			both := Offsets{max(earlier.First, later.First), min(earlier.Next, later.Next)}
+			if a.topics[i].topicID != a.topics[n].topicID || a.topics[i].topicID == [16]byte{} || both.Empty() {
+				continue
+			}
+			f := a.of(Twice)
+			f.Epoch, f.Partition, f.Offsets = later.Epoch, later.Partition, both
+			f.Found = min(uint64(both.Next-both.First), a.topics[i].events, a.topics[n].events)
+			if !yield(f) {
+				return false
+			}
+		}
+		epochs[later.Partition] = append(epochs[later.Partition], i)
+	}
+	return true
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/audit"
+	"weir/internal/config"
+	"weir/sinks/clickhouse"
+)
+
+// A saying is how a kind of finding reads, and what can be done about it. In
+// braces stands what the finding has: see fill.
+type saying struct {
+	kind audit.Kind
+	when func(audit.Finding) bool // nil: always. Of a kind's sayings the first that fits is taken
+	what string
+	do   string
+	// back is the offset to read the partition again from, which mends it; nil:
+	// that is of no use.
+	back func(audit.Finding) int64
+}
+
+// sayings are the words of weir verify, of the hourly audit's lines in the log,
+// and of the status. What is still in the log is counted again to the same
+// numbers whenever it is read again, so the remedy for most damage is to read it
+// again.
+var sayings = []saying{
+	{kind: audit.Unbalanced, back: chunkBegins,
+		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}",
+		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
+	{kind: audit.Outside, back: chunkBegins,
+		what: "{chunk}: the ledger line reaches beyond its chunk {offsets}",
+		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
+	{kind: audit.Hole, back: ledgerEnds,
+		what: "{chunk}: the ledger goes on at offset {found}, but what is before it ends at {expected} {offsets}",
+		do:   "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"},
+	{kind: audit.Missing, back: chunkBegins,
+		what: "{chunk}: {expected} events were counted, the rows hold {found} {offsets}",
+		do:   "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"},
+	{kind: audit.Excess,
+		what: "{chunk}: at most {expected} events were counted, the rows hold {found} {offsets}",
+		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"},
+	{kind: audit.Unknown, back: chunkBegins,
+		what: "{chunk}: the rows hold {found} events, the ledger knows nothing of the chunk {offsets}",
+		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush; on a replica that lags, ask again when it has caught up. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"},
+	{kind: audit.Lost, when: ofMeasure,
+		what: "{window}: its {length} rollup makes measure {measure} {expected}, the rows {found}",
+		do: "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. If those below are too small, set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it; " +
+			"what the rollup holds is kept. If the rollup's are too large, delete its rows of the window and run `weir repair`"},
+	{kind: audit.Lost,
+		what: "{window}: its {length} rollup counts {expected} events, the rows hold {found}",
+		do: "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see there; what the rollup holds is kept. If none has, rows of the rollup were changed by hand, or those of the shorter rollup it is made from are gone: " +
+			"then run `weir repair`; rows that were raised by hand have to be deleted first"},
+	{kind: audit.Behind, when: ofMeasure,
+		what: "{window}: the rows make measure {measure} {expected}, its {length} rollup {found}",
+		do:   rollupBehind},
+	{kind: audit.Behind,
+		what: "{window}: the rows hold {expected} events, its {length} rollup counts {found}",
+		do:   rollupBehind},
+	{kind: audit.Beyond,
+		what: "{partition}: the ledger reaches to {expected}, the log only to {found}, with {span} offsets that the ledger covers",
+		do: "if the topic was deleted and made again, run once with --new-epoch; if it was truncated, that would count records at those offsets twice, up to {span}, " +
+			"and raising the job's version counts what is left once, in new tables"},
+	{kind: audit.Deleted,
+		what: "{partition}: offsets {from} to {to} were deleted from the log before they were counted",
+		do:   "what was deleted from the log cannot be counted any more; kafka.on_data_loss: skip records the gap and goes on"},
+	{kind: audit.Vanished,
+		what: "{partition}: the ledger reaches to {expected}, the topic has no such partition",
+		do:   "the topic was deleted and made again with fewer partitions: run once with --new-epoch"},
+	{kind: audit.Clipped, when: readTwice,
+		what: "{chunk}: at most {expected} events were counted, the rows hold {found}, so up to {less} are missing: offsets up to {reach} were counted, those below {cut} were deleted from the log before the chunk ended, and the rest was read again from there; " +
+			"rows with events from below {cut} and from {reach} on keep the greater count of the two readings {offsets}",
+		do: chunkCut},
+	{kind: audit.Clipped,
+		what: "{chunk}: {expected} events were counted, the rows hold {found}: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count {offsets}",
+		do:   chunkCut},
+	{kind: audit.Twice,
+		what: "{partition}: offsets {from} to {to} of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to {found} events are counted twice",
+		do:   "what is counted twice stays so in these tables. To count each record that is still in the log once, raise the job's version: it begins new tables, and those of this version stay"},
+}
+
+const (
+	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
+	chunkCut     = "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
+
+	// compactedAway is what can be done about a finding that a compacted topic
+	// explains.
+	compactedAway = "records were compacted away (cleanup.policy) between two readings of the chunk. Each row keeps the greater count of the two, and reading again finds no more: nothing is to be restored or set back. " +
+		"Set cleanup.policy=delete for a topic that is counted; raise the job's version to count once what the log still holds"
+)
+
+func ofMeasure(f audit.Finding) bool    { return f.Measure != "" }
+func readTwice(f audit.Finding) bool    { return !f.Both.Empty() }
+func chunkBegins(f audit.Finding) int64 { return f.Offsets.First }
+func ledgerEnds(f audit.Finding) int64  { return int64(f.Expected) }
+
+// sayingOf is how a finding reads.
+func sayingOf(f audit.Finding) saying {
+	for _, s := range sayings {
+		if s.kind == f.Kind && (s.when == nil || s.when(f)) {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("nothing says %v", f.Kind))
+}
+
+// fill writes what stands in braces.
+func fill(text string, f audit.Finding) string {
+	partition, epoch := fmt.Sprintf("partition %d", f.Partition), ""
+	if f.Epoch > 0 {
+		epoch = fmt.Sprintf(" (epoch %d)", f.Epoch)
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return strings.NewReplacer(
+		"{partition}", partition+epoch,
+		"{chunk}", fmt.Sprintf("%s, chunk %d%s", partition, f.Chunk, epoch),
+		"{offsets}", fmt.Sprintf("(offsets %d to %d)", f.Offsets.First, f.Offsets.Next),
+		"{from}", number(f.Offsets.First), "{to}", number(f.Offsets.Next), "{span}", number(max(0, f.Offsets.Next-f.Offsets.First)),
+		"{window}", fmt.Sprintf("window %s, group %q", time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), f.Group),
+		"{length}", config.Duration(time.Duration(f.Length)*time.Millisecond).String(),
+		"{measure}", f.Measure,
+		"{expected}", strconv.FormatUint(f.Expected, 10), "{found}", strconv.FormatUint(f.Found, 10), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),
+		"{cut}", number(f.Both.First), "{reach}", number(f.Both.Next),
+		"{ledger}", clickhouse.LedgerTable,
+	).Replace(text)
+}
+
+// sentence says what does not add up.
+func sentence(f audit.Finding) string { return fill(sayingOf(f).what, f) }
+
+// Whether a job's topic is compacted, as far as that is known.
+type compaction uint8
+
+const (
+	perhapsCompacted compaction = iota
+	notCompacted
+	isCompacted
+)
+
+// explains reports whether the topic's compaction explains a finding for sure.
+func (c compaction) explains(f audit.Finding) bool { return c == isCompacted && f.Thinned() }
+
+// advice says what can be done about it.
+func advice(f audit.Finding, c compaction) string {
+	text := fill(sayingOf(f).do, f)
+	switch {
+	case c.explains(f):
+		return compactedAway
+	case c == perhapsCompacted && f.Thinned():
+		return "if the topic is compacted: " + compactedAway + ". If it is not: " + text
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"weir/audit"
+)
+
+// TestSayings: how each kind of finding reads, and what is said to be done.
+func TestSayings(t *testing.T) {
+	chunk := func(k audit.Kind, expected, found uint64) audit.Finding {
+		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Partition: 1, Chunk: 5, Offsets: audit.Offsets{First: 500, Next: 600}, Expected: expected, Found: found}
+	}
+	cut := func(first, next int64, f audit.Finding) audit.Finding {
+		f.Both = audit.Offsets{First: first, Next: next}
+		return f
+	}
+	window := func(k audit.Kind, measure string, expected, found uint64) audit.Finding {
+		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Window: 1_760_000_400_000, Length: 3_600_000, Group: "/p {found} US", Measure: measure, Expected: expected, Found: found}
+	}
+	partition := func(k audit.Kind, first, next int64, expected, found uint64) audit.Finding {
+		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Partition: 2, Epoch: 1, Offsets: audit.Offsets{First: first, Next: next}, Expected: expected, Found: found}
+	}
+	const at = `window 2025-10-09T09:00:00Z, group "/p {found} US": `
+	used := map[int]bool{}
+	for _, c := range []struct {
+		f         audit.Finding
+		want, do  string // do is part of it
+		back      int64  // to read again from; -1: nowhere
+		otherwise string // what the advice must not say
+	}{
+		{chunk(audit.Unbalanced, 100, 101), "partition 1, chunk 5: the ledger line spans 100 offsets, but its outcomes sum up to 101 (offsets 500 to 600)", "restore weir_ledger", 500, "compact"},
+		{chunk(audit.Outside, 101, 101), "partition 1, chunk 5: the ledger line reaches beyond its chunk (offsets 500 to 600)", "restore weir_ledger", 500, ""},
+		{chunk(audit.Hole, 498, 501), "partition 1, chunk 5: the ledger goes on at offset 501, but what is before it ends at 498 (offsets 500 to 600)", "where the ledger ends", 498, ""},
+		{chunk(audit.Missing, 99, 92), "partition 1, chunk 5: 99 events were counted, the rows hold 92 (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, "compact"},
+		{chunk(audit.Excess, 99, 100), "partition 1, chunk 5: at most 99 events were counted, the rows hold 100 (offsets 500 to 600)", "restore them from a backup", -1, "compact"},
+		{chunk(audit.Unknown, 0, 92), "partition 1, chunk 5: the rows hold 92 events, the ledger knows nothing of the chunk (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, ""},
+		{window(audit.Lost, "", 4, 3), at + "its 1h rollup counts 4 events, the rows hold 3", "on a replica that lags, ask again when it has caught up", -1, ""},
+		{window(audit.Lost, "users", 4, 3), at + "its 1h rollup makes measure users 4, the rows 3", "states were changed by hand", -1, ""},
+		{window(audit.Behind, "", 4, 3), at + "the rows hold 4 events, its 1h rollup counts 3", "run `weir repair`", -1, ""},
+		{window(audit.Behind, "users", 4, 3), at + "the rows make measure users 4, its 1h rollup 3", "run `weir repair`", -1, ""},
+		{partition(audit.Beyond, 100, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600, with 500 offsets that the ledger covers", "that would count records at those offsets twice, up to 500", -1, ""},
+		{partition(audit.Beyond, 700, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600, with 0 offsets that the ledger covers", "run once with --new-epoch", -1, ""},
+		{partition(audit.Deleted, 10, 40, 10, 40), "partition 2 (epoch 1): offsets 10 to 40 were deleted from the log before they were counted", "kafka.on_data_loss: skip", -1, ""},
+		{partition(audit.Vanished, 0, 7, 7, 0), "partition 2 (epoch 1): the ledger reaches to 7, the topic has no such partition", "run once with --new-epoch", -1, ""},
+		{cut(520, 540, chunk(audit.Clipped, 50, 42)), "partition 1, chunk 5: at most 50 events were counted, the rows hold 42, so up to 8 are missing: offsets up to 540 were counted, those below 520 were deleted from the log before the chunk ended, and the rest was read again from there; " +
+			"rows with events from below 520 and from 540 on keep the greater count of the two readings (offsets 500 to 600)", "retention.ms", -1, ""},
+		{cut(560, 540, chunk(audit.Clipped, 70, 42)), "partition 1, chunk 5: 70 events were counted, the rows hold 42: records were deleted from the log inside this chunk, and rows with events from both sides of the cut keep the greater count (offsets 500 to 600)", "retention.ms", -1, ""},
+		{partition(audit.Twice, 0, 130, 0, 120), "partition 2 (epoch 1): offsets 0 to 130 of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to 120 events are counted twice", "raise the job's version", -1, ""},
+	} {
+		if got := sentence(c.f); got != c.want {
+			t.Errorf("%v reads\n%s\nwant\n%s", c.f.Kind, got, c.want)
+		}
+		for _, topic := range []compaction{perhapsCompacted, notCompacted, isCompacted} {
+			if got := advice(c.f, topic); !strings.Contains(got, c.do) || strings.ContainsAny(got, "{}") || c.otherwise != "" && strings.Contains(got, c.otherwise) {
+				t.Errorf("%v: the advice is %q", c.f.Kind, got)
+			}
+		}
+		back := int64(-1)
+		if s := sayingOf(c.f); s.back != nil {
+			back = s.back(c.f)
+		}
+		if back != c.back {
+			t.Errorf("%v: to be read again from %d, want %d", c.f.Kind, back, c.back)
+		}
+		for i, s := range sayings {
+			if s.what == sayingOf(c.f).what {
+				used[i] = true
+			}
+		}
+	}
+	for i, s := range sayings {
+		if !used[i] {
+			t.Errorf("no case for %q", s.what)
+		}
+	}
+	for k := range audit.Kinds {
+		_ = sayingOf(audit.Finding{Kind: k}) // or it panics
+	}
+}
+
+// TestAdviceCompacted: where gaps explain a finding, the advice goes by whether
+// the topic is compacted.
+func TestAdviceCompacted(t *testing.T) {
+	const compacted, backup = "records were compacted away (cleanup.policy)", "from a backup"
+	for _, c := range []struct {
+		topic             compaction
+		gaps              uint64
+		compacted, backup bool
+	}{
+		{perhapsCompacted, 5, true, true}, {notCompacted, 5, false, true}, {isCompacted, 5, true, false},
+		{perhapsCompacted, 4, false, true}, {notCompacted, 4, false, true}, {isCompacted, 4, false, true},
+	} {
+		got := advice(audit.Finding{Kind: audit.Excess, Expected: 90, Found: 95, Gaps: c.gaps}, c.topic)
+		if strings.Contains(got, compacted) != c.compacted || strings.Contains(got, backup) != c.backup {
+			t.Errorf("topic %d, %d gaps: %s", c.topic, c.gaps, got)
+		}
+	}
+}
