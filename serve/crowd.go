@@ -10,11 +10,12 @@ import (
 
 // A crowd bounds what clients may take of a server.
 //
-// Beyond most connections, the one that has waited for longest is hung up on
-// for the one that comes. Waiting is a connection without a whole request, so
-// a client that floods the listener with connections, silent ones or such that send a
-// header byte by byte, loses its own, and a health check still gets through.
-// If every connection is being answered, the new one is not taken.
+// A connection waits while the server has no whole request of it. When there are more
+// connections than most, crowd closes the one that has waited longest and accepts the
+// new one. So a client that floods the listener (with silent connections, or with
+// headers sent byte by byte) loses its own connections, and a health check still gets
+// through. If the server is answering a request on every connection, crowd closes the
+// new one.
 type crowd struct {
 	most int
 
@@ -24,7 +25,7 @@ type crowd struct {
 
 func newCrowd(most int) *crowd { return &crowd{most: most, conns: map[net.Conn]time.Time{}} }
 
-// state is the server's ConnState.
+// state is the ConnState function of the http.Server.
 func (c *crowd) state(conn net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +41,7 @@ func (c *crowd) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// evict hangs up on the connection that has waited for longest.
+// evict closes the connection that has waited longest.
 func (c *crowd) evict() bool {
 	var oldest net.Conn
 	var since time.Time
@@ -52,12 +53,12 @@ func (c *crowd) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	_ = oldest.Close() // whether it was still there or not, it is gone
+	_ = oldest.Close() // an error means that the client closed it first
 	delete(c.conns, oldest)
 	return true
 }
 
-// mark notes whether a connection waits, or is being answered.
+// mark records that a connection waits since a time, or (zero) is being answered.
 func (c *crowd) mark(conn net.Conn, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +69,7 @@ func (c *crowd) mark(conn net.Conn, since time.Time) {
 
 type connKey struct{}
 
-// context is the server's ConnContext.
+// context is the ConnContext function of the http.Server.
 func (c *crowd) context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
@@ -84,7 +85,8 @@ func (c *crowd) answering(h http.Handler) http.Handler {
 	})
 }
 
-// atMost lets n requests be worked on at a time and tells others to come again.
+// atMost lets h work on n requests at a time; further ones get 503 and may be sent
+// again.
 func atMost(n int, h http.Handler) http.Handler {
 	turns := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,9 +12,9 @@ import (
 	"weir/internal/await"
 )
 
-// TestFlood: whoever opens more connections than there may be, silent ones or
-// with a header that never ends, hangs up on themselves: health checks are
-// answered all the while, at once.
+// TestFlood opens more connections than the server allows, silent ones and ones
+// with a header that never ends: the server closes the oldest of them, and
+// answers health checks at once all the while.
 func TestFlood(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestFlood(t *testing.T) {
 			healthy()
 		}
 	}
-	// The last may stay, the first may not.
+	// The server has closed the first connection; the last one may stay.
 	if _, err := flood[0].Read(make([]byte, 1)); err == nil || isTimeout(err) {
 		t.Errorf("the first of %d connections was not hung up on: %v", len(flood), err)
 	}
@@ -57,7 +57,7 @@ func TestFlood(t *testing.T) {
 		if err == nil && res.StatusCode == http.StatusOK {
 			break
 		}
-		// A header that took so long to be sent is one that never ends.
+		// By then a header counts as one that never ends.
 		if time.Since(begun) < headerTimeout/2 || time.Now().After(deadline) {
 			t.Fatalf("the last of %d connections: %v, %v", len(flood)+1, res, err)
 		}
@@ -73,8 +73,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// TestAnsweredStay: connections that are being answered are not hung up on for
-// others, and there are no more of them than there may be.
+// TestAnsweredStay: the server closes no connection with a request that it is
+// answering, and refuses a new one when all are such.
 func TestAnsweredStay(t *testing.T) {
 	c := newCrowd(2)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,15 +101,15 @@ func TestAnsweredStay(t *testing.T) {
 			t.Errorf("one that was being answered: %v, %v", res, err)
 		}
 	}
-	// Now they wait, the first for longest or not; either makes room.
+	// Now both connections wait; closing either makes room.
 	go func() { <-in }()
 	if res, err := http.ReadResponse(bufio.NewReader(dialHTTP(t, l, ask)), nil); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("the fourth: %v, %v", res, err)
 	}
 }
 
-// TestAtMost: what is beyond the bound is told to come again, and comes through
-// later.
+// TestAtMost: a request beyond the bound gets 503, and succeeds when it is sent
+// again later.
 func TestAtMost(t *testing.T) {
 	in, out := make(chan struct{}), make(chan struct{})
 	h := atMost(1, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

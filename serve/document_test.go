@@ -20,7 +20,7 @@ import (
 	"weir/jobs"
 )
 
-// A page is a document in Markdown, by the headings of its sections.
+// A page is a Markdown document: heading → text of the section.
 type page map[string]string
 
 func readPage(t *testing.T, file string) page {
@@ -37,8 +37,8 @@ func readPage(t *testing.T, file string) page {
 	return p
 }
 
-// rows are the rows of the tables in a section that have so many cells, heads
-// left out.
+// rows returns the rows with that many cells of all tables in a section, without the
+// header rows.
 func (p page) rows(t *testing.T, heading string, cells int) (rows [][]string) {
 	t.Helper()
 	body, ok := p[heading]
@@ -61,7 +61,7 @@ func (p page) rows(t *testing.T, heading string, cells int) (rows [][]string) {
 
 var quotedWord = regexp.MustCompile("`([^`]+)`")
 
-// names are what stands in backquotes in a cell.
+// names returns the texts in backquotes in a cell.
 func names(cell string) (all []string) {
 	for _, m := range quotedWord.FindAllStringSubmatch(cell, -1) {
 		all = append(all, m[1])
@@ -69,8 +69,8 @@ func names(cell string) (all []string) {
 	return all
 }
 
-// routes are the paths of Handler with the status codes that its functions name,
-// read from the source.
+// routes reads from the source the paths of Handler and the status codes that the
+// handler functions name.
 func routes(t *testing.T) map[string][]int {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -140,8 +140,8 @@ func routes(t *testing.T) map[string][]int {
 	return found
 }
 
-// TestDocumentHTTP holds docs/http.md against the handlers: paths, status codes,
-// which want a token, and the fields of what they answer.
+// TestDocumentHTTP compares docs/http.md with the handlers: paths, status codes,
+// which paths need a token, and the fields of the answers.
 func TestDocumentHTTP(t *testing.T) {
 	p := readPage(t, "../docs/http.md")
 	d, _ := newDoors(t)
@@ -188,7 +188,7 @@ func TestDocumentHTTP(t *testing.T) {
 	} {
 		fields(t, heading, p.rows(t, heading, 2), v)
 	}
-	// The section of the status has four tables, told apart by what stands before them.
+	// The status section has four tables; the text in front of each says which it is.
 	build, job, _ := strings.Cut(p["Status"], "An element of `jobs`")
 	build, audit, _ := strings.Cut(build, "`audit`:")
 	fields(t, "audit", page{"": audit}.rows(t, "", 2), Audit{})
@@ -196,8 +196,8 @@ func TestDocumentHTTP(t *testing.T) {
 	fields(t, "jobs", page{"": job}.rows(t, "", 2), jobs.Status{})
 }
 
-// fields wants the first cells of rows to name the fields of a value as JSON has
-// them, each once.
+// fields checks that the first cells of rows name the JSON fields of a value, each
+// once.
 func fields(t *testing.T, what string, rows [][]string, v any) {
 	t.Helper()
 	var want, got []string
@@ -218,8 +218,8 @@ func fields(t *testing.T, what string, rows [][]string, v any) {
 	}
 }
 
-// TestDocumentQuery: the questions of docs/http.md are asked, and the answers have
-// the form that the page shows.
+// TestDocumentQuery sends the queries of docs/http.md and checks that the answers
+// have the form that the page shows.
 func TestDocumentQuery(t *testing.T) {
 	d, job := newDoors(t)
 	job.count(t, map[time.Duration]int{0: 5})
@@ -249,8 +249,9 @@ func TestDocumentQuery(t *testing.T) {
 	}
 }
 
-// figures are the metrics of this package as rows of docs/metrics.md, read from
-// the source: a scrape prints some only in a state that a test cannot be in.
+// figures reads the metrics of this package from the source, as rows of
+// docs/metrics.md. A scrape would not do: it prints some metrics only in states that
+// a test cannot produce.
 func figures(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "metrics.go", nil, 0)

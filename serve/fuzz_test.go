@@ -17,7 +17,7 @@ import (
 	"weir/window"
 )
 
-// emptyJob is a job that has counted nothing, with a sink that holds nothing.
+// emptyJob is a job that has counted nothing, with an empty sink.
 type emptyJob struct{ spec *window.Spec }
 
 func (j emptyJob) Spec() *window.Spec  { return j.spec }
@@ -44,8 +44,8 @@ func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, 
 	return errors.New("nothing to list")
 }
 
-// FuzzQuery: any query of /api/v1/query is answered in JSON: what is wrong
-// with it is the asker's mistake (400, 404), never ClickHouse's (502).
+// FuzzQuery: every query to /api/v1/query gets an answer in JSON. A bad query
+// is the client's error (400, 404), never one of ClickHouse (502).
 func FuzzQuery(f *testing.F) {
 	windows := live.New(live.Config{Now: func() time.Time { return time.UnixMilli(1_763_600_000_000) }, Memory: 1 << 30})
 	j := emptyJob{clicksSpec()}

@@ -12,9 +12,9 @@ import (
 	"weir/internal/samesite"
 )
 
-// guard lets a request through to next if it may read the answer: with a token, one
-// that carries it, under any name; without one, one that no page of another site
-// has caused.
+// guard passes a request on to next if its client may read the answer. If there is
+// a token, the request must carry it, and may use any host name. If there is none,
+// guard refuses requests that a page of another site has caused.
 func (h *HTTP) guard(next http.Handler) http.Handler {
 	if h.Token == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,17 +44,17 @@ func onLoopback(l net.Listener) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// refusals counts the requests without the right token, and says so: the first
-// at once, and the others together once a minute.
+// refusals counts the requests without the right token and logs them: the first at
+// once, the others together once a minute.
 type refusals struct {
-	mu    sync.Mutex
-	total uint64
-	told  uint64 // of them, in the log
-	last  string // the client of the last one
-	timer *time.Timer
+	mu     sync.Mutex
+	total  uint64
+	logged uint64 // how many of them the log has
+	last   string // the client of the last one
+	timer  *time.Timer
 }
 
-// refusalsPause is the time between two lines.
+// refusalsPause is the time between two log lines.
 const refusalsPause = time.Minute
 
 func (r *refusals) note(log *slog.Logger, client string) {
@@ -63,27 +63,27 @@ func (r *refusals) note(log *slog.Logger, client string) {
 	r.total++
 	r.last = client
 	if r.timer == nil {
-		r.tell(log)
+		r.report(log)
 	}
 }
 
-// tell writes what has not been told, and looks again after the pause. The
-// caller holds the lock.
-func (r *refusals) tell(log *slog.Logger) {
-	if r.total == r.told {
+// report logs the refusals since the last line, if there are any, and calls itself
+// again after the pause. The caller holds the lock.
+func (r *refusals) report(log *slog.Logger) {
+	if r.total == r.logged {
 		r.timer = nil
 		return
 	}
-	log.Warn("http: requests without the right token were refused", "requests", r.total-r.told, "last_from", r.last)
-	r.told = r.total
+	log.Warn("http: requests without the right token were refused", "requests", r.total-r.logged, "last_from", r.last)
+	r.logged = r.total
 	r.timer = time.AfterFunc(refusalsPause, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.tell(log)
+		r.report(log)
 	})
 }
 
-// count is how many there were.
+// count returns the number of refused requests.
 func (r *refusals) count() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// TestHost: a listener on loopback without a token answers under its own name
-// only, so that no web page can read it under a name that leads to 127.0.0.1;
-// health checks come under any name, and so does who has the token.
+// TestHost: a listener on loopback without a token answers only requests with
+// its own host name, so that no web page can read it through a name that
+// resolves to 127.0.0.1. Health checks, and requests with the token, may use
+// any host name.
 func TestHost(t *testing.T) {
 	serve := func(h *HTTP, listen string) (port string) {
 		t.Helper()
@@ -103,7 +104,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestServerLog: what net/http has to say is a line of the log like any other.
+// TestServerLog: messages of net/http become ordinary lines of the log.
 func TestServerLog(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

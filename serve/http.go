@@ -20,18 +20,18 @@ import (
 	"weir/serve/redis"
 )
 
-// stuck is how long a running job's flush loop may stand before /livez says
-// that a restart would help. An insert that hangs does not stop the loop, so
-// an outage of Kafka or ClickHouse never makes a process look dead.
+// stuck is how long the flush loop of a running job may make no step before
+// /livez fails, so that an orchestrator restarts the process. An insert that
+// hangs does not stop the loop: an outage of Kafka or ClickHouse does not fail
+// /livez.
 const stuck = 30 * time.Second
 
-// connections is how many clients may hang on at a time, unless it is said
-// otherwise. Scrapers, dashboards and health checks are some; each costs some
-// 10 KiB.
+// connections is the default of HTTP.Connections. Scrapers, dashboards and health
+// checks need few; each connection costs about 10 KiB.
 const connections = 512
 
-// working is how many requests that cost something, of metrics or of windows,
-// are worked on at a time, each kind by itself.
+// working is how many requests for metrics the server works on at a time, and how
+// many for windows: both cost CPU.
 const working = 16
 
 // A Build is what `weir version` knows about the binary.
@@ -41,14 +41,14 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// An Audit is the outcome of the last audit of all jobs.
+// An Audit is the result of the last audit of all jobs.
 type Audit struct {
 	At         time.Time  `json:"at"`         // when it ended
 	Mismatches int        `json:"mismatches"` // all that do not add up
-	Found      []Mismatch `json:"found"`      // the first of these
+	Found      []Mismatch `json:"found"`      // the first few of the mismatches
 }
 
-// A Mismatch is one thing that does not add up, and what to do about it.
+// A Mismatch is one finding of the audit, and what to do about it.
 type Mismatch struct {
 	Job  string `json:"job"`
 	What string `json:"what"`
@@ -61,19 +61,19 @@ type HTTP struct {
 	// Windows answers queries; nil: there is no /api/v1/query.
 	Windows *live.Windows
 	Build   Build
-	// Token, if not empty, must come as a bearer token; the health checks
-	// need none, because what asks them has none.
+	// Token, if not empty, is the bearer token that requests must carry; the health
+	// checks need none, because orchestrators have none.
 	Token string
-	// Audit is what the last audit found; its zero value: there was none. Nil is
-	// the same.
+	// Audit returns the last audit, or its zero value if there was none yet. Nil:
+	// there are no audits.
 	Audit func() Audit
-	// RESP is what the Redis endpoint tells of itself; nil: there is none.
+	// RESP returns the counters of the Redis endpoint; nil: there is none.
 	RESP func() redis.Stats
-	// Connections is how many clients may hang on at a time; default 512.
+	// Connections is how many connections may be open at a time; default 512.
 	Connections int
 	Log         *slog.Logger // nil: silent
 
-	loopback bool     // the listener is: see guard
+	loopback bool     // the listener is on loopback: see guard
 	refused  refusals // requests without the token
 }
 
@@ -84,7 +84,7 @@ func (h *HTTP) log() *slog.Logger {
 	return h.Log
 }
 
-// Handler is the whole of it.
+// Handler returns the handler of all paths.
 func (h *HTTP) Handler() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{h})
@@ -100,7 +100,7 @@ func (h *HTTP) Handler() http.Handler {
 	return mux
 }
 
-// headerTimeout is how long a client may take to send a request's header.
+// headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 5 * time.Second
 
 // Serve answers on l until ctx ends, then lets requests in progress finish,
@@ -124,7 +124,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		defer close(down)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		_ = s.Shutdown(ctx) // a client that hangs on is cut off with the process
+		_ = s.Shutdown(ctx) // a client that stays connected is cut off when the process ends
 	})
 	defer stop()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -150,7 +150,7 @@ func (h *HTTP) status(w http.ResponseWriter, _ *http.Request) {
 		Build Build         `json:"build"`
 		Audit *Audit        `json:"audit,omitempty"`
 		Jobs  []jobs.Status `json:"jobs"`
-	}{h.Build, last, h.statuses()}) // the client went away: nobody to tell
+	}{h.Build, last, h.statuses()}) // an error means that the client has disconnected
 }
 
 func (h *HTTP) audit() Audit {
@@ -168,7 +168,7 @@ func (h *HTTP) statuses() []jobs.Status {
 	return s
 }
 
-// livez fails when a restart would help.
+// livez fails when the flush loop of a job makes no step: a restart helps.
 func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		if s.State == "running" && !s.Beat.IsZero() && time.Since(s.Beat) > stuck {
@@ -179,12 +179,12 @@ func (h *HTTP) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails while a job has stopped or has no partitions yet, its topic or
-// its consumer group is not as it should be, its last flush failed, its sink does
-// not answer, or records of its topic wait that nothing is flushed of, whatever
-// should read them. What the last audit found it says beside its 200: a process
-// that is taken out of service mends no row, and its answers and its counting are
-// as good as before.
+// readyz fails while a job has stopped or has no partitions yet, while the watch
+// finds its topic or consumer group at fault, while its last flush failed, while
+// its sink does not answer, and while records of its topic wait in a partition
+// that no process flushes. A finding of the last audit does not fail it: taking
+// the process out of service would repair no row, and its counting and answers
+// are as good as before. readyz then answers 200 and names the finding.
 func (h *HTTP) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range h.statuses() {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"weir/internal/await"
 )
 
-// ask makes one request of a handler, with an Authorization header if it is
+// ask sends one request to a handler, with an Authorization header if that is
 // not empty.
 func ask(t *testing.T, h http.Handler, method, path, authorization string) *http.Response {
 	t.Helper()
@@ -28,8 +28,8 @@ func ask(t *testing.T, h http.Handler, method, path, authorization string) *http
 	return w.Result()
 }
 
-// TestGuard: with a token, everything but the health checks wants it, whole,
-// and no answer gives it away.
+// TestGuard: if there is a token, every path but the health checks needs the
+// whole of it, and no answer contains it.
 func TestGuard(t *testing.T) {
 	const token = "correct-horse"
 	guarded, open := (&HTTP{Token: token}).Handler(), (&HTTP{}).Handler()
@@ -73,9 +73,10 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAuditIsSeen: what the last audit found stands in the status and in the
-// metrics; /readyz says so and stays at 200, because what counts and answers is
-// as good as before. Without an audit, or with a clean one, nothing is said.
+// TestAuditIsSeen: the status and the metrics show what the last audit found;
+// /readyz names it too and still answers 200, because counting and answers are
+// as good as before. Without an audit, or after one without findings, they show
+// nothing.
 func TestAuditIsSeen(t *testing.T) {
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -112,8 +113,8 @@ func TestAuditIsSeen(t *testing.T) {
 	}
 }
 
-// TestMethods: nothing can be changed over HTTP, and nothing is behind a path
-// that is not documented.
+// TestMethods: HTTP changes nothing (only GET is allowed), and a path that is
+// not documented does not exist.
 func TestMethods(t *testing.T) {
 	h := (&HTTP{}).Handler()
 	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/api/v1/status"} {
@@ -130,9 +131,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestLimits: a header beyond the limit is refused, one that never ends is cut
-// off in time, and neither keeps others from their answer. Asked to end, the
-// server does.
+// TestLimits: the server refuses a header that is too large, cuts off one that
+// never ends, answers other clients meanwhile, and ends with its context.
 func TestLimits(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -175,7 +175,7 @@ func TestLimits(t *testing.T) {
 	idle.Close()
 }
 
-// dialHTTP connects and sends a beginning.
+// dialHTTP connects and sends the beginning of a request.
 func dialHTTP(t *testing.T, l net.Listener, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr().String())
@@ -186,7 +186,8 @@ func dialHTTP(t *testing.T, l net.Listener, text string) net.Conn {
 	if err := c.SetDeadline(await.Deadline()); err != nil {
 		t.Fatal(err)
 	}
-	// A server that refuses early may hang up before it has read all of it.
+	// A server that refuses a request early may close the connection before it has
+	// read all of it.
 	if _, err := io.WriteString(c, text); err != nil && len(text) < 1<<10 {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"weir/jobs"
 )
 
-// collector reads every figure from the jobs' status when it is asked: the
-// hot path keeps no metric, and a scrape is the only cost.
+// collector reads every metric from the status of the jobs at each scrape: the
+// path of a record updates no metric, so metrics cost nothing between scrapes.
 type collector struct{ h *HTTP }
 
 var (
@@ -151,7 +151,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// one is 1 for what is so, else 0.
+// one is 1 for true, else 0.
 func one(is bool) float64 {
 	if is {
 		return 1
@@ -161,9 +161,9 @@ func one(is bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// lag is the age of what was counted last, while there is more to count; before
-// anything was, it is for how long the partition has been in hand: at least as
-// long, whatever is in it, it lags.
+// lag returns the age of the last counted record while there are more to count,
+// else 0. Before the first counted record it is the time since the process was
+// assigned the partition: the lag is at least that.
 func lag(p jobs.PartitionStatus) float64 {
 	since := time.UnixMilli(int64(p.Record))
 	if p.Record == 0 {

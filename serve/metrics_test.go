@@ -8,13 +8,13 @@ import (
 	"weir/jobs"
 )
 
-// TestLagSeconds: a partition with records to read lags also before the first of
-// them was counted.
+// TestLagSeconds: a partition with records to read has a lag even before the
+// first of them is counted.
 func TestLagSeconds(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	for _, c := range []struct {
 		p    jobs.PartitionStatus
-		want time.Duration // at least; 0: exactly
+		want time.Duration // at least this; 0: exactly 0
 	}{
 		{jobs.PartitionStatus{Since: ago(time.Hour)}, 0},
 		{jobs.PartitionStatus{Lag: 8863, Since: ago(time.Hour)}, time.Hour},

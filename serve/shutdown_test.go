@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestServeFinishes: Serve returns when the requests it has begun are answered.
+// TestServeFinishes: Serve returns only after it has answered the requests that
+// it began.
 func TestServeFinishes(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -17,7 +18,7 @@ func TestServeFinishes(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	calls := 0
 	h := &HTTP{Audit: func() Audit {
-		if calls++; calls == 2 { // the first is for the registry, the second for the request
+		if calls++; calls == 2 { // the registry makes the first call, the request the second
 			close(asked)
 			<-answer
 		}

@@ -9,15 +9,16 @@ import (
 	"weir/event"
 )
 
-// TestAge: no answer lacks what was counted, or flushed by another process, more
-// than two seconds ago, or five where making it takes more than 5 ms: whichever of
-// memory and sink takes long, and whatever was asked before.
+// TestAge: every answer contains all that was counted, or flushed by another
+// process, more than two seconds before it (five seconds if making it takes more
+// than 5 ms), no matter whether reading the memory or the sink is slow, and no
+// matter what was asked before.
 func TestAge(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		recall, took time.Duration // of memory, and of a query
+		recall, took time.Duration // of reading the memory, and of a query to the sink
 		most         time.Duration
-		others       bool // flush as well
+		others       bool // other processes flush as well
 	}{
 		{"cheap", 1900 * time.Microsecond, 0, ageCheap, true},
 		{"not dear yet", 4900 * time.Microsecond, 0, ageCheap, true},
@@ -30,11 +31,11 @@ func TestAge(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 3)
 				from, until := w.span()
-				w.at(until + w.spec.Window) // all of it has ended, so that the sink is waited for
+				w.at(until + w.spec.Window) // all windows have ended, so that answers wait for the sink
 				l := w.windows(1 << 30)
 				w.recall, w.took = c.recall, c.took
 				var mu sync.Mutex
-				var truth []event.Time // when each event was there to be told, since the beginning
+				var truth []event.Time // when each event was counted or flushed, since the beginning
 				begun := time.Now()
 				since := func() event.Time { return event.Time(time.Since(begun).Microseconds()) }
 				done := make(chan struct{})
@@ -58,8 +59,8 @@ func TestAge(t *testing.T) {
 						mu.Unlock()
 					}
 				}()
-				// Several ask, several questions, so that what an answer is made from is
-				// of any age.
+				// Several callers ask several questions, so that the parts of an answer are
+				// of various ages.
 				asked, oldest := 0, event.Time(0)
 				var askers sync.WaitGroup
 				for asker := range 5 {

@@ -20,8 +20,8 @@ var errAway = errors.New("connection refused")
 
 var measures = []string{Hits, "users", "active", "seen", "places"}
 
-// counted is a world in which each partition has counted n events, at the time of
-// the last of them, and the window of that time.
+// counted returns a world in which each partition has counted n events, with the clock
+// at the last of them, and the window of that time.
 func counted(t *testing.T, n int64) (w *world, open event.Time) {
 	w = newWorld(t, 3)
 	for p := range int32(3) {
@@ -42,9 +42,10 @@ func (w *world) reached(offset int64) (now event.Time) {
 	return now
 }
 
-// TestAloneKept: while the sink cannot be asked, windows that were asked for before
-// are answered as if it could, old ones and groups too, and what has been counted
-// since is in it; but it is said. When the sink is back, so are whole answers.
+// TestAloneKept: while the sink does not answer, questions about windows that were asked
+// for before get the same answers as with the sink, also for old windows and for groups,
+// including what was counted since; the answers are marked partial. When the sink is
+// back, answers are whole again.
 func TestAloneKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := counted(t, 150)
@@ -97,7 +98,7 @@ func TestAloneKept(t *testing.T) {
 		}
 		w.away = nil
 		time.Sleep(tryEvery)
-		// Some that were made before are still served, and the companion says so.
+		// Answers made before are still served, and the companion measure says so.
 		served := 0
 		for _, q := range questions {
 			v, _, err := l.Lookup(t.Context(), q)
@@ -128,9 +129,9 @@ func TestAloneKept(t *testing.T) {
 	})
 }
 
-// TestAloneNotKept: of windows that were not asked for before, those that have not ended
-// and those of which nothing was flushed are answered from memory; for others there
-// is an error that names one, and the remedy.
+// TestAloneNotKept: without the sink, windows that were not asked for before are
+// answered from memory if they have not ended or if nothing of them was flushed; for
+// others the answer is an error that names such a window and the remedy.
 func TestAloneNotKept(t *testing.T) {
 	for _, memory := range []int64{0, 1 << 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,8 +195,9 @@ func TestAloneNotKept(t *testing.T) {
 	}
 }
 
-// TestFrozen: a sink that takes questions and does not answer holds up one
-// question for a few seconds, and then one at a time while others are answered.
+// TestFrozen: a sink that accepts queries and does not answer delays one question by a
+// few seconds; after that one question at a time tries the sink, and the others are
+// answered at once.
 func TestFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := counted(t, 150)
@@ -230,7 +232,7 @@ func TestFrozen(t *testing.T) {
 			t.Errorf("%d of 200 questions waited %v", slow, waited)
 		}
 
-		// An older window cannot be answered, and that is said as soon.
+		// A question about an older window gets an error, just as soon.
 		time.Sleep(ageDear + tryEvery)
 		began := time.Now()
 		old := now(Hits)
@@ -239,7 +241,7 @@ func TestFrozen(t *testing.T) {
 			t.Errorf("an older window: %v after %v", err, time.Since(began))
 		}
 
-		// While one tries, others do not wait.
+		// While one question tries the sink, others do not wait.
 		time.Sleep(ageDear + tryEvery)
 		var asked sync.WaitGroup
 		for i := range 10 {
@@ -263,8 +265,8 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
-// TestCalledOff: a client that goes away while the sink is asked says nothing about
-// the sink.
+// TestCalledOff: a client that disconnects during a query is no sign that the sink is
+// down.
 func TestCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, open := counted(t, 150)
@@ -283,8 +285,8 @@ func TestCalledOff(t *testing.T) {
 	})
 }
 
-// TestAwayIsSaid: questions that the sink cannot be asked about are part of its
-// outage in the log, one line for all of them, and end it when they work again.
+// TestAwayIsSaid: failed queries of answers count as an outage of the sink in the log,
+// with one line for all of them; the first one that works again ends the outage.
 func TestAwayIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, open := counted(t, 150)

@@ -6,29 +6,30 @@ import (
 	"time"
 )
 
-// What is made for a question serves others that come soon after: for a
-// thousand times as long as making it took, so that however many ask, a tenth of
-// a percent of a CPU goes into making it, and four times as long as others were
-// waited for (the sink has more to do as well), as far as the ages below allow.
+// A value made for one question also serves the questions that come soon after,
+// within the ages below: for spared times the CPU time that it took to make, so
+// that making it costs at most a tenth of a percent of a CPU however many
+// questions come, plus waiting times the time that it waited for others (the sink
+// has other work as well).
 const spared, waiting = 1000, 4
 
-// But no value is handed out that is older: what is dear to make may be older
-// than what is not. A value is as old as the oldest of what it was made from, and
-// as dear as all of that together.
+// These are the ages beyond which no value is reused. A value that is dear to
+// make may be older than a cheap one. A value is as old as its oldest ingredient,
+// and costs as much as all of its ingredients together.
 const (
 	dear     = 5 * time.Millisecond
 	ageCheap = 2 * time.Second
 	ageDear  = 5 * time.Second
 )
 
-// An origin says from when a value is, and what it takes to make it with all
-// that it is made from.
+// An origin says how old a value is and what it costs to make, its ingredients
+// included.
 type origin struct {
 	since time.Time
 	cost  time.Duration
 }
 
-// end is until when a value of that origin may be handed out.
+// end returns the time until which a value of that origin may be reused.
 func (o origin) end() time.Time {
 	if o.cost > dear {
 		return o.since.Add(ageDear)
@@ -36,14 +37,14 @@ func (o origin) end() time.Time {
 	return o.since.Add(ageCheap)
 }
 
-// A work takes down what making a value took.
+// A work records what it costs to make a value, while it is made.
 type work struct {
-	bytes  int64         // about what the value is
-	waited time.Duration // for others, of the time it took
+	bytes  int64         // about the size of the value
+	waited time.Duration // the part of the time spent waiting for others
 
 	began time.Time
-	since time.Time     // from when the oldest ingredient is
-	saved time.Duration // what making the ingredients takes, beyond what it took now
+	since time.Time     // the time of the oldest ingredient
+	saved time.Duration // what making the ingredients cost before, and not this time
 }
 
 func newWork() *work {
@@ -59,8 +60,8 @@ func (w *work) wait(f func() error) error {
 	return err
 }
 
-// ingredient takes something that get has made, now or before. The time that
-// took is one of waiting.
+// ingredient gets a value that the value is made from, and adds its origin to the
+// work. The time for that counts as waiting.
 func ingredient[V any](w *work, get func() (V, origin, error)) (V, error) {
 	began := time.Now()
 	v, o, err := get()
@@ -73,14 +74,15 @@ func ingredient[V any](w *work, get func() (V, origin, error)) (V, error) {
 	return v, err
 }
 
-// origin is that of the value, if it is ready now.
+// origin returns the origin of the value, which is complete now.
 func (w *work) origin() origin { return origin{w.since, time.Since(w.began) + w.saved} }
 
-// A reuse makes values by key, each once at a time however many want it, and
-// hands them out again for a while. An error is told to those who waited for
-// it and forgotten. The zero value is ready.
+// A reuse makes values by key and returns them again for a while. If several
+// callers want the same key, it makes the value once and the others wait for it.
+// An error goes to the callers that waited, and is not kept. The zero value is
+// ready to use.
 type reuse[V any] struct {
-	most time.Duration // for which anything is served again; zero: as its origin allows
+	most time.Duration // the longest time for which a value is reused; zero: as long as its origin allows
 
 	mu    sync.Mutex
 	made  map[string]*making[V]
@@ -89,16 +91,17 @@ type reuse[V any] struct {
 }
 
 type making[V any] struct {
-	done  chan struct{} // closed when the rest is set
+	done  chan struct{} // closed when the fields below are set
 	value V
 	err   error
-	away  bool // the error is that of who made it: called off, or out of time
+	away  bool // the caller that made it was cancelled or ran out of time
 	from  origin
 	bytes int64
 	until time.Time
 }
 
-// get returns the value of a key, from make or from another caller's.
+// get returns the value of a key: a kept one, one that another caller is making,
+// or what make returns.
 func (u *reuse[V]) get(ctx context.Context, key string, make func(*work) (V, error)) (V, origin, error) {
 	for {
 		u.mu.Lock()
@@ -117,14 +120,14 @@ func (u *reuse[V]) get(ctx context.Context, key string, make func(*work) (V, err
 			return none, origin{}, ctx.Err()
 		}
 		if m.away && ctx.Err() == nil {
-			continue // whoever made it had no time left; we have
+			continue // the caller that made it ran out of time; this one may have some left
 		}
 		return m.value, m.from, m.err
 	}
 }
 
-// recent is the value of a key that get would return without waiting or making
-// it, if there is one.
+// recent returns the value of a key if get would return it without waiting and
+// without making it.
 func (u *reuse[V]) recent(key string) (v V, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -144,15 +147,16 @@ func (m *making[V]) made() bool {
 	}
 }
 
-// over reports whether a value has been made and its time is up.
+// over reports whether a value is made and may no longer be reused.
 func (m *making[V]) over(now time.Time) bool { return m.made() && !now.Before(m.until) }
 
-// begin puts a new one in the key's place. The caller holds the lock.
+// begin replaces the value of a key by a new one that is being made. The caller
+// holds the lock.
 func (u *reuse[V]) begin(key string, now time.Time) *making[V] {
 	if u.made == nil {
 		u.made = map[string]*making[V]{}
 	}
-	if now.Sub(u.swept) > time.Second { // those whose time is up, and nobody asked again
+	if now.Sub(u.swept) > time.Second { // drop the values that may no longer be reused
 		u.swept = now
 		for k, m := range u.made {
 			if m.over(now) {
@@ -199,7 +203,7 @@ func (u *reuse[V]) finish(ctx context.Context, key string, m *making[V], make fu
 	return m.value, m.from, m.err
 }
 
-// held is about how many bytes are kept, and in how many values.
+// held returns about how many bytes are kept, and in how many values.
 func (u *reuse[V]) held() (bytes int64, values int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"weir/window"
 )
 
-// TestTakenOver: what the owner before flushed is in the answer, even if this
-// process has flushed more of the partition by the time somebody looks at the
-// ledger.
+// TestTakenOver: an answer contains what the former owner of a partition
+// flushed, even if this process has flushed more of the partition by the time
+// the ledger is read.
 func TestTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 7)
@@ -44,8 +44,8 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// TestNoEmptySeries: what keeps nothing is not kept, however many groups are
-// asked for, with or without an answer.
+// TestNoEmptySeries: series without content are not kept, however many groups
+// are asked for, whether they exist or not.
 func TestNoEmptySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 7)
@@ -57,7 +57,7 @@ func TestNoEmptySeries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for row := range mem[0].Rows { // windows with rows in memory: no totals are wanted
+		for row := range mem[0].Rows { // windows with rows in memory, which need no totals
 			q := Query{Job: w.spec.Job, Measure: Hits, From: row.Window(), Until: row.Window() + w.spec.Window, Group: row.Group(nil)}
 			if _, _, err := l.Lookup(t.Context(), q); err != nil {
 				t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 // time.
 const aloneRoom = 8 << 10
 
-// alone serves a connection by a goroutine of its own until it ends: where
-// there are no loops, and for connections that are more than a descriptor,
-// such as those of TLS. The error says why it ended.
+// alone serves a connection in the calling goroutine until it ends. It is for
+// systems without epoll and for connections that are more than a file
+// descriptor, such as TLS. The error says why the connection ended.
 func (c *client) alone(conn net.Conn) error {
 	d := &deadlines{client: c, conn: conn}
 	room := resp.NewRoom(aloneRoom)
@@ -52,19 +52,19 @@ func (c *client) alone(conn net.Conn) error {
 	}
 }
 
-// deadlines is a connection with the limits of time that a client has.
+// deadlines is a connection with the time limits of its client.
 type deadlines struct {
 	client                *client
 	conn                  net.Conn
-	last                  time.Time // when the client was last heard of
-	readUntil, writeUntil time.Time // what is set
+	last                  time.Time // when the client last sent something
+	readUntil, writeUntil time.Time // the deadlines that are set
 }
 
-// Read waits for input for as long as the client may keep still.
+// Read waits for input for as long as the client may be silent.
 func (d *deadlines) Read(b []byte) (int, error) {
 	until := d.client.due(d.last)
-	// Setting a deadline costs as much as a short command does, so one that
-	// is nearly right stays.
+	// Setting a deadline costs as much as a short command, so one that is nearly
+	// right stays.
 	if late := until.Sub(d.readUntil); until.IsZero() != d.readUntil.IsZero() || late < 0 || late > d.client.server.config.Idle/8 {
 		d.readUntil = until
 		if err := d.conn.SetReadDeadline(until); err != nil {
@@ -74,8 +74,7 @@ func (d *deadlines) Read(b []byte) (int, error) {
 	return d.conn.Read(b)
 }
 
-// flush sends what has been written. A peer that does not take it in time is
-// cut off.
+// flush sends what w holds. It fails if the client does not read that in time.
 func (d *deadlines) flush(w *resp.Writer) error {
 	if w.Len() == 0 {
 		return nil

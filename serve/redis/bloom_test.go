@@ -7,8 +7,8 @@ import (
 	"weir/internal/redistest"
 )
 
-// TestBloom goes through the vectors of RedisBloom's own tests
-// (tests/flow/test_overall.py) over the wire.
+// TestBloom sends the commands of RedisBloom's own tests
+// (tests/flow/test_overall.py) to a server.
 func TestBloom(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)
@@ -39,7 +39,7 @@ func TestBloom(t *testing.T) {
 		t.Errorf("%d of 4,000 were new, want 3,997", added)
 	}
 
-	// Dumped and loaded, it is the same filter.
+	// A filter that is dumped and loaded is the same.
 	for iter := int64(0); ; {
 		r := do(t, c, "BF.SCANDUMP", "b", iter).([]any)
 		if iter = r[0].(int64); iter == 0 {

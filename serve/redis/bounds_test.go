@@ -17,9 +17,9 @@ import (
 	"weir/internal/redistest"
 )
 
-// TestListIsADeque: pushing at either end and popping keep the order, over many
-// blocks, and cost the same however long the list is: elements by the thousand
-// in front of each other are there at once.
+// TestListIsADeque: pushing at either end and popping keep the order over many
+// blocks, and cost the same however long the list is, also for thousands of pushes
+// to the front.
 func TestListIsADeque(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)
@@ -59,8 +59,8 @@ func TestListIsADeque(t *testing.T) {
 	}
 }
 
-// computed is how long this process has computed, which says nothing of what
-// else the machine does.
+// computed returns the CPU time of this process, which does not depend on the load
+// of the machine.
 func computed(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -70,8 +70,8 @@ func computed(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestTransactionKeepsToMemory: a transaction that was queued while there was
-// room finds none when it runs, command by command.
+// TestTransactionKeepsToMemory: EXEC checks the memory for each command, although
+// there was room when they were queued.
 func TestTransactionKeepsToMemory(t *testing.T) {
 	const memory, commands = 3 << 20, 9
 	for name, command := range map[string]func(key string) []any{
@@ -109,8 +109,8 @@ func TestTransactionKeepsToMemory(t *testing.T) {
 	}
 }
 
-// TestGrowthFits: what may be much larger than its arguments is looked at before
-// it is made.
+// TestGrowthFits: a command whose result may be much larger than its arguments
+// checks the memory before it makes the result.
 func TestGrowthFits(t *testing.T) {
 	s, addr := start(t, Config{Memory: 8 << 20, Bulk: 8 << 20})
 	c := dial(t, addr)
@@ -121,8 +121,8 @@ func TestGrowthFits(t *testing.T) {
 	expect(t, c, full, "BF.RESERVE", "f", "0.01", 5_000_000)
 	expect(t, c, full, "BF.INSERT", "f", "CAPACITY", 5_000_000, "ITEMS", "x")
 	expect(t, c, full, "SETBIT", "c", 8*(3<<20), 1)
-	expect(t, c, 3<<20+1, "BITOP", "OR", "a", "a", "b") // in place of as much
-	expect(t, c, 0, "SETBIT", "a", 8*(3<<20)+7, 0)      // and what is there may change
+	expect(t, c, 3<<20+1, "BITOP", "OR", "a", "a", "b") // it replaces a value of the same size
+	expect(t, c, 0, "SETBIT", "a", 8*(3<<20)+7, 0)      // a change within the value needs no memory
 	expect(t, c, 1, "DEL", "b")
 	expect(t, c, "OK", "BF.RESERVE", "f", "0.25", 100_000, "EXPANSION", 32768)
 	for i := range 60 { // the next layer would be 32,768 times as large
@@ -139,8 +139,8 @@ func TestGrowthFits(t *testing.T) {
 	}
 }
 
-// TestTooMuchAtATime: what would hold up all clients is refused, with its number,
-// and nothing has happened; in parts it goes.
+// TestTooMuchAtATime: a command that would keep all clients waiting is refused and
+// changes nothing; in parts it succeeds.
 func TestTooMuchAtATime(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)
@@ -186,8 +186,8 @@ func TestTooMuchAtATime(t *testing.T) {
 	if r, ok := do(t, c, "KEYS", "*").(redistest.Error); !ok || !strings.Contains(string(r), "SCAN") {
 		t.Errorf("KEYS of 30,000: %.100v", r)
 	}
-	// A transaction that is too long is refused while it is queued, before
-	// anything of it has run.
+	// A transaction that is too long is refused while it is queued, before any of its
+	// commands runs.
 	expect(t, c, "OK", "MULTI")
 	for i := 0; ; i++ {
 		r := do(t, c, "INCR", "n")
@@ -210,8 +210,8 @@ func TestTooMuchAtATime(t *testing.T) {
 	}
 }
 
-// TestOperatorsBounds: no client lifts what the operator has set, and on a server
-// that only answers reads it sets nothing.
+// TestOperatorsBounds: no client can raise the limits that the operator has set, and
+// on a read-only server a client can set nothing.
 func TestOperatorsBounds(t *testing.T) {
 	_, addr := start(t, Config{Memory: 32 << 20})
 	c := dial(t, addr)
@@ -237,7 +237,8 @@ func TestOperatorsBounds(t *testing.T) {
 	expect(t, c, []any{"maxmemory", "1073741824"}, "CONFIG", "GET", "maxmemory")
 }
 
-// TestHostWithoutABlank: a header is one without a blank behind its colon, too.
+// TestHostWithoutABlank: a header line without a blank after its colon is
+// recognised, too.
 func TestHostWithoutABlank(t *testing.T) {
 	_, addr := start(t, Config{})
 	for _, host := range []string{"host:x", "HOST:127.0.0.1", "Host:"} {
@@ -252,9 +253,9 @@ func TestHostWithoutABlank(t *testing.T) {
 	expect(t, dial(t, addr), 0, "EXISTS", "stolen")
 }
 
-// TestBuffersTogether: replies that many clients do not take, requests that do not
-// end, and transactions that are not run, count as one; beyond the bound those who
-// hold most go, and who holds little is served.
+// TestBuffersTogether: replies that clients do not read, requests that do not end
+// and transactions that are not run count together. Beyond the bound the clients
+// that hold most are cut off, and a client that holds little is served.
 func TestBuffersTogether(t *testing.T) {
 	const most = 8 << 20
 	for name, attack := range map[string]func(conn net.Conn) error{
@@ -305,9 +306,9 @@ func TestBuffersTogether(t *testing.T) {
 	}
 }
 
-// TestStrangers: silent connections in front of a password are hung up on, and
-// while they come they keep nobody out who has it.
-func TestStrangers(t *testing.T) {
+// TestUnauthenticated: the server cuts off silent connections that have not given
+// the password, and however many of them come, a client with the password gets in.
+func TestUnauthenticated(t *testing.T) {
 	bothWays(t, Config{Password: "secret", Clients: 40, Greet: 2 * time.Second}, func(t *testing.T, addr string) {
 		var flood []net.Conn
 		for i := range 200 {
@@ -328,13 +329,13 @@ func TestStrangers(t *testing.T) {
 		expect(t, c, "OK", "AUTH", "secret")
 		expect(t, c, "RESET", "RESET")
 		if _, err := c.Receive(); err == nil {
-			t.Error("who has reset the connection is a stranger again, and says nothing")
+			t.Error("a client that has reset the connection must give the password again, and sends nothing")
 		}
 	})
 }
 
-// TestGuessing: each wrong password is slower than the one before, after ten the
-// connection ends, and the log tells once a minute.
+// TestGuessing: the reply to each wrong password takes longer than the one before,
+// the tenth ends the connection, and the log has one line a minute.
 func TestGuessing(t *testing.T) {
 	for name, guess := range map[string]string{"AUTH": "AUTH wrong\r\n", "HELLO": "HELLO 2 AUTH default wrong\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -359,7 +360,7 @@ func TestGuessing(t *testing.T) {
 					t.Errorf("INFO: %s", got)
 				}
 			})
-			if n := strings.Count(log.String(), `msg="wrong passwords`); n != 2 { // of two servers
+			if n := strings.Count(log.String(), `msg="wrong passwords`); n != 2 { // one from each of two servers
 				t.Errorf("%d lines: %s", n, log.String())
 			}
 			if strings.Contains(log.String(), "secret") {
@@ -369,7 +370,7 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForNoCommand: the server ends although a command runs.
+// TestStopWaitsForNoCommand: the server ends although a command is still running.
 func TestStopWaitsForNoCommand(t *testing.T) {
 	runs, goOn := make(chan struct{}), make(chan struct{})
 	table["hang"] = &command{name: "hang", arity: 1, each: perArg, run: func(*client) { close(runs); <-goOn }}
@@ -395,9 +396,9 @@ func TestStopWaitsForNoCommand(t *testing.T) {
 	}
 }
 
-// TestHeavyAreLast: a client that asks for as much as it may, all the time, does
-// not have others wait for more than one of its commands at a time: of two that
-// have long pipelines, each has its turns.
+// TestHeavyAreLast: a client that sends the heaviest commands allowed, all the time,
+// makes others wait for one of its commands at a time. Of two clients with long
+// pipelines each gets its turns.
 func TestHeavyAreLast(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)

@@ -6,25 +6,27 @@ import (
 )
 
 // buffers keeps what the server holds for its clients within one budget: requests
-// that have arrived in part, queued transactions, replies that are not taken.
-// Beyond it the client that holds most is cut off, as by maxmemory-clients of
-// Redis: many that hold much each cannot take together what one may not.
+// that have arrived in part, queued transactions, replies that the client has not
+// read. Beyond the budget it cuts off the client for which most is held, as Redis
+// does with maxmemory-clients.
 type buffers struct {
 	most int
 
 	mu      sync.Mutex
 	total   int
-	held    map[*client]int // of those that hold more than little
+	held    map[*client]int // the clients for which more than heldLittle is held
 	evicted uint64
 }
 
-// heldLittle is not counted: it would cost every client a lock now and then.
+// heldLittle is an amount that is not counted, so that most clients need not take the
+// lock.
 const heldLittle = 16 << 10
 
 var errEvicted = errors.New("the clients together held more than allowed (a quarter of the memory), and this one most")
 
-// hold notes how many bytes are held for a client, and cuts off those who hold
-// most while that is too much. The goroutine that serves the client calls it.
+// hold records how many bytes are held for a client. While the sum is over the budget
+// it cuts off the client with the most. The goroutine that serves the client calls
+// it.
 func (s *Server) hold(c *client, n int) {
 	if n < heldLittle {
 		n = 0
@@ -73,8 +75,8 @@ func (s *Server) release(c *client) {
 	}
 }
 
-// evict has the goroutine that serves a client cut it off. Any goroutine may call it.
-// The server's lock is not held.
+// evict makes the goroutine that serves a client cut it off. Any goroutine may call
+// it, without holding the server's lock.
 func (c *client) evict() {
 	if c.evicted.Swap(true) {
 		return
@@ -82,18 +84,18 @@ func (c *client) evict() {
 	c.server.mu.Lock()
 	cut := c.cut
 	c.server.mu.Unlock()
-	if cut != nil { // otherwise the goroutine that is about to serve it sees that it is evicted
+	if cut != nil { // if it is nil, the goroutine that is about to serve the client sees evicted
 		cut()
 	}
 }
 
-// holding is what the server holds for a client, beside its replies.
+// holding returns how many bytes the server holds for a client, without its replies.
 func (c *client) holding() int {
-	const watched = 200 // bytes, by reckoning; the key besides
+	const watched = 200 // an estimate of the bytes for a watched key, without the key's own
 	return c.r.Held() + c.queueBytes + watched*len(c.watching) + c.watchBytes
 }
 
-// count is how many clients have been cut off.
+// count returns how many clients have been cut off.
 func (b *buffers) count() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -43,9 +43,9 @@ func (c *client) exec(args [][]byte) {
 	c.call(cmd, args)
 }
 
-// isHTTP reports whether a command's name is how a request of a web browser
-// begins, or the header that all of them have. Lines that follow are a body that
-// some web page has made, so nothing of it must run; Redis does the same.
+// isHTTP reports whether a command's name is the beginning of an HTTP request or
+// of the Host header. The lines that follow could be a body that a web page made
+// a browser send, so none of them may run. Redis does the same.
 func isHTTP(name []byte) bool {
 	const host = "host:" // a value may follow without a blank
 	return is(name, "POST") || len(name) >= len(host) && bytes.EqualFold(name[:len(host)], []byte(host))
@@ -68,8 +68,8 @@ func (c *client) read(key []byte) *item {
 	return c.server.store.find(key, c.now)
 }
 
-// typed is read for commands of one kind. ok is false if the key has another
-// one; then the error has been sent.
+// typed is read for commands that need a value of kind k. If the value has
+// another kind, typed sends the error and ok is false.
 func (c *client) typed(key []byte, k kind) (it *item, ok bool) {
 	it = c.read(key)
 	if it != nil && it.kind != k {
@@ -79,13 +79,13 @@ func (c *client) typed(key []byte, k kind) (it *item, ok bool) {
 	return it, true
 }
 
-// touch must follow a change of an item.
+// touch must be called after every change of an item.
 func (c *client) touch(it *item) { c.server.store.touch(it) }
 
-// fits reports whether a value of so many bytes may be made, in place of one of
-// before bytes; if not, the error has been sent. It is for commands whose
-// arguments do not show how much that is: little is let pass, and noticed by the
-// next command.
+// fits reports whether there is memory for a value of n bytes that replaces one
+// of before bytes; if not, it sends the error. It is for commands whose result
+// may be much larger than their arguments. It always allows small results: the
+// next command notices when they exceed the limit.
 func (c *client) fits(n, before int) bool {
 	const little = 64 << 10
 	if more := n - before; more > little && c.server.store.used+more > c.server.memory {
@@ -95,10 +95,10 @@ func (c *client) fits(n, before int) bool {
 	return true
 }
 
-// fail sends an error of a sketch, whose texts are those of Redis after "ERR ".
+// fail sends an error of a sketch: its text is that of Redis without "ERR ".
 func (c *client) fail(err error) { c.w.Error("ERR " + err.Error()) }
 
-// integer reads an argument; if it is none, the error has been sent.
+// integer reads an argument as an integer; if it is none, it sends the error.
 func (c *client) integer(arg []byte) (int64, bool) {
 	n, ok := parseInt(arg)
 	if !ok {
@@ -126,7 +126,7 @@ func parseInt(b []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// float reads an argument; if it is none, the error has been sent.
+// float reads an argument as a number; if it is none, it sends the error.
 func (c *client) float(arg []byte) (float64, bool) {
 	v, ok := parseFloat(arg)
 	if !ok {
@@ -135,15 +135,15 @@ func (c *client) float(arg []byte) (float64, bool) {
 	return v, ok
 }
 
-// parseFloat reads a number as strtod of C does, but neither NaN, nor with
-// blanks around it, nor one that float64 cannot hold.
+// parseFloat reads a number as strtod of C does, but refuses NaN, blanks around
+// the number, and numbers that float64 cannot hold.
 func parseFloat(b []byte) (float64, bool) {
 	v, err := strtod(b)
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// strtod reads a number. The error is strconv.ErrRange beyond float64, with
-// what comes nearest, and strconv.ErrSyntax for anything else.
+// strtod reads a number. For a number beyond float64 it returns the nearest
+// value and strconv.ErrRange; for a text that is no number, strconv.ErrSyntax.
 func strtod(b []byte) (float64, error) {
 	if len(b) == 0 || len(b) > 512 {
 		return 0, strconv.ErrSyntax
@@ -157,7 +157,7 @@ func strtod(b []byte) (float64, error) {
 		case 'x', 'X':
 			hex = true
 		case 'p', 'P':
-			hex = false // it has its exponent
+			hex = false // an exponent is there already
 		}
 	}
 	if hex {

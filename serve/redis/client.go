@@ -10,17 +10,17 @@ import (
 	"weir/serve/resp"
 )
 
-// A client is a connection and what the server knows of it. Who reads and
-// writes the connection is another matter: a loop that has many of them, see
-// loop_linux.go, or a goroutine of its own, see alone.go. The fields that
-// other connections see (CLIENT LIST, WATCH) are guarded by the server's lock.
+// A client is a connection and what the server knows of it. Either a loop with
+// many clients reads and writes the connection (loop_linux.go), or a goroutine
+// of its own (alone.go). The server's lock guards the fields that other
+// connections see (CLIENT LIST, WATCH).
 type client struct {
 	server *Server
 	ctx    context.Context
-	conn   net.Conn // if it is served alone
+	conn   net.Conn // if a goroutine of its own serves it
 	r      *resp.Reader
-	w      *resp.Writer // of the turn that is on…
-	from   int          // …and how much it held before
+	w      *resp.Writer // the replies of this turn
+	from   int          // the length of w when the turn began
 
 	id      int64
 	addr    string
@@ -29,18 +29,18 @@ type client struct {
 	library string
 	version string
 
-	authed   bool
-	protocol int           // 2 or 3
-	closing  bool          // after the replies at hand
-	authBy   time.Time     // the password must have come, unless authed
-	wrong    int           // passwords
-	pause    time.Duration // before the next command is looked at
-	held     int           // see buffers
-	evicted  atomic.Bool
-	ousted   bool      // a stranger for whose place another came
-	cut      func()    // has it cut off by the goroutine that serves it
-	why      error     // the fault for which the connection ends, if there is one
-	partial  time.Time // when the command in progress began to arrive
+	authed    bool
+	protocol  int           // 2 or 3
+	closing   bool          // the connection ends after the replies made so far
+	authBy    time.Time     // when the password must have arrived, unless authed
+	wrong     int           // wrong passwords so far
+	pause     time.Duration // how long to wait before the next command
+	held      int           // bytes held for it: see buffers
+	evicted   atomic.Bool
+	displaced bool      // cut off without a password, to make room for a new connection
+	cut       func()    // makes the goroutine that serves the client cut it off
+	why       error     // why the connection ends, if that is an error
+	partial   time.Time // when the command in progress began to arrive
 
 	// A transaction.
 	multi      bool
@@ -48,51 +48,51 @@ type client struct {
 	spoiled    bool // a watched key has changed
 	queue      []queued
 	queueBytes int
-	queueWork  cost // of their arguments
+	queueWork  cost // the cost of their arguments
 	watching   []watchedKey
-	watchBytes int // of the keys
+	watchBytes int // bytes of the watched keys
 
 	// The command that runs.
 	cmd     *command
 	args    [][]byte
 	now     int64            // Unix milliseconds
 	nano    int64            // the same in nanoseconds
-	windows map[string]*item // the window keys that it reads
-	listed  []listedKey      // and all there are, for KEYS and SCAN
+	windows map[string]*item // the window keys that the command reads
+	listed  []listedKey      // all window keys, for KEYS and SCAN
 
 	work      cost // of the turn so far
-	workLimit cost // what it may have come to when the command ends
+	workLimit cost // the most that work may be when the command ends
 }
 
 const (
-	// batchMost is how many commands of a pipeline run under one taking of the
-	// lock: enough to make the lock cheap, few enough that others need not
-	// wait for more than some microseconds.
+	// batchMost is how many commands of a pipeline run each time the lock is taken:
+	// enough to make the lock cheap, and few enough that other clients wait for
+	// some microseconds only.
 	batchMost = 64
-	// flushAt is how much is written before more commands run.
+	// flushAt is how many bytes of replies make a turn stop and send them.
 	flushAt = 64 << 10
 )
 
-// Before AUTH little is believed (and little memory given), as in Redis.
-var strangerLimits = resp.Limits{Args: 10, Bulk: 16 << 10, Request: 64 << 10}
+// Before AUTH only small requests are accepted, as in Redis.
+var unauthenticatedLimits = resp.Limits{Args: 10, Bulk: 16 << 10, Request: 64 << 10}
 
 var errOutput = errors.New("more output than allowed waits for the client")
 
-// A verdict says why a turn is over.
+// A verdict says why a turn ended.
 type verdict uint8
 
 const (
-	needsInput    verdict = iota // everything that has arrived is done
-	needsOutput                  // replies should go out before more is done
-	needsPatience                // the next command asks for window keys
-	needsPause                   // the client is slowed down, see pause
-	ends                         // the replies at hand are the last
+	needsInput    verdict = iota // all commands that have arrived are done
+	needsOutput                  // the replies should be sent before more commands run
+	needsPatience                // the next command needs window keys that must be looked up
+	needsPause                   // the client must wait: see pause
+	ends                         // the connection ends after these replies
 )
 
-// turn runs the commands that have arrived and appends the replies to w. Only a
-// patient one looks up window keys that are not at hand, which may take a while.
-// The reader has let go of the room when it returns. After an error nothing more
-// can be said to the client.
+// turn runs the commands that have arrived and appends the replies to w. Only if
+// patient is true does it look up window keys that are not in memory, which may
+// take a while. When it returns, the client's reader no longer uses room. After
+// an error the client can be sent nothing more.
 func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, error) {
 	c.w, c.from, c.work = w, w.Len(), 0
 	w.SetVersion(c.protocol)
@@ -126,7 +126,7 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 			case c.replied() >= flushAt || c.work >= turnMost:
 				next = needsOutput
 			default:
-				c.partial = time.Time{} // whatever is half there now began later
+				c.partial = time.Time{} // a command that has now arrived in part began later
 				continue
 			}
 			c.r.Unread(room, len(commands))
@@ -135,11 +135,11 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, patient bool) (verdict, e
 	}
 }
 
-// replied is how long the replies of the turn are so far.
+// replied returns the length of the replies of this turn so far.
 func (c *client) replied() int { return c.w.Len() - c.from }
 
-// due is when the connection must be cut off if nothing arrives until then,
-// having been quiet since last; zero: never.
+// due returns the time at which the connection must be cut off if the client,
+// which last sent something at last, sends nothing until then; zero: never.
 func (c *client) due(last time.Time) time.Time {
 	var due time.Time
 	switch {
@@ -154,7 +154,7 @@ func (c *client) due(last time.Time) time.Time {
 	return due
 }
 
-// waits notes, at the end of a turn, whether half a command has arrived.
+// waits records, at the end of a turn, whether a command has arrived in part.
 func (c *client) waits(now time.Time) {
 	switch {
 	case !c.r.Partial():
@@ -164,17 +164,17 @@ func (c *client) waits(now time.Time) {
 	}
 }
 
-// run executes the first n commands; none if the first one wants window keys
-// and there is no patience for that.
+// run executes the first commands and returns how many. It executes none if the
+// first one needs window keys that must be looked up and patient is false.
 func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	s := c.server
 	missing := noFault
 	if s.windows == nil {
 		n = len(commands)
 	} else {
-		// A command that reads window keys runs alone, once they have been
-		// looked up: which happens here, where nobody waits. What EXEC reads
-		// is known when everything in front of it has run.
+		// A command that reads window keys runs in a batch of its own, after they have
+		// been looked up here, without the lock. Which keys EXEC reads is known only
+		// after the commands in front of it have run.
 		for n < len(commands) && !c.wantsWindows(commands[n]) && (n == 0 || !is(commands[n][0], "EXEC")) {
 			n++
 		}
@@ -191,7 +191,7 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 			n = 1
 		}
 	}
-	if patient { // one of them at a time, so that others wait for one at most
+	if patient { // one patient client at a time, so that the others wait for one batch at most
 		s.patient.Lock()
 		defer s.patient.Unlock()
 	}
@@ -216,8 +216,7 @@ func (c *client) run(commands [][][]byte, patient bool) (n int) {
 	return n
 }
 
-// wantsWindows reports whether a command would read window keys, if it ran
-// now. It need not run in the end.
+// wantsWindows reports whether a command would read window keys if it ran now.
 func (c *client) wantsWindows(args [][]byte) bool {
 	cmd := lookup(args[0])
 	if cmd == nil || !c.authed {
@@ -249,8 +248,8 @@ func (cmd *command) wants(args [][]byte) bool {
 	return false
 }
 
-// prepare looks up what a command reads of the windows, which takes patience
-// if it is not at hand.
+// prepare looks up the window keys that a command reads. If one is not in memory
+// and patient is false, it returns impatience.
 func (c *client) prepare(cmd *command, args [][]byte, patient bool) fault {
 	if c.windows == nil {
 		c.windows = map[string]*item{}
@@ -266,8 +265,8 @@ func (c *client) prepare(cmd *command, args [][]byte, patient bool) fault {
 	return c.resolve(cmd, args, patient)
 }
 
-// prepareQueue is prepare of all commands of a transaction. One that cannot be
-// looked up spoils it: half of one must not run.
+// prepareQueue calls prepare for all commands of a transaction. If one fails the
+// transaction does not run, because it must not run in part.
 func (c *client) prepareQueue(patient bool) fault {
 	for _, q := range c.queue {
 		switch fault := c.prepare(q.cmd, q.args, patient); fault {

@@ -19,7 +19,7 @@ import (
 	"weir/internal/await"
 )
 
-// TestGoRedis goes through the families with the usual Go client.
+// TestGoRedis calls commands of all families with the go-redis client.
 func TestGoRedis(t *testing.T) {
 	_, addr := start(t, Config{Password: "secret"})
 	for _, protocol := range []int{2, 3} {
@@ -65,7 +65,7 @@ func TestGoRedis(t *testing.T) {
 			info, err := r.BFInfo(ctx, "seen").Result()
 			check("BF.INFO", info, err, goredis.BFInfo{Capacity: 100, Size: 240, Filters: 1, ItemsInserted: 1, ExpansionRate: 2})
 			script := goredis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`)
-			for _, want := range []int64{1, 0} { // EVALSHA, then EVAL where it is not known
+			for _, want := range []int64{1, 0} { // go-redis sends EVALSHA, and EVAL if the server does not know the script
 				got, err := script.Run(ctx, r, []string{"k"}, "v").Int64()
 				check("EVALSHA", got, err, want)
 			}
@@ -98,8 +98,8 @@ func TestGoRedis(t *testing.T) {
 	}
 }
 
-// TestRedisCLI: the interactive start asks for COMMAND DOCS, the pipe mode
-// sends what it is given as it is.
+// TestRedisCLI: redis-cli asks for COMMAND DOCS when it starts interactively,
+// and sends its input unchanged in pipe mode.
 func TestRedisCLI(t *testing.T) {
 	cli, err := osexec.LookPath("redis-cli")
 	if err != nil {

@@ -45,7 +45,8 @@ func selectDB(c *client) {
 	}
 }
 
-// allowed compares in a time that does not tell how much was right.
+// allowed compares in a time that does not depend on how much of the password
+// is right.
 func (c *client) allowed(user, password []byte) bool {
 	want, got := sha256.Sum256([]byte(c.server.config.Password)), sha256.Sum256(password)
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && string(user) == "default"
@@ -83,7 +84,7 @@ func (c *client) login(user, password []byte) bool {
 		return false
 	}
 	c.authed = true
-	delete(c.server.strangers, c)
+	delete(c.server.unauthenticated, c)
 	c.r.SetLimits(c.server.limits())
 	return true
 }
@@ -155,8 +156,8 @@ func reset(c *client) {
 	c.protocol = 2
 	c.w.SetVersion(2)
 	if c.server.config.Password != "" {
-		if crowded := c.server.awaitAuth(c); crowded != nil {
-			go crowded.evict() // which wants the lock
+		if displaced := c.server.awaitAuth(c); displaced != nil {
+			go displaced.evict() // evict takes the lock, which is held here
 		}
 	}
 	c.w.Status("RESET")
@@ -164,15 +165,16 @@ func reset(c *client) {
 
 const errName = "ERR Client names cannot contain spaces, newlines or special characters."
 
-// nameMost bounds what a client says of itself, since the server keeps it.
+// nameMost bounds the names that a client gives itself, because the server
+// keeps them.
 const nameMost = 256
 
 func printable(s string) bool {
 	return len(s) <= nameMost && !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// badSubcommand is the reply to a subcommand that does not exist, or not with
-// so many arguments.
+// badSubcommand sends the error for a subcommand that does not exist or has the
+// wrong number of arguments.
 func (c *client) badSubcommand() {
 	c.w.Error("ERR unknown subcommand or wrong number of arguments for '" + string(c.args[1]) + "'. Try " + strings.ToUpper(c.cmd.name) + " HELP.")
 }
@@ -254,7 +256,7 @@ func (c *client) setInfo(name []byte, value string) {
 	c.w.Status("OK")
 }
 
-// describe is a line of CLIENT LIST.
+// describe writes the client's line of CLIENT LIST.
 func (c *client) describe(b *strings.Builder, now time.Time) {
 	queued := "-1"
 	if c.multi {

@@ -15,17 +15,19 @@ import (
 )
 
 // The tests of this file send the same random commands to a real redis-server
-// and to ours. Replies must be equal, texts of errors too, and at the end of a
-// round so must the bytes and the scores of every key.
+// and to this one. The replies must be equal, the texts of errors too, and at
+// the end of a round the bytes and the scores of every key.
 
 var rounds = flag.Int("rounds", 12, "rounds of 3,000 commands in the differential test")
 
-// dice draws arguments: mostly good ones, sometimes ones that Redis refuses.
+// dice draws random arguments: mostly valid ones, sometimes ones that Redis
+// refuses.
 type dice struct{ *rand.Rand }
 
 func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
 
-// key draws keys of a family, and now and then one of another: for type errors.
+// key draws keys of a family, and now and then one of another family, to get
+// type errors.
 func (d dice) key(family string) string {
 	if d.IntN(40) == 0 {
 		family = d.one("s", "h", "b", "z", "g", "l")
@@ -110,7 +112,8 @@ func words(list ...any) (w []string) {
 var families = map[string]func(d dice) []string{
 	"strings": func(d dice) []string {
 		k := d.key("s")
-		// Never twice the same end: the two clocks are not read at once.
+		// Never the same time twice: the two servers read their clocks at different
+		// moments.
 		far := func() string { return strconv.Itoa(50_000 + d.IntN(1_000_000)) }
 		switch d.IntN(22) {
 		case 20:
@@ -255,8 +258,8 @@ var families = map[string]func(d dice) []string{
 		case 8:
 			return words("ZRANGE", k, bound(), bound(), "BYSCORE", d.some(3, "REV", "WITHSCORES", "LIMIT 1 2", "LIMIT 0 -1", "LIMIT -1 3", "LIMIT x 1", "LIMIT"))
 		case 9:
-			// Of members of equal score: with others the answer depends on how
-			// Redis finds its way.
+			// The members have equal scores: with others the answer depends on the skip
+			// list of Redis.
 			y := "y" + strconv.Itoa(d.IntN(3))
 			if d.IntN(2) == 0 {
 				return words("ZADD", y, "0", d.member())
@@ -313,7 +316,7 @@ var families = map[string]func(d dice) []string{
 		case 8:
 			return words(d.one("GEORADIUSBYMEMBER", "GEORADIUSBYMEMBER_RO"), k, d.member(), size(), unit(), d.some(3, opts...))
 		case 9:
-			if d.IntN(2) == 0 { // distances may differ in the last bit: they have keys of their own
+			if d.IntN(2) == 0 { // distances have keys of their own, because they may differ in the last bit
 				return words("GEORADIUS", k, lon(), lat(), size(), unit(), "STOREDIST", "t1", d.some(1, "WITHDIST", "COUNT 3", "ASC"))
 			}
 			return words("GEORADIUS", k, lon(), lat(), size(), unit(), "STORE", d.key("z"), d.some(1, "WITHDIST", "COUNT 3", "ASC"))
@@ -384,7 +387,7 @@ func anys(w []string) (args []any) {
 	return args
 }
 
-// same compares two replies to a command, and says where they differ.
+// same compares two replies to a command and returns where they differ.
 func same(command []string, ours, theirs any) (where string) {
 	switch strings.ToUpper(command[0]) {
 	case "SCAN": // in another order
@@ -457,7 +460,7 @@ func TestSameAsRedis(t *testing.T) {
 		d := dice{rand.New(rand.NewPCG(uint64(round), 6))}
 		both([]string{"DISCARD"})
 		both([]string{"FLUSHALL"})
-		// Small limits promote early: one round in three.
+		// In one round of three a small limit makes sketches dense early.
 		both([]string{"CONFIG", "SET", "hll-sparse-max-bytes", []string{"3000", "3000", "400"}[round%3]})
 		var trail [][]string
 		for range 3000 {
@@ -514,8 +517,8 @@ func compareKeys(t *testing.T, both func([]string) (any, any)) {
 	}
 }
 
-// closeTo compares members and distances: sine and cosine of the C library
-// are not always rounded correctly.
+// closeTo compares members and distances. Distances may differ a little,
+// because the C library does not always round sine and cosine correctly.
 func closeTo(t *testing.T, ours, theirs []any) {
 	t.Helper()
 	if len(ours) != len(theirs) {

@@ -1,41 +1,44 @@
-// Package redis is a server that any Redis client can talk to: the sketches of
-// this repository under the commands that people know them by.
+// Package redis is a server that speaks the Redis protocol: it offers the
+// sketches of this repository under the commands of Redis.
 //
 //	s := redis.New(redis.Config{})
 //	l, err := net.Listen("tcp", "127.0.0.1:6379")
 //	…
 //	err = s.Serve(ctx, l) // until ctx ends
 //
-// There are two kinds of keys. Scratch keys live in memory, belong to nobody
-// but the clients, and are gone with the process. Window keys (see [Key] and
+// There are two kinds of keys. Scratch keys are written by clients, live in
+// memory, and are lost when the process ends. Window keys (see [Key] and
 // [Windows]) begin with "w:", are read-only, and show what a job has counted.
 //
 // # Contract
 //
 // Replies, texts of errors and stored bytes are those of Redis 7.0 to 7.2; the
-// tests send the same random commands to a real redis-server. What differs is
-// said in the command table, from which docs/commands-redis.md is made.
+// tests send the same random commands to a real redis-server and compare. The
+// command table, from which docs/commands-redis.md is made, lists the
+// differences.
 //
-// Like Redis, the server runs one command at a time, under one lock: no
-// command sees half of another. Looking up window keys happens outside it. A
-// peer that sends garbage, or half a command, or takes no answers is cut off,
-// and nobody else notices.
+// Like Redis, the server runs one command at a time, under one lock: no command
+// sees another one half done. It looks up window keys without the lock. It cuts
+// off a client that sends garbage, does not finish a command, or does not read
+// its replies; other clients do not notice.
 //
 // # The way of a command
 //
 // A loop learns from epoll which connections have sent something. Each of them
-// has a turn: what it sent is read and cut into commands, those run, batch by
-// batch, and their replies are sent with one write, when all have had theirs.
-// Before a batch runs, the cache lines of all its keys are fetched at once,
-// since with many keys that is what commands wait for. Nothing in a turn waits
-// for the peer or for a sink; who must wait is put aside, with what it has.
+// gets a turn: the loop reads what it sent, cuts it into commands and runs
+// these batch by batch. When all have had their turns, the loop sends the
+// replies, with one write for each connection. Before a batch runs, the loop
+// fetches the cache lines of all its keys at once, because with many keys these
+// cache misses take most of the time. Nothing in a turn waits for the client or
+// for a sink: a client that must wait is put aside with the rest of its
+// commands.
 //
 // # The map of the files
 //
 //	server.go client.go       clients, their limits, their turns
 //	loop_linux.go alone.go    who reads and writes the connections
 //	poll_linux.go             how a loop waits for them
-//	strangers.go              who has not given the password: few, for seconds, with few guesses
+//	unauthenticated.go              who has not given the password: few, for seconds, with few guesses
 //	buffers.go                what is held for clients: one budget for all of them
 //	table.go call.go          the command table, and what every command passes through
 //	work.go                   how long a command may take, by reckoning, before it runs

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/commands-redis.md and the answers in docs/cookbook.md anew")
 
-// TestDocument: the document is that of the table.
+// TestDocument: docs/commands-redis.md is what the command table makes.
 func TestDocument(t *testing.T) {
 	const path = "../../docs/commands-redis.md"
 	want := Document()
@@ -38,7 +38,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestListedCommands: these have been promised.
+// TestListedCommands: these commands exist.
 func TestListedCommands(t *testing.T) {
 	for _, name := range strings.Fields(`get set setnx setex getdel getrange setrange append strlen del unlink exists expire pexpire
 		ttl pttl persist type keys scan dbsize flushdb flushall rename pfadd pfcount pfmerge pfdebug pfselftest setbit getbit bitcount
@@ -54,7 +54,7 @@ func TestListedCommands(t *testing.T) {
 }
 
 // TestCookbook runs the redis-cli lines of docs/cookbook.md, each block on a
-// fresh server, and compares what is printed with what the document prints.
+// fresh server, and compares the output with that in the document.
 func TestCookbook(t *testing.T) {
 	cli, err := osexec.LookPath("redis-cli")
 	if err != nil {

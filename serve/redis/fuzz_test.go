@@ -12,8 +12,8 @@ import (
 	"weir/internal/redistest"
 )
 
-// FuzzCommands: whatever a client sends, every reply is well formed, and
-// whoever comes next is answered.
+// FuzzCommands: whatever a client sends, every reply is well formed, and the
+// server answers the next client.
 func FuzzCommands(f *testing.F) {
 	for _, s := range []string{
 		"SET k v EX 10\r\nGET k\r\nAPPEND k x\r\nSETRANGE k 3 yy\r\nGETRANGE k 0 -1\r\n",
@@ -38,20 +38,20 @@ func FuzzCommands(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.dismiss(c, c.alone(them)) // what it says of a client is not what is judged
+			s.dismiss(c, c.alone(them)) // the error is not tested
 			_ = them.Close()
 		}()
 		go func() {
 			_, _ = us.Write(sent)
 			_, _ = io.WriteString(us, "\r\nQUIT\r\n")
-			_ = us.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // if that was data
+			_ = us.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // data may not be a complete command
 		}()
 		replies := redistest.NewConn(us)
 		err := error(nil)
 		for err == nil {
 			_, err = replies.Receive()
 		}
-		// The kinds of RESP3, after HELLO 3, are not read here.
+		// The test client does not read the types of RESP3, which follow HELLO 3.
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrDeadlineExceeded) && !bytes.Contains(bytes.ToUpper(sent), []byte("HELLO")) {
 			t.Errorf("after %q: %v", sent, err)
 		}

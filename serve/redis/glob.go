@@ -1,14 +1,14 @@
 package redis
 
-// match reports whether a key matches a pattern of KEYS: * and ? stand for any
-// bytes and any byte, [abc], [a-z] and [^a] for one of a set, and \ takes the
-// meaning from what follows. As in Redis an open set ends with the pattern.
+// match reports whether a key matches a pattern of KEYS: * stands for any
+// bytes, ? for any byte, [abc], [a-z] and [^a] for one byte of a set, and \x
+// for x itself. As in Redis, a set without ] ends with the pattern.
 //
-// A star is tried again from the last one only, which is enough and keeps the
-// time within the product of the lengths.
+// On a mismatch, match goes back to the last star only. That suffices, and
+// keeps the time within the product of the lengths.
 func match(pattern, key string) bool {
 	p, k := 0, 0
-	star, from := -1, 0 // behind the last star, and where it ends in key
+	star, from := -1, 0 // the position after the last star, and the position in key where its bytes end
 	for k < len(key) {
 		if p < len(pattern) && pattern[p] == '*' {
 			p++
@@ -32,7 +32,8 @@ func match(pattern, key string) bool {
 	return p == len(pattern)
 }
 
-// matchOne matches one byte with what stands at p, and returns what follows.
+// matchOne matches one byte with the pattern element at p, and returns the
+// position after it.
 func matchOne(pattern string, p int, c byte) (next int, ok bool) {
 	if p == len(pattern) {
 		return p, false

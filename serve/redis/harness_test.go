@@ -11,7 +11,7 @@ import (
 	"weir/internal/redistest"
 )
 
-// start runs a server for t.
+// start runs a server until the test ends.
 func start(t testing.TB, config Config) (s *Server, addr string) {
 	t.Helper()
 	return startOn(t, config, listen(t))
@@ -26,8 +26,8 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// veiled is a listener whose connections are not to be seen through, as those
-// of TLS: they are served alone.
+// veiled is a listener that hides the descriptors of its connections, as TLS
+// does, so that each is served by a goroutine of its own.
 type veiled struct{ net.Listener }
 
 func (v veiled) Accept() (net.Conn, error) {
@@ -38,8 +38,8 @@ func (v veiled) Accept() (net.Conn, error) {
 	return struct{ net.Conn }{conn}, nil
 }
 
-// bothWays runs a test with a server whose connections have a loop, where
-// there are loops, and with one where each is served alone.
+// bothWays runs a test with two servers: one that serves connections with loops
+// (if the system has epoll), and one with a goroutine for each.
 func bothWays(t *testing.T, config Config, test func(t *testing.T, addr string)) {
 	t.Run("loop", func(t *testing.T) {
 		_, addr := start(t, config)
@@ -71,7 +71,7 @@ func startOn(t testing.TB, config Config, l net.Listener) (s *Server, addr strin
 	return s, l.Addr().String()
 }
 
-// dial connects for t.
+// dial connects until the test ends.
 func dial(t testing.TB, addr string) *redistest.Conn {
 	t.Helper()
 	c, err := redistest.Dial(addr)

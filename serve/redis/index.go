@@ -7,12 +7,12 @@ import (
 
 // An index finds items by their keys. It is a hash table with open addressing:
 // finding a key costs one cache miss for the slot and one for the item, which
-// has the key inside if it is short. Go's map would cost two more, for the
-// strings and the groups of its slots; beyond some ten thousand keys there is
-// little else that a command costs.
+// contains the key if that is short. Go's map would cost two more, for the
+// string and for the group of slots; with more than about ten thousand keys,
+// cache misses are most of the cost of a command.
 //
-// It is cut into parts by the first bits of the hash, so that no command waits
-// for more than one of them to grow.
+// The first bits of the hash choose one of several parts, each a table of its
+// own, so that a command waits at most for one part to grow.
 type index struct {
 	seed  maphash.Seed
 	parts [indexParts]part
@@ -24,11 +24,11 @@ const (
 	partMin    = 8 // slots of the smallest part
 )
 
-// A part is a power of two of slots; an item is in the slot that the last bits
-// of its hash name, or in the next free one, with no free one in between.
+// A part is a table with a power of two of slots. An item is in the slot that
+// the last bits of its hash choose, or in the first free one after it.
 type part struct {
 	slots []slot
-	count int // at most three quarters
+	count int // of the items; at most three quarters of the slots
 }
 
 type slot struct {
@@ -52,8 +52,8 @@ func (x *index) find(key []byte) *item {
 	return p.slots[p.place(hash, key)].it
 }
 
-// place returns the slot of a key, or the free one where it belongs. There is
-// a free one.
+// place returns the slot of a key, or the free slot where it belongs. There is
+// always a free slot.
 func (p *part) place(hash uint64, key []byte) int {
 	mask := len(p.slots) - 1
 	i := int(hash) & mask
@@ -65,7 +65,7 @@ func (p *part) place(hash uint64, key []byte) int {
 	}
 }
 
-// put enters an item under its key, which has none, or one that is replaced.
+// put stores an item under its key; it replaces the former one.
 func (x *index) put(it *item) {
 	hash := x.hash(it.key)
 	p := x.part(hash)
@@ -96,8 +96,8 @@ func (p *part) grow() {
 	}
 }
 
-// remove drops the key of an item that is there. What could have been in the
-// slot that is free now moves there, so that searches need not pass it.
+// remove removes an item, which must be there. Then it moves the items that
+// searches would no longer reach behind the free slot.
 func (x *index) remove(it *item) {
 	hash := x.hash(it.key)
 	p := x.part(hash)
@@ -115,10 +115,10 @@ func (x *index) remove(it *item) {
 	x.count--
 }
 
-// foresee fetches what commands will need of their first keys into the caches,
-// all keys at once: the misses, of which a command has three or four, overlap
-// where one command after the other would wait for each. It changes nothing;
-// what it returns only keeps it from being thought useless.
+// foresee loads the slots and items of the first keys of commands into the CPU
+// caches. A command has three or four cache misses; here those of all commands
+// overlap, instead of each command waiting for its own. foresee changes
+// nothing; it returns a value so that the compiler does not remove the loads.
 func (x *index) foresee(commands [][][]byte) (seen int) {
 	var found [batchMost]*item
 	var values [batchMost][]byte

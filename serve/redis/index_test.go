@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// TestItemSize: two cache lines, what every command looks at in the first.
+// TestItemSize: an item has two cache lines; the first one has the fields that
+// every command needs.
 func TestItemSize(t *testing.T) {
 	var it item
 	if unsafe.Sizeof(uintptr(0)) == 8 && (unsafe.Sizeof(it) != 128 || unsafe.Offsetof(it.size) != 64) {
@@ -15,8 +16,8 @@ func TestItemSize(t *testing.T) {
 	}
 }
 
-// TestIndex holds the index against a map, through growth and removal, with
-// keys that share places, and long ones.
+// TestIndex compares the index with a map, through growth and removals, with
+// keys that share slots and with long keys.
 func TestIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := newIndex()
@@ -66,7 +67,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestForesee: looking ahead changes nothing, whatever the commands are.
+// TestForesee: foresee changes nothing, whatever the commands are.
 func TestForesee(t *testing.T) {
 	s := newStore()
 	for i := range 100 {

@@ -96,7 +96,7 @@ func expire(c *client, seconds, absolute bool) {
 	case it == nil,
 		nx && it.expires != 0,
 		xx && it.expires == 0,
-		gt && (it.expires == 0 || at <= it.expires), // no end is an end far away
+		gt && (it.expires == 0 || at <= it.expires), // a key that never expires counts as expiring last
 		lt && it.expires != 0 && at >= it.expires:
 		c.w.Int(0)
 		return
@@ -166,7 +166,7 @@ func keys(c *client) {
 	c.strings(found)
 }
 
-// pattern reads one of KEYS and SCAN.
+// pattern reads the pattern argument of KEYS and SCAN.
 func (c *client) pattern(arg []byte) (string, bool) {
 	if len(arg) > patternMost {
 		c.w.Error("ERR the pattern is too long: at most 128 bytes")
@@ -175,9 +175,10 @@ func (c *client) pattern(arg []byte) (string, bool) {
 	return string(arg), true
 }
 
-// spendKey takes the time to hold a key against a pattern, if there is so much.
+// spendKey spends the time to compare a key with a pattern; false: the command
+// has not that much left.
 func (c *client) spendKey(pattern, key string) bool {
-	const short = 512 // steps that perKey stands for
+	const short = 512 // how many steps of perMatch perKey includes
 	return c.spend(1, perKey) && c.spend(max(len(pattern)*len(key)-short, 0), perMatch)
 }
 
@@ -223,7 +224,7 @@ func scan(c *client) {
 			return
 		}
 	}
-	// However many are asked for, it ends early when its time is over.
+	// Whatever the COUNT, SCAN ends early when its time is used up.
 	n := int(min(count, 1<<20))
 	var found []string
 	var next uint64
@@ -253,7 +254,7 @@ func scan(c *client) {
 	c.strings(found)
 }
 
-// scanWindowsMost is how many window keys one SCAN goes through. They are short.
+// scanWindowsMost is how many window keys one SCAN looks at. They are short.
 const scanWindowsMost = 10_000
 
 func rename(c *client, unlessTaken bool) {

@@ -1,7 +1,7 @@
 package redis
 
-// Lists are no sketch; there are just enough commands for a key to be of
-// another type.
+// Lists are no sketch. There are just enough list commands to make keys of
+// another type, which tests of clients need.
 var listCommands = []command{
 	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c *client) { push(c, true) }},
 	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c *client) { push(c, false) }},
@@ -10,22 +10,22 @@ var listCommands = []command{
 	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: lrange},
 }
 
-// A list is the value of one: a deque in blocks, so that a push at either end
-// moves nothing but, now and then, the list of blocks.
+// A list is the value of a list key: a deque of blocks. A push at either end
+// moves no element; now and then it moves the slice of blocks.
 type list struct {
-	blocks []*listBlock // those in use are between nil ones at the front and the end of the slice
-	first  int          // the place of the first element, counted over the blocks
+	blocks []*listBlock // those in use, with nil entries before and after them
+	first  int          // the position of the first element, counted over all blocks
 	n      int
-	bytes  int // of the elements, as they are allocated
+	bytes  int // allocated for the elements
 }
 
 type listBlock [listBlockLen][]byte
 
-// listBlockLen makes a list of one element cost 3 KiB, and one of ten million
-// have 80,000 blocks.
+// listBlockLen is the number of elements of a block: a list of one element
+// takes 3 KiB, and one of ten million has 80,000 blocks.
 const listBlockLen = 128
 
-// at is the place of an element, 0 ≤ i < n.
+// at returns a pointer to element i, 0 ≤ i < n.
 func (l *list) at(i int) *[]byte {
 	i += l.first
 	return &l.blocks[i/listBlockLen][i%listBlockLen]
@@ -34,7 +34,8 @@ func (l *list) at(i int) *[]byte {
 func (l *list) push(e []byte, front bool) {
 	if front {
 		if l.first == 0 {
-			// As many free blocks in front as there are: the next ones cost nothing.
+			// Make as many free blocks in front as there are blocks, so that the next
+			// pushes need not do it again.
 			free := max(len(l.blocks), 1)
 			l.blocks = append(make([]*listBlock, free, 2*free+1), l.blocks...)
 			l.first = free * listBlockLen
@@ -55,7 +56,7 @@ func (l *list) push(e []byte, front bool) {
 	l.bytes += allocated(len(e))
 }
 
-// pop takes the last element of a list that has one.
+// pop removes the last element of a list that is not empty.
 func (l *list) pop() []byte {
 	last := l.at(l.n - 1)
 	e := *last
@@ -69,13 +70,13 @@ func (l *list) pop() []byte {
 	return e
 }
 
-// memory is what the list takes.
+// memory returns how many bytes the list takes.
 func (l *list) memory() int {
 	const block = listBlockLen*24 + 8
 	return l.bytes + 8*cap(l.blocks) + (l.n/listBlockLen+1)*block
 }
 
-// allocated is about what the allocator takes for n bytes.
+// allocated returns about how many bytes the allocator takes for n bytes.
 func allocated(n int) int { return (n + 15) &^ 15 }
 
 func push(c *client, front bool) {
@@ -154,7 +155,7 @@ func lrange(c *client) {
 	}
 }
 
-// bounds reads the two arguments behind the key, both ends of a range.
+// bounds reads the two arguments after the key: the ends of a range.
 func (c *client) bounds() (start, end int64, ok bool) {
 	if start, ok = c.integer(c.args[2]); ok {
 		end, ok = c.integer(c.args[3])
@@ -162,8 +163,8 @@ func (c *client) bounds() (start, end int64, ok bool) {
 	return start, end, ok
 }
 
-// rankRange turns a range as Redis has it, both ends included and negative
-// ones counted from the end, into [from, to) within n.
+// rankRange turns a range of Redis, which includes both ends and counts
+// negative numbers from the end, into [from, to) within [0, n).
 func rankRange(start, end int64, n int) (from, to int) {
 	size := int64(n)
 	if start < 0 {

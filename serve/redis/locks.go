@@ -17,7 +17,7 @@ var lockCommands = []command{
 	{name: "script", arity: -2, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: scriptCommand},
 }
 
-// holds reports whether a key is a string of this value.
+// holds reports whether a key is a string with this value.
 func (c *client) holds(key, value []byte) (it *item, same, ok bool) {
 	it, ok = c.typed(key, kindString)
 	return it, it != nil && bytes.Equal(it.str, value), ok
@@ -59,7 +59,7 @@ func delex(c *client) {
 	}
 }
 
-// A script is one that is known by its text.
+// A script is one of the Lua scripts that the server knows by their text.
 type script uint8
 
 const (
@@ -69,11 +69,11 @@ const (
 	redispyReacquire
 )
 
-// scripts are the texts that clients release and extend locks with. They are
-// compared without blanks, with one kind of quotes, in lower case.
+// scripts are the scripts with which clients release and extend locks, by their
+// text without blanks, with one kind of quotes, in lower case.
 var scripts = map[string]script{}
 
-// scriptTexts are the scripts that EVAL knows, for the document.
+// scriptTexts are the scripts that EVAL knows, as the document prints them.
 var scriptTexts = []struct {
 	text   string
 	script script
@@ -95,7 +95,8 @@ func init() {
 	}
 }
 
-// scriptMost is how long the text of a script may be to be looked at.
+// scriptMost is the longest text that EVAL compares with the scripts; a longer
+// one is none of them.
 const scriptMost = 4 << 10
 
 // scriptOf finds a script by its text.
@@ -140,7 +141,7 @@ func digest(text string) string {
 // scriptsMost bounds how many spellings of the scripts are remembered.
 const scriptsMost = 1024
 
-// remember keeps a spelling of a script for EVALSHA.
+// remember stores the SHA-1 of a spelling of a script for EVALSHA.
 func (s *Server) remember(text string, known script) {
 	if len(s.scripts) >= scriptsMost {
 		clear(s.scripts)
@@ -175,7 +176,7 @@ func scriptCommand(c *client) {
 	}
 }
 
-// runScript does what the script would. All of them take one key.
+// runScript does what the script would do. Every script takes one key.
 func (c *client) runScript(s script) {
 	numbers, ok := parseInt(c.args[2])
 	switch {

@@ -27,7 +27,7 @@ func newBench(t testing.TB, config Config) *bench {
 	return &bench{TB: t, c: &client{server: s, ctx: t.Context(), protocol: 2, authed: true, r: resp.NewReader(resp.Limits{})}}
 }
 
-// run runs a command and returns its reply and how long that took.
+// run runs a command and returns its reply and the CPU time it took.
 func (b *bench) run(args [][]byte) (reply []byte, took time.Duration) {
 	b.w.Reset()
 	c := b.c
@@ -39,8 +39,8 @@ func (b *bench) run(args [][]byte) (reply []byte, took time.Duration) {
 	return b.w.Bytes(), cpu(b) - began
 }
 
-// cpu is the time that this thread has worked: what else a machine does, the
-// clock shows as well.
+// cpu returns the CPU time of this thread, which, unlike the clock, does not
+// depend on the load of the machine.
 func cpu(t testing.TB) time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
@@ -54,7 +54,7 @@ func (b *bench) do(words ...any) []byte {
 	return reply
 }
 
-// line is a command of words, numbers, bytes, and lists of these.
+// line makes a command from words, numbers, bytes, and lists of these.
 func line(words ...any) (args [][]byte) {
 	for _, w := range words {
 		switch w := w.(type) {
@@ -71,7 +71,7 @@ func line(words ...any) (args [][]byte) {
 	return args
 }
 
-// series is n words of a format with a number in it.
+// series returns n words, made by a format with a number in it.
 func series(n int, format string) (words [][]byte) {
 	for i := range n {
 		words = append(words, fmt.Appendf(nil, format, i))
@@ -79,7 +79,7 @@ func series(n int, format string) (words [][]byte) {
 	return words
 }
 
-// located is positions and members in turns.
+// located returns the arguments of GEOADD for n members.
 func located(n int, from int) (words [][]byte) {
 	for i := from; i < from+n; i++ {
 		lon, lat := float64(i*7919%100_000)/100_000, float64(i*104729%100_003)/100_003
@@ -88,7 +88,7 @@ func located(n int, from int) (words [][]byte) {
 	return words
 }
 
-// fill makes a key of many members out of many commands.
+// fill makes a key with many members by several commands.
 func (b *bench) fill(n, piece int, f func(from, n int) [][]byte) {
 	for from := 0; from < n; from += piece {
 		if r := b.do(f(from, min(piece, n-from))); r[0] == '-' {
@@ -131,26 +131,27 @@ func (b *bench) elements(n int) {
 	b.fill(n, 20_000, func(_, n int) [][]byte { return line("RPUSH", "l", series(n, "element %d")) })
 }
 
-// many is how many members or keys there are beside: with little of it in the
-// caches, a million for the table.
+// many is how many other members or keys there are: a million when the table of
+// the docs is made, so that little of them is in the CPU caches.
 var many = 20_000
 
 var million = flag.Bool("million", false, "measure beside a million members and keys")
 
-// most is how many steps of a cost a command may take, a little left out.
+// most returns how many steps of a cost a command may take, less three percent.
 func most(each cost) int { return int(float64(workMost) * 0.97 / float64(each)) }
 
-// argsOf is how many arguments a command may have behind those in front.
+// argsOf returns how many arguments a command may have after the first ones.
 func argsOf(name string, front int) int {
 	return int((float64(workMost)*0.97-float64(perCall))/float64(table[name].each+12*perByte)) - front
 }
 
-// longest are the commands at the largest argument that they are allowed.
+// longest are returns the commands with the largest arguments that they are
+// allowed.
 var longest = []struct {
 	name string
 	what string
-	make func(b *bench)           // what they run on, made once
-	each func(b *bench, turn int) // before each turn
+	make func(b *bench)           // makes the data that they run on, once
+	each func(b *bench, turn int) // runs before each run
 	args func(turn int) [][]byte  // the command
 }{
 	{"SET", "8 MiB", nil, nil, func(int) [][]byte { return line("SET", "k", make([]byte, 8<<20)) }},
@@ -295,10 +296,10 @@ var longest = []struct {
 	{"PING", "8 MiB", nil, nil, func(int) [][]byte { return line("PING", make([]byte, 8<<20)) }},
 }
 
-// TestLongest runs every command whose length depends on something at the
-// largest argument that it is allowed, and prints how long that takes. `make
-// longest` prints the table of docs. That none takes a second is the least: a
-// machine that is busy with something else must not fail it.
+// TestLongest runs every command whose time depends on its arguments or its
+// value with the largest ones that it is allowed, and prints how long that
+// takes. `make longest` prints the table of the docs with it. It fails only if
+// a command takes a second, so that a busy machine does not fail it.
 func TestLongest(t *testing.T) {
 	turns := 3
 	if *million {

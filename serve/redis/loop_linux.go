@@ -13,70 +13,71 @@ import (
 	"weir/serve/resp"
 )
 
-// A loop serves many connections by one goroutine: it asks the kernel (epoll)
-// which of them have sent something, and reads, runs and answers one after the
-// other, without ever waiting for one. Beside a goroutine for each, that
-// spares two switches and most of the bookkeeping per round trip, and the
-// memory too: what one needs to read and write, they take in turns, so an idle
+// A loop serves many connections in one goroutine. It asks the kernel (epoll) which
+// of them have sent something, and reads, runs and answers one after the other; it
+// never waits for a single one. Compared with a goroutine for each connection, this
+// saves two switches and most of the bookkeeping for each round trip. It saves
+// memory too: the connections share the buffers for reading and writing, so an idle
 // connection costs its descriptor and some hundred bytes.
 //
-// A client whose command takes long (window keys) is away meanwhile, with a
-// goroutine of its own, and comes back through the inbox.
+// A client whose command must look up window keys, which may take long, is detached:
+// a goroutine of its own runs the turn and then returns the client through the
+// inbox.
 type loop struct {
 	server  *Server
 	poll    *poller
-	wake    int // the descriptor of an event that ends its wait
+	wake    int // an eventfd that ends the wait of poll
 	room    *resp.Room
-	w       resp.Writer // replies of several guests, who are told in mail
-	mail    []letter
-	guests  []*guest // by descriptor
+	w       resp.Writer // the replies of the clients in results, one after the other
+	results []turnResult
+	clients []*loopClient // by file descriptor
 	number  int
-	resting int       // guests who have to wait
+	resting int       // how many clients are in stage resting
 	now     time.Time // when epoll last returned
-	away    sync.WaitGroup
+	lookups sync.WaitGroup
 
-	mu       sync.Mutex
-	inbox    []*guest
-	expelled []*guest
-	closed   bool
+	mu      sync.Mutex
+	inbox   []*loopClient
+	evicted []*loopClient
+	closed  bool
 }
 
-// A guest is a client of a loop.
-type guest struct {
+// A loopClient is a client that a loop serves.
+type loopClient struct {
 	*client
 	fd      int
 	stage   stage
-	heard   time.Time // when something last came
-	served  time.Time // when it last had its turn, if it is heavy
-	unsent  []byte    // replies that the kernel did not take yet
+	heard   time.Time // when the client last sent something
+	served  time.Time // when it last had a turn, if it is heavy
+	unsent  []byte    // replies that the kernel has not taken yet
 	heavy   bool      // its last turn took long
-	since   time.Time // when it first refused them
-	leaving bool      // once they are sent
-	failed  error     // of a turn away
+	since   time.Time // since when it has been in its stage, sending or resting
+	leaving bool      // the connection ends when unsent is sent
+	failed  error     // the error of a detached turn
 }
 
-// A stage is what a loop waits for.
+// A stage says what a loop waits for.
 type stage uint8
 
 const (
-	outside stage = iota // new, or away
+	detached stage = iota // new, or detached: not in poll
 	reading
 	sending
 	resting
 )
 
-// A letter is what a turn of a guest has led to. Replies are sent when all who
-// are heard at a time have been served, as Redis does it: who asks is woken
-// less often.
-type letter struct {
-	*guest
-	from, to int // its replies, in the writer
+// A turnResult is the result of a client's turn. The loop sends replies after it has
+// served all clients that epoll reported, as Redis does: then the clients' processes
+// are woken less often.
+type turnResult struct {
+	*loopClient
+	from, to int // its replies are these bytes of the loop's writer
 	next     verdict
 }
 
 const loopRoom = 64 << 10
 
-// newLoops makes so many loops.
+// newLoops makes n loops.
 func newLoops(s *Server, n int) (loops []*loop, err error) {
 	defer func() {
 		if err != nil {
@@ -105,9 +106,9 @@ func newLoops(s *Server, n int) (loops []*loop, err error) {
 	return loops, nil
 }
 
-// take makes a client a guest, if its connection is a plain descriptor. That
-// is taken away from the runtime's poller, which would be woken by whatever
-// arrives as well.
+// take makes the loop serve a client, if its connection is a plain file descriptor;
+// it reports whether it is. take duplicates the descriptor and closes conn, because
+// otherwise the poller of the Go runtime would be woken by everything that arrives.
 func (l *loop) take(c *client, conn net.Conn) bool {
 	fd := -1
 	switch conn := conn.(type) {
@@ -119,39 +120,39 @@ func (l *loop) take(c *client, conn net.Conn) bool {
 	if fd < 0 {
 		return false
 	}
-	_ = conn.Close() // fd is the connection now
-	g := &guest{client: c, fd: fd}
+	_ = conn.Close() // fd is now the only descriptor of the connection
+	lc := &loopClient{client: c, fd: fd}
 	l.server.mu.Lock()
-	c.cut = func() { l.expel(g) } // if it was evicted before, the inbox says so
+	c.cut = func() { l.requestEviction(lc) } // takeInbox handles a client that was evicted before
 	l.server.mu.Unlock()
-	l.enter(g)
+	l.enter(lc)
 	return true
 }
 
-// enter puts a guest into the inbox. Any goroutine may call it.
-func (l *loop) enter(g *guest) {
+// enter puts a client into the inbox. Any goroutine may call it.
+func (l *loop) enter(lc *loopClient) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		l.end(g, nil)
+		l.end(lc, nil)
 		return
 	}
-	l.inbox = append(l.inbox, g)
-	l.ring()
+	l.inbox = append(l.inbox, lc)
+	l.wakeUp()
 }
 
-// expel has the loop end a guest. Any goroutine may call it.
-func (l *loop) expel(g *guest) {
+// requestEviction makes the loop cut off a client. Any goroutine may call it.
+func (l *loop) requestEviction(lc *loopClient) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expelled = append(l.expelled, g)
-	l.ring()
+	l.evicted = append(l.evicted, lc)
+	l.wakeUp()
 }
 
-// ring ends the wait of epoll. The mutex is held.
-func (l *loop) ring() {
+// wakeUp ends the wait of epoll. The mutex is held.
+func (l *loop) wakeUp() {
 	if !l.closed {
-		_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // if it is full, it rings
+		_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // if the eventfd is full, the loop is being woken already
 	}
 }
 
@@ -160,16 +161,16 @@ func (l *loop) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.ring()
+		l.wakeUp()
 	})
 	defer stop()
 	defer l.close()
 	tick := l.tick()
 	l.now = time.Now()
 	for next := l.now; ctx.Err() == nil; {
-		if !l.now.Before(next) { // deadlines are looked at
+		if !l.now.Before(next) { // time to check the deadlines
 			l.cutOff()
-			l.post()
+			l.sendResults()
 			if next = l.now.Add(tick); l.resting > 0 {
 				next = l.now.Add(min(tick, l.server.config.pause))
 			}
@@ -177,41 +178,41 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 		}
-		events, now, err := l.poll.wait(l.number > crowd)
+		events, now, err := l.poll.wait(l.number > manyClients)
 		if err != nil {
 			return err
 		}
 		l.now = now
-		// Those whose last turn took long have theirs when all others have had
-		// theirs, one at a time, the one who has waited for longest first.
-		var heavy *guest
+		// Clients whose last turn took long get theirs after all others, one at a time,
+		// the one that has waited longest first.
+		var heavy *loopClient
 		for _, e := range events {
 			switch fd := int(e.Fd); {
 			case fd == l.wake:
-				l.welcome()
-			case l.guests[fd] == nil:
-			case l.guests[fd].heavy:
-				if g := l.guests[fd]; heavy == nil || g.served.Before(heavy.served) {
-					heavy = g
+				l.takeInbox()
+			case l.clients[fd] == nil:
+			case l.clients[fd].heavy:
+				if lc := l.clients[fd]; heavy == nil || lc.served.Before(heavy.served) {
+					heavy = lc
 				}
 			default:
-				l.attend(l.guests[fd])
+				l.handle(l.clients[fd])
 			}
 			if l.w.Len() >= flushAt {
-				l.post()
+				l.sendResults()
 			}
 		}
-		l.post()
-		if heavy != nil && l.guests[heavy.fd] == heavy {
+		l.sendResults()
+		if heavy != nil && l.clients[heavy.fd] == heavy {
 			heavy.served = l.now
-			l.attend(heavy)
-			l.post()
+			l.handle(heavy)
+			l.sendResults()
 		}
 	}
 	return nil
 }
 
-// tick is how often deadlines are looked at: an eighth of the shortest one.
+// tick returns how often deadlines are checked: an eighth of the shortest one.
 func (l *loop) tick() time.Duration {
 	c := l.server.config
 	shortest := min(c.Stall, c.Write)
@@ -224,245 +225,246 @@ func (l *loop) tick() time.Duration {
 	return min(max(shortest/8, 5*time.Millisecond), time.Second)
 }
 
-// welcome lets in who is in the inbox: new ones, and those who were away.
-func (l *loop) welcome() {
+// takeInbox adds the clients in the inbox, new ones and detached ones that return,
+// and cuts off the evicted ones.
+func (l *loop) takeInbox() {
 	var count [8]byte
-	_, _ = unix.Read(l.wake, count[:]) // it is clear again
+	_, _ = unix.Read(l.wake, count[:]) // resets the eventfd
 	l.mu.Lock()
-	list, expelled := l.inbox, l.expelled
-	l.inbox, l.expelled = nil, nil
+	list, evicted := l.inbox, l.evicted
+	l.inbox, l.evicted = nil, nil
 	l.mu.Unlock()
-	for _, g := range list {
-		if g.fd >= len(l.guests) {
-			l.guests = append(l.guests, make([]*guest, g.fd+1-len(l.guests))...)
+	for _, lc := range list {
+		if lc.fd >= len(l.clients) {
+			l.clients = append(l.clients, make([]*loopClient, lc.fd+1-len(l.clients))...)
 		}
-		if l.guests[g.fd] == nil {
-			l.guests[g.fd] = g
+		if l.clients[lc.fd] == nil {
+			l.clients[lc.fd] = lc
 			l.number++
 		}
-		g.heard, g.stage = l.now, reading
-		if err := l.poll.control(unix.EPOLL_CTL_ADD, g.fd, unix.EPOLLIN); err != nil {
-			l.leave(g, err)
+		lc.heard, lc.stage = l.now, reading
+		if err := l.poll.control(unix.EPOLL_CTL_ADD, lc.fd, unix.EPOLLIN); err != nil {
+			l.leave(lc, err)
 			continue
 		}
-		if g.failed != nil {
-			l.leave(g, g.failed)
+		if lc.failed != nil {
+			l.leave(lc, lc.failed)
 			continue
 		}
-		if g.evicted.Load() {
-			l.leave(g, errEvicted)
+		if lc.evicted.Load() {
+			l.leave(lc, errEvicted)
 			continue
 		}
-		l.drain(g) // what was answered away
+		l.drain(lc) // send the replies of the detached turn
 	}
-	for _, g := range expelled {
-		if g.stage != outside && g.fd < len(l.guests) && l.guests[g.fd] == g { // who is away leaves on return
-			l.leave(g, errEvicted)
+	for _, lc := range evicted {
+		if lc.stage != detached && lc.fd < len(l.clients) && l.clients[lc.fd] == lc { // a detached client is cut off when it returns
+			l.leave(lc, errEvicted)
 		}
 	}
 }
 
-// attend reads from a guest or writes to it, whichever it waits for.
-func (l *loop) attend(g *guest) {
-	switch g.stage {
+// handle reads from a client or writes to it, whichever epoll reported.
+func (l *loop) handle(lc *loopClient) {
+	switch lc.stage {
 	case sending:
-		l.drain(g)
+		l.drain(lc)
 		return
 	case resting:
-		l.leave(g, nil) // it has hung up: nothing else is asked of epoll
+		l.leave(lc, nil) // the client has hung up: at this stage epoll reports nothing else
 		return
 	}
-	if err := g.r.Fill(l.room, nonblocking(g.fd)); err != nil {
-		l.leave(g, err)
+	if err := lc.r.Fill(l.room, nonblocking(lc.fd)); err != nil {
+		l.leave(lc, err)
 		return
 	}
-	g.heard = l.now
-	l.serve(g)
+	lc.heard = l.now
+	l.serve(lc)
 }
 
-// serve runs what has arrived, until the guest must wait for something, or has
-// been given so much that it is the others' turn.
-func (l *loop) serve(g *guest) {
+// serve runs the commands that have arrived, until the client must wait for
+// something or its turn has taken its share of time.
+func (l *loop) serve(lc *loopClient) {
 	from := l.w.Len()
-	next, err := g.turn(l.room, &l.w, false)
+	next, err := lc.turn(l.room, &l.w, false)
 	if err != nil {
 		l.w.Truncate(from)
-		l.leave(g, err)
+		l.leave(lc, err)
 		return
 	}
-	g.heavy = g.work >= turnMost
-	l.mail = append(l.mail, letter{g, from, l.w.Len(), next})
+	lc.heavy = lc.work >= turnMost
+	l.results = append(l.results, turnResult{lc, from, l.w.Len(), next})
 }
 
-// post sends what guests have been replied, and sees to what they need next.
-func (l *loop) post() {
-	for _, m := range l.mail {
+// sendResults sends the replies of all turns and does what the clients need next.
+func (l *loop) sendResults() {
+	for _, m := range l.results {
 		l.send(m)
 	}
-	clear(l.mail)
-	l.mail = l.mail[:0]
+	clear(l.results)
+	l.results = l.results[:0]
 	l.w.Reset()
 }
 
-func (l *loop) send(m letter) {
-	g := m.guest
-	g.leaving = m.next == ends
+func (l *loop) send(m turnResult) {
+	lc := m.loopClient
+	lc.leaving = m.next == ends
 	if m.from < m.to {
 		replies := l.w.Bytes()[m.from:m.to]
-		n, err := nonblocking(g.fd).Write(replies)
+		n, err := nonblocking(lc.fd).Write(replies)
 		if err != nil {
-			l.leave(g, err)
+			l.leave(lc, err)
 			return
 		}
 		if n < len(replies) {
-			if g.unsent = replies[n:]; m.to == l.w.Len() {
-				l.w.Take() // it may be large, and is the last
+			if lc.unsent = replies[n:]; m.to == l.w.Len() {
+				l.w.Take() // these are the last bytes of the writer: no copy is needed
 			} else {
-				g.unsent = bytes.Clone(g.unsent)
+				lc.unsent = bytes.Clone(lc.unsent)
 			}
-			if l.expect(g, sending) {
-				l.server.hold(g.client, g.holding()+cap(g.unsent))
+			if l.waitFor(lc, sending) {
+				l.server.hold(lc.client, lc.holding()+cap(lc.unsent))
 			}
 			return
 		}
 	}
-	l.server.hold(g.client, g.holding())
+	l.server.hold(lc.client, lc.holding())
 	switch m.next {
 	case ends:
-		l.leave(g, g.why)
+		l.leave(lc, lc.why)
 	case needsPatience:
-		l.dispatch(g)
+		l.lookUp(lc)
 	case needsInput:
-		g.waits(l.now)
+		lc.waits(l.now)
 	case needsOutput:
-		l.expect(g, sending) // of nothing: it goes on when epoll comes to it again
+		l.waitFor(lc, sending) // nothing is unsent; the client goes on when epoll reports it writable
 	case needsPause:
-		l.expect(g, resting)
+		l.waitFor(lc, resting)
 	}
 }
 
-// drain sends what is unsent, and goes on if that is all.
-func (l *loop) drain(g *guest) {
-	if len(g.unsent) > 0 {
-		n, err := nonblocking(g.fd).Write(g.unsent)
+// drain sends the unsent replies, and serves the client if all are sent.
+func (l *loop) drain(lc *loopClient) {
+	if len(lc.unsent) > 0 {
+		n, err := nonblocking(lc.fd).Write(lc.unsent)
 		if err != nil {
-			l.leave(g, err)
+			l.leave(lc, err)
 			return
 		}
-		if g.unsent = g.unsent[n:]; len(g.unsent) > 0 {
-			l.expect(g, sending)
+		if lc.unsent = lc.unsent[n:]; len(lc.unsent) > 0 {
+			l.waitFor(lc, sending)
 			return
 		}
 	}
-	g.unsent = nil
-	if g.leaving {
-		l.leave(g, g.why)
+	lc.unsent = nil
+	if lc.leaving {
+		l.leave(lc, lc.why)
 		return
 	}
-	if l.expect(g, reading) {
-		l.serve(g)
+	if l.waitFor(lc, reading) {
+		l.serve(lc)
 	}
 }
 
-// expect changes what a guest waits for, and says whether it stays. Nothing is
-// read from one that does not take its replies.
-func (l *loop) expect(g *guest, s stage) bool {
-	if g.stage == s {
+// waitFor changes the stage of a client and reports whether the client is still
+// there. The loop reads nothing from a client that does not read its replies.
+func (l *loop) waitFor(lc *loopClient, s stage) bool {
+	if lc.stage == s {
 		return true
 	}
-	if g.stage == resting {
+	if lc.stage == resting {
 		l.resting--
 	}
-	g.stage = s
+	lc.stage = s
 	events := uint32(unix.EPOLLIN)
 	switch s {
 	case sending:
-		g.since = l.now
+		lc.since = l.now
 		events = unix.EPOLLOUT
 	case resting:
-		g.since = l.now
+		lc.since = l.now
 		events = 0
 		l.resting++
 	}
-	if err := l.poll.control(unix.EPOLL_CTL_MOD, g.fd, events); err != nil {
-		l.leave(g, err)
+	if err := l.poll.control(unix.EPOLL_CTL_MOD, lc.fd, events); err != nil {
+		l.leave(lc, err)
 		return false
 	}
 	return true
 }
 
-// dispatch sends a guest away to look up window keys.
-func (l *loop) dispatch(g *guest) {
-	if err := l.poll.control(unix.EPOLL_CTL_DEL, g.fd, 0); err != nil {
-		l.leave(g, err)
+// lookUp detaches a client: a goroutine looks up window keys and runs its turn.
+func (l *loop) lookUp(lc *loopClient) {
+	if err := l.poll.control(unix.EPOLL_CTL_DEL, lc.fd, 0); err != nil {
+		l.leave(lc, err)
 		return
 	}
-	g.stage = outside
-	l.away.Go(func() {
+	lc.stage = detached
+	l.lookups.Go(func() {
 		var w resp.Writer
-		next, err := g.turn(resp.NewRoom(0), &w, true)
-		g.unsent, g.leaving, g.failed = w.Take(), next == ends, err
-		l.enter(g)
+		next, err := lc.turn(resp.NewRoom(0), &w, true)
+		lc.unsent, lc.leaving, lc.failed = w.Take(), next == ends, err
+		l.enter(lc)
 	})
 }
 
-// cutOff ends the connections whose time is over.
+// cutOff ends the connections whose deadline has passed.
 func (l *loop) cutOff() {
-	for _, g := range l.guests {
-		if g == nil {
+	for _, lc := range l.clients {
+		if lc == nil {
 			continue
 		}
 		var due time.Time
-		switch g.stage {
+		switch lc.stage {
 		case reading:
-			due = g.due(g.heard)
+			due = lc.due(lc.heard)
 		case sending:
-			due = g.since.Add(l.server.config.Write)
+			due = lc.since.Add(l.server.config.Write)
 		case resting:
-			if l.now.Sub(g.since) >= g.pause {
-				g.pause = 0
-				l.drain(g)
+			if l.now.Sub(lc.since) >= lc.pause {
+				lc.pause = 0
+				l.drain(lc)
 			}
 			continue
 		}
 		if !due.IsZero() && l.now.After(due) {
-			l.leave(g, os.ErrDeadlineExceeded)
+			l.leave(lc, os.ErrDeadlineExceeded)
 		}
 	}
 }
 
 // leave ends a connection.
-func (l *loop) leave(g *guest, why error) {
-	if g.stage == resting {
+func (l *loop) leave(lc *loopClient, why error) {
+	if lc.stage == resting {
 		l.resting--
 	}
-	l.guests[g.fd] = nil
+	l.clients[lc.fd] = nil
 	l.number--
-	l.end(g, why)
+	l.end(lc, why)
 }
 
-func (l *loop) end(g *guest, why error) {
-	_ = unix.Close(g.fd) // what could be sent has been
-	l.server.dismiss(g.client, why)
+func (l *loop) end(lc *loopClient, why error) {
+	_ = unix.Close(lc.fd) // all replies that the client takes have been sent
+	l.server.dismiss(lc.client, why)
 }
 
 // close ends every connection and the loop.
 func (l *loop) close() {
-	l.away.Wait() // they use their clients
+	l.lookups.Wait() // detached turns use their clients
 	l.mu.Lock()
 	late := l.inbox
 	l.inbox, l.closed = nil, true
 	l.poll.close()
 	_ = unix.Close(l.wake)
 	l.mu.Unlock()
-	for _, g := range late {
-		if g.fd >= len(l.guests) || l.guests[g.fd] != g { // not one back from being away
-			l.end(g, nil)
+	for _, lc := range late {
+		if lc.fd >= len(l.clients) || l.clients[lc.fd] != lc { // not a detached one that returned: the loop below ends that
+			l.end(lc, nil)
 		}
 	}
-	for _, g := range l.guests {
-		if g != nil {
-			l.leave(g, nil)
+	for _, lc := range l.clients {
+		if lc != nil {
+			l.leave(lc, nil)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"net"
 )
 
-// A loop needs epoll: elsewhere every connection is served alone.
+// A loop needs epoll. On systems without it every connection has a goroutine of
+// its own.
 type loop struct{}
 
 func newLoops(*Server, int) ([]*loop, error) { return nil, nil }

@@ -12,40 +12,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A poller is what a loop waits with: an epoll instance.
+// A poller is the epoll instance with which a loop waits.
 //
-// Sleeping in epoll_wait would hold one of GOMAXPROCS for up to 10 ms, until
-// the scheduler takes that away, and the jobs of the process would have one
-// less. So it is the runtime's own poller that waits, for the instance as a
-// file. But one instance inside another makes whoever sends something wake
-// both, each time; therefore it is taken out while requests come one upon the
-// other: out of the bell, an instance that the runtime always watches.
+// A goroutine that sleeps in epoll_wait keeps one of the GOMAXPROCS processors for
+// up to 10 ms, until the scheduler takes it away, and the jobs of the process
+// would have one less. So the poller of the Go runtime waits instead: it watches a
+// second instance, outer, as a file, and fd is nested in outer. But then each
+// arriving request wakes both instances. Therefore fd is taken out of outer while
+// requests arrive in quick succession.
 type poller struct {
-	fd, bell int
-	file     *os.File // is the bell, as the runtime's poller knows it
-	raw      syscall.RawConn
-	inside   bool // fd is in the bell
-	brisk    bool // it took no longer than linger until something came
+	fd, outer int
+	file      *os.File // outer as a file, which the runtime's poller watches
+	raw       syscall.RawConn
+	nested    bool // fd is in outer
+	busy      bool // the last wait took no longer than linger
 
 	events []unix.EpollEvent
-	n      int // of them are ready
+	n      int // how many of events are valid
 	errno  syscall.Errno
-	look   func(uintptr) (done bool) // looks, without waiting
+	look   func(uintptr) (done bool) // is ready: asks epoll without waiting
 }
 
 const (
-	// linger is how long a loop looks for more before it sleeps, if what came
-	// last came as soon as that: being woken costs some microseconds, of the time
-	// of who sends as well.
+	// linger is how long a busy loop asks epoll again and again before it sleeps:
+	// waking it costs some microseconds, also of the sender's time.
 	linger = 25 * time.Microsecond
 
-	// gather is how long it leaves a crowd alone meanwhile: several requests at
-	// a time are cheaper, to serve and to send, than one by one. Few clients
-	// would wait for it in vain.
-	gather = 15 * time.Microsecond
-	crowd  = 16
+	// gather is how long a busy loop with more than manyClients waits before it asks:
+	// several requests at a time are cheaper to serve, and to send, than single ones.
+	// With few clients the wait would be in vain.
+	gather      = 15 * time.Microsecond
+	manyClients = 16
 
-	pollMost = 256 // events at a time
+	pollMost = 256 // the most events of one call
 )
 
 func newPoller() (*poller, error) {
@@ -53,13 +52,13 @@ func newPoller() (*poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	outer, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	_ = unix.SetNonblock(bell, true) // so that os.NewFile makes it known to the runtime's poller
-	p := &poller{fd: fd, bell: bell, file: os.NewFile(uintptr(bell), "epoll"), events: make([]unix.EpollEvent, pollMost)}
+	_ = unix.SetNonblock(outer, true) // os.NewFile registers only non-blocking files with the runtime's poller
+	p := &poller{fd: fd, outer: outer, file: os.NewFile(uintptr(outer), "epoll"), events: make([]unix.EpollEvent, pollMost)}
 	p.look = p.ready
 	if p.raw, err = p.file.SyscallConn(); err != nil {
 		p.close()
@@ -70,12 +69,12 @@ func newPoller() (*poller, error) {
 
 func (p *poller) close() { _, _ = p.file.Close(), unix.Close(p.fd) }
 
-// control adds, changes or removes what is waited for.
+// control adds, changes or removes a descriptor and the events it is watched for.
 func (p *poller) control(op, fd int, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
-// until sets when waiting ends for lack of events.
+// until sets the time at which wait returns even without events.
 func (p *poller) until(t time.Time) error {
 	if err := p.file.SetReadDeadline(t); err != nil {
 		return fmt.Errorf("epoll: %w", err)
@@ -83,17 +82,17 @@ func (p *poller) until(t time.Time) error {
 	return nil
 }
 
-// wait waits for events, and tells the time then; it ends without any at the
-// time set for that. They are valid until the next call.
-func (p *poller) wait(crowded bool) (events []unix.EpollEvent, now time.Time, err error) {
+// wait waits for events and returns them and the time; it returns none at the time
+// set by until. The events are valid until the next call.
+func (p *poller) wait(many bool) (events []unix.EpollEvent, now time.Time, err error) {
 	p.n, p.errno = 0, 0
 	began := time.Now()
-	if p.brisk {
-		if err := p.ring(false); err != nil {
+	if p.busy {
+		if err := p.nest(false); err != nil {
 			return nil, began, err
 		}
 		for now = began; p.n == 0 && now.Sub(began) < linger; now = time.Now() {
-			if !crowded || now.Sub(began) >= gather {
+			if !many || now.Sub(began) >= gather {
 				p.look(0)
 			}
 		}
@@ -105,13 +104,14 @@ func (p *poller) wait(crowded bool) (events []unix.EpollEvent, now time.Time, er
 		err = os.NewSyscallError("epoll_wait", p.errno)
 	}
 	now = time.Now()
-	p.brisk = now.Sub(began) < linger
+	p.busy = now.Sub(began) < linger
 	return p.events[:p.n], now, err
 }
 
-// sleep lets other goroutines run until something comes, or the time.
+// sleep lets other goroutines run until there are events or the time set by until
+// comes.
 func (p *poller) sleep() error {
-	if err := p.ring(true); err != nil {
+	if err := p.nest(true); err != nil {
 		return err
 	}
 	if err := p.raw.Read(p.look); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -120,20 +120,21 @@ func (p *poller) sleep() error {
 	return nil
 }
 
-// ring has what comes ring the bell, or not.
-func (p *poller) ring(inside bool) error {
-	if inside == p.inside {
+// nest puts fd into outer, or takes it out.
+func (p *poller) nest(nested bool) error {
+	if nested == p.nested {
 		return nil
 	}
 	op := unix.EPOLL_CTL_DEL
-	if inside {
+	if nested {
 		op = unix.EPOLL_CTL_ADD
 	}
-	p.inside = inside
-	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.bell, op, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN}))
+	p.nested = nested
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.outer, op, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN}))
 }
 
-// ready asks epoll what is ready now, and reports whether anything is.
+// ready asks epoll for the events there are now, and reports whether there are
+// any.
 func (p *poller) ready(uintptr) bool {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
@@ -148,8 +149,8 @@ func (p *poller) ready(uintptr) bool {
 	}
 }
 
-// descriptor duplicates that of a connection; it is negative if there is none
-// left.
+// descriptor duplicates the file descriptor of a connection; it returns −1 if the
+// process has none left.
 func descriptor(conn syscall.Conn) int {
 	fd := -1
 	raw, err := conn.SyscallConn()
@@ -162,12 +163,13 @@ func descriptor(conn syscall.Conn) int {
 	return fd
 }
 
-// nonblocking is a descriptor that never makes anybody wait: where there is
-// nothing to read, or no room to write, it says zero bytes.
+// nonblocking is a file descriptor whose Read and Write never wait: if there is
+// nothing to read, or no room to write, they return zero bytes.
 //
-// The system calls are raw: telling Go's scheduler about each, which
-// golang.org/x/sys/unix does, costs as much as a short command takes to run,
-// and is for calls that may wait. What is long is written in the usual way.
+// They make raw system calls. golang.org/x/sys/unix tells Go's scheduler about
+// each call, which is needed only for calls that may wait and costs as much as a
+// short command. Long writes are made in the usual way, because copying takes a
+// while.
 type nonblocking int
 
 func (fd nonblocking) Read(b []byte) (int, error) {
@@ -194,7 +196,7 @@ func (fd nonblocking) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// transfer reads or writes once; b is not empty.
+// transfer makes one read or write call; b must not be empty.
 func transfer(call uintptr, fd nonblocking, b []byte) (n int, errno syscall.Errno) {
 	for {
 		var r uintptr

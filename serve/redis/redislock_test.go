@@ -11,7 +11,7 @@ import (
 	"weir/locks/redislock"
 )
 
-// lockView is redislock as the suite of every lease sees it.
+// lockView adapts redislock to the test suite of leases.
 type lockView struct {
 	l *redislock.Locks
 	t *testing.T
@@ -35,7 +35,7 @@ func (v lockView) Extend(l locktest.Lease, ttl time.Duration) (locktest.Lease, e
 	return plainLease(got), err
 }
 
-// TestRedislock: the lease over a Redis client holds with this server, too.
+// TestRedislock: redislock passes the suite with this server, too.
 func TestRedislock(t *testing.T) {
 	locktest.Run(t, func(t *testing.T) locktest.Pair {
 		_, addr := start(t, Config{})

@@ -17,22 +17,22 @@ import (
 	"weir/sketches/hll"
 )
 
-// A Config is what a server is made of. Zero fields mean their defaults.
+// A Config has the settings of a server. A zero field means its default.
 type Config struct {
 	// Password, if not empty, must be given with AUTH, for the user "default".
 	Password string
 	// ReadOnly refuses every command that writes.
 	ReadOnly bool
-	// Windows finds window keys; without it there are only scratch keys, which
+	// Windows looks up window keys. If it is nil there are only scratch keys, which
 	// may then begin with "w:" as well.
 	Windows Windows
 	// Now is the clock; default time.Now.
 	Now func() time.Time
-	// Log hears of connections that are cut off; default: nobody.
+	// Log gets a line for connections that are cut off; default: no log.
 	Log *slog.Logger
 
-	Clients int // connections at a time; default 16,384
-	Args    int // arguments of a command; default 131,072
+	Clients int // most connections at a time; default 16,384
+	Args    int // most arguments of a command; default 131,072
 	Bulk    int // bytes of an argument, and of a string; default 8 MiB, or an eighth of Memory
 	Request int // bytes of a command; default 16 MiB, or a quarter of Memory
 	Memory  int // bytes of scratch keys, beyond which writes are refused; default 1 GiB
@@ -41,42 +41,42 @@ type Config struct {
 	// quarter of Memory, at least 4 MiB.
 	Buffers int
 
-	Idle  time.Duration // between commands; default: for ever, as in Redis
-	Stall time.Duration // for a command that has begun to arrive; default 30 s
-	Write time.Duration // for a client to take its replies; default 10 s
-	Greet time.Duration // for a client to give the password; default 10 s
-	pause time.Duration // behind the first wrong password
+	Idle  time.Duration // longest time between commands; default: no limit, as in Redis
+	Stall time.Duration // longest time in which a command arrives; default 30 s
+	Write time.Duration // longest time for a client to read its replies; default 10 s
+	Greet time.Duration // longest time for a client to give the password; default 10 s
+	pause time.Duration // after the first wrong password; tests set it
 }
 
-// loopsMost bounds the loops that read and write connections: half of the
-// processors, but commands run one at a time, and beyond a few loops they would
-// only wait for each other.
+// loopsMost bounds the number of loops, which is half of the processors
+// otherwise: commands run one at a time, so many loops would only wait for each
+// other.
 const loopsMost = 4
 
-// A Server serves scratch keys and window keys. Use New.
+// A Server serves scratch keys and window keys. New makes one.
 type Server struct {
 	config  Config
 	windows Windows
 	started time.Time
 
-	mu        sync.Mutex // held while a command runs
-	store     *store
-	memory    int
-	bulk      int
-	sparseMax int
-	idle      bool // sweeping is off (DEBUG SET-ACTIVE-EXPIRE 0)
-	calls     uint64
-	refused   int64 // connections, because there were too many
-	accepted  int64
-	clients   map[*client]struct{}
-	scripts   map[string]script // by SHA-1, in hex
-	strangers map[*client]struct{}
-	leaving   int // strangers who have been cut off and are not gone yet
+	mu              sync.Mutex // held while a command runs
+	store           *store
+	memory          int
+	bulk            int
+	sparseMax       int
+	idle            bool // sweeping is off (DEBUG SET-ACTIVE-EXPIRE 0)
+	calls           uint64
+	refused         int64 // connections refused because there were too many
+	accepted        int64
+	clients         map[*client]struct{}
+	scripts         map[string]script // by SHA-1, in hex
+	unauthenticated map[*client]struct{}
+	leaving         int // unauthenticated clients that were cut off and whose connections have not ended yet
 
-	wrong, wrongUnsaid uint64 // passwords; and since it was last said
+	wrong, wrongUnsaid uint64 // wrong passwords, in all and since the last log line
 	wrongSaid          time.Time
 
-	patient sync.Mutex // held before mu by who has been away, or is alone
+	patient sync.Mutex // taken before mu by goroutines that serve one client
 	buffers buffers
 	cutOffs cutOffs
 }
@@ -103,21 +103,20 @@ func New(c Config) *Server {
 	return &Server{
 		config: c, windows: c.Windows, started: c.Now(),
 		store: newStore(), memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax,
-		clients: map[*client]struct{}{}, scripts: map[string]script{}, strangers: map[*client]struct{}{},
+		clients: map[*client]struct{}{}, scripts: map[string]script{}, unauthenticated: map[*client]struct{}{},
 		buffers: buffers{most: c.Buffers, held: map[*client]int{}},
 	}
 }
 
-// HeldFor is how many bytes are held for all clients together, where so many are
-// meant for scratch keys and Config.Buffers says nothing else.
+// HeldFor returns the default of Config.Buffers for a given Config.Memory.
 func HeldFor(memory int) int { return max(memory/4, 4<<20) }
 
-// leaveBehind is how long the end of Serve waits for what still runs.
+// leaveBehind is how long Serve waits at its end for commands that still run.
 const leaveBehind = 2 * time.Second
 
-// Serve answers on l until ctx ends, then closes l and every connection, and
-// returns nil once nothing runs any more, or after two seconds: no command is
-// waited for any longer. It may be called once.
+// Serve answers on l until ctx ends. Then it closes l and every connection, and
+// returns nil when no command runs any more, or after two seconds. It may be
+// called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -136,7 +135,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		})
 	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = l.Close() // Accept says so
+		_ = l.Close() // Accept returns an error then
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for c := range s.clients {
@@ -152,11 +151,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
-				_ = conn.Close() // it came too late
+				_ = conn.Close() // the server is ending
 			}
 			return nil
 		case err != nil:
-			// Out of descriptors, most likely: those who are here go on.
+			// Most likely the process has no descriptors left. The connections that are
+			// open go on.
 			if errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("redis: %w", err)
 			}
@@ -177,7 +177,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		s.mu.Lock()
-		c.conn = conn // for who ends it, if that has not happened yet
+		c.conn = conn // so that an eviction from now on closes it
 		c.cut = func() { _ = conn.Close() }
 		s.mu.Unlock()
 		if c.evicted.Load() {
@@ -194,7 +194,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// wait waits for what runs, but not for ever.
+// wait waits for the goroutines of the server, but at most for leaveBehind.
 func (s *Server) wait(running *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { running.Wait(); close(done) }()
@@ -205,18 +205,19 @@ func (s *Server) wait(running *sync.WaitGroup) {
 	}
 }
 
-// admit makes a client of a connection, unless there are too many.
+// admit makes a client of a connection. If there are too many it replies with an
+// error, closes the connection and returns nil.
 func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
 	for wait := time.Duration(0); ; wait += time.Millisecond {
-		c, crowded := s.enrol(ctx, conn)
-		if crowded != nil {
-			crowded.evict()
+		c, displaced := s.enrol(ctx, conn)
+		if displaced != nil {
+			displaced.evict()
 		}
 		switch {
 		case c != nil:
 			return c
-		case (crowded != nil || s.leaves()) && wait < leavesWithin && ctx.Err() == nil:
-			time.Sleep(time.Millisecond) // for the place of one who is on the way out
+		case (displaced != nil || s.leaves()) && wait < leavesWithin && ctx.Err() == nil:
+			time.Sleep(time.Millisecond) // an unauthenticated client is being cut off: wait for its place
 			continue
 		}
 		s.mu.Lock()
@@ -230,26 +231,28 @@ func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
 	}
 }
 
-// leavesWithin is how long a connection that was cut off may take to be gone.
+// leavesWithin is how long admit waits for a connection that was cut off to end.
 const leavesWithin = 200 * time.Millisecond
 
-// leaves reports whether a stranger who was cut off is still there.
+// leaves reports whether an unauthenticated client that was cut off is still
+// connected.
 func (s *Server) leaves() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaving > 0
 }
 
-// enrol is admit, but for the stranger who has to go for it; without a place
-// there is no client.
-func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, crowded *client) {
+// enrol makes a client of a connection, or returns nil if there are too many.
+// displaced, if not nil, is the unauthenticated client that the caller must
+// evict to make room.
+func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, displaced *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.clients) >= s.config.Clients {
 		if s.leaving == 0 {
-			crowded = s.oldestStranger()
+			displaced = s.oldestUnauthenticated()
 		}
-		return nil, crowded
+		return nil, displaced
 	}
 	s.accepted++
 	c = &client{
@@ -257,21 +260,21 @@ func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, crowded *client) 
 		since: s.config.Now(), authed: true, r: resp.NewReader(s.limits()),
 	}
 	if s.config.Password != "" {
-		crowded = s.awaitAuth(c)
+		displaced = s.awaitAuth(c)
 	}
 	s.clients[c] = struct{}{}
-	return c, crowded
+	return c, displaced
 }
 
 func (s *Server) limits() resp.Limits {
 	return resp.Limits{Args: s.config.Args, Bulk: s.bulk, Request: s.config.Request}
 }
 
-// dismiss forgets a client whose connection has ended, and says why.
+// dismiss forgets a client whose connection has ended, and logs why.
 func (s *Server) dismiss(c *client, why error) {
 	if c.evicted.Load() {
 		if why = errEvicted; !c.authed {
-			why = errStranger
+			why = errUnauthenticated
 		}
 	}
 	if why != nil && !errors.Is(why, io.EOF) && c.ctx.Err() == nil {
@@ -282,14 +285,13 @@ func (s *Server) dismiss(c *client, why error) {
 	defer s.mu.Unlock()
 	c.endTransaction()
 	delete(s.clients, c)
-	delete(s.strangers, c)
-	if c.ousted {
+	delete(s.unauthenticated, c)
+	if c.displaced {
 		s.leaving--
 	}
 }
 
-// cutOffs says which connections were cut off: each of a few, and of a flood one
-// a second.
+// cutOffs logs the connections that were cut off: at most one line a second.
 type cutOffs struct {
 	mu     sync.Mutex
 	said   time.Time
@@ -308,7 +310,7 @@ func (x *cutOffs) say(log *slog.Logger, addr string, why error) {
 	x.said, x.unsaid = now, 0
 }
 
-// sweep drops what has expired, little by little.
+// sweep removes expired keys, some at a time.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -39,15 +39,15 @@ func raw(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// TestHostile: whoever misbehaves is cut off, and a client beside them keeps
-// being answered quickly.
+// TestHostile: the server cuts off clients that misbehave, and answers another
+// client quickly all the while.
 func TestHostile(t *testing.T) {
 	bothWays(t, Config{Stall: 300 * time.Millisecond, Write: 300 * time.Millisecond, Buffers: 8 << 20}, hostile)
 }
 
 func hostile(t *testing.T, addr string) {
 	good := dial(t, addr)
-	do(t, good, "SETRANGE", "big", 1<<20-1, "x") // a short command: no pause of the machine falls into it
+	do(t, good, "SETRANGE", "big", 1<<20-1, "x") // one short command, so that a pause of the machine hardly falls into it
 	stop, slowest := make(chan struct{}), make(chan time.Duration, 1)
 	go func() {
 		var worst time.Duration
@@ -118,8 +118,9 @@ func hostile(t *testing.T, addr string) {
 	}
 }
 
-// TestIdleConnections: ten thousand of them hold, and each is answered. They
-// are held by another process, for the descriptors.
+// TestIdleConnections: the server holds ten thousand idle connections, and
+// answers each afterwards. Another process opens them, because one has too few
+// descriptors for both ends.
 func TestIdleConnections(t *testing.T) {
 	const n = 10_000
 	if addr := os.Getenv("WEIR_TEST_HOLD"); addr != "" {
@@ -159,7 +160,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// memoryInUse is what the heap and the goroutines take.
+// memoryInUse returns how many bytes the heap and the stacks of goroutines
+// take.
 func memoryInUse() int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -167,7 +169,8 @@ func memoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// hold keeps connections until standard input ends, and then uses each.
+// hold opens n connections, waits until standard input ends, and then uses
+// each.
 func hold(t *testing.T, addr string, n int) {
 	conns := make([]net.Conn, n)
 	for i := range conns {
@@ -193,7 +196,7 @@ func hold(t *testing.T, addr string, n int) {
 	}
 }
 
-// lines is a writer that another goroutine reads.
+// lines is a buffer that one goroutine writes and another reads.
 type lines struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -234,11 +237,12 @@ func TestAuth(t *testing.T) {
 	expect(t, c, "RESET", "RESET")
 	expect(t, c, redistest.Error("NOAUTH Authentication required."), "GET", "k")
 
-	// Before it, little is believed; after it, in the same pipeline, much.
+	// Before AUTH only small requests are accepted; after it, in the same
+	// pipeline, large ones.
 	conn := raw(t, addr)
 	fmt.Fprintf(conn, "*11\r\n")
 	if got := cutOff(t, conn); got != "-ERR Protocol error: too many arguments\r\n" {
-		t.Errorf("a stranger's eleven arguments: %q", got)
+		t.Errorf("eleven arguments before AUTH: %q", got)
 	}
 	conn = raw(t, addr)
 	long := strings.Repeat("x", 20<<10)
@@ -276,7 +280,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: transactions of many clients do not mix.
+// TestOneAtATime: the commands of transactions of several clients do not mix.
 func TestOneAtATime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * loopsMost)) // all the loops
 	_, addr := start(t, Config{})
@@ -293,7 +297,7 @@ func TestOneAtATime(t *testing.T) {
 				do(t, c, "STRLEN", "sum")
 				r := do(t, c, "EXEC")
 				if r == nil {
-					continue // somebody was faster
+					continue // another client was faster
 				}
 				if list := r.([]any); list[1] != old+1 {
 					t.Errorf("watched a length of %d, then %v", old, list)
@@ -339,8 +343,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestIncrementOfNothing: GT and LT refuse an equal score, which only the
-// reply to INCR shows.
+// TestIncrementOfNothing: ZADD with GT or LT refuses an equal score; only the
+// reply to INCR shows that.
 func TestIncrementOfNothing(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)
@@ -351,8 +355,8 @@ func TestIncrementOfNothing(t *testing.T) {
 	expect(t, c, "6", "ZADD", "z", "INCR", 0, "m")
 }
 
-// TestScan: every key that is there all the time is seen, whatever comes and
-// goes in between.
+// TestScan: SCAN returns every key that exists all the time, whatever other
+// keys are added and removed meanwhile.
 func TestScan(t *testing.T) {
 	_, addr := start(t, Config{})
 	c := dial(t, addr)
@@ -395,7 +399,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestRESP3 looks at replies that have types of their own there.
+// TestRESP3 checks replies for which RESP3 has types of its own.
 func TestRESP3(t *testing.T) {
 	_, addr := start(t, Config{})
 	conn := raw(t, addr)
@@ -432,8 +436,8 @@ func TestRESP3(t *testing.T) {
 	}
 }
 
-// TestHTTP: a web page that has a browser post commands here gets none of them
-// run.
+// TestHTTP: a web page that makes a browser post commands to the server gets
+// none of them run.
 func TestHTTP(t *testing.T) {
 	_, addr := start(t, Config{})
 	for name, request := range map[string]string{

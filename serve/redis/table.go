@@ -12,15 +12,15 @@ import (
 type flags uint8
 
 const (
-	flagWrite   flags = 1 << iota // refused by a read-only server
-	flagGrow                      // refused when memory is full
+	flagWrite   flags = 1 << iota // a read-only server refuses it
+	flagGrow                      // refused while the memory is full
 	flagNoAuth                    // allowed before AUTH
 	flagNoQueue                   // runs at once within MULTI
-	flagList                      // wants the list of window keys
+	flagList                      // needs the list of window keys
 )
 
-// A keySpec says which arguments are keys: first to last (−1 being the last
-// argument) in steps; all zero where none is.
+// A keySpec says which arguments are keys: each step-th from first to last,
+// where −1 is the last argument; all zero if there is no key.
 type keySpec struct{ first, last, step int }
 
 var (
@@ -29,7 +29,7 @@ var (
 	allKeys  = keySpec{1, -1, 1}
 )
 
-// of iterates over the indexes of keys.
+// of iterates over the indexes of the keys in args.
 func (k keySpec) of(args [][]byte) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		last := k.last
@@ -44,19 +44,19 @@ func (k keySpec) of(args [][]byte) iter.Seq[int] {
 	}
 }
 
-// A command is a line of the table: what the server does, and what the
-// document says of it.
+// A command is an entry of the command table: what the server does, and what
+// the document says.
 type command struct {
 	name   string // lower case
-	arity  int    // arguments, the name included; −n: at least n
+	arity  int    // number of arguments, the name included; −n: at least n
 	flags  flags
 	keys   keySpec
-	dest   int  // of a writing command: the only key it writes, if not all; −1: see its code
-	each   cost // of an argument; perArg if not given
+	dest   int  // the index of the only key that a writing command writes; 0: all keys; −1: see its code
+	each   cost // of one argument; zero: perArg
 	since  string
 	family string
-	about  string // one line
-	differ string // from Redis, if it does
+	about  string // what it does, for the document
+	differ string // how it differs from Redis, for the document
 	run    func(*client)
 }
 
@@ -65,7 +65,7 @@ func (cmd *command) writesTo(_ [][]byte, i int) bool {
 	return cmd.flags&flagWrite != 0 && (cmd.dest == 0 || cmd.dest == i)
 }
 
-// table is every command by its name.
+// table has every command, by its name.
 var table = map[string]*command{}
 
 func init() {
@@ -80,10 +80,10 @@ func init() {
 	}
 }
 
-// commandNames is the names in order.
+// commandNames returns the names in alphabetical order.
 func commandNames() []string { return slices.Sorted(maps.Keys(table)) }
 
-// lookup finds a command by its name in any case, or nil.
+// lookup returns the command with this name, in upper or lower case, or nil.
 func lookup(name []byte) *command {
 	var room [24]byte
 	if len(name) > len(room) {
@@ -98,8 +98,8 @@ func lookup(name []byte) *command {
 	return table[string(room[:len(name)])]
 }
 
-// refuse checks a command before it runs, in the order that Redis checks, and
-// returns the error to reply with, or "".
+// refuse checks a command before it runs, in the order in which Redis checks,
+// and returns the error to reply, or "".
 func (c *client) refuse(cmd *command, args [][]byte) string {
 	switch {
 	case cmd == nil:
@@ -128,7 +128,8 @@ func arityError(name string) string {
 	return "ERR wrong number of arguments for '" + name + "' command"
 }
 
-// unknownCommand is Redis's text, with as many arguments as fit 128 bytes.
+// unknownCommand returns the text of Redis, with as many arguments as fit into
+// 128 bytes.
 func unknownCommand(args [][]byte) string {
 	var b strings.Builder
 	b.WriteString("ERR unknown command '")
@@ -144,7 +145,8 @@ func unknownCommand(args [][]byte) string {
 	return b.String()
 }
 
-// is reports whether an argument is this word (upper case) in any case.
+// is reports whether an argument is this word (given in upper case), in any
+// case.
 func is(arg []byte, word string) bool {
 	return len(arg) == len(word) && bytes.EqualFold(arg, []byte(word))
 }

@@ -13,9 +13,9 @@ var throttleCommands = []command{
 		differ: "Limits above 1,000 per second bind as well: the state does not end before its funnel is empty. Errors begin with ERR.", run: throttle},
 }
 
-// throttle keeps the state as redis-cell does, in a string that holds when the
-// funnel will be empty, in nanoseconds of the Unix epoch: so DEL resets it,
-// and PTTL says how long it will last.
+// throttle stores its state as redis-cell does: a string with the time at which
+// the funnel will be empty, in nanoseconds since the Unix epoch. So DEL resets
+// the limiter, and PTTL returns how long it remains.
 func throttle(c *client) {
 	if len(c.args) != 5 && len(c.args) != 6 {
 		c.w.Error("ERR Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period> [<quantity>]")

@@ -12,7 +12,7 @@ import (
 
 func fields(line string) []string { return strings.Fields(line) }
 
-// clock is one that tests turn.
+// clock is a clock that tests set.
 type clock struct{ nano atomic.Int64 }
 
 func newClock() *clock {
@@ -25,8 +25,8 @@ func (c *clock) now() time.Time          { return time.Unix(0, c.nano.Load()) }
 func (c *clock) pass(d time.Duration)    { c.nano.Add(int64(d)) }
 func (c *clock) set(at, d time.Duration) { c.nano.Store(int64(at + d)) }
 
-// TestThrottle has the cases of redis-cell's own tests: five at once, one more
-// a second.
+// TestThrottle has the cases of redis-cell's own tests: five requests at once,
+// and one more each second.
 func TestThrottle(t *testing.T) {
 	clock := newClock()
 	_, addr := start(t, Config{Now: clock.now})
@@ -56,7 +56,8 @@ func TestThrottle(t *testing.T) {
 	clock.pass(3100 * time.Millisecond)
 	expect(t, c, "none", "TYPE", "k")
 
-	// More than a thousand a second: the state outlives its millisecond.
+	// With more than a thousand requests a second the state lives longer than one
+	// of its intervals.
 	limited := 0
 	for range 30 {
 		if do(t, c, "CL.THROTTLE", "fast", 9, 10_000, 1).([]any)[0] == int64(1) {
@@ -80,7 +81,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestExpiry turns the clock past the ends of keys.
+// TestExpiry moves the clock past the expiry of keys.
 func TestExpiry(t *testing.T) {
 	clock := newClock()
 	s, addr := start(t, Config{Now: clock.now})
@@ -106,7 +107,8 @@ func TestExpiry(t *testing.T) {
 	expect(t, c, "OK", "SET", "e", "x")
 	expect(t, c, -1, "TTL", "e")
 
-	// What nobody asks for goes as well, and its memory.
+	// Expired keys that no command reads are removed as well, and their memory is
+	// free.
 	for i := range 1000 {
 		do(t, c, "SET", i, strings.Repeat("x", 100), "PX", 10)
 	}

@@ -14,7 +14,7 @@ var transactionCommands = []command{
 	}},
 }
 
-// queued is a command that waits for EXEC, in memory of its own.
+// queued is a command that waits for EXEC, with a copy of its arguments.
 type queued struct {
 	cmd  *command
 	args [][]byte
@@ -22,7 +22,7 @@ type queued struct {
 
 type watchedKey struct {
 	key     string
-	expires bool // was there, and with an end
+	expires bool // the key existed and had an expiry
 }
 
 func multi(c *client) {
@@ -37,11 +37,11 @@ func multi(c *client) {
 // watchMost is how many keys a client may watch.
 const watchMost = 1_000
 
-// enqueue keeps a command for EXEC. The queue of a transaction is bounded like
-// a command: it is one. What its commands take for their arguments is refused
-// here, before any has run; what they do beside that, by EXEC, one by one.
+// enqueue keeps a command for EXEC. A transaction may take as much time as one
+// command. If the arguments of its commands alone would take more, enqueue
+// refuses it before any command has run; EXEC checks the rest for each command.
 func (c *client) enqueue(cmd *command, args [][]byte) {
-	if c.aborted || c.spoiled { // it will not run
+	if c.aborted || c.spoiled { // the transaction will not run
 		c.w.Status("QUEUED")
 		return
 	}
@@ -82,15 +82,15 @@ func exec(c *client) {
 	default:
 		c.w.Array(len(queue))
 		for _, q := range queue {
-			// Looked at again: what runs in front of it may have filled the memory.
+			// Check again: the commands before this one may have filled the memory.
 			if fault := c.refuse(q.cmd, q.args); fault != "" {
 				c.w.Error(fault)
 				continue
 			}
-			c.workLimit += q.cmd.base(q.args) // has been allowed
+			c.workLimit += q.cmd.base(q.args) // enqueue has allowed this
 			c.call(q.cmd, q.args)
-			// All of them run, but beyond the limit, for which the turn cuts
-			// the client off, nobody reads what they reply.
+			// All commands run. But if the replies exceed the limit, the turn will cut
+			// the client off, so further replies are dropped.
 			if over := c.server.config.Buffers + 1; c.replied() > over {
 				c.w.Truncate(c.from + over)
 			}
@@ -136,7 +136,7 @@ func watch(c *client) {
 	c.w.Status("OK")
 }
 
-// watchedEnded reports whether a watched key has expired since.
+// watchedEnded reports whether a watched key has expired since WATCH.
 func (c *client) watchedEnded() bool {
 	for _, w := range c.watching {
 		if it := c.server.store.index.find([]byte(w.key)); w.expires && it != nil && it.expires != 0 && it.expires <= c.now {

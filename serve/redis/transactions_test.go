@@ -12,8 +12,9 @@ import (
 	"weir/internal/await"
 )
 
-// A transaction whose replies are more than may wait runs to its end, as any
-// that has begun, but what is too much is not gathered: its client is cut off.
+// A transaction whose replies exceed the limit runs to its end, as does every
+// one that has begun; but the server does not collect all replies, and cuts off
+// the client.
 func TestExecOutputIsBounded(t *testing.T) {
 	s, addr := start(t, Config{Buffers: 1 << 20})
 	s.mu.Lock()
@@ -44,7 +45,7 @@ func TestExecOutputIsBounded(t *testing.T) {
 	}
 }
 
-// EVAL remembers no more spellings of a script than SCRIPT LOAD does.
+// EVAL stores no more spellings of a script than SCRIPT LOAD does.
 func TestScriptsRememberedAreBounded(t *testing.T) {
 	s, addr := start(t, Config{})
 	conn, err := net.Dial("tcp", addr)

@@ -18,11 +18,12 @@ import (
 	"weir/internal/redistest"
 )
 
-// What follows is about clients that make the server wait, or that it makes
-// wait: none of that may change what they get, or hold up another.
+// The tests of this file have clients that make the server wait, or that the
+// server makes wait. Waiting must not change the replies, nor delay other
+// clients.
 
-// TestIdle: who says nothing for too long is cut off, who says something now
-// and then is not.
+// TestIdle: the server cuts off a client that is silent for too long, and not
+// one that sends something now and then.
 func TestIdle(t *testing.T) {
 	bothWays(t, Config{Idle: 300 * time.Millisecond}, func(t *testing.T, addr string) {
 		begin := time.Now()
@@ -43,9 +44,9 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// unhurried runs what a pause of the machine, as long as the server's patience,
-// would fail: it is run again, with a connection of its own, when took reports
-// that such a pause came since it was asked last.
+// unhurried runs a test that a pause of the machine as long as patience would
+// fail. The test calls took to ask whether there was such a pause since the
+// last call; if there was, unhurried runs the test again.
 func unhurried(t *testing.T, patience time.Duration, run func(took func() bool)) {
 	t.Helper()
 	for deadline := await.Deadline(); time.Now().Before(deadline); {
@@ -63,8 +64,8 @@ func unhurried(t *testing.T, patience time.Duration, run func(took func() bool))
 	t.Error("the machine pauses all the time")
 }
 
-// TestHalves: a client that is in the middle of a command whenever the server
-// looks is not one that never ends it.
+// TestHalves: a client that has sent half a command each time the server
+// checks, but a different one each time, is not cut off.
 func TestHalves(t *testing.T) {
 	bothWays(t, Config{Stall: 400 * time.Millisecond}, func(t *testing.T, addr string) {
 		unhurried(t, 400*time.Millisecond, func(took func() bool) {
@@ -89,8 +90,9 @@ func TestHalves(t *testing.T) {
 	})
 }
 
-// TestSlowTaker: replies that do not fit into the connection come whole and in
-// order to whoever takes them slowly, and so do those to what was sent behind.
+// TestSlowTaker: a client that reads slowly gets replies that do not fit into
+// the connection's buffer complete and in order, and so the replies to the
+// commands after them.
 func TestSlowTaker(t *testing.T) {
 	bothWays(t, Config{}, func(t *testing.T, addr string) {
 		c := dial(t, addr)
@@ -119,9 +121,9 @@ func TestSlowTaker(t *testing.T) {
 	})
 }
 
-// TestCrowd: clients that are heard at one time get their own replies each,
-// whole and in order, though the connections hold little, some take theirs
-// slowly, and all end with a fault.
+// TestCrowd: clients that send at the same time each get their own replies,
+// complete and in order, although the connections have small buffers, some
+// clients read slowly, and all end with an error.
 func TestCrowd(t *testing.T) {
 	narrow := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
@@ -172,9 +174,9 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestOneTooMany: who asks for more than may wait for a client is cut off, and
-// others who are heard at the same time lose nothing, nor do their replies
-// count as that client's.
+// TestOneTooMany: the server cuts off a client whose replies exceed the limit.
+// Other clients that sent at the same time lose nothing, and their replies do
+// not count as that client's.
 func TestOneTooMany(t *testing.T) {
 	bothWays(t, Config{Buffers: 8 << 10}, func(t *testing.T, addr string) {
 		c := dial(t, addr)
@@ -221,7 +223,7 @@ func (s slow) Read(b []byte) (int, error) {
 	return s.Conn.Read(b)
 }
 
-// TestHalfClosed: who has said everything still gets every answer.
+// TestHalfClosed: a client that closes its sending side still gets every reply.
 func TestHalfClosed(t *testing.T) {
 	bothWays(t, Config{}, func(t *testing.T, addr string) {
 		conn := raw(t, addr)
@@ -230,7 +232,7 @@ func TestHalfClosed(t *testing.T) {
 			fmt.Fprintf(&in, "*2\r\n$4\r\nECHO\r\n$5\r\n%05d\r\n", i)
 			fmt.Fprintf(&want, "$5\r\n%05d\r\n", i)
 		}
-		in.WriteString("*1\r\n$4\r\nPI") // and half a command, which nobody answers
+		in.WriteString("*1\r\n$4\r\nPI") // and half a command, which gets no reply
 		go func() {
 			conn.Write(in.Bytes())
 			conn.(*net.TCPConn).CloseWrite()
@@ -241,7 +243,7 @@ func TestHalfClosed(t *testing.T) {
 	})
 }
 
-// slowWindows lets lookups wait until they are let go.
+// slowWindows makes lookups wait until the test releases them.
 type slowWindows struct {
 	*fakeWindows
 	asked, goOn chan struct{}
@@ -257,7 +259,7 @@ func (s *slowWindows) Lookup(ctx context.Context, key Key) (Value, bool, error) 
 	return s.fakeWindows.Lookup(ctx, key)
 }
 
-// gets wants these bytes.
+// gets checks that the next bytes of a connection are these.
 func gets(t *testing.T, conn net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
@@ -267,28 +269,29 @@ func gets(t *testing.T, conn net.Conn, want string) {
 	}
 }
 
-// TestSlowWindows: a client whose window is looked up gets its replies in
-// order, and nobody else waits.
+// TestSlowWindows: a client whose window key is being looked up gets its
+// replies in order, and no other client waits.
 func TestSlowWindows(t *testing.T) {
 	w := &slowWindows{newFakeWindows(), make(chan struct{}), make(chan struct{})}
 	bothWays(t, Config{Windows: w, Stall: 2 * time.Second, Idle: await.Never}, func(t *testing.T, addr string) {
 		const hits = "GET w:clicks:hits:now:/p/1\r\n"
 		conn := raw(t, addr)
 		other := dial(t, addr)
-		for _, end := range []string{"", "PI"} { // with half a command behind it, too
+		for _, end := range []string{"", "PI"} { // also with half a command after it
 			fmt.Fprint(conn, "SET mine 1\r\n", hits, "GET mine\r\n", hits, "MULTI\r\n", hits, "EXEC\r\nPING\r\n", end)
 			for i := range 3 {
 				<-w.asked
 				expect(t, other, "PONG", "PING")
 				if end == "" && i == 0 {
-					time.Sleep(2200 * time.Millisecond) // more than a command may stall: this one does not
+					time.Sleep(2200 * time.Millisecond) // longer than Stall, which does not apply to a lookup
 				}
 				w.goOn <- struct{}{}
 			}
 			want := "+OK\r\n$5\r\n12345\r\n$1\r\n1\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n*1\r\n$5\r\n12345\r\n+PONG\r\n"
 			gets(t, conn, want)
 		}
-		// What is at hand is not looked up, unless something else has to be.
+		// Window keys in memory are not looked up, unless another key of the command
+		// must be.
 		w.recent.Store(new("w:clicks:hits"))
 		fmt.Fprint(conn, "NG\r\n", hits, "MULTI\r\n", hits, "PFCOUNT w:clicks:users:now:none\r\nEXEC\r\nPING\r\n")
 		<-w.asked
@@ -297,7 +300,7 @@ func TestSlowWindows(t *testing.T) {
 		want := "+PONG\r\n$5\r\n12345\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$5\r\n12345\r\n:0\r\n+PONG\r\n"
 		gets(t, conn, want)
 		w.recent.Store(nil)
-		// The server ends although somebody is still asking.
+		// The server ends although a lookup is in progress.
 		other.Send("GET", "w:clicks:hits:now:/p/1")
 		other.Flush()
 		<-w.asked

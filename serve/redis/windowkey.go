@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Key is the name of something a job has counted:
+// A Key names a result of a job:
 //
 //	w:<job>:<measure>:<window>[:<group>…]
 //
@@ -20,28 +20,28 @@ import (
 // a colon, %2A for a star alone, %25 for a percent sign: any byte can be
 // written as % and two hex digits.
 //
-// The measure hits is the number of events, and partial is why replies are not
-// the whole.
+// The measure hits is the number of events. The measure partial is the reason
+// why replies about the job are incomplete.
 type Key struct {
 	Job, Measure string
-	From, To     Point // equal unless it is a range
+	From, To     Point // equal unless the key has a range
 	Groups       []Group
 }
 
-// A Point is one window: counted back from now, or by its start.
+// A Point is one window, given by its start or counted back from now.
 type Point struct {
-	Ago   int64     // windows before the one of now; if Start is zero
+	Ago   int64     // if Start is zero: how many windows before the current one
 	Start time.Time // UTC, whole seconds, 1970 or later
 }
 
-// A Group chooses values of one group column.
+// A Group is one value of a group column, or all of them.
 type Group struct {
 	All   bool
-	Value string // if not All
+	Value string // unless All
 }
 
-// ParseKey reads a window key. The error says what is wrong with it and what
-// would do.
+// ParseKey reads a window key. The error says what is wrong and what a valid
+// key looks like.
 func ParseKey(text string) (Key, error) {
 	rest, ok := strings.CutPrefix(text, windowPrefix)
 	if !ok {
@@ -88,7 +88,7 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// agoMax bounds how far back a relative window may lie: 19 years of minutes.
+// agoMax bounds how far back a relative window may be: 19 years of minutes.
 const agoMax = 10_000_000
 
 func parsePoint(s string) (Point, error) {
@@ -117,7 +117,7 @@ func parsePoint(s string) (Point, error) {
 	return Point{}, fmt.Errorf("not a window: %q; want a start such as 20261120T1005Z, now, -3, or a range from..to of these", s)
 }
 
-// String is the key as one writes it; ParseKey reads it back.
+// String returns the key in the form that ParseKey reads.
 func (k Key) String() string {
 	var b strings.Builder
 	b.WriteString(windowPrefix)

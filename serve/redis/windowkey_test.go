@@ -60,8 +60,8 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// FuzzParseKey: no panic, and what is read is written as something that is
-// read as the same.
+// FuzzParseKey: ParseKey does not panic, and a key that it reads is the same
+// after String and ParseKey.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"w:clicks:users:-60..now:*", "w:a:b:20261120T1005Z:%3A%2A", "w:a:b:-3..20261120T100501Z::x", "w:a:b:now:\x00\xff"} {
 		f.Add(s)

@@ -38,7 +38,8 @@ func (c *client) members(key []byte) (z *zset, ok bool) {
 	return z, ok
 }
 
-// A rule says which of the members given to ZADD or GEOADD it takes.
+// A rule has the options of ZADD and GEOADD, which say which members to add or
+// change.
 type rule struct{ nx, xx, gt, lt, changed, incr bool }
 
 // zadd follows zaddGenericCommand of t_zset.c.
@@ -159,7 +160,7 @@ func (c *client) addMembers(r rule, scores []float64, names [][]byte) {
 	}
 }
 
-// shrunk must follow removals from a sorted set.
+// shrunk must be called after n members were removed from a sorted set.
 func (c *client) shrunk(it *item, n int) {
 	switch {
 	case n == 0:
@@ -225,7 +226,7 @@ func zrank(c *client) {
 	c.w.Null()
 }
 
-// interval reads a range of scores; if it is none, the error has been sent.
+// interval reads a range of scores; if it is none, it sends the error.
 func (c *client) interval(low, high []byte) (geo.Interval, bool) {
 	var in geo.Interval
 	var ok, ok2 bool
@@ -238,13 +239,14 @@ func (c *client) interval(low, high []byte) (geo.Interval, bool) {
 	return in, true
 }
 
-// parseBound reads a score, exclusive behind a parenthesis. Redis is lenient
-// here: with blanks in front, and one beyond float64 is infinite.
+// parseBound reads a score of a range; a parenthesis in front makes it
+// exclusive. As in Redis, blanks may come before the number, and a number
+// beyond float64 is infinite.
 func parseBound(b []byte) (v float64, open, ok bool) {
 	if len(b) > 0 && b[0] == '(' {
 		open, b = true, b[1:]
 	}
-	if len(b) == 0 { // as strtod has it
+	if len(b) == 0 { // as strtod reads it
 		return 0, open, true
 	}
 	v, err := strtod(bytes.TrimLeft(b, " \t\n\v\f\r"))
@@ -312,7 +314,7 @@ func zremrangebyrank(c *client) {
 type rangeBy uint8
 
 const (
-	byWhatever rangeBy = iota // as the options say: by rank, unless
+	byWhatever rangeBy = iota // as the options say; by rank without one
 	byRank
 	byScore
 	byLex
@@ -496,7 +498,8 @@ func parseLex(low, high []byte) (r lexRange, ok bool) {
 	return r, ok && ok2
 }
 
-// ranks walks the set: lexical ranges are rare, and no sketch rests on them.
+// ranks searches the set from its beginning: lexical ranges are rare, and no
+// sketch needs them.
 func (r lexRange) ranks(z *zset) (from, to int) {
 	n := z.Len()
 	if r.none {

@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"errors"
+	"time"
+)
+
+// If the server has a password, a client that has not given it is limited in three ways.
+// There may be few such clients: when there are too many, the next one displaces the
+// oldest. It must send AUTH within seconds. And it has ten guesses; the reply to each
+// wrong one takes longer.
+
+const (
+	unauthenticatedMost = 1024
+	guessesMost         = 10
+	guessPause          = 250 * time.Millisecond // times the number of wrong passwords
+)
+
+var (
+	errUnauthenticated = errors.New("no AUTH in time, or another came that had not given it either")
+	errGuesses         = errors.New("10 wrong passwords")
+)
+
+// awaitAuth records that a client has to give the password. It returns the client that it
+// displaces, if there is one; the caller evicts that. The lock is held.
+func (s *Server) awaitAuth(c *client) (displaced *client) {
+	c.authed = false
+	c.authBy = time.Now().Add(s.config.Greet)
+	c.r.SetLimits(unauthenticatedLimits)
+	if len(s.unauthenticated) >= min(unauthenticatedMost, max(s.config.Clients/2, 1)) {
+		displaced = s.oldestUnauthenticated()
+	}
+	s.unauthenticated[c] = struct{}{}
+	return displaced
+}
+
+// oldestUnauthenticated removes and returns the unauthenticated client that connected
+// first, if there is one.
+func (s *Server) oldestUnauthenticated() (oldest *client) {
+	for c := range s.unauthenticated {
+		if oldest == nil || c.id < oldest.id {
+			oldest = c
+		}
+	}
+	if oldest != nil {
+		delete(s.unauthenticated, oldest)
+		oldest.displaced = true
+		s.leaving++
+	}
+	return oldest
+}
+
+// guessed handles a wrong password: it delays the client's next command or ends the
+// connection, and logs wrong wrong passwords once a minute. The lock is held.
+func (c *client) guessed() {
+	s := c.server
+	s.wrong++
+	s.wrongUnsaid++
+	c.wrong++
+	c.pause = time.Duration(c.wrong) * s.config.pause
+	if c.wrong >= guessesMost {
+		c.closing, c.why = true, errGuesses
+	}
+	if now := time.Now(); now.Sub(s.wrongSaid) >= time.Minute {
+		s.config.Log.Warn("wrong passwords on the Redis endpoint", "since_last_said", s.wrongUnsaid, "in_all", s.wrong, "last_from", c.addr)
+		s.wrongSaid, s.wrongUnsaid = now, 0
+	}
+}
+
+// Stats counts what the server has refused since its start, and its clients.
+type Stats struct {
+	Wrong   uint64 // passwords
+	Evicted uint64 // clients cut off because too much was held for all together
+	Clients int    // connected now
+}
+
+// Stats may be called by any goroutine.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	st := Stats{Wrong: s.wrong, Clients: len(s.clients)}
+	s.mu.Unlock()
+	st.Evicted = s.buffers.count()
+	return st
+}
