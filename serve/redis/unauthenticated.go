@@ -17,7 +17,7 @@ const (
 )
 
 var (
-	errUnauthenticated = errors.New("no AUTH in time, or another came that had not given it either")
+	errUnauthenticated = errors.New("no AUTH in time, or a newer connection took its place before AUTH")
 	errGuesses         = errors.New("10 wrong passwords")
 )
 
@@ -51,7 +51,7 @@ func (s *Server) oldestUnauthenticated() (oldest *client) {
 }
 
 // guessed handles a wrong password: it delays the client's next command or ends the
-// connection, and logs wrong wrong passwords once a minute. The lock is held.
+// connection, and logs wrong passwords once a minute. The lock is held.
 func (c *client) guessed() {
 	s := c.server
 	s.wrong++
@@ -69,7 +69,7 @@ func (c *client) guessed() {
 
 // Stats counts what the server has refused since its start, and its clients.
 type Stats struct {
-	Wrong   uint64 // passwords
+	Wrong   uint64 // wrong passwords
 	Evicted uint64 // clients cut off because too much was held for all together
 	Clients int    // connected now
 }
