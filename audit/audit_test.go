@@ -16,18 +16,18 @@ type books struct {
 
 func slot(partition int32, chunk int64) window.Slot { return window.MakeSlot(0, partition, chunk) }
 
-type fates = [window.Fates]uint64
+type outcomes = [window.Outcomes]uint64
 
 // sound are books that add up: two lines of a chunk that retention cut, a chunk
 // that is full, and one that is open.
 func sound() *books {
 	return &books{
 		lines: []window.Line{
-			{Partition: 0, Chunk: 0, First: 10, Next: 100, Fates: fates{window.Counted: 80, window.Malformed: 10}},
-			{Partition: 0, Chunk: 0, First: 40, Next: 100, Fates: fates{window.Counted: 55, window.Malformed: 5}},
-			{Partition: 0, Chunk: 1, First: 100, Next: 130, Fates: fates{window.Counted: 30}},
-			{Partition: 1, Chunk: 5, First: 500, Next: 600, Fates: fates{window.Counted: 99, window.Gap: 1}},
-			{Partition: 1, Chunk: 6, First: 600, Next: 610, Fates: fates{window.Counted: 10}},
+			{Partition: 0, Chunk: 0, First: 10, Next: 100, Outcomes: outcomes{window.Counted: 80, window.Malformed: 10}},
+			{Partition: 0, Chunk: 0, First: 40, Next: 100, Outcomes: outcomes{window.Counted: 55, window.Malformed: 5}},
+			{Partition: 0, Chunk: 1, First: 100, Next: 130, Outcomes: outcomes{window.Counted: 30}},
+			{Partition: 1, Chunk: 5, First: 500, Next: 600, Outcomes: outcomes{window.Counted: 99, window.Gap: 1}},
+			{Partition: 1, Chunk: 6, First: 600, Next: 610, Outcomes: outcomes{window.Counted: 10}},
 		},
 		hits: map[window.Slot]uint64{slot(0, 0): 85, slot(0, 1): 30, slot(1, 5): 99, slot(1, 6): 10},
 	}
@@ -80,19 +80,19 @@ func TestBooks(t *testing.T) {
 		{"and no less", func(b *books) { b.hits[slot(0, 0)] = 79 }, []Finding{chunk(Missing, 0, 0, 80, 79)}},
 		{"the first line missing", func(b *books) { b.lines = b.lines[2:] }, []Finding{chunk(Unknown, 0, 0, 0, 85)}},
 		{"a line missing in the middle", func(b *books) {
-			b.lines = slices.Insert(b.lines, 5, window.Line{Partition: 1, Chunk: 7, First: 700, Next: 701, Fates: fates{window.Late: 1}})
+			b.lines = slices.Insert(b.lines, 5, window.Line{Partition: 1, Chunk: 7, First: 700, Next: 701, Outcomes: outcomes{window.Late: 1}})
 		}, []Finding{chunk(Hole, 1, 7, 610, 700)}},
-		{"an offset without an outcome", func(b *books) { b.lines[3].Next, b.lines[3].Fates[window.Gap] = 599, 0 }, []Finding{chunk(Hole, 1, 6, 599, 600)}},
+		{"an offset without an outcome", func(b *books) { b.lines[3].Next, b.lines[3].Outcomes[window.Gap] = 599, 0 }, []Finding{chunk(Hole, 1, 6, 599, 600)}},
 		{"an empty line that opened the partition", func(b *books) {
 			b.lines = slices.Insert(b.lines, 3, window.Line{Partition: 1, Chunk: 2, First: 250, Next: 250})
 		}, nil},
-		{"an outcome too many", func(b *books) { b.lines[2].Fates[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
-		{"an outcome too few, and gaps", func(b *books) { b.lines[3].Fates[window.Counted]--; b.hits[slot(1, 5)]-- },
+		{"an outcome too many", func(b *books) { b.lines[2].Outcomes[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
+		{"an outcome too few, and gaps", func(b *books) { b.lines[3].Outcomes[window.Counted]--; b.hits[slot(1, 5)]-- },
 			[]Finding{with(chunk(Unbalanced, 1, 5, 100, 99), func(f *Finding) { f.Gaps = 1 })}},
-		{"a line that ends beyond its chunk", func(b *books) { b.lines[2].Next, b.lines[2].Fates[window.Late] = 201, 71 }, []Finding{chunk(Outside, 0, 1, 101, 101)}},
-		{"a line that begins before its chunk", func(b *books) { b.lines[2].First, b.lines[2].Fates[window.Late] = 99, 1 }, []Finding{chunk(Outside, 0, 1, 31, 31)}},
-		{"a second reading that is not as far", func(b *books) { b.lines[1].Next, b.lines[1].Fates[window.Malformed] = 97, 2 }, nil},
-		{"two things", func(b *books) { b.hits[slot(0, 1)]++; b.lines[4].Fates[window.Late]++ },
+		{"a line that ends beyond its chunk", func(b *books) { b.lines[2].Next, b.lines[2].Outcomes[window.Late] = 201, 71 }, []Finding{chunk(Outside, 0, 1, 101, 101)}},
+		{"a line that begins before its chunk", func(b *books) { b.lines[2].First, b.lines[2].Outcomes[window.Late] = 99, 1 }, []Finding{chunk(Outside, 0, 1, 31, 31)}},
+		{"a second reading that is not as far", func(b *books) { b.lines[1].Next, b.lines[1].Outcomes[window.Malformed] = 97, 2 }, nil},
+		{"two things", func(b *books) { b.hits[slot(0, 1)]++; b.lines[4].Outcomes[window.Late]++ },
 			[]Finding{chunk(Unbalanced, 1, 6, 10, 11), chunk(Excess, 0, 1, 30, 31)}},
 	} {
 		b := sound()
@@ -178,8 +178,8 @@ func TestLeavesOut(t *testing.T) {
 	a := New(Job{Chunk: 100}, Scope{})
 	a.Hits(slot(0, 0), 5, false) // no line yet
 	a.Hits(slot(0, 1), 5, true)
-	a.Line(&window.Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Fates: fates{window.Counted: 10}}, false)
-	a.Line(&window.Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Fates: fates{window.Counted: 10}}, false)
+	a.Line(&window.Line{Partition: 0, Chunk: 1, First: 100, Next: 110, Outcomes: outcomes{window.Counted: 10}}, false)
+	a.Line(&window.Line{Partition: 1, Chunk: 0, First: 0, Next: 10, Outcomes: outcomes{window.Counted: 10}}, false)
 	check(t, "what is not settled", slices.Collect(a.Findings), nil)
 	if got := a.Looked(); got != (Looked{Lines: 2, Chunks: 3}) || !slices.Equal(a.Reached(), []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
 		t.Errorf("looked at %+v, reached %+v", got, a.Reached())
@@ -202,11 +202,11 @@ func TestClipped(t *testing.T) {
 	} {
 		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
 		a.Hits(slot(3, 0), c.hits, true)
-		a.Line(&window.Line{Partition: 3, First: 0, Next: 40, Fates: fates{window.Counted: 40}}, true)
+		a.Line(&window.Line{Partition: 3, First: 0, Next: 40, Outcomes: outcomes{window.Counted: 40}}, true)
 		if c.second > 40 {
-			a.Line(&window.Line{Partition: 3, First: 40, Next: c.second, Fates: fates{window.Gap: uint64(c.second - 40)}}, true)
+			a.Line(&window.Line{Partition: 3, First: 40, Next: c.second, Outcomes: outcomes{window.Gap: uint64(c.second - 40)}}, true)
 		}
-		a.Line(&window.Line{Partition: 3, First: c.second, Next: 100, Fates: fates{window.Counted: 30, window.Late: uint64(70 - c.second)}}, true)
+		a.Line(&window.Line{Partition: 3, First: c.second, Next: 100, Outcomes: outcomes{window.Counted: 30, window.Late: uint64(70 - c.second)}}, true)
 		check(t, c.name, slices.Collect(a.Findings), nil)
 		check(t, c.name, slices.Collect(a.Notes), c.want)
 	}
@@ -233,7 +233,7 @@ func TestCut(t *testing.T) {
 		chunk := c.lines[0][0] / 2048
 		a.Hits(slot(1, chunk), c.hits, true)
 		for _, l := range c.lines {
-			a.Line(&window.Line{Partition: 1, Chunk: chunk, First: l[0], Next: l[1], Fates: fates{window.Counted: uint64(l[2]), window.Filtered: uint64(l[1] - l[0] - l[2])}}, true)
+			a.Line(&window.Line{Partition: 1, Chunk: chunk, First: l[0], Next: l[1], Outcomes: outcomes{window.Counted: uint64(l[2]), window.Filtered: uint64(l[1] - l[0] - l[2])}}, true)
 		}
 		check(t, c.name, slices.Collect(a.Findings), nil)
 		var missing uint64
@@ -254,7 +254,7 @@ func TestTwice(t *testing.T) {
 		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
 		line := func(epoch uint8, chunk, next int64, counted uint64, id byte) {
 			l := window.Line{Epoch: epoch, Partition: 2, Chunk: chunk, First: chunk * 100, Next: next, TopicID: [16]byte{id}}
-			l.Fates[window.Counted], l.Fates[window.Late] = counted, uint64(l.Next-l.First)-counted
+			l.Outcomes[window.Counted], l.Outcomes[window.Late] = counted, uint64(l.Next-l.First)-counted
 			a.Hits(l.Slot(), counted, true)
 			a.Line(&l, true)
 		}
@@ -276,7 +276,7 @@ func TestThinned(t *testing.T) {
 	audit := func(counted, gap, next, hits uint64) []Finding {
 		a := New(Job{Chunk: 512}, Scope{})
 		a.Hits(slot(0, 0), hits, true)
-		a.Line(&window.Line{Next: int64(next), Fates: fates{window.Counted: counted, window.Gap: gap}}, true)
+		a.Line(&window.Line{Next: int64(next), Outcomes: outcomes{window.Counted: counted, window.Gap: gap}}, true)
 		return slices.Collect(a.Findings)
 	}
 	for _, c := range []struct {
@@ -310,7 +310,7 @@ func TestLog(t *testing.T) {
 		{Partition: 3, First: 0, Next: 500}, {Partition: 8, First: 0, Next: 3}, {Partition: 9, First: 5, Next: 7},
 		{Partition: 3, Epoch: 1, First: 0, Next: 100}, {Partition: 5, Epoch: 1, First: 0, Next: 100},
 	} {
-		a.Line(&window.Line{Epoch: r.Epoch, Partition: r.Partition, First: r.First, Next: r.Next, Fates: fates{window.Late: uint64(r.Next - r.First)}}, true)
+		a.Line(&window.Line{Epoch: r.Epoch, Partition: r.Partition, First: r.First, Next: r.Next, Outcomes: outcomes{window.Late: uint64(r.Next - r.First)}}, true)
 	}
 	check(t, "the lines", slices.Collect(a.Findings), nil)
 	found, lag := a.Log([]event.Assignment{

@@ -41,10 +41,10 @@ func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 // row: at least the greatest line, at most the sum.
 func (t *tally) line(l *window.Line, comparable bool) {
 	t.lines = true
-	t.gaps += l.Fates[window.Gap]
-	t.least = max(t.least, l.Fates[window.Counted])
-	t.most += l.Fates[window.Counted]
-	if l.Fates[window.Counted] > 0 {
+	t.gaps += l.Outcomes[window.Gap]
+	t.least = max(t.least, l.Outcomes[window.Counted])
+	t.most += l.Outcomes[window.Counted]
+	if l.Outcomes[window.Counted] > 0 {
 		t.join(l)
 	}
 	t.skip = t.skip || !comparable
@@ -55,7 +55,7 @@ func (t *tally) line(l *window.Line, comparable bool) {
 // own, and at most its offsets behind the earlier one's end; or else all are
 // in the later one but those of offsets that it does not have.
 func (t *tally) join(l *window.Line) {
-	c := l.Fates[window.Counted]
+	c := l.Outcomes[window.Counted]
 	if t.union == 0 {
 		t.first, t.cut, t.end, t.union = l.First, l.First, l.Next, c
 		return

@@ -11,7 +11,7 @@ type Coverage struct {
 // Covered is one partition there: its latest epoch.
 type Covered struct {
 	Epoch   uint8
-	Next    int64      // every offset below has a fate, or was gone before it was read
+	Next    int64      // every offset below has an outcome, or was gone before it was read
 	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds
 
 	// Watermark is the greatest event time counted, of the chunks in which it

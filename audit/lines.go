@@ -25,7 +25,7 @@ func (a *Audit) Reached() []Reached { return a.reached }
 func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.looked.Lines++
 	sum := uint64(0)
-	for _, n := range l.Fates {
+	for _, n := range l.Outcomes {
 		sum += n
 	}
 	begin := l.Chunk * a.job.Chunk
@@ -41,7 +41,7 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 		a.topics = append(a.topics, counted{topicID: l.TopicID})
 		at++
 	}
-	a.topics[at].events += l.Fates[window.Counted]
+	a.topics[at].events += l.Outcomes[window.Counted]
 	r := &a.reached[at]
 	if r.First == r.Next {
 		// So far only the empty line that opened the partition. Retention may
@@ -56,7 +56,7 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 
 func (a *Audit) line(k Kind, l *window.Line, expected, found uint64) {
 	f := a.ofChunk(k, l.Slot())
-	f.Expected, f.Found, f.Gaps = expected, found, l.Fates[window.Gap]
+	f.Expected, f.Found, f.Gaps = expected, found, l.Outcomes[window.Gap]
 	a.found = append(a.found, f)
 }
 

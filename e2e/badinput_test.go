@@ -16,11 +16,11 @@ import (
 
 // A record, and its expected outcome.
 type sent struct {
-	name   string
-	value  string // {NOW} is the record's time
-	fate   string // counted, or the outcome of the dead letter
-	reason string // pattern
-	group  string // the group that it counts in
+	name    string
+	value   string // {NOW} is the record's time
+	outcome string // counted, or the outcome of the dead letter
+	reason  string // pattern
+	group   string // the group that it counts in
 }
 
 var badClicks = []sent{
@@ -127,7 +127,7 @@ func TestBadInput(t *testing.T) {
 	}
 	bad := 0
 	for _, c := range badClicks {
-		if c.fate == "malformed" {
+		if c.outcome == "malformed" {
 			bad++
 		}
 	}
@@ -178,7 +178,7 @@ func (s *stage) mixed(kind, ok string, others []sent) []*kgo.Record {
 // judged compares dead letters and counts with the expected outcomes.
 func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 	s.t.Helper()
-	type letter struct{ fate, reason, payload string }
+	type letter struct{ outcome, reason, payload string }
 	dead := make(map[int64]letter)
 	for _, row := range s.sql(`SELECT offset, fate, reason, hex(payload) FROM weir_dead_letters FINAL WHERE job = '%s'`, job) {
 		dead[integer(s.t, row[0])] = letter{row[1], row[2], row[3]}
@@ -187,16 +187,16 @@ func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 		d, buried := dead[odd[i].Offset]
 		delete(dead, odd[i].Offset)
 		switch {
-		case c.fate == "counted" && buried:
-			s.t.Errorf("%s: %s: a dead letter: %s: %s", job, c.name, d.fate, d.reason)
-		case c.fate == "counted":
+		case c.outcome == "counted" && buried:
+			s.t.Errorf("%s: %s: a dead letter: %s: %s", job, c.name, d.outcome, d.reason)
+		case c.outcome == "counted":
 			if n := s.number("SELECT sum(hits) FROM %s_1m WHERE %s = '%s'", job, group, c.group); n != 1 {
 				s.t.Errorf("%s: %s: counted %d times under %q", job, c.name, n, c.group)
 			}
 		case !buried:
-			s.t.Errorf("%s: %s: no dead letter, want %s", job, c.name, c.fate)
-		case d.fate != c.fate || !regexp.MustCompile(c.reason).MatchString(d.reason):
-			s.t.Errorf("%s: %s: %s: %q, want %s: %q", job, c.name, d.fate, d.reason, c.fate, c.reason)
+			s.t.Errorf("%s: %s: no dead letter, want %s", job, c.name, c.outcome)
+		case d.outcome != c.outcome || !regexp.MustCompile(c.reason).MatchString(d.reason):
+			s.t.Errorf("%s: %s: %s: %q, want %s: %q", job, c.name, d.outcome, d.reason, c.outcome, c.reason)
 		case d.payload != fmt.Sprintf("%X", odd[i].Value[:min(len(odd[i].Value), maxPayload)]):
 			s.t.Errorf("%s: %s: another payload, of %d bytes", job, c.name, len(d.payload)/2)
 		}

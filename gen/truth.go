@@ -70,10 +70,10 @@ type Place struct {
 // job looks back one chunk. The generator repeats an id within 1,024 records,
 // so the two agree if all records of a key go to one partition.
 type Truth struct {
-	Rules  Rules
-	Outcomes  Outcomes
-	Counts map[Group]*Count
-	Places map[Member]Place // locations only
+	Rules    Rules
+	Outcomes Outcomes
+	Counts   map[Group]*Count
+	Places   map[Member]Place // locations only
 
 	seen map[[16]byte]bool
 }

@@ -47,32 +47,32 @@ type reason struct {
 // add notes the outcomes of a flush, and logs warnings.
 func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Logger) {
 	var all uint64
-	for _, n := range c.Fates {
+	for _, n := range c.Outcomes {
 		all += n
 	}
 	for _, k := range []struct {
 		complaint *complaint
-		fate      window.Fate
+		outcome   window.Outcome
 		n         uint64
 		are, see  string
 	}{
-		{&q.malformed, window.Malformed, c.Fates[window.Malformed], "are malformed", "weir_dead_letters"},
-		{&q.late, window.Late, c.Fates[window.Late], "are late", "weir_dead_letters"},
-		{&q.future, window.Future, c.Fates[window.Future], "are from the future", "weir_dead_letters"},
+		{&q.malformed, window.Malformed, c.Outcomes[window.Malformed], "are malformed", "weir_dead_letters"},
+		{&q.late, window.Late, c.Outcomes[window.Late], "are late", "weir_dead_letters"},
+		{&q.future, window.Future, c.Outcomes[window.Future], "are from the future", "weir_dead_letters"},
 		{&q.capped, window.Counted, c.Capped, "are of groups beyond max_groups and count under " + window.Other, "jobs[].max_groups"},
 	} {
-		if k.fate != window.Counted && k.n > 0 {
-			k.complaint.explain(c.Dead, k.fate)
+		if k.outcome != window.Counted && k.n > 0 {
+			k.complaint.explain(c.Dead, k.outcome)
 		}
 		k.complaint.add(now, all, k.n, job, k.are, log.With("see", k.see))
 	}
 }
 
 // explain counts the reasons of the dead letters of an outcome.
-func (p *complaint) explain(dead []window.DeadLetter, fate window.Fate) {
+func (p *complaint) explain(dead []window.DeadLetter, outcome window.Outcome) {
 	for i := range dead {
 		d := &dead[i]
-		if d.Fate != fate {
+		if d.Outcome != outcome {
 			continue
 		}
 		r := p.reasons[d.Reason]

@@ -12,19 +12,19 @@ import (
 )
 
 // letters makes dead letters of consecutive offsets.
-func letters(fate window.Fate, reason string, partition int32, first int64, n int) []window.DeadLetter {
+func letters(outcome window.Outcome, reason string, partition int32, first int64, n int) []window.DeadLetter {
 	var dead []window.DeadLetter
 	for i := range n {
-		dead = append(dead, window.DeadLetter{Partition: partition, Offset: first + int64(i), Fate: fate, Reason: reason, Payload: []byte("x")})
+		dead = append(dead, window.DeadLetter{Partition: partition, Offset: first + int64(i), Outcome: outcome, Reason: reason, Payload: []byte("x")})
 	}
 	return dead
 }
 
 func stored(good uint64, dead ...window.DeadLetter) *window.Changes {
 	c := &window.Changes{Dead: dead}
-	c.Fates[window.Counted] = good
+	c.Outcomes[window.Counted] = good
 	for _, d := range dead {
-		c.Fates[d.Fate]++
+		c.Outcomes[d.Outcome]++
 	}
 	return c
 }

@@ -26,7 +26,7 @@ type Status struct {
 	MemoryBytes  int64 `json:"memory_bytes"`
 	MemoryBudget int64 `json:"memory_budget_bytes"`
 
-	Records map[string]uint64 `json:"records"` // by fate, since the process started, replays included
+	Records map[string]uint64 `json:"records"` // by outcome, since the process started, replays included
 
 	Flushes        uint64        `json:"flushes"`
 	FlushFailures  uint64        `json:"flush_failures"`
@@ -100,7 +100,7 @@ type board struct {
 	mu         sync.Mutex
 	partitions map[int32]*partitionBoard
 	s          Status
-	fates      [window.Fates]uint64
+	outcomes   [window.Outcomes]uint64
 	quality    quality
 }
 
@@ -197,8 +197,8 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 		}
 	}
 	b.s.LastError, b.s.LastErrorAt = "", time.Time{}
-	for f, n := range c.Fates {
-		b.fates[f] += n
+	for f, n := range c.Outcomes {
+		b.outcomes[f] += n
 	}
 	b.quality.add(now, c, b.cfg.Spec.Job, b.cfg.Log)
 	b.s.Malformed = b.quality.malformed.standing
@@ -242,9 +242,9 @@ func (j *Job) Status() Status {
 	if b.cfg.Trouble != nil {
 		s.Group = b.cfg.Trouble()
 	}
-	s.Records = make(map[string]uint64, window.Fates)
-	for f, n := range b.fates {
-		s.Records[window.Fate(f).String()] = n
+	s.Records = make(map[string]uint64, window.Outcomes)
+	for f, n := range b.outcomes {
+		s.Records[window.Outcome(f).String()] = n
 	}
 	s.Partitions = make([]PartitionStatus, 0, len(b.partitions))
 	for p, v := range b.partitions {

@@ -98,11 +98,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, s := range c.h.statuses() {
 		job := []string{s.Job, s.Topic}
-		for fate, n := range s.Records {
-			count(records, n, s.Job, s.Topic, fate)
+		for outcome, n := range s.Records {
+			count(records, n, s.Job, s.Topic, outcome)
 		}
-		for _, fate := range []string{"malformed", "late", "future"} {
-			count(deadLetters, s.Records[fate], s.Job, s.Topic, fate)
+		for _, outcome := range []string{"malformed", "late", "future"} {
+			count(deadLetters, s.Records[outcome], s.Job, s.Topic, outcome)
 		}
 		for _, p := range s.Partitions {
 			at := []string{s.Job, s.Topic, strconv.Itoa(int(p.Partition))}

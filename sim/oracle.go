@@ -161,13 +161,13 @@ func (s *schedule) judgeDead(f *reference) {
 		case !ok && w.maybe:
 		case !ok:
 			bad = append(bad, fmt.Sprintf("no dead letter for offset %d of partition %d, which is %v", k.offset, k.partition, w.outcome))
-		case got.Fate != w.outcome || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Size != len(w.rec.value) || got.Reason == "":
-			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Fate, got.Reason, got.Payload, w.outcome, w.rec.value))
+		case got.Outcome != w.outcome || got.Time != w.rec.time || !bytes.Equal(got.Payload, w.rec.value) || got.Size != len(w.rec.value) || got.Reason == "":
+			bad = append(bad, fmt.Sprintf("dead letter for offset %d of partition %d: %v (%s) %q, the log has %v %q", k.offset, k.partition, got.Outcome, got.Reason, got.Payload, w.outcome, w.rec.value))
 		}
 	}
 	for k, d := range s.sink.dead {
 		if _, ok := f.dead[k]; !ok {
-			bad = append(bad, fmt.Sprintf("offset %d of partition %d is a dead letter (%v: %s), but not in the log", k.offset, k.partition, d.Fate, d.Reason))
+			bad = append(bad, fmt.Sprintf("offset %d of partition %d is a dead letter (%v: %s), but not in the log", k.offset, k.partition, d.Outcome, d.Reason))
 		}
 	}
 	s.failSorted(bad)
@@ -251,11 +251,11 @@ func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
 		p := t.parts[key.partition]
 		counted, unclear, next := map[window.Slot]uint64{}, map[window.Slot]bool{}, int64(0)
 		for _, l := range lines { // in the order of their first offsets
-			if l.Fates[window.Counted] == 0 {
+			if l.Outcomes[window.Counted] == 0 {
 				continue
 			}
 			sum := uint64(0)
-			for _, n := range l.Fates {
+			for _, n := range l.Outcomes {
 				sum += n
 			}
 			if p.thinned(l.Chunk) || sum != uint64(l.Next-l.First) {
@@ -294,7 +294,7 @@ func (s *schedule) finish(keys []partitionEpoch) {
 	for _, key := range keys {
 		for _, l := range s.sink.ledger[key] {
 			s.note(uint64(l.First)<<32 | uint64(l.Next))
-			s.note(l.Fates[window.Counted])
+			s.note(l.Outcomes[window.Counted])
 		}
 	}
 	for _, c := range s.group.committed {

@@ -58,7 +58,7 @@ type wantedPlace struct {
 
 type wantedDead struct {
 	rec     *record
-	outcome window.Fate
+	outcome window.Outcome
 	maybe   bool
 }
 
@@ -127,7 +127,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 				outcome = window.Duplicate
 			}
 		}
-		l.Fates[outcome]++
+		l.Outcomes[outcome]++
 		switch outcome {
 		case window.Counted:
 			l.Watermark = max(l.Watermark, rec.at)
@@ -141,7 +141,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 
 // outcome is the outcome of a record as far as it does not depend on other
 // records.
-func (f *reference) outcome(rec *record) window.Fate {
+func (f *reference) outcome(rec *record) window.Outcome {
 	switch {
 	case rec.form == gap:
 		return window.Gap

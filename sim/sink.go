@@ -293,8 +293,8 @@ func (k *sink) apply(i *insert) {
 			continue
 		}
 		key := deadKey{d.Epoch, d.Partition, d.Offset}
-		if old, ok := k.dead[key]; ok && (old.Fate != d.Fate || old.Reason != d.Reason || old.Time != d.Time || string(old.Payload) != string(d.Payload) || old.Size != d.Size) {
-			s.fail("dead letter %v was %s (%s), now is %s (%s)", key, old.Fate, old.Reason, d.Fate, d.Reason)
+		if old, ok := k.dead[key]; ok && (old.Outcome != d.Outcome || old.Reason != d.Reason || old.Time != d.Time || string(old.Payload) != string(d.Payload) || old.Size != d.Size) {
+			s.fail("dead letter %v was %s (%s), now is %s (%s)", key, old.Outcome, old.Reason, d.Outcome, d.Reason)
 		}
 		k.dead[key] = d
 	}
@@ -363,12 +363,12 @@ func (k *sink) enter(l *window.Line) {
 		if slices.Compare(old.TopicID[:], l.TopicID[:]) < 0 {
 			old.TopicID = l.TopicID
 		}
-		for f := range old.Fates {
-			old.Fates[f] = max(old.Fates[f], l.Fates[f])
+		for f := range old.Outcomes {
+			old.Outcomes[f] = max(old.Outcomes[f], l.Outcomes[f])
 		}
 	}
-	if have := k.slots[l.Slot()]; have < l.Fates[window.Counted] && !k.s.strained(l.Slot()) {
-		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Fates[window.Counted], l.Partition, l.Chunk, have)
+	if have := k.slots[l.Slot()]; have < l.Outcomes[window.Counted] && !k.s.strained(l.Slot()) {
+		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Outcomes[window.Counted], l.Partition, l.Chunk, have)
 	}
 }
 

@@ -17,16 +17,16 @@ type Changes struct {
 	Dead  []DeadLetter // lost to the counts, kept with the reason
 	Next  []Position   // what may be committed once everything above is durable
 
-	// Fates counts the records decided since the last Take, warm-up excluded
+	// Outcomes counts the records decided since the last Take, warm-up excluded
 	// and replays included: for metrics only, never stored.
-	Fates [Fates]uint64
+	Outcomes [Outcomes]uint64
 	// Capped is how many of the counted went to Other for want of a name of
 	// their own: likewise.
 	Capped uint64
 }
 
 // A Line is one ledger entry: how far a chunk was read, starting where, and
-// what became of each offset. Next − First is the sum of the Fates. First is
+// what became of each offset. Next − First is the sum of the Outcomes. First is
 // the chunk's first offset unless retention had already taken it: then a
 // later First makes a line of its own, because counts that start elsewhere
 // are not comparable. All figures join by maximum.
@@ -35,7 +35,7 @@ type Line struct {
 	Epoch       uint8
 	Chunk       int64
 	First, Next int64
-	Fates       [Fates]uint64
+	Outcomes    [Outcomes]uint64
 	Watermark   event.Time // greatest event time counted in the chunk; 0 if none
 	TopicID     [16]byte
 }
@@ -57,8 +57,8 @@ func (l Line) compareKey(o Line) int {
 func (l *Line) join(o *Line) {
 	l.Next = max(l.Next, o.Next)
 	l.Watermark = max(l.Watermark, o.Watermark)
-	for f := range l.Fates {
-		l.Fates[f] = max(l.Fates[f], o.Fates[f])
+	for f := range l.Outcomes {
+		l.Outcomes[f] = max(l.Outcomes[f], o.Outcomes[f])
 	}
 }
 
@@ -70,7 +70,7 @@ type DeadLetter struct {
 	Partition int32
 	Epoch     uint8
 	Offset    int64
-	Fate      Fate
+	Outcome   Outcome
 	Reason    string // in words, naming the field
 	Time      event.Time
 	Payload   []byte // the record's value, cut to 16 KiB
@@ -110,8 +110,8 @@ func (c *Changes) Join(o *Changes) {
 	c.Next = joinSorted(append(c.Next, o.Next...),
 		func(a, b Position) int { return cmp.Compare(a.Partition, b.Partition) },
 		func(a, b *Position) { a.Offset = max(a.Offset, b.Offset) })
-	for f := range c.Fates {
-		c.Fates[f] += o.Fates[f]
+	for f := range c.Outcomes {
+		c.Outcomes[f] += o.Outcomes[f]
 	}
 	c.Capped += o.Capped
 }
@@ -132,13 +132,13 @@ func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)
 	return s[:n]
 }
 
-func dead(l *lane, rec *event.Record, fate Fate, reason string) DeadLetter {
+func dead(l *lane, rec *event.Record, outcome Outcome, reason string) DeadLetter {
 	payload := rec.Value
 	if len(payload) > maxPayload {
 		payload = payload[:maxPayload]
 	}
 	return DeadLetter{
 		Partition: l.partition, Epoch: l.epoch, Offset: rec.Offset,
-		Fate: fate, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload), Size: len(rec.Value),
+		Outcome: outcome, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload), Size: len(rec.Value),
 	}
 }

@@ -88,7 +88,7 @@ const maxTime = event.Time(1<<32-1) * 1000
 // decode decides everything about a record that needs no memory of others:
 // the order of the tests is part of a job's meaning. On Counted, the
 // decoder's fields describe the event.
-func (d *decoder) decode(rec *event.Record) (Fate, string) {
+func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	s := d.spec
 	if len(rec.Value) == 0 {
 		return Malformed, "empty value"

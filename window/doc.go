@@ -2,7 +2,7 @@
 // (state', changes). It has no clock, goroutine, lock or I/O, and imports none
 // of the packages that could give it one, so the simulator runs it as it is.
 //
-// An [Operator] is what one worker owns. It decides the fate of every record
+// An [Operator] is what one worker owns. It decides the outcome of every record
 // of the partitions handed to it (their [Lane]s), counts the good ones per
 // (window, group) and chunk of the log, and feeds the sketches:
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // A Lane is one partition's pure decisions: which chunk and slot an offset
-// belongs to, its fate, which groups keep their name, which ids were seen,
+// belongs to, its outcome, which groups keep their name, which ids were seen,
 // and the counts of the chunk being read.
 //
 // Everything in it but the dedup filter starts empty at the beginning of a
@@ -26,7 +26,7 @@ type Lane struct {
 
 	// The chunk being read.
 	first     int64 // first offset of it that was read
-	fates     [Fates]uint64
+	outcomes  [Outcomes]uint64
 	watermark event.Time
 	groups    interner
 	cells     []cell
@@ -81,7 +81,7 @@ func (l *Lane) warming() bool { return l.next < l.start }
 func (l *Lane) line() Line {
 	return Line{
 		Partition: l.partition, Epoch: l.epoch, Chunk: l.first / l.spec.Chunk, First: l.first, Next: l.next,
-		Fates: l.fates, Watermark: l.watermark, TopicID: l.topicID,
+		Outcomes: l.outcomes, Watermark: l.watermark, TopicID: l.topicID,
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *Lane) line() Line {
 func (l *Lane) turn() {
 	l.first = l.next
 	l.highest = max(l.highest, l.watermark)
-	l.fates = [Fates]uint64{}
+	l.outcomes = [Outcomes]uint64{}
 	l.watermark = 0
 	l.groups.reset()
 	l.cells, l.dirty = l.cells[:0], l.dirty[:0]

@@ -14,14 +14,14 @@ func planted(mistake string) bool { return mistake == Planted }
 type lane struct{ Lane }
 
 func (l *lane) turn() {
-	fates, groups := l.fates, l.groups
+	outcomes, groups := l.outcomes, l.groups
 	if planted("cap-kept") { // what the right one is about to clear is another copy
 		l.groups.groups, l.groups.keys, l.groups.index = slices.Clone(groups.groups), slices.Clone(groups.keys), slices.Clone(groups.index)
 	}
 	l.Lane.turn()
 	switch {
 	case planted("outcomes-kept"):
-		l.fates = fates
+		l.outcomes = outcomes
 	case planted("cap-kept"):
 		l.groups = groups
 		for i := range groups.groups {

@@ -27,7 +27,7 @@ type Operator struct {
 	lines     []Line
 	dead      []DeadLetter
 	deadBytes int
-	fates     [Fates]uint64
+	outcomes  [Outcomes]uint64
 
 	collected int // events since apply
 }
@@ -60,8 +60,8 @@ func (o *Operator) Start(p Plan) {
 	for from := p.Lost; from < p.Start; {
 		to := min((from/o.spec.Chunk+1)*o.spec.Chunk, p.Start)
 		line := Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: from / o.spec.Chunk, First: from, Next: to, TopicID: p.TopicID}
-		line.Fates[Gap] = uint64(to - from)
-		o.fates[Gap] += line.Fates[Gap]
+		line.Outcomes[Gap] = uint64(to - from)
+		o.outcomes[Gap] += line.Outcomes[Gap]
 		o.lines = append(o.lines, line)
 		from = to
 	}
@@ -134,9 +134,9 @@ func (o *Operator) Observe(b *event.Batch) error {
 		if l.warming() {
 			o.warm(l, rec)
 		} else {
-			fate := o.decide(l, rec)
-			l.fates[fate]++
-			o.fates[fate]++
+			outcome := o.decide(l, rec)
+			l.outcomes[outcome]++
+			o.outcomes[outcome]++
 		}
 		l.record = rec.Time
 		o.advance(l, rec.Offset+1)
@@ -151,14 +151,14 @@ func (o *Operator) skip(l *lane, to int64) {
 	for l.next < to {
 		step := min(to, (l.chunk()+1)*o.spec.Chunk)
 		if !l.warming() { // Start is a chunk's beginning if anything is warmed
-			l.fates[Gap] += uint64(step - l.next)
-			o.fates[Gap] += uint64(step - l.next)
+			l.outcomes[Gap] += uint64(step - l.next)
+			o.outcomes[Gap] += uint64(step - l.next)
 		}
 		o.advance(l, step)
 	}
 }
 
-// refuse gives the offsets of a batch that cannot be read their fate. One dead
+// refuse gives the offsets of a batch that cannot be read their outcome. One dead
 // letter stands for all of them that share a ledger line: there may be
 // millions, and all that is known of them is the same. It has the first of
 // them, which is the same for every process that writes that line.
@@ -168,8 +168,8 @@ func (o *Operator) refuse(l *lane, b *event.Batch) {
 		step := min(b.Next, (l.chunk()+1)*o.spec.Chunk)
 		if !l.warming() {
 			n := uint64(step - l.next)
-			l.fates[Malformed] += n
-			o.fates[Malformed] += n
+			l.outcomes[Malformed] += n
+			o.outcomes[Malformed] += n
 			reason := b.Unreadable
 			if n > 1 {
 				reason = fmt.Sprintf("%s; this stands for offsets %d to %d", reason, l.next, step-1)
@@ -194,15 +194,15 @@ func (o *Operator) advance(l *lane, to int64) {
 	}
 }
 
-// decide gives a record its fate and, if it counts, counts it.
-func (o *Operator) decide(l *lane, rec *event.Record) Fate {
+// decide gives a record its outcome and, if it counts, counts it.
+func (o *Operator) decide(l *lane, rec *event.Record) Outcome {
 	d := o.decoder
-	fate, reason := d.decode(rec)
-	if fate != Counted {
-		if fate != Filtered {
-			o.bury(l, rec, fate, reason)
+	outcome, reason := d.decode(rec)
+	if outcome != Counted {
+		if outcome != Filtered {
+			o.bury(l, rec, outcome, reason)
 		}
-		return fate
+		return outcome
 	}
 	if l.seen != nil && l.repeat(d.id) {
 		return Duplicate
@@ -227,13 +227,13 @@ func (o *Operator) warm(l *lane, rec *event.Record) {
 	if l.seen == nil {
 		return
 	}
-	if fate, _ := o.decoder.decode(rec); fate == Counted {
+	if outcome, _ := o.decoder.decode(rec); outcome == Counted {
 		l.repeat(o.decoder.id)
 	}
 }
 
-func (o *Operator) bury(l *lane, rec *event.Record, fate Fate, reason string) {
-	d := dead(l, rec, fate, reason)
+func (o *Operator) bury(l *lane, rec *event.Record, outcome Outcome, reason string) {
+	d := dead(l, rec, outcome, reason)
 	o.dead = append(o.dead, d)
 	o.deadBytes += 96 + len(d.Payload)
 }
@@ -274,7 +274,7 @@ func (o *Operator) harvest(l *lane) {
 // empty table. The Changes are the caller's; nothing in them is shared.
 func (o *Operator) Take() *Changes {
 	o.apply()
-	c := &Changes{Table: o.table, Fates: o.fates}
+	c := &Changes{Table: o.table, Outcomes: o.outcomes}
 	for _, p := range o.partitions() {
 		l := o.lanes[p]
 		if !l.moved {
@@ -289,7 +289,7 @@ func (o *Operator) Take() *Changes {
 		}
 	}
 	c.Lines, c.Dead = o.lines, o.dead
-	o.lines, o.dead, o.deadBytes, o.fates = nil, nil, 0, [Fates]uint64{}
+	o.lines, o.dead, o.deadBytes, o.outcomes = nil, nil, 0, [Outcomes]uint64{}
 	o.table, o.spare = o.spare, nil
 	if o.table == nil {
 		o.table = NewTable(o.spec)

@@ -158,20 +158,20 @@ func (s Slot) Partition() int32 { return int32(uint16(s >> 40)) }
 // Chunk is the index of the slot's chunk.
 func (s Slot) Chunk() int64 { return int64(s & (1<<40 - 1)) }
 
-// A Fate is what became of one offset. Every offset has exactly one.
-type Fate uint8
+// An Outcome is what became of one offset. Every offset has exactly one.
+type Outcome uint8
 
 const (
-	Counted   Fate = iota
-	Late           // event time too far behind the record's; dead letter
-	Future         // event time too far ahead of the record's; dead letter
-	Malformed      // not the event the job asks for; dead letter
-	Duplicate      // its id was seen in this chunk or the one before
-	Filtered       // a where condition did not hold
-	Gap            // no record: control, aborted, compacted, expired
-	Fates          // how many there are
+	Counted   Outcome = iota
+	Late              // event time too far behind the record's; dead letter
+	Future            // event time too far ahead of the record's; dead letter
+	Malformed         // not the event the job asks for; dead letter
+	Duplicate         // its id was seen in this chunk or the one before
+	Filtered          // a where condition did not hold
+	Gap               // no record: control, aborted, compacted, expired
+	Outcomes          // how many there are
 )
 
-var fates = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Gap: "gap"}
+var outcomes = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Gap: "gap"}
 
-func (f Fate) String() string { return fates[f] }
+func (f Outcome) String() string { return outcomes[f] }

@@ -187,15 +187,15 @@ func render(c *Changes) string {
 	}
 	for _, l := range c.Lines {
 		fmt.Fprintf(&b, "line %d/%d/%d first %d next %d", l.Epoch, l.Partition, l.Chunk, l.First, l.Next)
-		for f, n := range l.Fates {
+		for f, n := range l.Outcomes {
 			if n > 0 {
-				fmt.Fprintf(&b, " %s %d", Fate(f), n)
+				fmt.Fprintf(&b, " %s %d", Outcome(f), n)
 			}
 		}
 		fmt.Fprintf(&b, " watermark %d\n", l.Watermark)
 	}
 	for _, d := range c.Dead {
-		fmt.Fprintf(&b, "dead %d/%d/%d %s (%s) %d %q\n", d.Epoch, d.Partition, d.Offset, d.Fate, d.Reason, d.Time, d.Payload)
+		fmt.Fprintf(&b, "dead %d/%d/%d %s (%s) %d %q\n", d.Epoch, d.Partition, d.Offset, d.Outcome, d.Reason, d.Time, d.Payload)
 	}
 	for _, p := range c.Next {
 		fmt.Fprintf(&b, "next %d %d\n", p.Partition, p.Offset)
@@ -300,7 +300,7 @@ func TestNaiveTwin(t *testing.T) {
 		}
 		places := map[place]seenAt{}
 		without := 0
-		var fates [Fates]uint64
+		var outcomes [Outcomes]uint64
 		seen := map[int64]map[string]bool{}
 		groups := map[int64]map[string]bool{}
 		decoded := 0
@@ -315,40 +315,40 @@ func TestNaiveTwin(t *testing.T) {
 				seen[chunk], groups[chunk] = map[string]bool{}, map[string]bool{}
 			}
 			if sc.Scan(rec.Value, v) != nil {
-				fates[Malformed]++
+				outcomes[Malformed]++
 				continue
 			}
 			if a := string(v[5].Bytes); a != "view" && a != "click" {
-				fates[Filtered]++
+				outcomes[Filtered]++
 				continue
 			}
 			ts, ok := v[0].Time(event.Millis)
 			if _, isUint := v[3].Uint32(); !ok || v[1].Kind != event.String || !isUint {
-				fates[Malformed]++
+				outcomes[Malformed]++
 				continue
 			}
 			lon, isLon := v[6].Float()
 			lat, isLat := v[7].Float()
 			if isLon != isLat { // there is nothing but numbers, null and nothing
-				fates[Malformed]++
+				outcomes[Malformed]++
 				continue
 			}
 			if ts < rec.Time-s.Lateness {
-				fates[Late]++
+				outcomes[Late]++
 				continue
 			}
 			if ts > rec.Time+s.Skew {
-				fates[Future]++
+				outcomes[Future]++
 				continue
 			}
 			id := string(v[4].Bytes)
 			dup := seen[chunk][id] || seen[chunk-1][id]
 			seen[chunk][id] = true
 			if dup {
-				fates[Duplicate]++
+				outcomes[Duplicate]++
 				continue
 			}
-			fates[Counted]++
+			outcomes[Counted]++
 			decoded++
 			k := key{ts - ts%s.Window, string(v[1].Bytes), "??"}
 			if v[2].Kind == event.String {
@@ -376,15 +376,15 @@ func TestNaiveTwin(t *testing.T) {
 				places[at] = is
 			}
 		}
-		fates[Gap] = uint64(end) - uint64(len(log))
-		var sum [Fates]uint64
+		outcomes[Gap] = uint64(end) - uint64(len(log))
+		var sum [Outcomes]uint64
 		for _, l := range c.Lines {
-			for f, n := range l.Fates {
+			for f, n := range l.Outcomes {
 				sum[f] += n
 			}
 		}
-		if sum != fates {
-			t.Fatalf("seed %d: fates %v, want %v", seed, sum, fates)
+		if sum != outcomes {
+			t.Fatalf("seed %d: outcomes %v, want %v", seed, sum, outcomes)
 		}
 		if c.Table.Len() != len(hits) {
 			t.Fatalf("seed %d: %d rows, want %d", seed, c.Table.Len(), len(hits))

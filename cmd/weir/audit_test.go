@@ -47,7 +47,7 @@ func (s *auditAnswers) Audit(_ context.Context, a *audit.Audit, _ func(done, tot
 func rows(partition int32, chunk int64, hits uint64) damage {
 	return func(a *audit.Audit) {
 		l := window.Line{Partition: partition, Chunk: chunk, First: chunk * 64, Next: chunk*64 + 64}
-		l.Fates[window.Counted] = 64
+		l.Outcomes[window.Counted] = 64
 		a.Hits(l.Slot(), hits, true)
 		a.Line(&l, true)
 	}
@@ -120,7 +120,7 @@ func TestAuditLooksTwice(t *testing.T) {
 	// What no reading mends is no mismatch, and said once.
 	sink.notes = []damage{func(a *audit.Audit) {
 		l := window.Line{Partition: 5, Chunk: 9, First: 576, Next: 586}
-		l.Fates[window.Counted] = 10
+		l.Outcomes[window.Counted] = 10
 		a.Hits(l.Slot(), 10, true)
 		a.Line(&l, true)
 		l.First, l.Next = 581, 591

@@ -9,7 +9,7 @@ import (
 	"weir/event"
 )
 
-// TestRemedyThinned: of a compacted topic, two fates of one offset are no damage:
+// TestRemedyThinned: of a compacted topic, two outcomes of one offset are no damage:
 // nothing says to set offsets back or to restore a backup, which would not help.
 func TestRemedyThinned(t *testing.T) {
 	for _, compacted := range []bool{false, true} {

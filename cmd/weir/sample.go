@@ -159,8 +159,8 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 	changes := s.operator.Take()
 	changes.Table.Seal()
 	records := uint64(0)
-	for f, n := range changes.Fates {
-		if window.Fate(f) != window.Gap {
+	for f, n := range changes.Outcomes {
+		if window.Outcome(f) != window.Gap {
 			records += n
 		}
 	}
@@ -172,38 +172,38 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 		return fmt.Sprintf("%d (%s %%)", n, strings.TrimSuffix(strconv.FormatFloat(100*float64(n)/float64(records), 'f', 1, 64), ".0"))
 	}
 	var outcomes []string
-	for f, n := range changes.Fates {
-		if window.Fate(f) != window.Gap && n > 0 {
-			outcomes = append(outcomes, window.Fate(f).String()+" "+share(n))
+	for f, n := range changes.Outcomes {
+		if window.Outcome(f) != window.Gap && n > 0 {
+			outcomes = append(outcomes, window.Outcome(f).String()+" "+share(n))
 		}
 	}
 	f := finding{"sample", subject, "ok", fmt.Sprintf("%d records, the newest of %d partitions%s: %s", records, partitions, s.cut, strings.Join(outcomes, ", ")), 0}
-	switch bad := changes.Fates[window.Malformed]; {
+	switch bad := changes.Outcomes[window.Malformed]; {
 	case 2*bad > records:
 		f.Result, f.code = "failed", exitFailed
 		f.Detail += "; more than half are malformed: the job does not fit what is in the topic"
-	case changes.Fates[window.Counted] == 0:
+	case changes.Outcomes[window.Counted] == 0:
 		f.Result = "warning"
 		f.Detail += "; none would be counted"
 	}
 	k.add(f)
 
 	type reason struct {
-		fate window.Fate
-		text string
+		outcome window.Outcome
+		text    string
 	}
 	count, example := map[reason]uint64{}, map[reason]window.DeadLetter{}
 	for _, d := range changes.Dead {
-		r := reason{d.Fate, d.Reason}
+		r := reason{d.Outcome, d.Reason}
 		if count[r]++; count[r] == 1 {
 			example[r] = d
 		}
 	}
 	for _, r := range slices.SortedFunc(maps.Keys(count), func(a, b reason) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.fate, b.fate), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.text, b.text))
 	}) {
 		k.add(finding{"sample", subject, "warning", fmt.Sprintf("%s %s: %s, e.g. partition %d offset %d",
-			r.fate, share(count[r]), r.text, example[r].Partition, example[r].Offset), 0})
+			r.outcome, share(count[r]), r.text, example[r].Partition, example[r].Offset), 0})
 	}
 
 	times := fmt.Sprintf("records were written from %s to %s", clock(s.oldest), clock(s.newest))

@@ -39,10 +39,10 @@ func (d auditData) View() string      { return d.c.name("weir_audit") }
 func (d auditData) OnCluster() string { return d.c.onCluster() }
 func (d auditData) Ledger() string    { return d.c.name(LedgerTable) }
 
-// Others is the sum of all fates but counted.
+// Others is the sum of all outcomes but counted.
 func (d auditData) Others() string {
 	var sum []string
-	for f := window.Counted + 1; f < window.Fates; f++ {
+	for f := window.Counted + 1; f < window.Outcomes; f++ {
 		sum = append(sum, "max(_l."+quote(f.String())+")")
 	}
 	return strings.Join(sum, " + ")
@@ -384,10 +384,10 @@ func (d verifyData) Day() string {
 func (d verifyData) Settled() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.settled, 0)) }
 func (d verifyData) Horizon() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.horizon, 0)) }
 
-// Fates are the sums of the ledger's columns.
-func (d verifyData) Fates() string {
+// Outcomes are the sums of the ledger's columns.
+func (d verifyData) Outcomes() string {
 	var list []string
-	for f := range window.Fates {
+	for f := range window.Outcomes {
 		list = append(list, "max(_l."+quote(f.String())+")")
 	}
 	return strings.Join(list, ", ")
@@ -452,8 +452,8 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 		var comparable uint8
 		var id string
 		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable}
-		for f := range l.Fates {
-			to = append(to, &l.Fates[f])
+		for f := range l.Outcomes {
+			to = append(to, &l.Outcomes[f])
 		}
 		err := scan(to...)
 		if err == nil {

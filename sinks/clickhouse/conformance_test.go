@@ -86,16 +86,16 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 	b.each(t, "SELECT epoch, toInt32(partition), toInt64(offset), fate, reason, toUnixTimestamp64Milli(record_time), hex(payload), payload_bytes, topic FROM "+
 		b.c.name("weir_dead_letters")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
 		var d window.DeadLetter
-		var fate, payload, topic string
+		var outcome, payload, topic string
 		var at int64
 		var size uint64
-		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &fate, &d.Reason, &at, &payload, &size, &topic); err != nil {
+		if err := scan(&d.Epoch, &d.Partition, &d.Offset, &outcome, &d.Reason, &at, &payload, &size, &topic); err != nil {
 			return err
 		}
 		d.Time, d.Size = event.Time(at), int(size)
-		for f := range window.Fates {
-			if f.String() == fate {
-				d.Fate = f
+		for f := range window.Outcomes {
+			if f.String() == outcome {
+				d.Outcome = f
 			}
 		}
 		var err error
@@ -158,7 +158,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 	t.Helper()
 	sql := "SELECT epoch, toInt32(partition), toInt64(chunk), toInt64(first), toInt64(next), toUnixTimestamp64Milli(watermark), hex(topic_id), slot"
-	for f := range window.Fates {
+	for f := range window.Outcomes {
 		sql += ", " + f.String()
 	}
 	b.each(t, sql+" FROM "+b.c.name("weir_ledger")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
@@ -167,8 +167,8 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 		var id string
 		var slot uint64
 		to := []any{&line.Epoch, &line.Partition, &line.Chunk, &line.First, &line.Next, &mark, &id, &slot}
-		for f := range line.Fates {
-			to = append(to, &line.Fates[f])
+		for f := range line.Outcomes {
+			to = append(to, &line.Outcomes[f])
 		}
 		if err := scan(to...); err != nil {
 			return err
@@ -280,16 +280,16 @@ func (b *backend) DeleteLine(t *testing.T, spec *window.Spec, key memory.LineKey
 func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) {
 	t.Helper()
 	set := []string{}
-	for f, n := range line.Fates {
-		set = append(set, fmt.Sprintf("%d AS %s", n, window.Fate(f)))
+	for f, n := range line.Outcomes {
+		set = append(set, fmt.Sprintf("%d AS %s", n, window.Outcome(f)))
 	}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, next, %s) SELECT 'suite', %d, %d, %d, %d, %d, %d, %s",
-		b.c.name("weir_ledger"), fates(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
+		b.c.name("weir_ledger"), outcomes(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
 }
 
-func fates() string {
+func outcomes() string {
 	var names []string
-	for f := range window.Fates {
+	for f := range window.Outcomes {
 		names = append(names, f.String())
 	}
 	return strings.Join(names, ", ")

@@ -215,7 +215,7 @@ func (b *block) addDead(j *Job, d *window.DeadLetter) {
 	put := b.key(j, d.Epoch, d.Partition)
 	put(func(dst []byte) []byte { return append64(dst, uint64(d.Offset)) })
 	put(func(dst []byte) []byte { return appendString(dst, j.Topic) })
-	put(func(dst []byte) []byte { return appendString(dst, d.Fate.String()) })
+	put(func(dst []byte) []byte { return appendString(dst, d.Outcome.String()) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Reason) })
 	put(func(dst []byte) []byte { return append64(dst, uint64(d.Time)) })
 	put(func(dst []byte) []byte { return appendString(dst, d.Payload) })
@@ -229,7 +229,7 @@ func ledgerBlock() *block {
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
 		value("chunk", "UInt64", 1), value("first", "UInt64", 1), value("next", "UInt64", 1),
 		value("watermark", "DateTime64(3)", 1), value("topic_id", "UUID", 1))
-	for f := range window.Fates {
+	for f := range window.Outcomes {
 		b.cols = append(b.cols, value(f.String(), "UInt64", 1))
 	}
 	return b
@@ -244,7 +244,7 @@ func (b *block) addLine(j *Job, line *window.Line) {
 		dst = append64(dst, binary.BigEndian.Uint64(line.TopicID[:8]))
 		return append64(dst, binary.BigEndian.Uint64(line.TopicID[8:]))
 	})
-	for _, n := range line.Fates {
+	for _, n := range line.Outcomes {
 		put(func(dst []byte) []byte { return append64(dst, n) })
 	}
 	b.rows++

@@ -128,7 +128,7 @@ func common() []table {
 		indexes: []string{touchedIndex("flushed_at")},
 		order:   []string{"job", "version", "epoch", "partition", "chunk", "first"},
 	}
-	for f := range window.Fates {
+	for f := range window.Outcomes {
 		ledger.columns = append(ledger.columns, largest(f.String(), "UInt64"))
 	}
 	ledger.columns = append(ledger.columns,

@@ -141,8 +141,8 @@ func (s *Sink) line(l window.Line) {
 	if ok {
 		l.Next = max(l.Next, old.Next)
 		l.Watermark = max(l.Watermark, old.Watermark)
-		for f := range l.Fates {
-			l.Fates[f] = max(l.Fates[f], old.Fates[f])
+		for f := range l.Outcomes {
+			l.Outcomes[f] = max(l.Outcomes[f], old.Outcomes[f])
 		}
 		if bytes.Compare(old.TopicID[:], l.TopicID[:]) > 0 {
 			l.TopicID = old.TopicID

@@ -89,7 +89,7 @@ func Same(t *testing.T, what string, got, want *memory.Contents) {
 	}
 	for _, key := range union(got.Dead, want.Dead) {
 		g, w := got.Dead[key], want.Dead[key]
-		if g.Fate != w.Fate || g.Reason != w.Reason || g.Time != w.Time || string(g.Payload) != string(w.Payload) || g.Size != w.Size {
+		if g.Outcome != w.Outcome || g.Reason != w.Reason || g.Time != w.Time || string(g.Payload) != string(w.Payload) || g.Size != w.Size {
 			report.f("dead letter %v is %v, want %v", key, g, w)
 		}
 	}

@@ -38,7 +38,7 @@ func Spec() *window.Spec {
 // A Log is what the partitions of a topic hold.
 type Log [partitions][]event.Record
 
-// NewLog makes a log with every fate in it, and gaps.
+// NewLog makes a log with every outcome in it, and gaps.
 func NewLog(seed uint64) *Log {
 	r := rand.New(rand.NewPCG(seed, 42))
 	log := new(Log)

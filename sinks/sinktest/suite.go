@@ -173,7 +173,7 @@ func known(t *testing.T, b Backend) {
 	}
 	line := func(p int32, epoch uint8, first, next int64, id byte) window.Line {
 		l := window.Line{Partition: p, Epoch: epoch, Chunk: first / spec.Chunk, First: first, Next: next, TopicID: [16]byte{id}}
-		l.Fates[window.Gap] = uint64(next - first)
+		l.Outcomes[window.Gap] = uint64(next - first)
 		return l
 	}
 	empty := window.NewTable(spec)
@@ -250,9 +250,9 @@ func deadLetters(t *testing.T, b Backend) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	letters := []window.DeadLetter{
-		{Partition: 1, Offset: 7, Fate: window.Malformed, Reason: "it's \\ \"quoted\"", Time: base, Payload: []byte("a\x00b\xff\n\n\tc'\\"), Size: 10},
-		{Partition: 1, Epoch: 1, Offset: 7, Fate: window.Late, Reason: "older", Time: 1},
-		{Partition: 2, Offset: 1 << 40, Fate: window.Future, Reason: "newer", Time: base, Payload: make([]byte, 16<<10), Size: 6_000_000}, // cut
+		{Partition: 1, Offset: 7, Outcome: window.Malformed, Reason: "it's \\ \"quoted\"", Time: base, Payload: []byte("a\x00b\xff\n\n\tc'\\"), Size: 10},
+		{Partition: 1, Epoch: 1, Offset: 7, Outcome: window.Late, Reason: "older", Time: 1},
+		{Partition: 2, Offset: 1 << 40, Outcome: window.Future, Reason: "newer", Time: base, Payload: make([]byte, 16<<10), Size: 6_000_000}, // cut
 	}
 	for range 3 {
 		write(t, s, &window.Changes{Table: empty, Dead: letters})
@@ -332,9 +332,9 @@ func audits(t *testing.T, b Backend) {
 	lines := want.Lines()
 	victim := lines[len(lines)/2]
 	changed := victim
-	changed.Fates[window.Late]++
+	changed.Outcomes[window.Late]++
 	b.ChangeLine(t, spec, changed)
-	expect("a fate changed", audit.Finding{Kind: audit.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
+	expect("an outcome changed", audit.Finding{Kind: audit.Unbalanced, Partition: victim.Partition, Chunk: victim.Chunk})
 
 	// A line in the middle, so that there is one after it.
 	i := slices.IndexFunc(lines, func(l window.Line) bool { return l.Partition == 1 && l.Chunk == 2 })

@@ -2,7 +2,7 @@
 SELECT
     epoch, partition, chunk, first, max(next), hex(max(topic_id)),
     toUInt8(max(flushed_at) <= {{.Settled}} AND min(began) > {{.Horizon}}),
-    {{.Fates}}
+    {{.Outcomes}}
 FROM {{.Ledger}} AS _l
 WHERE {{.Job}}
 GROUP BY epoch, partition, chunk, first
