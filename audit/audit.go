@@ -29,7 +29,8 @@
 //	found, lag := a.Log(assignments)
 //
 // Coverage, which is read often, is what a ledger says of the whole log at one
-// moment: how much waits to be counted, and up to which event time all is.
+// moment: how much waits to be counted, and up to which event time all is. Waits
+// say for how long nothing was flushed of a partition with records that wait.
 package audit
 
 import "weir/window"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +96,24 @@ func numbers(ps []int32) string {
 	return b.String()
 }
 
-func (u *Uncounted) add(partition int32, records int64, stood time.Duration) {
-	u.Partitions = append(u.Partitions, partition)
-	u.Records += records
-	u.For = max(u.For, stood)
+// uncountedOf are the partitions that have waited for patience; nil: none has.
+func uncountedOf(waits []audit.Wait, patience time.Duration) *Uncounted {
+	var u Uncounted
+	for _, w := range waits {
+		if stood := duration(w.Stood); stood >= patience {
+			u.Partitions = append(u.Partitions, w.Partition)
+			u.Records += w.Records
+			u.For = max(u.For, stood)
+		}
+	}
+	if len(u.Partitions) == 0 {
+		return nil
+	}
+	return &u
 }
+
+func duration(ms event.Time) time.Duration    { return time.Duration(ms) * time.Millisecond }
+func milliseconds(d time.Duration) event.Time { return event.Time(d.Milliseconds()) }
 
 // look reads the ledger, then the log. In this order, a partition whose log
 // ends where the ledger's coverage does has no further records. The coverage is
@@ -121,38 +133,30 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *a
 // lag that moves is normal. If there are such partitions at the beginning, it
 // calls wait once, if that is not nil.
 func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Duration, wait func()) (*Uncounted, error) {
-	began := time.Now()
-	var standing map[int32]audit.Covered
-	for {
+	var waits audit.Waits
+	var began time.Time    // of the first look
+	var watched event.Time // since then
+	for first := true; ; first = false {
 		spans, c, err := look(ctx, log, ledger)
 		if err != nil {
 			return nil, err
 		}
-		if standing == nil {
-			standing = map[int32]audit.Covered{}
-			for p, s := range spans {
-				if c.Waiting(p, s) > 0 {
-					standing[p] = c.Partitions[p]
-				}
-			}
-			if wait != nil && len(standing) > 0 {
-				wait()
-			}
+		if first {
+			began = time.Now()
 		}
-		var u Uncounted
-		for _, p := range slices.Sorted(maps.Keys(standing)) {
-			n := c.Waiting(p, spans[p])
-			if n == 0 || moved(standing[p], c.Partitions[p]) {
-				delete(standing, p)
-				continue
-			}
-			u.add(p, n, time.Since(began))
+		since := milliseconds(time.Since(began)) - watched
+		watched += since
+		// A partition that has not waited since the first look had a flush, or its
+		// records are newer.
+		all := slices.DeleteFunc(waits.Look(c, spans, since), func(w audit.Wait) bool { return w.Stood < watched })
+		if first && wait != nil && len(all) > 0 {
+			wait()
 		}
-		switch {
-		case len(standing) == 0:
+		switch u := uncountedOf(all, patience); {
+		case len(all) == 0:
 			return nil, nil
-		case u.For >= patience:
-			return &u, nil
+		case u != nil:
+			return u, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -160,12 +164,6 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Du
 		case <-time.After(min(time.Second, patience)):
 		}
 	}
-}
-
-// moved reports whether there was a flush. A flush of a chunk that is counted
-// again does not change the position.
-func moved(was, is audit.Covered) bool {
-	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
 }
 
 // A watch looks at ledger and log at intervals while the job runs.
@@ -180,15 +178,9 @@ type watch struct {
 	watermark atomic.Int64 // of the last look that found one; a complete window stays complete
 
 	// Only look uses these.
-	last    time.Time // time of the last look; zero: none yet
-	waiting map[int32]standing
-	open    map[int32]OpenTransaction // all open transactions, even short ones
-}
-
-// standing is a partition with records that the ledger does not cover.
-type standing struct {
-	at    audit.Covered
-	stood time.Duration // since the last flush of it, not counting time without a look
+	last  time.Time // time of the last look; zero: none yet
+	waits audit.Waits
+	open  map[int32]OpenTransaction // all open transactions, even short ones
 }
 
 // uncounted is the subject of log lines about partitions without a flush.
@@ -208,7 +200,7 @@ func (j *Job) startWatch() *watch {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watch{
-		job: j, cancel: cancel, waiting: map[int32]standing{},
+		job: j, cancel: cancel,
 		ledger: of(outage.ClickHouse, "looking at the ledger"), misses: of(uncounted, "log"), opened: of(openTransaction, "log"),
 	}
 	w.wg.Go(func() { w.loop(ctx) })
@@ -288,37 +280,24 @@ func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Covera
 		since = min(now.Sub(w.last), w.job.cfg.Look+lookTimeout)
 	}
 	w.last = now
-	before := w.waiting
-	w.waiting = map[int32]standing{}
-	var u Uncounted
+	waits := w.waits.Look(c, spans, milliseconds(since))
 	var longest time.Duration
-	for _, p := range slices.Sorted(maps.Keys(spans)) {
-		n := c.Waiting(p, spans[p])
-		if n == 0 {
-			continue
-		}
-		s := standing{at: c.Partitions[p]}
-		if old, ok := before[p]; ok && !moved(old.at, s.at) {
-			s.stood = old.stood + since
-		}
-		w.waiting[p] = s
-		longest = max(longest, s.stood)
-		if s.stood >= w.job.cfg.Patience {
-			u.add(p, n, s.stood)
-		}
+	for _, p := range waits {
+		longest = max(longest, duration(p.Stood))
 	}
+	u := uncountedOf(waits, w.job.cfg.Patience)
 	open := w.standingOpen(since, spans)
 	if len(open) > 0 {
 		w.opened.Failed(openError(open))
 	} else {
 		w.opened.Worked()
 	}
-	if len(u.Partitions) == 0 {
+	if u == nil {
 		w.misses.Worked()
 		w.job.status.watched(nil, longest, open, w.complete())
 		return
 	}
 	u.Cause = u.because(func(p int32) bool { return w.job.status.partition(p) != nil })
-	w.misses.Failed(&u)
-	w.job.status.watched(&u, longest, open, w.complete())
+	w.misses.Failed(u)
+	w.job.status.watched(u, longest, open, w.complete())
 }

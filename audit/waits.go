@@ -1,0 +1,54 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+
+	"weir/event"
+)
+
+// Waits follow, from look to look, the partitions with records that the ledger
+// does not cover. The zero value has had no look.
+type Waits struct {
+	waiting map[int32]waiting
+}
+
+type waiting struct {
+	at    Covered
+	stood event.Time
+}
+
+// A Wait is a partition with records that the ledger does not cover.
+type Wait struct {
+	Partition int32
+	Records   int64
+	Stood     event.Time // how long nothing of it was flushed, ms of the time that was watched
+}
+
+// Look takes in what the ledger covers of the log, and how long it was watched
+// since the look before, in ms. It returns the partitions with records that wait,
+// ascending. A partition of which something was flushed stands at 0 again: a lag
+// that moves is no fault.
+func (w *Waits) Look(c *Coverage, log map[int32]event.Span, since event.Time) (all []Wait) {
+	before := w.waiting
+	w.waiting = map[int32]waiting{}
+	for _, p := range slices.Sorted(maps.Keys(log)) {
+		n := c.Waiting(p, log[p])
+		if n == 0 {
+			continue
+		}
+		s := waiting{at: c.Partitions[p]}
+		if old, ok := before[p]; ok && !moved(old.at, s.at) {
+			s.stood = old.stood + since
+		}
+		w.waiting[p] = s
+		all = append(all, Wait{p, n, s.stood})
+	}
+	return all
+}
+
+// moved reports whether there was a flush. A flush of a chunk that is counted
+// again does not change the position.
+func moved(was, is Covered) bool {
+	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
+}
