@@ -1,7 +1,7 @@
-// Package audit says what adds up. It holds what a sink keeps of a job against
-// itself and against the log, and what does not add up it returns as findings,
-// which are data: what they say to people, and what can be done, is for others,
-// and so is where the numbers come from. It knows no table and reads no clock.
+// Package audit says what adds up. It compares the rows, rollups and ledger lines
+// that a sink holds of a job with each other and with the log, and returns the
+// differences as findings. A finding is data: cmd/weir has the sentences and
+// remedies, and the sink has the tables. The package reads no clock.
 //
 // A job adds up if
 //
@@ -11,15 +11,17 @@
 //  3. the rows hold, under the slot of a chunk, at least the greatest count of
 //     the chunk's lines and at most their sum (Missing, Excess), and nothing under
 //     a slot without a line (Unknown);
-//  4. a rollup holds the events of the rows it is made from (Lost, Behind), and
-//     where it does, it makes of each measure what these rows make;
-//  5. the ledger ends where the log holds offsets, or at the log's end, in
-//     partitions that the topic has (Beyond, Deleted, Vanished).
+//  4. a rollup holds the events of the rows it is made from, and makes the same
+//     number of each measure as these rows (Lost, Behind);
+//  5. the ledger ends at an offset that the log holds, or at the log's end, in a
+//     partition that the topic has (Beyond, Deleted, Vanished).
 //
-// Two things may be off although all of this holds (Clipped, Twice): see Notes.
+// Two differences may exist although all of this holds (Clipped, Twice): see
+// [Audit.Notes].
 //
-// What a sink cannot know to be whole it marks, and it is not judged: a sum that
-// grows while it is read, rows that may have expired, rollups that are not due.
+// The sink marks sums, lines and windows that it cannot read as a whole, and the
+// audit does not judge these: a sum that grows while the sink reads it, rows that
+// may have expired, and a rollup that is not due.
 //
 //	a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: 8192}, audit.Scope{})
 //	for … { a.Hits(slot, n, settled) }                  // sums over rows, as they come
@@ -28,21 +30,30 @@
 //	for f := range a.Findings { … }
 //	found, lag := a.Log(assignments)
 //
-// Coverage, which is read often, is what a ledger says of the whole log at one
-// moment: how much waits to be counted, and up to which event time all is. Waits
-// say for how long nothing was flushed of a partition with records that wait.
+// [Coverage] is for a running job: it says how many records wait to be counted, and
+// which event time every partition has passed. [Waits] say for how long a partition
+// with such records had no flush.
+//
+// Where to look:
+//
+//	finding.go   the kinds of findings
+//	lines.go     rules 1 and 2, Twice
+//	chunks.go    rule 3, Clipped
+//	rollups.go   rule 4
+//	log.go       rule 5
+//	coverage.go  the ledger against the log of a running job; waits.go: over time
 package audit
 
 import "weir/window"
 
-// A Job is whose books are audited.
+// A Job is what an audit needs to know of a job.
 type Job struct {
 	Name, Topic string
 	Chunk       int64 // offsets in a chunk
 }
 
-// An Audit takes in what a sink holds of a job, in any portions, and yields what
-// does not add up. It is not for several goroutines at a time.
+// An Audit takes in what a sink holds of one job, in any portions, and yields what
+// does not add up. One goroutine at a time may use it.
 type Audit struct {
 	Scope Scope
 
@@ -55,7 +66,7 @@ type Audit struct {
 	looked  Looked
 }
 
-// Looked is how much an audit has looked at.
+// Looked is how much an audit has taken in.
 type Looked struct{ Lines, Chunks, Windows int }
 
 // New begins an audit.
@@ -63,8 +74,8 @@ func New(j Job, s Scope) *Audit {
 	return &Audit{Scope: s, job: j, tally: map[window.Slot]*tally{}}
 }
 
-// Findings yields what does not add up within the sink: what lines and windows
-// showed by themselves, then the chunks in the order they came.
+// Findings yields what does not add up within the sink: first lines and windows,
+// then chunks, both in the order in which the sink gave them.
 func (a *Audit) Findings(yield func(Finding) bool) {
 	for _, f := range a.found {
 		if !yield(f) {
@@ -74,15 +85,15 @@ func (a *Audit) Findings(yield func(Finding) bool) {
 	a.chunks(yield)
 }
 
-// Notes yields what the numbers are off by, or may be, without damage to the
-// tables: nothing that is done to these mends it. Each is Clipped or Twice.
+// Notes yields differences between the numbers and the log that are no damage to
+// the tables, so that no repair of them helps. Each is Clipped or Twice.
 func (a *Audit) Notes(yield func(Finding) bool) {
 	if a.clipped(yield) {
 		a.twice(yield)
 	}
 }
 
-// Looked is how much the audit has been given.
+// Looked is how much the audit has taken in.
 func (a *Audit) Looked() Looked {
 	l := a.looked
 	l.Chunks = len(a.tally)

@@ -57,11 +57,11 @@ type Finding struct {
 	Group   string     // its columns, a space between them
 	Measure string     // what differs; empty: the number of events
 
-	// What ought to be there and what is: events, where the Kind does not say
-	// otherwise, or a measure's number.
+	// The number that should be there and the number that is there: of events, or
+	// of the measure, if the comment of the Kind names nothing else.
 	Expected, Found uint64
 
-	// Gaps, of Unbalanced and Excess, are the offsets of the chunk that had no
+	// Gaps, of Unbalanced and Excess, is how many offsets of the chunk had no
 	// record when they were read.
 	Gaps uint64
 
@@ -72,7 +72,7 @@ type Finding struct {
 
 // Thinned reports whether a compacted topic explains the finding: an offset
 // that was counted, and had no record any more when its chunk was read again,
-// has two outcomes, and of rows the greater count of either reading stays.
+// has two outcomes, and a row keeps the greater count of the two readings.
 func (f Finding) Thinned() bool {
 	return (f.Kind == Unbalanced || f.Kind == Excess) && f.Expected < f.Found && f.Found-f.Expected <= f.Gaps
 }

@@ -19,9 +19,9 @@ type counted struct {
 // Reached is how far the ledger goes: one entry for each partition and epoch.
 func (a *Audit) Reached() []Reached { return a.reached }
 
-// Line adds a ledger line. Lines have to come by epoch, partition, chunk and
-// first offset. A line is not comparable with rows if some of its rows may
-// have expired, or if it was written while the sink was read.
+// Line adds a ledger line. Lines must come by epoch, partition, chunk and first
+// offset. A line is not comparable with rows if some of its rows may have expired,
+// or if it was written while the sink was read.
 func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.looked.Lines++
 	sum := uint64(0)
@@ -44,8 +44,8 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.topics[at].events += l.Outcomes[window.Counted]
 	r := &a.reached[at]
 	if r.First == r.Next {
-		// So far only the empty line that opened the partition. Retention may
-		// have passed before it was durable, and another process begun later.
+		// So far there is only the empty line that opened the partition. Retention
+		// may have deleted records before another process began to count.
 		r.First = l.First
 	} else if l.First > r.Next {
 		a.line(Hole, l, uint64(r.Next), uint64(l.First))

@@ -18,9 +18,9 @@ type Compared struct {
 }
 
 // Window compares the events that the rollup holds with those of the rows. It
-// reports whether measures are to be compared as well: the window is in the scope
-// with them, and the events add up. Where these do not, its measures differ for
-// the same cause. A window out of the scope is not looked at.
+// reports whether to compare the measures as well: if the scope includes them, and
+// the events add up. If the events do not, the measures differ for the same cause.
+// Window ignores a window out of the scope.
 func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 	if w.Start < a.Scope.From || a.Scope.Until > 0 && w.Start >= a.Scope.Until {
 		return false

@@ -11,22 +11,21 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// A saying is how a kind of finding reads, and what can be done about it. In
-// braces stands what the finding has: see fill.
+// A saying is the sentence for a kind of finding, and the remedy. fill replaces the
+// names in braces by values of the finding.
 type saying struct {
 	kind audit.Kind
-	when func(audit.Finding) bool // nil: always. Of a kind's sayings the first that fits is taken
+	when func(audit.Finding) bool // nil: always. The first saying of the kind that fits is used
 	what string
 	do   string
-	// back is the offset to read the partition again from, which mends it; nil:
-	// that is of no use.
+	// back is the offset from which reading the partition again mends it; nil if
+	// that does not help.
 	back func(audit.Finding) int64
 }
 
-// sayings are the words of weir verify, of the hourly audit's lines in the log,
-// and of the status. What is still in the log is counted again to the same
-// numbers whenever it is read again, so the remedy for most damage is to read it
-// again.
+// sayings are the sentences of weir verify, of the hourly audit's lines in the log,
+// and of the status. weir counts what is still in the log to the same numbers
+// whenever it reads it again, so the remedy for most damage is to read it again.
 var sayings = []saying{
 	{kind: audit.Unbalanced, back: chunkBegins,
 		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}",
@@ -86,8 +85,7 @@ const (
 	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
 	chunkCut     = "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
 
-	// compactedAway is what can be done about a finding that a compacted topic
-	// explains.
+	// compactedAway is the remedy for a finding that a compacted topic explains.
 	compactedAway = "records were compacted away (cleanup.policy) between two readings of the chunk. Each row keeps the greater count of the two, and reading again finds no more: nothing is to be restored or set back. " +
 		"Set cleanup.policy=delete for a topic that is counted; raise the job's version to count once what the log still holds"
 )
@@ -97,17 +95,17 @@ func readTwice(f audit.Finding) bool    { return !f.Both.Empty() }
 func chunkBegins(f audit.Finding) int64 { return f.Offsets.First }
 func ledgerEnds(f audit.Finding) int64  { return int64(f.Expected) }
 
-// sayingOf is how a finding reads.
+// sayingOf is the saying for a finding.
 func sayingOf(f audit.Finding) saying {
 	for _, s := range sayings {
 		if s.kind == f.Kind && (s.when == nil || s.when(f)) {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("nothing says %v", f.Kind))
+	panic(fmt.Sprintf("sayings has no entry for %v", f.Kind))
 }
 
-// fill writes what stands in braces.
+// fill replaces the names in braces.
 func fill(text string, f audit.Finding) string {
 	partition, epoch := fmt.Sprintf("partition %d", f.Partition), ""
 	if f.Epoch > 0 {
@@ -128,10 +126,10 @@ func fill(text string, f audit.Finding) string {
 	).Replace(text)
 }
 
-// sentence says what does not add up.
+// sentence says what does not add up in a finding.
 func sentence(f audit.Finding) string { return fill(sayingOf(f).what, f) }
 
-// Whether a job's topic is compacted, as far as that is known.
+// compaction is what is known about whether a job's topic is compacted.
 type compaction uint8
 
 const (
@@ -143,7 +141,7 @@ const (
 // explains reports whether the topic's compaction explains a finding for sure.
 func (c compaction) explains(f audit.Finding) bool { return c == isCompacted && f.Thinned() }
 
-// advice says what can be done about it.
+// advice is the remedy for a finding.
 func advice(f audit.Finding, c compaction) string {
 	text := fill(sayingOf(f).do, f)
 	switch {
