@@ -8,28 +8,29 @@ import (
 	"weir/event"
 )
 
-// Changes is what a flush must join into the sink so that nothing before Next
-// is owed any more. It is a join-semilattice element itself: joining two, in
-// any order and any number of times, means the same as writing both.
+// Changes is what a flush must merge into the sink so that nothing before Next
+// is owed any more. Two Changes can be merged too, in any order and any number
+// of times: writing the result is the same as writing both.
 type Changes struct {
 	Table *Table       // sketches and counts by (window, group)
 	Lines []Line       // ledger, one line a chunk and first offset
-	Dead  []DeadLetter // lost to the counts, kept with the reason
+	Dead  []DeadLetter // records that were not counted, with the reason
 	Next  []Position   // what may be committed once everything above is durable
 
-	// Outcomes counts the records decided since the last Take, warm-up excluded
-	// and replays included: for metrics only, never stored.
+	// Outcomes counts the records decided since the last Take, with replays and
+	// without the warm-up. It is for metrics only and never stored.
 	Outcomes [Outcomes]uint64
-	// Capped is how many of the counted went to Other for want of a name of
-	// their own: likewise.
+	// Capped is how many counted records went to the group Other. It is for
+	// metrics only and never stored.
 	Capped uint64
 }
 
-// A Line is one ledger entry: how far a chunk was read, starting where, and
-// what became of each offset. Next − First is the sum of the Outcomes. First is
-// the chunk's first offset unless retention had already taken it: then a
-// later First makes a line of its own, because counts that start elsewhere
-// are not comparable. All figures join by maximum.
+// A Line is one ledger entry: the offsets [First, Next) of a chunk that were
+// read, and how many had which outcome. Next − First is the sum of the
+// Outcomes. First is the chunk's first offset, unless retention had deleted
+// that: a later First makes a line of its own, because counts that begin at
+// different offsets cannot be compared. Two lines with equal keys merge to the
+// maximum of each number.
 type Line struct {
 	Partition   int32
 	Epoch       uint8
@@ -40,13 +41,14 @@ type Line struct {
 	TopicID     [16]byte
 }
 
-// An Origin is a partition in an epoch of its topic: what an offset belongs to.
+// An Origin is a partition in an epoch of its topic. An offset is unique within
+// it.
 type Origin struct {
 	Partition int32
 	Epoch     uint8
 }
 
-// Slot is the slot whose counts the line speaks of.
+// Slot returns the slot that has the counts of the line.
 func (l *Line) Slot() Slot { return MakeSlot(l.Epoch, l.Partition, l.Chunk) }
 
 func (l Line) compareKey(o Line) int {
@@ -62,19 +64,19 @@ func (l *Line) join(o *Line) {
 	}
 }
 
-// A DeadLetter is a record that reached no count, or all the records of an
-// unreadable batch that belong to one Line: then Offset is that of the first,
-// and Reason says so. (Epoch, Partition, Offset) is its key: repeats are equal
-// and collapse.
+// A DeadLetter is a record that was not counted, or all records of an
+// unreadable batch that belong to one Line: then Offset is that of the first
+// one, and Reason says so. Its key is (Epoch, Partition, Offset): two with the
+// same key are equal.
 type DeadLetter struct {
 	Partition int32
 	Epoch     uint8
 	Offset    int64
 	Outcome   Outcome
-	Reason    string // in words, naming the field
+	Reason    string // in words, with the name of the field
 	Time      event.Time
 	Payload   []byte // the record's value, cut to 16 KiB
-	Size      int    // bytes of the record's value; more than len(Payload): it was cut
+	Size      int    // length of the record's value; Payload was cut if it is shorter
 }
 
 func (d DeadLetter) compareKey(o DeadLetter) int {
@@ -92,7 +94,7 @@ func (c *Changes) Empty() bool {
 	return c.Table.Len() == 0 && c.Table.byMember() == 0 && len(c.Lines) == 0 && len(c.Dead) == 0 && len(c.Next) == 0
 }
 
-// Bytes is about what the changes hold in memory.
+// Bytes returns about how many bytes the changes hold in memory.
 func (c *Changes) Bytes() int {
 	n := c.Table.Bytes() + len(c.Lines)*160 + len(c.Next)*16
 	for i := range c.Dead {
@@ -101,7 +103,7 @@ func (c *Changes) Bytes() int {
 	return n
 }
 
-// Join takes o into c: another worker's changes, or older ones whose insert
+// Merge merges o into c: changes of another worker, or older ones whose insert
 // failed or whose answer was lost. o must not be used afterwards.
 func (c *Changes) Join(o *Changes) {
 	c.Table.Join(o.Table)
@@ -116,7 +118,7 @@ func (c *Changes) Join(o *Changes) {
 	c.Capped += o.Capped
 }
 
-// joinSorted sorts s by key and joins the elements of equal key, in place.
+// mergeSorted sorts s by key and merges the elements with equal keys, in place.
 func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)) []T {
 	slices.SortFunc(s, compare)
 	n := 0
@@ -132,13 +134,13 @@ func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)
 	return s[:n]
 }
 
-func dead(l *lane, rec *event.Record, outcome Outcome, reason string) DeadLetter {
+func dead(pt *partitionState, rec *event.Record, outcome Outcome, reason string) DeadLetter {
 	payload := rec.Value
 	if len(payload) > maxPayload {
 		payload = payload[:maxPayload]
 	}
 	return DeadLetter{
-		Partition: l.partition, Epoch: l.epoch, Offset: rec.Offset,
+		Partition: pt.partition, Epoch: pt.epoch, Offset: rec.Offset,
 		Outcome: outcome, Reason: reason, Time: rec.Time, Payload: bytes.Clone(payload), Size: len(rec.Value),
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"weir/sketches/geo"
 )
 
-// decoder turns a record into what the lane and the sketches need of it. It
-// is one operator's: its results are overwritten by the next record.
+// decoder turns a record into what the partition and the sketches need of it.
+// It belongs to one operator; the next record overwrites its results.
 type decoder struct {
 	spec    *Spec
 	scanner *event.Scanner
 	vals    []event.Value
 
-	// Where each field of the spec stands in vals.
+	// The index in vals of each field of the spec.
 	timeAt   int
 	by       []columnAt
 	where    []int
@@ -23,7 +23,7 @@ type decoder struct {
 
 	feeds []feed // by measure
 
-	// Where the record stands.
+	// The record's partition and epoch.
 	partition int32
 	epoch     uint8
 
@@ -36,7 +36,7 @@ type decoder struct {
 	scratch []byte
 }
 
-// columnAt is where a column finds its fields; -1: not used.
+// columnAt has the indexes in vals of a column's fields; -1: not used.
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*decoder, error) {
@@ -85,9 +85,9 @@ func newDecoder(s *Spec) (*decoder, error) {
 // maxTime is the end of ClickHouse's DateTime.
 const maxTime = event.Time(1<<32-1) * 1000
 
-// decode decides everything about a record that needs no memory of others:
-// the order of the tests is part of a job's meaning. On Counted, the
-// decoder's fields describe the event.
+// decode decides everything about a record that does not depend on other
+// records. The order of the checks is part of a job's meaning. If it returns
+// Counted, the decoder's fields describe the event.
 func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	s := d.spec
 	if len(rec.Value) == 0 {
@@ -187,13 +187,13 @@ func (d *decoder) decodeMeasures() (reason string) {
 	return ""
 }
 
-// absent reports whether there is nothing at a path: null is nothing too.
+// absent reports whether a field is missing or null.
 func (d *decoder) absent(at int) bool {
 	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
 }
 
-// position is a longitude and a latitude on Redis's grid. Positions off it are
-// refused, never clamped.
+// position returns a longitude and a latitude within the range of Redis. It
+// refuses positions out of range, and never clamps them.
 func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
 	lon, ok := d.vals[lonAt].Float()
 	if !ok {
@@ -209,16 +209,17 @@ func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
 	return lon, lat, ""
 }
 
-// stamp orders the positions of a member: by event time, then by where in
-// the log they stand.
+// stamp returns what orders the positions of a member: by event time, then by
+// their place in the log.
 func (d *decoder) stamp() geo.Stamp {
 	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(d.epoch, d.partition, d.offset/d.spec.Chunk)), Offset: d.offset}
 }
 
-// notID is what is wrong with a value that is no id.
+// notID is the reason for a value that cannot be an id.
 const notID = "is neither text nor number"
 
-// wrong is the reason in words. It allocates, as a dead letter does anyway.
+// wrong returns the reason in words. It allocates memory, as a dead letter does
+// anyway.
 func (d *decoder) wrong(at int, what string) string {
 	if d.absent(at) {
 		return "field " + d.paths[at] + " is missing"

@@ -2,19 +2,19 @@
 // (state', changes). It has no clock, goroutine, lock or I/O, and imports none
 // of the packages that could give it one, so the simulator runs it as it is.
 //
-// An [Operator] is what one worker owns. It decides the outcome of every record
-// of the partitions handed to it (their [Lane]s), counts the good ones per
-// (window, group) and chunk of the log, and feeds the sketches:
+// One worker owns an [Operator]. The operator has the state of each of its
+// partitions (a [Partition]), decides the outcome of every record, counts the
+// good ones per (window, group) and chunk, and adds them to the sketches:
 //
 //	op := window.NewOperator(spec)
 //	plan, err := spec.Resume(assignment, known, policy)
 //	op.Start(plan)
 //	op.Observe(batch)       // as often as batches come
-//	changes := op.Take()    // what a flush must join into the sink
+//	changes := op.Take() // what a flush must merge into the sink
 //
-// The law of this package: a stored value is a function of the log alone.
-// Every decision below is made from the record, its chunk, and (for
-// deduplication) the chunk before it. Batch bounds, flush times, the number of
-// workers, memory pressure and the progress of other partitions must not be
-// able to reach a row. TestPurity holds it to that.
+// The rule of this package: a stored value is a function of the log alone.
+// Every decision depends only on the record, its chunk, and (for deduplication)
+// the chunk before it. Rows must not depend on the bounds of batches, the times
+// of flushes, the number of workers, memory pressure, or the progress of other
+// partitions. TestPurity checks that.
 package window

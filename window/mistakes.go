@@ -10,39 +10,39 @@ var Planted string
 
 func planted(mistake string) bool { return mistake == Planted }
 
-// lane stands in front of the right one.
-type lane struct{ Lane }
+// partitionState is a Partition with the planted mistake.
+type partitionState struct{ Partition }
 
-func (l *lane) turn() {
-	outcomes, groups := l.outcomes, l.groups
-	if planted("cap-kept") { // what the right one is about to clear is another copy
-		l.groups.groups, l.groups.keys, l.groups.index = slices.Clone(groups.groups), slices.Clone(groups.keys), slices.Clone(groups.index)
+func (pt *partitionState) turn() {
+	outcomes, groups := pt.outcomes, pt.groups
+	if planted("cap-kept") { // turn clears the old slices: keep copies
+		pt.groups.groups, pt.groups.keys, pt.groups.index = slices.Clone(groups.groups), slices.Clone(groups.keys), slices.Clone(groups.index)
 	}
-	l.Lane.turn()
+	pt.Partition.turn()
 	switch {
 	case planted("outcomes-kept"):
-		l.outcomes = outcomes
+		pt.outcomes = outcomes
 	case planted("cap-kept"):
-		l.groups = groups
+		pt.groups = groups
 		for i := range groups.groups {
 			groups.groups[i].cell = 0
 		}
 	}
 }
 
-func (l *lane) repeat(id uint64) bool {
+func (pt *partitionState) repeat(id uint64) bool {
 	if planted("repeat-lost") {
-		return l.before.Has(id) || l.seen.TestAndAdd(id)
+		return pt.before.Has(id) || pt.seen.TestAndAdd(id)
 	}
-	return l.Lane.repeat(id)
+	return pt.Partition.repeat(id)
 }
 
-func (l *lane) appendHits(dst []hit) []hit {
-	dirty := slices.Clone(l.dirty)
-	dst = l.Lane.appendHits(dst)
+func (pt *partitionState) appendHits(dst []hit) []hit {
+	dirty := slices.Clone(pt.dirty)
+	dst = pt.Partition.appendHits(dst)
 	if planted("counts-reset") {
 		for _, i := range dirty {
-			l.cells[i].count = 0
+			pt.cells[i].count = 0
 		}
 	}
 	return dst

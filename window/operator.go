@@ -7,29 +7,29 @@ import (
 	"weir/event"
 )
 
-// blockSize is how many counted events are collected before the sketches see
-// them: enough to make the loop over each measure tight, little enough to
-// stay in the first-level cache.
+// blockSize is how many counted events are gathered before they are added to the
+// sketches: enough to make the loop over each measure tight, and few enough to stay
+// in the first-level cache.
 const blockSize = 512
 
-// An Operator is what one worker owns of a job: the lanes of its partitions
-// and the table they share. It is not safe for concurrent use, and needs not
-// be: others send its worker a closure between batches.
+// An Operator counts some partitions of a job for one worker: it has the state of
+// each partition and the table that they share. It is not safe for concurrent use:
+// other goroutines send its worker a closure, which runs between batches.
 type Operator struct {
-	spec    *Spec
-	decoder *decoder
-	lanes   map[int32]*lane
-	other   []byte // the key of the group Other
+	spec       *Spec
+	decoder    *decoder
+	partitions map[int32]*partitionState
+	other      []byte // the key of the group Other
 
 	table     *Table
-	spare     *Table // an acknowledged one, for reuse
-	gen       uint32 // of table: tells a lane's cells whose rows they hold
+	spare     *Table // an empty table to use again
+	gen       uint32 // number of the table: a cell's row is valid only with the same number
 	lines     []Line
 	dead      []DeadLetter
 	deadBytes int
 	outcomes  [Outcomes]uint64
 
-	collected int // events since apply
+	gathered int // events gathered since the last apply
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.
@@ -41,19 +41,19 @@ func NewOperator(spec *Spec) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
 	}
-	o := &Operator{spec: spec, decoder: d, lanes: map[int32]*lane{}, table: NewTable(spec), gen: 1}
+	o := &Operator{spec: spec, decoder: d, partitions: map[int32]*partitionState{}, table: NewTable(spec), gen: 1}
 	for range spec.By {
 		o.other = appendDimension(o.other, []byte(Other), len(spec.By))
 	}
 	return o, nil
 }
 
-// Start takes a partition in hand. If retention took offsets that were owed,
-// they are written down as a gap first. If the plan Opens an epoch, the next
-// Take has the line that says so.
+// Start begins to count a partition. If retention deleted offsets that were owed,
+// Start records them as a gap first. If the plan Opens an epoch, the next Take has
+// the line that says so.
 func (o *Operator) Start(p Plan) {
-	l := newLane(o.spec, p)
-	o.lanes[p.Partition] = l
+	pt := newPartition(o.spec, p)
+	o.partitions[p.Partition] = pt
 	if p.Opens {
 		o.lines = append(o.lines, Line{Partition: p.Partition, Epoch: p.Epoch, Chunk: p.Start / o.spec.Chunk, First: p.Start, Next: p.Start, TopicID: p.TopicID})
 	}
@@ -67,179 +67,180 @@ func (o *Operator) Start(p Plan) {
 	}
 }
 
-// Stop lets go of a partition. What was counted since the last Take is still
-// in the next one; Take first if it must be flushed.
+// Stop ends the counting of a partition. What was counted since the last Take is in
+// the next Take.
 func (o *Operator) Stop(partition int32) {
-	if l := o.lanes[partition]; l != nil {
-		o.harvest(l)
-		delete(o.lanes, partition)
+	if pt := o.partitions[partition]; pt != nil {
+		o.collect(pt)
+		delete(o.partitions, partition)
 	}
 }
 
-// Progress is how far a partition in hand was read.
+// Progress says how far a partition has been read.
 type Progress struct {
 	Next      int64      // next offset to decide
 	Watermark event.Time // greatest event time counted since Start; 0: none yet
 	Record    event.Time // Kafka time of the last record decided
 }
 
-// Progress is for people and for the end of a backfill: no row depends on it.
-// It is zero for a partition that is not in hand.
+// Progress is shown in the status and ends a backfill; no row depends on it. It is
+// zero for a partition that the operator does not count.
 func (o *Operator) Progress(partition int32) Progress {
-	l := o.lanes[partition]
-	if l == nil {
+	pt := o.partitions[partition]
+	if pt == nil {
 		return Progress{}
 	}
-	return Progress{Next: l.next, Watermark: max(l.highest, l.watermark), Record: l.record}
+	return Progress{Next: pt.next, Watermark: max(pt.highest, pt.watermark), Record: pt.record}
 }
 
-// Bytes is about what the operator holds in memory.
+// Bytes returns about how many bytes the operator holds in memory.
 func (o *Operator) Bytes() int {
 	n := o.table.Bytes() + o.deadBytes + len(o.lines)*160
 	if o.spare != nil {
 		n += o.spare.Bytes()
 	}
-	for _, l := range o.lanes {
-		n += l.Bytes()
+	for _, pt := range o.partitions {
+		n += pt.Bytes()
 	}
 	return n
 }
 
-// Rows is the number of (window, group) rows since the last Take.
+// Rows returns the number of (window, group) rows since the last Take.
 func (o *Operator) Rows() int { return o.table.Len() }
 
-// Observe decides every offset of the batch. Offsets already decided are
-// passed over, so a fetch may overlap the one before. A batch of a partition
-// that is not in hand is an error of the caller's.
+// Observe decides every offset of the batch. It skips offsets that are decided
+// already, so a fetch may overlap the one before. It is an error if the operator
+// does not count the partition of the batch.
 func (o *Operator) Observe(b *event.Batch) error {
-	l := o.lanes[b.Partition]
-	if l == nil {
+	pt := o.partitions[b.Partition]
+	if pt == nil {
 		return fmt.Errorf("window: job %s: a batch of partition %d, which is not in hand", o.spec.Job, b.Partition)
 	}
-	if b.Next <= l.next {
+	if b.Next <= pt.next {
 		return nil
 	}
-	l.moved = true
-	o.decoder.partition, o.decoder.epoch = l.partition, l.epoch
+	pt.moved = true
+	o.decoder.partition, o.decoder.epoch = pt.partition, pt.epoch
 	if b.Unreadable != "" {
-		o.refuse(l, b)
+		o.refuse(pt, b)
 		return nil
 	}
 	for i := range b.Records {
 		rec := &b.Records[i]
-		if rec.Offset < l.next {
+		if rec.Offset < pt.next {
 			continue
 		}
-		o.skip(l, rec.Offset)
-		if l.warming() {
-			o.warm(l, rec)
+		o.skip(pt, rec.Offset)
+		if pt.warming() {
+			o.warm(pt, rec)
 		} else {
-			outcome := o.decide(l, rec)
-			l.outcomes[outcome]++
+			outcome := o.decide(pt, rec)
+			pt.outcomes[outcome]++
 			o.outcomes[outcome]++
 		}
-		l.record = rec.Time
-		o.advance(l, rec.Offset+1)
+		pt.record = rec.Time
+		o.advance(pt, rec.Offset+1)
 	}
-	o.skip(l, b.Next)
+	o.skip(pt, b.Next)
 	o.apply()
 	return nil
 }
 
-// skip moves the lane to an offset over others that have no record.
-func (o *Operator) skip(l *lane, to int64) {
-	for l.next < to {
-		step := min(to, (l.chunk()+1)*o.spec.Chunk)
-		if !l.warming() { // Start is a chunk's beginning if anything is warmed
-			l.outcomes[Gap] += uint64(step - l.next)
-			o.outcomes[Gap] += uint64(step - l.next)
+// skip moves a partition to an offset, over offsets that have no record.
+func (o *Operator) skip(pt *partitionState, to int64) {
+	for pt.next < to {
+		step := min(to, (pt.chunk()+1)*o.spec.Chunk)
+		if !pt.warming() { // if there is a warm-up, Start is the beginning of a chunk
+			pt.outcomes[Gap] += uint64(step - pt.next)
+			o.outcomes[Gap] += uint64(step - pt.next)
 		}
-		o.advance(l, step)
+		o.advance(pt, step)
 	}
 }
 
-// refuse gives the offsets of a batch that cannot be read their outcome. One dead
-// letter stands for all of them that share a ledger line: there may be
-// millions, and all that is known of them is the same. It has the first of
-// them, which is the same for every process that writes that line.
-func (o *Operator) refuse(l *lane, b *event.Batch) {
-	o.skip(l, b.First)
-	for l.next < b.Next {
-		step := min(b.Next, (l.chunk()+1)*o.spec.Chunk)
-		if !l.warming() {
-			n := uint64(step - l.next)
-			l.outcomes[Malformed] += n
+// refuse gives the offsets of an unreadable batch the outcome Malformed. One dead
+// letter stands for all of them that share a ledger line: there may be millions, and
+// nothing is known that tells them apart. It has the first of these offsets, which
+// is the same for every process that writes the line.
+func (o *Operator) refuse(pt *partitionState, b *event.Batch) {
+	o.skip(pt, b.First)
+	for pt.next < b.Next {
+		step := min(b.Next, (pt.chunk()+1)*o.spec.Chunk)
+		if !pt.warming() {
+			n := uint64(step - pt.next)
+			pt.outcomes[Malformed] += n
 			o.outcomes[Malformed] += n
 			reason := b.Unreadable
 			if n > 1 {
-				reason = fmt.Sprintf("%s; this stands for offsets %d to %d", reason, l.next, step-1)
+				reason = fmt.Sprintf("%s; this stands for offsets %d to %d", reason, pt.next, step-1)
 			}
-			o.bury(l, &event.Record{Offset: l.next, Time: b.Time}, Malformed, reason)
+			o.deadLetter(pt, &event.Record{Offset: pt.next, Time: b.Time}, Malformed, reason)
 		}
-		l.record = b.Time
-		o.advance(l, step)
+		pt.record = b.Time
+		o.advance(pt, step)
 	}
 }
 
-// advance moves the lane on by one or, over gaps, by many; at the end of a
-// chunk its counts and its ledger line are final.
-func (o *Operator) advance(l *lane, to int64) {
-	warm := l.warming()
-	l.next = to
+// advance moves a partition to an offset: the next one or, over a gap, a later one.
+// At the end of a chunk it collects the counts and the ledger line, which are final
+// then.
+func (o *Operator) advance(pt *partitionState, to int64) {
+	warm := pt.warming()
+	pt.next = to
 	if to&(o.spec.Chunk-1) == 0 {
 		if !warm {
-			o.harvest(l)
+			o.collect(pt)
 		}
-		l.turn()
+		pt.turn()
 	}
 }
 
-// decide gives a record its outcome and, if it counts, counts it.
-func (o *Operator) decide(l *lane, rec *event.Record) Outcome {
+// decide returns the outcome of a record, and counts the record if that is Counted.
+func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 	d := o.decoder
 	outcome, reason := d.decode(rec)
 	if outcome != Counted {
 		if outcome != Filtered {
-			o.bury(l, rec, outcome, reason)
+			o.deadLetter(pt, rec, outcome, reason)
 		}
 		return outcome
 	}
-	if l.seen != nil && l.repeat(d.id) {
+	if pt.seen != nil && pt.repeat(d.id) {
 		return Duplicate
 	}
-	l.watermark = max(l.watermark, d.time)
-	id := l.groups.id(d.group, groupHash(d.group), o.other)
-	g := &l.groups.groups[id]
-	c := l.cell(d.window, g, id)
+	pt.watermark = max(pt.watermark, d.time)
+	id := pt.groups.id(d.group, groupHash(d.group), o.other)
+	g := &pt.groups.groups[id]
+	c := pt.cell(d.window, g, id)
 	if c.gen != o.gen {
 		c.gen = o.gen
-		c.row = o.table.row(d.window, l.groups.key(g), g.hash)
-		l.dirty = append(l.dirty, g.cell-1)
+		c.row = o.table.row(d.window, pt.groups.key(g), g.hash)
+		pt.dirty = append(pt.dirty, g.cell-1)
 	}
 	c.count++
-	o.collect(c.row)
+	o.gather(c.row)
 	return Counted
 }
 
-// warm lets a record of the chunk before pass the same decisions, for the
-// ids the filter must hold.
-func (o *Operator) warm(l *lane, rec *event.Record) {
-	if l.seen == nil {
+// warm adds the id of a record of the chunk before to the filter, if the record
+// would have been counted.
+func (o *Operator) warm(pt *partitionState, rec *event.Record) {
+	if pt.seen == nil {
 		return
 	}
 	if outcome, _ := o.decoder.decode(rec); outcome == Counted {
-		l.repeat(o.decoder.id)
+		pt.repeat(o.decoder.id)
 	}
 }
 
-func (o *Operator) bury(l *lane, rec *event.Record, outcome Outcome, reason string) {
-	d := dead(l, rec, outcome, reason)
+func (o *Operator) deadLetter(pt *partitionState, rec *event.Record, outcome Outcome, reason string) {
+	d := dead(pt, rec, outcome, reason)
 	o.dead = append(o.dead, d)
 	o.deadBytes += 96 + len(d.Payload)
 }
 
-// collect has each measure that takes the decoded event keep it for a row.
-func (o *Operator) collect(row uint32) {
+// gather makes each measure keep what it needs of the decoded event, for a row.
+func (o *Operator) gather(row uint32) {
 	feeds := o.decoder.feeds
 	for m := range feeds {
 		if f := &feeds[m]; f.takes {
@@ -247,45 +248,45 @@ func (o *Operator) collect(row uint32) {
 			f.n++
 		}
 	}
-	if o.collected++; o.collected >= blockSize {
+	if o.gathered++; o.gathered >= blockSize {
 		o.apply()
 	}
 }
 
-// apply hands the block to the columns, one measure after the other.
+// apply adds the gathered events to the columns, one measure after the other.
 func (o *Operator) apply() {
-	o.collected = 0
+	o.gathered = 0
 	for m := range o.decoder.feeds {
 		o.decoder.feeds[m].flush(o.table.columns[m])
 	}
 }
 
-// harvest moves the lane's new counts into the table and its ledger line to
-// the lines: at the end of a chunk, at a Take, and when the partition leaves.
-func (o *Operator) harvest(l *lane) {
-	if l.warming() || l.next <= l.first {
+// collect moves the new counts of a partition into the table, and its ledger line to
+// the lines. It is called at the end of a chunk, by Take, and by Stop.
+func (o *Operator) collect(pt *partitionState) {
+	if pt.warming() || pt.next <= pt.first {
 		return
 	}
-	o.table.hits = l.appendHits(o.table.hits)
-	o.lines = append(o.lines, l.line())
+	o.table.hits = pt.appendHits(o.table.hits)
+	o.lines = append(o.lines, pt.line())
 }
 
-// Take hands out everything since the last Take and leaves the operator an
-// empty table. The Changes are the caller's; nothing in them is shared.
+// Take returns everything since the last Take and leaves the operator with an empty
+// table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
 	o.apply()
 	c := &Changes{Table: o.table, Outcomes: o.outcomes}
-	for _, p := range o.partitions() {
-		l := o.lanes[p]
-		if !l.moved {
+	for _, p := range o.sorted() {
+		pt := o.partitions[p]
+		if !pt.moved {
 			continue
 		}
-		l.moved = false
-		c.Capped += l.groups.beyond
-		l.groups.beyond = 0
-		o.harvest(l)
-		if l.next > l.owed {
-			c.Next = append(c.Next, Position{p, l.next})
+		pt.moved = false
+		c.Capped += pt.groups.beyond
+		pt.groups.beyond = 0
+		o.collect(pt)
+		if pt.next > pt.owed {
+			c.Next = append(c.Next, Position{p, pt.next})
 		}
 	}
 	c.Lines, c.Dead = o.lines, o.dead
@@ -298,7 +299,7 @@ func (o *Operator) Take() *Changes {
 	return c
 }
 
-// Reuse gives an acknowledged table back.
+// Reuse gives the operator a table that it may empty and use again.
 func (o *Operator) Reuse(t *Table) {
 	if o.spare == nil {
 		t.Reset()
@@ -306,11 +307,11 @@ func (o *Operator) Reuse(t *Table) {
 	}
 }
 
-// partitions is what is in hand, in order: the order of a map must not be
-// able to reach a row.
-func (o *Operator) partitions() []int32 {
-	ps := make([]int32, 0, len(o.lanes))
-	for p := range o.lanes {
+// sorted returns the partitions that the operator counts, in order, so that no row
+// depends on the order of a map.
+func (o *Operator) sorted() []int32 {
+	ps := make([]int32, 0, len(o.partitions))
+	for p := range o.partitions {
 		ps = append(ps, p)
 	}
 	slices.Sort(ps)

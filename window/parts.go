@@ -2,6 +2,6 @@
 
 package window
 
-// What an Operator is made of. A build with the tag "mistakes" has another type
-// by this name: see mistakes.go.
-type lane = Lane
+// partitionState is the type of an Operator's partitions. A build with the tag
+// "mistakes" has another type of this name: see mistakes.go.
+type partitionState = Partition

@@ -10,8 +10,8 @@ import (
 	"weir/event"
 )
 
-// Known is what the ledger says of one partition: the latest epoch, the
-// topic it was written from, and the offsets that are durable: [First, Next).
+// Known is what the ledger says about one partition: the latest epoch, the id
+// of the topic it was written from, and the durable offsets [First, Next).
 type Known struct {
 	Epoch       uint8
 	TopicID     [16]byte
@@ -20,9 +20,9 @@ type Known struct {
 	Earlier *Known // the same of the epoch before this one; nil if there is none
 }
 
-// With is what is known once e, a ledger's word on one epoch, is taken in:
-// what it says of the same epoch joins, and epochs come in any order. A nil k
-// knows nothing; k and e stay as they are.
+// With returns k with the entry e of one epoch added. Entries of the same epoch
+// are merged; epochs may be added in any order. A nil k knows nothing. k and e
+// are not changed.
 func (k *Known) With(e Known) *Known {
 	switch {
 	case k == nil || e.Epoch > k.Epoch:
@@ -34,7 +34,7 @@ func (k *Known) With(e Known) *Known {
 		return &l
 	}
 	l := *k
-	switch { // of an empty line, which opened the epoch, only Next counts
+	switch { // an empty line, which opened the epoch, says only Next
 	case l.First >= l.Next:
 		l.First = e.First
 	case e.First < e.Next:
@@ -47,7 +47,7 @@ func (k *Known) With(e Known) *Known {
 	return &l
 }
 
-// of is the latest epoch that was written from a topic; nil if there is none.
+// of returns the latest epoch that was written from a topic, or nil.
 func (k *Known) of(topicID [16]byte) *Known {
 	for k != nil && k.TopicID != topicID {
 		k = k.Earlier
@@ -55,13 +55,13 @@ func (k *Known) of(topicID [16]byte) *Known {
 	return k
 }
 
-// A Policy is what the operator decided about losses beforehand.
+// A Policy says what to do about losses, as the job's configuration decides.
 type Policy struct {
 	SkipLost bool // retention passed the position: record the gap and go on
 	NewEpoch bool // the topic was recreated: count it under a new epoch
 }
 
-// A Plan is where to read a partition from, and what to make of it.
+// A Plan says from where to read a partition, and which offsets to count.
 type Plan struct {
 	Partition int32
 	Epoch     uint8
@@ -70,28 +70,29 @@ type Plan struct {
 	Warm    int64 // first offset to fetch; those below Start only warm the filters
 	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
 	Owed    int64 // what was durable before: commits never fall below it
-	Lost    int64 // offsets [Lost, Start) were taken by retention before they were read; Lost == Start: none
-	Cut     int64 // offsets [Cut, Start) of the open chunk were counted before, and are gone; Cut == Start: none
+	Lost    int64 // offsets [Lost, Start) were deleted by retention before they were read; Lost == Start: none
+	Cut     int64 // offsets [Cut, Start) of the open chunk were counted before, and retention has deleted them; Cut == Start: none
 	Replays int64 // offsets that are counted again, to the same numbers
 
 	Twice int64 // offsets of the same topic that an earlier epoch has counted, and this one counts beside it
 
-	Committed int64 // what the group has; -1: nothing, then Owed itself is worth a commit
+	Committed int64 // the group's committed offset; -1: none, then Owed itself should be committed
 
 	// Opens says that the ledger has no line of this epoch yet. Start makes an
-	// empty one, and it must be durable before anything is read: otherwise rows
-	// could be written, the topic be made again or what was read expire, and
-	// the next owner, finding no line, count under the same slots.
+	// empty one, which must be durable before anything is read. Otherwise this
+	// could happen: rows are written, the topic is recreated (or the records
+	// expire), and the next owner, which finds no line, counts under the same
+	// slots.
 	Opens bool
 }
 
-// Why a partition cannot be read from where it is owed. Each stops it until
-// somebody decides; nothing is skipped silently.
+// The reasons why a partition cannot be read from its position. Each stops the
+// partition until the operator decides; nothing is skipped silently.
 var (
 	// ErrRetention: the log no longer holds the offset that is owed.
 	ErrRetention = errors.New("retention passed the position")
-	// ErrBeyondEnd: the position lies behind the end of the log, so the log
-	// was truncated, or the topic deleted and made again.
+	// ErrBeyondEnd: the position is beyond the end of the log, so the log was
+	// truncated, or the topic was deleted and made again.
 	ErrBeyondEnd = errors.New("the position is beyond the end of the log")
 	// ErrRecreated: the topic's id is not the one in the ledger; its offsets
 	// mean other records.
@@ -102,13 +103,13 @@ var (
 	ErrPartition = errors.New("partition number above 65535")
 )
 
-// Resume decides where a partition is read from. known is nil if the ledger
-// has no line of the partition.
+// Resume decides from where a partition is read. known is nil if the ledger has
+// no line of the partition.
 //
-// Kafka's committed offset is advisory: the position is the lower of it and
-// of what the ledger says is durable, and reading starts at the beginning of
-// the chunk that contains it. What was counted before is counted again to the
-// same numbers and joins away.
+// The position is the lower of the committed offset and the end of what the
+// ledger says is durable. Reading starts at the beginning of the chunk that
+// contains the position. What was counted before is counted again to the same
+// numbers, and merging equal numbers changes nothing.
 func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) {
 	plan := Plan{Partition: a.Partition, TopicID: a.TopicID, Committed: a.Committed}
 	fail := func(err error, format string, args ...any) (Plan, error) {
@@ -120,7 +121,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	position := a.Committed
 	plan.Opens = known == nil
 	latest := known
-	raise := func() error { // to an epoch nobody has used
+	raise := func() error { // to an epoch that is not in use
 		plan.Epoch, plan.Opens, position = latest.Epoch+1, true, a.LogStart
 		if plan.Epoch == 0 {
 			return ErrEpochs
@@ -128,14 +129,14 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		return nil
 	}
 	if mine := known.of(a.TopicID); mine != nil {
-		// Usually the latest. If not, either this reader has not heard yet that
-		// the topic was made again, and will find nothing to read, or such a
-		// reader of another topic has been at the ledger.
+		// Usually this is the latest epoch. If not, then either this reader has not
+		// heard yet that the topic was made again, and will find nothing to read; or
+		// such a reader of another topic has written to the ledger.
 		known = mine
 	}
 	switch {
 	case known == nil:
-		// If the group has a position all the same, the tables were dropped or
+		// If the group has a position nevertheless, the tables were dropped or
 		// restored. What is still in the log is counted again.
 		position = a.LogStart
 	case known.TopicID != a.TopicID && known.TopicID != [16]byte{} && a.TopicID != [16]byte{}:
@@ -148,7 +149,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	default:
 		plan.Epoch = known.Epoch
 		if position < 0 || position > known.Next {
-			position = known.Next // the group's offsets expire; the ledger does not
+			position = known.Next // Kafka deletes the offsets of unused groups; the ledger keeps them
 		}
 		if known.Next > a.LogEnd {
 			twice := max(0, a.LogEnd-max(a.LogStart, known.First))
@@ -164,8 +165,8 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	}
 	plan.Owed, plan.Lost = position, position
 	if known != nil && !plan.Opens && position < a.LogStart {
-		// The group is behind the ledger, a commit of its having been lost,
-		// say. What expired in between is durable: no loss, and no gap.
+		// The group is behind the ledger, for example because a commit was lost. What
+		// expired in between is durable, so this is no loss and makes no gap.
 		position = max(position, min(known.Next, a.LogStart))
 		plan.Lost = position
 	}
@@ -191,7 +192,8 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	return plan, nil
 }
 
-// keyCheck tells two hash keys apart without telling the key.
+// keyCheck returns a number that tells two hash keys apart and does not reveal
+// the key.
 func keyCheck(key *[16]byte) uint64 {
 	sum := sha256.Sum256(append([]byte("weir hash key"), key[:]...))
 	return binary.LittleEndian.Uint64(sum[:])

@@ -50,11 +50,11 @@ func (o *Operator) Snapshot(into *Table, r *Range) {
 	if !r.wants(Counts) {
 		return
 	}
-	for _, p := range o.partitions() {
-		l := o.lanes[p]
-		slot := MakeSlot(l.epoch, l.partition, l.first/o.spec.Chunk)
-		for _, i := range l.dirty {
-			c := &l.cells[i]
+	for _, p := range o.sorted() {
+		pt := o.partitions[p]
+		slot := MakeSlot(pt.epoch, pt.partition, pt.first/o.spec.Chunk)
+		for _, i := range pt.dirty {
+			c := &pt.cells[i]
 			if to := moved[c.row]; to != 0 {
 				into.hits = append(into.hits, hit{to - 1, slot, uint64(c.count)})
 			}

@@ -7,11 +7,11 @@ import (
 	"weir/event"
 )
 
-// A Spec is what a job means: everything that can reach a stored value, and
-// nothing else. Two processes with equal Specs store equal values.
+// A Spec says what a job means: it has everything that a stored value depends
+// on, and nothing else. Two processes with equal Specs store equal values.
 type Spec struct {
 	Job     string
-	Version int // starts new tables when raised; at least 1
+	Version int // a higher one means new tables; at least 1
 
 	TimeField string     // path of the event time
 	TimeUnit  event.Unit // its unit
@@ -28,10 +28,10 @@ type Spec struct {
 	Where    []Condition // all must hold, else Filtered
 	Dedupe   *Dedupe     // nil: no deduplication
 
-	// HashKey, if set, keys the hash of the ids that HLL measures see, so that
-	// nobody can craft ids that blind a sketch. The result is then no longer
-	// what PFADD of the raw id would give. Bloom measures keep the plain hash,
-	// which SQL can compute too.
+	// HashKey, if set, keys the hash of the ids that HLL measures see, so that the
+	// sender of events cannot craft ids that make a sketch count wrong. The sketch
+	// is then no longer the one that PFADD of the ids makes. Bloom measures use
+	// the plain hash, which SQL can compute too.
 	HashKey *[16]byte
 }
 
@@ -72,27 +72,28 @@ type Condition struct {
 	In   []string
 }
 
-// Dedupe counts an event id once per chunk and the chunk before it. Error is
-// the share of good events that may be taken for repeats.
+// Dedupe counts an event only if its id did not occur before in the same chunk
+// or in the chunk before it. Error is the share of good events that may be
+// taken for repeats.
 type Dedupe struct {
 	Path  string
 	Error float64
 }
 
-// Other is the group that takes the events of a chunk whose own group came
-// after MaxGroups others; every column carries it.
+// Other is the group of the events of a chunk whose own group came after
+// MaxGroups others. It is the value of every column of that group.
 const Other = "__other__"
 
 const (
-	// maxValue bounds one dimension's text. Longer ones are malformed: a
-	// group is a row key, and a row key of a megabyte is an attack.
+	// maxValue bounds the text of one dimension, because a group is part of a row
+	// key. A longer text makes the record malformed.
 	maxValue = 1 << 10
-	// maxPayload bounds what a dead letter keeps of its record.
+	// maxPayload bounds how much of its record a dead letter keeps.
 	maxPayload = 16 << 10
 )
 
-// Validate reports every value the core cannot work with. It is the last
-// gate, not the user's: internal/config says the same with file and line.
+// Validate reports every value that this package cannot work with. Users see
+// the errors of internal/config first, which name file and line.
 func (s *Spec) Validate() error {
 	var errs []error
 	bad := func(ok bool, format string, args ...any) {
@@ -158,7 +159,8 @@ func (s Slot) Partition() int32 { return int32(uint16(s >> 40)) }
 // Chunk is the index of the slot's chunk.
 func (s Slot) Chunk() int64 { return int64(s & (1<<40 - 1)) }
 
-// An Outcome is what became of one offset. Every offset has exactly one.
+// An Outcome says what the operator did with one offset. Every offset has
+// exactly one.
 type Outcome uint8
 
 const (

@@ -20,7 +20,7 @@ type Table struct {
 	rows  []row
 	keys  []byte   // the rows' groups, one after another
 	index []uint32 // open addressing over (window, group): row + 1
-	hits  []hit    // as they came; sorted and joined by Seal
+	hits  []hit    // in the order in which they were added; Seal sorts and merges them
 
 	columns []column // one per measure
 	order   []uint32 // rows by (window, group), made by Seal
@@ -31,12 +31,12 @@ type row struct {
 	window   event.Time // start
 	hash     uint64     // of window and group
 	key, len uint32     // the group in keys
-	hits     uint32     // Seal: first of this row's hits
-	nhits    uint32     // Seal: how many
+	hits     uint32     // set by Seal: first of this row's hits
+	nhits    uint32     // set by Seal: how many
 }
 
-// A hit is the count of one slot in one row. It is cumulative since the
-// beginning of the slot's chunk, so hits join by maximum.
+// A hit is the count of one slot in one row. It is the total since the
+// beginning of the slot's chunk, so two of them merge to the maximum.
 type hit struct {
 	row   uint32
 	slot  Slot
@@ -111,8 +111,8 @@ func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
 	return uint32(n) - 1
 }
 
-// probe is where the index has a row, or has room for it. The index is not
-// empty, and never full.
+// probe returns where the index has a row, or has room for it. The index is not
+// empty and never full.
 func (t *Table) probe(hash uint64, window event.Time, group []byte) uint64 {
 	mask := uint64(len(t.index) - 1)
 	i := hash & mask
@@ -138,7 +138,7 @@ func (t *Table) grow() {
 
 func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
 
-// Join takes o's rows into t: registers by maximum, bits by OR, positions by
+// Merge merges o's rows into t: registers by maximum, bits by OR, positions by
 // the later stamp, counts by maximum per slot. o must not be used afterwards.
 func (t *Table) Join(o *Table) {
 	t.sealed = false
@@ -158,8 +158,8 @@ func (t *Table) Join(o *Table) {
 	}
 }
 
-// Seal sorts the rows and joins the hits of equal slots. The sink reads a
-// sealed table; adding to it unseals it.
+// Seal sorts the rows and merges the hits of equal slots. The sink reads a
+// sealed table; adding to the table unseals it.
 func (t *Table) Seal() {
 	if t.sealed {
 		return
@@ -206,8 +206,8 @@ func (t *Table) Rows(yield func(Row) bool) {
 	}
 }
 
-// Find is the row of a window and a group, given as the texts of its
-// dimensions, of a sealed table.
+// Find returns the row of a window and a group (the texts of its dimensions) in
+// a sealed table.
 func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
 	if len(t.index) == 0 {
 		return Row{}, false
@@ -246,8 +246,8 @@ func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
 // Spec.Measures, not of a kind ByMember): its state in ClickHouse.
 func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].appendState(dst, r.i) }
 
-// Number is what measure m stands for, of a kind that counts: the PFCOUNT of an
-// HLL, the cardinality of a bitmap.
+// Number returns the number that measure m stands for, if it has a kind that
+// counts: the PFCOUNT of an HLL, the cardinality of a bitmap.
 func (r Row) Number(m int) uint64 { return r.t.columns[m].number(r.i) }
 
 // A group's key is the text of its only dimension, or, with several, each
@@ -275,8 +275,8 @@ func splitGroup(dst [][]byte, key []byte, of int) [][]byte {
 	return dst
 }
 
-// groupHash spreads groups over the indexes. It reaches no row.
+// groupHash hashes a group for the indexes. No row depends on it.
 func groupHash(key []byte) uint64 { return hll.Hash(key) }
 
-// Spec is what the table's rows mean.
+// Spec returns the spec that says what the table's rows mean.
 func (t *Table) Spec() *Spec { return t.spec }

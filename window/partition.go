@@ -1,0 +1,250 @@
+package window
+
+import (
+	"bytes"
+
+	"weir/event"
+	"weir/sketches/bloom"
+)
+
+// A Partition is the state of one Kafka partition that an operator counts: the
+// next offset and its chunk, which groups of the chunk keep their name, which
+// ids were seen, and the counts of the chunk being read.
+//
+// Everything in it but the deduplication filters starts empty at the beginning
+// of a chunk. Therefore every process that reads a chunk from its beginning
+// gets the same counts.
+type Partition struct {
+	spec      *Spec
+	partition int32
+	epoch     uint8
+	topicID   [16]byte
+
+	next  int64 // next offset to decide
+	start int64 // offsets below it are warm-up
+	owed  int64 // the position up to which offsets were durable before this owner
+
+	// The chunk being read.
+	first     int64 // first offset of it that was read
+	outcomes  [Outcomes]uint64
+	watermark event.Time
+	groups    interner
+	cells     []cell
+	index     []uint32 // open addressing over (window, group): cell + 1
+	dirty     []uint32 // cells counted into since the last Take
+
+	seen, before *bloom.Filter // ids of this chunk and the one before; nil without dedupe
+
+	moved   bool       // next has moved since the last Take
+	highest event.Time // watermark of the chunks before; only shown, never stored
+	record  event.Time // Kafka time of the last record; only shown, never stored
+}
+
+// A cell is the count of one (window, group) in the chunk.
+type cell struct {
+	window event.Time
+	group  uint32
+	count  uint32 // a chunk has at most 2^30 offsets
+	row    uint32 // the group's row in the operator's table…
+	gen    uint32 // …of this generation
+}
+
+func newPartition(spec *Spec, p Plan) *partitionState {
+	pt := new(partitionState)
+	pt.begin(spec, p)
+	return pt
+}
+
+// begin sets up a zero Partition as the plan says.
+func (pt *Partition) begin(spec *Spec, p Plan) {
+	*pt = Partition{
+		spec: spec, partition: p.Partition, epoch: p.Epoch, topicID: p.TopicID,
+		next: p.Warm, start: p.Start, owed: p.Owed, first: p.Warm, moved: true,
+	}
+	if p.Committed < 0 {
+		pt.owed-- // the group has no position yet, so committing Owed itself is useful
+	}
+	pt.groups.limit = spec.MaxGroups
+	if d := spec.Dedupe; d != nil {
+		// Both filters are asked about each new id, so each gets half of the error.
+		pt.seen = bloom.New(int(spec.Chunk), d.Error/2)
+		pt.before = bloom.New(int(spec.Chunk), d.Error/2)
+	}
+}
+
+// chunk is the index of the chunk that holds the next offset.
+func (pt *Partition) chunk() int64 { return pt.next / pt.spec.Chunk }
+
+// warming reports whether the next offset only warms the filters.
+func (pt *Partition) warming() bool { return pt.next < pt.start }
+
+func (pt *Partition) line() Line {
+	return Line{
+		Partition: pt.partition, Epoch: pt.epoch, Chunk: pt.first / pt.spec.Chunk, First: pt.first, Next: pt.next,
+		Outcomes: pt.outcomes, Watermark: pt.watermark, TopicID: pt.topicID,
+	}
+}
+
+// turn begins the chunk at pt.next. The operator has collected the one before.
+func (pt *Partition) turn() {
+	pt.first = pt.next
+	pt.highest = max(pt.highest, pt.watermark)
+	pt.outcomes = [Outcomes]uint64{}
+	pt.watermark = 0
+	pt.groups.reset()
+	pt.cells, pt.dirty = pt.cells[:0], pt.dirty[:0]
+	clear(pt.index)
+	if pt.seen != nil {
+		pt.seen, pt.before = pt.before, pt.seen
+		pt.seen.Reset()
+	}
+}
+
+// appendHits appends the counts that have changed since the last call, each as
+// the total of its chunk so far.
+func (pt *Partition) appendHits(dst []hit) []hit {
+	slot := MakeSlot(pt.epoch, pt.partition, pt.first/pt.spec.Chunk)
+	for _, i := range pt.dirty {
+		c := &pt.cells[i]
+		dst = append(dst, hit{c.row, slot, uint64(c.count)})
+	}
+	pt.dirty = pt.dirty[:0]
+	return dst
+}
+
+// repeat adds an id to the filter of this chunk and reports whether it was seen
+// in this chunk or in the one before. It adds repeated ids too: the content of
+// a chunk's filter must not depend on the chunk before it, so that a warm-up
+// can rebuild it.
+func (pt *Partition) repeat(id uint64) bool {
+	return pt.seen.TestAndAdd(id) || pt.before.Has(id)
+}
+
+// cell finds or makes the cell of a window and a group.
+func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
+	if g.cell != 0 && pt.cells[g.cell-1].window == window {
+		return &pt.cells[g.cell-1]
+	}
+	if 4*(len(pt.cells)+1) > 3*len(pt.index) {
+		pt.index = make([]uint32, max(256, 2*len(pt.index)))
+		for i := range pt.cells {
+			*pt.free(pt.cells[i].window, pt.cells[i].group) = uint32(i) + 1
+		}
+	}
+	at := pt.free(window, id)
+	if *at == 0 {
+		pt.cells = append(pt.cells, cell{window: window, group: id})
+		*at = uint32(len(pt.cells))
+	}
+	g.cell = *at
+	return &pt.cells[*at-1]
+}
+
+// free returns the index entry of a cell, or the empty entry where it belongs.
+func (pt *Partition) free(window event.Time, id uint32) *uint32 {
+	mask := uint64(len(pt.index) - 1)
+	for i := rowHash(window, uint64(id)*0xff51afd7ed558ccd) & mask; ; i = (i + 1) & mask {
+		at := &pt.index[i]
+		if *at == 0 || pt.cells[*at-1].group == id && pt.cells[*at-1].window == window {
+			return at
+		}
+	}
+}
+
+// Bytes returns about how many bytes the partition holds in memory.
+func (pt *Partition) Bytes() int {
+	n := cap(pt.cells)*24 + cap(pt.index)*4 + cap(pt.dirty)*4 + pt.groups.bytes()
+	if pt.seen != nil {
+		n += pt.seen.Bytes() + pt.before.Bytes()
+	}
+	return n
+}
+
+// interner numbers the groups of one chunk in the order of their first offset.
+// Once limit groups have numbers, a new group gets the number of Other. Every
+// process that reads the chunk from its beginning gets the same numbers.
+type interner struct {
+	limit  int
+	groups []group
+	keys   []byte
+	index  []uint32 // group + 1
+	other  uint32   // group + 1; 0: not needed yet
+	beyond uint64   // how many events went to Other since the last Take; only shown, never stored
+}
+
+type group struct {
+	hash     uint64
+	key, len uint32
+	cell     uint32 // the last used cell of the group + 1: most events hit the same window
+}
+
+func (in *interner) reset() {
+	in.groups, in.keys, in.other = in.groups[:0], in.keys[:0], 0
+	clear(in.index)
+}
+
+func (in *interner) key(g *group) []byte { return in.keys[g.key:][:g.len] }
+
+func (in *interner) bytes() int { return cap(in.groups)*24 + cap(in.keys) + cap(in.index)*4 }
+
+// id returns the number of the group, and adds the group if it is new.
+func (in *interner) id(key []byte, hash uint64, other []byte) uint32 {
+	if 4*(len(in.groups)+2) > 3*len(in.index) {
+		in.index = make([]uint32, max(256, 2*len(in.index)))
+		for i := range in.groups {
+			at := in.groups[i].hash & uint64(len(in.index)-1)
+			for in.index[at] != 0 {
+				at = (at + 1) & uint64(len(in.index)-1)
+			}
+			in.index[at] = uint32(i) + 1
+		}
+	}
+	mask := uint64(len(in.index) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		e := in.index[i]
+		if e == 0 {
+			if in.named() < in.limit {
+				return in.add(key, hash, i)
+			}
+			if in.other == 0 {
+				// The index may have Other already, as the name of a group in the log.
+				in.other = in.overflow(other)
+			}
+			in.beyond++
+			return in.other - 1
+		}
+		if g := &in.groups[e-1]; g.hash == hash && bytes.Equal(in.key(g), key) {
+			return e - 1
+		}
+	}
+}
+
+// named returns how many groups keep their name.
+func (in *interner) named() int {
+	if in.other != 0 && int(in.other) > in.limit {
+		return len(in.groups) - 1
+	}
+	return len(in.groups)
+}
+
+func (in *interner) add(key []byte, hash, at uint64) uint32 {
+	in.index[at] = uint32(len(in.groups)) + 1
+	in.groups = append(in.groups, group{hash: hash, key: uint32(len(in.keys)), len: uint32(len(key))})
+	in.keys = append(in.keys, key...)
+	return uint32(len(in.groups)) - 1
+}
+
+// overflow returns the number + 1 of the group Other.
+func (in *interner) overflow(other []byte) uint32 {
+	hash := groupHash(other)
+	mask := uint64(len(in.index) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		e := in.index[i]
+		if e == 0 {
+			return in.add(other, hash, i) + 1
+		}
+		if g := &in.groups[e-1]; g.hash == hash && bytes.Equal(in.key(g), other) {
+			return e
+		}
+	}
+}
