@@ -26,7 +26,7 @@ func (o *outbox) add(c *window.Changes) {
 		o.changes = c
 		return
 	}
-	o.changes.Join(c)
+	o.changes.Merge(c)
 }
 
 // owes reports whether there is something to send, and nothing in flight.

@@ -215,7 +215,7 @@ func (s *mergeSink) Write(_ context.Context, c *window.Changes) error {
 		err = s.outcome()
 	}
 	if err == nil || errors.Is(err, errLost) {
-		s.all.Join(c) // only reads c
+		s.all.Merge(c) // only reads c
 	}
 	return err
 }

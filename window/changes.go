@@ -56,7 +56,7 @@ func (l Line) compareKey(o Line) int {
 		cmp.Compare(l.Chunk, o.Chunk), cmp.Compare(l.First, o.First))
 }
 
-func (l *Line) join(o *Line) {
+func (l *Line) merge(o *Line) {
 	l.Next = max(l.Next, o.Next)
 	l.Watermark = max(l.Watermark, o.Watermark)
 	for f := range l.Outcomes {
@@ -105,11 +105,11 @@ func (c *Changes) Bytes() int {
 
 // Merge merges o into c: changes of another worker, or older ones whose insert
 // failed or whose answer was lost. o must not be used afterwards.
-func (c *Changes) Join(o *Changes) {
-	c.Table.Join(o.Table)
-	c.Lines = joinSorted(append(c.Lines, o.Lines...), Line.compareKey, (*Line).join)
-	c.Dead = joinSorted(append(c.Dead, o.Dead...), DeadLetter.compareKey, func(*DeadLetter, *DeadLetter) {})
-	c.Next = joinSorted(append(c.Next, o.Next...),
+func (c *Changes) Merge(o *Changes) {
+	c.Table.Merge(o.Table)
+	c.Lines = mergeSorted(append(c.Lines, o.Lines...), Line.compareKey, (*Line).merge)
+	c.Dead = mergeSorted(append(c.Dead, o.Dead...), DeadLetter.compareKey, func(*DeadLetter, *DeadLetter) {})
+	c.Next = mergeSorted(append(c.Next, o.Next...),
 		func(a, b Position) int { return cmp.Compare(a.Partition, b.Partition) },
 		func(a, b *Position) { a.Offset = max(a.Offset, b.Offset) })
 	for f := range c.Outcomes {
@@ -119,12 +119,12 @@ func (c *Changes) Join(o *Changes) {
 }
 
 // mergeSorted sorts s by key and merges the elements with equal keys, in place.
-func joinSorted[T any](s []T, compare func(a, b T) int, join func(into, from *T)) []T {
+func mergeSorted[T any](s []T, compare func(a, b T) int, merge func(into, from *T)) []T {
 	slices.SortFunc(s, compare)
 	n := 0
 	for i := range s {
 		if n > 0 && compare(s[n-1], s[i]) == 0 {
-			join(&s[n-1], &s[i])
+			merge(&s[n-1], &s[i])
 			continue
 		}
 		s[n] = s[i]

@@ -140,7 +140,7 @@ func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
 
 // Merge merges o's rows into t: registers by maximum, bits by OR, positions by
 // the later stamp, counts by maximum per slot. o must not be used afterwards.
-func (t *Table) Join(o *Table) {
+func (t *Table) Merge(o *Table) {
 	t.sealed = false
 	moved := make([]uint32, len(o.rows))
 	for i := range o.rows {
@@ -174,7 +174,7 @@ func (t *Table) Seal() {
 		x, y := &t.rows[a], &t.rows[b]
 		return cmp.Or(cmp.Compare(x.window, y.window), bytes.Compare(t.key(x), t.key(y)))
 	})
-	t.hits = joinSorted(t.hits,
+	t.hits = mergeSorted(t.hits,
 		func(a, b hit) int {
 			if a.row != b.row {
 				return cmp.Compare(a.row, b.row)

@@ -159,7 +159,7 @@ func observe(t testing.TB, op *Operator, bs ...event.Batch) {
 // render writes changes as text: what a sink would store, to the byte.
 func render(c *Changes) string {
 	var b strings.Builder
-	c.Join(&Changes{Table: NewTable(c.Table.spec)}) // sorts
+	c.Merge(&Changes{Table: NewTable(c.Table.spec)}) // sorts
 	c.Table.Seal()
 	s := c.Table.spec
 	for r := range c.Table.Rows {
@@ -214,7 +214,7 @@ func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Cha
 }
 
 // TestPurity: however the log is cut into batches, flushed, spread over
-// workers, read twice from a chunk's beginning, and joined in whatever order,
+// workers, read twice from a chunk's beginning, and merged in whatever order,
 // the same is stored.
 func TestPurity(t *testing.T) {
 	for seed := range uint64(60) {
@@ -265,7 +265,7 @@ func TestPurity(t *testing.T) {
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		got := &Changes{Table: NewTable(s)}
 		for _, c := range all {
-			got.Join(c)
+			got.Merge(c)
 		}
 		if g := render(got); g != want {
 			t.Fatalf("seed %d: stored values differ from those of one pass\n%s", seed, diff(want, g))

@@ -52,7 +52,7 @@ func (w *Windows) memory(ctx context.Context, s *source, m int) (snapshot, origi
 		}
 		if m < 0 && len(tables) > 1 {
 			for _, t := range tables[1:] {
-				tables[0].Join(t)
+				tables[0].Merge(t)
 			}
 			tables[0].Seal()
 			tables = tables[:1]
