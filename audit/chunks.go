@@ -35,26 +35,27 @@ func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 	t.skip = t.skip || !settled
 }
 
-// line takes in a line of the chunk. Several lines of one chunk began at
-// different offsets, because retention had taken the chunk's beginning when it
-// was read again. Their counts are under one slot and joined by maximum, row by
-// row: at least the greatest line, at most the sum.
+// line takes in a line of the chunk. A chunk has several lines, with different first
+// offsets, if retention had deleted its beginning when it was read again. Their counts
+// are under one slot and merge by maximum, row by row: the rows hold at least the
+// greatest line and at most the sum.
 func (t *tally) line(l *window.Line, comparable bool) {
 	t.lines = true
 	t.gaps += l.Outcomes[window.Gap]
 	t.least = max(t.least, l.Outcomes[window.Counted])
 	t.most += l.Outcomes[window.Counted]
 	if l.Outcomes[window.Counted] > 0 {
-		t.join(l)
+		t.add(l)
 	}
 	t.skip = t.skip || !comparable
 }
 
-// join takes in a line that counted something. What two readings share has the
-// same outcomes in both. So the later one adds to the events counted at most its
-// own, and at most its offsets behind the earlier one's end; or else all are
-// in the later one but those of offsets that it does not have.
-func (t *tally) join(l *window.Line) {
+// add takes in a line that counted something. An offset of two readings has the
+// same outcome in both. So the later reading adds to the counted events at most its
+// own, and at most as many as it has offsets behind the earlier one's end. And all
+// events together are at most those of the later one and those of the offsets that
+// it lacks.
+func (t *tally) add(l *window.Line) {
 	c := l.Outcomes[window.Counted]
 	if t.union == 0 {
 		t.first, t.cut, t.end, t.union = l.First, l.First, l.Next, c

@@ -2,16 +2,16 @@ package audit
 
 import "weir/event"
 
-// A Coverage is what a sink's ledger covers of a log, as of one moment.
+// A Coverage is the part of a log that a sink's ledger covers at one moment.
 type Coverage struct {
 	Now        event.Time // of the sink's clock
 	Partitions map[int32]Covered
 }
 
-// Covered is one partition there: its latest epoch.
+// Covered is the coverage of one partition, in its latest epoch.
 type Covered struct {
 	Epoch   uint8
-	Next    int64      // every offset below has an outcome, or was gone before it was read
+	Next    int64      // every offset below has an outcome, or was deleted before it was read
 	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds
 
 	// Watermark is the greatest event time counted, of the chunks in which it
@@ -28,9 +28,8 @@ func (c *Coverage) Waiting(partition int32, s event.Span) int64 {
 	return max(0, s.Next-max(s.First, c.Partitions[partition].Next))
 }
 
-// whole reports whether the ledger covers a partition's log to its very end:
-// nothing waits, and no transaction is open, behind which records may be that
-// nothing can read yet.
+// whole reports whether the ledger covers a partition's log to its end: no record
+// waits, and no transaction is open that could hide records.
 func (c *Coverage) whole(partition int32, s event.Span) bool {
 	return max(s.Next, s.End) <= max(s.First, c.Partitions[partition].Next)
 }
