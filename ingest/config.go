@@ -41,6 +41,15 @@ type Config struct {
 	Heartbeat time.Duration // time between heartbeats, and so how soon a rebalance is noticed; default 1 s, at most a third of Session
 	Watch     time.Duration // how often to look for added partitions; default 5 s
 
+	// Rack is where this process runs, in terms of the brokers' broker.rack. If the
+	// brokers choose replicas by rack (replica.selector.class), partitions are read
+	// from a replica in the same rack (KIP-392). Empty: from their leaders.
+	Rack string
+	// Lease is how long such a replica is read before the leader is asked again, and
+	// how long the leader is read after such a replica has failed; default 5 min, as
+	// in Java's client (metadata.max.age.ms).
+	Lease time.Duration
+
 	// Gone reports whether the process of another member, given its ClientID, is
 	// certainly dead. This member removes such members from the group while it
 	// joins; otherwise the group would wait for the end of their session. A
@@ -113,6 +122,7 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.Rebalance, 60*time.Second)
 	setDefault(&c.Heartbeat, min(time.Second, c.Session/3))
 	setDefault(&c.Watch, 5*time.Second)
+	setDefault(&c.Lease, 5*time.Minute)
 	setDefault(&c.MaxWait, 250*time.Millisecond)
 	setDefault(&c.MinBytes, 1)
 	setDefault(&c.PartitionBytes, 1<<20)
@@ -150,6 +160,9 @@ func (c *Config) validate() error {
 	if len(c.ClientID) > 1<<10 {
 		return fmt.Errorf("ingest: ClientID has %d bytes; want at most 1024", len(c.ClientID))
 	}
+	if len(c.Rack) > 1<<10 {
+		return fmt.Errorf("ingest: Rack has %d bytes; want at most 1024", len(c.Rack))
+	}
 	if len(c.Database.ID) > 64 || len(c.Database.Name) > 1<<10 {
 		return fmt.Errorf("ingest: Database: an ID of %d bytes and a Name of %d; want at most 64 and 1024", len(c.Database.ID), len(c.Database.Name))
 	}
@@ -163,6 +176,7 @@ func (c *Config) validate() error {
 		{"Rebalance", c.Rebalance, 100 * time.Millisecond, month / 2},
 		{"Heartbeat", c.Heartbeat, time.Millisecond, c.Session / 3},
 		{"Watch", c.Watch, time.Millisecond, month / 2},
+		{"Lease", c.Lease, time.Millisecond, month},
 		{"MaxWait", c.MaxWait, time.Millisecond, time.Minute},
 	} {
 		if d.value < d.min || d.value > d.max {

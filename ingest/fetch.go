@@ -23,6 +23,13 @@ type partition struct {
 	next  int64 // the offset to request next
 	epoch int32 // of the leader that is asked
 
+	// near is the replica that is read instead of the leader, because the leader
+	// named it (KIP-392); -1: the leader is read. Until then, if near is -1, a
+	// replica has failed, and the leader is not told the rack, so that it does not
+	// name that replica again. If near is not -1, the leader is asked again after it.
+	near  int32
+	until time.Time
+
 	damaged   int64 // offset of a batch that failed its checksum and is fetched again; -1: none
 	outside   bool  // the broker says that next is not in the log
 	attempts  int   // failed tries since it last worked
@@ -82,7 +89,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		if offset < 0 {
 			return fmt.Errorf("ingest: fetch of partition %d from offset %d", id, offset)
 		}
-		f.lost <- &partition{id: id, next: offset, damaged: -1, told: [3]int64{-1, -1, -1}}
+		f.lost <- &partition{id: id, next: offset, near: -1, damaged: -1, told: [3]int64{-1, -1, -1}}
 	}
 	var inner context.Context
 	f.group, inner = errgroup.WithContext(ctx)
@@ -192,8 +199,8 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 	return t, nil
 }
 
-// assign gives partitions whose backoff is over to the loops of their leaders,
-// and returns the others.
+// assign gives partitions whose backoff is over to the loops of the brokers to
+// read them from, and returns the others.
 func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, now time.Time) (left []*partition, err error) {
 	for _, p := range unassigned {
 		if p.notBefore.After(now) {
@@ -217,13 +224,20 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 			}
 		}
 		p.epoch = l.epoch
-		f.brokerOf[p.id] = l.leader
-		f.loop(ctx, l.leader).arrivals <- p
+		if p.near == l.leader { // since the last election
+			p.readLeader()
+		}
+		broker := l.leader
+		if p.near >= 0 {
+			broker = p.near
+		}
+		f.brokerOf[p.id] = broker
+		f.loop(ctx, broker).arrivals <- p
 	}
-	lead := slices.Collect(maps.Values(f.brokerOf))
+	used := slices.Collect(maps.Values(f.brokerOf))
 	for broker, l := range f.loops {
-		if !slices.Contains(lead, broker) {
-			f.source.notices.gone(l.subject) // this broker leads none of the partitions any more
+		if !slices.Contains(used, broker) {
+			f.source.notices.gone(l.subject) // no partition is read from this broker any more
 		}
 	}
 	return left, err
@@ -231,7 +245,8 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 
 // locate finds out whether an offset that is out of range lies before or after
 // the log, which the broker's response does not say. If the offset is inside
-// (the response came from a leader that lagged), reading continues.
+// (the response came from a leader that lagged, or from a follower whose log
+// begins later), reading continues.
 func (f *fetch) locate(ctx context.Context, t *topic, p *partition) error {
 	starts, err := f.source.offsets(ctx, t, []int32{p.id}, earliest, readUncommitted)
 	if err != nil {
@@ -295,6 +310,7 @@ type loop struct {
 	flying     bool
 	landed     chan flight
 	asked      []*partition  // those in the request in flight
+	leaving    []*partition  // for another broker, after the Parts of this response are delivered
 	pause      time.Duration // how long the broker throttles this client
 }
 
@@ -346,6 +362,10 @@ func (l *loop) run(ctx context.Context) error {
 				return err
 			}
 		}
+		for _, p := range l.leaving {
+			l.fetch.lost <- p
+		}
+		l.leaving = l.leaving[:0]
 		f.buffer.drop(l.fetch.source.keptBuffer())
 		if l.pause > 0 {
 			if !sleep(ctx, l.pause) {
@@ -396,7 +416,7 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	l.asked = append(l.asked[:0], ps...)
 	source := l.fetch.source
 	b.holders.Store(1)
-	b.call.request = appendFetch(b.call.request, &source.config, l.fetch.generation.topicID, l.asked)
+	b.call.request = appendFetch(b.call.request, &source.config, l.rack(), l.fetch.generation.topicID, l.asked)
 	l.flying = true
 	go func() {
 		err := source.exchange(ctx, b.call, source.config.MaxWait+fetchTimeout)
@@ -404,8 +424,20 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	}()
 }
 
+// rack is the rack to name in the next request: none if a replica of one of its
+// partitions has failed lately, because the leader would name that replica again.
+func (l *loop) rack() string {
+	now := time.Now()
+	for _, p := range l.asked {
+		if p.near < 0 && now.Before(p.until) {
+			return ""
+		}
+	}
+	return l.fetch.source.config.Rack
+}
+
 // read parses a response. It returns the Parts to deliver and the partitions
-// that this broker no longer leads; it moves the other partitions on.
+// that are no longer read from this broker; it moves the other partitions on.
 func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error) {
 	source := l.fetch.source
 	response := &f.buffer.response
@@ -427,6 +459,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		return nil, lost, nil
 	}
 	l.pause = time.Duration(response.throttle) * time.Millisecond
+	now := time.Now()
 	for i := range response.partitions {
 		r := &response.partitions[i]
 		p, first := l.answered(r.partition)
@@ -435,12 +468,20 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		}
 		switch r.code {
 		case 0:
+			if r.near >= 0 && r.near != l.broker {
+				lost = append(lost, l.redirect(p, r.near, now))
+				continue
+			}
 			part, some, err := l.accept(p, r, first, f.buffer)
 			if some {
 				parts = append(parts, part)
 			}
 			if err != nil {
 				return nil, nil, err
+			}
+			if p.near >= 0 && !now.Before(p.until) {
+				p.readLeader()
+				l.leave(p)
 			}
 		case kafka.OffsetOutOfRange:
 			p.outside = true
@@ -456,6 +497,9 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 				return nil, nil, source.config.explain(err)
 			}
 			source.notices.trouble(l.subject, err)
+			if r.code == kafka.NotLeaderForPartition || r.code == kafka.FencedLeaderEpoch || r.code == kafka.UnknownLeaderEpoch {
+				p.readLeader() // an election, of which a follower is not at fault
+			}
 			lost = append(lost, l.lose(p))
 		}
 	}
@@ -491,18 +535,25 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 	}
 	if damage != nil {
 		err = l.doubt(p, damage)
+		if p.near >= 0 {
+			l.forsake(p)
+			l.leave(p)
+		}
 	}
 	return part, some, err
 }
 
 // doubt notes damage at p.next. The first time it may have happened on the
 // network: the batch is fetched again. The second time the log itself is
-// damaged.
+// damaged, if it is the leader's.
 func (l *loop) doubt(p *partition, damage error) error {
-	if p.damaged == p.next {
+	switch {
+	case p.near >= 0:
+	case p.damaged == p.next:
 		return &BatchError{Partition: p.id, Offset: p.next, Reason: damage}
+	default:
+		p.damaged = p.next
 	}
-	p.damaged = p.next
 	l.fetch.source.notices.log.Warn("kafka: a record batch arrived damaged and is fetched again",
 		"partition", p.id, "offset", p.next, "error", damage)
 	return nil
@@ -524,14 +575,53 @@ func (l *loop) newCall() *call {
 	return &call{api: protocol.Fetch, broker: l.broker, limit: l.fetch.source.config.ResponseLimit}
 }
 
-// lose removes a partition from this loop.
+// lose removes a partition from this loop because it cannot be read here. It is
+// read from its leader after a backoff.
 func (l *loop) lose(p *partition) *partition {
-	for i, q := range l.partitions {
-		if p == q {
-			l.partitions = append(l.partitions[:i], l.partitions[i+1:]...)
-			break
-		}
-	}
+	l.remove(p)
+	l.forsake(p)
 	p.later()
 	return p
+}
+
+// redirect removes a partition from this loop, for the replica that the leader
+// names instead of sending records. There is a backoff if the leader was not told
+// the rack, because it might name a broken replica without end. A replica that is
+// not the leader may not name another.
+func (l *loop) redirect(p *partition, near int32, now time.Time) *partition {
+	if p.near >= 0 {
+		return l.lose(p)
+	}
+	l.remove(p)
+	if now.Before(p.until) {
+		p.later()
+	}
+	l.fetch.source.notices.log.Debug("kafka: a partition is read from the replica that its leader says is nearest",
+		"partition", p.id, "broker", near, "leader", l.broker)
+	p.near, p.until = near, now.Add(l.fetch.source.config.Lease)
+	return p
+}
+
+// readLeader sends a partition to its leader, which may name a nearer replica.
+func (p *partition) readLeader() { p.near, p.until = -1, time.Time{} }
+
+// forsake sends a partition to its leader for the time of a lease, if it was read
+// from another replica.
+func (l *loop) forsake(p *partition) {
+	if p.near >= 0 {
+		p.near, p.until = -1, time.Now().Add(l.fetch.source.config.Lease)
+	}
+}
+
+// leave removes a partition from this loop, for another broker. The dispatcher gets
+// it after the Parts of this response are delivered.
+func (l *loop) leave(p *partition) {
+	l.remove(p)
+	l.leaving = append(l.leaving, p)
+}
+
+func (l *loop) remove(p *partition) {
+	if i := slices.Index(l.partitions, p); i >= 0 {
+		l.partitions = slices.Delete(l.partitions, i, i+1)
+	}
 }

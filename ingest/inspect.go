@@ -41,6 +41,7 @@ type Topic struct {
 	Retention  time.Duration // negative: for ever; 0: not known
 	AppendTime bool          // record times are the broker's, not the producer's
 	Compacted  bool          // records may vanish from the middle of the log
+	Racks      []string      // those that brokers are in, sorted
 }
 
 // Describe asks a broker once. A topic that does not exist is not an error.
@@ -52,7 +53,7 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	if err != nil {
 		return Topic{}, s.config.explain(err)
 	}
-	out := Topic{Exists: true, Partitions: len(t.partitions)}
+	out := Topic{Exists: true, Partitions: len(t.partitions), Racks: t.racks}
 	client := &kafka.Client{Addr: s.bootstrap, Transport: s.transport}
 	res, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{{
 		ResourceType: kafka.ResourceTypeTopic, ResourceName: s.config.Topic,

@@ -16,6 +16,7 @@ import (
 type topic struct {
 	id         [16]byte
 	partitions []leadership // by partition number
+	racks      []string     // of the brokers that have one, sorted, each once
 }
 
 // A leadership is the broker that leads a partition, and the epoch of its
@@ -65,13 +66,17 @@ func parseMetadata(response []byte, name string) (*topic, error) {
 	r.int32() // correlation
 	r.tags()
 	r.int32() // throttle time: the broker has already waited
+	var racks []string
 	for n := r.compact(11); n > 0; n-- {
 		r.int32()        // broker id
 		r.compactBytes() // host
 		r.int32()        // port
-		r.compactBytes() // rack
+		if rack := string(r.compactBytes()); rack != "" {
+			racks = append(racks, rack)
+		}
 		r.tags()
 	}
+	slices.Sort(racks)
 	r.compactBytes() // cluster id
 	r.int32()        // controller
 	var t *topic
@@ -110,6 +115,7 @@ func parseMetadata(response []byte, name string) (*topic, error) {
 	case t.id == [16]byte{}:
 		return nil, ErrOldBroker
 	}
+	t.racks = slices.Compact(racks)
 	slices.SortFunc(t.partitions, func(a, b leadership) int { return int(a.partition) - int(b.partition) })
 	return t, nil
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -37,11 +38,11 @@ func fetchResponseOf(partitions ...kmsg.FetchResponseTopicPartition) []byte {
 
 // franz-go decodes the requests of this package as the intended ones.
 func TestRequests(t *testing.T) {
-	c, err := Config{Brokers: []string{"a:1"}, Topic: "clicks", ClientID: "weir-7", MaxWait: 123 * time.Millisecond, MinBytes: 9}.complete()
+	c, err := Config{Brokers: []string{"a:1"}, Topic: "clicks", ClientID: "weir-7", Rack: "eu-1a", MaxWait: 123 * time.Millisecond, MinBytes: 9}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := appendFetch([]byte("something before"), &c, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
+	b := appendFetch([]byte("something before"), &c, c.Rack, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
 	if n := int(be.Uint32(b)); n != len(b)-4 {
 		t.Errorf("the length says %d of %d", n, len(b)-4)
 	}
@@ -53,6 +54,9 @@ func TestRequests(t *testing.T) {
 	}
 	if be.Uint16(b[4:]) != uint16(kmsg.Fetch) || be.Uint16(b[6:]) != fetchVersion || string(b[14:20]) != "weir-7" {
 		t.Errorf("header % x", b[:head])
+	}
+	if r.Rack != "eu-1a" {
+		t.Errorf("rack %q", r.Rack)
 	}
 	if r.MaxWaitMillis != 123 || r.MinBytes != 9 || r.MaxBytes != 16<<20 || r.IsolationLevel != 1 || r.SessionID != 0 || r.SessionEpoch != -1 || r.ReplicaID != -1 {
 		t.Errorf("request %+v", r)
@@ -69,6 +73,7 @@ func TestParseFetch(t *testing.T) {
 	one := kmsg.NewFetchResponseTopicPartition()
 	one.Partition, one.HighWatermark, one.LastStableOffset, one.LogStartOffset = 4, 100, 90, 10
 	one.RecordBatches = []byte("batches")
+	one.PreferredReadReplica = 6
 	for _, first := range []int64{70, 50, 60} {
 		one.AbortedTransactions = append(one.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: first + 1, FirstOffset: first})
 	}
@@ -86,11 +91,11 @@ func TestParseFetch(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	p := f.partitions[0]
-	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" ||
+	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" || p.near != 6 ||
 		!slices.Equal(p.aborted, []transaction{{51, 50}, {61, 60}, {71, 70}}) {
 		t.Errorf("%+v", p)
 	}
-	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
+	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || p.near != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
 		t.Errorf("%+v", p)
 	}
 	whole := fetchResponseOf(one, bad)
@@ -106,8 +111,9 @@ func TestParseMetadata(t *testing.T) {
 	for i := range int32(3) {
 		b := kmsg.NewMetadataResponseBroker()
 		b.NodeID, b.Host, b.Port = i, "broker", 9092
-		rack := "r1"
-		b.Rack = &rack
+		if rack := fmt.Sprint("r", i/2); i != 1 {
+			b.Rack = &rack
+		}
 		r.Brokers = append(r.Brokers, b)
 	}
 	name := "clicks"
@@ -124,7 +130,7 @@ func TestParseMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.id != topic.TopicID || !slices.Equal(got.partitions, []leadership{{0, -1, 10}, {1, 0, 11}, {2, 1, 12}}) {
+	if got.id != topic.TopicID || !slices.Equal(got.partitions, []leadership{{0, -1, 10}, {1, 0, 11}, {2, 1, 12}}) || !slices.Equal(got.racks, []string{"r0", "r1"}) {
 		t.Errorf("%+v", got)
 	}
 	if _, ok := got.of(3); ok {

@@ -15,8 +15,9 @@ import (
 const fetchVersion = 13
 
 // appendFetch writes a Fetch request for these partitions of one topic, in
-// this order, which is the order in which the broker fills its response.
-func appendFetch(b []byte, c *Config, id [16]byte, partitions []*partition) []byte {
+// this order, which is the order in which the broker fills its response. A leader
+// that is told a rack may name a nearer replica in the place of records (KIP-392).
+func appendFetch(b []byte, c *Config, rack string, id [16]byte, partitions []*partition) []byte {
 	b = beginRequest(b, protocol.Fetch, fetchVersion, c.ClientID, true)
 	b = appendInt32(b, -1) // not a replica
 	b = appendInt32(b, int32(c.MaxWait.Milliseconds()))
@@ -39,7 +40,8 @@ func appendFetch(b []byte, c *Config, id [16]byte, partitions []*partition) []by
 	}
 	b = append(b, 0)        // tags of the topic
 	b = appendCompact(b, 0) // nothing to forget
-	b = appendCompact(b, 0) // no rack
+	b = appendCompact(b, len(rack))
+	b = append(b, rack...)
 	b = append(b, 0)
 	return endRequest(b)
 }
@@ -53,6 +55,7 @@ type fetched struct {
 	lastStable int64
 	logStart   int64
 	aborted    []transaction // ascending by first offset
+	near       int32         // the replica to read instead; -1: this one
 	records    []byte        // record batches, the last perhaps cut off
 }
 
@@ -104,7 +107,7 @@ func (f *fetchResponse) parse(response []byte) error {
 			p.aborted = f.aborted[first:len(f.aborted):len(f.aborted)]
 			// Brokers list them in the order of their index.
 			slices.SortFunc(p.aborted, func(a, b transaction) int { return cmp.Compare(a.first, b.first) })
-			r.int32() // preferred replica: we named no rack
+			p.near = r.int32()
 			p.records = r.compactBytes()
 			r.tags()
 			if r.bad {

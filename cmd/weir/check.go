@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,6 +183,10 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 		return
 	}
 	k.topics[j.Topic] = true
+	if rack := cfg.Kafka.Rack; rack != "" && !slices.Contains(t.Racks, rack) {
+		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("no broker is in kafka.rack %q, so partitions are read from their leaders; "+
+			"the brokers' racks (broker.rack) are %q", rack, t.Racks), 0})
+	}
 	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
 	inGroup := "group " + group(cfg, j)
 	switch found, err := src.Others(ctx); {

@@ -31,10 +31,10 @@ func TestCheckTopics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	warnings := func() string {
+	warnings := func(args ...string) string {
 		t.Helper()
 		var findings []finding
-		out := s.done(t, "check", "-o", "json")
+		out := s.done(t, append([]string{"check", "-o", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &findings); err != nil {
 			t.Fatalf("%v:\n%s", err, out)
 		}
@@ -56,6 +56,9 @@ func TestCheckTopics(t *testing.T) {
 	set("clicks", "message.timestamp.type", "LogAppendTime")
 	if got := warnings(); got != "" {
 		t.Errorf("nothing to warn of, but:\n%s", got)
+	}
+	if got := warnings("--kafka.rack", "nowhere"); strings.Count(got, `no broker is in kafka.rack "nowhere"`) != 2 || strings.Count(got, "\n") != 2 {
+		t.Errorf("a rack without brokers: %q", got)
 	}
 	set("clicks", "cleanup.policy", "compact,delete")
 	if got := warnings(); !strings.HasPrefix(got, "kafka topic clicks: the topic is compacted") || strings.Count(got, "\n") != 1 {

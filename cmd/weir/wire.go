@@ -48,7 +48,7 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 	k := &cfg.Kafka
 	c := ingest.Config{
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
-		Database: into, Session: time.Duration(k.Session), AwaitRights: awaits, Log: log, Outages: outages,
+		Database: into, Session: time.Duration(k.Session), Rack: k.Rack, AwaitRights: awaits, Log: log, Outages: outages,
 	}
 	if k.TLS.Enabled {
 		t, err := tlsConfig(k.TLS.TLS)

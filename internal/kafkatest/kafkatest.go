@@ -44,6 +44,7 @@ type Config struct {
 	Listeners  []Listener        // besides the plaintext one
 	Users      map[string]string // user → password, for SASL listeners: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512
 	TLS        *Certificate      // the certificate of SSL listeners; nil makes a fresh one for 127.0.0.1
+	Racks      []string          // broker.rack of each broker; clients then may fetch from the replica in their rack (KIP-392)
 	Properties map[string]string // server.properties; they override all other settings here
 	Advertise  string            // host:port told to clients of the plaintext listener: a proxy in front of a single broker
 	Steady     bool              // for tests that kill no broker: a broker counts as dead after a minute instead of 1.5 s, because a busy machine may stop it for seconds

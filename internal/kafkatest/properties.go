@@ -125,6 +125,10 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		p["broker.heartbeat.interval.ms"] = "2000"
 		p["broker.session.timeout.ms"] = "60000"
 	}
+	if len(c.Racks) > 0 {
+		p["broker.rack"] = c.Racks[b.id-1]
+		p["replica.selector.class"] = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+	}
 	for _, l := range c.Listeners {
 		if strings.HasSuffix(l.Security, "SSL") {
 			p["ssl.keystore.type"] = "PEM"
