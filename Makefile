@@ -9,7 +9,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
+.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -74,6 +74,10 @@ chaos: tools ## CYCLES cycles of faults on real processes, of a SEED (0: a new o
 chaos-stack: engine redis build ## CYCLES strikes of a SEED on the containers of the stack, compared with the truth after each
 	@go build -trimpath -o bin/stack ./stack
 	@bin/stack -floors -cycles $(CYCLES) -seed $(SEED) $(ARGS)
+
+chaos-brokers: engine redis build ## CYCLES strikes of a SEED on three brokers with replicas, compared with the truth after each
+	@go build -trimpath -o bin/stack ./stack
+	@bin/stack -floors -brokers -cycles $(CYCLES) -seed $(SEED)
 
 MINUTES ?= 30
 soak: tools ## MINUTES of a steady rate with a strike now and then: memory and goroutines stay flat, audits clean

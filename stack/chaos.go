@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sys/unix"
 
 	"weir/event"
@@ -28,7 +29,6 @@ import (
 type strike struct {
 	name string
 	run  func(c *chaos, ctx context.Context) error
-	cuts bool // nothing from outside can be produced meanwhile
 }
 
 // session is how long a silent member keeps its partitions, of weir.yaml.
@@ -42,7 +42,7 @@ var strikes = []strike{
 	{name: "out-of-memory", run: (*chaos).outOfMemory},
 	{name: "away-from-both", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "weir") }},
 	{name: "away-from-clickhouse", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "clickhouse") }},
-	{name: "away-from-kafka", cuts: true, run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "kafka") }},
+	{name: "away-from-kafka", run: func(c *chaos, ctx context.Context) error { return c.away(ctx, "kafka") }},
 	{name: "clickhouse-killed", run: func(c *chaos, ctx context.Context) error { return c.killProcess(ctx, "clickhouse") }},
 	{name: "volume-full", run: (*chaos).fillVolume},
 	{name: "replaced", run: func(c *chaos, ctx context.Context) error {
@@ -54,11 +54,14 @@ var strikes = []strike{
 
 type chaos struct {
 	*check
-	random  *rand.Rand
-	truth   truth
-	events  int64
-	counted []time.Duration // by cycle, how long after its end every click was counted
-	disk    string          // where ClickHouse's volume is on this machine; "" where it cannot be made small
+	kinds    []strike
+	services []string                            // services that are struck, and what they need
+	settled  func(*chaos, context.Context) error // what a strike has to find as it was; nil: nothing
+	random   *rand.Rand
+	truth    truth
+	events   int64
+	counted  []time.Duration // by cycle, how long after its end every click was counted
+	disk     string          // where ClickHouse's volume is on this machine; "" where it cannot be made small
 }
 
 // cycles strikes n times, every kind once in some order before any comes again.
@@ -69,20 +72,19 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	if _, err := c.compose(ctx, "build", "weir"); err != nil {
 		return err
 	}
-	if err := c.publish(ctx, "kafka", "clickhouse", "weir"); err != nil {
+	if err := c.publish(ctx, c.services...); err != nil {
 		return err
 	}
-	kinds := strikes
 	if c.dockerd != nil { // ours, so its volumes are directories here
 		if err := c.smallDisk(ctx); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, unix.Unmount(c.disk, unix.MNT_DETACH)) }()
 	} else {
-		kinds = slices.DeleteFunc(slices.Clone(kinds), func(s strike) bool { return s.name == "volume-full" })
+		c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(s strike) bool { return s.name == "volume-full" })
 		say("no volume is filled: this machine's own docker keeps it")
 	}
-	if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "kafka", "clickhouse", "weir"); err != nil {
+	if _, err := c.compose(ctx, append([]string{"up", "--detach", "--no-build", "--wait"}, c.services...)...); err != nil {
 		return err
 	}
 	say("%d cycles of seed %d", n, seed)
@@ -90,10 +92,10 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	var order []int
 	for i := range n {
 		if len(order) == 0 {
-			order = c.random.Perm(len(kinds))
+			order = c.random.Perm(len(c.kinds))
 		}
-		if err := c.cycle(ctx, i, kinds[order[0]]); err != nil {
-			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, kinds[order[0]].name, err)
+		if err := c.cycle(ctx, i, c.kinds[order[0]]); err != nil {
+			return fmt.Errorf("cycle %d of seed %d, %s: %w", i+1, seed, c.kinds[order[0]].name, err)
 		}
 		order = order[1:]
 	}
@@ -105,32 +107,23 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 
 // cycle is traffic with a strike in it, and the comparison.
 func (c *chaos) cycle(ctx context.Context, i int, s strike) error {
-	began := time.Now()
-	const rate, most = 1000, 12_000
-	traffic := make(chan error, 1)
-	produce := func(part, events int) {
-		traffic <- c.produce(ctx, fmt.Sprintf("%d-%d", i, part), uint64(2*i+part+1), rate, events)
-	}
-	if s.cuts { // before and after
-		go produce(0, most/2)
-		if err := <-traffic; err != nil {
+	if c.settled != nil {
+		if err := c.settled(c, ctx); err != nil {
 			return err
 		}
-	} else {
-		go produce(0, most)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Duration(1000+c.random.IntN(4000)) * time.Millisecond):
-		}
+	}
+	began := time.Now()
+	traffic := make(chan error, 1)
+	go func() { traffic <- c.produce(ctx, uint64(i+1), 1000, 12_000) }()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(1000+c.random.IntN(4000)) * time.Millisecond):
 	}
 	if err := s.run(c, ctx); err != nil {
 		return err
 	}
 	healed := time.Now()
-	if s.cuts {
-		go produce(1, most/2)
-	}
 	if err := <-traffic; err != nil {
 		return err
 	}
@@ -159,21 +152,49 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// produce sends clicks from outside, and adds their truth to what is known.
-func (c *chaos) produce(ctx context.Context, name string, seed uint64, rate, events int) error {
-	file := filepath.Join(c.cache, "truth-"+name+".jsonl")
-	defer os.Remove(file)
-	if err := command(ctx, os.Environ(), "bin/weir", "gen", "--topic", "clicks", "--rate", strconv.Itoa(rate), "--events", strconv.Itoa(events),
-		"--pages", "50", "--users", "20000", "--seed", strconv.FormatUint(seed, 10), "--truth", file); err != nil {
-		return err
-	}
-	f, err := os.Open(file)
+// client is a client of Kafka, from outside.
+func (c *chaos) client(opts ...kgo.Opt) (*kgo.Client, error) {
+	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.kafka...), kgo.MetadataMinAge(100 * time.Millisecond), kgo.AlwaysRetryEOF()}, opts...)...)
+}
+
+// produce sends clicks from outside, and adds their truth to what is known. The
+// producer is idempotent, wants all acknowledgements and gives no record up, so
+// that each is in the log once, whatever happens to brokers meanwhile.
+func (c *chaos) produce(ctx context.Context, seed uint64, rate, events int64) error {
+	config := gen.Default()
+	config.Seed, config.Start, config.Rate, config.Events, config.Pages, config.Users = seed, event.Time(time.Now().UnixMilli()), rate, events, 50, 20_000
+	clicks, err := gen.Clicks(config)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	t, err := gen.ReadTruth(f)
+	client, err := c.client(kgo.DefaultProduceTopic("clicks"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.ProducerLinger(5*time.Millisecond))
 	if err != nil {
+		return err
+	}
+	defer client.Close()
+	t := gen.NewTruth(gen.Rules{Window: 60_000, Lateness: 86_400_000, Skew: 600_000}) // of weir.yaml
+	var failed error                                                                  // of the client's one goroutine, until Flush
+	for tick := time.NewTicker(10 * time.Millisecond); ; {
+		r := new(gen.Record) // a new one each: the client keeps the value until it is sent
+		if !clicks.Next(r) {
+			tick.Stop()
+			break
+		}
+		for time.Until(time.UnixMilli(int64(r.Time))) > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
+		}
+		client.Produce(ctx, &kgo.Record{Value: r.Value, Timestamp: time.UnixMilli(int64(r.Time))}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				failed = err
+			}
+			t.Add(r)
+		})
+	}
+	if err := errors.Join(client.Flush(ctx), failed); err != nil {
 		return err
 	}
 	for g, n := range t.Counts {
@@ -351,7 +372,7 @@ func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []stri
 // away takes a service off the network: for seconds, past the session, or, one
 // time in four, for one to two minutes.
 func (c *chaos) away(ctx context.Context, service string) error {
-	network, name := c.project+"_weir", c.container(service)
+	network, name := c.network(), c.container(service)
 	long := time.Duration(3+c.random.IntN(22)) * time.Second
 	if c.random.IntN(4) == 0 {
 		long = time.Duration(60+c.random.IntN(60)) * time.Second

@@ -419,7 +419,7 @@ func (c *check) nothingLeft(ctx context.Context) error {
 
 // weir runs a command of the binary on this machine, as a client from outside.
 func (c *check) weir(ctx context.Context, args ...string) (string, error) {
-	env := append(os.Environ(), "WEIR_CLICKHOUSE_USER=weir", "WEIR_CLICKHOUSE_PASSWORD="+c.env["CLICKHOUSE_PASSWORD"])
+	env := append(os.Environ(), "WEIR_KAFKA_BROKERS="+strings.Join(c.kafka, ","), "WEIR_CLICKHOUSE_USER=weir", "WEIR_CLICKHOUSE_PASSWORD="+c.env["CLICKHOUSE_PASSWORD"])
 	return output(ctx, env, "bin/weir", append(args, "-c", "weir.yaml")...)
 }
 

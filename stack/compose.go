@@ -19,15 +19,23 @@ import (
 type stack struct {
 	*engine
 	project string
+	files   []string       // laid over the shipped file
+	kafka   []string       // where the brokers are published
 	doors   []net.Listener // see publish
 }
 
 // compose runs docker compose on the shipped file, as for a look at it, and the
 // override.
 func (s *stack) compose(ctx context.Context, args ...string) (string, error) {
-	return s.output(ctx, "docker", append([]string{"compose", "--progress", "plain", "--project-name", s.project,
-		"--env-file", "demo.env", "--file", "docker-compose.yml", "--file", "stack/override.yml"}, args...)...)
+	words := []string{"compose", "--progress", "plain", "--project-name", s.project, "--env-file", "demo.env", "--file", "docker-compose.yml"}
+	for _, file := range s.files {
+		words = append(words, "--file", file)
+	}
+	return s.output(ctx, "docker", append(words, args...)...)
 }
+
+// network is where services and clients meet.
+func (s *stack) network() string { return s.project + "_weir" }
 
 // container is the name of a service's first container.
 func (s *stack) container(service string) string { return s.project + "-" + service + "-1" }
@@ -93,7 +101,7 @@ func (s *stack) pass(ctx context.Context, l net.Listener, service string, target
 		}
 		go func() {
 			defer from.Close()
-			ip, err := s.inspect(ctx, service, "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
+			ip, err := s.inspect(ctx, service, `{{with index .NetworkSettings.Networks "`+s.network()+`"}}{{.IPAddress}}{{end}}`)
 			if err != nil {
 				return // the client sees its connection end
 			}

@@ -3,7 +3,8 @@
 // and goes without a trace.
 //
 //	make stack
-//	make chaos-stack CYCLES=20   # the same containers, struck; see chaos.go
+//	make chaos-stack CYCLES=20     # the same containers, struck; see chaos.go
+//	make chaos-brokers CYCLES=20   # three brokers in the place of one, and these struck; see brokers.go
 //
 // It takes a machine with docker, or a bare Debian as root, where it installs and
 // starts a container engine for the time being. Kafka, ClickHouse and the Go
@@ -31,6 +32,7 @@ import (
 var (
 	cycles = flag.Int("cycles", 0, "strike so many times instead, and compare with the truth after each")
 	seed   = flag.Uint64("seed", 0, "of the strikes; 0: a new one")
+	three  = flag.Bool("brokers", false, "with -cycles: start three brokers, and strike these")
 )
 
 var (
@@ -77,7 +79,10 @@ func run(ctx context.Context) (err error) {
 	if err := e.buildImages(ctx); err != nil {
 		return err
 	}
-	s := &stack{engine: e, project: "weir-stack"}
+	s := &stack{engine: e, project: "weir-stack", files: []string{"stack/override.yml"}, kafka: []string{"127.0.0.1:9092"}}
+	if *three {
+		s.project, s.files, s.kafka = "weir-brokers", append(s.files, "stack/brokers.yml"), append(s.kafka, "127.0.0.1:9093", "127.0.0.1:9094")
+	}
 	// What is left is removed even after a ctrl-C.
 	last := context.WithoutCancel(ctx)
 	if err := s.down(last); err != nil { // of a run that was killed
@@ -100,7 +105,11 @@ func run(ctx context.Context) (err error) {
 		if *seed == 0 {
 			*seed = rand.Uint64N(1_000_000) + 1
 		}
-		err = (&chaos{check: c}).cycles(ctx, *cycles, *seed)
+		h := &chaos{check: c, kinds: strikes, services: []string{"kafka", "clickhouse", "weir"}}
+		if *three {
+			h.kinds, h.services, h.settled = brokerStrikes, append(h.services, nodes[1:]...), (*chaos).whole
+		}
+		err = h.cycles(ctx, *cycles, *seed)
 	} else {
 		err = c.all(ctx)
 	}

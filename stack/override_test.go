@@ -150,3 +150,44 @@ func TestKafkaVersion(t *testing.T) {
 		t.Errorf("docker-compose.yml has Kafka %s, the stand-in %s", image, jars)
 	}
 }
+
+// TestBrokers: three brokers whose quorum, listeners and networks fit each other, in
+// images that are there, and no way out.
+func TestBrokers(t *testing.T) {
+	tree := loadFiles(t, "docker-compose.yml", "stack/override.yml", "stack/brokers.yml")
+	all := tree["services"].(map[string]any)
+	var voters []string
+	ports := map[string]bool{}
+	for i, name := range nodes {
+		service := all[name].(map[string]any)
+		peer := fmt.Sprint("peer-", i+1)
+		voters = append(voters, fmt.Sprintf("%d@%s:29093", i+1, peer))
+		env := service["environment"].(map[string]any)
+		published := service["ports"].([]any)[0].(map[string]any)
+		port := published["published"].(string)
+		ports[port] = true
+		if want := fmt.Sprintf("PEERS://%s:29092,HOST://127.0.0.1:%s,DOCKER://%s:19092", peer, port, name); env["KAFKA_ADVERTISED_LISTENERS"] != want || env["KAFKA_NODE_ID"] != fmt.Sprint(i+1) {
+			t.Errorf("%s, node %v, advertises %v, want %s", name, env["KAFKA_NODE_ID"], env["KAFKA_ADVERTISED_LISTENERS"], want)
+		}
+		if aliases := service["networks"].(map[string]any)["peers"].(map[string]any)["aliases"]; !cmp.Equal(aliases, []any{peer}) {
+			t.Errorf("%s is %v to its peers", name, aliases)
+		}
+		if service["image"] != "weir-stack/kafka" {
+			t.Errorf("%s runs %v", name, service["image"])
+		}
+	}
+	for _, name := range nodes {
+		env := all[name].(map[string]any)["environment"].(map[string]any)
+		if want := strings.Join(voters, ","); env["KAFKA_CONTROLLER_QUORUM_VOTERS"] != want {
+			t.Errorf("%s has the voters %v, want %s", name, env["KAFKA_CONTROLLER_QUORUM_VOTERS"], want)
+		}
+	}
+	if len(ports) != len(nodes) {
+		t.Errorf("published: %v", ports)
+	}
+	for name, network := range tree["networks"].(map[string]any) {
+		if network.(map[string]any)["internal"] != true {
+			t.Errorf("network %s has a way out", name)
+		}
+	}
+}
