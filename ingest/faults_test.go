@@ -562,7 +562,7 @@ func TestConnectionsBreak(t *testing.T) {
 		produce(t, c.ListenAddrs(), "breaking", 0, numbered("", i*10, i*10+10))
 	}
 	s, book := open(t, Config{Brokers: c.ListenAddrs(), Topic: "breaking"})
-	s.config.PartitionBytes = 200
+	s.config.PartitionBytes, s.config.RequestBytes = 200, 200
 	var n atomic.Int32
 	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -686,7 +686,7 @@ func TestBackPressure(t *testing.T) {
 	}
 	fetches := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "pressed", Count: -1, Observe: true})
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "pressed"})
-	s.config.PartitionBytes = 50 // a batch each
+	s.config.PartitionBytes, s.config.RequestBytes = 50, 50 // a batch each
 	ctx, cancel := context.WithCancel(await.Context(t))
 	defer cancel()
 	g, err := s.Assign(ctx)
@@ -822,5 +822,61 @@ func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
 	}
 	if g := <-got; g == nil || len(g.Partitions()) != 2 {
 		t.Errorf("after its return: %v", g)
+	}
+}
+
+// While the workers wait for each response, the next requests ask for more, up to
+// RequestBytes.
+func TestRequestsGrowWhileWorkersWait(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "far"))
+	for i := range 60 {
+		produce(t, c.ListenAddrs(), "far", 0, []string{fmt.Sprint(i, strings.Repeat("x", 1<<10))})
+	}
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "far", PartitionBytes: 2 << 10, RequestBytes: 9 << 10})
+	k := newTaker(map[int32]int64{0: 0})
+	var asked []int32 // of the fake broker's one goroutine, until the end
+	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		p := r.(*kmsg.FetchRequest).Topics[0].Partitions[0]
+		asked = append(asked, p.PartitionMaxBytes)
+		for { // the answer is on its way until all before it is worked on
+			if ok, err := k.reached(map[int32]int64{0: p.FetchOffset}); ok || err != nil {
+				return nil, nil, false
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	ctx := await.Context(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.fetch(ctx, g, map[int32]int64{0: 60}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if asked[0] != 2<<10 || slices.Max(asked) != 9<<10 {
+		t.Errorf("asked for %d bytes", asked)
+	}
+}
+
+func TestResize(t *testing.T) {
+	l := &loop{share: 100, asked: make([]*partition, 3), fetch: &fetch{source: &Source{config: Config{PartitionBytes: 100, RequestBytes: 1000}}}}
+	for i, step := range []struct {
+		waited    bool
+		got, want int
+	}{
+		{true, 49, 100}, // there was no more
+		{true, 100, 200},
+		{true, 600, 333},
+		{true, 999, 333},
+		{false, 999, 292},
+		{false, 145, 292},
+		{true, 292, 333},
+		{false, 999, 292}, {false, 999, 256}, {false, 999, 224}, {false, 999, 196}, {false, 999, 172}, {false, 999, 151}, {false, 999, 133}, {false, 999, 117}, {false, 999, 103}, {false, 999, 100},
+	} {
+		if l.resize(step.waited, step.got); l.share != step.want {
+			t.Fatalf("step %d: %d bytes, want %d", i, l.share, step.want)
+		}
 	}
 }

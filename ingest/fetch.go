@@ -275,6 +275,7 @@ func (f *fetch) loop(ctx context.Context, broker int32) *loop {
 			arrivals: make(chan *partition, cap(f.lost)),
 			free:     make(chan *buffer, buffers),
 			landed:   make(chan flight, 1),
+			share:    f.source.config.PartitionBytes,
 		}
 		for range buffers {
 			l.free <- &buffer{call: l.newCall(), free: l.free, scrub: scrubBuffers}
@@ -311,6 +312,7 @@ type loop struct {
 	landed     chan flight
 	asked      []*partition  // those in the request in flight
 	leaving    []*partition  // for another broker, after the Parts of this response are delivered
+	share      int           // bytes to request of each partition, see resize
 	pause      time.Duration // how long the broker throttles this client
 }
 
@@ -416,12 +418,30 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	l.asked = append(l.asked[:0], ps...)
 	source := l.fetch.source
 	b.holders.Store(1)
-	b.call.request = appendFetch(b.call.request, &source.config, l.rack(), l.fetch.generation.topicID, l.asked)
+	b.call.request = appendFetch(b.call.request, &source.config, l.rack(), l.share, l.fetch.generation.topicID, l.asked)
 	l.flying = true
 	go func() {
 		err := source.exchange(ctx, b.call, source.config.MaxWait+fetchTimeout)
 		l.landed <- flight{buffer: b, err: err} // has room, so this never blocks
 	}()
+}
+
+// resize adapts the size of the requests to the round-trip time. If the workers
+// have finished all earlier responses when one arrives, they wait for the network:
+// the next request asks for twice as much of each partition, up to RequestBytes in
+// all. Otherwise it asks for an eighth less, down to PartitionBytes, because small
+// responses stay in the CPU caches. A response with less than half of what one
+// partition might have brought is ignored: there was no more data.
+func (l *loop) resize(waited bool, got int) {
+	c := &l.fetch.source.config
+	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
+	switch {
+	case got < l.share/2:
+	case waited:
+		l.share = min(2*l.share, most)
+	default:
+		l.share = max(l.share-l.share/8, least)
+	}
 }
 
 // rack is the rack to name in the next request: none if a replica of one of its
@@ -458,6 +478,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		}
 		return nil, lost, nil
 	}
+	l.resize(len(l.free) == buffers-1, len(f.buffer.call.response))
 	l.pause = time.Duration(response.throttle) * time.Millisecond
 	now := time.Now()
 	for i := range response.partitions {

@@ -330,7 +330,7 @@ func TestRecreatedTopicBehindBackPressure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.config.PartitionBytes = 100 // one batch at a time
+	s.config.PartitionBytes, s.config.RequestBytes = 100, 100 // one batch at a time
 	held := make(chan struct{})
 	k := newTaker(map[int32]int64{0: 0})
 	err = g.Fetch(ctx, map[int32]int64{0: 0}, func(p event.Part) error {

@@ -42,7 +42,7 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := appendFetch([]byte("something before"), &c, c.Rack, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
+	b := appendFetch([]byte("something before"), &c, c.Rack, 3<<20, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
 	if n := int(be.Uint32(b)); n != len(b)-4 {
 		t.Errorf("the length says %d of %d", n, len(b)-4)
 	}
@@ -64,7 +64,7 @@ func TestRequests(t *testing.T) {
 	if len(r.Topics) != 1 || r.Topics[0].TopicID != [16]byte{9, 8} || len(r.Topics[0].Partitions) != 2 {
 		t.Fatalf("topics %+v", r.Topics)
 	}
-	if p := r.Topics[0].Partitions[0]; p.Partition != 3 || p.FetchOffset != 1<<40 || p.CurrentLeaderEpoch != 5 || p.PartitionMaxBytes != 1<<20 || p.LastFetchedEpoch != -1 || p.LogStartOffset != -1 {
+	if p := r.Topics[0].Partitions[0]; p.Partition != 3 || p.FetchOffset != 1<<40 || p.CurrentLeaderEpoch != 5 || p.PartitionMaxBytes != 3<<20 || p.LastFetchedEpoch != -1 || p.LogStartOffset != -1 {
 		t.Errorf("partition %+v", p)
 	}
 }

@@ -17,7 +17,8 @@ const fetchVersion = 13
 // appendFetch writes a Fetch request for these partitions of one topic, in
 // this order, which is the order in which the broker fills its response. A leader
 // that is told a rack may name a nearer replica in the place of records (KIP-392).
-func appendFetch(b []byte, c *Config, rack string, id [16]byte, partitions []*partition) []byte {
+// share is the bytes of each partition.
+func appendFetch(b []byte, c *Config, rack string, share int, id [16]byte, partitions []*partition) []byte {
 	b = beginRequest(b, protocol.Fetch, fetchVersion, c.ClientID, true)
 	b = appendInt32(b, -1) // not a replica
 	b = appendInt32(b, int32(c.MaxWait.Milliseconds()))
@@ -35,7 +36,7 @@ func appendFetch(b []byte, c *Config, rack string, id [16]byte, partitions []*pa
 		b = appendInt64(b, p.next)
 		b = appendInt32(b, -1) // last fetched epoch: only for followers
 		b = appendInt64(b, -1) // log start: only for followers
-		b = appendInt32(b, int32(c.PartitionBytes))
+		b = appendInt32(b, int32(share))
 		b = append(b, 0)
 	}
 	b = append(b, 0)        // tags of the topic
