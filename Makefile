@@ -9,7 +9,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./...
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live longest hostile
+.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -127,8 +127,8 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $@
 
 # Each exits 1 under a floor; -k lets the others go on.
-bench: ## every measurement against its floors, one after the other; about half an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live
+bench: ## every measurement against its floors, one after the other; about three quarters of an hour
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
@@ -139,6 +139,11 @@ bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -events $(EVENTS)
+
+bench-latency: EVENTS ?= 10000000
+bench-latency: tools build ## what 5, 20 and 50 ms to Kafka, to ClickHouse and to both cost; fails under a floor
+	go build -trimpath -o bin/bench-latency ./bench/latency
+	bin/bench-latency -events $(EVENTS) $(ARGS)
 
 bench-redis: tools ## the sketches against redis-server, one run; fails under a floor
 	go run ./bench/sketches redis

@@ -36,7 +36,8 @@ const Partitions = 4
 // A Ground is a broker, an engine and a directory, until Close.
 type Ground struct {
 	Dir    string // removed by Close
-	Broker string
+	Kafka  *kafkatest.Cluster
+	Broker string // its address
 	Engine Engine
 
 	ends []func()
@@ -48,9 +49,9 @@ type Engine struct {
 	pid int
 }
 
-// New starts the broker, and the engine that is embedded in the binary to
-// measure.
-func New(weir string) (g *Ground, err error) {
+// New starts the broker, with these listeners besides the one of Broker, and the
+// engine that is embedded in the binary to measure.
+func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 	g = new(Ground)
 	defer func() {
 		if err != nil {
@@ -61,14 +62,14 @@ func New(weir string) (g *Ground, err error) {
 		return g, err
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
-	kafka, err := kafkatest.Launch(kafkatest.Config{Steady: true, Properties: map[string]string{
+	kafka, err := kafkatest.Launch(kafkatest.Config{Steady: true, Listeners: listeners, Properties: map[string]string{
 		"num.io.threads": "8", "num.network.threads": "3", // Kafka's defaults, for this one has work to do
 	}})
 	if err != nil {
 		return g, err
 	}
 	g.ends = append(g.ends, kafka.Close)
-	g.Broker = kafka.Addrs()[0]
+	g.Kafka, g.Broker = kafka, kafka.Addrs()[0]
 	return g, g.startEngine(weir)
 }
 
@@ -154,7 +155,7 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		return err
 	}
 	defer cl.Close()
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, Partitions, 1, map[string]*string{"max.message.bytes": kadm.StringPtr("2097152")}, topic); err != nil {
+	if err := create(ctx, cl, topic); err != nil {
 		return err
 	}
 	cfg := gen.Default()
@@ -178,6 +179,21 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		})
 	}
 	return errors.Join(cl.Flush(ctx), failed)
+}
+
+// Create makes an empty topic.
+func (g *Ground) Create(ctx context.Context, topic string) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return create(ctx, cl, topic)
+}
+
+func create(ctx context.Context, cl *kgo.Client, topic string) error {
+	_, err := kadm.NewClient(cl).CreateTopic(ctx, Partitions, 1, map[string]*string{"max.message.bytes": kadm.StringPtr("2097152")}, topic)
+	return err
 }
 
 // Median is the median of the values, of which there must be one or more.
