@@ -27,7 +27,7 @@ const (
 )
 
 // never is when something that is waited for does not come.
-const never = 3 * time.Minute
+const never = 10 * time.Minute
 
 // services are what is started; what they depend on comes with them. Grafana and
 // Prometheus are not: there are no images of them.
