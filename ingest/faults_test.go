@@ -870,13 +870,18 @@ func TestResize(t *testing.T) {
 		{true, 100, 200},
 		{true, 600, 333},
 		{true, 999, 333},
-		{false, 999, 292},
-		{false, 145, 292},
-		{true, 292, 333},
-		{false, 999, 292}, {false, 999, 256}, {false, 999, 224}, {false, 999, 196}, {false, 999, 172}, {false, 999, 151}, {false, 999, 133}, {false, 999, 117}, {false, 999, 103}, {false, 999, 100},
+		{false, 999, 323},
+		{false, 145, 323},
+		{true, 323, 333},
 	} {
 		if l.resize(step.waited, step.got); l.share != step.want {
 			t.Fatalf("step %d: %d bytes, want %d", i, l.share, step.want)
 		}
+	}
+	for range 60 {
+		l.resize(false, 999)
+	}
+	if l.share != 100 {
+		t.Errorf("without waiting in the end %d bytes, want 100", l.share)
 	}
 }

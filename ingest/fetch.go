@@ -429,9 +429,10 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 // resize adapts the size of the requests to the round-trip time. If the workers
 // have finished all earlier responses when one arrives, they wait for the network:
 // the next request asks for twice as much of each partition, up to RequestBytes in
-// all. Otherwise it asks for an eighth less, down to PartitionBytes, because small
-// responses stay in the CPU caches. A response with less than half of what one
-// partition might have brought is ignored: there was no more data.
+// all. Otherwise it asks for a little less, down to PartitionBytes, because small
+// responses stay in the CPU caches; it is little so that they rarely wait. A
+// response with less than half of what one partition might have brought is ignored:
+// there was no more data.
 func (l *loop) resize(waited bool, got int) {
 	c := &l.fetch.source.config
 	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
@@ -440,7 +441,7 @@ func (l *loop) resize(waited bool, got int) {
 	case waited:
 		l.share = min(2*l.share, most)
 	default:
-		l.share = max(l.share-l.share/8, least)
+		l.share = max(l.share-l.share/32, least)
 	}
 }
 
