@@ -35,7 +35,7 @@ type Kafka struct {
 	Brokers        []string `yaml:"brokers" default:"127.0.0.1:9092" max:"100" format:"address" doc:"Addresses (host:port) to start from; the rest of the cluster is found through them."`
 	Group          string   `yaml:"group" default:"weir" format:"topic" doc:"Consumer group. Processes of one group share the partitions."`
 	Session        Duration `yaml:"session" default:"10s" min:"6s" max:"5m" doc:"A member that is silent for longer loses its partitions. A hand-over of partitions has to fit into it."`
-	Rack           string   `yaml:"rack" doc:"Where this process is, as brokers say it of themselves (broker.rack). Where they choose replicas by rack (replica.selector.class), each partition is read from the replica of this rack, if there is one that is in sync, and from its leader otherwise."`
+	Rack           string   `yaml:"rack" doc:"The rack of this process, as in broker.rack of the brokers. If the brokers choose replicas by rack (replica.selector.class), each partition is read from an in-sync replica in this rack, or from its leader if there is none."`
 	OnDataLoss     string   `yaml:"on_data_loss" default:"fail" enum:"fail,skip" doc:"What to do when Kafka has deleted records that were not read yet: stop with an error, or record a gap and go on."`
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while no broker answers; then exit 69."`
 	TLS            KafkaTLS `yaml:"tls" doc:"Encryption to the brokers."`
