@@ -359,7 +359,8 @@ func (c *chaos) fillVolume(ctx context.Context) error {
 
 // between does one thing to a container, waits, and undoes it.
 func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []string) error {
-	if err := c.run(ctx, "docker", do...); err != nil {
+	// On a busy machine the kernel does not freeze a container at the first try.
+	if err := c.wait(ctx, strings.Join(do, " "), func() error { return c.run(ctx, "docker", do...) }); err != nil {
 		return err
 	}
 	select {

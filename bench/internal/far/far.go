@@ -5,7 +5,6 @@
 package far
 
 import (
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,7 @@ type Link struct {
 	trip     atomic.Int64 // nanoseconds
 }
 
-// Open listens on a loopback address. Connections wait until To has been called.
+// Open listens on a loopback address. It closes connections until To is called.
 func Open() (*Link, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,9 +55,9 @@ func (l *Link) connect(from net.Conn) {
 	defer from.Close()
 	to := l.to.Load()
 	if to == nil {
-		return // the client tries again
+		return // the client connects again
 	}
-	// Its client has the connection already; far away that takes a round trip.
+	// The client is connected already; over a distance that takes a round trip.
 	time.Sleep(time.Duration(l.trip.Load()))
 	there, err := net.Dial("tcp", *to)
 	if err != nil {
@@ -95,7 +94,7 @@ func (l *Link) carry(to, from net.Conn) {
 			free.Put(p.bytes[:parcelBytes]) //nolint:staticcheck // a header of 24 bytes for 64 KiB
 			if err != nil {
 				from.Close()
-				for range way { // what is read yet goes nowhere
+				for range way { // the rest is lost
 				}
 				return
 			}
@@ -114,5 +113,3 @@ func (l *Link) carry(to, from net.Conn) {
 	close(way)
 	arrival.Wait()
 }
-
-var _ io.Closer = (*Link)(nil)
