@@ -113,7 +113,11 @@ func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
 	whole := Compared{length, start, "x", true, true}
 	found := func(k Kind, measure string, expected, found uint64) []Finding {
-		return []Finding{{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}}
+		f := Finding{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
+		if measure != "" {
+			f.Of = window.HLL
+		}
+		return []Finding{f}
 	}
 	for _, c := range []struct {
 		name         string
@@ -148,7 +152,7 @@ func TestWindows(t *testing.T) {
 		{"less, and not due", Compared{length, start, "x", true, false}, 6, 7, 7, nil},
 	} {
 		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
-		a.Measure(c.w, "users", c.least, c.most, c.made)
+		a.Measure(c.w, &window.Measure{Name: "users", Kind: window.HLL}, c.least, c.most, c.made)
 		check(t, "measure: "+c.name, slices.Collect(a.Findings), c.want)
 	}
 }

@@ -1,6 +1,9 @@
 package audit
 
-import "weir/event"
+import (
+	"weir/event"
+	"weir/window"
+)
 
 // A Kind is a way not to add up.
 type Kind uint8
@@ -56,6 +59,10 @@ type Finding struct {
 	Length  event.Time // of the rollup's windows, ms
 	Group   string     // its columns, a space between them
 	Measure string     // what differs; empty: the number of events
+
+	// Of is the measure's kind: window.Kind.Text has Expected and Found as people
+	// read them.
+	Of window.Kind
 
 	// The number that should be there and the number that is there: of events, or
 	// of the measure, if the comment of the Kind names nothing else.

@@ -1,6 +1,9 @@
 package audit
 
-import "weir/event"
+import (
+	"weir/event"
+	"weir/window"
+)
 
 // A Scope is the windows that an audit holds against their rollups: those that
 // begin in [From, Until); a zero bound is none. Of windows that end at Measures or
@@ -26,18 +29,19 @@ func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 		return false
 	}
 	a.looked.Windows++
-	return a.compare(w, "", rolled, rolled, rows) && w.Start+w.Length > a.Scope.Measures
+	return a.compare(w, Finding{}, rolled, rolled, rows) && w.Start+w.Length > a.Scope.Measures
 }
 
 // Measure compares what the rollup makes of a measure with what the rows make:
-// the least and the most that it says, in its number or in its state.
-func (a *Audit) Measure(w Compared, name string, least, most, rows uint64) {
-	a.compare(w, name, least, most, rows)
+// the least and the most that it says, in its number or in its state, all as
+// window.Row.Number has them.
+func (a *Audit) Measure(w Compared, m *window.Measure, least, most, rows uint64) {
+	a.compare(w, Finding{Measure: m.Name, Of: m.Kind}, least, most, rows)
 }
 
-func (a *Audit) compare(w Compared, measure string, least, most, rows uint64) (ok bool) {
+func (a *Audit) compare(w Compared, of Finding, least, most, rows uint64) (ok bool) {
 	f := a.of(Behind)
-	f.Length, f.Window, f.Group, f.Measure = w.Length, w.Start, w.Group, measure
+	f.Length, f.Window, f.Group, f.Measure, f.Of = w.Length, w.Start, w.Group, of.Measure, of.Of
 	switch {
 	case least < rows && w.Due:
 		f.Expected, f.Found = rows, least

@@ -8,7 +8,7 @@ import (
 // groupBitmap.
 var Bitmap Kind = bitmapKind{}
 
-type bitmapKind struct{}
+type bitmapKind struct{ count }
 
 func (bitmapKind) String() string { return "bitmap" }
 

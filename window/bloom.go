@@ -9,7 +9,7 @@ import (
 // groupBitmap in ClickHouse. Its hash is without a key, which SQL can compute too.
 var Bloom Kind = bloomKind{}
 
-type bloomKind struct{}
+type bloomKind struct{ count }
 
 func (bloomKind) String() string { return "bloom" }
 

@@ -8,7 +8,7 @@ import (
 // Geo keeps the last position of each member in each window.
 var Geo Kind = geoKind{}
 
-type geoKind struct{}
+type geoKind struct{ count }
 
 func (geoKind) String() string { return "geo" }
 

@@ -7,7 +7,7 @@ import (
 // HLL counts distinct ids: ClickHouse's uniqCombined64(14), Redis's PFCOUNT.
 var HLL Kind = hllKind{}
 
-type hllKind struct{}
+type hllKind struct{ count }
 
 func (hllKind) String() string { return "hll" }
 

@@ -3,6 +3,7 @@ package window
 import (
 	"errors"
 	"slices"
+	"strconv"
 )
 
 // A Kind is a way to measure: what is read of an event, what is kept of the
@@ -18,6 +19,9 @@ type Kind interface {
 	// ByMember reports whether the kind has rows of its own, by (window, member),
 	// instead of a value in each row of (window, group).
 	ByMember() bool
+
+	// Text is a number of Row.Number as people read it.
+	Text(number uint64) string
 
 	// check calls bad for everything that a measure of the kind cannot be; that
 	// it has a name and a Path is known.
@@ -46,6 +50,11 @@ func ParseKind(s string) (Kind, bool) {
 	return kinds[i], true
 }
 
+// count is a part of kinds whose number is one of things.
+type count struct{}
+
+func (count) Text(number uint64) string { return strconv.FormatUint(number, 10) }
+
 // An intake is a measure's way in at one worker: it reads each event, gathers what
 // is to be added, and adds it to a column by the block.
 type intake interface {
@@ -68,8 +77,8 @@ type column interface {
 	load(i uint32, state []byte) error
 	// appendState appends row i as the sink stores it: equal values, equal bytes.
 	appendState(dst []byte, i uint32) []byte
-	// number is what row i stands for; it only grows. A kind that stands for no
-	// number panics.
+	// number is what row i stands for, as a number that grows with it: it is 0 for
+	// an empty row. A kind ByMember panics.
 	number(i uint32) uint64
 	reset() // removes all rows and keeps the memory
 	bytes() int

@@ -111,6 +111,10 @@ func fill(text string, f audit.Finding) string {
 	if f.Epoch > 0 {
 		epoch = fmt.Sprintf(" (epoch %d)", f.Epoch)
 	}
+	shown := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	if f.Of != nil {
+		shown = f.Of.Text
+	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return strings.NewReplacer(
 		"{partition}", partition+epoch,
@@ -120,7 +124,7 @@ func fill(text string, f audit.Finding) string {
 		"{window}", fmt.Sprintf("window %s, group %q", time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), f.Group),
 		"{length}", config.Duration(time.Duration(f.Length)*time.Millisecond).String(),
 		"{measure}", f.Measure,
-		"{expected}", strconv.FormatUint(f.Expected, 10), "{found}", strconv.FormatUint(f.Found, 10), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),
+		"{expected}", shown(f.Expected), "{found}", shown(f.Found), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),
 		"{cut}", number(f.Both.First), "{reach}", number(f.Both.Next),
 		"{ledger}", clickhouse.LedgerTable,
 	).Replace(text)

@@ -438,7 +438,7 @@ func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) e
 			return nil
 		}
 		for i, m := range at {
-			a.Measure(w, measures[m].Name, least[i], most[i], made[i])
+			a.Measure(w, &measures[m].Measure, least[i], most[i], made[i])
 		}
 		return nil
 	})

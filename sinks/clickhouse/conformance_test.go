@@ -11,8 +11,6 @@ import (
 	"weir/event"
 	"weir/sinks/memory"
 	"weir/sinks/sinktest"
-	"weir/sketches/bitmap"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -115,7 +113,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], maxMap(hits)"
 	var measures []*measure
 	for m := range l.counted {
-		sql += ", hex(CAST(" + m.merge(m.column()) + ", 'String'))"
+		sql += ", hex(" + m.Bytes(m.Merge(m.Column())) + ")"
 		measures = append(measures, m)
 	}
 	b.each(t, sql+" FROM "+b.c.name(l.state())+" GROUP BY "+l.groups()+"window_start", func(scan func(...any) error) error {
@@ -130,7 +128,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 		if err := scan(to...); err != nil {
 			return err
 		}
-		row := &memory.Row{Hits: map[window.Slot]uint64{}, Users: map[string]*hll.Sketch{}, Bitmaps: map[string]*bitmap.Activity{}}
+		row := &memory.Row{Hits: map[window.Slot]uint64{}, States: map[string]memory.State{}}
 		for slot, n := range hits {
 			row.Hits[window.Slot(slot)] = n
 		}
@@ -139,16 +137,10 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 			if err != nil {
 				return err
 			}
-			if m.Kind == window.HLL {
-				row.Users[m.Name] = new(hll.Sketch)
-				if _, err := row.Users[m.Name].MergeClickHouse(state); err != nil {
-					return err
-				}
-				continue
-			}
-			if row.Bitmaps[m.Name], err = bitmap.FromClickHouse(state); err != nil {
+			if state, err = m.Join(state); err != nil { // the server's bytes may be other ones
 				return err
 			}
+			row.States[m.Name] = memory.State{Of: &m.Measure, Bytes: state}
 		}
 		c.Rows[memory.Key{Window: event.Time(start), Group: strings.Join(groups, "\x00") + "\x00"}] = row
 		return nil
@@ -201,7 +193,7 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
 	var names []string
 	for m := range l.counted {
-		sql += ", " + m.column()
+		sql += ", " + m.Rank(m.Column())
 		names = append(names, m.Name)
 	}
 	view := map[memory.Key]memory.Numbers{}

@@ -56,43 +56,6 @@ type layout struct {
 	levels   []level
 }
 
-// measure is one measure that has a column; geo measures are in places.
-type measure struct {
-	window.Measure
-	index int // in Spec.Measures
-}
-
-func (m *measure) column() string { return quote(m.Name) }
-func (m *measure) state() string  { return quote(m.Name + "_state") }
-func (m *measure) geo() bool      { return m.Kind == window.Geo }
-
-// Set reports whether the states hold ids, or tell of one whether it is there.
-func (m *measure) Set() bool { return m.Kind == window.Bitmap || m.Kind == window.Bloom }
-
-// stateType is the type of the measure's state column.
-func (m *measure) stateType() string {
-	if m.Kind == window.HLL {
-		return "AggregateFunction(uniqCombined64(14), UInt64)"
-	}
-	return "AggregateFunction(groupBitmap, UInt32)"
-}
-
-// merge is the aggregate that joins states of the measure.
-func (m *measure) merge(state string) string {
-	if m.Kind == window.HLL {
-		return "uniqCombined64MergeState(14)(" + state + ")"
-	}
-	return "groupBitmapMergeState(" + state + ")"
-}
-
-// number is the plain number a state stands for: window.Row.Estimate.
-func (m *measure) number(state string) string {
-	if m.Kind == window.HLL {
-		return "weirPfCount(" + state + ")"
-	}
-	return "bitmapCardinality(" + state + ")"
-}
-
 // level is one rollup, with the table it is computed from.
 type level struct {
 	Rollup
@@ -140,7 +103,7 @@ func (j Job) plan() (*layout, error) {
 	for i, m := range j.Spec.Measures {
 		usable(m.Name)
 		usable(m.Name + "_state")
-		l.measures = append(l.measures, measure{m, i})
+		l.measures = append(l.measures, measure{m, kinds[m.Kind], i})
 	}
 	rollups := j.Rollups
 	if len(rollups) == 0 {
@@ -174,22 +137,22 @@ func (l *layout) key(name string) string {
 // counted yields the measures that have columns in the state table.
 func (l *layout) counted(yield func(*measure) bool) {
 	for i := range l.measures {
-		if m := &l.measures[i]; !m.geo() && !yield(m) {
+		if m := &l.measures[i]; !m.Kind.ByMember() && !yield(m) {
 			return
 		}
 	}
 }
 
-// located yields the geo measures, each of which has a table of its own.
+// located yields the measures by member, each of which has a table of its own.
 func (l *layout) located(yield func(*measure) bool) {
 	for i := range l.measures {
-		if m := &l.measures[i]; m.geo() && !yield(m) {
+		if m := &l.measures[i]; m.Kind.ByMember() && !yield(m) {
 			return
 		}
 	}
 }
 
-// state is the name of the state table, and places that of a geo measure's.
+// state is the name of the state table, and places that of a measure by member.
 func (l *layout) state() string                { return l.base + "_state" }
 func (l *layout) places(m *measure) string     { return l.base + "_" + m.Name + "_state" }
 func (l *layout) placesView(m *measure) string { return l.Spec.Job + "_" + m.Name }

@@ -10,9 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"weir/sketches/bloom"
-	"weir/window"
 )
 
 // A Migration says what Migrate is to do besides the jobs.
@@ -277,8 +274,8 @@ func (l *layout) register() []registered {
 		m := &l.measures[i]
 		r := job
 		r.measure, r.meaning = m.Name, m.Meaning()
-		if m.Kind == window.Bloom {
-			r.bits, _ = bloom.Bits(m.Capacity, m.Error) // Spec.Validate has seen both
+		if m.kind != nil && m.bits != nil {
+			r.bits = m.bits(&m.Measure)
 		}
 		rows = append(rows, r)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weir/event"
-	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -74,13 +73,13 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 			ms = &s.layout.measures[i]
 		}
 	}
-	if ms == nil || ms.geo() {
+	if ms == nil || ms.Kind.ByMember() {
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
 	where := s.selects(r)
-	sql = "SELECT window_start, " + ms.column() + " AS st FROM " + s.stateTable() + " WHERE " + where
+	sql = "SELECT window_start, " + ms.Column() + " AS st FROM " + s.stateTable() + " WHERE " + where
 	if a := s.archive(r); a != "" {
-		sql += " UNION ALL SELECT window_start, " + ms.state() + " AS st FROM " + a + " WHERE " + where
+		sql += " UNION ALL SELECT window_start, " + ms.State() + " AS st FROM " + a + " WHERE " + where
 	}
 	return sql, ms, nil
 }
@@ -144,9 +143,9 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	}
 	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)
 	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +
-		"SELECT " + by + ", max(n) AS known, " + m.number(m.merge("st")) + " AS held FROM (" +
-		"SELECT " + by + ", toUInt64(" + m.column() + ") AS n, " + m.state() + " AS st FROM " + a + where +
-		" UNION ALL SELECT " + by + ", toUInt64(0) AS n, " + m.column() + " AS st FROM " + s.stateTable() + where +
+		"SELECT " + by + ", max(n) AS known, " + m.Number(m.Merge("st")) + " AS held FROM (" +
+		"SELECT " + by + ", toUInt64(" + m.Column() + ") AS n, " + m.State() + " AS st FROM " + a + where +
+		" UNION ALL SELECT " + by + ", toUInt64(0) AS n, " + m.Column() + " AS st FROM " + s.stateTable() + where +
 		") GROUP BY " + by + ") WHERE known > 0 AND held = 0"
 	var gone uint64
 	var last int64
@@ -169,7 +168,7 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 	if err := s.whole(ctx, r, ms); err != nil {
 		return nil, err
 	}
-	sql := "SELECT count(), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ")"
+	sql := "SELECT count(), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ")"
 	err = s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64
 		var text string
@@ -194,7 +193,7 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 	if err := s.whole(ctx, r, ms); err != nil {
 		return err
 	}
-	sql := "SELECT toInt64(toUnixTimestamp(window_start)), CAST(" + ms.merge("st") + " AS String) FROM (" + rows + ") GROUP BY window_start"
+	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ") GROUP BY window_start"
 	return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var state string
@@ -250,31 +249,6 @@ func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, 
 		return err
 	})
 	return starts, err
-}
-
-// Places joins the last position of each member over the range's windows, of
-// geo measure m, into last: under window 0.
-func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
-	for i := range s.layout.measures {
-		ms := &s.layout.measures[i]
-		if ms.index != m || !ms.geo() {
-			continue
-		}
-		sql := fmt.Sprintf("SELECT member, l.ts, l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
-			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY member)",
-			s.client.name(s.layout.places(ms)), ceilSeconds(r.From), ceilSeconds(r.Until))
-		return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
-			var member string
-			var ts time.Time
-			var slot, off, score uint64
-			if err := scan(&member, &ts, &slot, &off, &score); err != nil {
-				return err
-			}
-			last.Put(0, []byte(member), geo.Stamp{Time: ts.UnixMilli(), Slot: slot, Offset: int64(off)}, score)
-			return nil
-		})
-	}
-	return fmt.Errorf("clickhouse: job %s: measure %d holds no places", s.layout.Spec.Job, m)
 }
 
 // Windows yields the starts of the windows in the range that have rows, and

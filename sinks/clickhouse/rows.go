@@ -154,7 +154,7 @@ func stateBlock(l *layout) *block {
 	}
 	cols = append(cols, value("window_start", "DateTime", 1), value("hits", "Map(UInt64, UInt64)", 3))
 	for m := range l.counted {
-		cols = append(cols, value(m.Name, m.stateType(), 1))
+		cols = append(cols, m.values())
 	}
 	return newBlock(l.state(), append(cols, value("flushed_in", "UInt64", 1))...)
 }
@@ -177,30 +177,12 @@ func (b *block) addRow(l *layout, row window.Row, round uint64, group [][]byte) 
 	hits[0] = append64(hits[0], uint64(len(hits[1])/8)) // where the row's entries end
 	at := len(l.by) + 2
 	for m := range l.counted {
-		run := &b.cols[at].runs[0]
-		*run = row.AppendState(*run, m.index)
+		m.addTo(&b.cols[at], row)
 		at++
 	}
 	b.cols[at].runs[0] = append64(b.cols[at].runs[0], round)
 	b.rows++
 	return group
-}
-
-// placesBlock is the block of a geo measure's table.
-func placesBlock(l *layout, m *measure) *block {
-	return newBlock(l.places(m),
-		value("window_start", "DateTime", 1), value("member", "String", 1),
-		value("last", "Tuple(ts DateTime64(3), slot UInt64, off UInt64, score UInt64)", 4))
-}
-
-func (b *block) addPlace(start event.Time, member []byte, at event.Time, slot uint64, offset int64, score uint64) {
-	c := b.cols
-	c[0].runs[0] = appendSeconds(c[0].runs[0], start)
-	c[1].runs[0] = appendString(c[1].runs[0], member)
-	for i, v := range [4]uint64{uint64(at), slot, uint64(offset), score} {
-		c[2].runs[i] = append64(c[2].runs[i], v)
-	}
-	b.rows++
 }
 
 // deadBlock is the block of dead letters.

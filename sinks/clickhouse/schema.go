@@ -201,26 +201,13 @@ func (l *layout) tables() []table {
 		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
 	}
 	for m := range l.counted {
-		state.columns = append(state.columns, column{name: m.Name, typ: m.stateType(), extra: zstd})
+		state.columns = append(state.columns, m.states(m.Name, zstd))
 	}
 	state.columns = append(state.columns, touched("flushed_at"), stamped("flushed_in"))
 	all := []table{state}
 
 	for m := range l.located {
-		all = append(all, table{
-			name: l.places(m), engine: "AggregatingMergeTree",
-			comment: "The last position of each member in each window: the greatest (time, slot, offset) stays.",
-			columns: []column{
-				start, {name: "member", typ: "String", extra: zstd},
-				{name: "last", typ: "SimpleAggregateFunction(max, Tuple(ts " + millis + ", slot UInt64, off UInt64, score UInt64))", extra: zstd},
-				touched("flushed_at"),
-			},
-			indexes:   []string{touchedIndex("flushed_at")},
-			partition: "toYYYYMMDD(window_start)",
-			order:     []string{"window_start", "member"},
-			ttl:       expiry("flushed_at", l.Keep),
-			settings:  "ttl_only_drop_parts = 1",
-		})
+		all = append(all, l.placesTable(m))
 	}
 
 	for _, v := range l.levels {
@@ -243,10 +230,10 @@ func (l *layout) tables() []table {
 			t.ttl = expiry("window_start", v.Keep)
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, largest(m.Name, "UInt64"))
+			t.columns = append(t.columns, m.numbers())
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, column{name: m.Name + "_state", typ: m.stateType(), extra: zstd + v.forget(m)})
+			t.columns = append(t.columns, m.states(m.Name+"_state", zstd+v.forget(m)))
 		}
 		t.columns = append(t.columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)
@@ -354,7 +341,7 @@ func (d levelData) Groups() string    { return d.l.groups() }
 func (d levelData) Columns() string {
 	all := append(slices.Clone(d.l.by), column{name: "window_start", typ: utc}, column{name: "hits", typ: "UInt64"})
 	for m := range d.l.counted {
-		all = append(all, column{name: m.Name, typ: "UInt64"})
+		all = append(all, column{name: m.Name, typ: m.numberType})
 	}
 	var texts []string
 	for _, c := range append(all, column{name: "complete", typ: "UInt8"}) {
@@ -367,18 +354,6 @@ func (d levelData) Columns() string {
 func (d levelData) Measures() []*measure {
 	return slices.Collect(d.l.counted)
 }
-
-// Column, State, Merge and Number are what the templates say about a measure.
-func (m *measure) Column() string             { return m.column() }
-func (m *measure) State() string              { return m.state() }
-func (m *measure) Merge(state string) string  { return m.merge(state) }
-func (m *measure) Number(state string) string { return m.number(state) }
-
-// Held is the name of what the rows below a rollup make of the measure.
-func (m *measure) Held() string { return quote("_" + m.Name + "_held") }
-
-// Whole is the name of what says that no state of the measure is missing.
-func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }
 
 // Forgets reports whether the rows that the level is made from can have lost
 // the states of their sets.
@@ -395,14 +370,3 @@ func (d levelData) Start() string {
 	}
 	return fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(window_start), %d) * %d, 'UTC')", d.v.seconds, d.v.seconds)
 }
-
-// placesData is what the template about a geo measure sees.
-type placesData struct {
-	c *Client
-	l *layout
-	m *measure
-}
-
-func (d placesData) OnCluster() string { return d.c.onCluster() }
-func (d placesData) View() string      { return d.c.name(d.l.placesView(d.m)) }
-func (d placesData) Table() string     { return d.c.name(d.l.places(d.m)) }

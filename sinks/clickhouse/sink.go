@@ -9,7 +9,6 @@ import (
 
 	"weir/audit"
 	"weir/event"
-	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -186,19 +185,6 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) er
 		if err := s.flush(ctx, b, s.full(b)); err != nil {
 			return err
 		}
-	}
-	return s.flush(ctx, b, true)
-}
-
-func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *measure) (err error) {
-	b.reset()
-	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
-		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
-		err = s.flush(ctx, b, s.full(b))
-		return err == nil
-	})
-	if err != nil {
-		return err
 	}
 	return s.flush(ctx, b, true)
 }

@@ -10,9 +10,7 @@ import (
 
 	"weir/audit"
 	"weir/event"
-	"weir/sketches/bitmap"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -60,7 +58,7 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 		return err
 	}
 	for i, m := range s.spec.Measures {
-		if m.Kind != window.Geo {
+		if !m.Kind.ByMember() {
 			continue
 		}
 		if err := s.store.insert(Insert{Job: s.spec.Job, Table: "places"}, s.places(c.Table.Places(i), m.Name)); err != nil {
@@ -98,18 +96,8 @@ func (s *Sink) row(r window.Row) *Row {
 		row.Hits[slot] = n
 	}
 	for i, m := range s.spec.Measures {
-		switch m.Kind {
-		case window.HLL:
-			sketch := new(hll.Sketch)
-			pool, at := r.HLL(i)
-			pool.MergeInto(at, sketch)
-			row.Users[m.Name] = sketch
-		case window.Bitmap, window.Bloom:
-			set, err := bitmap.FromClickHouse(r.AppendState(nil, i))
-			if err != nil {
-				panic("memory: a state of our own: " + err.Error())
-			}
-			row.Bitmaps[m.Name] = set
+		if !m.Kind.ByMember() {
+			row.States[m.Name] = State{&s.spec.Measures[i], r.AppendState(nil, i)}
 		}
 	}
 	return row
@@ -268,9 +256,10 @@ func (s *Sink) Audit(_ context.Context, a *audit.Audit, progress func(done, tota
 			if !a.Window(w, rolled.Hits, held[key].Hits) {
 				continue
 			}
-			for _, name := range slices.Sorted(maps.Keys(rolled.Measures)) {
-				n := rolled.Measures[name]
-				a.Measure(w, name, n, n, held[key].Measures[name])
+			for i := range s.spec.Measures {
+				m := &s.spec.Measures[i]
+				n := rolled.Measures[m.Name]
+				a.Measure(w, m, n, n, held[key].Measures[m.Name])
 			}
 		}
 	}

@@ -10,9 +10,7 @@ import (
 	"sync"
 
 	"weir/event"
-	"weir/sketches/bitmap"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -64,11 +62,25 @@ func (k Key) Groups() []string {
 	return strings.Split(strings.TrimSuffix(k.Group, "\x00"), "\x00")
 }
 
-// A Row is one (window, group): counts by slot and sketches by measure.
+// A Row is one (window, group): counts by slot and states by measure.
 type Row struct {
-	Hits    map[window.Slot]uint64
-	Users   map[string]*hll.Sketch      // HLL measures
-	Bitmaps map[string]*bitmap.Activity // bitmap and Bloom measures: numbers, or positions of bits
+	Hits   map[window.Slot]uint64
+	States map[string]State
+}
+
+// A State is what a row holds of a measure, in the bytes of window.Measure.Join,
+// which are the same for the same value.
+type State struct {
+	Of    *window.Measure
+	Bytes []byte
+}
+
+// own passes a value on that is well formed, for it was made here.
+func own[T any](v T, err error) T {
+	if err != nil {
+		panic("memory: a state of our own: " + err.Error())
+	}
+	return v
 }
 
 // Sum is the number of events of the row.
@@ -80,29 +92,24 @@ func (r *Row) Sum() (n uint64) {
 }
 
 func newRow() *Row {
-	return &Row{Hits: map[window.Slot]uint64{}, Users: map[string]*hll.Sketch{}, Bitmaps: map[string]*bitmap.Activity{}}
+	return &Row{Hits: map[window.Slot]uint64{}, States: map[string]State{}}
 }
 
-// join takes o into r. It keeps nothing of o.
+// join takes o into r. It keeps nothing of o but states, which nothing changes.
 func (r *Row) join(o *Row) {
 	for slot, n := range o.Hits {
 		r.Hits[slot] = max(r.Hits[slot], n)
 	}
-	for name, s := range o.Users {
-		if r.Users[name] == nil {
-			r.Users[name] = new(hll.Sketch)
+	for name, s := range o.States {
+		if old, ok := r.States[name]; ok {
+			s.Bytes = own(s.Of.Join(old.Bytes, s.Bytes))
 		}
-		r.Users[name].Merge(s)
-	}
-	for name, b := range o.Bitmaps {
-		if r.Bitmaps[name] == nil {
-			r.Bitmaps[name] = new(bitmap.Activity)
-		}
-		r.Bitmaps[name].Merge(b)
+		r.States[name] = s
 	}
 }
 
-// Numbers are what a row stands for.
+// Numbers are what a row stands for, those of measures as window.Row.Number has
+// them.
 type Numbers struct {
 	Hits     uint64
 	Measures map[string]uint64
@@ -110,11 +117,8 @@ type Numbers struct {
 
 func (r *Row) numbers() Numbers {
 	n := Numbers{r.Sum(), map[string]uint64{}}
-	for name, s := range r.Users {
-		n.Measures[name] = s.Count()
-	}
-	for name, b := range r.Bitmaps {
-		n.Measures[name] = b.Count()
+	for name, s := range r.States {
+		n.Measures[name] = own(s.Of.Number(s.Bytes))
 	}
 	return n
 }
@@ -154,7 +158,7 @@ func newContents() *Contents {
 	}
 }
 
-// Contents is a copy of what a job has stored. Sketches are shared: read only.
+// Contents is a copy of what a job has stored. States are shared: read only.
 func (s *Store) Contents(name string, version int) *Contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()

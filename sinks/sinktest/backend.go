@@ -1,6 +1,7 @@
 package sinktest
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -64,14 +65,9 @@ func Same(t *testing.T, what string, got, want *memory.Contents) {
 		if !maps.Equal(g.Hits, w.Hits) {
 			report.f("row %q holds %v, want %v", key, g.Hits, w.Hits)
 		}
-		for name, s := range w.Users {
-			if h := g.Users[name]; h == nil || string(h.AppendClickHouse(nil)) != string(s.AppendClickHouse(nil)) {
-				report.f("row %q: other registers in %s", key, name)
-			}
-		}
-		for name, b := range w.Bitmaps {
-			if h := g.Bitmaps[name]; h == nil || !slices.Equal(slices.Collect(h.Values), slices.Collect(b.Values)) {
-				report.f("row %q: other members in %s", key, name)
+		for name, s := range w.States {
+			if h, ok := g.States[name]; !ok || !bytes.Equal(h.Bytes, s.Bytes) {
+				report.f("row %q: another state of %s", key, name)
 			}
 		}
 	}

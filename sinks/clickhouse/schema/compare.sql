@@ -18,7 +18,7 @@ SELECT
 FROM
 (
     SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
-{{- range .Measures}}, toUInt64(max(_r.{{.Column}})) AS {{.Column}}, {{.Number (.Merge (print "_r." .State))}} AS {{.State}}, toUInt64(0) AS {{.Held}}{{end}}
+{{- range .Measures}}, {{.Rank (.Best (print "_r." .Column))}} AS {{.Column}}, {{.Rank (.Number (.Merge (print "_r." .State)))}} AS {{.State}}, toUInt64(0) AS {{.Held}}{{end}}
 {{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest{{end}}
     FROM {{.Table}} AS _r
     WHERE {{.Within}}
@@ -26,12 +26,12 @@ FROM
     UNION ALL
 {{- if .Several}}
     SELECT {{.Groups}}_start, 0, sum(_w.held), toDateTime(0, 'UTC'), max(_w.touched), max(_w.stamp)
-{{- range .Measures}}, 0, 0, {{.Number (.Merge (print "_w." .Held))}}{{end}}, min(_w.oldest)
+{{- range .Measures}}, 0, 0, {{.Rank (.Number (.Merge (print "_w." .Held)))}}{{end}}, min(_w.oldest)
     FROM
     (
 {{- end}}
     SELECT {{.Groups}}{{.Start}} AS _start, 0, {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS held, toDateTime(0, 'UTC'), max(_s.{{.Touched}}) AS touched, max(_s.{{.Stamp}}) AS stamp
-{{- range .Measures}}, 0, 0, {{if $.Several}}{{.Merge ($.Below .)}}{{else}}{{.Number (.Merge ($.Below .))}}{{end}} AS {{.Held}}{{end}}
+{{- range .Measures}}, 0, 0, {{if $.Several}}{{.Merge ($.Below .)}}{{else}}{{.Rank (.Number (.Merge ($.Below .)))}}{{end}} AS {{.Held}}{{end}}
 {{- if .Measures}}, min(_s.{{.Touched}}) AS oldest{{end}}
     FROM {{.Source}} AS _s
     WHERE {{.Within}}

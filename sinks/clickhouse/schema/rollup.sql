@@ -12,7 +12,7 @@ SELECT
     {{if and $.Forgets .Set}}if({{.Whole}}, {{.Number .Column}}, 0){{else}}{{.Number .Column}}{{end}}
 {{- end}}
 {{- range .Measures}},
-    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Column}}, bitmapBuild(CAST([], 'Array(UInt32)'))){{else}}{{.Column}}{{end}}
+    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Column}}, {{.Empty}}){{else}}{{.Column}}{{end}}
 {{- end}},
     {{.Round}}
 FROM

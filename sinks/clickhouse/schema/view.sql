@@ -8,7 +8,7 @@ AS SELECT
     {{.Groups}}window_start,
     toUInt64(max(_t.hits)) AS hits,
 {{- range .Measures}}
-    toUInt64(max(_t.{{.Column}})) AS {{.Column}},
+    {{.Shown (.Best (print "_t." .Column))}} AS {{.Column}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(complete_until) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}}), 0)) AS complete
 FROM

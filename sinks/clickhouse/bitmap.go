@@ -1,0 +1,17 @@
+package clickhouse
+
+// bitmapKind is a set of ids.
+var bitmapKind = kind{
+	state: "AggregateFunction(groupBitmap, UInt32)",
+	merge: "groupBitmapMergeState(%s)",
+	bytes: "CAST(%s AS String)",
+
+	number:      "bitmapCardinality(%s)",
+	numberType:  "UInt64",
+	numberMerge: "max",
+	shown:       "toUInt64(%s)",
+	rank:        "toUInt64(%s)",
+
+	set:   true,
+	empty: "bitmapBuild(CAST([], 'Array(UInt32)'))",
+}

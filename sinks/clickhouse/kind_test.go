@@ -1,0 +1,22 @@
+package clickhouse
+
+import (
+	"slices"
+	"testing"
+
+	"weir/sinks/sinktest"
+	"weir/window"
+)
+
+// TestEveryKind: each kind of measure has its columns or a table of its own, and is
+// in the job that all sinks are tested with.
+func TestEveryKind(t *testing.T) {
+	for _, k := range window.Kinds() {
+		if has := kinds[k] != nil; has == k.ByMember() {
+			t.Errorf("kind %s has columns: %t, rows of its own: %t", k, has, k.ByMember())
+		}
+		if !slices.ContainsFunc(sinktest.Spec().Measures, func(m window.Measure) bool { return m.Kind == k }) {
+			t.Errorf("the suite has no measure of kind %s", k)
+		}
+	}
+}
