@@ -16,8 +16,6 @@ import (
 	"weir/internal/spelling"
 	"weir/serve/live"
 	"weir/serve/redis"
-	"weir/sketches/bloom"
-	"weir/window"
 )
 
 // Windows gives the live windows the keys that Redis clients ask for.
@@ -88,7 +86,7 @@ func (w Windows) Recent(k redis.Key) (v redis.Value, found, known bool) {
 }
 
 func value(v live.Value) redis.Value {
-	return redis.Value{Hits: v.Hits, HLL: v.HLL, Bitmap: v.Bitmap, Bloom: v.Bloom, Geo: v.Geo, Partial: v.Partial}
+	return redis.Value{Hits: v.Hits, Measured: v.Measured, Partial: v.Partial}
 }
 
 // Keys implements redis.Windows: the rows of each job's last windows.
@@ -115,7 +113,7 @@ type answer struct {
 	Key     string `json:"key"`
 	Found   bool   `json:"found"`
 	Kind    string `json:"kind,omitempty"`    // hits, hll, bitmap, bloom, geo, partial
-	Value   uint64 `json:"value"`             // events, distinct ids, members, 0, members, 0
+	Value   any    `json:"value"`             // events, distinct ids, members, 0, members, 0
 	Has     *bool  `json:"has,omitempty"`     // with member=…, for bitmap, bloom and geo
 	Partial bool   `json:"partial,omitempty"` // what ClickHouse holds is missing, or some of it…
 	Reason  string `json:"reason,omitempty"`  // …because of this
@@ -126,7 +124,7 @@ type answer struct {
 // the keys of the Redis endpoint.
 func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	a := answer{Key: asked.Get("key")}
+	a := answer{Key: asked.Get("key"), Value: 0}
 	status := http.StatusOK
 	err := parameters(asked)
 	var k redis.Key
@@ -171,15 +169,17 @@ func parameters(asked url.Values) error {
 }
 
 func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer) (err error) {
-	if a.Kind, err = h.Windows.Kind(k.Job, k.Measure); err != nil {
+	kind, err := h.Windows.Kind(k.Job, k.Measure)
+	if err != nil {
 		return err
 	}
-	if member != "" && !slices.Contains([]string{window.Bitmap.String(), window.Bloom.String(), window.Geo.String()}, a.Kind) {
-		return fmt.Errorf("%w: member=%.64s: nothing is a member of %s, which is of kind %s; a bitmap, bloom or geo measure has members", live.ErrQuery, member, k.Measure, a.Kind)
-	}
-	var id uint32
-	if a.Kind == window.Bitmap.String() && member != "" {
-		if id, err = number(member); err != nil {
+	a.Kind = kind.Name
+	var has func(any) bool
+	if member != "" {
+		if kind.Member == nil {
+			return fmt.Errorf("%w: member=%.64s: nothing is a member of %s, which is of kind %s; a %s measure has members", live.ErrQuery, member, k.Measure, a.Kind, live.WithMembers())
+		}
+		if has, err = kind.Member(member); err != nil {
 			return err
 		}
 	}
@@ -188,34 +188,13 @@ func (h *HTTP) answer(ctx context.Context, k redis.Key, member string, a *answer
 		return err
 	}
 	a.Found, a.Partial, a.Reason = found, v.Partial != "", v.Partial
-	has := func(b bool) {
-		if member != "" {
-			a.Has = &b
-		}
+	a.Value = v.Hits
+	if kind.Number != nil {
+		a.Value = kind.Number(v.Measured)
 	}
-	switch {
-	case v.HLL != nil:
-		a.Value = v.HLL.Count()
-	case v.Bitmap != nil:
-		a.Value = v.Bitmap.Count()
-		has(v.Bitmap.Has(id))
-	case v.Bloom != nil:
-		has(v.Bloom.Has(bloom.Hash([]byte(member))))
-	case v.Geo != nil:
-		a.Value = uint64(v.Geo.Len())
-		_, _, ok := v.Geo.Position([]byte(member))
-		has(ok)
-	default:
-		a.Value = v.Hits
+	if has != nil && found {
+		is := has(v.Measured)
+		a.Has = &is
 	}
 	return nil
-}
-
-// number reads what a bitmap's members are, as events and GETBIT have them.
-func number(member string) (uint32, error) {
-	id, ok := event.Value{Kind: event.String, Bytes: []byte(member)}.Uint32()
-	if !ok {
-		return 0, fmt.Errorf("%w: member=%s: the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front", live.ErrQuery, member)
-	}
-	return id, nil
 }

@@ -100,13 +100,13 @@ func (w *Windows) alone(s *source, r *window.Range, m int, mem snapshot, cause e
 	case m < 0:
 		a.value.Hits = s.hitsAlone(r, mem)
 		a.found = a.value.Hits > 0
-	case s.geo(m):
+	case s.byMember(m):
 		a = located(w.members(s, s.of(m, r.Group, r.Until), r, m, mem).Set())
 	default:
-		v := newValue(&s.spec.Measures[m])
-		found := v.joinPieces(s.kept(r, seriesKey(m, r.Group)))
-		found = mem.join(&v, r, m) || found
-		a = v.answer(found)
+		v := begin(&s.spec.Measures[m])
+		found := joinPieces(v, s.kept(r, seriesKey(m, r.Group)))
+		found = mem.join(v, r, m) || found
+		a = answerOf(v, found)
 	}
 	a.value.Partial = why(cause)
 	s.away.partial, s.away.until = a.value.Partial, time.Now().Add(ageDear)
@@ -130,7 +130,7 @@ func (s *source) within(r *window.Range, m int, now event.Time) error {
 	from, until := s.ceil(r.From), min(r.Until, s.sent+size, s.floor(now-event.Time(2*patience/time.Millisecond)))
 	var series []*series
 	switch {
-	case s.geo(m):
+	case s.byMember(m):
 		series = append(series, s.placesUpTo(m, s.ceil(r.Until)))
 	case m < 0:
 		series = append(series, s.series[seriesKey(totalHits, r.Group)], s.series[seriesKey(slotHits, r.Group)])

@@ -49,10 +49,7 @@ import (
 	"weir/event"
 	"weir/internal/outage"
 	"weir/jobs"
-	"weir/sketches/bitmap"
-	"weir/sketches/bloom"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -174,11 +171,9 @@ type Query struct {
 // A Value is one of these. It is shared with others who ask: to read, and not
 // to change.
 type Value struct {
-	Hits   uint64
-	HLL    *hll.Sketch // counted, so that Count only reads
-	Bitmap *bitmap.Activity
-	Bloom  *bloom.Filter
-	Geo    *geo.Set // last position of each member over the windows
+	Hits uint64
+	// Measured is what a measure comes to, in the type that its Kind names.
+	Measured any
 
 	// Partial is why the value lacks what the sink holds, or some of it, in
 	// words; empty if it is whole.
@@ -266,7 +261,7 @@ func (w *Windows) plan(q Query) (*plan, error) {
 	if len(q.Group) > len(s.spec.By) {
 		return nil, s.tooManyGroups(len(q.Group))
 	}
-	if s.geo(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
+	if s.byMember(m) && slices.ContainsFunc(q.Group, func(g []byte) bool { return g != nil }) {
 		return nil, fmt.Errorf("%w: positions are kept per window, not per group: leave the groups out", ErrQuery)
 	}
 	r := &window.Range{From: q.From, Until: q.Until, Group: append(slices.Clone(q.Group), make([][]byte, len(s.spec.By)-len(q.Group))...)}
@@ -274,8 +269,8 @@ func (w *Windows) plan(q Query) (*plan, error) {
 	return &plan{s, r, m, string(appendChoice(key, m, r.Group))}, nil
 }
 
-// geo reports whether measure m is of positions.
-func (s *source) geo(m int) bool { return m >= 0 && s.spec.Measures[m].Kind == window.Geo }
+// byMember reports whether measure m is of members, not of groups.
+func (s *source) byMember(m int) bool { return m >= 0 && s.spec.Measures[m].Kind.ByMember() }
 
 // answer makes an answer, from the sink as well if that can be asked.
 func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.Range, m int) (answer, error) {
@@ -330,19 +325,19 @@ func (w *Windows) joined(ctx context.Context, took *work, s *source, r *window.R
 	switch {
 	case m < 0:
 		return w.hits(ctx, took, s, r, mem)
-	case s.geo(m):
+	case s.byMember(m):
 		return w.places(ctx, took, s, r, m, mem)
 	}
 	pieces, err := w.pieces(ctx, took, s, r, m, r.From, r.Until)
 	if err != nil {
 		return a, err
 	}
-	v := newValue(&s.spec.Measures[m])
+	v := begin(&s.spec.Measures[m])
 	w.mu.Lock()
-	found := v.joinPieces(pieces)
+	found := joinPieces(v, pieces)
 	w.mu.Unlock()
-	found = mem.join(&v, r, m) || found
-	return v.answer(found), nil
+	found = mem.join(v, r, m) || found
+	return answerOf(v, found), nil
 }
 
 // hits sums counts. Where memory has rows, or had some lately, they are joined
@@ -429,7 +424,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 		}
 		return answer{Value{Hits: total}, total > 0}, err
 	}
-	if s.geo(m) {
+	if s.byMember(m) {
 		last := new(geo.Last)
 		if err := s.sink.Places(ctx, r, m, last); err != nil {
 			return answer{}, err
@@ -437,7 +432,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 		mem.joinPlaces(last, r, m)
 		return located(last.Set(0)), nil
 	}
-	v := newValue(&s.spec.Measures[m])
+	v := begin(&s.spec.Measures[m])
 	state, err := s.sink.State(ctx, r, m)
 	if err != nil {
 		return answer{}, err
@@ -448,10 +443,10 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 			return answer{}, fmt.Errorf("measure %s: %w", s.spec.Measures[m].Name, err)
 		}
 	}
-	if mem.join(&v, r, m) {
+	if mem.join(v, r, m) {
 		found = true
 	}
-	return v.answer(found), nil
+	return answerOf(v, found), nil
 }
 
 // names are those of the jobs, in order.

@@ -140,9 +140,9 @@ func (s snapshot) held(r *window.Range) (starts []event.Time) {
 	return starts
 }
 
-// join joins the range's rows of a sketch, measure m, into a value, and reports
+// join joins the range's rows of measure m into a value, and reports
 // whether there were any.
-func (s snapshot) join(v *joining, r *window.Range, m int) (found bool) {
+func (s snapshot) join(v joining, r *window.Range, m int) (found bool) {
 	for row := range s.matching(r) {
 		found = true
 		v.joinRow(row.Row, m)

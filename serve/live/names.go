@@ -54,7 +54,7 @@ func (w *Windows) list(ctx context.Context, took *work, s *source) (list []Name,
 		seen[key] = true
 		list = append(list, Name{s.spec.Job, Hits, start, group})
 		for _, m := range s.spec.Measures {
-			if m.Kind != window.Geo {
+			if !m.Kind.ByMember() {
 				list = append(list, Name{s.spec.Job, m.Name, start, group})
 			}
 		}

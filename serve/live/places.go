@@ -124,5 +124,5 @@ func located(set *geo.Set) answer {
 	if set.Len() == 0 {
 		return answer{}
 	}
-	return answer{Value{Geo: set}, true}
+	return answer{Value{Measured: set}, true}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"weir/sketches/geo"
 )
 
 // kept is the only series of positions, or nil.
@@ -89,14 +91,14 @@ func TestPlacesForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		everybody := v.Geo.Len()
+		everybody := v.Measured.(*geo.Set).Len()
 		var narrow Query
 		for from := q.From; ; from += w.spec.Window {
 			narrow = q
 			narrow.From = from
 			if v, _, err := l.Lookup(t.Context(), narrow); err != nil {
 				t.Fatal(err)
-			} else if v.Geo.Len() < everybody {
+			} else if v.Measured.(*geo.Set).Len() < everybody {
 				break
 			}
 		}

@@ -84,7 +84,7 @@ type piece struct {
 
 	touched bool // by the flush that is being joined in
 	found   bool
-	value   joining            // a sketch…
+	value   joining            // what a measure comes to…
 	total   uint64             // …or hits…
 	slots   map[string][]count // …of which by group and slot
 	bytes   int64
@@ -202,7 +202,7 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 
 // of finds or makes the series for a question. It is kept once it has a piece.
 func (s *source) of(m int, group [][]byte, until event.Time) (of *series) {
-	if s.geo(m) {
+	if s.byMember(m) {
 		of = s.upTo(m, s.ceil(until))
 	} else {
 		key := seriesKey(m, group)
@@ -228,7 +228,7 @@ func (s *source) piece(of *series, start event.Time) (p *piece, known bool) {
 	}
 	p = &piece{of: of, from: s, start: start, ready: make(chan struct{})}
 	if of.holdsSketches() {
-		p.value = newValue(&s.spec.Measures[of.m])
+		p.value = begin(&s.spec.Measures[of.m])
 	}
 	of.pieces[start] = p
 	s.series[of.key] = of
@@ -459,7 +459,9 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	}
 	for _, p := range touched {
 		p.touched = false
-		p.value.settle()
+		if p.value != nil {
+			p.value.settle()
+		}
 		if p.age != nil {
 			w.weigh(p)
 		}

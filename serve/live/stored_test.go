@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,8 +17,10 @@ import (
 	"weir/event"
 	"weir/jobs"
 	"weir/sinks/sinktest"
+	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
+	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -290,41 +293,46 @@ func ask(t *testing.T, what string, q Query, got, want *Windows) {
 
 // same reports whether two values say the same.
 func same(a, b Value) bool {
+	if reflect.TypeOf(a.Measured) != reflect.TypeOf(b.Measured) {
+		return false
+	}
 	ok := a.Hits == b.Hits
-	switch {
-	case b.HLL != nil:
-		ok = bytes.Equal(a.HLL.AppendClickHouse(nil), b.HLL.AppendClickHouse(nil))
-	case b.Bitmap != nil:
-		ok = bytes.Equal(a.Bitmap.AppendClickHouse(nil), b.Bitmap.AppendClickHouse(nil))
-	case b.Bloom != nil:
+	switch want := b.Measured.(type) {
+	case *hll.Sketch:
+		ok = bytes.Equal(a.Measured.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
+	case *bitmap.Activity:
+		ok = bytes.Equal(a.Measured.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
+	case *bloom.Filter:
 		for p := range 3 {
 			for id := range 1000 {
 				h := bloom.Hash(fmt.Appendf(nil, "p%de%d", p, id))
-				ok = ok && a.Bloom.Has(h) == b.Bloom.Has(h)
+				ok = ok && a.Measured.(*bloom.Filter).Has(h) == want.Has(h)
 			}
 		}
-	case b.Geo != nil:
-		ok = a.Geo.Len() == b.Geo.Len()
-		for member, score := range b.Geo.Slice(0, b.Geo.Len()) {
-			s, has := a.Geo.Score([]byte(member))
+	case *geo.Set:
+		got := a.Measured.(*geo.Set)
+		ok = got.Len() == want.Len()
+		for member, score := range want.Slice(0, want.Len()) {
+			s, has := got.Score([]byte(member))
 			ok = ok && has && s == score
 		}
+	default:
+		ok = ok && b.Measured == nil
 	}
 	return ok
 }
 
+// told is a value for people.
 func told(v Value) string {
-	switch {
-	case v.HLL != nil:
-		return fmt.Sprint(v.HLL.Count(), " users")
-	case v.Bitmap != nil:
-		return fmt.Sprint(v.Bitmap.Count(), " bits")
-	case v.Bloom != nil:
-		return "a filter"
-	case v.Geo != nil:
-		return fmt.Sprint(v.Geo.Len(), " places")
+	if v.Measured == nil {
+		return fmt.Sprint(v.Hits, " hits")
 	}
-	return fmt.Sprint(v.Hits, " hits")
+	for _, k := range kinds {
+		if n := k.Number(v.Measured); n != any(0) {
+			return fmt.Sprintf("%v of %T", n, v.Measured)
+		}
+	}
+	return fmt.Sprintf("a %T", v.Measured)
 }
 
 // span is the range of windows of what has been counted so far, and a bit.
@@ -525,8 +533,8 @@ func TestOthersFlush(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, _, err := w.fresh(0).Lookup(t.Context(), q)
-			if err != nil || got.HLL.Count() != want.HLL.Count() {
-				t.Fatalf("%d users, want %d (%v)", got.HLL.Count(), want.HLL.Count(), err)
+			if err != nil || !same(got, want) {
+				t.Fatalf("%s, want %s (%v)", told(got), told(want), err)
 			}
 		}
 		if s := l.Stats(); s.Stale == 0 || s.Misses > 40+s.Stale {
@@ -662,7 +670,7 @@ func TestTogether(t *testing.T) {
 					q := q
 					q.From += event.Time(i%2) * w.spec.Window // the same question, and another about the same windows
 					wg.Go(func() {
-						if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Bitmap.Count() == 0 {
+						if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Measured.(*bitmap.Activity).Count() == 0 {
 							t.Errorf("found %t, %v", found, err)
 						}
 					})

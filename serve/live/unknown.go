@@ -68,18 +68,18 @@ func (s *source) measure(name string) (int, error) {
 	return 0, unknown("job "+s.spec.Job+" has no measure", name, append(names, Hits))
 }
 
-// Kind is what a measure is, if there is one: that of its sketch, or its name for
-// those that every job has. The error is an *UnknownError.
-func (w *Windows) Kind(job, measure string) (string, error) {
+// Kind is what a measure is, if there is one; of those that every job has, only its
+// name is given. The error is an *UnknownError.
+func (w *Windows) Kind(job, measure string) (Kind, error) {
 	s, err := w.source(job)
 	if err != nil {
-		return "", err
+		return Kind{}, err
 	}
 	m, err := s.measure(measure)
 	if err != nil || m < 0 {
-		return measure, err
+		return Kind{Name: measure}, err
 	}
-	return s.spec.Measures[m].Kind.String(), nil
+	return *kinds[s.spec.Measures[m].Kind], nil
 }
 
 // tooManyGroups is the error of a question with n groups.

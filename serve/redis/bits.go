@@ -308,3 +308,22 @@ func bitfield(c *client, readOnly bool) {
 		}
 	}
 }
+
+// activityForm has BITCOUNT, GETBIT, BITPOS, BITOP from it and GET read a
+// *bitmap.Activity.
+func activityForm(it *item, measured any) bool {
+	a, ok := measured.(*bitmap.Activity)
+	if ok {
+		it.window.text = a.AppendBytes
+	}
+	return ok
+}
+
+// bits are those of a window key, or nil.
+func (it *item) bits() *bitmap.Activity {
+	if it.window == nil {
+		return nil
+	}
+	a, _ := it.window.measured.(*bitmap.Activity)
+	return a
+}

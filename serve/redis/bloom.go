@@ -439,3 +439,21 @@ func bfLoadChunk(c *client) {
 	}
 	c.w.Status("OK")
 }
+
+// filterForm has BF.EXISTS and BF.MEXISTS read a *bloom.Filter.
+func filterForm(it *item, measured any) bool {
+	_, ok := measured.(*bloom.Filter)
+	if ok {
+		it.kind = kindBloom
+	}
+	return ok
+}
+
+// filter is that of a window key, or nil.
+func (it *item) filter() *bloom.Filter {
+	if it.window == nil {
+		return nil
+	}
+	f, _ := it.window.measured.(*bloom.Filter)
+	return f
+}

@@ -420,3 +420,13 @@ func (c *client) sendHits(s *search, hits []geo.Hit) {
 		}
 	}
 }
+
+// placesForm has GEOPOS, GEODIST, GEOHASH, GEOSEARCH, ZCARD, ZSCORE and the like read
+// a *geo.Set.
+func placesForm(it *item, measured any) bool {
+	s, ok := measured.(*geo.Set)
+	if ok {
+		it.kind, it.zset = kindZset, &zset{Set: *s}
+	}
+	return ok
+}

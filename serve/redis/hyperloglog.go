@@ -234,3 +234,21 @@ func btoi(b bool) int {
 	}
 	return 0
 }
+
+// sketchForm has PFCOUNT, PFMERGE from it and GET read a *hll.Sketch.
+func sketchForm(it *item, measured any) bool {
+	s, ok := measured.(*hll.Sketch)
+	if ok {
+		it.window.text = func(dst []byte) []byte { return s.AppendRedis(dst, hll.DefaultSparseMax) }
+	}
+	return ok
+}
+
+// sketch is that of a window key, or nil.
+func (it *item) sketch() *hll.Sketch {
+	if it.window == nil {
+		return nil
+	}
+	s, _ := it.window.measured.(*hll.Sketch)
+	return s
+}

@@ -1,10 +1,8 @@
 package redis
 
 import (
-	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 )
 
 type kind uint8
@@ -36,44 +34,16 @@ type item struct {
 	zset   *zset
 	bloom  *bloom.Scalable
 	list   *list
-	window *Value // of a window key
+	window *shown // of a window key
 }
 
 // name gives the item its key.
 func (it *item) name(key []byte) { it.key = append(it.room[:0], key...) }
 
-// The sketches of a window key, or nil.
-
-func (it *item) sketch() *hll.Sketch {
-	if it.window == nil {
-		return nil
-	}
-	return it.window.HLL
-}
-
-func (it *item) bits() *bitmap.Activity {
-	if it.window == nil {
-		return nil
-	}
-	return it.window.Bitmap
-}
-
-func (it *item) filter() *bloom.Filter {
-	if it.window == nil {
-		return nil
-	}
-	return it.window.Bloom
-}
-
-// text is the bytes of a string, made from the sketch of a window if need be.
+// text is the bytes of a string, made from what a window key shows if need be.
 func (it *item) text() []byte {
-	if it.str == nil {
-		switch {
-		case it.sketch() != nil:
-			it.str = it.sketch().AppendRedis([]byte{}, hll.DefaultSparseMax)
-		case it.bits() != nil:
-			it.str = it.bits().AppendBytes([]byte{})
-		}
+	if it.str == nil && it.window != nil && it.window.text != nil {
+		it.str = it.window.text([]byte{})
 	}
 	return it.str
 }

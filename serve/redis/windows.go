@@ -8,11 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"weir/sketches/bitmap"
-	"weir/sketches/bloom"
-	"weir/sketches/geo"
-	"weir/sketches/hll"
 )
 
 // Windows finds what jobs have counted. It is called by many goroutines at
@@ -31,18 +26,26 @@ type Windows interface {
 	Keys(ctx context.Context) iter.Seq2[Key, error]
 }
 
-// A Value is the value of a window key: the sketch that the measure is, or
-// Hits if none is, or Partial of the measure of that name. The server reads it under its own lock and
+// A Value is the value of a window key: what its measure comes to, or
+// Hits if it is none, or Partial of the measure of that name. The server reads it under its own lock and
 // changes nothing but what counting caches in a Sketch; whoever returned it
 // must not touch it afterwards, but may return it again.
 type Value struct {
-	Hits   uint64           // GET
-	HLL    *hll.Sketch      // PFCOUNT, PFMERGE from it, GET
-	Bitmap *bitmap.Activity // BITCOUNT GETBIT BITPOS, BITOP from it, GET
-	Bloom  *bloom.Filter    // BF.EXISTS BF.MEXISTS
-	Geo    *geo.Set         // GEOPOS GEODIST GEOHASH GEOSEARCH ZCARD ZSCORE …
+	Hits     uint64 // GET
+	Measured any    // of a type that one of windowForms knows
 
 	Partial string // why the value is not the whole; GET of partialMeasure
+}
+
+// windowForms say which commands read the value of a window key: one for each type
+// that a measure may come to, in the file of these commands. A form makes the item
+// what its commands read, or reports that the value is of another type.
+var windowForms = []func(it *item, measured any) bool{sketchForm, activityForm, filterForm, placesForm}
+
+// A shown is what a window key shows.
+type shown struct {
+	measured any
+	text     func(dst []byte) []byte // appends it as a string; nil: it is in item.str, or no string
 }
 
 // partialMeasure is what tells a client of replies that are not the whole, for
@@ -61,14 +64,13 @@ const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w
 // windowItem is the value of a key, as written, in the form that the commands
 // read.
 func windowItem(written string, key Key, v Value) *item {
-	it := &item{window: &v}
+	it := &item{window: &shown{measured: v.Measured}}
 	it.name([]byte(written))
 	switch {
-	case v.HLL != nil, v.Bitmap != nil:
-	case v.Bloom != nil:
-		it.kind = kindBloom
-	case v.Geo != nil:
-		it.kind, it.zset = kindZset, &zset{Set: *v.Geo}
+	case v.Measured != nil:
+		if !slices.ContainsFunc(windowForms, func(form func(*item, any) bool) bool { return form(it, v.Measured) }) {
+			panic(fmt.Sprintf("redis: no command reads a %T", v.Measured))
+		}
 	case key.Measure == partialMeasure:
 		it.str = []byte(v.Partial)
 	default:

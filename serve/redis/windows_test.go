@@ -66,10 +66,10 @@ func newFakeWindows() *fakeWindows {
 	places.Add([]byte("Catania"), 15.087269, 37.502669)
 	return &fakeWindows{values: map[string]Value{
 		"w:clicks:hits:now:/p/1":   {Hits: 12345},
-		"w:clicks:users:now:/p/1":  {HLL: users},
-		"w:clicks:active:now:/p/1": {Bitmap: active},
-		"w:clicks:seen:now:/p/1":   {Bloom: seen},
-		"w:trips:places:now:*":     {Geo: places},
+		"w:clicks:users:now:/p/1":  {Measured: users},
+		"w:clicks:active:now:/p/1": {Measured: active},
+		"w:clicks:seen:now:/p/1":   {Measured: seen},
+		"w:trips:places:now:*":     {Measured: places},
 	}}
 }
 
@@ -86,7 +86,7 @@ func TestWindows(t *testing.T) {
 }
 
 func testWindows(t *testing.T, w *fakeWindows) {
-	users := int(w.values["w:clicks:users:now:/p/1"].HLL.Count())
+	users := int(w.values["w:clicks:users:now:/p/1"].Measured.(*hll.Sketch).Count())
 	_, addr := start(t, Config{Windows: w})
 	c := dial(t, addr)
 	expect(t, c, "12345", "GET", "w:clicks:hits:now:/p/1")

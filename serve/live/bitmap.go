@@ -1,0 +1,70 @@
+package live
+
+import (
+	"fmt"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/window"
+)
+
+// bitmapKind answers with a *bitmap.Activity.
+var bitmapKind = Kind{
+	Name: window.Bitmap.String(),
+	Number: func(measured any) any {
+		if a, ok := measured.(*bitmap.Activity); ok {
+			return a.Count()
+		}
+		return 0
+	},
+	Member: func(text string) (func(any) bool, error) {
+		id, ok := event.Value{Kind: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
+		if !ok {
+			return nil, fmt.Errorf("%w: member=%s: the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front", ErrQuery, text)
+		}
+		return func(measured any) bool {
+			a, ok := measured.(*bitmap.Activity)
+			return ok && a.Has(id)
+		}, nil
+	},
+	begin: func(*window.Measure) joining { return &bitmapValue{set: new(bitmap.Activity)} },
+}
+
+type bitmapValue struct {
+	set  *bitmap.Activity
+	rows *bitmap.Pool // of joinRow, where bits are cheap to join; nil: none
+}
+
+func (v *bitmapValue) joinState(state []byte) error {
+	a, err := bitmap.FromClickHouse(state)
+	if err == nil {
+		v.set.Merge(a)
+	}
+	return err
+}
+
+func (v *bitmapValue) joinRow(row window.Row, m int) {
+	if v.rows == nil {
+		v.rows = new(bitmap.Pool)
+		v.rows.Grow(1)
+	}
+	pool, i := row.Bitmap(m)
+	v.rows.Merge(0, pool, i)
+}
+
+func (v *bitmapValue) settle() {
+	if v.rows != nil {
+		settled(v.joinState(v.rows.AppendClickHouse(nil, 0)))
+		v.rows = nil
+	}
+}
+
+func (v *bitmapValue) joinAll(others []joining) {
+	for _, o := range others {
+		v.set.Merge(o.(*bitmapValue).set)
+	}
+}
+
+func (v *bitmapValue) measured() any { return v.set }
+
+func (v *bitmapValue) bytes() int64 { return int64(v.set.Bytes()) }

@@ -1,0 +1,49 @@
+package live
+
+import (
+	"weir/sketches/hll"
+	"weir/window"
+)
+
+// hllKind answers with a *hll.Sketch that has been counted, so that Count only
+// reads.
+var hllKind = Kind{
+	Name: window.HLL.String(),
+	Number: func(measured any) any {
+		if s, ok := measured.(*hll.Sketch); ok {
+			return s.Count()
+		}
+		return 0
+	},
+	begin: func(*window.Measure) joining { return new(hllValue) },
+}
+
+type hllValue struct{ sketch hll.Sketch }
+
+func (v *hllValue) joinState(state []byte) error {
+	_, err := v.sketch.MergeClickHouse(state)
+	return err
+}
+
+func (v *hllValue) joinRow(row window.Row, m int) {
+	pool, i := row.HLL(m)
+	pool.MergeInto(i, &v.sketch)
+}
+
+func (v *hllValue) settle() {}
+
+// joinAll goes through the registers of all at once, as PFCOUNT of many keys does.
+func (v *hllValue) joinAll(others []joining) {
+	sketches := make([]*hll.Sketch, len(others))
+	for i, o := range others {
+		sketches[i] = &o.(*hllValue).sketch
+	}
+	v.sketch.MergeAll(sketches...)
+}
+
+func (v *hllValue) measured() any {
+	v.sketch.Count()
+	return &v.sketch
+}
+
+func (v *hllValue) bytes() int64 { return int64(v.sketch.Bytes()) }
