@@ -8,11 +8,14 @@ import (
 // groupBitmap.
 var Bitmap Kind = bitmapKind{}
 
-type bitmapKind struct{ count }
+type bitmapKind struct {
+	grouped
+	count
+}
 
 func (bitmapKind) String() string { return "bitmap" }
 
-func (bitmapKind) ByMember() bool { return false }
+func (bitmapKind) HoldsIDs() bool { return true }
 
 func (bitmapKind) check(*Measure, func(bool, string, ...any)) {}
 

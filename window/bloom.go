@@ -9,11 +9,14 @@ import (
 // groupBitmap in ClickHouse. Its hash is without a key, which SQL can compute too.
 var Bloom Kind = bloomKind{}
 
-type bloomKind struct{ count }
+type bloomKind struct {
+	grouped
+	count
+}
 
 func (bloomKind) String() string { return "bloom" }
 
-func (bloomKind) ByMember() bool { return false }
+func (bloomKind) HoldsIDs() bool { return true }
 
 func (bloomKind) check(m *Measure, bad func(bool, string, ...any)) {
 	bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)

@@ -7,11 +7,14 @@ import (
 // HLL counts distinct ids: ClickHouse's uniqCombined64(14), Redis's PFCOUNT.
 var HLL Kind = hllKind{}
 
-type hllKind struct{ count }
+type hllKind struct {
+	grouped
+	count
+}
 
 func (hllKind) String() string { return "hll" }
 
-func (hllKind) ByMember() bool { return false }
+func (hllKind) HoldsIDs() bool { return false }
 
 func (hllKind) check(*Measure, func(bool, string, ...any)) {}
 

@@ -20,6 +20,10 @@ type Kind interface {
 	// instead of a value in each row of (window, group).
 	ByMember() bool
 
+	// HoldsIDs reports whether a state in a row tells who was there: it is a set of
+	// ids, or says of one whether it is in there.
+	HoldsIDs() bool
+
 	// Text is a number of Row.Number as people read it.
 	Text(number uint64) string
 
@@ -49,6 +53,11 @@ func ParseKind(s string) (Kind, bool) {
 	}
 	return kinds[i], true
 }
+
+// grouped is a part of kinds that keep a value in each row of (window, group).
+type grouped struct{}
+
+func (grouped) ByMember() bool { return false }
 
 // count is a part of kinds whose number is one of things.
 type count struct{}

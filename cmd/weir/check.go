@@ -116,7 +116,7 @@ func (k *checker) people(cfg *config.Config) {
 		j := &cfg.Jobs[i]
 		var sets []string
 		for _, m := range j.Measures {
-			if m.Sketch == "bitmap" || m.Sketch == "bloom" {
+			if m.Kind().HoldsIDs() {
 				sets = append(sets, m.Name)
 			}
 		}

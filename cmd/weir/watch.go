@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/outage"
+	"weir/window"
 )
 
 // watchMinutes is how many windows the live table shows.
@@ -59,7 +60,7 @@ func (u *up) table(ctx context.Context, engine string) (string, error) {
 		view := j.Name + "_" + j.Rollups[0].Window.String()
 		users := ""
 		for _, m := range j.Measures {
-			if m.Sketch == "hll" {
+			if m.Kind() == window.HLL {
 				users = m.Name
 				break
 			}

@@ -70,16 +70,3 @@ type Dedupe struct {
 	Field string  `yaml:"field" required:"true" format:"path" doc:"Path of the event's id."`
 	Error float64 `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`
 }
-
-// A Measure is one sketch per window and group.
-type Measure struct {
-	Name     string  `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
-	Sketch   string  `yaml:"sketch" required:"true" enum:"hll,bitmap,bloom,geo" doc:"hll, bitmap, bloom or geo. hll counts distinct ids (0.81 % error, 12 KiB at most); bitmap keeps the ids themselves, unsigned integers below 2^32; bloom answers whether an id was seen; geo keeps the last position of each member."`
-	Field    string  `yaml:"field" required:"true" when:"sketch=hll,bitmap,bloom" format:"path" doc:"Path of the id."`
-	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
-	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
-	Member   string  `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"Path of the id of the member at the position."`
-	Lon      string  `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"Path of the longitude in degrees."`
-	Lat      string  `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"Path of the latitude in degrees."`
-	Optional bool    `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`
-}

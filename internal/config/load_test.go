@@ -97,7 +97,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			Measures: []Measure{
 				{Name: "users", Sketch: "hll", Field: "user_id", Optional: true},
 				{Name: "active", Sketch: "bitmap", Field: "user_id"},
-				{Name: "seen", Sketch: "bloom", Field: "event_id", Capacity: 100000, Error: 0.01},
+				{Name: "seen", Sketch: "bloom", Field: "event_id", BloomKeys: BloomKeys{100000, 0.01}},
 			},
 		}, {
 			Place: "jobs[1]",
@@ -105,7 +105,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			Window: minute, Rollups: []Rollup{{minute, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
 			By:       []Column{{Name: "cell", Geohash: &Geohash{"lon", "lat", 5}}},
-			Measures: []Measure{{Name: "places", Sketch: "geo", Member: "user_id", Lon: "lon", Lat: "lat"}},
+			Measures: []Measure{{Name: "places", Sketch: "geo", GeoKeys: GeoKeys{"user_id", "lon", "lat"}}},
 		}},
 	}
 	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{})); diff != "" {

@@ -36,6 +36,21 @@ type when struct {
 	values  []string
 }
 
+// whenOf reads the tag; before are the keys in front of the one that has it.
+func whenOf(tag string, before []*key) when {
+	if sibling, not, ok := strings.Cut(tag, "!="); ok {
+		for _, k := range before {
+			if k.name == sibling {
+				return when{sibling, slices.DeleteFunc(slices.Clone(k.enum), func(word string) bool { return word == not })}
+			}
+		}
+	}
+	if sibling, values, ok := strings.Cut(tag, "="); ok {
+		return when{sibling, strings.Split(values, ",")}
+	}
+	return when{}
+}
+
 func (w when) holds(value string) bool { return w.sibling == "" || slices.Contains(w.values, value) }
 
 type kind int
@@ -90,9 +105,10 @@ func keysOf(t reflect.Type, prefix string, goes []int) []*key {
 		if words, ok := field.Tag.Lookup("enum"); ok {
 			k.enum = strings.Split(words, ",")
 		}
-		if sibling, values, ok := strings.Cut(tag("when"), "="); ok {
-			k.when = when{sibling, strings.Split(values, ",")}
+		if tag("enum") == "(measures)" {
+			k.enum, k.doc = measureNames(), measureDoc()
 		}
+		k.when = whenOf(tag("when"), keys)
 		if k.name == "" || k.doc == "" {
 			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))
 		}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"weir/event"
@@ -32,16 +31,9 @@ func (j *Job) Spec() (*window.Spec, error) {
 		s.By = append(s.By, col)
 	}
 	for _, m := range j.Measures {
-		kind, ok := window.ParseKind(m.Sketch)
-		if !ok {
-			return nil, fmt.Errorf("job %s: no sketch %q", j.Name, m.Sketch)
-		}
-		w := window.Measure{Name: m.Name, Kind: kind, Path: m.Field, Optional: m.Optional}
-		switch kind {
-		case window.Bloom:
-			w.Capacity, w.Error = m.Capacity, m.Error
-		case window.Geo:
-			w.Path, w.Lon, w.Lat = m.Member, m.Lon, m.Lat
+		w, err := m.spec(j.Name)
+		if err != nil {
+			return nil, err
 		}
 		s.Measures = append(s.Measures, w)
 	}

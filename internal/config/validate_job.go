@@ -18,7 +18,14 @@ func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
 	v.paths(path, j)
-	v.filters(path, j)
+	for i := range j.Measures {
+		if m := &j.Measures[i]; m.kind().judge != nil {
+			m.kind().judge(v, fmt.Sprintf("%s.measures[%d]", path, i), m)
+		}
+	}
+	if j.Dedupe != nil {
+		v.filter(path+".dedupe", j.Chunk, j.Dedupe.Error, "chunk")
+	}
 
 	if n := j.Chunk; n&(n-1) != 0 {
 		below := 1 << (bits.Len(uint(n)) - 1)
@@ -199,10 +206,8 @@ func (v *validator) paths(path string, j *Job) {
 	}
 	for i, m := range j.Measures {
 		at := fmt.Sprintf("measures[%d].", i)
-		if m.Sketch == "geo" {
-			uses = append(uses, use{at + "member", m.Member}, use{at + "lon", m.Lon}, use{at + "lat", m.Lat})
-		} else {
-			uses = append(uses, use{at + "field", m.Field})
+		for _, r := range m.reads() {
+			uses = append(uses, use{at + r.key, r.path})
 		}
 	}
 	distinct := map[string]bool{}
@@ -222,25 +227,15 @@ func (v *validator) paths(path string, j *Job) {
 	}
 }
 
-// filters checks that a Bloom filter has at most 2^32 bits, and that a few of
-// them fit into memory.
-func (v *validator) filters(path string, j *Job) {
-	judge := func(at string, capacity int, rate float64, what string) {
-		bits, err := bloom.Bits(capacity, rate)
-		switch bytes := Size(bits / 8); {
-		case err != nil:
-			v.complain(at, "%d ids at an error of %v need more than 2^32 bits; take fewer or a larger error", capacity, rate)
-		case bytes > v.cfg.Memory/4:
-			v.complain(at, "%d ids at an error of %v are %dMiB per %s, more than a quarter of memory (%s); take fewer or a larger error", capacity, rate, bytes>>20, what, v.cfg.Memory)
-		}
-	}
-	for i, m := range j.Measures {
-		if m.Sketch == "bloom" {
-			judge(fmt.Sprintf("%s.measures[%d].capacity", path, i), m.Capacity, m.Error, "window and group")
-		}
-	}
-	if j.Dedupe != nil {
-		judge(path+".dedupe", j.Chunk, j.Dedupe.Error, "chunk")
+// filter checks that a Bloom filter has at most 2^32 bits, and that a few of them
+// fit into memory. There is one for each what.
+func (v *validator) filter(at string, capacity int, rate float64, what string) {
+	bits, err := bloom.Bits(capacity, rate)
+	switch bytes := Size(bits / 8); {
+	case err != nil:
+		v.complain(at, "%d ids at an error of %v need more than 2^32 bits; take fewer or a larger error", capacity, rate)
+	case bytes > v.cfg.Memory/4:
+		v.complain(at, "%d ids at an error of %v are %dMiB per %s, more than a quarter of memory (%s); take fewer or a larger error", capacity, rate, bytes>>20, what, v.cfg.Memory)
 	}
 }
 
@@ -260,7 +255,7 @@ func (v *validator) tables() {
 			case !taken:
 				owner[table] = i
 				continue
-			case first == i: // a geo measure called state
+			case first == i: // a measure by member called state
 				v.complain(path+".measures", "a measure's view would have the name %s, which another table of the job has; rename the measure", table)
 			case v.cfg.Jobs[first].Name == j.Name:
 				v.complain(path+".name", "%s is the name of jobs[%d] already; choose another name", j.Name, first)
@@ -283,7 +278,7 @@ func (j *Job) tables() []string {
 		all = append(all, base+"_"+r.Window.String()+"_rollup", j.Name+"_"+r.Window.String())
 	}
 	for _, m := range j.Measures {
-		if m.Sketch == "geo" {
+		if m.kind().ByMember() {
 			all = append(all, base+"_"+m.Name+"_state", j.Name+"_"+m.Name)
 		}
 	}

@@ -12,6 +12,5 @@ var bitmapKind = kind{
 	shown:       "toUInt64(%s)",
 	rank:        "toUInt64(%s)",
 
-	set:   true,
 	empty: "bitmapBuild(CAST([], 'Array(UInt32)'))",
 }

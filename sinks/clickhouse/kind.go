@@ -23,10 +23,7 @@ type kind struct {
 	shown       string // a number as it stands in a view
 	rank        string // a number as a UInt64 that grows with it: window.Row.Number
 
-	// Of a set, whose states hold ids, or tell of one whether it is there: empty is
-	// a state without any. Sets are let go of earlier than numbers: Rollup.KeepStates.
-	set   bool
-	empty string
+	empty string // a state without ids, of a kind that HoldsIDs
 
 	// A state in a Native block: of type plain, if that is another than state; of so
 	// many runs, if of more than one, which add appends a row's to.
@@ -63,7 +60,7 @@ func (m *measure) Whole() string  { return quote("_" + m.Name + "_whole") }
 
 // What the templates say of a measure: see kind.
 
-func (m *measure) Set() bool                  { return m.kind != nil && m.set }
+func (m *measure) Set() bool                  { return m.Kind.HoldsIDs() } // let go of earlier than numbers: Rollup.KeepStates
 func (m *measure) Empty() string              { return m.empty }
 func (m *measure) Merge(state string) string  { return fmt.Sprintf(m.merge, state) }
 func (m *measure) Bytes(state string) string  { return fmt.Sprintf(m.bytes, state) }

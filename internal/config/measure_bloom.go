@@ -1,0 +1,18 @@
+package config
+
+import "weir/window"
+
+// BloomKeys are the keys of bloom measures.
+type BloomKeys struct {
+	Capacity int     `yaml:"capacity" required:"true" when:"sketch=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
+	Error    float64 `yaml:"error" default:"0.01" when:"sketch=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
+}
+
+var bloomMeasure = measureKind{
+	Kind:  window.Bloom,
+	about: "answers whether an id was seen",
+	spec:  func(m *Measure, w *window.Measure) { w.Capacity, w.Error = m.Capacity, m.Error },
+	judge: func(v *validator, at string, m *Measure) {
+		v.filter(at+".capacity", m.Capacity, m.Error, "window and group")
+	},
+}
