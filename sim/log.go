@@ -308,6 +308,9 @@ func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 	return dst
 }
 
+// addedMeasure is one of the event ids, which a job may have from some day on.
+const addedMeasure = "added"
+
 // newSpec draws the job of a seed: processes begin with old, and are replaced
 // by processes with spec, which may have one more measure.
 func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
@@ -349,7 +352,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		return &s, &s
 	}
 	more := s
-	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: "added", Kind: window.HLL, Path: "id"})
+	more.Measures = append(s.Measures[:len(s.Measures):len(s.Measures)], window.Measure{Name: addedMeasure, Kind: window.HLL, Path: "id"})
 	if s.Meaning() != more.Meaning() {
 		panic(fmt.Sprintf("sim: one more measure changes the job's meaning: %q, %q", s.Meaning(), more.Meaning()))
 	}

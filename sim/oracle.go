@@ -87,7 +87,7 @@ func (s *schedule) judgeRows(f *reference) {
 			continue
 		}
 		for m := range s.spec.Measures {
-			if s.spec.Measures[m].Kind == window.Geo {
+			if s.spec.Measures[m].Kind.ByMember() {
 				continue
 			}
 			got = s.sink.states.bytes(got[:0], row.state, m)

@@ -7,7 +7,6 @@ import (
 	"weir/event"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -210,7 +209,7 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		f.enter(rec, rowKey{at, other}, slot, true, added)
 	}
 	for n, m := range f.spec.Measures {
-		if m.Kind != window.Geo || !rec.placed() {
+		if !m.Kind.ByMember() || !rec.placed() {
 			continue
 		}
 		// The JSON has hundredths; the float64 nearest to its text equals the
@@ -257,23 +256,9 @@ func (f *reference) enter(rec *record, k rowKey, slot window.Slot, sure, added b
 
 // sketch adds an event to the sketches of a row.
 func (f *reference) sketch(st *states, row uint32, rec *record, added bool) {
-	for n, m := range f.spec.Measures {
-		switch {
-		case m.Name == "added" && !added:
-		case m.Kind == window.HLL:
-			text := f.text("u", rec.user)
-			if m.Name == "added" {
-				text = f.text("e", rec.id)
-			}
-			if f.spec.HashKey != nil {
-				st.hll[n].Add(row, hll.KeyedHash(*f.spec.HashKey, text))
-			} else {
-				st.hll[n].Add(row, hll.Hash(text))
-			}
-		case m.Kind == window.Bitmap && rec.device >= 0:
-			st.bitmap[n].Add(row, uint32(rec.device))
-		case m.Kind == window.Bloom:
-			st.bloom[n].Add(row, bloom.Hash(f.text("e", rec.id)))
+	for n, k := range st.of {
+		if m := f.spec.Measures[n].Name; k != nil && (m != addedMeasure || added) {
+			k.count(row, f, rec, m)
 		}
 	}
 }

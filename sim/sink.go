@@ -6,10 +6,7 @@ import (
 	"slices"
 
 	"weir/event"
-	"weir/sketches/bitmap"
-	"weir/sketches/bloom"
 	"weir/sketches/geo"
-	"weir/sketches/hll"
 	"weir/window"
 )
 
@@ -44,16 +41,6 @@ type hit struct {
 	count uint64
 }
 
-// states are the sketch columns of some rows, one pool per measure. Both the
-// sink and the reference use them.
-type states struct {
-	spec   *window.Spec
-	hll    []*hll.Pool
-	bitmap []*bitmap.Pool
-	bloom  []*bloom.Pool
-	n      int
-}
-
 type placeKey struct {
 	measure int
 	window  event.Time
@@ -80,63 +67,6 @@ func newSink(s *schedule) *sink {
 	return &sink{
 		s: s, index: map[string]int{}, states: newStates(s.spec), slots: map[window.Slot]uint64{},
 		places: map[placeKey]place{}, dead: map[deadKey]window.DeadLetter{}, ledger: map[partitionEpoch][]window.Line{},
-	}
-}
-
-func newStates(spec *window.Spec) states {
-	n := len(spec.Measures)
-	st := states{spec: spec, hll: make([]*hll.Pool, n), bitmap: make([]*bitmap.Pool, n), bloom: make([]*bloom.Pool, n)}
-	for i, m := range spec.Measures {
-		switch m.Kind {
-		case window.HLL:
-			st.hll[i] = new(hll.Pool)
-		case window.Bitmap:
-			st.bitmap[i] = new(bitmap.Pool)
-		case window.Bloom:
-			st.bloom[i] = bloom.NewPool(m.Capacity, m.Error)
-		}
-	}
-	return st
-}
-
-// add makes the states of one more row.
-func (st *states) add() uint32 {
-	st.n++
-	for i := range st.spec.Measures {
-		switch {
-		case st.hll[i] != nil:
-			st.hll[i].Grow(st.n)
-		case st.bitmap[i] != nil:
-			st.bitmap[i].Grow(st.n)
-		case st.bloom[i] != nil:
-			st.bloom[i].Grow(st.n)
-		}
-	}
-	return uint32(st.n) - 1
-}
-
-// merge merges a state into the one of measure m of row i.
-func (st *states) merge(i uint32, m int, state []byte) error {
-	switch {
-	case st.hll[m] != nil:
-		_, err := st.hll[m].MergeClickHouse(i, state)
-		return err
-	case st.bitmap[m] != nil:
-		return st.bitmap[m].MergeClickHouse(i, state)
-	default:
-		return st.bloom[m].MergeClickHouse(i, state)
-	}
-}
-
-// bytes appends the state of measure m of row i.
-func (st *states) bytes(dst []byte, i uint32, m int) []byte {
-	switch {
-	case st.hll[m] != nil:
-		return st.hll[m].AppendClickHouse(dst, i)
-	case st.bitmap[m] != nil:
-		return st.bitmap[m].AppendClickHouse(dst, i)
-	default:
-		return st.bloom[m].AppendClickHouse(dst, i)
 	}
 }
 
@@ -222,7 +152,7 @@ func (s *schedule) encode(r *run, c *window.Changes) *write {
 func (s *schedule) encodeRows(r *run, spec *window.Spec, c *window.Changes) *insert {
 	i := &insert{rows: make([]sentRow, 0, c.Table.Len()), token: r.cheat.token(c)}
 	for m := range spec.Measures {
-		if spec.Measures[m].Kind != window.Geo {
+		if !spec.Measures[m].Kind.ByMember() {
 			i.measures = append(i.measures, m)
 		}
 	}

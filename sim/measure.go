@@ -1,0 +1,55 @@
+package sim
+
+import "weir/window"
+
+// A keeper is the states of one measure by row, as the simulated sink holds them
+// and as the reference wants them: merged without a line of package window. Each
+// kind of measure has one, in a file of its own. (Those by member are kept as
+// places.)
+type keeper interface {
+	grow(n int)                                          // makes the states [0, n) exist
+	merge(i uint32, state []byte) error                  // merges a state into that of row i
+	bytes(dst []byte, i uint32) []byte                   // appends that of row i
+	count(i uint32, f *reference, rec *record, m string) // adds what measure m takes of an event, as its fields spell it
+}
+
+var keepers = map[window.Kind]func(m *window.Measure) keeper{
+	window.HLL:    newHLLKeeper,
+	window.Bitmap: newBitmapKeeper,
+	window.Bloom:  newBloomKeeper,
+}
+
+// states are the state columns of some rows: what the sink has, or what the
+// reference wants.
+type states struct {
+	spec *window.Spec
+	of   []keeper // by measure; nil: by member
+	n    int
+}
+
+func newStates(spec *window.Spec) states {
+	st := states{spec: spec, of: make([]keeper, len(spec.Measures))}
+	for i := range spec.Measures {
+		if m := &spec.Measures[i]; !m.Kind.ByMember() {
+			st.of[i] = keepers[m.Kind](m)
+		}
+	}
+	return st
+}
+
+// add makes the states of one more row.
+func (st *states) add() uint32 {
+	st.n++
+	for _, k := range st.of {
+		if k != nil {
+			k.grow(st.n)
+		}
+	}
+	return uint32(st.n) - 1
+}
+
+// merge merges a state into the one of measure m of row i.
+func (st *states) merge(i uint32, m int, state []byte) error { return st.of[m].merge(i, state) }
+
+// bytes appends the state of measure m of row i.
+func (st *states) bytes(dst []byte, i uint32, m int) []byte { return st.of[m].bytes(dst, i) }
