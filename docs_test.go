@@ -95,8 +95,9 @@ func presets(t *testing.T, url, database string) {
 			t.Fatal(err)
 		}
 		if spec.Job == "clicks" {
-			// The preset lacks this measure, to save memory.
-			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01})
+			// The preset lacks these measures, to save memory.
+			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
+				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true})
 		}
 		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
 		for _, r := range j.Rollups {

@@ -30,6 +30,7 @@ func TestWhole(t *testing.T) {
       - {name: users, sketch: hll, field: user_id}
       - {name: active, sketch: bitmap, field: user_id}
       - {name: seen, sketch: bloom, field: user_id, capacity: %d, error: 0.01}
+      - {name: greatest, sketch: max, field: user_id}
 `, s.topic("clicks"), capacity), strings.Replace(fmt.Sprintf(locationsJob, s.topic("locations")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
 	s.migrate()
 
@@ -52,11 +53,13 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hasAll("clicks_state", "seen", "page", bits, truth)
+	s.sameGreatest("clicks_1m", "greatest", "page", truth)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
 		long := truth.Rollup(window)
 		s.sameView(view, "page", long)
 		s.sameSketches(view+"_rollup", "users_state", "page", long)
 		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
+		s.sameGreatest(view, "greatest", "page", long)
 	}
 
 	where := union(locations...)

@@ -112,8 +112,8 @@ func (w Windows) Keys(ctx context.Context) iter.Seq2[redis.Key, error] {
 type answer struct {
 	Key     string `json:"key"`
 	Found   bool   `json:"found"`
-	Kind    string `json:"kind,omitempty"`    // hits, hll, bitmap, bloom, geo, partial
-	Value   any    `json:"value"`             // events, distinct ids, members, 0, members, 0
+	Kind    string `json:"kind,omitempty"`    // hits, partial, or that of the measure
+	Value   any    `json:"value"`             // events, or what the measure comes to
 	Has     *bool  `json:"has,omitempty"`     // with member=…, for bitmap, bloom and geo
 	Partial bool   `json:"partial,omitempty"` // what ClickHouse holds is missing, or some of it…
 	Reason  string `json:"reason,omitempty"`  // …because of this

@@ -36,6 +36,7 @@ func clicksSpec() *window.Spec {
 			{Name: "active", Kind: window.Bitmap, Path: "user"},
 			{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 1000, Error: 0.01},
 			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
+			{Name: "greatest", Kind: window.Max, Path: "user"},
 		},
 	}
 }
@@ -207,7 +208,7 @@ func TestMisspelt(t *testing.T) {
 		"w:visits:hits:now":           "no job visits; there is clicks, locations",
 		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
 		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
-		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, hits",
+		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, hits",
 		"w:clikcs:users:today":        "",
 		"w:locations:place:now":       "job locations has no measure place; is it places?",
 		"w:clicks:users:20261120T12Z": "",
@@ -244,7 +245,7 @@ func TestBefore1970(t *testing.T) {
 	}
 	for _, at := range []string{"now", "19700101T0000Z..now", "19700101T000000Z..99991231T2359Z"} {
 		d.asks("1", "GET", "w:clicks:hits:"+at)
-		if code, a := d.gets("w:clicks:hits:"+at, ""); code != 200 || a.Value != 1 {
+		if code, a := d.gets("w:clicks:hits:"+at, ""); code != 200 || a.Value != 1.0 {
 			t.Errorf("%s: %d %+v", at, code, a)
 		}
 	}
@@ -285,7 +286,7 @@ func TestMember(t *testing.T) {
 			t.Errorf("%s: %d %+v", key, code, a)
 		}
 	}
-	if code, a := d.gets(key, ""); code != 200 || a.Has != nil || a.Value != 3 {
+	if code, a := d.gets(key, ""); code != 200 || a.Has != nil || a.Value != 3.0 {
 		t.Errorf("no member: %d %+v", code, a)
 	}
 }
@@ -314,7 +315,7 @@ func TestLastHour(t *testing.T) {
 		d.asks(want, "BITCOUNT", "w:clicks:active:"+window)
 		d.asks(want, "ZCARD", "w:clicks:places:"+window)
 		for _, measure := range []string{"hits", "users", "active", "places"} {
-			if code, a := d.gets("w:clicks:"+measure+":"+window, ""); code != 200 || a.Value != uint64(want) {
+			if code, a := d.gets("w:clicks:"+measure+":"+window, ""); code != 200 || a.Value != float64(want) {
 				t.Errorf("%s of %s: %d %+v, want %d", measure, window, code, a, want)
 			}
 		}
@@ -347,7 +348,7 @@ func TestPartial(t *testing.T) {
 	d.asks("QUEUED", "PFCOUNT", "w:clicks:users:now")
 	d.asks("QUEUED", "GET", "w:clicks:partial:now")
 	d.asks("[2 "+why+"]", "EXEC")
-	for measure, value := range map[string]uint64{"hits": 2, "users": 2, "active": 2, "seen": 0, "places": 2} {
+	for measure, value := range map[string]float64{"hits": 2, "users": 2, "active": 2, "seen": 0, "places": 2} {
 		code, a := d.gets("w:clicks:"+measure+":now", "")
 		if code != 200 || !a.Found || a.Value != value || !a.Partial || a.Reason != why || a.Error != "" {
 			t.Errorf("%s: %d %+v", measure, code, a)
@@ -366,7 +367,7 @@ func TestPartial(t *testing.T) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		_, a := d.gets("w:clicks:hits:-60..now", "")
 		_, b := d.gets("w:clicks:partial:now", "")
-		if a.Value == 3 && !a.Partial && !b.Found {
+		if a.Value == 3.0 && !a.Partial && !b.Found {
 			break
 		}
 		if time.Since(begun) > await.Never {
@@ -399,6 +400,7 @@ func TestParameters(t *testing.T) {
 		"key=w:clicks:users:now&from=1":           `there is no parameter "from"; there are key and member`,
 		"key=w:clicks:users:now&key=w:clicks:b:0": "key is given 2 times",
 		"key=w:clicks:users:now&member=7":         "member=7: nothing is a member of users, which is of kind hll",
+		"key=w:clicks:greatest:now&member=7":      "member=7: nothing is a member of greatest, which is of kind max; a bitmap, bloom or geo measure has members",
 		"key=w:clicks:hits:now&member=7":          "member=7: nothing is a member of hits, which is of kind hits",
 	} {
 		w := httptest.NewRecorder()

@@ -29,6 +29,7 @@
 //	network.go    requests, and what becomes of them
 //	sink.go       the store
 //	reference.go  what the log says should be there
+//	measure.go    states of measures, merged naively: hll.go bitmap.go bloom.go max.go
 //	oracle.go     the comparison
 //	mistakes.go   negative controls
 //	campaign.go   many seeds; shrink.go: a failure made small

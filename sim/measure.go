@@ -17,6 +17,7 @@ var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.HLL:    newHLLKeeper,
 	window.Bitmap: newBitmapKeeper,
 	window.Bloom:  newBloomKeeper,
+	window.Max:    newMaxKeeper,
 }
 
 // states are the state columns of some rows: what the sink has, or what the

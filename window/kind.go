@@ -12,7 +12,7 @@ import (
 //
 // Whatever a kind keeps is an element of a join-semilattice and a function of the
 // events alone, whichever order they come in. What has to be sent as the whole of
-// its chunk, as counts are, would belong to the Lane; no kind here does.
+// its chunk, as counts are, would belong to the Partition; no kind here does.
 type Kind interface {
 	// String is the kind's name in configurations.
 	String() string
@@ -20,8 +20,8 @@ type Kind interface {
 	// instead of a value in each row of (window, group).
 	ByMember() bool
 
-	// HoldsIDs reports whether a state in a row tells who was there: it is a set of
-	// ids, or says of one whether it is in there.
+	// HoldsIDs reports whether a state in a row is about single ids: it is a set of
+	// them, or says of an id whether it was there.
 	HoldsIDs() bool
 
 	// Text is a number of Row.Number as people read it.
@@ -40,7 +40,7 @@ type Kind interface {
 }
 
 // kinds are all there are.
-var kinds = []Kind{HLL, Bitmap, Bloom, Geo}
+var kinds = []Kind{HLL, Bitmap, Bloom, Max, Geo}
 
 // Kinds are all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
@@ -119,10 +119,10 @@ func (f *feed) flush(to column) {
 	}
 }
 
-// Join joins states of the measure, as a sink holds them, into one, in the bytes
+// Merge merges states of the measure, as a sink holds them, into one, in the bytes
 // that Row.AppendState has for it.
-func (m *Measure) Join(states ...[]byte) ([]byte, error) {
-	c, err := m.joined(states)
+func (m *Measure) Merge(states ...[]byte) ([]byte, error) {
+	c, err := m.merged(states)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,14 @@ func (m *Measure) Join(states ...[]byte) ([]byte, error) {
 
 // Number is Row.Number of a state.
 func (m *Measure) Number(state []byte) (uint64, error) {
-	c, err := m.joined([][]byte{state})
+	c, err := m.merged([][]byte{state})
 	if err != nil {
 		return 0, err
 	}
 	return c.number(0), nil
 }
 
-func (m *Measure) joined(states [][]byte) (column, error) {
+func (m *Measure) merged(states [][]byte) (column, error) {
 	c := m.Kind.column(m)
 	c.grow(1)
 	for _, s := range states {
@@ -149,5 +149,5 @@ func (m *Measure) joined(states [][]byte) (column, error) {
 	return c, nil
 }
 
-// errNoState is the error of who would load a row of groups into a column of members.
+// errNoState is the error of loading a state of a group into a column of members.
 var errNoState = errors.New("a measure with rows of its own has no state column")

@@ -27,6 +27,7 @@ func clicks() *Spec {
 			{Name: "active", Kind: Bitmap, Path: "user", Optional: true},
 			{Name: "seen", Kind: Bloom, Path: "id", Capacity: 1000, Error: 0.01},
 			{Name: "places", Kind: Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+			{Name: "east", Kind: Max, Path: "lon", Optional: true},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -289,6 +290,7 @@ func TestNaiveTwin(t *testing.T) {
 		}
 		hits := map[key]map[int64]uint64{}
 		users := map[key]map[string]bool{}
+		east := map[key]float64{}
 		type place struct {
 			w      event.Time
 			member string
@@ -370,6 +372,9 @@ func TestNaiveTwin(t *testing.T) {
 				without++
 				continue
 			}
+			if was, ok := east[k]; !ok || lon > was {
+				east[k] = lon
+			}
 			score, _ := geo.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
 			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
@@ -413,6 +418,13 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			if g, w := row.AppendState(nil, 1), set.AppendClickHouse(nil, 0); !bytes.Equal(g, w) {
 				t.Fatalf("seed %d: %v: bitmap state differs from the reference's", seed, k)
+			}
+		}
+		for row := range c.Table.Rows {
+			g := row.Group(nil)
+			want, any := east[key{row.Window(), string(g[0]), string(g[1])}]
+			if f, ok := row.Max(4); ok != any || f != want {
+				t.Fatalf("seed %d: %d %q: %v (%t) is the greatest, want %v (%t)", seed, row.Window(), g, f, ok, want, any)
 			}
 		}
 		got := map[place]seenAt{}

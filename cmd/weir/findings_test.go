@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/audit"
+	"weir/window"
 )
 
 // TestSayings: how each kind of finding reads, and what is said to be done.
@@ -96,5 +97,24 @@ func TestAdviceCompacted(t *testing.T) {
 		if strings.Contains(got, compacted) != c.compacted || strings.Contains(got, backup) != c.backup {
 			t.Errorf("topic %d, %d gaps: %s", c.topic, c.gaps, got)
 		}
+	}
+}
+
+// TestMeasuredNumbers: what a measure comes to reads as its kind has it.
+func TestMeasuredNumbers(t *testing.T) {
+	m := window.Measure{Name: "dearest", Kind: window.Max, Path: "price"}
+	number := func(state string) uint64 { // of a Float64, little-endian
+		n, err := m.Number([]byte(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	f := audit.Finding{Kind: audit.Lost, Length: 3_600_000, Group: "/p", Measure: m.Name, Of: m.Kind, Expected: number("\x00\x00\x00\x00\x00\xe0\x58\x40"), Found: number("\x00\x00\x00\x00\x00\x00\x08\xc0")}
+	if got, want := sentence(f), "its 1h rollup makes measure dearest 99.5, the rows -3"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if f.Found = 0; !strings.HasSuffix(sentence(f), "makes measure dearest 99.5, the rows nothing") {
+		t.Errorf("%q", sentence(f))
 	}
 }

@@ -28,6 +28,7 @@ var kinds = map[window.Kind]*Kind{
 	window.HLL:    &hllKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
+	window.Max:    &maxKind,
 	window.Geo:    &geoKind,
 }
 

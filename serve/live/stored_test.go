@@ -317,7 +317,7 @@ func same(a, b Value) bool {
 			ok = ok && has && s == score
 		}
 	default:
-		ok = ok && b.Measured == nil
+		ok = ok && a.Measured == want
 	}
 	return ok
 }
@@ -328,7 +328,7 @@ func told(v Value) string {
 		return fmt.Sprint(v.Hits, " hits")
 	}
 	for _, k := range kinds {
-		if n := k.Number(v.Measured); n != any(0) {
+		if n := k.Number(v.Measured); n != nil && n != any(0) {
 			return fmt.Sprintf("%v of %T", n, v.Measured)
 		}
 	}

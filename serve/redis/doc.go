@@ -44,7 +44,7 @@
 //	work.go                   how long a command may take, by reckoning, before it runs
 //	store.go index.go         scratch keys: items, expiry, memory; how they are found
 //	windows.go windowkey.go   window keys: the interface, the grammar
-//	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go
+//	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go number.go
 //	throttle.go lists.go locks.go transactions.go connection.go admin.go
 //	                          one family of commands each
 //	document.go               the table as a document

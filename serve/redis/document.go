@@ -86,8 +86,8 @@ one so far (61 windows), and `+"`-60..-1`"+` the sixty minutes that have ended.
 
 The measure `+"`hits`"+` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
-BITOP; a bloom BF.EXISTS and BF.MEXISTS; a geo one the reading commands of
-positions and sorted sets. KEYS and SCAN list those of the last sixty windows, up
+BITOP; a bloom BF.EXISTS and BF.MEXISTS; a max GET, with nil where there is no
+number; a geo one the reading commands of positions and sorted sets. KEYS and SCAN list those of the last sixty windows, up
 to 5,000 rows of a job and five seconds old. Writing to one is an error, and so is a
 job, a measure or a number of groups that does not exist: the error says which one
 is near (`+"`ERR no job clikcs; is it clicks?`"+`). Where nothing was counted there is no
@@ -118,7 +118,7 @@ answers, and `+"`/api/v1/query`"+` says it in each. A ClickHouse that hangs hold
 at a time, for five seconds. When it is back, answers are whole
 again within five seconds.
 
-How far back: counts, hll, bitmap and bloom reach as far as the first rollup is kept,
+How far back: counts, hll, bitmap, bloom and max reach as far as the first rollup is kept,
 if its windows are the job's own; otherwise, and for geo, as far as state rows are
 (`+"`keep`"+`). Windows from before that are empty, as if nobody had been there.
 `, len(table), workMost/millisecond, amounts())

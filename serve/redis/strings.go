@@ -7,7 +7,7 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, or the sketch as the string Redis would hold", run: get},
+	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
 	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: set},
 	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
 	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c *client) { setex(c, 1000) }},

@@ -40,7 +40,7 @@ type Value struct {
 // windowForms say which commands read the value of a window key: one for each type
 // that a measure may come to, in the file of these commands. A form makes the item
 // what its commands read, or reports that the value is of another type.
-var windowForms = []func(it *item, measured any) bool{sketchForm, activityForm, filterForm, placesForm}
+var windowForms = []func(it *item, measured any) bool{sketchForm, activityForm, filterForm, placesForm, numberForm}
 
 // A shown is what a window key shows.
 type shown struct {

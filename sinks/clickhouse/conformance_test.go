@@ -137,7 +137,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 			if err != nil {
 				return err
 			}
-			if state, err = m.Join(state); err != nil { // the server's bytes may be other ones
+			if state, err = m.Measure.Merge(state); err != nil { // the server's bytes may be other ones
 				return err
 			}
 			row.States[m.Name] = memory.State{Of: &m.Measure, Bytes: state}

@@ -30,6 +30,7 @@
 //	client.go     connection, settings
 //	job.go        a job's tables and names
 //	schema.go     objects as they should be; schema/*.sql their text
+//	kind.go       what a kind of measure keeps: hll.go bitmap.go bloom.go max.go geo.go
 //	functions.go  SQL functions
 //	migrate.go    from what is there to what should be
 //	check.go      what is there against what the job needs

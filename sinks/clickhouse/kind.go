@@ -15,7 +15,7 @@ import (
 type kind struct {
 	state string // type of the states' column
 	merge string // the aggregate that joins states into one
-	bytes string // the bytes of a state, as window.Measure.Join reads them
+	bytes string // the bytes of a state, as window.Measure.Merge reads them
 
 	number      string // the plain number that a state stands for
 	numberType  string // its type
@@ -40,6 +40,7 @@ var kinds = map[window.Kind]*kind{
 	window.HLL:    &hllKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
+	window.Max:    &maxKind,
 }
 
 // measure is one measure of a job. kind is nil if it is by member.

@@ -68,7 +68,7 @@ type Row struct {
 	States map[string]State
 }
 
-// A State is what a row holds of a measure, in the bytes of window.Measure.Join,
+// A State is what a row holds of a measure, in the bytes of window.Measure.Merge,
 // which are the same for the same value.
 type State struct {
 	Of    *window.Measure
@@ -102,7 +102,7 @@ func (r *Row) join(o *Row) {
 	}
 	for name, s := range o.States {
 		if old, ok := r.States[name]; ok {
-			s.Bytes = own(s.Of.Join(old.Bytes, s.Bytes))
+			s.Bytes = own(s.Of.Merge(old.Bytes, s.Bytes))
 		}
 		r.States[name] = s
 	}

@@ -29,6 +29,7 @@ func Spec() *window.Spec {
 			{Name: "active", Kind: window.Bitmap, Path: "user", Optional: true},
 			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 200, Error: 0.01},
 			{Name: "places", Kind: window.Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
+			{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},
@@ -74,6 +75,9 @@ func document(r *rand.Rand, p int, off int64, now event.Time) []byte {
 	country := []string{"", `,"geo":{"country":"DE"}`, `,"geo":{"country":"Ünited\nsp ace"}`}[r.IntN(3)]
 	doc := fmt.Sprintf(`{"id":"p%de%d","ts":%d,"user":%d,"page":"/p/%d","action":"%s","lon":%f,"lat":%f%s}`,
 		p, id, ts, user, r.IntN(4), []string{"view", "click", "buy"}[r.IntN(3)], r.Float64()*360-180, r.Float64()*160-80, country)
+	if user%3 > 0 { // there are rows without a price, and some below 0
+		doc = fmt.Sprintf(`{"price":%v,%s`, float64(user%2000-1000)/4, doc[1:])
+	}
 	switch r.IntN(25) {
 	case 0:
 		doc = doc[:r.IntN(len(doc))]

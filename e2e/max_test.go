@@ -1,0 +1,31 @@
+package e2e
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"weir/gen"
+)
+
+// sameGreatest compares a max measure of the users' ids in a view with the truth.
+func (s *stage) sameGreatest(view, column, group string, truth *gen.Truth) {
+	s.t.Helper()
+	d := &differences{what: column + " in " + view + " against the ids"}
+	defer d.report(s.t)
+	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, %s FROM %s", group, column, view)
+	for _, row := range rows {
+		g := s.cell(row)
+		c := truth.Counts[g]
+		if c == nil {
+			d.add("%v: a number of nobody", g)
+			continue
+		}
+		if want := strconv.Itoa(int(slices.Max(slices.Collect(maps.Keys(c.Users))))); row[2] != want {
+			d.add("%v: the greatest is %s, want %s", g, row[2], want)
+		}
+	}
+	if len(rows) != len(truth.Counts) {
+		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
+	}
+}

@@ -1,0 +1,8 @@
+package config
+
+import "weir/window"
+
+var maxMeasure = measureKind{
+	Kind:  window.Max,
+	about: "keeps the greatest value of a number",
+}

@@ -1,0 +1,72 @@
+package live
+
+import (
+	"encoding/binary"
+	"math"
+
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// maxKind answers with a Number.
+var maxKind = Kind{
+	Name: window.Max.String(),
+	Number: func(measured any) any {
+		if n, ok := measured.(Number); ok {
+			return float64(n)
+		}
+		return nil
+	},
+	begin: func(m *window.Measure) joining { return &maxValue{of: m} },
+}
+
+// A Number is what a measure of numbers comes to.
+type Number float64
+
+// AppendText appends it as Redis writes a double.
+func (n Number) AppendText(b []byte) ([]byte, error) { return geo.AppendScore(b, float64(n)), nil }
+
+type maxValue struct {
+	of    *window.Measure
+	best  Number
+	found bool
+}
+
+func (v *maxValue) put(f float64) {
+	if n := Number(f); !v.found || n > v.best {
+		v.best, v.found = n, true
+	}
+}
+
+func (v *maxValue) joinState(state []byte) error {
+	state, err := v.of.Merge(state) // which checks it
+	if err == nil && len(state) > 0 {
+		v.put(math.Float64frombits(binary.LittleEndian.Uint64(state)))
+	}
+	return err
+}
+
+func (v *maxValue) joinRow(row window.Row, m int) {
+	if f, ok := row.Max(m); ok {
+		v.put(f)
+	}
+}
+
+func (v *maxValue) settle() {}
+
+func (v *maxValue) joinAll(others []joining) {
+	for _, o := range others {
+		if o := o.(*maxValue); o.found {
+			v.put(float64(o.best))
+		}
+	}
+}
+
+func (v *maxValue) measured() any {
+	if !v.found {
+		return nil
+	}
+	return v.best
+}
+
+func (v *maxValue) bytes() int64 { return 24 }

@@ -1,0 +1,36 @@
+package clickhouse
+
+import (
+	"encoding/binary"
+	"math"
+
+	"weir/window"
+)
+
+// maxKind is the greatest value of a number; NULL where no event had one. The state
+// is the number itself, so that max() of any rows, of states or of finished numbers,
+// is right. It costs nine bytes in each of the two columns, before compression.
+var maxKind = kind{
+	state: "SimpleAggregateFunction(max, Nullable(Float64))",
+	merge: "max(%s)",
+	bytes: "if(isNull(%[1]s), '', unhex(hex(assumeNotNull(%[1]s))))",
+
+	number:      "%s",
+	numberType:  "Nullable(Float64)",
+	numberMerge: "max",
+	shown:       "toFloat64(%s)",
+	rank: "toUInt64(if(isNull(%[1]s), 0, if(assumeNotNull(%[1]s) < 0, bitNot(reinterpretAsUInt64(assumeNotNull(%[1]s))), " +
+		"bitOr(reinterpretAsUInt64(assumeNotNull(%[1]s)), 9223372036854775808))))",
+
+	plain: "Nullable(Float64)",
+	runs:  2, // which are NULL, then the numbers
+	add: func(runs [][]byte, row window.Row, m int) {
+		f, ok := row.Max(m)
+		null := byte(1)
+		if ok {
+			null = 0
+		}
+		runs[0] = append(runs[0], null)
+		runs[1] = binary.LittleEndian.AppendUint64(runs[1], math.Float64bits(f))
+	},
+}

@@ -1,0 +1,124 @@
+package window
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/event"
+)
+
+// TestRank: ranks are in the order of the numbers, and lead back to them.
+func TestRank(t *testing.T) {
+	numbers := []float64{-math.MaxFloat64, -1e300, -2, -1.5, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1e-300, 1, 1.5, 2, 1 << 53, math.MaxFloat64}
+	var ranks []uint64
+	for _, f := range numbers {
+		r := rank(f)
+		if r == 0 || unrank(r) != f {
+			t.Errorf("%v has rank %d, which is %v", f, r, unrank(r))
+		}
+		ranks = append(ranks, r)
+	}
+	if !slices.IsSorted(ranks) {
+		t.Errorf("the ranks %d of %v are in another order", ranks, numbers)
+	}
+	if Max.Text(rank(-2.5)) != "-2.5" || Max.Text(0) != "nothing" {
+		t.Errorf("%s and %s", Max.Text(rank(-2.5)), Max.Text(0))
+	}
+}
+
+// TestMax: which numbers count, as which, and why others are dead letters.
+func TestMax(t *testing.T) {
+	spec := &Spec{
+		Job: "sales", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		Measures: []Measure{{Name: "dearest", Kind: Max, Path: "price"}},
+	}
+	optional := *spec
+	optional.Measures = []Measure{{Name: "dearest", Kind: Max, Path: "price", Optional: true}}
+	take := func(spec *Spec, events ...string) (Row, bool, []DeadLetter) {
+		op := newOperator(t, spec)
+		op.Start(Plan{})
+		b := event.Batch{Next: int64(len(events))}
+		for i, e := range events {
+			b.Records = append(b.Records, event.Record{Offset: int64(i), Time: 60_000, Value: []byte(`{"ts":60` + e + `}`)})
+		}
+		observe(t, op, b)
+		c := op.Take()
+		c.Table.Seal()
+		row, ok := c.Table.Find(60_000, nil)
+		return row, ok, c.Dead
+	}
+	for _, x := range []struct {
+		prices string // one after another
+		want   float64
+	}{
+		{"1", 1},
+		{"-3 -1.5 -2", -1.5},
+		{"2.5 1e2 99.9", 100},
+		{"9007199254740993", 9007199254740992}, // beyond 2^53 only every other whole number is a Float64
+		{"0.1", 0.1},
+		{"1e-400", 0},
+		{"1.7976931348623157e308", math.MaxFloat64},
+		{"-0.0 -1", 0},
+		{"0 -0.0", 0},
+	} {
+		var events []string
+		for _, p := range strings.Fields(x.prices) {
+			events = append(events, `,"price":`+p)
+		}
+		row, found, dead := take(spec, events...)
+		if !found || len(dead) > 0 {
+			t.Errorf("%s: found %t, dead letters %v", x.prices, found, dead)
+			continue
+		}
+		f, ok := row.Max(0)
+		if !ok || f != x.want || math.Signbit(f) != math.Signbit(x.want) {
+			t.Errorf("%s: the greatest is %v (%t), want %v", x.prices, f, ok, x.want)
+		}
+		if got, want := row.AppendState(nil, 0), binary.LittleEndian.AppendUint64(nil, math.Float64bits(x.want)); string(got) != string(want) {
+			t.Errorf("%s: stored as %x, want %x", x.prices, got, want)
+		}
+	}
+	for price, want := range map[string]string{
+		`,"price":"12.5"`: "field price is not a number",
+		`,"price":"NaN"`:  "field price is not a number",
+		`,"price":true`:   "field price is not a number",
+		`,"price":[1]`:    "field price is not a number",
+		`,"price":1e309`:  "field price is a number beyond those of a Float64, which end at 1.8e308",
+		`,"price":-1e999`: "field price is a number beyond those of a Float64, which end at 1.8e308",
+		`,"price":null`:   "field price is missing",
+		``:                "field price is missing",
+	} {
+		if _, found, dead := take(spec, price); found || len(dead) != 1 || dead[0].Outcome != Malformed || dead[0].Reason != want {
+			t.Errorf("%q: counted %t, %v, want a dead letter: %s", price, found, dead, want)
+		}
+	}
+	for _, price := range []string{`,"price":NaN`, `,"price":Infinity`, `,"price":01`} { // no JSON
+		if _, found, dead := take(spec, price); found || len(dead) != 1 {
+			t.Errorf("%q: counted %t, %v", price, found, dead)
+		}
+	}
+	row, found, dead := take(&optional, "", `,"price":null`)
+	if !found || len(dead) > 0 {
+		t.Fatalf("without a number: found %t, %v", found, dead)
+	}
+	if f, ok := row.Max(0); ok || len(row.AppendState(nil, 0)) > 0 {
+		t.Errorf("without a number: %v is the greatest, stored as %x", f, row.AppendState(nil, 0))
+	}
+}
+
+// TestMaxState: what no event can have made is no state.
+func TestMaxState(t *testing.T) {
+	m := Measure{Name: "dearest", Kind: Max, Path: "price"}
+	state := func(f float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(f)) }
+	for _, s := range [][]byte{state(math.NaN()), state(math.Inf(1)), state(math.Inf(-1)), {1}, make([]byte, 9)} {
+		if got, err := m.Merge(s); err == nil {
+			t.Errorf("%x is taken, as %x", s, got)
+		}
+	}
+	if got, err := m.Merge(nil, state(math.Copysign(0, -1)), state(-1), []byte{}); err != nil || string(got) != string(state(0)) {
+		t.Errorf("joined to %x, %v, want %x", got, err, state(0))
+	}
+}
