@@ -18,50 +18,49 @@ import (
 	"weir/window"
 )
 
-// An auditor holds the ledger of every job against its rows, again and again,
-// while the jobs run. It mends rollups that lack rows; of all else it changes
-// nothing: what it finds is for the log, for the metrics, and for a person to run
-// `weir verify`.
+// An auditor compares the ledger of every job with its rows at intervals, while
+// the jobs run. It repairs rollups that lack rows, and changes nothing else: it
+// reports findings in the log and in metrics, and a person runs `weir verify`.
 //
-// What it finds it looks for once more after a while, and says only what is
-// still there: rows that a lagging replica did not have yet are no damage.
+// After a finding it looks once more a while later, and reports only what it
+// finds again: rows that a lagging replica did not have yet are no damage.
 type auditor struct {
 	books []books
 	log   *slog.Logger
-	// outages is where an audit that could not be made is reported.
+	// outages reports audits that failed because ClickHouse or Kafka was away.
 	outages *outage.Reporter
 	pause   time.Duration // before the second look; 0: secondLook
 
-	told map[string]bool // notes that the log has
+	told map[string]bool // notes that are in the log already
 
 	mu      sync.Mutex
 	outcome serve.Audit
 }
 
-// toldMost is how many mismatches are told one by one.
+// toldMost is how many mismatches get a log line of their own.
 const toldMost = 10
 
-// secondLook is when it looks again: replicas that lag for longer are worth a
-// word themselves.
+// secondLook is the pause before it looks again: a replica that lags for longer
+// should be reported.
 const secondLook = time.Minute
 
-// measured is how old windows may be for their measures to be compared. To merge
-// the sketches of all that is kept, every hour, would cost the server more than
-// counting does; weir verify does it.
+// measured is how old windows may be for their measures to be compared. Merging
+// all stored sketches every hour would cost the server more than counting does;
+// weir verify does that.
 const measured = 48 * time.Hour
 
-// books are a job's, and where they are kept.
+// books are the ledger and rows of one job, with the sink that reads them.
 type books struct {
 	audit.Job
 	sink audited
 }
 
-// auditJob is what an audit needs to know of a job.
+// auditJob returns what an audit needs to know of a job.
 func auditJob(j *config.Job, s *window.Spec) audit.Job {
 	return audit.Job{Name: j.Name, Topic: j.Topic, Chunk: s.Chunk}
 }
 
-// audited is what the auditor needs of a sink.
+// audited has the methods of a sink that the auditor needs.
 type audited interface {
 	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error
 	Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]clickhouse.Repaired, error)
@@ -69,7 +68,7 @@ type audited interface {
 
 var _ audited = (*clickhouse.Sink)(nil)
 
-// last is the outcome of the last audit that came to an end.
+// last returns the result of the last completed audit.
 func (a *auditor) last() serve.Audit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +121,7 @@ func (a *auditor) once(ctx context.Context) {
 	a.log.Info("audit done", "mismatches", len(found))
 }
 
-// look audits every job once. It is false if that could not be done.
+// look audits every job once. ok is false if that failed.
 func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
 	recent := event.Time(time.Now().Add(-measured).UnixMilli())
 	for _, b := range a.books {
@@ -141,7 +140,7 @@ func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
 	return all, true
 }
 
-// note says once what the numbers of a job are off by without damage.
+// note logs, once each, the differences in a job's numbers that are no damage.
 func (a *auditor) note(notes iter.Seq[audit.Finding]) {
 	for f := range notes {
 		if line := f.Job + ": " + sentence(f); !a.told[line] {

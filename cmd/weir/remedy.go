@@ -11,23 +11,24 @@ import (
 	"weir/event"
 )
 
-// A remedy is what can be done about an audit's findings: what each kind of
-// them means, said once, and where to read again what is still in the log.
+// A remedy collects what can be done about an audit's findings: an explanation
+// for each kind, once, and the offsets from which to read again what is still
+// in the log.
 type remedy struct {
 	topic  compaction
 	advice []string
-	back   map[int32]int64 // by partition, the lowest offset to read again from
+	back   map[int32]int64 // by partition: the lowest offset from which to read again
 }
 
 func newRemedy(topic compaction) *remedy { return &remedy{topic: topic, back: map[int32]int64{}} }
 
-// take notes a finding.
+// take adds a finding.
 func (r *remedy) take(f audit.Finding) {
 	if a := advice(f, r.topic); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
 	}
 	back := sayingOf(f).back
-	if back == nil || r.topic.explains(f) { // to read it again is of no use
+	if back == nil || r.topic.explains(f) { // reading it again does not help
 		return
 	}
 	offset := back(f)
@@ -36,8 +37,8 @@ func (r *remedy) take(f audit.Finding) {
 	}
 }
 
-// print says what to do, with the commands that do it. log is what Kafka holds
-// of the partitions.
+// print writes what to do, with the commands for it. log has the partitions as
+// Kafka has them.
 func (r *remedy) print(w io.Writer, brokers []string, group, topic string, log []event.Assignment) {
 	for _, a := range r.advice {
 		fmt.Fprintf(w, "  %s\n", a)

@@ -84,8 +84,8 @@ such rows of the rollup first, if its state rows are there.
 	return c
 }
 
-// repair mends what an audit found in the rollups of a job, and says whether
-// there was anything.
+// repair repairs the rollups of a job in which an audit found something, and
+// reports whether it repaired any.
 func (a *auditor) repair(ctx context.Context, found []audit.Finding) (repaired bool) {
 	for _, b := range a.books {
 		var of []event.Time // from, until

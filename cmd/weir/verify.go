@@ -66,7 +66,8 @@ run is meant to be stopped now, and records may wait.`,
 	return c
 }
 
-// spanFlags are --from and --to, which bound the windows of a command.
+// spanFlags are the flags --from and --to, which bound the windows of a
+// command.
 type spanFlags struct{ from, to string }
 
 func (s *spanFlags) add(c *cobra.Command) {
@@ -74,7 +75,7 @@ func (s *spanFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.to, "to", "", "end of the windows, likewise")
 }
 
-// read gives the bounds; 0 is none.
+// read returns the bounds; 0 means no bound.
 func (s *spanFlags) read(now time.Time) (from, to event.Time, err error) {
 	if from, err = moment("--from", s.from, now); err != nil {
 		return 0, 0, err
@@ -83,7 +84,7 @@ func (s *spanFlags) read(now time.Time) (from, to event.Time, err error) {
 	return from, to, err
 }
 
-// moment reads a time or an age; nothing is no bound.
+// moment reads a time or an age; "" means no bound.
 func moment(flag, s string, now time.Time) (event.Time, error) {
 	if s == "" {
 		return 0, nil
@@ -155,7 +156,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	for _, o := range open { // no mismatch: nothing can read them
+	for _, o := range open { // not a mismatch: no reader gets these records yet
 		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
 	found, lag := books.Log(log)
@@ -182,7 +183,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	return nil
 }
 
-// compaction is whether the job's topic is compacted.
+// compaction reports whether the job's topic is compacted.
 func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compaction {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -195,7 +196,7 @@ func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compactio
 	return notCompacted
 }
 
-// uncounted looks for records of which nothing is flushed into this database.
+// uncounted looks for records that were not flushed into this database.
 func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) error {
 	limit := patience(v.cfg)
 	u, err := jobs.FindUncounted(ctx, src, sink, limit, func() {
@@ -212,8 +213,8 @@ func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Sou
 	return nil
 }
 
-// whoReads says what to do about records that are not counted, by who is in
-// the job's consumer group.
+// whoReads says what to do about records that are not counted; that depends on
+// the members of the job's consumer group.
 func whoReads(ctx context.Context, group string, src *ingest.Source) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -228,7 +229,7 @@ func whoReads(ctx context.Context, group string, src *ingest.Source) string {
 		group, strings.Join(members, ", "))
 }
 
-// log is what Kafka holds of the job's topic.
+// log returns what Kafka has of the job's topic.
 func (v *verifier) log(ctx context.Context, j *config.Job, src *ingest.Source) ([]event.Assignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(time.Duration(v.cfg.Kafka.ConnectTimeout), 5*time.Second))
 	defer cancel()

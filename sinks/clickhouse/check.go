@@ -13,7 +13,8 @@ import (
 	"weir/window"
 )
 
-// inventory is what the server has of what we care for.
+// inventory is what the server has of the database: tables, columns, functions, and
+// weir's own records.
 type inventory struct {
 	database  bool
 	tables    map[string]found             // tables and views
@@ -23,13 +24,13 @@ type inventory struct {
 	jobs      []registered
 }
 
-// found is a table or view as it is.
+// found is a table or view as the server has it.
 type found struct {
 	engine, order, create string
 }
 
-// registered is a row of weir_jobs: what a version of a job, or one measure of
-// it, was said to mean.
+// registered is a row of weir_jobs: the meaning of a version of a job, or of one
+// measure of it.
 type registered struct {
 	job     string
 	version uint32
@@ -40,10 +41,10 @@ type registered struct {
 	groups  []string
 	rollup  string // table of the first rollup…
 	seconds uint32 // …and its window
-	bits    uint64 // of a Bloom measure: third argument of weirBloomHas
+	bits    uint64 // for a Bloom measure: the third argument of weirBloomHas
 }
 
-// inventory reads the system tables and our own books.
+// inventory reads the system tables and the tables weir_jobs and weir_schema.
 func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
@@ -63,7 +64,8 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	if err != nil || !inv.database {
 		return inv, err
 	}
-	// To print the statement of a view takes the server milliseconds: nothing reads it.
+	// The statements of views are left out: the server takes milliseconds to print one,
+	// and nothing reads them.
 	list := "SELECT name, engine, sorting_key, create_table_query FROM system.tables WHERE database = " + database + " AND engine != 'View'" +
 		" UNION ALL SELECT name, engine, '', '' FROM system.tables WHERE database = " + database + " AND engine = 'View'"
 	err = c.query(ctx, "list tables", list, func(scan func(...any) error) error {
@@ -117,8 +119,8 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	return inv, nil
 }
 
-// check refuses a job whose tables are not there, are not as they should be, or
-// mean something else.
+// check returns an error if the job's tables are missing, differ from what the job
+// needs, or belong to a job with another meaning.
 func (c *Client) check(ctx context.Context, inv *inventory, l *layout) error {
 	what := "job " + l.Spec.Job
 	if !inv.database {
@@ -151,14 +153,14 @@ func (c *Client) check(ctx context.Context, inv *inventory, l *layout) error {
 	return nil
 }
 
-// complete refuses a table that is not there or lacks a column.
+// complete returns an error if a table is missing or lacks a column.
 func (inv *inventory) complete(what string, t *table) error {
 	missing, err := inv.compare(t)
 	if err != nil || missing == nil {
 		return err
 	}
 	_, ran := inv.recorded[t.name]
-	first := missing[0] // one that was made before, if there is one
+	first := missing[0] // prefer a table that existed before
 	if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
 		first = missing[i]
 	}
@@ -174,8 +176,8 @@ func (inv *inventory) complete(what string, t *table) error {
 	}
 }
 
-// news refuses a job of which the database has not heard, or not of a measure
-// or a rollup of it.
+// news returns an error if the database does not have the job, one of its measures
+// or one of its rollups.
 func (inv *inventory) news(l *layout) error {
 	what := "job " + l.Spec.Job
 	if inv.registered(l, "") == nil {
@@ -207,8 +209,8 @@ func (inv *inventory) news(l *layout) error {
 	return nil
 }
 
-// dropped are the measures of the job's version that the database knows and
-// the configuration does not have.
+// dropped returns the measures of the job's version that the database has and the
+// configuration does not.
 func (inv *inventory) dropped(l *layout) (gone []*registered) {
 	for i := range inv.jobs {
 		r := &inv.jobs[i]
@@ -222,8 +224,8 @@ func (inv *inventory) dropped(l *layout) (gone []*registered) {
 
 var levelTable = regexp.MustCompile(`^([1-9][0-9]*[smhd])_rollup$`)
 
-// notes are what is not wrong and should be known: what the database has of the
-// job otherwise than the configuration, one sentence each.
+// notes returns harmless differences between the database and the job's
+// configuration, one sentence each.
 func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	note := func(format string, args ...any) {
 		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
@@ -257,7 +259,8 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 	return notes
 }
 
-// keepOf is the key that says how long the rows of a table live.
+// keepOf returns the configuration key that says how long the rows of a table are
+// kept.
 func (l *layout) keepOf(t *table) string {
 	for i, v := range l.levels {
 		if v.table == t.name {
@@ -269,7 +272,7 @@ func (l *layout) keepOf(t *table) string {
 
 var ttlSeconds = regexp.MustCompile(`toIntervalSecond\(([0-9]+)\)$`)
 
-// lifetime is a TTL in words.
+// lifetime returns a TTL in words.
 func lifetime(ttl string) string {
 	if ttl == "" {
 		return "for ever"
@@ -282,8 +285,8 @@ func lifetime(ttl string) string {
 	return ttl
 }
 
-// rights refuses an account that may not write, before the first flush finds
-// out.
+// rights returns an error if the account may not write, so that this is known
+// before the first flush.
 func (c *Client) rights(ctx context.Context) error {
 	const what = "check the account's rights"
 	granted := uint8(1)
@@ -298,8 +301,8 @@ func (c *Client) rights(ctx context.Context) error {
 	return err
 }
 
-// compare looks a table up. It returns the columns that are not there (all, if
-// the table is not), and an error if what is there cannot be ours.
+// compare looks up a table. It returns the missing columns (all, if the table is
+// missing), and an error if the table is another one of the same name.
 func (inv *inventory) compare(t *table) ([]column, error) {
 	have, ok := inv.tables[t.name]
 	if !ok {
@@ -327,8 +330,8 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 // plain takes the quoting and spacing out of an expression.
 func plain(s string) string { return strings.NewReplacer("`", "", " ", "").Replace(s) }
 
-// meaning refuses a job that means something else than what is registered
-// under its version.
+// meaning returns an error if the job's meaning is not the one registered under its
+// version.
 func (inv *inventory) meaning(l *layout) error {
 	what := fmt.Sprintf("job %s, version %d", l.Spec.Job, l.Spec.Version)
 	if r := inv.registered(l, ""); r != nil {
@@ -358,7 +361,7 @@ func (inv *inventory) meaning(l *layout) error {
 
 const unreadable = "weir_jobs holds its meaning in words of another version of weir, which this one cannot read; run that one if the job is the same"
 
-// changed names the keys of the job's configuration that were something else.
+// changed names the keys of the job's configuration that have changed.
 func (l *layout) changed(at string, changes []window.Change) string {
 	var texts []string
 	for _, c := range changes {
@@ -368,13 +371,13 @@ func (l *layout) changed(at string, changes []window.Change) string {
 	return strings.Join(texts, "; ")
 }
 
-// again is what to do about a job that means something else, and what it costs.
+// again says what to do about a job with another meaning, and what that costs.
 func (l *layout) again() string {
 	return fmt.Sprintf("put it back, or raise %s to %d, which begins new tables and counts the log again as far as Kafka keeps it; the tables of version %d stay", l.key("version"), l.Spec.Version+1, l.Spec.Version)
 }
 
-// Others are the jobs that the database knows and the list does not have, with
-// their newest version, in order. They may be another configuration's.
+// Others returns the jobs that the database has and the list does not, with their
+// newest version, in order. They may belong to another configuration.
 func (c *Client) Others(ctx context.Context, jobs []Job) (others []string, err error) {
 	inv, err := c.inventory(ctx)
 	if err != nil {

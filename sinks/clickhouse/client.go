@@ -20,7 +20,7 @@ import (
 // A Config says how to reach ClickHouse.
 type Config struct {
 	URL      string // HTTP interface: http://host:8123 or https://host:8443, a path allowed
-	Database string // for every table and view; letters, digits and _
+	Database string // the database of every table and view; letters, digits and _
 
 	User     string // "default" if empty
 	Password string
@@ -35,21 +35,22 @@ type Config struct {
 	// unknown and the caller sends the same or a later state again.
 	InsertTimeout time.Duration
 
-	// Compress sends inserts gzipped. A block shrinks to 10 to 25 %, for 5 to
-	// 10 ms of our CPU per megabyte, several times what making it takes:
-	// worth it over a network that is paid for, never on loopback.
+	// Compress sends inserts compressed with gzip. A block shrinks to 10 to 25 %,
+	// and each megabyte costs 5 to 10 ms of this process's CPU, several times as
+	// much as making the block. That is worth it if traffic costs money, and never
+	// on loopback.
 	Compress bool
 
 	Log *slog.Logger // slog.Default if nil
 }
 
-// Deadlines of what is not an insert of changes.
+// Deadlines of everything but inserts of changes.
 const (
 	dialTimeout  = 10 * time.Second
 	queryTimeout = 60 * time.Second
 )
 
-// connLifetime is when a connection is replaced by a new one.
+// connLifetime is how long a connection is used before a new one replaces it.
 var connLifetime = time.Minute
 
 // A Client is a connection pool to one database. Use Open.
@@ -101,13 +102,13 @@ func Open(cfg Config) (*Client, error) {
 		Auth:        ch.Auth{Username: cfg.User, Password: cfg.Password},
 		TLS:         cfg.TLS,
 		DialTimeout: dialTimeout,
-		// Every call carries a deadline of its own; this is the backstop.
+		// Every call has a deadline of its own; this one is never reached otherwise.
 		ReadTimeout:  max(cfg.InsertTimeout, 10*time.Minute) + time.Second,
 		MaxOpenConns: 16,
 		MaxIdleConns: 4,
-		// Also how long an idle connection is kept. The library opens one and
-		// forgets it where the server's first answer is an error, and by
-		// default that stays for an hour.
+		// This also bounds how long an idle connection is kept. If the server's first
+		// answer is an error, the library forgets the connection without closing it,
+		// and by default that stays open for an hour.
 		ConnMaxLifetime: connLifetime,
 		Settings:        ch.Settings{"wait_end_of_query": 1},
 		TransportFunc:   func(t *http.Transport) (http.RoundTripper, error) { return answers{t}, nil },
@@ -123,10 +124,10 @@ func Open(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, conn: conn, log: cfg.Log}, nil
 }
 
-// answers lets status 200 count only where ClickHouse gave it, which puts the id
-// of the query into every answer. An insert is acknowledged by an empty one, so
-// the page of a load balancer or a login, with status 200 as well, would be
-// taken for that, and the rows would be gone.
+// answers accepts status 200 only from ClickHouse, which puts the id of the
+// query into every answer. ClickHouse acknowledges an insert with an empty
+// answer. Without this check, a page of a load balancer or a login with status
+// 200 would count as an acknowledgement, and the rows would be lost.
 type answers struct{ http.RoundTripper }
 
 var errOtherAnswer = errors.New("the answer is not ClickHouse's, it has no X-ClickHouse-Query-Id: look at the url, and at the proxy or load balancer before the server")
@@ -140,14 +141,14 @@ func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r, err
 }
 
-// Ping asks the server for a sign of life, within ten seconds.
+// Ping checks that the server answers within ten seconds.
 func (c *Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	return c.explain("ping", c.conn.Ping(ctx))
 }
 
-// Clock is the server's time, in milliseconds.
+// Clock returns the server's time, to the millisecond.
 func (c *Client) Clock(ctx context.Context) (time.Time, error) {
 	var ms int64
 	err := c.query(ctx, "ask the time", "SELECT toInt64(toUnixTimestamp64Milli(now64(3)))", func(scan func(...any) error) error { return scan(&ms) })
@@ -157,16 +158,16 @@ func (c *Client) Clock(ctx context.Context) (time.Time, error) {
 // Close drops the connections. What is in flight fails.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// joinSettings go with everything that writes rows.
+// writeSettings are the settings of every statement that writes rows.
 //
 //   - async_insert (on by default since 26.3) would let the acknowledgement of
 //     one insert depend on others, and lost rows in versions before mid 2026.
 //   - optimize_on_insert sorts and merges a block that is sorted and merged
 //     already; without it states go in three times as fast.
-//   - insert_deduplicate would drop a retry unseen whose first attempt was
-//     since lost with its part; joins need no deduplication.
+//   - insert_deduplicate would silently drop a retry if the part of the first
+//     attempt was lost since; merging needs no deduplication.
 //   - a flush after a pause, or a backfill, may touch more than a hundred days.
-func (c *Client) joinSettings() ch.Settings {
+func (c *Client) writeSettings() ch.Settings {
 	s := ch.Settings{
 		"async_insert":                    0,
 		"optimize_on_insert":              0,
@@ -183,7 +184,7 @@ func (c *Client) joinSettings() ch.Settings {
 func (c *Client) insert(ctx context.Context, b *block) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout)
 	defer cancel()
-	ctx = ch.Context(ctx, ch.WithSettings(c.joinSettings()))
+	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
 	err := c.conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), b.reader())
 	return c.explain("insert into "+b.table, err)
 }
@@ -192,7 +193,7 @@ func (c *Client) insert(ctx context.Context, b *block) error {
 func (c *Client) exec(ctx context.Context, what, sql string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	ctx = ch.Context(ctx, ch.WithSettings(c.joinSettings()))
+	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
 	return c.explain(what, c.conn.Exec(ctx, sql))
 }
 

@@ -1,5 +1,5 @@
-// Package clickhouse joins what jobs count into ClickHouse and keeps the
-// tables, views and SQL functions that make it readable there.
+// Package clickhouse merges what jobs count into ClickHouse, and makes and
+// changes the tables, views and SQL functions there.
 //
 //	client, err := clickhouse.Open(clickhouse.Config{URL: "http://127.0.0.1:8123", Database: "weir"})
 //	job := clickhouse.Job{Spec: spec, Topic: "clicks", Keep: 7 * 24 * time.Hour}
@@ -11,11 +11,11 @@
 //
 // # Contract
 //
-// Every value is a join-semilattice element and every insert joins, so Write
-// and Rollup may be repeated, reordered, cut short or sent by two processes at
-// once. An error therefore never says that nothing was written: send the same
-// or a later state again. Errors with Fatal() true will not go away by
-// themselves; they say in words what to do.
+// Every insert is merged with the rows that are there, and merging twice
+// changes nothing. So Write and Rollup may be repeated, reordered, interrupted,
+// or called by two processes at once. After an error some rows may be written:
+// send the same or a later state again. Errors with Fatal() true do not go away
+// by themselves; they say what to do.
 //
 // Rows go out as Native blocks built by hand, one block a table and flush, over
 // the one route that accepts ready-made sketch states: InsertFormat of
@@ -34,11 +34,11 @@
 //	functions.go  SQL functions
 //	migrate.go    from what is there to what should be
 //	check.go      what is there against what the job needs
-//	rows.go       changes to Native blocks
+//	rows.go       Native blocks made from changes
 //	sink.go       Known, Write
-//	rounds.go     what is written against what is rolled up
+//	rounds.go     which rows a rollup may lack
 //	rollup.go     Rollup
-//	audit.go      does it add up: the numbers that package audit judges
-//	repair.go     rollups made anew
+//	audit.go      reads the numbers that package audit compares
+//	repair.go     makes windows of rollups anew
 //	errors.go     retryable or fatal
 package clickhouse

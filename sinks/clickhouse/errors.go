@@ -13,13 +13,13 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// An Error is a failure to talk to ClickHouse, or what it answered. Whatever
-// the error of a Write, some, all or none of it may be stored: the same or a
-// later state has to be sent again, which is always allowed.
+// An Error is a failure to reach ClickHouse, or an error that it answered.
+// After an error of Write, all, some or none of the changes may be stored. The
+// same or a later state must be sent again, which is always allowed.
 type Error struct {
 	What   string // what was attempted
 	Code   int32  // ClickHouse's; 0: the server said nothing
-	Action string // what to do about it, in words; empty if it will pass
+	Action string // what to do about it, in words; empty if another attempt may succeed
 
 	err error
 }
@@ -34,18 +34,17 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.err }
 
-// Fatal reports whether the error stays until somebody does something. All
-// others are worth trying again, without end.
+// Fatal reports whether the error stays until a person does something. All
+// other errors are worth another attempt, without end.
 func (e *Error) Fatal() bool { return e.Action != "" }
 
-// fatal are the answers that another attempt gets too: what they complain of
-// is the schema, the account, or what we ask for. Everything not listed is
-// taken to pass (too many parts, memory, quotas, time-outs, lost replicas, full
-// disks, an answer lost on the way), because trying again loses nothing,
-// while giving up stops the stream. Two that look fatal are not: 242
-// TABLE_IS_READ_ONLY is a replica that has lost Keeper for a while, and 33
-// CANNOT_READ_ALL_DATA is what the server says when the connection broke in
-// the middle of a block.
+// fatal has the error codes that another attempt gets too: the schema, the
+// account or the statement is at fault. All other errors count as temporary
+// (too many parts, memory, quotas, time-outs, lost replicas, full disks, a lost
+// answer), because another attempt loses nothing, while giving up stops the
+// stream. Two codes that look fatal are not: 242 TABLE_IS_READ_ONLY comes from
+// a replica that has lost Keeper for a while, and 33 CANNOT_READ_ALL_DATA from
+// a connection that broke in the middle of a block.
 var fatal = map[int32]string{
 	16:  schemaAction, // NO_SUCH_COLUMN_IN_TABLE
 	20:  schemaAction, // NUMBER_OF_COLUMNS_DOESNT_MATCH
@@ -77,8 +76,8 @@ const (
 	accountAction = "check user and password"
 )
 
-// explain wraps an error of the client library. It never shows a password: the
-// library redacts URLs, and the server does not repeat it.
+// explain wraps an error of the client library. The result never has a
+// password: the library redacts URLs, and the server does not repeat passwords.
 func (c *Client) explain(what string, err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +86,8 @@ func (c *Client) explain(what string, err error) error {
 	if errors.As(err, &ours) {
 		return err
 	}
-	// Without the library's steps and its query string: what the system says.
+	// Show only the system's error, without the library's prefixes and the query
+	// string.
 	said := err
 	var transport *url.Error
 	if errors.As(err, &transport) {
@@ -111,7 +111,7 @@ func (c *Client) explain(what string, err error) error {
 		case http.StatusNotFound, http.StatusMovedPermanently, http.StatusFound:
 			e.Action = "the url is not that of ClickHouse's HTTP interface"
 		case http.StatusBadRequest:
-			if strings.Contains(reply.Error(), "HTTPS") { // what proxies and Go servers say to plain HTTP
+			if strings.Contains(reply.Error(), "HTTPS") { // proxies and Go servers answer plain HTTP with such a text
 				e.Action = "the server wants TLS: write https:// in the url"
 			}
 		}
@@ -138,7 +138,7 @@ type shortened struct {
 func (s shortened) Error() string { return s.text }
 func (s shortened) Unwrap() error { return s.error }
 
-// shorten cuts what the server repeats of a long statement.
+// shorten cuts the part of a long statement that the server repeats.
 func shorten(err error) error {
 	const limit = 600
 	s := strings.TrimSpace(err.Error())
@@ -148,7 +148,7 @@ func shorten(err error) error {
 	return shortened{err, strings.ToValidUTF8(s[:limit], "") + " …"}
 }
 
-// refuse is a fatal error of our own.
+// refuse returns a fatal error of this package.
 func refuse(what, problem, action string) error {
 	return &Error{What: what, Action: action, err: errors.New(problem)}
 }

@@ -5,10 +5,10 @@ import "fmt"
 // A function is one SQL function: CREATE FUNCTION name AS arrow.
 type function struct{ name, arrow string }
 
-// functions are the SQL functions of interface.md. They belong to the server,
-// not to the database, and are macros: ClickHouse puts the arguments' text in
-// place of the names, so an argument that is used twice, or costs something,
-// is bound by an arrayMap over an array of one.
+// functions returns the SQL functions of docs/sql.md. They belong to the server,
+// not to the database. They are macros: ClickHouse replaces the parameters by
+// the text of the arguments. Therefore an argument that is used twice, or is
+// costly, is bound by an arrayMap over an array of one element.
 func functions() []function {
 	return []function{
 		{"weirPfCount", pfCount()},
@@ -78,16 +78,16 @@ func pfCount() string {
 	return "state -> arrayMap((hist, parts) -> " + fmt.Sprintf(count, tauSteps, sigmaSteps) + ", [" + hist + "], [" + parts + "])[1]"
 }
 
-// bloomHas asks a split-block filter of that many bits (package bloom, block.go)
-// whether a value is in it; the value counts as its text, as in an event. The number of bits
-// may come from a scalar subquery, which ClickHouse takes to be nullable.
+// bloomHas tells whether a value is in a split-block filter of that many bits (package
+// bloom, block.go). The value is taken as text, as in an event. The number of bits may come
+// from a scalar subquery, which is Nullable in ClickHouse.
 const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(` +
 	`bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + ` +
 	`bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), ` +
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
 
-// centre is the middle of the i-th of 2^26 cells between -low and low, as Redis
-// rounds it (package geo, Decode).
+// centre returns the middle of the i-th of 2^26 cells between -low and low, rounded as
+// in Redis (package geo, Decode).
 func centre(i, low, width string) string {
 	return fmt.Sprintf("least(greatest(((-%s + %s / 67108864 * %s) + (-%s + (%s + 1) / 67108864 * %s)) / 2, -%s), %s)", low, i, width, low, i, width, low, low)
 }

@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 )
 
-// identity is the object under which weir_schema keeps the id of the database:
-// a random text that no other database has, by which processes that share a
-// consumer group know whether they count into the same one. Of several rows the
-// earliest counts; replicas have it in common.
+// identity is the name under which weir_schema keeps the id of the database, a
+// random text. Processes that share a consumer group compare it to know whether
+// they count into the same database. If there are several rows the earliest one
+// is valid. Replicas share the id.
 const identity = "database id"
 
-// ID is the id of the database, or empty if it has none yet.
+// ID returns the id of the database, or "" if it has none yet.
 func (c *Client) ID(ctx context.Context) (string, error) {
 	var id string
 	err := c.query(ctx, "read the database's id", "SELECT sql FROM "+c.name("weir_schema")+" WHERE object = "+text(identity)+" ORDER BY applied_at, sql LIMIT 1", func(scan func(...any) error) error {
@@ -20,8 +20,8 @@ func (c *Client) ID(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// MakeID is ID for a database whose tables are there: one that weir migrate has
-// not given an id, because it was an older weir's, gets one.
+// MakeID returns the id of a database whose tables exist. If the tables are
+// those of an older weir, which made no id, MakeID makes one.
 func (c *Client) MakeID(ctx context.Context) (string, error) {
 	id, err := c.ID(ctx)
 	if id != "" || err != nil {
@@ -33,7 +33,7 @@ func (c *Client) MakeID(ctx context.Context) (string, error) {
 	return c.ID(ctx) // another process may have been earlier
 }
 
-// newID is the statement that gives the database an id.
+// newID returns the statement that gives the database an id.
 func (c *Client) newID(id string) string {
 	return "INSERT INTO " + c.name("weir_schema") + " (object, sql) VALUES (" + text(identity) + ", " + text(id) + ")"
 }

@@ -9,11 +9,11 @@ import (
 	"weir/event"
 )
 
-// Repaired says what a repair did with one rollup.
+// Repaired says what a repair did to one rollup.
 type Repaired struct {
 	Table string
 	Made  int // windows made anew
-	Left  int // windows that nothing is there to make from, left as they are
+	Left  int // windows left as they are, because the rows that they are made from are gone
 }
 
 // Repair makes the windows in [from, until) of all rollups anew, each from what

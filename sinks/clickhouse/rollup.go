@@ -97,7 +97,7 @@ func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error
 	return nil
 }
 
-// level is what the templates see of a level.
+// level returns the data of a level for the templates.
 func (s *Sink) level(i int) levelData {
 	d := levelData{c: s.client, l: s.layout, v: &s.layout.levels[i], First: i == 0}
 	if i > 0 {
@@ -141,7 +141,7 @@ func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark e
 	return s.note(ctx, "note the rollup", d, 0, done, watermark)
 }
 
-// note joins what is known of a level into weir_rollups.
+// note merges the progress of a level into weir_rollups.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
 	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) VALUES (%s, %d, %d, %d, %d, fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
 		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, done, complete)
@@ -165,11 +165,11 @@ func (s *Sink) rollUp(ctx context.Context, d levelData, touched []touchedWindow)
 	return s.inRound(ctx, &s.rolled, insert)
 }
 
-// progress is how far a level is.
+// progress says how far a level is complete.
 type progress struct {
 	opened   uint64     // the current round of the job
 	done     uint64     // the round below which the level holds every row
-	complete event.Time // up to where its windows are noted to be complete
+	complete event.Time // the time up to which its windows are recorded as complete
 }
 
 func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err error) {
@@ -188,8 +188,8 @@ type touchedWindow struct {
 	rows  uint64
 }
 
-// touched are the windows with rows of round d.since or later, in order, and
-// the latest of these rounds.
+// touched returns the windows with rows of round d.since or later, in order,
+// and the latest of these rounds.
 func (s *Sink) touched(ctx context.Context, d levelData) (list []touchedWindow, latest uint64, err error) {
 	err = s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w touchedWindow
@@ -202,8 +202,9 @@ func (s *Sink) touched(ctx context.Context, d levelData) (list []touchedWindow, 
 	return list, latest, err
 }
 
-// count adds to each window the number of rows it is made of: a query of its
-// own, because each then has an index to use, the round or the window.
+// count adds to each window the number of rows it is made of. It is a query
+// apart from that of touched, because each can use an index then: this one by
+// window, the other by round.
 func (s *Sink) count(ctx context.Context, d levelData, list []touchedWindow) ([]touchedWindow, error) {
 	d.windows = list
 	rows := map[int64]uint64{}
@@ -220,7 +221,7 @@ func (s *Sink) count(ctx context.Context, d levelData, list []touchedWindow) ([]
 	return list, err
 }
 
-// batch is how many of the windows are rolled up with one statement.
+// batch returns how many of the windows one statement rolls up.
 func (s *Sink) batch(list []touchedWindow) int {
 	rows := 0
 	for i, w := range list {

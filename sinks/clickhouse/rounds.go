@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Rounds order what is written against what is rolled up. No clock takes part:
-// a round is a logical time in Lamport's sense, a number that only grows.
+// Rounds order the rows that are written against rollups, so that a rollup
+// knows which rows it may lack. They use no clock: a round is a logical time in
+// Lamport's sense, a number that only grows.
 //
 // Each job has a current round, kept in weir_rollups (opened) and joined by
 // maximum. A round that is noted as done was opened, and counts as such even if
@@ -34,8 +35,8 @@ import (
 // d ≤ r. Hence a reader that finds done > r finds the window rolled up with
 // the row, and one that finds done ≤ r finds the row in the live tail.
 //
-// This is Dekker's pattern: each side writes first and reads then, so at least
-// one of the two sees the other. Neither has to be quick:
+// This is Dekker's pattern: each side writes first and reads second, so at
+// least one of the two sees the other. Neither side has to be quick:
 //
 //   - A writer that stalls anywhere, through any number of rollups, is
 //     overtaken, and sends the same rows again.
@@ -77,16 +78,15 @@ const (
 	farAhead = 1024
 )
 
-// told notes what the current round was when it was last read. It may be less
-// than before: on a replica that lags, or after weir_rollups was truncated.
+// told stores the current round, which was just read. It may be less than
+// before: on a replica that lags, or after weir_rollups was truncated.
 func (r *rounds) told(opened uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opened, r.asked = opened, time.Now()
 }
 
-// known is the current round when it was last read, if that is no longer ago
-// than freshRound.
+// known returns the stored round if it was read less than freshRound ago.
 func (r *rounds) known() (uint64, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,14 +102,14 @@ func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
 	return opened, err
 }
 
-// currentRound is the query for it.
+// currentRound returns the query for the current round.
 func (s *Sink) currentRound() string {
 	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
 }
 
-// inRound calls insert with the round to stamp rows with, again and again until
-// the rows were there before a later round was opened. ahead is the caller's
-// own, kept from call to call.
+// inRound calls insert with the round to stamp rows with. It repeats that until
+// the rows were there before a later round was opened. ahead belongs to the
+// caller and is kept from call to call.
 func (s *Sink) inRound(ctx context.Context, ahead *uint64, insert func(round uint64) error) error {
 	opened, fresh := s.rounds.known()
 	if !fresh {
