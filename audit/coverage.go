@@ -42,12 +42,11 @@ const idleAfter event.Time = 60_000
 // window that ends no later is complete, until something late joins it. It is
 // 0 if that is not known. log is what each partition holds now.
 //
-// A partition without a countable event is left out, and one that is idle: the
-// ledger covers its log to the end, and no line of it was written within the
-// last minute in which there were lines of others. A partition with records
-// that the ledger does not cover is never left out, whoever should have
-// covered them, and neither is one with an open transaction: whatever was
-// written behind its first record waits with it.
+// A partition without a countable event is left out, and so is an idle one: the
+// ledger covers its log to the end, and the last line of the partition is older
+// by a minute than the last line of any other. A partition with records that the
+// ledger does not cover is never left out, nor is one with an open transaction:
+// everything behind the transaction's first record waits with it.
 func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
 	var latest, slowest event.Time
 	for p := range log {

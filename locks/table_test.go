@@ -221,7 +221,7 @@ func TestEverySequenceSees(t *testing.T) {
 				return n, err
 			}
 		},
-		"anybody enters": func(t *table) {
+		"any process enters": func(t *table) {
 			t.acquire = func(t *locks.Table, owner string, now, ttl int64) (locks.Lease, error) {
 				l, err := t.Acquire("x", "all", now, ttl)
 				l.Owner = owner

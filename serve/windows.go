@@ -146,7 +146,7 @@ func (h *HTTP) queryKey(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(a) // the client went away: nobody to tell
+	_ = json.NewEncoder(rw).Encode(a) // an error means that the client has disconnected
 }
 
 // parameters refuses what a question has none of: an answer would look as if it

@@ -367,7 +367,7 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 		}
 		select {
 		case <-counted:
-			return fmt.Errorf("nobody answered: %w", err)
+			return fmt.Errorf("no answer: %w", err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -19,7 +19,7 @@ func engineCommand() *cobra.Command {
 		Use:   "engine",
 		Short: "The embedded ClickHouse alone, over HTTP",
 		Long: `Serve the ClickHouse engine over its HTTP interface: for clickhouse-go, curl,
-Grafana and clickhouse-connect. It has no accounts: whoever reaches the port can
+Grafana and clickhouse-connect. It has no accounts: a client that reaches the port can
 read and write every table, so it listens on loopback unless told otherwise.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := errors.Join(hostPort("--listen", listen), directory("--data", data)); err != nil {

@@ -36,11 +36,10 @@
 //     request, unless it names a session.
 //   - Statements that change something run to their end even when their client
 //     leaves; reads are stopped then.
-//   - There are no accounts and no TLS: any user and password are accepted.
-//     The engine listens on loopback unless told otherwise, and refuses
-//     requests that a web page of another origin could send. Whoever reaches
-//     it can also read and write files with its rights, by file() and INTO
-//     FUNCTION file().
+//   - There are no accounts and no TLS: any user and password are accepted. The
+//     engine listens on loopback by default, and refuses requests that a web
+//     page of another origin could send. A client that reaches it can also read
+//     and write files with its rights, by file() and INTO FUNCTION file().
 //
 // What is not obvious:
 //

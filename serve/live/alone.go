@@ -10,37 +10,37 @@ import (
 	"weir/window"
 )
 
-// While the sink cannot be asked, an answer is made of memory and of the windows
-// that are kept, and says so (Value.Partial). It lacks what this process flushed of
-// a window that is not kept, and what others flushed since the last look.
+// While the sink does not answer, an answer is made from memory and from the kept
+// windows, and is marked (Value.Partial). It lacks what this process flushed of
+// windows that are not kept, and what other processes flushed since the last look.
 //
-// Three kinds of windows are answered so: those that are kept, those that have not
+// That works for three kinds of windows: those that are kept, those that have not
 // ended, and those of which this process has flushed nothing, because memory has
-// all that it counted of them. Of any other window memory may have a late event or
-// two, and that number would mislead: asking for it is an error.
+// all that it counted of them. Of any other window memory has at most a few late
+// events, a number that would mislead: a question about it gets an error.
 
-// patience is how long the sink is waited for to say how far it is, and for rows
-// where memory can answer without them.
+// patience is how long to wait for the sink's progress, and for its rows if memory
+// can answer without them.
 const patience = 5 * time.Second
 
 // errPatience ends the waiting.
 var errPatience = errors.New("the sink does not answer")
 
-// tryEvery is how long after it did not answer the sink is asked again.
+// tryEvery is how long after a failure the sink is asked again.
 const tryEvery = time.Second
 
-// away is what is known of a sink that cannot be asked.
+// away is the state of a sink that may not answer.
 type away struct {
 	err    error     // why; nil: it can be asked
 	again  time.Time // when to try
 	trying bool      // one question does
 
 	partial string    // why partial answers are
-	until   time.Time // when the last of them is no longer served
+	until   time.Time // until when partial answers may be served
 }
 
-// stillAway is the error of a sink that was away a moment ago, unless it is time
-// to try again: that is then the caller's to do, and tried must follow.
+// stillAway returns the error of a sink that was away a moment ago. It returns nil
+// if it is time to try again: the caller then asks the sink and calls tried.
 func (w *Windows) stillAway(s *source) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,8 @@ func (w *Windows) stillAway(s *source) error {
 	return nil
 }
 
-// tried takes note of how asking the sink went. What was called off says nothing.
+// tried records whether the sink answered. A cancelled query says nothing about
+// that.
 func (w *Windows) tried(ctx context.Context, s *source, err error) {
 	says := err == nil || ctx.Err() == nil || errors.Is(context.Cause(ctx), errPatience)
 	w.mu.Lock()
@@ -65,12 +66,11 @@ func (w *Windows) tried(ctx context.Context, s *source, err error) {
 		s.reads.Worked()
 	case says:
 		s.reads.Failed(err)
-		s.reads.Gone() // questions come when they come: an outage does not wait for the next
+		s.reads.Gone() // the outage may end without a further question
 	}
 }
 
-// partial says why answers that are given now are partial, or may be; "" if they
-// are whole.
+// partial says why answers are or may be partial now; "" if they are whole.
 func (w *Windows) partial(ctx context.Context, s *source) (string, error) {
 	_, _, err := w.look(ctx, s)
 	if ctx.Err() != nil {
@@ -89,7 +89,7 @@ func (w *Windows) partial(ctx context.Context, s *source) (string, error) {
 
 func why(err error) string { return fmt.Sprintf("only what this process knows by itself: %v", err) }
 
-// alone is the answer without the sink, which gave the error.
+// alone returns the answer without the sink, whose error is cause.
 func (w *Windows) alone(s *source, r *window.Range, m int, mem snapshot, cause error) (a answer, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *Windows) canAlone(s *source, r *window.Range, m int) bool {
 	return s.within(r, m, w.now()) == nil
 }
 
-// within is an error that names a window of the range that cannot be answered
+// within returns an error that names a window of the range that cannot be answered
 // without the sink, if there is one. The caller holds the lock.
 func (s *source) within(r *window.Range, m int, now event.Time) error {
 	size := s.spec.Window

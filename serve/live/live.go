@@ -1,7 +1,7 @@
-// Package live answers questions about windows that are filling now: it joins
-// what the sink holds (all processes, up to their last flush) with what this
-// process has in memory. Every value is a join-semilattice element, so the
-// two may overlap, and an answer is never less than what either knows.
+// Package live answers questions about windows that are filling now: it merges
+// what the sink holds (from all processes, up to their last flush) with what this
+// process has in memory. The two may overlap, because merging a value twice
+// changes nothing. An answer is never less than what either of them has.
 //
 //	l := live.New(live.Config{Now: time.Now, Memory: 1 << 30})
 //	l.Add(job, sink)
@@ -9,31 +9,29 @@
 //
 // # What an answer holds
 //
-// All that this process had counted, and all that any process had flushed (its
-// ledger line was in the sink), whatever window it is about: when nobody else
-// asks, at the question.
+// An answer holds all that this process had counted, and all that any process had
+// flushed (its ledger line was in the sink), for windows of any age. If there are
+// no other questions, that is as of the question.
 //
-// Questions must not take the pipeline's time, so a snapshot of memory is made
-// again only after a thousand times as long as it took, and so is the answer from
-// it; meanwhile they are served as they are. An answer is two seconds old at most,
-// or five if it takes more than 5 ms to make, with the snapshot: as the positions
-// of a hundred thousand people may, to gather and to bring in order. Its age is
-// that of the oldest thing it is made from. (What the sink takes longer for than
-// that, as for the first question about many thousands of windows, is as old as
-// that took.)
+// Questions must not take much of the pipeline's time. Therefore a snapshot of
+// memory is used again for a thousand times as long as making it took, and so is
+// the answer made from it. An answer is at most two seconds old, or five if making
+// it, snapshot included, takes more than 5 ms (collecting and sorting the
+// positions of a hundred thousand people may). Its age is that of the oldest thing
+// it is made from. If the sink takes longer than that, as for the first question
+// about many thousands of windows, the answer is as old as that took.
 //
 // # Without the sink
 //
-// While the sink cannot be asked, what this process knows by itself is the
-// answer, marked as partial, where it knows something of each window that is
-// asked for: alone.go.
+// While the sink does not answer, this process answers from what it has itself,
+// marked as partial, if it has something of each window of the question: see
+// alone.go.
 //
-// Three things are kept to be that quick: answers for as long as that
-// (reuse.go), a snapshot of one measure in memory for as long as it may serve
-// (memory.go), and what the sink holds, window by window, for as long as
-// nobody has written to the window (stored.go; of positions, places.go). The last
-// is what takes space:
-// it lives in what the windows leave of the process's memory budget.
+// Three things are kept to answer quickly: answers (reuse.go), snapshots of one
+// measure in memory (memory.go), and what the sink holds of a window, until a
+// process writes to that window (stored.go; for positions, places.go). The last
+// of these takes much memory: it may use what the windows leave of the process's
+// memory budget.
 package live
 
 import (
@@ -55,8 +53,8 @@ import (
 
 // A Sink reads back what was written; sinks/clickhouse is one.
 type Sink interface {
-	// Total is the number of events counted in the range, and Totals that of
-	// each of its windows that has any.
+	// Total returns the number of events counted in the range, and Totals that of
+	// each window of the range that has any.
 	Total(ctx context.Context, r *window.Range) (uint64, error)
 	Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error
 	// Counts joins the hits by slot of the range's rows into a table.
@@ -86,14 +84,14 @@ type Job interface {
 	OnFlush(f func(*window.Changes))
 }
 
-// Config is what Windows needs besides jobs.
+// Config has the settings of Windows.
 type Config struct {
 	Now func() time.Time // the clock that `now` means
-	// Memory is the budget of the process, bytes. What is kept takes up to a
-	// quarter of it, and no more than the jobs leave of four fifths: there
-	// they begin to flush early. Zero keeps nothing of the sink's.
+	// Memory is the memory budget of the process in bytes. Kept windows take up to a
+	// quarter of it, and no more than the jobs leave of four fifths, where the jobs
+	// begin to flush early. With zero no windows of the sink are kept.
 	Memory int64
-	// Outages is where a sink that cannot be asked is reported; nil: nowhere.
+	// Outages reports a sink that does not answer; nil: no reports.
 	Outages *outage.Reporter
 }
 
@@ -123,7 +121,7 @@ type source struct {
 
 	// Guarded by Windows.mu.
 	series  map[string]*series
-	written map[event.Time]time.Time // windows, and when this process last wrote to them
+	written map[event.Time]time.Time // when this process last wrote to which window
 	sent    event.Time               // the latest window that the sink may have rows of
 	seen    progress
 	away    away
@@ -134,7 +132,7 @@ type answer struct {
 	found bool
 }
 
-// New makes one without jobs.
+// New makes Windows without jobs.
 func New(cfg Config) *Windows {
 	if cfg.Outages == nil {
 		cfg.Outages = outage.New(nil)
@@ -144,8 +142,8 @@ func New(cfg Config) *Windows {
 	return w
 }
 
-// Add makes a job answer. It wants to be told of the job's flushes, so it
-// comes before the job runs.
+// Add adds a job. It must be called before the job runs, because it asks the job
+// to report flushes.
 func (w *Windows) Add(job Job, sink Sink) {
 	s := &source{job: job, spec: job.Spec(), sink: sink, reads: w.cfg.Outages.Of(outage.ClickHouse, "live reads of job "+job.Spec().Job), series: map[string]*series{}, written: map[event.Time]time.Time{}}
 	s.seen.own = map[window.Origin]stretch{}
@@ -168,15 +166,14 @@ type Query struct {
 	Group        [][]byte
 }
 
-// A Value is one of these. It is shared with others who ask: to read, and not
-// to change.
+// A Value has one of these fields set. Other callers get the same value: it must
+// not be changed.
 type Value struct {
 	Hits uint64
 	// Measured is what a measure comes to, in the type that its Kind names.
 	Measured any
 
-	// Partial is why the value lacks what the sink holds, or some of it, in
-	// words; empty if it is whole.
+	// Partial says why the value may lack what the sink holds; "" if it is whole.
 	Partial string
 }
 

@@ -11,11 +11,12 @@ import (
 )
 
 // A hundred thousand people who move all day have as many positions in each
-// window, and of an hour's a question wants one per person: the last. So
-// positions are kept as that, joined over all windows before an edge, and a
-// piece only says that its window is among them. Who was last seen before a
-// question's range is not in it, hence it needs no window to be taken out again
-// as time goes on; who was seen after its end would be missing, hence the edge.
+// window, and a question about an hour needs only the last one of each person.
+// So a series of positions keeps one position per member: the last one before an
+// edge. A piece only says that its window is included. A member last seen before
+// the range of a question is left out of the answer, so windows need not be
+// removed as time goes on. A member seen again after the end of the range would
+// be missing, so the edge must be the end of the range.
 type places struct {
 	edge  event.Time
 	last  *geo.Last // under window 0; of memory as well as of the sink
@@ -25,7 +26,7 @@ type places struct {
 	tidied time.Time  // …then, when members were last forgotten
 }
 
-// tidyEvery is how often members are forgotten whom no question is about.
+// tidyEvery is how often such members are removed.
 const tidyEvery = 10 * time.Minute
 
 func newPlaces(edge event.Time) *places {
@@ -79,21 +80,21 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 			w.mu.Unlock()
 			return located(members.Set()), nil
 		}
-		w.mu.Unlock() // somebody has asked about later windows, and they are in it by now
+		w.mu.Unlock() // another question has moved the edge meanwhile
 	}
 }
 
-// members are those of a range in a series that is up to its end, and in memory.
-// The caller holds the lock.
+// members returns the members of a range: those in a series whose edge is its
+// end, and those in memory. The caller holds the lock.
 func (w *Windows) members(s *source, of *series, r *window.Range, m int, mem snapshot) geo.Members {
 	from := s.ceil(r.From)
-	mem.joinPlaces(of.places.last, r, m) // for good: the sink will have it too
+	mem.joinPlaces(of.places.last, r, m) // they may stay in the series: the sink will have them too
 	members := of.places.last.Members(0, int64(from))
 	w.tidy(of, from)
 	return members
 }
 
-// tidy forgets members whom no question was about for a while.
+// tidy removes members that were in no question's range for a while.
 func (w *Windows) tidy(of *series, from event.Time) {
 	p := of.places
 	p.from = min(p.from, from)

@@ -15,40 +15,40 @@ import (
 	"weir/window"
 )
 
-// What the sink holds is kept window by window, joined over the groups that a
-// question chose: a piece. Rows only ever grow by join, so a piece is as good
-// as the sink until somebody writes to its window, and then
+// What the sink holds is kept in pieces: one window of one measure, merged over
+// the groups that a question chose. A piece is as good as the sink's rows until
+// a process writes to its window. Then:
 //
-//   - this process joins what it flushed into the piece, before its memory
-//     forgets it (flushed). No clock and no query is needed for that;
-//   - other processes' flushes show in the ledger, which is looked at once a
-//     second at most (look). If it has moved and it was not us, the pieces of
-//     the windows that were written meanwhile go, and are read again when
-//     somebody asks.
+//   - this process merges what it flushed itself into the piece, before it
+//     frees the rows in memory (flushed). That needs no clock and no query;
+//   - flushes of other processes show in the ledger, which is read at most once
+//     a second (look). If another process has moved it, the pieces of the
+//     windows that were written meanwhile are dropped, and read again for the
+//     next question.
 //
-// A piece that is being read takes part in both, so a read that began before
-// a flush and ends after it lacks nothing.
+// Both apply to a piece that is being read too, so a read that begins before a
+// flush and ends after it lacks nothing.
 //
-// The pieces of positions hold nothing themselves: places.go.
+// The pieces of positions have no content of their own: see places.go.
 
 const (
 	// piecesMax is the longest range that is answered by pieces; the sink
 	// merges longer ones.
 	piecesMax = 2880
 
-	// nearby is how many windows besides are read on either side; see around.
+	// nearby is how many more windows are read on either side; see around.
 	nearby = 16
 
 	// rewritten is how long after this process wrote to a window it is likely to
 	// write there again, so that its counts are worth being kept by slot.
 	rewritten = time.Minute
 
-	// forgotten is how long nobody asked for a series that no longer gets what
-	// is flushed: its pieces go instead, when their windows are written.
+	// forgotten is the time without a question after which a series is no longer
+	// updated by flushes: pieces whose windows are written are dropped instead.
 	forgotten = 10 * time.Second
 
-	// unwatched is how long after the last look it is not worth asking which
-	// windows were written since: everything goes.
+	// unwatched is the time since the last look after which all pieces are
+	// dropped, instead of asking which windows were written since.
 	unwatched = 10 * time.Minute
 )
 
@@ -189,7 +189,7 @@ func (w *Windows) pieces(ctx context.Context, took *work, s *source, r *window.R
 			switch {
 			case p.err == nil:
 			case p.away && ctx.Err() == nil:
-				again = true // whoever read it had no time left; we have
+				again = true // the question that read it ran out of time; this one may have some left
 			default:
 				return nil, p.err
 			}
@@ -257,7 +257,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 	join := func(start event.Time, f func(p *piece) error) error {
 		i := int((start - r.From) / s.spec.Window)
 		if start < r.From || i >= len(ps) || ps[i].start != start {
-			return nil // not a window of this job: somebody else's row
+			return nil // not a window of this job: a row of another origin
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -314,7 +314,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 	w.evict()
 }
 
-// weigh takes note of what a kept piece has come to.
+// weigh updates the recorded size of a kept piece.
 func (w *Windows) weigh(p *piece) {
 	const own = 300 // the struct, its entry in the map and in the list
 	n := int64(own)
@@ -331,7 +331,7 @@ func (w *Windows) weigh(p *piece) {
 	}
 }
 
-// drop forgets a piece. Who has it in hand may go on with it.
+// drop removes a piece. Callers that hold it may go on using it.
 func (w *Windows) drop(p *piece) {
 	delete(p.of.pieces, p.start)
 	if len(p.of.pieces) == 0 && p.from.series[p.of.key] == p.of {
@@ -359,7 +359,7 @@ func (w *Windows) room() int64 {
 	return min(free, w.cfg.Memory/4) - answers - snapshots
 }
 
-// evict makes room: the pieces that nobody asked for the longest go.
+// evict makes room: it drops the pieces whose last question is the longest ago.
 func (w *Windows) evict() {
 	if w.stored.bytes == 0 {
 		return
@@ -374,15 +374,15 @@ func (w *Windows) evict() {
 	}
 }
 
-// flushed joins what this process has flushed into the pieces.
+// flushed merges what this process has flushed into the pieces.
 func (w *Windows) flushed(s *source, c *window.Changes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
-		// A line begins where this process did. If that is beyond what it had
-		// flushed, somebody else flushed what lies between.
+		// A line begins where this process began. If that is beyond what it had
+		// flushed, another process flushed what is between.
 		own, ok := s.seen.own[o]
 		if !ok || l.First > own.next || l.Next < own.first {
 			own = stretch{l.First, l.Next}
@@ -469,12 +469,12 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 	w.evict()
 }
 
-// lookAge is how long a look at the ledger is good for.
+// lookAge is how long the result of a look at the ledger is used.
 const lookAge = time.Second
 
-// look sees whether others have flushed, and forgets what they have changed. A
-// sink that does not answer soon is away, and one that was away a moment ago is
-// taken to be away still: one question in a while tries.
+// look checks whether other processes have flushed, and drops the pieces that
+// they have changed. A sink that does not answer soon counts as away. While it
+// is away, only one question at a time tries it again, now and then.
 func (w *Windows) look(ctx context.Context, s *source) (none struct{}, from origin, err error) {
 	if err := w.stillAway(s); err != nil {
 		return none, from, err
@@ -601,7 +601,7 @@ func (p *piece) lacks(mem snapshot, r *window.Range) (n uint64) {
 	return n
 }
 
-// Stats are figures about what is kept, for metrics.
+// Stats has figures about what is kept, for metrics.
 type Stats struct {
 	Hits, Misses uint64 // windows that an answer found known, and those that were read
 	Stale        uint64 // windows forgotten because another process wrote to them

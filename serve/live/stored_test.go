@@ -566,8 +566,8 @@ func TestLateLine(t *testing.T) {
 	})
 }
 
-// TestForgotten: a series that nobody asks for is not kept up to date, and is
-// right when somebody asks again; after a long time all is read anew.
+// TestForgotten: a series without questions is not updated, and is right at the
+// next question; after a long time everything is read anew.
 func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l, q := warm(t, 1<<30)

@@ -52,7 +52,7 @@ What differs everywhere:
 ## How much at a time
 
 Commands run one at a time, in Redis as here. Redis lets one take as long as it
-takes; here those who wait are the clients of a stream processor, and a command
+takes; here a long command would delay a stream processor, so a command
 may take about %d ms, as may the commands of a transaction together. What it would
 take is reckoned before it begins, from its arguments and from what the keys hold.
 If that is more, it gets an error that begins with "ERR too much at a time", and
@@ -94,7 +94,7 @@ is near (`+"`ERR no job clikcs; is it clicks?`"+`). Where nothing was counted th
 key, and the count is 0.
 
 What an answer holds: all that the process had counted, and all that any process
-had flushed, when nobody else asks, at the question. Otherwise a copy of memory, and
+had flushed, as of the question if there are no other questions. Otherwise a copy of memory, and
 the answer made from it, are each served again for a thousand times as long as
 making them took (waiting for busy workers included). An answer is two seconds old
 at most, and five if it takes more than 5 ms to make, counted from the oldest thing
@@ -120,7 +120,7 @@ again within five seconds.
 
 How far back: counts, hll, bitmap, bloom and max reach as far as the first rollup is kept,
 if its windows are the job's own; otherwise, and for geo, as far as state rows are
-(`+"`keep`"+`). Windows from before that are empty, as if nobody had been there.
+(`+"`keep`"+`). Windows from before that are empty, as if there had been no events.
 `, len(table), workMost/millisecond, amounts())
 	for _, f := range familyOrder {
 		fmt.Fprintf(&b, "\n## %s\n\n", f.title)

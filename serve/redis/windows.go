@@ -58,7 +58,7 @@ const windowPrefix = "w:"
 
 func isWindow(key []byte) bool { return len(key) >= 2 && key[0] == 'w' && key[1] == ':' }
 
-// errReadOnlyWindow is the reply to whoever would write to a window key.
+// errReadOnlyWindow is the reply to a command that would write to a window key.
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 
 // windowItem is the value of a key, as written, in the form that the commands

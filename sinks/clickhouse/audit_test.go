@@ -12,8 +12,8 @@ import (
 	"weir/window"
 )
 
-// TestAuditView: weir_audit says the same as Audit, for everybody who has
-// only SQL: nothing after a clean run, and the place of every damage.
+// TestAuditView: weir_audit says the same as Audit, for every user who has only
+// SQL: nothing after a clean run, and the place of every damage.
 func TestAuditView(t *testing.T) {
 	c := open(t)
 	j, other := clicks(), total()

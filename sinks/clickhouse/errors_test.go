@@ -72,8 +72,8 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	return b, s, changes
 }
 
-// TestAnswers: what ClickHouse says decides between trying again and calling
-// somebody.
+// TestAnswers: the code that ClickHouse answers decides whether weir tries
+// again or stops with an error.
 func TestAnswers(t *testing.T) {
 	b, s, changes := prepared(t)
 	for _, a := range []struct {
@@ -200,7 +200,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestUnreachable: nobody there, or somebody who is not ClickHouse.
+// TestUnreachable: no server at the address, or one that is not ClickHouse.
 func TestUnreachable(t *testing.T) {
 	ctx := t.Context()
 	var e *Error

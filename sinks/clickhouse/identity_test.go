@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A database has one id, whoever makes it and however many do at once, and no
-// two databases have the same.
+// A database has one id, whichever process makes it and however many do at
+// once, and no two databases have the same.
 func TestDatabaseID(t *testing.T) {
 	var ids []string
 	for range 2 {

@@ -268,8 +268,8 @@ func TestCompleteHeals(t *testing.T) {
 	}
 }
 
-// TestAtOnce: a writer and two who roll up, at the same time, and somebody who
-// reads: the view never falls, and ends right.
+// TestAtOnce: a writer, two rollups and a reader at the same time: the numbers of
+// the view never fall, and are right in the end.
 func TestAtOnce(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
