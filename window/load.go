@@ -6,10 +6,10 @@ import (
 	"weir/event"
 )
 
-// Load joins a row as the sink holds it into the table: its hits by slot, and
+// Load merges a row as the sink holds it into the table: its hits by slot, and
 // per measure that has a state column the ClickHouse state, in the order of
 // Spec.Measures with nil for the others. States are checked: what is not well
-// formed is an error that names the measure, and may leave the row joined in
+// formed is an error that names the measure, and may leave the row merged in
 // part.
 func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, states [][]byte) error {
 	t.sealed = false

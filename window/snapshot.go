@@ -41,7 +41,7 @@ func (r *Range) Match(group [][]byte) bool {
 }
 
 // Snapshot copies the selected rows of what the operator gathered since the
-// last Take, counts included, into an unsealed table. Joined with the
+// last Take, counts included, into an unsealed table. Merged with the
 // snapshots of the other workers, with what waits to be flushed, and with
 // what the sink holds, it is the answer as of now. The operator is unchanged.
 func (o *Operator) Snapshot(into *Table, r *Range) {
@@ -62,7 +62,7 @@ func (o *Operator) Snapshot(into *Table, r *Range) {
 	}
 }
 
-// Copy joins the selected rows into another table. It returns, by row, the
+// Copy merges the selected rows into another table. It returns, by row, the
 // row of the copy + 1, or 0.
 func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	into.sealed = false
@@ -98,7 +98,7 @@ func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	return moved
 }
 
-// copyRow joins one row's sketches, of the wanted measures (nil: all), into
+// copyRow merges one row's sketches, of the wanted measures (nil: all), into
 // another table and returns its row there.
 func (t *Table) copyRow(into *Table, i uint32, wanted []bool) uint32 {
 	key := t.key(&t.rows[i])

@@ -57,7 +57,7 @@ func TestMeasureMerge(t *testing.T) {
 	for _, c := range halves {
 		c.Table.Seal()
 	}
-	joined := 0
+	merged := 0
 	for row := range halves[0].Table.Rows {
 		other, ok := halves[1].Table.Find(row.Window(), row.Group(nil))
 		if !ok {
@@ -80,12 +80,12 @@ func TestMeasureMerge(t *testing.T) {
 				t.Errorf("%s of %d %q is %d (%v), want %d", measure.Name, row.Window(), row.Group(nil), n, err, other.Number(m))
 			}
 			if other.Number(m) > 0 {
-				joined++
+				merged++
 			}
 		}
 	}
-	if joined < 100 {
-		t.Fatalf("only %d joined: the test tests nothing", joined)
+	if merged < 100 {
+		t.Fatalf("only %d joined: the test tests nothing", merged)
 	}
 	for m := range s.Measures {
 		if _, err := s.Measures[m].Merge([]byte{9, 9, 9}); err == nil {

@@ -104,8 +104,8 @@ func (w *Windows) alone(s *source, r *window.Range, m int, mem snapshot, cause e
 		a = located(w.members(s, s.of(m, r.Group, r.Until), r, m, mem).Set())
 	default:
 		v := begin(&s.spec.Measures[m])
-		found := joinPieces(v, s.kept(r, seriesKey(m, r.Group)))
-		found = mem.join(v, r, m) || found
+		found := mergePieces(v, s.kept(r, seriesKey(m, r.Group)))
+		found = mem.merge(v, r, m) || found
 		a = answerOf(v, found)
 	}
 	a.value.Partial = why(cause)
@@ -166,7 +166,7 @@ func (s *source) kept(r *window.Range, key string) (pieces []*piece) {
 }
 
 // hitsAlone sums counts without the sink. Those of a window that is kept as one
-// number cannot be joined with memory's: the greater of the two is surely there.
+// number cannot be merged with memory's: the greater of the two is surely there.
 func (s *source) hitsAlone(r *window.Range, mem snapshot) (n uint64) {
 	total := map[event.Time]uint64{}
 	for _, start := range mem.held(r) {

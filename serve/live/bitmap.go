@@ -27,15 +27,15 @@ var bitmapKind = Kind{
 			return ok && a.Has(id)
 		}, nil
 	},
-	begin: func(*window.Measure) joining { return &bitmapValue{set: new(bitmap.Activity)} },
+	begin: func(*window.Measure) merging { return &bitmapValue{set: new(bitmap.Activity)} },
 }
 
 type bitmapValue struct {
 	set  *bitmap.Activity
-	rows *bitmap.Pool // of joinRow, where bits are cheap to join; nil: none
+	rows *bitmap.Pool // of mergeRow, where bits are cheap to merge; nil: none
 }
 
-func (v *bitmapValue) joinState(state []byte) error {
+func (v *bitmapValue) mergeState(state []byte) error {
 	a, err := bitmap.FromClickHouse(state)
 	if err == nil {
 		v.set.Merge(a)
@@ -43,7 +43,7 @@ func (v *bitmapValue) joinState(state []byte) error {
 	return err
 }
 
-func (v *bitmapValue) joinRow(row window.Row, m int) {
+func (v *bitmapValue) mergeRow(row window.Row, m int) {
 	if v.rows == nil {
 		v.rows = new(bitmap.Pool)
 		v.rows.Grow(1)
@@ -54,12 +54,12 @@ func (v *bitmapValue) joinRow(row window.Row, m int) {
 
 func (v *bitmapValue) settle() {
 	if v.rows != nil {
-		settled(v.joinState(v.rows.AppendClickHouse(nil, 0)))
+		settled(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
 		v.rows = nil
 	}
 }
 
-func (v *bitmapValue) joinAll(others []joining) {
+func (v *bitmapValue) mergeAll(others []merging) {
 	for _, o := range others {
 		v.set.Merge(o.(*bitmapValue).set)
 	}

@@ -15,18 +15,18 @@ var bloomKind = Kind{
 			return ok && f.Has(bloom.Hash([]byte(text)))
 		}, nil
 	},
-	begin: func(m *window.Measure) joining { return &bloomValue{of: m, filter: bloom.New(m.Capacity, m.Error)} },
+	begin: func(m *window.Measure) merging { return &bloomValue{of: m, filter: bloom.New(m.Capacity, m.Error)} },
 }
 
 type bloomValue struct {
 	of     *window.Measure
 	filter *bloom.Filter
-	rows   *bloom.Pool // of joinRow, where bits are cheap to join; nil: none
+	rows   *bloom.Pool // of mergeRow, where bits are cheap to merge; nil: none
 }
 
-func (v *bloomValue) joinState(state []byte) error { return v.filter.MergeClickHouse(state) }
+func (v *bloomValue) mergeState(state []byte) error { return v.filter.MergeClickHouse(state) }
 
-func (v *bloomValue) joinRow(row window.Row, m int) {
+func (v *bloomValue) mergeRow(row window.Row, m int) {
 	if v.rows == nil {
 		v.rows = bloom.NewPool(v.of.Capacity, v.of.Error)
 		v.rows.Grow(1)
@@ -37,12 +37,12 @@ func (v *bloomValue) joinRow(row window.Row, m int) {
 
 func (v *bloomValue) settle() {
 	if v.rows != nil {
-		settled(v.joinState(v.rows.AppendClickHouse(nil, 0)))
+		settled(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
 		v.rows = nil
 	}
 }
 
-func (v *bloomValue) joinAll(others []joining) {
+func (v *bloomValue) mergeAll(others []merging) {
 	for _, o := range others {
 		v.filter.Merge(o.(*bloomValue).filter)
 	}

@@ -15,25 +15,25 @@ var hllKind = Kind{
 		}
 		return 0
 	},
-	begin: func(*window.Measure) joining { return new(hllValue) },
+	begin: func(*window.Measure) merging { return new(hllValue) },
 }
 
 type hllValue struct{ sketch hll.Sketch }
 
-func (v *hllValue) joinState(state []byte) error {
+func (v *hllValue) mergeState(state []byte) error {
 	_, err := v.sketch.MergeClickHouse(state)
 	return err
 }
 
-func (v *hllValue) joinRow(row window.Row, m int) {
+func (v *hllValue) mergeRow(row window.Row, m int) {
 	pool, i := row.HLL(m)
 	pool.MergeInto(i, &v.sketch)
 }
 
 func (v *hllValue) settle() {}
 
-// joinAll goes through the registers of all at once, as PFCOUNT of many keys does.
-func (v *hllValue) joinAll(others []joining) {
+// mergeAll goes through the registers of all at once, as PFCOUNT of many keys does.
+func (v *hllValue) mergeAll(others []merging) {
 	sketches := make([]*hll.Sketch, len(others))
 	for i, o := range others {
 		sketches[i] = &o.(*hllValue).sketch

@@ -19,8 +19,8 @@ type Kind struct {
 	// says what members are.
 	Member func(text string) (has func(measured any) bool, err error)
 
-	// begin makes an empty value to join into; nil for kinds by member (places.go).
-	begin func(m *window.Measure) joining
+	// begin makes an empty value to merge into; nil for kinds by member (places.go).
+	begin func(m *window.Measure) merging
 }
 
 // kinds has every kind of measure.
@@ -44,38 +44,38 @@ func WithMembers() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// A joining is the value of one measure while things are joined into it.
-type joining interface {
-	// joinState joins a state as the sink holds it.
-	joinState(state []byte) error
-	// joinRow joins a row's value of measure m. It may be gathered until settle.
-	joinRow(row window.Row, m int)
+// A merging is the value of one measure while things are merged into it.
+type merging interface {
+	// mergeState merges a state as the sink holds it.
+	mergeState(state []byte) error
+	// mergeRow merges a row's value of measure m. It may be gathered until settle.
+	mergeRow(row window.Row, m int)
 	settle()
-	// joinAll joins others of the same measure, all settled.
-	joinAll(others []joining)
+	// mergeAll merges others of the same measure, all settled.
+	mergeAll(others []merging)
 	// measured is what Value has of it, once settled; nil if it is nothing. From
 	// then on it is only read.
 	measured() any
 	bytes() int64
 }
 
-func begin(m *window.Measure) joining { return kinds[m.Kind].begin(m) }
+func begin(m *window.Measure) merging { return kinds[m.Kind].begin(m) }
 
-// joinPieces joins what is known of the sink's windows, and reports whether
+// mergePieces merges what is known of the sink's windows, and reports whether
 // there is anything. The caller holds the lock that guards the pieces.
-func joinPieces(v joining, pieces []*piece) (found bool) {
-	var values []joining
+func mergePieces(v merging, pieces []*piece) (found bool) {
+	var values []merging
 	for _, p := range pieces {
 		if p.found {
 			values = append(values, p.value)
 		}
 	}
-	v.joinAll(values)
+	v.mergeAll(values)
 	return len(values) > 0
 }
 
 // answerOf is the answer that a value has come to.
-func answerOf(v joining, found bool) answer {
+func answerOf(v merging, found bool) answer {
 	v.settle()
 	if measured := v.measured(); found && measured != nil {
 		return answer{Value{Measured: measured}, true}
@@ -91,7 +91,7 @@ func (v *Value) bytes() int64 {
 	return 8
 }
 
-// settled passes on what joining a state of our own said.
+// settled passes on what merging a state of our own said.
 func settled(err error) {
 	if err != nil {
 		panic(err)

@@ -57,13 +57,13 @@ type Sink interface {
 	// each window of the range that has any.
 	Total(ctx context.Context, r *window.Range) (uint64, error)
 	Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error
-	// Counts joins the hits by slot of the range's rows into a table.
+	// Counts merges the hits by slot of the range's rows into a table.
 	Counts(ctx context.Context, r *window.Range, into *window.Table) error
-	// State is measure m joined over the range, nil if there is no row, and
+	// State is measure m merged over the range, nil if there is no row, and
 	// States the same by window. A yielded state is valid during the call.
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
 	States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error
-	// Places joins the last position of each member over the range's windows,
+	// Places merges the last position of each member over the range's windows,
 	// of geo measure m, into last: under window 0.
 	Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error
 	// Windows lists the rows of the range, up to limit.
@@ -277,7 +277,7 @@ func (w *Windows) answer(ctx context.Context, took *work, s *source, r *window.R
 		if err != nil {
 			return answer{}, err
 		}
-		a, err := w.joinedOrAlone(ctx, took, s, r, m, mem)
+		a, err := w.mergedOrAlone(ctx, took, s, r, m, mem)
 		if err != nil || turn == 2 || !w.byPieces(s, r) || !time.Now().After(took.origin().end()) {
 			return a, err
 		}
@@ -292,18 +292,18 @@ func (w *Windows) byPieces(s *source, r *window.Range) bool {
 	return w.cfg.Memory > 0 && (r.Until-r.From)/s.spec.Window <= piecesMax
 }
 
-// joinedOrAlone is the answer of memory and sink, or of memory if the sink cannot
+// mergedOrAlone is the answer of memory and sink, or of memory if the sink cannot
 // be asked.
-func (w *Windows) joinedOrAlone(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (answer, error) {
+func (w *Windows) mergedOrAlone(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (answer, error) {
 	asking := ctx
 	if w.canAlone(s, r, m) {
 		var cancel func()
 		asking, cancel = context.WithTimeoutCause(ctx, patience, errPatience)
 		defer cancel()
 	}
-	a, err := w.joined(asking, took, s, r, m, mem)
+	a, err := w.merged(asking, took, s, r, m, mem)
 	if err != nil && asking.Err() != nil && !w.canAlone(s, r, m) { // a window has ended or been written meanwhile
-		a, err = w.joined(ctx, took, s, r, m, mem)
+		a, err = w.merged(ctx, took, s, r, m, mem)
 	}
 	if err == nil || ctx.Err() != nil {
 		return a, err
@@ -311,8 +311,8 @@ func (w *Windows) joinedOrAlone(ctx context.Context, took *work, s *source, r *w
 	return w.alone(s, r, m, mem, err)
 }
 
-// joined is the answer of memory and sink.
-func (w *Windows) joined(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (a answer, err error) {
+// merged is the answer of memory and sink.
+func (w *Windows) merged(ctx context.Context, took *work, s *source, r *window.Range, m int, mem snapshot) (a answer, err error) {
 	if _, err := ingredient(took, func() (struct{}, origin, error) { return w.look(ctx, s) }); err != nil {
 		return a, err
 	}
@@ -331,13 +331,13 @@ func (w *Windows) joined(ctx context.Context, took *work, s *source, r *window.R
 	}
 	v := begin(&s.spec.Measures[m])
 	w.mu.Lock()
-	found := joinPieces(v, pieces)
+	found := mergePieces(v, pieces)
 	w.mu.Unlock()
-	found = mem.join(v, r, m) || found
+	found = mem.merge(v, r, m) || found
 	return answerOf(v, found), nil
 }
 
-// hits sums counts. Where memory has rows, or had some lately, they are joined
+// hits sums counts. Where memory has rows, or had some lately, they are merged
 // slot by slot with the sink's; of the windows besides, the sink's totals will
 // do, if they are of many groups.
 func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Range, mem snapshot) (a answer, err error) {
@@ -388,7 +388,7 @@ func (w *Windows) hits(ctx context.Context, took *work, s *source, r *window.Ran
 	return a, nil
 }
 
-// bySlot joins the counts of the windows in [from, until) with those in memory.
+// bySlot merges the counts of the windows in [from, until) with those in memory.
 func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.Range, mem snapshot, from, until event.Time) (n uint64, err error) {
 	slots, err := w.pieces(ctx, took, s, r, slotHits, from, until)
 	w.mu.Lock()
@@ -402,7 +402,7 @@ func (w *Windows) bySlot(ctx context.Context, took *work, s *source, r *window.R
 // whole answers without looking at windows one by one: for ranges of too many.
 func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot) (answer, error) {
 	if m < 0 {
-		// Both sides are joined slot by slot from the first window in memory on;
+		// Both sides are merged slot by slot from the first window in memory on;
 		// what lies before is summed by the sink.
 		before, recent := *r, *r
 		if held := mem.held(r); len(held) > 0 {
@@ -426,7 +426,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 		if err := s.sink.Places(ctx, r, m, last); err != nil {
 			return answer{}, err
 		}
-		mem.joinPlaces(last, r, m)
+		mem.mergePlaces(last, r, m)
 		return located(last.Set(0)), nil
 	}
 	v := begin(&s.spec.Measures[m])
@@ -436,11 +436,11 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 	}
 	found := state != nil
 	if found {
-		if err := v.joinState(state); err != nil {
+		if err := v.mergeState(state); err != nil {
 			return answer{}, fmt.Errorf("measure %s: %w", s.spec.Measures[m].Name, err)
 		}
 	}
-	if mem.join(v, r, m) {
+	if mem.merge(v, r, m) {
 		found = true
 	}
 	return answerOf(v, found), nil

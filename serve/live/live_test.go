@@ -207,7 +207,7 @@ func TestLookup(t *testing.T) {
 					t.Fatal(err)
 				}
 				ref := begin(&measure)
-				if err := ref.joinState(state); err != nil {
+				if err := ref.mergeState(state); err != nil {
 					t.Fatal(err)
 				}
 				want := Value{Measured: ref.measured()}

@@ -17,7 +17,7 @@ var maxKind = Kind{
 		}
 		return nil
 	},
-	begin: func(m *window.Measure) joining { return &maxValue{of: m} },
+	begin: func(m *window.Measure) merging { return &maxValue{of: m} },
 }
 
 // A Number is what a measure of numbers comes to.
@@ -38,7 +38,7 @@ func (v *maxValue) put(f float64) {
 	}
 }
 
-func (v *maxValue) joinState(state []byte) error {
+func (v *maxValue) mergeState(state []byte) error {
 	state, err := v.of.Merge(state) // which checks it
 	if err == nil && len(state) > 0 {
 		v.put(math.Float64frombits(binary.LittleEndian.Uint64(state)))
@@ -46,7 +46,7 @@ func (v *maxValue) joinState(state []byte) error {
 	return err
 }
 
-func (v *maxValue) joinRow(row window.Row, m int) {
+func (v *maxValue) mergeRow(row window.Row, m int) {
 	if f, ok := row.Max(m); ok {
 		v.put(f)
 	}
@@ -54,7 +54,7 @@ func (v *maxValue) joinRow(row window.Row, m int) {
 
 func (v *maxValue) settle() {}
 
-func (v *maxValue) joinAll(others []joining) {
+func (v *maxValue) mergeAll(others []merging) {
 	for _, o := range others {
 		if o := o.(*maxValue); o.found {
 			v.put(float64(o.best))

@@ -17,8 +17,8 @@ import (
 // A snapshot is what the process had in memory of one measure, all windows
 // and groups of it. Copying it out stops each worker for a moment, so all
 // questions about the measure share one. It is in as many parts as the job has
-// it in: joining those costs more than asking each. The counts are one part, for
-// only joined they can be summed.
+// it in: merging those costs more than asking each. The counts are one part, for
+// only merged they can be summed.
 type snapshot []part
 
 // A part is a table by windows.
@@ -140,12 +140,12 @@ func (s snapshot) held(r *window.Range) (starts []event.Time) {
 	return starts
 }
 
-// join joins the range's rows of measure m into a value, and reports
+// merge merges the range's rows of measure m into a value, and reports
 // whether there were any.
-func (s snapshot) join(v joining, r *window.Range, m int) (found bool) {
+func (s snapshot) merge(v merging, r *window.Range, m int) (found bool) {
 	for row := range s.matching(r) {
 		found = true
-		v.joinRow(row.Row, m)
+		v.mergeRow(row.Row, m)
 	}
 	return found
 }
@@ -160,9 +160,9 @@ func sum(t *window.Table) (total uint64) {
 	return total
 }
 
-// joinPlaces joins the range's positions, measure m: the last of each member,
+// mergePlaces merges the range's positions, measure m: the last of each member,
 // under window 0.
-func (s snapshot) joinPlaces(last *geo.Last, r *window.Range, m int) {
+func (s snapshot) mergePlaces(last *geo.Last, r *window.Range, m int) {
 	for i := range s {
 		last.Gather(0, s[i].table.Places(m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
 	}

@@ -88,7 +88,7 @@ func (w *Windows) places(ctx context.Context, took *work, s *source, r *window.R
 // end, and those in memory. The caller holds the lock.
 func (w *Windows) members(s *source, of *series, r *window.Range, m int, mem snapshot) geo.Members {
 	from := s.ceil(r.From)
-	mem.joinPlaces(of.places.last, r, m) // they may stay in the series: the sink will have them too
+	mem.mergePlaces(of.places.last, r, m) // they may stay in the series: the sink will have them too
 	members := of.places.last.Members(0, int64(from))
 	w.tidy(of, from)
 	return members

@@ -53,7 +53,7 @@ const (
 )
 
 // Measures below zero: the counts, as one number for a window, and by slot,
-// which is what counts in memory can be joined with. What is partial is no
+// which is what counts in memory can be merged with. What is partial is no
 // matter of windows.
 const (
 	totalHits = -1
@@ -82,9 +82,9 @@ type piece struct {
 	away  bool          // the error is that of who read it: called off, or out of time
 	age   *list.Element // nil: being read, or gone
 
-	touched bool // by the flush that is being joined in
+	touched bool // by the flush that is being merged in
 	found   bool
-	value   joining            // what a measure comes to…
+	value   merging            // what a measure comes to…
 	total   uint64             // …or hits…
 	slots   map[string][]count // …of which by group and slot
 	bytes   int64
@@ -253,8 +253,8 @@ func (w *Windows) around(of *series, from, until, size event.Time) (first, last 
 func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 	of := ps[0].of
 	r := &window.Range{From: ps[0].start, Until: ps[len(ps)-1].start + s.spec.Window, Group: of.group}
-	// join has f join something into the piece of a window.
-	join := func(start event.Time, f func(p *piece) error) error {
+	// merge has f merge something into the piece of a window.
+	merge := func(start event.Time, f func(p *piece) error) error {
 		i := int((start - r.From) / s.spec.Window)
 		if start < r.From || i >= len(ps) || ps[i].start != start {
 			return nil // not a window of this job: a row of another origin
@@ -268,7 +268,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 	switch {
 	case of.m == totalHits:
 		err = s.sink.Totals(ctx, r, func(start event.Time, n uint64) {
-			_ = join(start, func(p *piece) error { p.total += n; return nil })
+			_ = merge(start, func(p *piece) error { p.total += n; return nil })
 		})
 	case of.m == slotHits:
 		t := window.NewTable(s.spec)
@@ -279,7 +279,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 			for row := range t.Rows {
 				group = row.Group(group[:0])
 				key = groupKey(key[:0], group)
-				_ = join(row.Window(), func(p *piece) error { p.joinSlots(key, row); return nil })
+				_ = merge(row.Window(), func(p *piece) error { p.mergeSlots(key, row); return nil })
 			}
 		}
 	case of.places != nil:
@@ -291,7 +291,7 @@ func (w *Windows) read(ctx context.Context, s *source, ps []*piece) {
 		}
 	default:
 		err = s.sink.States(ctx, r, of.m, func(start event.Time, state []byte) error {
-			return join(start, func(p *piece) error { return p.value.joinState(state) })
+			return merge(start, func(p *piece) error { return p.value.mergeState(state) })
 		})
 		if err != nil {
 			err = fmt.Errorf("measure %s: %w", s.spec.Measures[of.m].Name, err)
@@ -438,9 +438,9 @@ func (w *Windows) flushed(s *source, c *window.Changes) {
 		case p == nil:
 		case of.m == slotHits:
 			text = groupKey(text[:0], group)
-			p.joinSlots(text, row)
+			p.mergeSlots(text, row)
 		default:
-			p.value.joinRow(row, of.m)
+			p.value.mergeRow(row, of.m)
 		}
 	}
 	for row := range c.Table.Rows {
@@ -559,8 +559,8 @@ func groupKey(b []byte, group [][]byte) []byte {
 	return b
 }
 
-// joinSlots joins a row's counts.
-func (p *piece) joinSlots(group []byte, row window.Row) {
+// mergeSlots merges a row's counts.
+func (p *piece) mergeSlots(group []byte, row window.Row) {
 	have := p.slots[string(group)]
 	before := len(have)
 next:
@@ -581,7 +581,7 @@ next:
 	p.slots[string(group)] = have
 }
 
-// lacks is by how much joining the rows in memory would raise the total.
+// lacks is by how much merging the rows in memory would raise the total.
 func (p *piece) lacks(mem snapshot, r *window.Range) (n uint64) {
 	var key []byte
 	for row := range mem.matching(&window.Range{From: p.start, Until: p.start + 1, Group: r.Group}) {

@@ -70,7 +70,7 @@ func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *me
 	return s.flush(ctx, b, true)
 }
 
-// Places joins the last position of each member over the range's windows, of
+// Places merges the last position of each member over the range's windows, of
 // geo measure m, into last: under window 0.
 func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
 	for i := range s.layout.measures {

@@ -14,12 +14,12 @@ import (
 // sense of numberMerge.
 type kind struct {
 	state string // type of the states' column
-	merge string // the aggregate that joins states into one
+	merge string // the aggregate that merges states into one
 	bytes string // the bytes of a state, as window.Measure.Merge reads them
 
 	number      string // the plain number that a state stands for
 	numberType  string // its type
-	numberMerge string // the aggregate that joins numbers of one window: max
+	numberMerge string // the aggregate that merges numbers of one window: max
 	shown       string // a number as it stands in a view
 	rank        string // a number as a UInt64 that grows with it: window.Row.Number
 

@@ -11,12 +11,12 @@ import (
 	"weir/window"
 )
 
-// This file reads windows back, for the live surface. What comes back joins
+// This file reads windows back, for the live surface. What comes back merges
 // with window.Table and with sketches like everything else.
 //
 // State rows reach back as far as Job.Keep. Windows that may be older are read
 // from the shortest rollup as well, if its windows are the job's own: it has
-// the same counts and states, joined, for as long as it is kept. Places are in
+// the same counts and states, merged, for as long as it is kept. Places are in
 // no rollup.
 
 // selects is the condition for a range's rows. Texts go as literals of
@@ -106,7 +106,7 @@ func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start eve
 	})
 }
 
-// Counts joins the range's hits by slot into a table, row by row, without the
+// Counts merges the range's hits by slot into a table, row by row, without the
 // sketches: of the state rows only.
 func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
 	var columns strings.Builder
@@ -158,7 +158,7 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	return err
 }
 
-// State is measure m joined over the whole range, as a ClickHouse state: the
+// State is measure m merged over the whole range, as a ClickHouse state: the
 // server merges, one state travels. It is nil if there is no row.
 func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
 	rows, ms, err := s.states(r, m)
@@ -183,7 +183,7 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 	return state, err
 }
 
-// States yields measure m joined by window, for the windows in the range that
+// States yields measure m merged by window, for the windows in the range that
 // have rows, in no order. The state is valid during the call only.
 func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
 	rows, ms, err := s.states(r, m)

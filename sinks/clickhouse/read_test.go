@@ -15,7 +15,7 @@ import (
 	"weir/window"
 )
 
-// TestReadBack: what the read functions bring back, joined, is what was
+// TestReadBack: what the read functions bring back, merged, is what was
 // written: counts by slot, merged states, places, for every selection.
 func TestReadBack(t *testing.T) {
 	c := open(t)

@@ -20,7 +20,7 @@ type Repaired struct {
 // it is made from: state rows, or the rollup before. A zero bound is none; a
 // longer window is made if any of it is within. It goes window by window with
 // statements of bounded size, and tells progress after each how many windows of
-// the rollup are made. What it writes is joined, so it may run beside anything,
+// the rollup are made. What it writes is merged, so it may run beside anything,
 // be broken off and run again. It loses nothing: numbers only grow, and a window
 // whose rows have expired, in part or all, keeps what its rollup holds. For the
 // same reason it does not lower a number that was raised by hand.

@@ -56,7 +56,7 @@ func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due 
 // the last time, by whatever process. The first rollup is made from the state
 // rows at every call, longer ones from the one before and less often; with
 // all, every level is brought up to date. It may be repeated, run by several
-// processes at once, and broken off at any point: all it writes is joined, and
+// processes at once, and broken off at any point: all it writes is merged, and
 // how far it came is noted last. See rounds.go.
 //
 // watermark is that of the job, as the ledger had it before the call; 0: not

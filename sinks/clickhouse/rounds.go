@@ -11,7 +11,7 @@ import (
 // knows which rows it may lack. They use no clock: a round is a logical time in
 // Lamport's sense, a number that only grows.
 //
-// Each job has a current round, kept in weir_rollups (opened) and joined by
+// Each job has a current round, kept in weir_rollups (opened) and merged by
 // maximum. A round that is noted as done was opened, and counts as such even if
 // the row that said so was lost since: else all that is written would be of a
 // round that is done. Every row that a rollup is made from says in which round it is

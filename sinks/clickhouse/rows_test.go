@@ -104,7 +104,7 @@ func TestSplit(t *testing.T) {
 }
 
 // TestWriteKeepsChanges: Write leaves the changes as they are, so that they
-// can be sent again or joined with others.
+// can be sent again or merged with others.
 func TestWriteKeepsChanges(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())

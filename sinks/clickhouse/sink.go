@@ -12,7 +12,7 @@ import (
 	"weir/window"
 )
 
-// A Sink joins the changes of one job. Use Client.Job.
+// A Sink merges the changes of one job. Use Client.Job.
 type Sink struct {
 	// Notes are what is not wrong with the job's tables and should be known, a
 	// sentence each: a measure that is gone, a keep that has changed.
@@ -149,10 +149,10 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	return c, err
 }
 
-// Write joins the changes into the tables, in the order that makes a crash
+// Write merges the changes into the tables, in the order that makes a crash
 // harmless: positions and state rows, acknowledged in the sense of rounds.go,
 // then dead letters, then the ledger lines that say so. It does not change c. Its table has to be
-// sealed. After an error any part of it may be written; write it, or it joined
+// sealed. After an error any part of it may be written; write it, or it merged
 // with later changes, again.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {

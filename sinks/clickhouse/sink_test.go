@@ -31,7 +31,7 @@ func TestWriteAndRead(t *testing.T) {
 	observe(t, op, 1, 0, noon, docs[:10]...)
 	changes := op.Take()
 	write(t, s, changes)
-	write(t, s, changes) // again: joins away
+	write(t, s, changes) // again: merges away
 
 	check := func() {
 		t.Helper()

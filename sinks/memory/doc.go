@@ -8,7 +8,7 @@
 //
 // A Store is what survives a process, as a server does; a Sink is one
 // process' way to it. Nothing here is fast, everything is obvious: a row is a
-// struct, a join is a loop over a map.
+// struct, a merge is a loop over a map.
 //
 // A Store may be used by many goroutines, a Sink by one at a time.
 package memory

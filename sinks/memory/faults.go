@@ -50,7 +50,7 @@ func (s *Store) Land(i int) {
 	land()
 }
 
-// insert stores rows, each of which is a function that joins one, as the fault
+// insert stores rows, each of which is a function that merges one, as the fault
 // hook decides.
 func (s *Store) insert(in Insert, rows []func()) error {
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *Store) insert(in Insert, rows []func()) error {
 }
 
 func apply(rows []func()) {
-	for _, join := range rows {
-		join()
+	for _, merge := range rows {
+		merge()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"weir/window"
 )
 
-// A Sink joins the changes of one job into a Store. Use Store.Job.
+// A Sink merges the changes of one job into a Store. Use Store.Job.
 type Sink struct {
 	store   *Store
 	spec    *window.Spec
@@ -39,7 +39,7 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 // contents is called with the store locked.
 func (s *Sink) contents() *Contents { return s.store.of(s.spec.Job, s.spec.Version) }
 
-// Write joins the changes in: state rows, positions, dead letters, ledger
+// Write merges the changes in: state rows, positions, dead letters, ledger
 // lines, each kind with an insert of its own. It does not change c and keeps
 // nothing of it.
 func (s *Sink) Write(_ context.Context, c *window.Changes) error {
@@ -50,7 +50,7 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 			if s.contents().Rows[key] == nil {
 				s.contents().Rows[key] = newRow()
 			}
-			s.contents().Rows[key].join(row)
+			s.contents().Rows[key].merge(row)
 			s.contents().tail[key.Window] = true
 		})
 	}
@@ -122,7 +122,7 @@ func (s *Sink) places(last *geo.Last, measure string) (rows []func()) {
 	return rows
 }
 
-// line joins one ledger line.
+// line merges one ledger line.
 func (s *Sink) line(l window.Line) {
 	key := LineKey{l.Epoch, l.Partition, l.Chunk, l.First}
 	old, ok := s.contents().Ledger[key]
@@ -139,7 +139,7 @@ func (s *Sink) line(l window.Line) {
 	s.contents().Ledger[key] = l
 }
 
-// Rollup recomputes all finished numbers and joins them into what is there. Of
+// Rollup recomputes all finished numbers and merges them into what is there. Of
 // what is complete it keeps nothing: its views do not say so.
 func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
@@ -187,8 +187,8 @@ func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 		if merged[key] == nil {
 			merged[key] = newRow()
 		}
-		merged[key].join(row)
-		sums[key] += row.Sum() // the slots of different windows do not join
+		merged[key].merge(row)
+		sums[key] += row.Sum() // the slots of different windows do not merge
 	}
 	numbers := map[Key]Numbers{}
 	for key, row := range merged {

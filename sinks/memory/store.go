@@ -95,8 +95,8 @@ func newRow() *Row {
 	return &Row{Hits: map[window.Slot]uint64{}, States: map[string]State{}}
 }
 
-// join takes o into r. It keeps nothing of o but states, which nothing changes.
-func (r *Row) join(o *Row) {
+// merge takes o into r. It keeps nothing of o but states, which nothing changes.
+func (r *Row) merge(o *Row) {
 	for slot, n := range o.Hits {
 		r.Hits[slot] = max(r.Hits[slot], n)
 	}
@@ -166,7 +166,7 @@ func (s *Store) Contents(name string, version int) *Contents {
 	copied := newContents()
 	for k, r := range c.Rows {
 		copied.Rows[k] = newRow()
-		copied.Rows[k].join(r)
+		copied.Rows[k].merge(r)
 	}
 	for m, ps := range c.Places {
 		copied.Places[m] = maps.Clone(ps)

@@ -34,7 +34,7 @@ type Backend interface {
 	// is what a restarted or a second process does.
 	Open(t *testing.T, spec *window.Spec) (Sink, error)
 
-	// Contents reads everything back, joined. Rollups may be left out.
+	// Contents reads everything back, merged. Rollups may be left out.
 	Contents(t *testing.T, spec *window.Spec) *memory.Contents
 
 	// View reads what people read of a rollup.

@@ -1,6 +1,6 @@
 // Package sinktest holds every sink to what exactly-once counting asks of it:
 // whatever is written, how often, in which order and in which portions, what is
-// stored is the join of it all; the ledger tells a restarted process where to
+// stored is the merge of it all; the ledger tells a restarted process where to
 // go on; and damage shows in the audit.
 //
 //	func TestConformance(t *testing.T) {

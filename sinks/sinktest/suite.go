@@ -20,7 +20,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend) {
 		run  func(t *testing.T, b Backend)
 	}{
 		{"Once", once},
-		{"Joins", joins},
+		{"Merges", merges},
 		{"Restart", restart},
 		{"Known", known},
 		{"Views", views},
@@ -93,8 +93,8 @@ func once(t *testing.T, b Backend) {
 	Same(t, "written once", b.Contents(t, spec), want)
 }
 
-// joins: twice, in another order, in portions and in part is the same as once.
-func joins(t *testing.T, b Backend) {
+// merges: twice, in another order, in portions and in part is the same as once.
+func merges(t *testing.T, b Backend) {
 	log, spec := NewLog(2), Spec()
 	want, _ := reference(t, log, spec)
 	s := open(t, b, spec)
