@@ -107,7 +107,7 @@ func (b *backend) Contents(t *testing.T, spec *window.Spec) *memory.Contents {
 	return c
 }
 
-// rows reads the state table by merging, as anybody would.
+// rows reads the state table with merging SQL, as a user would.
 func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 	t.Helper()
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], maxMap(hits)"

@@ -239,8 +239,8 @@ func TestMigrateRounds(t *testing.T) {
 	}
 }
 
-// TestAlteredByHand: what somebody did to the tables is said in words when the
-// job opens, and a migration refuses to guess.
+// TestAlteredByHand: a change that a person made to the tables is said in words
+// when the job opens, and a migration refuses to guess.
 func TestAlteredByHand(t *testing.T) {
 	for _, a := range []struct {
 		name, sql string

@@ -12,7 +12,7 @@ import (
 	"weir/window"
 )
 
-// A Sink merges the changes of one job. Use Client.Job.
+// A Sink writes the changes of one job. Client.Job makes one.
 type Sink struct {
 	// Notes are what is not wrong with the job's tables and should be known, a
 	// sentence each: a measure that is gone, a keep that has changed.
@@ -149,11 +149,10 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	return c, err
 }
 
-// Write merges the changes into the tables, in the order that makes a crash
-// harmless: positions and state rows, acknowledged in the sense of rounds.go,
-// then dead letters, then the ledger lines that say so. It does not change c. Its table has to be
-// sealed. After an error any part of it may be written; write it, or it merged
-// with later changes, again.
+// Write writes the changes into the tables, in an order that makes a crash harmless: positions
+// and state rows, acknowledged in the sense of rounds.go, then dead letters, then the ledger
+// lines. It does not change c, whose table must be sealed. After an error any part of c may be
+// written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
 		err := s.inRound(ctx, &s.ahead, func(round uint64) error {

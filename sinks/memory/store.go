@@ -178,7 +178,7 @@ func (s *Store) Contents(name string, version int) *Contents {
 	return copied
 }
 
-// Edit gives a job's contents to somebody who wants to damage them.
+// Edit gives a test the contents of a job, to damage them.
 func (s *Store) Edit(name string, version int, edit func(*Contents)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
