@@ -112,7 +112,7 @@ func TestLastHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := regexp.MustCompile("`(PFCOUNT w:clicks:users:[^`]*)`\nis how many different people came in that hour").FindStringSubmatch(string(page))
+	key := regexp.MustCompile("`(PFCOUNT w:clicks:users:[^`]*)`\\s+is how many different people came in that hour").FindStringSubmatch(string(page))
 	sql := regexp.MustCompile("(?s)```sql\n(-- different people over the last hour [^`]*)```").FindStringSubmatch(string(page))
 	if key == nil || sql == nil {
 		t.Fatal("README.md does not say how many came in the last hour")
