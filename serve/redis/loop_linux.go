@@ -50,7 +50,7 @@ type loopClient struct {
 	heard   time.Time // when the client last sent something
 	served  time.Time // when it last had a turn, if it is heavy
 	unsent  []byte    // replies that the kernel has not taken yet
-	heavy   bool      // its last turn took long
+	heavy   time.Time // until then it is heavy
 	since   time.Time // since when it has been in its stage, sending or resting
 	leaving bool      // the connection ends when unsent is sent
 	failed  error     // the error of a detached turn
@@ -75,7 +75,17 @@ type turnResult struct {
 	next     verdict
 }
 
-const loopRoom = 64 << 10
+const (
+	loopRoom = 64 << 10
+
+	// A client is heavy for a while after a turn that took long, or after the
+	// beginning of a command that is so long. The time covers light turns between
+	// two heavy ones: with the last turn alone as the measure, several clients held
+	// up a PING in one round, and its 99th percentile was 45 ms instead of 21
+	// (`make hostile` on two cores with nothing else).
+	heavyFor   = time.Second
+	heavyInput = 64 << 10
+)
 
 // newLoops makes n loops.
 func newLoops(s *Server, n int) (loops []*loop, err error) {
@@ -183,15 +193,15 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 		l.now = now
-		// Clients whose last turn took long get theirs after all others, one at a time,
-		// the one that has waited longest first.
+		// Heavy clients have their turns after all others, one at a time, the one
+		// that has waited longest first.
 		var heavy *loopClient
 		for _, e := range events {
 			switch fd := int(e.Fd); {
 			case fd == l.wake:
 				l.takeInbox()
 			case l.clients[fd] == nil:
-			case l.clients[fd].heavy:
+			case l.now.Before(l.clients[fd].heavy):
 				if lc := l.clients[fd]; heavy == nil || lc.served.Before(heavy.served) {
 					heavy = lc
 				}
@@ -292,7 +302,9 @@ func (l *loop) serve(lc *loopClient) {
 		l.leave(lc, err)
 		return
 	}
-	lc.heavy = lc.work >= turnMost
+	if lc.work >= turnMost || lc.r.Held() > heavyInput {
+		lc.heavy = l.now.Add(heavyFor)
+	}
 	l.results = append(l.results, turnResult{lc, from, l.w.Len(), next})
 }
 
