@@ -18,7 +18,7 @@ func (s *stage) sameGreatest(view, column, group string, truth *gen.Truth) {
 		g := s.cell(row)
 		c := truth.Counts[g]
 		if c == nil {
-			d.add("%v: a number of nobody", g)
+			d.add("%v: a number, and no event had one", g)
 			continue
 		}
 		if want := strconv.Itoa(int(slices.Max(slices.Collect(maps.Keys(c.Users))))); row[2] != want {

@@ -15,7 +15,8 @@
 // process joins, and the first is asked to stop: the longest meanwhile is what a
 // hand-over costs, and the time until it has ended is the stop.
 //
-// Nearness is the same proxy without a delay. Who asks and who produces is near.
+// Nearness is the same proxy without a delay. The client that asks and the producer
+// are near in every setting.
 package main
 
 import (

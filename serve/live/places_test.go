@@ -91,14 +91,14 @@ func TestPlacesForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		everybody := v.Measured.(*geo.Set).Len()
+		all := v.Measured.(*geo.Set).Len()
 		var narrow Query
 		for from := q.From; ; from += w.spec.Window {
 			narrow = q
 			narrow.From = from
 			if v, _, err := l.Lookup(t.Context(), narrow); err != nil {
 				t.Fatal(err)
-			} else if v.Measured.(*geo.Set).Len() < everybody {
+			} else if v.Measured.(*geo.Set).Len() < all {
 				break
 			}
 		}
@@ -107,8 +107,8 @@ func TestPlacesForgotten(t *testing.T) {
 			for _, q := range []Query{narrow, wide} {
 				time.Sleep(2 * tidyEvery / 5)
 				ask(t, "in turns", q, l, w.fresh(0))
-				if held() < everybody {
-					t.Fatalf("%d members are held while somebody asks about %d", held(), everybody)
+				if held() < all {
+					t.Fatalf("%d members are held while questions are about %d", held(), all)
 				}
 			}
 		}
@@ -116,8 +116,8 @@ func TestPlacesForgotten(t *testing.T) {
 			time.Sleep(2 * tidyEvery / 5)
 			ask(t, "some", narrow, l, w.fresh(0))
 		}
-		if held() >= everybody {
-			t.Errorf("%d members are held of whom nobody asks about some", held())
+		if held() >= all {
+			t.Errorf("%d members are held, and no question is about some of them", held())
 		}
 		for start := range l.jobs[w.spec.Job].series[placesKey(3, q.Until)].pieces {
 			if start < narrow.From {

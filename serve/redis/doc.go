@@ -38,7 +38,7 @@
 //	server.go client.go       clients, their limits, their turns
 //	loop_linux.go alone.go    who reads and writes the connections
 //	poll_linux.go             how a loop waits for them
-//	unauthenticated.go              who has not given the password: few, for seconds, with few guesses
+//	unauthenticated.go              clients that have not given the password: few, for seconds, with few guesses
 //	buffers.go                what is held for clients: one budget for all of them
 //	table.go call.go          the command table, and what every command passes through
 //	work.go                   how long a command may take, by reckoning, before it runs

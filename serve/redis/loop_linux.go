@@ -81,8 +81,8 @@ const (
 	// A client is heavy for a while after a turn that took long, or after the
 	// beginning of a command that is so long. The time covers light turns between
 	// two heavy ones: with the last turn alone as the measure, several clients held
-	// up a PING in one round, and its 99th percentile was 45 ms instead of 21
-	// (`make hostile` on two cores with nothing else).
+	// up a PING in one round, and its 99th percentile was 47 ms instead of 22
+	// (`make hostile MINUTES=1` on two cores with nothing else).
 	heavyFor   = time.Second
 	heavyInput = 64 << 10
 )

@@ -26,10 +26,10 @@ type Windows interface {
 	Keys(ctx context.Context) iter.Seq2[Key, error]
 }
 
-// A Value is the value of a window key: what its measure comes to, or
-// Hits if it is none, or Partial of the measure of that name. The server reads it under its own lock and
-// changes nothing but what counting caches in a Sketch; whoever returned it
-// must not touch it afterwards, but may return it again.
+// A Value is the value of a window key: what its measure comes to, or Hits if it is
+// none, or Partial of the measure of that name. The server reads it under its own
+// lock and changes nothing but what counting caches in a Sketch. The Windows that
+// returned it must not change it afterwards, but may return it again.
 type Value struct {
 	Hits     uint64 // GET
 	Measured any    // of a type that one of windowForms knows

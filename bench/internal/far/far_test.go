@@ -34,6 +34,7 @@ func TestLink(t *testing.T) {
 	}
 	defer l.Close()
 	l.To(echo.Addr().String())
+	random := rand.New(rand.NewPCG(1, 1))
 	const trip = 40 * time.Millisecond
 	for _, d := range []time.Duration{0, trip} {
 		l.RoundTrip(d)
@@ -44,7 +45,7 @@ func TestLink(t *testing.T) {
 		}
 		sent := make([]byte, 3<<20)
 		for i := range sent {
-			sent[i] = byte(rand.Uint32())
+			sent[i] = byte(random.Uint32())
 		}
 		go func() {
 			c.Write(sent)
