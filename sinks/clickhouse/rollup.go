@@ -83,7 +83,7 @@ func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error
 			if from, sweep = s.sweep(i, now, at.opened); sweep || all && s.lags {
 				d.since = min(d.since, from)
 			}
-			err = s.rollup(ctx, d, at, watermark)
+			err = s.rollup(ctx, d, at, watermark, all)
 		}
 		if err != nil {
 			return fmt.Errorf("rollup of %s: %w", v.view, err)
@@ -107,9 +107,10 @@ func (s *Sink) level(i int) levelData {
 }
 
 // rollup brings one level up to date: all windows with rows of round d.since
-// and later. It writes nothing if there are none and the watermark
-// stands.
-func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark event.Time) error {
+// and later. It writes nothing if there are none and the watermark stands. With
+// all, the rounds go on past every row that is there, so that none is left in
+// the live tail because its writer stamped it ahead.
+func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark event.Time, all bool) error {
 	list, latest, err := s.touched(ctx, d)
 	if err != nil {
 		return err
@@ -119,8 +120,8 @@ func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark e
 		// What is there before a round is opened is in the list that is read
 		// after it.
 		done = at.opened + 1
-		if latest > at.opened+farAhead {
-			done = latest + 1
+		if all || latest > at.opened+farAhead {
+			done = max(done, latest+1)
 		}
 		if err := s.note(ctx, "open a round", d, done, 0, 0); err != nil {
 			return err
