@@ -20,7 +20,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/local/localtest"
 	"weir/jobs"
-	"weir/serve"
+	httpserver "weir/serve/http"
 	"weir/sinks/clickhouse"
 )
 
@@ -141,7 +141,7 @@ func (s *stage) click(partition int32, at time.Time) {
 
 func ready(j *jobs.Job) (code int, body string) {
 	w := httptest.NewRecorder()
-	(&serve.HTTP{Jobs: []*jobs.Job{j}}).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	(&httpserver.Server{Jobs: []*jobs.Job{j}}).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	return w.Code, w.Body.String()
 }
 

@@ -13,7 +13,7 @@ import (
 	"weir/event"
 	"weir/internal/config"
 	"weir/internal/outage"
-	"weir/serve"
+	httpserver "weir/serve/http"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -34,7 +34,7 @@ type auditor struct {
 	told map[string]bool // notes that are in the log already
 
 	mu      sync.Mutex
-	outcome serve.Audit
+	outcome httpserver.Audit
 }
 
 // toldMost is how many mismatches get a log line of their own.
@@ -69,7 +69,7 @@ type audited interface {
 var _ audited = (*clickhouse.Sink)(nil)
 
 // last returns the result of the last completed audit.
-func (a *auditor) last() serve.Audit {
+func (a *auditor) last() httpserver.Audit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.outcome
@@ -109,9 +109,9 @@ func (a *auditor) once(ctx context.Context) {
 	if !ok {
 		return
 	}
-	outcome := serve.Audit{At: time.Now(), Mismatches: len(found)}
+	outcome := httpserver.Audit{At: time.Now(), Mismatches: len(found)}
 	for _, f := range found[:min(toldMost, len(found))] {
-		m := serve.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
+		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
 		outcome.Found = append(outcome.Found, m)
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}

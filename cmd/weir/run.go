@@ -21,7 +21,7 @@ import (
 	"weir/jobs"
 	"weir/locks"
 	"weir/locks/redislock"
-	"weir/serve"
+	httpserver "weir/serve/http"
 	"weir/serve/live"
 	respserver "weir/serve/redis"
 	"weir/sinks/clickhouse"
@@ -135,7 +135,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		audit.books = append(audit.books, books{auditJob(&cfg.Jobs[i], j.Spec()), sink})
 	}
 	build := buildInfo()
-	web := &serve.HTTP{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: serve.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
+	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	connections, clients := share(o.log, len(all))
 	web.Connections = connections
 	l := o.http
@@ -175,9 +175,9 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	if o.resp != nil {
 		resp = respserver.New(respserver.Config{
 			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly, Memory: scratch,
-			Windows: serve.Windows{Windows: windows}, Clients: clients, Log: o.log,
+			Windows: windows, Clients: clients, Log: o.log,
 		})
-		web.RESP = resp.Stats
+		web.RESP = func() httpserver.RESP { return httpserver.RESP(resp.Stats()) }
 	}
 	serveOn("http", func() error { return web.Serve(serving, l) })
 	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })

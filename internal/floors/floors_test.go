@@ -30,8 +30,10 @@ var floor = []struct {
 	{"weir/locks/locktest", 1, "one suite for every lease"},
 	{"weir/locks/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
-	{"weir/serve/live", 3, "memory and sink merged, for readers"},
-	{"weir/serve/redis", 3, "sketches behind Redis's commands"},
+	{"weir/serve/key", 1.5, "the grammar of window keys, which have times in them"},
+	{"weir/serve/live", 2.5, "memory and sink merged, for readers: it reads jobs"},
+	{"weir/serve/redis", 3, "sketches behind Redis's commands, and live answers"},
+	{"weir/serve/http", 3, "a running process over HTTP: status, metrics, live answers"},
 	{"weir/window", 1, "the pure core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
 	{"weir/audit", 1.25, "what adds up, as pure as the core"},
@@ -40,7 +42,6 @@ var floor = []struct {
 	{"weir/sinks/...", 2, "where changes become durable"},
 	{"weir/jobs", 2, "when things happen"},
 	{"weir/gen", 2, "traffic and its truth"},
-	{"weir/serve", 3, "a running process for readers: it reads jobs"},
 	{"weir/sim/...", 3, "the core under faults"},
 	{"weir/internal/redistest", 3, "the real redis-server"},
 	{"weir/internal/kafkatest", 3, "the real broker"},
@@ -85,6 +86,12 @@ var alone = []struct {
 }{
 	{"weir/flow", []string{"weir/event", "weir/window"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
 	{"weir/audit", []string{"weir/event", "weir/window"}, "what adds up is a matter of numbers: no sink, no words, no remedy"},
+	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
+	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
+		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
+	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
+	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits",
+		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
 }
 
 // pure lists what the floors below 1.5 must not import: their results depend on

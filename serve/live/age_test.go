@@ -12,7 +12,7 @@ import (
 // TestAge: every answer contains all that was counted, or flushed by another
 // process, more than two seconds before it (five seconds if making it takes more
 // than 5 ms), no matter whether reading the memory or the sink is slow, and no
-// matter what was asked before.
+// matter what was asked before; and all that was there at the time of its AsOf.
 func TestAge(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -65,25 +65,31 @@ func TestAge(t *testing.T) {
 				var askers sync.WaitGroup
 				for asker := range 5 {
 					askers.Go(func() {
-						q := Query{Job: w.spec.Job, Measure: Hits, From: from - event.Time(asker%4)*w.spec.Window, Until: until}
+						q := query{Job: w.spec.Job, Measure: Hits, From: from - event.Time(asker%4)*w.spec.Window, Until: until}
 						for {
 							select {
 							case <-done:
 								return
 							case <-time.After(time.Duration(31+17*asker) * time.Millisecond):
 							}
-							v, _, known := l.Recent(q)
+							v, _, known := l.recent(q)
 							if !known {
 								var err error
-								if v, _, err = l.Lookup(t.Context(), q); err != nil {
+								if v, _, err = l.lookup(t.Context(), q); err != nil {
 									t.Error(err)
 									return
 								}
 							}
 							mu.Lock()
 							asked++
-							if v.Hits < uint64(len(truth)) {
-								oldest = max(oldest, since()-truth[v.Hits])
+							if hits(v) < uint64(len(truth)) {
+								oldest = max(oldest, since()-truth[hits(v)])
+								if missed := begun.Add(time.Duration(truth[hits(v)]) * time.Microsecond); missed.Before(v.AsOf) {
+									t.Errorf("an answer as of %v lacks what was there at %v", v.AsOf.Sub(begun), missed.Sub(begun))
+								}
+							}
+							if age := time.Since(v.AsOf); c.others && (age < 0 || age > c.most) {
+								t.Errorf("an answer is as of %v ago; %v is the most", age, c.most)
 							}
 							mu.Unlock()
 						}

@@ -20,9 +20,9 @@ var errAway = errors.New("connection refused")
 
 var measures = []string{Hits, "users", "active", "seen", "places"}
 
-// counted returns a world in which each partition has counted n events, with the clock
+// countedWorld returns a world in which each partition has counted n events, with the clock
 // at the last of them, and the window of that time.
-func counted(t *testing.T, n int64) (w *world, open event.Time) {
+func countedWorld(t *testing.T, n int64) (w *world, open event.Time) {
 	w = newWorld(t, 3)
 	for p := range int32(3) {
 		w.count(p, n)
@@ -48,15 +48,15 @@ func (w *world) reached(offset int64) (now event.Time) {
 // back, answers are whole again.
 func TestAloneKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := counted(t, 150)
+		w, _ := countedWorld(t, 150)
 		l := w.windows(1 << 30)
 		w.write(0)
 		w.ack()
 		w.write(1)
 		from, until := w.span()
-		var questions []Query
+		var questions []query
 		for _, measure := range measures {
-			q := Query{Job: w.spec.Job, Measure: measure, From: from, Until: until}
+			q := query{Job: w.spec.Job, Measure: measure, From: from, Until: until}
 			questions = append(questions, q)
 			if measure != "places" {
 				q.Group = [][]byte{[]byte("/p/1")}
@@ -71,10 +71,10 @@ func TestAloneKept(t *testing.T) {
 		w.count(0, 60)
 		w.count(1, 60)
 		time.Sleep(ageDear)
-		var want []Value
+		var want []Answer
 		plain := w.fresh(0)
 		for _, q := range questions {
-			v, found, err := plain.Lookup(t.Context(), q)
+			v, found, err := plain.lookup(t.Context(), q)
 			if !found || err != nil {
 				t.Fatalf("%+v: %t, %v", q, found, err)
 			}
@@ -82,15 +82,15 @@ func TestAloneKept(t *testing.T) {
 		}
 		w.away, w.recall = errAway, 600*time.Millisecond // so that answers are served again
 		for i, q := range questions {
-			got, found, err := l.Lookup(t.Context(), q)
+			got, found, err := l.lookup(t.Context(), q)
 			if !found || err != nil || !strings.Contains(got.Partial, errAway.Error()) {
 				t.Errorf("%+v without the sink: found %t, %v, partial %q", q, found, err, got.Partial)
 			} else if !same(got, want[i]) {
-				t.Errorf("%+v without the sink: %s, with it %s", q, told(got), told(want[i]))
+				t.Errorf("%+v without the sink: %s, with it %s", q, shown(got), shown(want[i]))
 			}
 		}
-		companion := Query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
-		if v, found, err := l.Lookup(t.Context(), companion); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
+		companion := query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
+		if v, found, err := l.lookup(t.Context(), companion); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
 			t.Errorf("why answers are partial: %q, %t, %v", v.Partial, found, err)
 		}
 		if n := l.Stats().Partial; n != uint64(len(questions)) {
@@ -101,14 +101,14 @@ func TestAloneKept(t *testing.T) {
 		// Answers made before are still served, and the companion measure says so.
 		served := 0
 		for _, q := range questions {
-			v, _, err := l.Lookup(t.Context(), q)
+			v, _, err := l.lookup(t.Context(), q)
 			if err != nil {
 				t.Errorf("%+v: %v", q, err)
 			}
 			if v.Partial != "" {
 				served++
 			}
-			if why, found, err := l.Lookup(t.Context(), companion); v.Partial != "" && !found || err != nil {
+			if why, found, err := l.lookup(t.Context(), companion); v.Partial != "" && !found || err != nil {
 				t.Errorf("%+v is partial, and the companion says %q, %t, %v", q, why.Partial, found, err)
 			}
 		}
@@ -119,11 +119,11 @@ func TestAloneKept(t *testing.T) {
 		time.Sleep(ageDear)
 		for _, q := range questions {
 			ask(t, "when it is back", q, l, w.fresh(0))
-			if v, _, _ := l.Lookup(t.Context(), q); v.Partial != "" {
+			if v, _, _ := l.lookup(t.Context(), q); v.Partial != "" {
 				t.Errorf("%+v is partial when the sink is back: %s", q, v.Partial)
 			}
 		}
-		if v, found, err := l.Lookup(t.Context(), companion); found || err != nil {
+		if v, found, err := l.lookup(t.Context(), companion); found || err != nil {
 			t.Errorf("answers are whole, and the companion says %q, %t, %v", v.Partial, found, err)
 		}
 	})
@@ -135,7 +135,7 @@ func TestAloneKept(t *testing.T) {
 func TestAloneNotKept(t *testing.T) {
 	for _, memory := range []int64{0, 1 << 30} {
 		synctest.Test(t, func(t *testing.T) {
-			w, open := counted(t, 30)
+			w, open := countedWorld(t, 30)
 			l := w.windows(memory)
 			w.write(0)
 			w.ack()
@@ -152,7 +152,7 @@ func TestAloneNotKept(t *testing.T) {
 			mem.Seal()
 			alone := tableSink{mem}
 			end := last + 20*w.spec.Window
-			sent := l.jobs[w.spec.Job].sent
+			sent := l.jobs[w.spec.Job].cache.sent
 			for _, r := range []struct {
 				name        string
 				from, until event.Time
@@ -168,29 +168,35 @@ func TestAloneNotKept(t *testing.T) {
 				{"everything for ever", window.Oldest, window.Newest, false},
 			} {
 				for _, measure := range measures {
-					q := Query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
-					v, found, err := l.Lookup(t.Context(), q)
+					q := query{Job: w.spec.Job, Measure: measure, From: r.from, Until: r.until}
+					v, found, err := l.lookup(t.Context(), q)
 					if !r.ok {
 						if !errors.Is(err, errAway) || !strings.Contains(err.Error(), "is not in memory and ClickHouse cannot be asked for it; ask for now") {
-							t.Errorf("memory %d, %s of %s: %s, %t, %v; want an error", memory, measure, r.name, told(v), found, err)
+							t.Errorf("memory %d, %s of %s: %s, %t, %v; want an error", memory, measure, r.name, shown(v), found, err)
 						}
 						continue
 					}
-					want := Value{Hits: sum(alone.part(&window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}}))}
-					if err != nil || found != (want.Hits > 0) || v.Partial == "" {
+					want := counted(sum(alone.part(&window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}})))
+					if err != nil || found != (hits(want) > 0) || v.Partial == "" {
 						t.Errorf("memory %d, %s of %s: found %t, %v, partial %q", memory, measure, r.name, found, err, v.Partial)
-					} else if measure == Hits && v.Hits != want.Hits || measure != Hits && found && told(v)[0] == '0' {
-						t.Errorf("memory %d, %s of %s: %s, want %s", memory, measure, r.name, told(v), told(want))
+					} else if measure == Hits && hits(v) != hits(want) || measure != Hits && found && shown(v)[0] == '0' {
+						t.Errorf("memory %d, %s of %s: %s, want %s", memory, measure, r.name, shown(v), shown(want))
 					}
 				}
 			}
 			list := 0
-			if err := l.Names(t.Context(), func(Name) bool { list++; return true }); err != nil || list < 10 {
-				t.Errorf("%d names without the sink, %v", list, err)
+			for _, err := range l.Keys(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				list++
+			}
+			if list < 10 {
+				t.Errorf("%d keys without the sink", list)
 			}
 			w.away = nil
 			time.Sleep(ageDear)
-			ask(t, "when it is back", Query{Job: w.spec.Job, Measure: Hits, From: open, Until: end}, l, w.fresh(0))
+			ask(t, "when it is back", query{Job: w.spec.Job, Measure: Hits, From: open, Until: end}, l, w.fresh(0))
 		})
 	}
 }
@@ -200,26 +206,24 @@ func TestAloneNotKept(t *testing.T) {
 // answered at once.
 func TestFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := counted(t, 150)
+		w, _ := countedWorld(t, 150)
 		l := w.windows(1 << 30)
 		w.frozen = true
-		now := func(measure string) Query {
-			open, err := l.Start(w.spec.Job, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return Query{Job: w.spec.Job, Measure: measure, From: open, Until: open + w.spec.Window}
+		now := func(measure string) query {
+			now := l.jobs[w.spec.Job].now()
+			open := now - now%w.spec.Window
+			return query{Job: w.spec.Job, Measure: measure, From: open, Until: open + w.spec.Window}
 		}
 		var waited time.Duration
 		var slow int
 		for range 200 {
 			began := time.Now()
-			v, _, err := l.Lookup(t.Context(), now(Hits))
+			v, _, err := l.lookup(t.Context(), now(Hits))
 			if err != nil || v.Partial == "" {
 				t.Fatalf("%v, partial %q", err, v.Partial)
 			}
 			took := time.Since(began)
-			if took > patience {
+			if took > sinkTimeout {
 				t.Fatalf("an answer took %v", took)
 			}
 			if took > 0 {
@@ -228,7 +232,7 @@ func TestFrozen(t *testing.T) {
 			waited += took
 			time.Sleep(100 * time.Millisecond)
 		}
-		if slow == 0 || waited > time.Duration(slow)*patience || slow > 20 {
+		if slow == 0 || waited > time.Duration(slow)*sinkTimeout || slow > 20 {
 			t.Errorf("%d of 200 questions waited %v", slow, waited)
 		}
 
@@ -237,7 +241,7 @@ func TestFrozen(t *testing.T) {
 		began := time.Now()
 		old := now(Hits)
 		old.From -= 10 * w.spec.Window
-		if _, _, err := l.Lookup(t.Context(), old); err == nil || time.Since(began) > patience {
+		if _, _, err := l.lookup(t.Context(), old); err == nil || time.Since(began) > sinkTimeout {
 			t.Errorf("an older window: %v after %v", err, time.Since(began))
 		}
 
@@ -248,7 +252,7 @@ func TestFrozen(t *testing.T) {
 			asked.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				began := time.Now()
-				if _, _, err := l.Lookup(t.Context(), now(measures[i%4])); err != nil {
+				if _, _, err := l.lookup(t.Context(), now(measures[i%4])); err != nil {
 					t.Error(err)
 				}
 				if took := time.Since(began); i > 0 && i%4 > 0 && took > 0 {
@@ -259,7 +263,7 @@ func TestFrozen(t *testing.T) {
 		asked.Wait()
 		w.frozen = false
 		time.Sleep(ageDear)
-		if v, _, err := l.Lookup(t.Context(), now(Hits)); err != nil || v.Partial != "" {
+		if v, _, err := l.lookup(t.Context(), now(Hits)); err != nil || v.Partial != "" {
 			t.Errorf("when the sink answers: %v, partial %q", err, v.Partial)
 		}
 	})
@@ -269,17 +273,17 @@ func TestFrozen(t *testing.T) {
 // down.
 func TestCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, open := counted(t, 150)
+		w, open := countedWorld(t, 150)
 		l := w.windows(1 << 30)
-		q := Query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window}
+		q := query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window}
 		w.frozen = true
 		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer leave()
-		if v, _, err := l.Lookup(ctx, q); err == nil {
-			t.Errorf("one that has gone got %d hits, partial %q", v.Hits, v.Partial)
+		if v, _, err := l.lookup(ctx, q); err == nil {
+			t.Errorf("one that has gone got %d hits, partial %q", hits(v), v.Partial)
 		}
 		w.frozen = false
-		if v, found, err := l.Lookup(t.Context(), q); !found || err != nil || v.Partial != "" {
+		if v, found, err := l.lookup(t.Context(), q); !found || err != nil || v.Partial != "" {
 			t.Errorf("the next one: %t, %v, partial %q", found, err, v.Partial)
 		}
 	})
@@ -289,13 +293,13 @@ func TestCalledOff(t *testing.T) {
 // with one line for all of them; the first one that works again ends the outage.
 func TestAwayIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, open := counted(t, 150)
+		w, open := countedWorld(t, 150)
 		var out bytes.Buffer
 		l := New(Config{Now: func() time.Time { return time.Now().Add(w.behind) }, Memory: 1 << 30, Outages: outage.New(slog.New(slog.NewTextHandler(&out, nil)))})
 		l.Add(w, w)
 		ask := func(seconds int) {
 			for range seconds {
-				_, _, _ = l.Lookup(t.Context(), Query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window})
+				_, _, _ = l.lookup(t.Context(), query{Job: w.spec.Job, Measure: Hits, From: open, Until: open + w.spec.Window})
 				time.Sleep(time.Second)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weir/event"
+	"weir/serve/key"
 	"weir/sketches/bitmap"
 	"weir/window"
 )
@@ -11,8 +12,8 @@ import (
 // bitmapKind answers with a *bitmap.Activity.
 var bitmapKind = Kind{
 	Name: window.Bitmap.String(),
-	Number: func(measured any) any {
-		if a, ok := measured.(*bitmap.Activity); ok {
+	Number: func(value any) any {
+		if a, ok := value.(*bitmap.Activity); ok {
 			return a.Count()
 		}
 		return 0
@@ -20,10 +21,10 @@ var bitmapKind = Kind{
 	Member: func(text string) (func(any) bool, error) {
 		id, ok := event.Value{Kind: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
 		if !ok {
-			return nil, fmt.Errorf("%w: member=%s: the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front", ErrQuery, text)
+			return nil, fmt.Errorf("%w: member=%s: the members of a bitmap are numbers below 4294967296, in plain digits without sign, blanks or zeros in front", key.ErrQuestion, text)
 		}
-		return func(measured any) bool {
-			a, ok := measured.(*bitmap.Activity)
+		return func(value any) bool {
+			a, ok := value.(*bitmap.Activity)
 			return ok && a.Has(id)
 		}, nil
 	},
@@ -54,7 +55,7 @@ func (v *bitmapValue) mergeRow(row window.Row, m int) {
 
 func (v *bitmapValue) settle() {
 	if v.rows != nil {
-		settled(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
+		must(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
 		v.rows = nil
 	}
 }

@@ -10,8 +10,8 @@ var bloomKind = Kind{
 	Name:   window.Bloom.String(),
 	Number: func(any) any { return 0 },
 	Member: func(text string) (func(any) bool, error) {
-		return func(measured any) bool {
-			f, ok := measured.(*bloom.Filter)
+		return func(value any) bool {
+			f, ok := value.(*bloom.Filter)
 			return ok && f.Has(bloom.Hash([]byte(text)))
 		}, nil
 	},
@@ -37,7 +37,7 @@ func (v *bloomValue) mergeRow(row window.Row, m int) {
 
 func (v *bloomValue) settle() {
 	if v.rows != nil {
-		settled(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
+		must(v.mergeState(v.rows.AppendClickHouse(nil, 0)))
 		v.rows = nil
 	}
 }

@@ -6,18 +6,18 @@ import (
 )
 
 // geoKind answers with a *geo.Set: the last position of each member over the
-// windows. How that is made: places.go.
+// windows. positions.go has how it is made.
 var geoKind = Kind{
 	Name: window.Geo.String(),
-	Number: func(measured any) any {
-		if s, ok := measured.(*geo.Set); ok {
+	Number: func(value any) any {
+		if s, ok := value.(*geo.Set); ok {
 			return s.Len()
 		}
 		return 0
 	},
 	Member: func(text string) (func(any) bool, error) {
-		return func(measured any) bool {
-			s, ok := measured.(*geo.Set)
+		return func(value any) bool {
+			s, ok := value.(*geo.Set)
 			if ok {
 				_, _, ok = s.Position([]byte(text))
 			}

@@ -9,8 +9,8 @@ import (
 // reads.
 var hllKind = Kind{
 	Name: window.HLL.String(),
-	Number: func(measured any) any {
-		if s, ok := measured.(*hll.Sketch); ok {
+	Number: func(value any) any {
+		if s, ok := value.(*hll.Sketch); ok {
 			return s.Count()
 		}
 		return 0

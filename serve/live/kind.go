@@ -6,22 +6,32 @@ import (
 	"weir/window"
 )
 
-// A Kind is how measures of a kind are answered. Each stands in a file of its own.
+// A Kind says how measures of a kind are answered. Each kind has a file of its own.
 type Kind struct {
-	Name string // hll; hits and partial for the measures that every job has
+	Name string // such as hll; hits and partial for the measures that every job has
 
-	// Number is what a Value.Measured, or nil if nothing was found, comes to: what
-	// encoding/json writes for people.
-	Number func(measured any) any
+	// Number returns the number that an Answer.Value stands for, in a type that
+	// encoding/json writes. The value is nil if nothing was counted.
+	Number func(value any) any
 
-	// Member reads a member as it is asked for, and returns what looks for it in a
-	// Value.Measured. It is nil if nothing is a member of such measures. The error
+	// Member reads a member as a client writes it, and returns a function that looks for
+	// it in an Answer.Value. It is nil if such measures have no members. The error
 	// says what members are.
-	Member func(text string) (has func(measured any) bool, err error)
+	Member func(text string) (has func(value any) bool, err error)
 
-	// begin makes an empty value to merge into; nil for kinds by member (places.go).
+	// begin makes an empty value to merge into; nil for kinds by member (positions.go)
+	// and for the measures that every job has.
 	begin func(m *window.Measure) merging
 }
+
+// hitsKind answers with a Count.
+var hitsKind = Kind{Name: Hits, Number: func(value any) any {
+	n, _ := value.(Count)
+	return uint64(n)
+}}
+
+// partialKind answers with a Reason, which is no number.
+var partialKind = Kind{Name: Partial, Number: func(any) any { return 0 }}
 
 // kinds has every kind of measure.
 var kinds = map[window.Kind]*Kind{
@@ -53,46 +63,16 @@ type merging interface {
 	settle()
 	// mergeAll merges others of the same measure, all settled.
 	mergeAll(others []merging)
-	// measured is what Value has of it, once settled; nil if it is nothing. From
-	// then on it is only read.
+	// measured returns the Answer.Value, once settled; nil if that is nothing. From then
+	// on it is only read.
 	measured() any
 	bytes() int64
 }
 
 func begin(m *window.Measure) merging { return kinds[m.Kind].begin(m) }
 
-// mergePieces merges what is known of the sink's windows, and reports whether
-// there is anything. The caller holds the lock that guards the pieces.
-func mergePieces(v merging, pieces []*piece) (found bool) {
-	var values []merging
-	for _, p := range pieces {
-		if p.found {
-			values = append(values, p.value)
-		}
-	}
-	v.mergeAll(values)
-	return len(values) > 0
-}
-
-// answerOf is the answer that a value has come to.
-func answerOf(v merging, found bool) answer {
-	v.settle()
-	if measured := v.measured(); found && measured != nil {
-		return answer{Value{Measured: measured}, true}
-	}
-	return answer{}
-}
-
-// bytes is about what a value takes.
-func (v *Value) bytes() int64 {
-	if s, ok := v.Measured.(interface{ Bytes() int }); ok {
-		return int64(s.Bytes())
-	}
-	return 8
-}
-
-// settled passes on what merging a state of our own said.
-func settled(err error) {
+// must panics if a state that this process has made itself cannot be merged.
+func must(err error) {
 	if err != nil {
 		panic(err)
 	}

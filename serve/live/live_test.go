@@ -11,6 +11,7 @@ import (
 
 	"weir/event"
 	"weir/jobs"
+	"weir/serve/key"
 	"weir/sinks/sinktest"
 	"weir/sketches/geo"
 	"weir/window"
@@ -176,7 +177,7 @@ func TestLookup(t *testing.T) {
 		for row := range whole.Table.Rows {
 			first, last, group = min(first, row.Window()), max(last, row.Window()), row.Group(nil)
 		}
-		for _, q := range []Query{
+		for _, q := range []query{
 			{From: first, Until: last + 1},
 			{From: first, Until: first + 1},
 			{From: first + 60_000, Until: last, Group: [][]byte{[]byte("/p/1")}},
@@ -186,17 +187,17 @@ func TestLookup(t *testing.T) {
 			q.Job = spec.Job
 			r := &window.Range{From: q.From, Until: q.Until, Group: append(append([][]byte{}, q.Group...), nil, nil)[:2]}
 			ref := tableSink{whole.Table}
-			get := func(measure string) Value {
+			get := func(measure string) Answer {
 				t.Helper()
 				q.Measure = measure
-				v, found, err := w.Lookup(t.Context(), q)
+				v, found, err := w.lookup(t.Context(), q)
 				if err != nil || !found {
 					t.Fatalf("seed %d: %+v: found %t, %v", seed, q, found, err)
 				}
 				return v
 			}
-			if want, _ := ref.Total(t.Context(), r); get(Hits).Hits != want {
-				t.Errorf("seed %d: %+v: %d hits, want %d", seed, q, get(Hits).Hits, want)
+			if want, _ := ref.Total(t.Context(), r); hits(get(Hits)) != want {
+				t.Errorf("seed %d: %+v: %d hits, want %d", seed, q, hits(get(Hits)), want)
 			}
 			for m, measure := range spec.Measures {
 				if measure.Kind.ByMember() {
@@ -210,16 +211,16 @@ func TestLookup(t *testing.T) {
 				if err := ref.mergeState(state); err != nil {
 					t.Fatal(err)
 				}
-				want := Value{Measured: ref.measured()}
-				if want.Measured == nil { // no event had a number
+				want := Answer{Value: ref.measured()}
+				if want.Value == nil { // no event had a number
 					q.Measure = measure.Name
-					if v, found, err := w.Lookup(t.Context(), q); found || err != nil {
-						t.Errorf("seed %d: %+v: %s (%v), want nothing", seed, q, told(v), err)
+					if v, found, err := w.lookup(t.Context(), q); found || err != nil {
+						t.Errorf("seed %d: %+v: %s (%v), want nothing", seed, q, shown(v), err)
 					}
 					continue
 				}
 				if got := get(measure.Name); !same(got, want) {
-					t.Errorf("seed %d: %+v: measure %s is %s, want %s", seed, q, measure.Name, told(got), told(want))
+					t.Errorf("seed %d: %+v: measure %s is %s, want %s", seed, q, measure.Name, shown(got), shown(want))
 				}
 			}
 			if len(q.Group) == 0 {
@@ -228,7 +229,7 @@ func TestLookup(t *testing.T) {
 					want.Put(0, member, st, score)
 					return true
 				})
-				set := get("places").Measured.(*geo.Set)
+				set := get("places").Value.(*geo.Set)
 				if set.Len() != want.Len() {
 					t.Errorf("seed %d: %d places, want %d", seed, set.Len(), want.Len())
 				}
@@ -250,14 +251,14 @@ func TestLookupOfNothing(t *testing.T) {
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
 	w.Add(tableJob{{empty}}, tableSink{empty})
 	for _, measure := range []string{Hits, "users", "places"} {
-		if _, found, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: measure, Until: 100}); found || err != nil {
+		if _, found, err := w.lookup(t.Context(), query{Job: spec.Job, Measure: measure, Until: 100}); found || err != nil {
 			t.Errorf("%s: found %t, %v", measure, found, err)
 		}
 	}
-	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)}); !errors.Is(err, ErrQuery) || !strings.Contains(err.Error(), "counts by page, country, and the key names 3 groups") {
+	if _, _, err := w.lookup(t.Context(), query{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)}); !errors.Is(err, key.ErrQuestion) || !strings.Contains(err.Error(), "counts by page, country, and the key names 3 groups") {
 		t.Errorf("three groups of two columns: %v", err)
 	}
-	if _, _, err := w.Lookup(t.Context(), Query{Job: spec.Job, Measure: "places", Group: [][]byte{[]byte("x")}}); err == nil {
+	if _, _, err := w.lookup(t.Context(), query{Job: spec.Job, Measure: "places", Group: [][]byte{[]byte("x")}}); err == nil {
 		t.Error("places of one group: no error")
 	}
 }
@@ -281,12 +282,12 @@ func TestUnknown(t *testing.T) {
 		{spec.Job, "hit", "job suite has no measure hit; is it hits?"},
 		{spec.Job, "revenue", "job suite has no measure revenue; there is users, active, seen, places, dearest, hits"},
 	} {
-		var unknown *UnknownError
-		q := Query{Job: c.job, Measure: c.measure, Until: 100}
-		if _, found, err := w.Lookup(t.Context(), q); found || !errors.As(err, &unknown) || err.Error() != c.want {
+		var unknown *key.UnknownError
+		q := query{Job: c.job, Measure: c.measure, Until: 100}
+		if _, found, err := w.lookup(t.Context(), q); found || !errors.As(err, &unknown) || err.Error() != c.want {
 			t.Errorf("%.20q %q: %t, %v; want %s", c.job, c.measure, found, err, c.want)
 		}
-		if _, found, known := w.Recent(q); found || known {
+		if _, found, known := w.recent(q); found || known {
 			t.Errorf("%.20q %q is at hand", c.job, c.measure)
 		}
 		if _, err := w.Kind(c.job, c.measure); !errors.As(err, &unknown) || err.Error() != c.want {
@@ -313,17 +314,17 @@ func TestRecent(t *testing.T) {
 		w := New(Config{Now: time.Now, Memory: 1 << 30})
 		sink := tableSink{table}
 		w.Add(tableJob{sink}, &sleepySink{Sink: sink})
-		ask := Query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
-		if v, _, known := w.Recent(ask); known {
-			t.Errorf("nobody has asked, and %d is at hand", v.Hits)
+		ask := query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
+		if v, _, known := w.recent(ask); known {
+			t.Errorf("nobody has asked, and %d is at hand", hits(v))
 		}
-		if v, found, err := w.Lookup(t.Context(), ask); v.Hits != 7 || !found || err != nil {
-			t.Fatalf("%d, %t, %v", v.Hits, found, err)
+		if v, found, err := w.lookup(t.Context(), ask); hits(v) != 7 || !found || err != nil {
+			t.Fatalf("%d, %t, %v", hits(v), found, err)
 		}
-		if v, found, known := w.Recent(ask); v.Hits != 7 || !found || !known {
-			t.Errorf("%d, %t, %t at hand", v.Hits, found, known)
+		if v, found, known := w.recent(ask); hits(v) != 7 || !found || !known {
+			t.Errorf("%d, %t, %t at hand", hits(v), found, known)
 		}
-		for _, other := range []Query{
+		for _, other := range []query{
 			{Job: spec.Job, Measure: Hits, Until: spec.Window},
 			{Job: spec.Job, Measure: Hits, Until: 2 * spec.Window, Group: ask.Group},
 			{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("")}},
@@ -331,12 +332,12 @@ func TestRecent(t *testing.T) {
 			{Job: "nobody", Measure: Hits},
 			{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)},
 		} {
-			if _, _, known := w.Recent(other); known {
+			if _, _, known := w.recent(other); known {
 				t.Errorf("%+v is at hand", other)
 			}
 		}
 		time.Sleep(ageDear)
-		if _, _, known := w.Recent(ask); known {
+		if _, _, known := w.recent(ask); known {
 			t.Error("it is at hand for ever")
 		}
 	})

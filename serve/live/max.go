@@ -4,27 +4,20 @@ import (
 	"encoding/binary"
 	"math"
 
-	"weir/sketches/geo"
 	"weir/window"
 )
 
 // maxKind answers with a Number.
 var maxKind = Kind{
 	Name: window.Max.String(),
-	Number: func(measured any) any {
-		if n, ok := measured.(Number); ok {
+	Number: func(value any) any {
+		if n, ok := value.(Number); ok {
 			return float64(n)
 		}
 		return nil
 	},
 	begin: func(m *window.Measure) merging { return &maxValue{of: m} },
 }
-
-// A Number is what a measure of numbers comes to.
-type Number float64
-
-// AppendText appends it as Redis writes a double.
-func (n Number) AppendText(b []byte) ([]byte, error) { return geo.AppendScore(b, float64(n)), nil }
 
 type maxValue struct {
 	of    *window.Measure

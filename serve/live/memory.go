@@ -16,9 +16,9 @@ import (
 
 // A snapshot is what the process had in memory of one measure, all windows
 // and groups of it. Copying it out stops each worker for a moment, so all
-// questions about the measure share one. It is in as many parts as the job has
-// it in: merging those costs more than asking each. The counts are one part, for
-// only merged they can be summed.
+// questions about the measure share one. It has a part for each worker, because
+// merging the parts costs more than asking each. The counts are one part, because
+// they can be summed only if they are merged.
 type snapshot []part
 
 // A part is a table by windows.
@@ -40,10 +40,10 @@ type memoryWindow struct {
 	from, to int
 }
 
-// memory is the snapshot of a measure, or of the counts alone (below zero).
-func (w *Windows) memory(ctx context.Context, s *source, m int) (snapshot, origin, error) {
+// memory returns the snapshot of a measure, or of the counts alone (below zero).
+func (s *source) memory(ctx context.Context, m int) (snapshot, origin, error) {
 	only := []int{max(m, window.Counts)}
-	return w.snapshots.get(ctx, s.spec.Job+" "+strconv.Itoa(only[0]), func(took *work) (snapshot, error) {
+	return s.snapshots.get(ctx, strconv.Itoa(only[0]), func(took *work) (snapshot, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		tables, err := s.job.Live(ctx, &window.Range{From: window.Oldest, Until: window.Newest, Group: make([][]byte, len(s.spec.By)), Only: only})
@@ -83,7 +83,7 @@ func newPart(t *window.Table) part {
 	return s
 }
 
-// within are those of the range's windows that have rows.
+// within returns those of the range's windows that have rows.
 func (s *part) within(r *window.Range) []memoryWindow {
 	at := func(t event.Time) int {
 		i, _ := slices.BinarySearchFunc(s.windows, t, func(w memoryWindow, t event.Time) int { return cmp.Compare(w.start, t) })
@@ -93,7 +93,7 @@ func (s *part) within(r *window.Range) []memoryWindow {
 	return s.windows[first:max(first, last)]
 }
 
-// matching are the rows of the range and its groups.
+// matching iterates over the rows of the range and its groups.
 func (s snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
 	return func(yield func(memoryRow) bool) {
 		for i := range s {
@@ -108,9 +108,9 @@ func (s snapshot) matching(r *window.Range) iter.Seq[memoryRow] {
 
 func (s *part) matching(r *window.Range) iter.Seq[memoryRow] {
 	return func(yield func(memoryRow) bool) {
-		one := oneGroup(r.Group)
+		one := oneGroup(r.Group) // then the table has an index
 		for _, w := range s.within(r) {
-			if one { // need not be looked for
+			if one {
 				if row, ok := s.table.Find(w.start, r.Group); ok && !yield(memoryRow{row, w.start, r.Group}) {
 					return
 				}
@@ -125,8 +125,8 @@ func (s *part) matching(r *window.Range) iter.Seq[memoryRow] {
 	}
 }
 
-// held are the starts of the windows in the range that match in any row, of a
-// snapshot of counts.
+// held returns the starts of the windows in the range that have a matching row, of
+// a snapshot of counts.
 func (s snapshot) held(r *window.Range) (starts []event.Time) {
 	if len(s) == 0 {
 		return nil
@@ -160,9 +160,9 @@ func sum(t *window.Table) (total uint64) {
 	return total
 }
 
-// mergePlaces merges the range's positions, measure m: the last of each member,
+// mergePositions merges the range's positions, measure m: the last of each member,
 // under window 0.
-func (s snapshot) mergePlaces(last *geo.Last, r *window.Range, m int) {
+func (s snapshot) mergePositions(last *geo.Last, r *window.Range, m int) {
 	for i := range s {
 		last.Gather(0, s[i].table.Places(m), func(start int64) bool { return event.Time(start) >= r.From && event.Time(start) < r.Until })
 	}

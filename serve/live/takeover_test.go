@@ -21,7 +21,7 @@ func TestTakenOver(t *testing.T) {
 		plain := w.windows(0)
 		w.hook = hook
 		from, until := w.span()
-		q := Query{Job: w.spec.Job, Measure: Hits, From: from, Until: until}
+		q := query{Job: w.spec.Job, Measure: Hits, From: from, Until: until}
 		w.count(0, 200)
 		w.write(0)
 		w.ack()
@@ -58,21 +58,21 @@ func TestNoEmptySeries(t *testing.T) {
 			t.Fatal(err)
 		}
 		for row := range mem[0].Rows { // windows with rows in memory, which need no totals
-			q := Query{Job: w.spec.Job, Measure: Hits, From: row.Window(), Until: row.Window() + w.spec.Window, Group: row.Group(nil)}
-			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+			q := query{Job: w.spec.Job, Measure: Hits, From: row.Window(), Until: row.Window() + w.spec.Window, Group: row.Group(nil)}
+			if _, _, err := l.lookup(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.fail = errors.New("no sink")
 		for i := range 100 {
-			q := Query{Job: w.spec.Job, Measure: "users", From: from, Until: until, Group: [][]byte{fmt.Append(nil, i)}}
-			if _, _, err := l.Lookup(t.Context(), q); !errors.Is(err, w.fail) {
+			q := query{Job: w.spec.Job, Measure: "users", From: from, Until: until, Group: [][]byte{fmt.Append(nil, i)}}
+			if _, _, err := l.lookup(t.Context(), q); !errors.Is(err, w.fail) {
 				t.Fatalf("got error %v", err)
 			}
 		}
-		for key, of := range l.jobs[w.spec.Job].series {
-			if len(of.pieces) == 0 {
-				t.Fatalf("series %q is kept, without a piece, one of %d", key, len(l.jobs[w.spec.Job].series))
+		for key, of := range l.jobs[w.spec.Job].cache.series {
+			if len(of.entries) == 0 {
+				t.Fatalf("series %q is kept, without a piece, one of %d", key, len(l.jobs[w.spec.Job].cache.series))
 			}
 		}
 	})

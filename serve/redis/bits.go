@@ -311,8 +311,8 @@ func bitfield(c *client, readOnly bool) {
 
 // activityForm has BITCOUNT, GETBIT, BITPOS, BITOP from it and GET read a
 // *bitmap.Activity.
-func activityForm(it *item, measured any) bool {
-	a, ok := measured.(*bitmap.Activity)
+func activityForm(it *item, value any) bool {
+	a, ok := value.(*bitmap.Activity)
 	if ok {
 		it.window.text = a.AppendBytes
 	}
@@ -324,6 +324,6 @@ func (it *item) bits() *bitmap.Activity {
 	if it.window == nil {
 		return nil
 	}
-	a, _ := it.window.measured.(*bitmap.Activity)
+	a, _ := it.window.value.(*bitmap.Activity)
 	return a
 }

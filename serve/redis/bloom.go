@@ -441,8 +441,8 @@ func bfLoadChunk(c *client) {
 }
 
 // filterForm has BF.EXISTS and BF.MEXISTS read a *bloom.Filter.
-func filterForm(it *item, measured any) bool {
-	_, ok := measured.(*bloom.Filter)
+func filterForm(it *item, value any) bool {
+	_, ok := value.(*bloom.Filter)
 	if ok {
 		it.kind = kindBloom
 	}
@@ -454,6 +454,6 @@ func (it *item) filter() *bloom.Filter {
 	if it.window == nil {
 		return nil
 	}
-	f, _ := it.window.measured.(*bloom.Filter)
+	f, _ := it.window.value.(*bloom.Filter)
 	return f
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"weir/sketches/bitmap"
+
+	"weir/serve/key"
 )
 
 // Errors, with the text Redis replies.
@@ -61,11 +63,11 @@ func (c *client) call(cmd *command, args [][]byte) {
 
 // read returns the item of a key, or nil: of a scratch key, or of a window
 // key, which resolve has looked up.
-func (c *client) read(key []byte) *item {
-	if c.windows != nil && isWindow(key) {
-		return c.windows[string(key)]
+func (c *client) read(name []byte) *item {
+	if c.windows != nil && key.Is(name) {
+		return c.windows[string(name)]
 	}
-	return c.server.store.find(key, c.now)
+	return c.server.store.find(name, c.now)
 }
 
 // typed is read for commands that need a value of kind k. If the value has

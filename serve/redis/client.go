@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"weir/serve/resp"
+
+	"weir/serve/key"
 )
 
 // A client is a connection and what the server knows of it. Either a loop with
@@ -241,7 +243,7 @@ func (cmd *command) wants(args [][]byte) bool {
 		return true
 	}
 	for i := range cmd.keys.of(args) {
-		if isWindow(args[i]) && !cmd.writesTo(args, i) {
+		if key.Is(args[i]) && !cmd.writesTo(args, i) {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"weir/sketches/geo"
+
+	"weir/serve/key"
 )
 
 var geoCommands = []command{
@@ -278,7 +280,7 @@ func (c *client) search(z *zset, s *search, args [][]byte) {
 	case s.q.Any && s.q.Count == 0:
 		c.w.Error("ERR the ANY argument requires COUNT argument")
 		return
-	case s.dest != nil && c.server.windows != nil && isWindow(s.dest):
+	case s.dest != nil && c.server.windows != nil && key.Is(s.dest):
 		c.w.Error(errReadOnlyWindow)
 		return
 	case len(s.dest) > keyMost:
@@ -423,8 +425,8 @@ func (c *client) sendHits(s *search, hits []geo.Hit) {
 
 // placesForm has GEOPOS, GEODIST, GEOHASH, GEOSEARCH, ZCARD, ZSCORE and the like read
 // a *geo.Set.
-func placesForm(it *item, measured any) bool {
-	s, ok := measured.(*geo.Set)
+func placesForm(it *item, value any) bool {
+	s, ok := value.(*geo.Set)
 	if ok {
 		it.kind, it.zset = kindZset, &zset{Set: *s}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"weir/sketches/hll"
+
+	"weir/serve/key"
 )
 
 var hllCommands = []command{
@@ -66,7 +68,7 @@ func pfcount(c *client) {
 				c.hllError(err)
 				return
 			}
-			if wrote && !isWindow(c.args[1]) {
+			if wrote && !key.Is(c.args[1]) {
 				c.touch(it)
 			}
 			c.w.Int(int64(n))
@@ -236,8 +238,8 @@ func btoi(b bool) int {
 }
 
 // sketchForm has PFCOUNT, PFMERGE from it and GET read a *hll.Sketch.
-func sketchForm(it *item, measured any) bool {
-	s, ok := measured.(*hll.Sketch)
+func sketchForm(it *item, value any) bool {
+	s, ok := value.(*hll.Sketch)
 	if ok {
 		it.window.text = func(dst []byte) []byte { return s.AppendRedis(dst, hll.DefaultSparseMax) }
 	}
@@ -249,6 +251,6 @@ func (it *item) sketch() *hll.Sketch {
 	if it.window == nil {
 		return nil
 	}
-	s, _ := it.window.measured.(*hll.Sketch)
+	s, _ := it.window.value.(*hll.Sketch)
 	return s
 }

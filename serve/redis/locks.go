@@ -5,6 +5,8 @@ import (
 	"crypto/sha1" // names scripts, as Redis does; nothing is kept safe by it
 	"encoding/hex"
 	"strings"
+
+	"weir/serve/key"
 )
 
 var lockCommands = []command{
@@ -199,7 +201,7 @@ func (c *client) runScript(s script) {
 		c.w.Error("ERR this script takes one key and then " + [...]string{2: "a token", 3: "a token and milliseconds"}[need])
 		return
 	}
-	if c.server.windows != nil && isWindow(args[0]) {
+	if c.server.windows != nil && key.Is(args[0]) {
 		c.w.Error(errReadOnlyWindow)
 		return
 	}

@@ -3,8 +3,8 @@ package redis
 import "encoding"
 
 // numberForm has GET, and whatever else reads strings, read a number as its text.
-func numberForm(it *item, measured any) bool {
-	n, ok := measured.(encoding.TextAppender)
+func numberForm(it *item, value any) bool {
+	n, ok := value.(encoding.TextAppender)
 	if ok {
 		text, err := n.AppendText([]byte{})
 		if err != nil {

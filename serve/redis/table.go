@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"weir/serve/key"
 )
 
 type flags uint8
@@ -116,7 +118,7 @@ func (c *client) refuse(cmd *command, args [][]byte) string {
 		return errLongKey
 	case c.server.windows != nil && cmd.flags&flagWrite != 0:
 		for i := range cmd.keys.of(args) {
-			if isWindow(args[i]) && cmd.writesTo(args, i) {
+			if key.Is(args[i]) && cmd.writesTo(args, i) {
 				return errReadOnlyWindow
 			}
 		}

@@ -16,6 +16,8 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
+	"weir/serve/key"
+	"weir/serve/live"
 )
 
 // The tests of this file have clients that make the server wait, or that the
@@ -249,14 +251,14 @@ type slowWindows struct {
 	asked, goOn chan struct{}
 }
 
-func (s *slowWindows) Lookup(ctx context.Context, key Key) (Value, bool, error) {
+func (s *slowWindows) Lookup(ctx context.Context, k key.Key) (live.Answer, error) {
 	s.asked <- struct{}{}
 	select {
 	case <-s.goOn:
 	case <-ctx.Done():
-		return Value{}, false, ctx.Err()
+		return live.Answer{}, ctx.Err()
 	}
-	return s.fakeWindows.Lookup(ctx, key)
+	return s.fakeWindows.Lookup(ctx, k)
 }
 
 // gets checks that the next bytes of a connection are these.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"weir/internal/redistest"
+	"weir/serve/key"
+	"weir/serve/live"
 	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
@@ -20,34 +22,32 @@ import (
 
 // fakeWindows is a job with one window.
 type fakeWindows struct {
-	values  map[string]Value
+	values  map[string]any         // what the answers hold
 	recent  atomic.Pointer[string] // what keys begin with that are at hand; nil: none is
 	lookups atomic.Int64
 }
 
-func (f *fakeWindows) Lookup(_ context.Context, key Key) (Value, bool, error) {
+func (f *fakeWindows) Lookup(_ context.Context, k key.Key) (live.Answer, error) {
 	f.lookups.Add(1)
-	if key.Job == "broken" {
-		return Value{}, false, errors.New("ClickHouse does not answer")
+	if k.Job == "broken" {
+		return live.Answer{}, errors.New("ClickHouse does not answer")
 	}
-	key.From, key.To = Point{}, Point{}
-	v, ok := f.values[key.String()]
-	return v, ok, nil
+	k.From, k.To = key.Point{}, key.Point{}
+	return live.Answer{Value: f.values[k.String()]}, nil
 }
 
-func (f *fakeWindows) Recent(key Key) (v Value, found, known bool) {
-	key.From, key.To = Point{}, Point{}
-	if prefix := f.recent.Load(); prefix == nil || !strings.HasPrefix(key.String(), *prefix) || key.Job == "broken" {
-		return v, false, false
+func (f *fakeWindows) Recent(k key.Key) (a live.Answer, known bool) {
+	k.From, k.To = key.Point{}, key.Point{}
+	if prefix := f.recent.Load(); prefix == nil || !strings.HasPrefix(k.String(), *prefix) || k.Job == "broken" {
+		return a, false
 	}
-	v, found = f.values[key.String()]
-	return v, found, true
+	return live.Answer{Value: f.values[k.String()]}, true
 }
 
-func (f *fakeWindows) Keys(context.Context) iter.Seq2[Key, error] {
-	return func(yield func(Key, error) bool) {
+func (f *fakeWindows) Keys(context.Context) iter.Seq2[key.Key, error] {
+	return func(yield func(key.Key, error) bool) {
 		for text := range f.values {
-			k, err := ParseKey(text)
+			k, err := key.Parse(text)
 			if !yield(k, err) {
 				return
 			}
@@ -64,12 +64,12 @@ func newFakeWindows() *fakeWindows {
 	seen.Add(bloom.Hash([]byte("anna")))
 	places.Add([]byte("Palermo"), 13.361389, 38.115556)
 	places.Add([]byte("Catania"), 15.087269, 37.502669)
-	return &fakeWindows{values: map[string]Value{
-		"w:clicks:hits:now:/p/1":   {Hits: 12345},
-		"w:clicks:users:now:/p/1":  {Measured: users},
-		"w:clicks:active:now:/p/1": {Measured: active},
-		"w:clicks:seen:now:/p/1":   {Measured: seen},
-		"w:trips:places:now:*":     {Measured: places},
+	return &fakeWindows{values: map[string]any{
+		"w:clicks:hits:now:/p/1":   live.Count(12345),
+		"w:clicks:users:now:/p/1":  users,
+		"w:clicks:active:now:/p/1": active,
+		"w:clicks:seen:now:/p/1":   seen,
+		"w:trips:places:now:*":     places,
 	}}
 }
 
@@ -86,7 +86,7 @@ func TestWindows(t *testing.T) {
 }
 
 func testWindows(t *testing.T, w *fakeWindows) {
-	users := int(w.values["w:clicks:users:now:/p/1"].Measured.(*hll.Sketch).Count())
+	users := int(w.values["w:clicks:users:now:/p/1"].(*hll.Sketch).Count())
 	_, addr := start(t, Config{Windows: w})
 	c := dial(t, addr)
 	expect(t, c, "12345", "GET", "w:clicks:hits:now:/p/1")
@@ -195,7 +195,7 @@ func TestWindowsInTransactions(t *testing.T) {
 func TestWindowsListed(t *testing.T) {
 	w := newFakeWindows()
 	for i := range 300 {
-		w.values[fmt.Sprintf("w:clicks:hits:now:/p/%d", i)] = Value{Hits: uint64(i)}
+		w.values[fmt.Sprintf("w:clicks:hits:now:/p/%d", i)] = live.Count(i + 1)
 	}
 	_, addr := start(t, Config{Windows: w})
 	c := dial(t, addr)

@@ -8,14 +8,14 @@ import (
 	"weir/sketches/geo"
 )
 
-// kept is the only series of positions, or nil.
-func keptPlaces(l *Windows, job string) (places *places) {
-	for _, of := range l.jobs[job].series {
-		if of.places != nil {
-			places = of.places
+// keptPositions are the only series of positions, or nil.
+func keptPositions(l *Windows, job string) (kept *positions) {
+	for _, of := range l.jobs[job].cache.series {
+		if of.positions != nil {
+			kept = of.positions
 		}
 	}
-	return places
+	return kept
 }
 
 // TestPlacesGoOn: as time goes on, questions about positions up to now need of
@@ -33,7 +33,7 @@ func TestPlacesGoOn(t *testing.T) {
 		for i := range 30 {
 			q.From += size
 			q.Until += size
-			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+			if _, _, err := l.lookup(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 			if w.queries != i+1 {
@@ -62,7 +62,7 @@ func TestPlacesOfTwo(t *testing.T) {
 			done := make(chan error)
 			w.during = func() {
 				go func() {
-					_, _, err := l.Lookup(t.Context(), later)
+					_, _, err := l.lookup(t.Context(), later)
 					done <- err
 				}()
 				synctest.Wait() // it has come as far as it can alone
@@ -71,9 +71,9 @@ func TestPlacesOfTwo(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			for _, of := range l.jobs[w.spec.Job].series { // begin anew
-				for _, p := range of.pieces {
-					l.drop(p)
+			for _, of := range l.jobs[w.spec.Job].cache.series { // begin anew
+				for _, p := range of.entries {
+					l.cache.drop(p)
 				}
 			}
 		}
@@ -87,24 +87,24 @@ func TestPlacesForgotten(t *testing.T) {
 		w, l, q := warm(t, 1<<30)
 		q.Measure = "places"
 		wide := q
-		v, _, err := l.Lookup(t.Context(), wide)
+		v, _, err := l.lookup(t.Context(), wide)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := v.Measured.(*geo.Set).Len()
-		var narrow Query
+		all := v.Value.(*geo.Set).Len()
+		var narrow query
 		for from := q.From; ; from += w.spec.Window {
 			narrow = q
 			narrow.From = from
-			if v, _, err := l.Lookup(t.Context(), narrow); err != nil {
+			if v, _, err := l.lookup(t.Context(), narrow); err != nil {
 				t.Fatal(err)
-			} else if v.Measured.(*geo.Set).Len() < all {
+			} else if v.Value.(*geo.Set).Len() < all {
 				break
 			}
 		}
-		held := func() int { return keptPlaces(l, w.spec.Job).last.Len() }
+		held := func() int { return keptPositions(l, w.spec.Job).last.Len() }
 		for range 5 {
-			for _, q := range []Query{narrow, wide} {
+			for _, q := range []query{narrow, wide} {
 				time.Sleep(2 * tidyEvery / 5)
 				ask(t, "in turns", q, l, w.fresh(0))
 				if held() < all {
@@ -119,7 +119,7 @@ func TestPlacesForgotten(t *testing.T) {
 		if held() >= all {
 			t.Errorf("%d members are held, and no question is about some of them", held())
 		}
-		for start := range l.jobs[w.spec.Job].series[placesKey(3, q.Until)].pieces {
+		for start := range l.jobs[w.spec.Job].cache.series[positionsID(3, q.Until)].entries {
 			if start < narrow.From {
 				t.Errorf("window %d is said to be known", start)
 			}

@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"bytes"
@@ -143,9 +143,9 @@ func routes(t *testing.T) map[string][]int {
 // TestDocumentHTTP compares docs/http.md with the handlers: paths, status codes,
 // which paths need a token, and the fields of the answers.
 func TestDocumentHTTP(t *testing.T) {
-	p := readPage(t, "../docs/http.md")
+	p := readPage(t, "../../docs/http.md")
 	d, _ := newDoors(t)
-	guarded := (&HTTP{Token: "secret", Windows: d.http.Windows}).Handler()
+	guarded := (&Server{Token: "secret", Windows: d.http.Windows}).Handler()
 	served := routes(t)
 	if len(served) < 6 {
 		t.Errorf("only the paths %v found: the test tests little", served)
@@ -184,7 +184,7 @@ func TestDocumentHTTP(t *testing.T) {
 	}
 
 	for heading, v := range map[string]any{
-		"Query": answer{}, "A partition": jobs.PartitionStatus{}, "Uncounted records": jobs.Uncounted{},
+		"Query": queryReply{}, "A partition": jobs.PartitionStatus{}, "Uncounted records": jobs.Uncounted{},
 	} {
 		fields(t, heading, p.rows(t, heading, 2), v)
 	}
@@ -223,7 +223,7 @@ func fields(t *testing.T, what string, rows [][]string, v any) {
 func TestDocumentQuery(t *testing.T) {
 	d, job := newDoors(t)
 	job.count(t, map[time.Duration]int{0: 5})
-	text, err := os.ReadFile("../docs/http.md")
+	text, err := os.ReadFile("../../docs/http.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestDocumentQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want answer
+		var want queryReply
 		r := json.NewDecoder(bytes.NewReader([]byte(m[2])))
 		r.DisallowUnknownFields()
 		if err := r.Decode(&want); err != nil {
@@ -323,7 +323,7 @@ func figures(t *testing.T) map[string]string {
 
 // TestDocumentMetrics: docs/metrics.md has a row for each figure, and no others.
 func TestDocumentMetrics(t *testing.T) {
-	text, err := os.ReadFile("../docs/metrics.md")
+	text, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

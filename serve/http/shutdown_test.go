@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestServeFinishes(t *testing.T) {
 	}
 	asked, answer := make(chan struct{}), make(chan struct{})
 	calls := 0
-	h := &HTTP{Audit: func() Audit {
+	h := &Server{Audit: func() Audit {
 		if calls++; calls == 2 { // the registry makes the first call, the request the second
 			close(asked)
 			<-answer

@@ -1,27 +1,16 @@
-package redis
+package key
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A Key names a result of a job:
-//
-//	w:<job>:<measure>:<window>[:<group>…]
-//
-// A window is the start of one, in UTC and the basic form of ISO 8601, to the
-// minute or to the second (20261120T1005Z, 20261120T100530Z); or now, the
-// window that time falls in; or -3, the one three before it; or a range
-// from..to of any of these, both ends included. A group is the value of a
-// group column, in their order; * stands for all of them, and so do groups
-// that are left out at the end. In jobs, measures and groups, %3A stands for
-// a colon, %2A for a star alone, %25 for a percent sign: any byte can be
-// written as % and two hex digits.
-//
-// The measure hits is the number of events. The measure partial is the reason
-// why replies about the job are incomplete.
+// Prefix begins every window key, and no scratch key of a Redis client.
+const Prefix = "w:"
+
+// A Key asks for one measure of a job, over a range of windows and for a choice of
+// groups.
 type Key struct {
 	Job, Measure string
 	From, To     Point // equal unless the key has a range
@@ -40,16 +29,15 @@ type Group struct {
 	Value string // unless All
 }
 
-// ParseKey reads a window key. The error says what is wrong and what a valid
-// key looks like.
-func ParseKey(text string) (Key, error) {
-	rest, ok := strings.CutPrefix(text, windowPrefix)
+// Parse reads a key. The error is a *SyntaxError.
+func Parse(text string) (Key, error) {
+	rest, ok := strings.CutPrefix(text, Prefix)
 	if !ok {
-		return Key{}, fmt.Errorf("not a window key: %q does not begin with w:", text)
+		return Key{}, malformed("not a window key: %q does not begin with w:", text)
 	}
 	parts := strings.Split(rest, ":")
 	if len(parts) < 3 {
-		return Key{}, fmt.Errorf("not a window key: %q; want w:<job>:<measure>:<window>[:<group>…]", text)
+		return Key{}, malformed("not a window key: %q; want w:<job>:<measure>:<window>[:<group>…]", text)
 	}
 	var k Key
 	var err error
@@ -60,7 +48,7 @@ func ParseKey(text string) (Key, error) {
 		return Key{}, err
 	}
 	if k.Job == "" || k.Measure == "" {
-		return Key{}, fmt.Errorf("not a window key: %q has an empty job or measure", text)
+		return Key{}, malformed("not a window key: %q has an empty job or measure", text)
 	}
 	from, to, isRange := strings.Cut(parts[2], "..")
 	if k.From, err = parsePoint(from); err != nil {
@@ -71,7 +59,7 @@ func ParseKey(text string) (Key, error) {
 			return Key{}, err
 		}
 		if k.From.Start.IsZero() == k.To.Start.IsZero() && (k.From.Ago < k.To.Ago || k.From.Start.After(k.To.Start)) {
-			return Key{}, fmt.Errorf("not a range of windows: %q ends before it begins", parts[2])
+			return Key{}, malformed("not a range of windows: %q ends before it begins", parts[2])
 		}
 	}
 	for _, p := range parts[3:] {
@@ -108,19 +96,22 @@ func parsePoint(s string) (Point, error) {
 			switch {
 			case err != nil:
 			case t.Unix() < 0:
-				return Point{}, fmt.Errorf("not a window: %q is before 1970, where times begin", s)
+				return Point{}, malformed("not a window: %q is before 1970, where times begin", s)
 			default:
 				return Point{Start: t}, nil
 			}
 		}
 	}
-	return Point{}, fmt.Errorf("not a window: %q; want a start such as 20261120T1005Z, now, -3, or a range from..to of these", s)
+	return Point{}, malformed("not a window: %q; want a start such as 20261120T1005Z, now, -3, or a range from..to of these", s)
 }
 
-// String returns the key in the form that ParseKey reads.
+// Is reports whether a text begins as every key does.
+func Is(text []byte) bool { return len(text) >= len(Prefix) && string(text[:len(Prefix)]) == Prefix }
+
+// String returns the key in the form that Parse reads.
 func (k Key) String() string {
 	var b strings.Builder
-	b.WriteString(windowPrefix)
+	b.WriteString(Prefix)
 	escape(&b, k.Job)
 	b.WriteByte(':')
 	escape(&b, k.Measure)
@@ -180,11 +171,11 @@ func unescape(s string) (string, error) {
 			continue
 		}
 		if i+2 >= len(s) {
-			return "", fmt.Errorf("%q ends within an escape; write %% as %%25", s)
+			return "", malformed("%q ends within an escape; write %% as %%25", s)
 		}
 		n, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
 		if err != nil {
-			return "", fmt.Errorf("%q has the escape %q, not %% and two hex digits; write %% as %%25", s, s[i:i+3])
+			return "", malformed("%q has the escape %q, not %% and two hex digits; write %% as %%25", s, s[i:i+3])
 		}
 		b = append(b, byte(n))
 		i += 2

@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ func TestFlood(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- (&HTTP{}).Serve(ctx, l) }()
+	go func() { served <- (&Server{}).Serve(ctx, l) }()
 	healthy := func() {
 		t.Helper()
 		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: await.Never}
@@ -36,7 +36,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	var flood []net.Conn
-	for i := range 2 * connections {
+	for i := range 2 * connectionsMost {
 		text := ""
 		if i%2 == 0 {
 			text = "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "
@@ -76,7 +76,7 @@ func isTimeout(err error) bool {
 // TestAnsweredStay: the server closes no connection with a request that it is
 // answering, and refuses a new one when all are such.
 func TestAnsweredStay(t *testing.T) {
-	c := newCrowd(2)
+	c := newConnections(2)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

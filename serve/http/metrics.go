@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"strconv"
@@ -11,7 +11,14 @@ import (
 
 // collector reads every metric from the status of the jobs at each scrape: the
 // path of a record updates no metric, so metrics cost nothing between scrapes.
-type collector struct{ h *HTTP }
+type collector struct{ s *Server }
+
+// RESP has counters of the Redis endpoint.
+type RESP struct {
+	Wrong   uint64 // wrong passwords
+	Evicted uint64 // clients cut off because too much was held for all together
+	Clients int    // connected now
+}
 
 var (
 	byJob       = []string{"job", "topic"}
@@ -72,23 +79,23 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, v uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
-	b := c.h.Build
+	b := c.s.Build
 	gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
-	if a := c.h.audit(); !a.At.IsZero() {
+	if a := c.s.audit(); !a.At.IsZero() {
 		gauge(auditMismatches, float64(a.Mismatches))
 		gauge(auditAt, seconds(a.At))
 	}
-	if c.h.Token != "" {
-		count(unauthorized, c.h.refused.count())
+	if c.s.Token != "" {
+		count(unauthorized, c.s.refused.count())
 	}
-	if c.h.RESP != nil {
-		s := c.h.RESP()
+	if c.s.RESP != nil {
+		s := c.s.RESP()
 		count(respWrong, s.Wrong)
 		count(respEvicted, s.Evicted)
 		gauge(respClients, float64(s.Clients))
 	}
-	if c.h.Windows != nil {
-		s := c.h.Windows.Stats()
+	if c.s.Windows != nil {
+		s := c.s.Windows.Stats()
 		count(liveHits, s.Hits)
 		count(liveMisses, s.Misses)
 		count(liveStale, s.Stale)
@@ -96,7 +103,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		count(livePartial, s.Partial)
 		gauge(liveBytes, float64(s.Bytes))
 	}
-	for _, s := range c.h.statuses() {
+	for _, s := range c.s.statuses() {
 		job := []string{s.Job, s.Topic}
 		for outcome, n := range s.Records {
 			count(records, n, s.Job, s.Topic, outcome)

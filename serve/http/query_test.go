@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
 // doors are both ways to ask: /api/v1/query and the Redis endpoint.
 type doors struct {
 	t    *testing.T
-	http *HTTP
+	http *Server
 	conn *redistest.Conn
 }
 
@@ -127,7 +127,7 @@ func newDoors(t *testing.T) (*doors, *pageJob) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- redis.New(redis.Config{Windows: Windows{windows}}).Serve(ctx, l) }()
+	go func() { served <- redis.New(redis.Config{Windows: windows}).Serve(ctx, l) }()
 	conn, err := redistest.Dial(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func newDoors(t *testing.T) (*doors, *pageJob) {
 			t.Error(err)
 		}
 	})
-	return &doors{t, &HTTP{Windows: windows}, conn}, job
+	return &doors{t, &Server{Windows: windows}, conn}, job
 }
 
 // asks wants a reply of the Redis endpoint.
@@ -158,7 +158,7 @@ func (d *doors) asks(want any, command ...any) {
 }
 
 // gets asks /api/v1/query.
-func (d *doors) gets(key, member string) (status int, a answer) {
+func (d *doors) gets(key, member string) (status int, a queryReply) {
 	d.t.Helper()
 	v := url.Values{"key": {key}}
 	if member != "" {

@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // resolves to 127.0.0.1. Health checks, and requests with the token, may use
 // any host name.
 func TestHost(t *testing.T) {
-	serve := func(h *HTTP, listen string) (port string) {
+	serve := func(h *Server, listen string) (port string) {
 		t.Helper()
 		l, err := net.Listen("tcp", listen)
 		if err != nil {
@@ -59,7 +59,7 @@ func TestHost(t *testing.T) {
 		}
 		return res.StatusCode, string(text)
 	}
-	open, public, guarded := serve(&HTTP{}, "127.0.0.1:0"), serve(&HTTP{}, "0.0.0.0:0"), serve(&HTTP{Token: "plum"}, "127.0.0.1:0")
+	open, public, guarded := serve(&Server{}, "127.0.0.1:0"), serve(&Server{}, "0.0.0.0:0"), serve(&Server{Token: "plum"}, "127.0.0.1:0")
 	paths := []string{"/", "/metrics", "/api/v1/status"}
 	for _, path := range paths {
 		for _, c := range []struct {
@@ -113,7 +113,7 @@ func TestServerLog(t *testing.T) {
 	var out bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	h := &HTTP{Log: slog.New(slog.NewJSONHandler(&out, nil))}
+	h := &Server{Log: slog.New(slog.NewJSONHandler(&out, nil))}
 	go func() { served <- h.Serve(ctx, &failingListener{Listener: l}) }()
 	res, err := http.Get("http://" + l.Addr().String() + "/livez")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestServerLog(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		h := &HTTP{Token: "plum", Log: slog.New(slog.NewTextHandler(&out, nil))}
+		h := &Server{Token: "plum", Log: slog.New(slog.NewTextHandler(&out, nil))}
 		handler := h.Handler()
 		guess := func(n int) {
 			for range n {

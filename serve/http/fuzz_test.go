@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func FuzzQuery(f *testing.F) {
 	windows := live.New(live.Config{Now: func() time.Time { return time.UnixMilli(1_763_600_000_000) }, Memory: 1 << 30})
 	j := emptyJob{clicksSpec()}
 	windows.Add(j, j)
-	h := (&HTTP{Windows: windows}).Handler()
+	h := (&Server{Windows: windows}).Handler()
 	for _, key := range []string{
 		"w:clicks:users:now:*", "w:clicks:hits:-60..now:/p%2F1", "w:clicks:active:20251120T0105Z:*", "w:clicks:seen:20251120T0105Z..now", "w:clicks:places:-1:",
 		"w:clicks:users:now:a:b:c", "w:none:users:now", "w:clicks:users:-9223372036854775808", "w:clicks:users:00010101T0000Z..99991231T2359Z:*", "", "w:clicks:users:now:%zz",
@@ -63,7 +63,7 @@ func FuzzQuery(f *testing.F) {
 		r.URL.RawQuery = query + "&member=" + url.QueryEscape(member)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		var a answer
+		var a queryReply
 		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
 			t.Fatalf("%q: %d %q: %v", query, w.Code, w.Body, err)
 		}

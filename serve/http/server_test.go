@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func ask(t *testing.T, h http.Handler, method, path, authorization string) *http
 // whole of it, and no answer contains it.
 func TestGuard(t *testing.T) {
 	const token = "correct-horse"
-	guarded, open := (&HTTP{Token: token}).Handler(), (&HTTP{}).Handler()
+	guarded, open := (&Server{Token: token}).Handler(), (&Server{}).Handler()
 	for _, c := range []struct {
 		name, authorization string
 		want                int
@@ -99,7 +99,7 @@ func TestAuditIsSeen(t *testing.T) {
       }
     ]`, "weir_audit_mismatches 12"},
 	} {
-		h := (&HTTP{Audit: c.audit}).Handler()
+		h := (&Server{Audit: c.audit}).Handler()
 		for path, want := range map[string]string{"/readyz": c.ready, "/api/v1/status": c.status, "/metrics": c.metrics} {
 			res := ask(t, h, "GET", path, "")
 			body, err := io.ReadAll(res.Body)
@@ -116,7 +116,7 @@ func TestAuditIsSeen(t *testing.T) {
 // TestMethods: HTTP changes nothing (only GET is allowed), and a path that is
 // not documented does not exist.
 func TestMethods(t *testing.T) {
-	h := (&HTTP{}).Handler()
+	h := (&Server{}).Handler()
 	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/api/v1/status"} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
 			if res := ask(t, h, method, path, ""); res.StatusCode != http.StatusMethodNotAllowed {
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- (&HTTP{}).Serve(ctx, l) }()
+	go func() { served <- (&Server{}).Serve(ctx, l) }()
 
 	begun := time.Now()
 	slow := dialHTTP(t, l, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ")

@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"context"
@@ -8,44 +8,46 @@ import (
 	"time"
 )
 
-// A crowd bounds what clients may take of a server.
+// connections bounds how many connections clients may have to a server.
 //
-// A connection waits while the server has no whole request of it. When there are more
-// connections than most, crowd closes the one that has waited longest and accepts the
-// new one. So a client that floods the listener (with silent connections, or with
+// A connection waits while the server has no whole request of it. When there are as many
+// connections as allowed, the one that has waited longest is closed, and the new one is
+// accepted. So a client that floods the listener (with silent connections, or with
 // headers sent byte by byte) loses its own connections, and a health check still gets
-// through. If the server is answering a request on every connection, crowd closes the
-// new one.
-type crowd struct {
+// through. If the server is answering a request on every connection, the new one is
+// closed.
+type connections struct {
 	most int
 
-	mu    sync.Mutex
-	conns map[net.Conn]time.Time // since when it waits; zero: it is being answered
+	mu      sync.Mutex
+	waiting map[net.Conn]time.Time // since when it waits; zero: it is being answered
 }
 
-func newCrowd(most int) *crowd { return &crowd{most: most, conns: map[net.Conn]time.Time{}} }
+func newConnections(most int) *connections {
+	return &connections{most: most, waiting: map[net.Conn]time.Time{}}
+}
 
 // state is the ConnState function of the http.Server.
-func (c *crowd) state(conn net.Conn, s http.ConnState) {
+func (c *connections) state(conn net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch s {
 	case http.StateNew:
-		if len(c.conns) >= c.most && !c.evict() {
+		if len(c.waiting) >= c.most && !c.evict() {
 			_ = conn.Close() // the server finds it closed
 			return
 		}
-		c.conns[conn] = time.Now()
+		c.waiting[conn] = time.Now()
 	case http.StateClosed, http.StateHijacked:
-		delete(c.conns, conn)
+		delete(c.waiting, conn)
 	}
 }
 
 // evict closes the connection that has waited longest.
-func (c *crowd) evict() bool {
+func (c *connections) evict() bool {
 	var oldest net.Conn
 	var since time.Time
-	for conn, at := range c.conns {
+	for conn, at := range c.waiting {
 		if !at.IsZero() && (oldest == nil || at.Before(since)) {
 			oldest, since = conn, at
 		}
@@ -54,28 +56,28 @@ func (c *crowd) evict() bool {
 		return false
 	}
 	_ = oldest.Close() // an error means that the client closed it first
-	delete(c.conns, oldest)
+	delete(c.waiting, oldest)
 	return true
 }
 
 // mark records that a connection waits since a time, or (zero) is being answered.
-func (c *crowd) mark(conn net.Conn, since time.Time) {
+func (c *connections) mark(conn net.Conn, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.conns[conn]; ok {
-		c.conns[conn] = since
+	if _, ok := c.waiting[conn]; ok {
+		c.waiting[conn] = since
 	}
 }
 
 type connKey struct{}
 
 // context is the ConnContext function of the http.Server.
-func (c *crowd) context(ctx context.Context, conn net.Conn) context.Context {
+func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
 // answering marks connections while h answers them.
-func (c *crowd) answering(h http.Handler) http.Handler {
+func (c *connections) answering(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 			c.mark(conn, time.Time{})

@@ -1,4 +1,4 @@
-package redis
+package key
 
 import (
 	"reflect"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestParseKey(t *testing.T) {
+func TestParse(t *testing.T) {
 	at := func(hour, minute, second int) Point {
 		return Point{Start: time.Date(2026, 11, 20, hour, minute, second, 0, time.UTC)}
 	}
@@ -26,7 +26,7 @@ func TestParseKey(t *testing.T) {
 		"w:clicks:users:20261120T1005Z..-3":             {"clicks", "users", at(10, 5, 0), Point{Ago: 3}, nil},
 		"w:a%3Ab:m%20:now":                              {"a:b", "m ", Point{}, Point{}, nil},
 	} {
-		got, err := ParseKey(text)
+		got, err := Parse(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v\nwant %+v", text, got, err, want)
 		}
@@ -54,24 +54,24 @@ func TestParseKey(t *testing.T) {
 		"w:clicks:users:now:%zz":                        "two hex digits",
 		"w:clicks:users:now:%+1":                        "two hex digits",
 	} {
-		if got, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want an error with %q", text, got, err, want)
 		}
 	}
 }
 
-// FuzzParseKey: ParseKey does not panic, and a key that it reads is the same
-// after String and ParseKey.
-func FuzzParseKey(f *testing.F) {
+// FuzzParse: Parse does not panic, and a key that it reads is the same
+// after String and Parse.
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"w:clicks:users:-60..now:*", "w:a:b:20261120T1005Z:%3A%2A", "w:a:b:-3..20261120T100501Z::x", "w:a:b:now:\x00\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		k, err := ParseKey(text)
+		k, err := Parse(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseKey(k.String())
+		again, err := Parse(k.String())
 		if err != nil || !reflect.DeepEqual(k, again) {
 			t.Fatalf("%q is %+v, written %q, read as %+v, %v", text, k, k, again, err)
 		}

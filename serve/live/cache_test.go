@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -275,11 +276,52 @@ func (w *world) Touched(_ context.Context, since uint64) (starts []event.Time, e
 	return starts, cmp.Or(w.fail, w.away)
 }
 
+// A query asks for windows that start in [From, Until), also where no key can.
+type query struct {
+	Job, Measure string
+	From, Until  event.Time
+	Group        [][]byte
+}
+
+func (w *Windows) planOf(q query) (*plan, error) {
+	s, err := w.source(q.Job)
+	if err != nil {
+		return nil, err
+	}
+	return s.plan(q.Measure, q.From, q.Until, append(slices.Clone(q.Group), make([][]byte, max(0, len(s.spec.By)-len(q.Group)))...))
+}
+
+// lookup is Lookup of a query.
+func (w *Windows) lookup(ctx context.Context, q query) (a Answer, found bool, err error) {
+	p, err := w.planOf(q)
+	if err != nil {
+		return a, false, err
+	}
+	a, err = p.answer(ctx)
+	return a, a.Found(), err
+}
+
+// recent is Recent of a query.
+func (w *Windows) recent(q query) (a Answer, found, known bool) {
+	p, err := w.planOf(q)
+	if err != nil {
+		return a, false, false
+	}
+	a, known = p.source.answers.recent(p.id)
+	return a, a.Found(), known
+}
+
+// hits is the number of events that an answer is.
+func hits(a Answer) uint64 {
+	n, _ := a.Value.(Count)
+	return uint64(n)
+}
+
 // ask wants two Windows to say the same.
-func ask(t *testing.T, what string, q Query, got, want *Windows) {
+func ask(t *testing.T, what string, q query, got, want *Windows) {
 	t.Helper()
-	a, foundA, errA := got.Lookup(t.Context(), q)
-	b, foundB, errB := want.Lookup(t.Context(), q)
+	a, foundA, errA := got.lookup(t.Context(), q)
+	b, foundB, errB := want.lookup(t.Context(), q)
 	if foundA != foundB || errA != nil || errB != nil {
 		t.Fatalf("%s: %+v: found %t (%v), want %t (%v)", what, q, foundA, errA, foundB, errB)
 	}
@@ -287,52 +329,52 @@ func ask(t *testing.T, what string, q Query, got, want *Windows) {
 		return
 	}
 	if !same(a, b) {
-		t.Fatalf("%s: %+v: %s, want %s", what, q, told(a), told(b))
+		t.Fatalf("%s: %+v: %s, want %s", what, q, shown(a), shown(b))
 	}
 }
 
 // same reports whether two values say the same.
-func same(a, b Value) bool {
-	if reflect.TypeOf(a.Measured) != reflect.TypeOf(b.Measured) {
+func same(a, b Answer) bool {
+	if reflect.TypeOf(a.Value) != reflect.TypeOf(b.Value) {
 		return false
 	}
-	ok := a.Hits == b.Hits
-	switch want := b.Measured.(type) {
+	ok := true
+	switch want := b.Value.(type) {
 	case *hll.Sketch:
-		ok = bytes.Equal(a.Measured.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
+		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
-		ok = bytes.Equal(a.Measured.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
+		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bloom.Filter:
 		for p := range 3 {
 			for id := range 1000 {
 				h := bloom.Hash(fmt.Appendf(nil, "p%de%d", p, id))
-				ok = ok && a.Measured.(*bloom.Filter).Has(h) == want.Has(h)
+				ok = ok && a.Value.(*bloom.Filter).Has(h) == want.Has(h)
 			}
 		}
 	case *geo.Set:
-		got := a.Measured.(*geo.Set)
+		got := a.Value.(*geo.Set)
 		ok = got.Len() == want.Len()
 		for member, score := range want.Slice(0, want.Len()) {
 			s, has := got.Score([]byte(member))
 			ok = ok && has && s == score
 		}
 	default:
-		ok = ok && a.Measured == want
+		ok = ok && a.Value == want
 	}
 	return ok
 }
 
-// told is a value for people.
-func told(v Value) string {
-	if v.Measured == nil {
-		return fmt.Sprint(v.Hits, " hits")
+// shown is an answer as a failing test prints it.
+func shown(v Answer) string {
+	if n, ok := v.Value.(Count); ok || v.Value == nil {
+		return fmt.Sprint(uint64(n), " hits")
 	}
 	for _, k := range kinds {
-		if n := k.Number(v.Measured); n != nil && n != any(0) {
-			return fmt.Sprintf("%v of %T", n, v.Measured)
+		if n := k.Number(v.Value); n != nil && n != any(0) {
+			return fmt.Sprintf("%v of %T", n, v.Value)
 		}
 	}
-	return fmt.Sprintf("a %T", v.Measured)
+	return fmt.Sprintf("a %T", v.Value)
 }
 
 // span is the range of windows of what has been counted so far, and a bit.
@@ -371,7 +413,7 @@ func TestKept(t *testing.T) {
 						w.write(1)
 					}
 				default:
-					q := Query{Job: w.spec.Job, Measure: []string{Hits, "users", "active", "seen", "places"}[r.IntN(5)], From: from, Until: until}
+					q := query{Job: w.spec.Job, Measure: []string{Hits, "users", "active", "seen", "places"}[r.IntN(5)], From: from, Until: until}
 					if r.IntN(3) == 0 {
 						q.From += event.Time(r.IntN(20)) * w.spec.Window
 						q.Until -= event.Time(r.IntN(20)) * w.spec.Window
@@ -385,7 +427,7 @@ func TestKept(t *testing.T) {
 							w.write(0)
 							w.ack()
 						}
-						if _, _, err := kept.Lookup(t.Context(), q); err != nil {
+						if _, _, err := kept.lookup(t.Context(), q); err != nil {
 							t.Fatal(err)
 						}
 						w.during = nil
@@ -394,18 +436,18 @@ func TestKept(t *testing.T) {
 					asked++
 				}
 			}
-			pieces, bytes := 0, int64(0)
-			for _, of := range kept.jobs[w.spec.Job].series {
-				if of.places != nil {
-					bytes += of.places.bytes
+			entries, bytes := 0, int64(0)
+			for _, of := range kept.jobs[w.spec.Job].cache.series {
+				if of.positions != nil {
+					bytes += of.positions.bytes
 				}
-				for _, p := range of.pieces {
-					pieces++
-					bytes += p.bytes
+				for _, e := range of.entries {
+					entries++
+					bytes += e.bytes
 				}
 			}
-			if pieces != kept.stored.recent.Len() || bytes != kept.stored.bytes {
-				t.Errorf("seed %d: %d windows of %d bytes, but %d and %d in the books", seed, pieces, bytes, kept.stored.recent.Len(), kept.stored.bytes)
+			if entries != kept.cache.recent.Len() || bytes != kept.cache.bytes {
+				t.Errorf("seed %d: %d windows of %d bytes, but the cache says %d and %d", seed, entries, bytes, kept.cache.recent.Len(), kept.cache.bytes)
 			}
 			s := kept.Stats()
 			if s.Hits < 4*s.Misses || s.Stale == 0 || s.Evicted > 0 {
@@ -417,7 +459,7 @@ func TestKept(t *testing.T) {
 
 // warm is a world in which everything was counted and flushed once, and asked
 // for: the windows that answer, and the question.
-func warm(t *testing.T, memory int64) (*world, *Windows, Query) {
+func warm(t *testing.T, memory int64) (*world, *Windows, query) {
 	w := newWorld(t, 3)
 	l := w.windows(memory)
 	for p := range int32(3) {
@@ -426,9 +468,9 @@ func warm(t *testing.T, memory int64) (*world, *Windows, Query) {
 	w.write(0)
 	w.ack()
 	w.write(1)
-	q := Query{Job: w.spec.Job, Measure: "users"}
+	q := query{Job: w.spec.Job, Measure: "users"}
 	q.From, q.Until = w.span()
-	if _, found, err := l.Lookup(t.Context(), q); !found || err != nil {
+	if _, found, err := l.lookup(t.Context(), q); !found || err != nil {
 		t.Fatal(found, err)
 	}
 	if w.queries == 0 {
@@ -456,7 +498,7 @@ func TestOwnFlush(t *testing.T) {
 			w.write(0)
 			w.ack()
 			time.Sleep(time.Second)
-			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+			if _, _, err := l.lookup(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -506,7 +548,7 @@ func TestNearby(t *testing.T) {
 		for start := q.From; start < q.From+36*w.spec.Window; start += w.spec.Window {
 			one := q
 			one.From, one.Until = start, start+w.spec.Window
-			if _, _, err := l.Lookup(t.Context(), one); err != nil {
+			if _, _, err := l.lookup(t.Context(), one); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -528,13 +570,13 @@ func TestOthersFlush(t *testing.T) {
 			w.count(2, 20)
 			w.write(1)
 			time.Sleep(6 * time.Second) // an answer that had to be read takes 20 ms and more
-			got, _, err := l.Lookup(t.Context(), q)
+			got, _, err := l.lookup(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := w.fresh(0).Lookup(t.Context(), q)
+			want, _, err := w.fresh(0).lookup(t.Context(), q)
 			if err != nil || !same(got, want) {
-				t.Fatalf("%s, want %s (%v)", told(got), told(want), err)
+				t.Fatalf("%s, want %s (%v)", shown(got), shown(want), err)
 			}
 		}
 		if s := l.Stats(); s.Stale == 0 || s.Misses > 40+s.Stale {
@@ -554,7 +596,7 @@ func TestLateLine(t *testing.T) {
 		w.write(1)
 		for range 10 {
 			time.Sleep(time.Minute)
-			if _, _, err := l.Lookup(t.Context(), q); err != nil {
+			if _, _, err := l.lookup(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -596,8 +638,8 @@ func TestRoom(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			ask(t, "a tight budget", q, l, w.fresh(0))
-			if l.stored.bytes > memory/4 {
-				t.Fatalf("%d bytes of windows are kept, of a budget of %d", l.stored.bytes, memory)
+			if l.cache.bytes > memory/4 {
+				t.Fatalf("%d bytes of windows are kept, of a budget of %d", l.cache.bytes, memory)
 			}
 		}
 		if s := l.Stats(); s.Evicted == 0 || s.Windows == 0 {
@@ -607,12 +649,12 @@ func TestRoom(t *testing.T) {
 		w.count(0, 1)
 		w.write(0)
 		w.ack()
-		if l.stored.bytes != 0 || l.stored.recent.Len() != 0 {
-			t.Errorf("%d bytes are kept while the jobs need all the memory", l.stored.bytes)
+		if l.cache.bytes != 0 || l.cache.recent.Len() != 0 {
+			t.Errorf("%d bytes are kept while the jobs need all the memory", l.cache.bytes)
 		}
 		for _, s := range l.jobs {
-			if len(s.series) != 0 {
-				t.Errorf("%d series without a window", len(s.series))
+			if len(s.cache.series) != 0 {
+				t.Errorf("%d series without a window", len(s.cache.series))
 			}
 		}
 		ask(t, "no room", q, l, w.fresh(0))
@@ -628,7 +670,7 @@ func TestError(t *testing.T) {
 		for _, measure := range []string{"active", Hits, "places", "seen"} {
 			q.Measure = measure
 			w.fail = errors.New("no answer")
-			if _, _, err := l.Lookup(t.Context(), q); !errors.Is(err, w.fail) {
+			if _, _, err := l.lookup(t.Context(), q); !errors.Is(err, w.fail) {
 				t.Errorf("%s: error %v, want %v", measure, err, w.fail)
 			}
 			w.fail = nil
@@ -657,7 +699,7 @@ func TestTogether(t *testing.T) {
 				first := make(chan error, 1)
 				w.fail = errors.New("as the client says it")
 				go func() {
-					_, _, err := l.Lookup(away, q)
+					_, _, err := l.lookup(away, q)
 					first <- err
 				}()
 				time.Sleep(time.Millisecond)
@@ -670,7 +712,7 @@ func TestTogether(t *testing.T) {
 					q := q
 					q.From += event.Time(i%2) * w.spec.Window // the same question, and another about the same windows
 					wg.Go(func() {
-						if v, found, err := l.Lookup(t.Context(), q); err != nil || !found || v.Measured.(*bitmap.Activity).Count() == 0 {
+						if v, found, err := l.lookup(t.Context(), q); err != nil || !found || v.Value.(*bitmap.Activity).Count() == 0 {
 							t.Errorf("found %t, %v", found, err)
 						}
 					})

@@ -1,4 +1,4 @@
-package serve
+package http
 
 import (
 	"crypto/subtle"
@@ -15,21 +15,21 @@ import (
 // guard passes a request on to next if its client may read the answer. If there is
 // a token, the request must carry it, and may use any host name. If there is none,
 // guard refuses requests that a page of another site has caused.
-func (h *HTTP) guard(next http.Handler) http.Handler {
-	if h.Token == "" {
+func (s *Server) guard(next http.Handler) http.Handler {
+	if s.Token == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := samesite.Check(r, h.loopback); err != nil {
+			if err := samesite.Check(r, s.loopback); err != nil {
 				http.Error(w, err.Error()+"; a proxy in front may set the Host, or give a token (http.token_file)", http.StatusForbidden)
 				return
 			}
 			next.ServeHTTP(w, r)
 		})
 	}
-	want := []byte(h.Token)
+	want := []byte(s.Token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || subtle.ConstantTimeCompare([]byte(got), want) != 1 {
-			h.refused.note(h.log(), r.RemoteAddr)
+			s.refused.note(s.log(), r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
 			http.Error(w, "a bearer token is wanted: http.token_file", http.StatusUnauthorized)
 			return

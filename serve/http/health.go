@@ -1,0 +1,59 @@
+package http
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// stuck is how long the flush loop of a running job may make no step before
+// /livez fails, so that an orchestrator restarts the process. An insert that
+// hangs does not stop the loop: an outage of Kafka or ClickHouse does not fail
+// /livez.
+const stuck = 30 * time.Second
+
+// livez fails when the flush loop of a job makes no step: a restart helps.
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
+	for _, j := range s.statuses() {
+		if j.State == "running" && !j.Beat.IsZero() && time.Since(j.Beat) > stuck {
+			http.Error(w, fmt.Sprintf("job %s: its loop has stood for %s", j.Job, time.Since(j.Beat).Round(time.Second)), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz fails while a job has stopped or has no partitions yet, while the watch
+// finds its topic or consumer group at fault, while its last flush failed, while
+// its sink does not answer, and while records of its topic wait in a partition
+// that no process flushes. A finding of the last audit does not fail it: taking
+// the process out of service would repair no row, and its counting and answers
+// are as good as before. readyz then answers 200 and names the finding.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	for _, j := range s.statuses() {
+		switch {
+		case j.Error != "":
+			http.Error(w, fmt.Sprintf("job %s: %s: %s", j.Job, j.State, j.Error), http.StatusServiceUnavailable)
+			return
+		case j.Group != "":
+			http.Error(w, fmt.Sprintf("job %s: %s: %s", j.Job, j.State, j.Group), http.StatusServiceUnavailable)
+			return
+		case j.State != "running":
+			http.Error(w, fmt.Sprintf("job %s: %s", j.Job, j.State), http.StatusServiceUnavailable)
+			return
+		case j.LastError != "":
+			http.Error(w, fmt.Sprintf("job %s: the last flush failed: %s", j.Job, j.LastError), http.StatusServiceUnavailable)
+			return
+		case j.SinkError != "":
+			http.Error(w, fmt.Sprintf("job %s: the ledger cannot be read: %s", j.Job, j.SinkError), http.StatusServiceUnavailable)
+			return
+		case j.Uncounted != nil:
+			http.Error(w, fmt.Sprintf("job %s: %v", j.Job, j.Uncounted), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
+	if a := s.audit(); a.Mismatches > 0 {
+		fmt.Fprintf(w, "but the audit of %s found %d mismatches: see /api/v1/status, or run weir verify\n", a.At.UTC().Format(time.RFC3339), a.Mismatches)
+	}
+}

@@ -1,0 +1,110 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"weir/jobs"
+	"weir/serve/live"
+)
+
+// connectionsMost is the default of Server.Connections. Scrapers, dashboards and health
+// checks need few; each connection costs about 10 KiB.
+const connectionsMost = 512
+
+// working is how many requests for metrics the server works on at a time, and how
+// many for windows: both cost CPU.
+const working = 16
+
+// Server answers /metrics, /livez, /readyz, /api/v1/status and /api/v1/query.
+type Server struct {
+	Jobs []*jobs.Job
+	// Windows answers queries; nil: there is no /api/v1/query.
+	Windows *live.Windows
+	Build   Build
+	// Token, if not empty, is the bearer token that requests must carry; the health
+	// checks need none, because orchestrators have none.
+	Token string
+	// Audit returns the last audit, or its zero value if there was none yet. Nil:
+	// there are no audits.
+	Audit func() Audit
+	// RESP returns the counters of the Redis endpoint; nil: there is none.
+	RESP func() RESP
+	// Connections is how many connections may be open at a time; default 512.
+	Connections int
+	Log         *slog.Logger // nil: silent
+
+	loopback bool     // the listener is on loopback: see guard
+	refused  refusals // requests without the token
+}
+
+func (s *Server) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
+// Handler returns the handler of all paths.
+func (s *Server) Handler() http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.guard(atMost(working, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))))
+	mux.Handle("GET /api/v1/status", s.guard(http.HandlerFunc(s.status)))
+	if s.Windows != nil {
+		mux.Handle("GET /api/v1/query", s.guard(atMost(working, http.HandlerFunc(s.query))))
+	}
+	mux.HandleFunc("GET /livez", s.livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /{$}", s.guard(http.HandlerFunc(s.index)))
+	return mux
+}
+
+// headerTimeout is how long a client may take to send the header of a request.
+const headerTimeout = 5 * time.Second
+
+// Serve answers on l until ctx ends, then lets requests in progress finish,
+// for 2 s at most.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.loopback = onLoopback(l)
+	c := newConnections(cmp.Or(s.Connections, connectionsMost))
+	server := &http.Server{
+		Handler:           c.answering(s.Handler()),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ConnState:         c.state,
+		ConnContext:       c.context,
+		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelWarn),
+	}
+	down := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx) // a client that stays connected is cut off when the process ends
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	<-down // Serve does not wait for what Shutdown waits for
+	return nil
+}
+
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, "weir ", s.Build.Version, "\n\n/metrics\n/livez\n/readyz\n/api/v1/status\n/api/v1/query?key=w:JOB:MEASURE:now\n")
+}

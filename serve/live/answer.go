@@ -1,0 +1,69 @@
+package live
+
+import (
+	"strconv"
+	"time"
+
+	"weir/sketches/geo"
+)
+
+// An Answer is what a question comes to, for HTTP and Redis clients alike. Several
+// callers may get the same answer: they must not change its value.
+type Answer struct {
+	// Value is nil if nothing was counted. Otherwise it is a *hll.Sketch, a
+	// *bitmap.Activity, a *bloom.Filter, a *geo.Set or a Number, by the kind of the
+	// measure; a Count for the measure hits, a Reason for the measure partial.
+	Value any
+	// Partial is the reason why the value may lack what the sink holds; "" if the
+	// value is whole.
+	Partial string
+	// AsOf is the time of the oldest thing that the answer is made from: the answer
+	// holds all that this process had counted by then, and, if it is whole, all that
+	// any process had flushed by then.
+	AsOf time.Time
+}
+
+// Found reports whether anything was counted.
+func (a Answer) Found() bool { return a.Value != nil }
+
+// bytes returns about how much memory the answer takes.
+func (a Answer) bytes() int64 {
+	if s, ok := a.Value.(interface{ Bytes() int }); ok {
+		return int64(s.Bytes())
+	}
+	return 8
+}
+
+// counted returns the answer of a number of events.
+func counted(events uint64) Answer {
+	if events == 0 {
+		return Answer{}
+	}
+	return Answer{Value: Count(events)}
+}
+
+// located returns the answer of a set of positions.
+func located(set *geo.Set) Answer {
+	if set.Len() == 0 {
+		return Answer{}
+	}
+	return Answer{Value: set}
+}
+
+// A Count is a number of events.
+type Count uint64
+
+// AppendText appends the count in decimal digits.
+func (n Count) AppendText(b []byte) ([]byte, error) { return strconv.AppendUint(b, uint64(n), 10), nil }
+
+// A Number is what a measure of numbers comes to.
+type Number float64
+
+// AppendText appends the number as Redis writes a double.
+func (n Number) AppendText(b []byte) ([]byte, error) { return geo.AppendScore(b, float64(n)), nil }
+
+// A Reason says why answers are partial.
+type Reason string
+
+// AppendText appends the reason.
+func (r Reason) AppendText(b []byte) ([]byte, error) { return append(b, r...), nil }

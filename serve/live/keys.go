@@ -1,0 +1,87 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"weir/event"
+	"weir/serve/key"
+	"weir/window"
+)
+
+const (
+	listWindows = 60   // how many windows back a listing goes
+	listRows    = 5000 // how many rows of a job it names at most
+)
+
+// Keys lists the rows of each job's last windows, once per measure, as keys of single
+// windows: for people who look around. It is not complete for busy jobs, nor while
+// the sink cannot be asked. An error ends it.
+func (w *Windows) Keys(ctx context.Context) iter.Seq2[key.Key, error] {
+	return func(yield func(key.Key, error) bool) {
+		for _, job := range w.names() {
+			s := w.jobs[job]
+			list, _, err := s.lists.get(ctx, "", func(took *work) ([]key.Key, error) {
+				list, err := s.list(ctx, took)
+				took.bytes = int64(len(list)) * 100
+				return list, err
+			})
+			if err != nil {
+				yield(key.Key{}, err)
+				return
+			}
+			for _, k := range list {
+				if !yield(k, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *source) list(ctx context.Context, took *work) (list []key.Key, err error) {
+	now, size := s.now(), s.spec.Window
+	r := &window.Range{From: now - now%size - listWindows*size, Until: now + s.spec.Skew + size, Group: make([][]byte, len(s.spec.By))}
+	seen := map[string]bool{}
+	add := func(start event.Time, group []string) bool {
+		id := fmt.Sprintf("%d %q", start, group)
+		if seen[id] {
+			return true
+		}
+		seen[id] = true
+		at := key.Point{Start: time.UnixMilli(int64(start)).UTC()}
+		var groups []key.Group
+		for _, g := range group {
+			groups = append(groups, key.Group{Value: g})
+		}
+		list = append(list, key.Key{Job: s.spec.Job, Measure: Hits, From: at, To: at, Groups: groups})
+		for _, m := range s.spec.Measures {
+			if !m.Kind.ByMember() {
+				list = append(list, key.Key{Job: s.spec.Job, Measure: m.Name, From: at, To: at, Groups: groups})
+			}
+		}
+		return true
+	}
+	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, totalHits) })
+	if err != nil {
+		return nil, err
+	}
+	for row := range mem.matching(r) {
+		group := make([]string, len(row.group))
+		for i, g := range row.group {
+			group[i] = string(g)
+		}
+		add(row.start, group)
+	}
+	asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
+	defer cancel()
+	if _, _, err = s.look(asking); err == nil {
+		err = s.sink.Windows(asking, r, listRows, add)
+	}
+	if ctx.Err() == nil {
+		err = nil // without the sink, what is in memory is listed
+	}
+	return list, err
+}
