@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/ch-go/proto"
@@ -29,6 +30,7 @@ type front struct {
 	maxBody  int64
 	loopback bool // the listener is on loopback
 	sessions sessions
+	settable sync.Map // names of settings that SET has accepted
 
 	version, timezone string
 }
@@ -132,6 +134,9 @@ func (f *front) serve(ctx context.Context, q *request, out *response) error {
 	if err := q.prepare(s); err != nil {
 		return err
 	}
+	for _, p := range q.settings {
+		f.settable.LoadOrStore(p.name, true)
+	}
 	if err := q.allowed(s); err != nil {
 		return err
 	}
@@ -160,20 +165,36 @@ func (f *front) serve(ctx context.Context, q *request, out *response) error {
 }
 
 // session returns the session to run q in and what to do with it afterwards.
+//
+// A setting of the request is an argument of the new session where it can be,
+// because a SET for it would take half as long again as a short query. The engine
+// takes more arguments than settings, such as --path, and refuses a bad value
+// without a reason. So only names that SET has accepted before go this way, and if
+// the engine refuses, prepare runs the SET and gets the reason.
 func (f *front) session(q *request) (*session, func(), error) {
-	open := func() (*session, error) {
-		args := f.defaults
-		if !q.has("log_comment") {
-			// The mark lets watch find the query in system.processes.
-			args = append(slices.Clip(args), "--log_comment="+q.token)
-		}
-		return f.lib.connect(args...)
+	args := slices.Clip(f.defaults)
+	if !q.has("log_comment") {
+		// The mark lets watch find the query in system.processes.
+		args = append(args, "--log_comment="+q.token)
 	}
+	open := func() (*session, error) { return f.lib.connect(args...) }
 	if q.sessionID != "" {
 		return f.sessions.take(q, open)
 	}
-	s, err := open()
-	if err != nil {
+	with := slices.Clip(args)
+	var rest []setting
+	for _, p := range q.settings {
+		_, known := f.settable.Load(p.name)
+		if known && p.name != "readonly" && !strings.Contains(p.value, "\x00") { // an argument ends there
+			with = append(with, "--"+p.name+"="+p.value)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	s, err := f.lib.connect(with...)
+	if err == nil {
+		q.settings = rest
+	} else if s, err = open(); err != nil {
 		return nil, nil, err
 	}
 	return s, s.close, nil

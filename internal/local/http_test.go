@@ -175,6 +175,36 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// TestSettingsAgain: a setting means the same the first time, when the session gets
+// it by SET, and later, when the session opens with it. No argument of the engine
+// that is not a setting can be given.
+func TestSettingsAgain(t *testing.T) {
+	base, db := localtest.Engine(t)
+	for _, test := range []struct {
+		query, sql, want string
+		code             string
+	}{
+		{query: "max_joined_block_size_rows=7", sql: "SELECT getSetting('max_joined_block_size_rows')", want: "7\n"},
+		{query: "", sql: "SELECT getSetting('max_joined_block_size_rows')", want: "65409\n"},
+		{query: "max_joined_block_size_rows=x", sql: "SELECT 1", code: "27"},
+		{query: "max_joined_block_size_rows=", sql: "SELECT 1", code: "32"},
+		{query: "max_joined_block_size_rows=7&nosuch=1", sql: "SELECT 1", code: "115"},
+		{query: "count_distinct_implementation=" + esc("a b'\\"), sql: "SELECT getSetting('count_distinct_implementation') FORMAT TSVRaw", want: "a b'\\\n"},
+		{query: "count_distinct_implementation=" + esc("a\x00b"), sql: "SELECT length(getSetting('count_distinct_implementation'))", want: "3\n"},
+		{query: "max_joined_block_size_rows=7&readonly=1", sql: "SELECT getSetting('max_joined_block_size_rows'), getSetting('readonly')", want: "7\t1\n"},
+		{query: "max_joined_block_size_rows=7&readonly=1", sql: "CREATE TABLE t (a UInt8) ENGINE = Memory", code: "164"},
+		{query: "path=/tmp", sql: "SELECT 1", code: "115"},
+		{query: "file=/etc/passwd&structure=" + esc("s String"), sql: "SELECT * FROM table", code: "115"},
+	} {
+		for _, when := range []string{"first", "again", "a third time"} {
+			got := call{query: test.query, body: test.sql}.do(t, base, db)
+			if code := got.head.Get("X-Clickhouse-Exception-Code"); code != test.code || code == "" && got.body != test.want {
+				t.Errorf("%s, %s: code %q, want %q; %q, want %q", test.query, when, code, test.code, got.body, test.want)
+			}
+		}
+	}
+}
+
 func TestHTTPInserts(t *testing.T) {
 	base, db := localtest.Engine(t)
 	frames := func(method compress.Method, pieces ...string) string {

@@ -154,7 +154,7 @@ func (q *request) readQuery(in io.Reader) error {
 		in = io.MultiReader(strings.NewReader(sql+"\n"), in)
 	}
 	var text []byte
-	for size := 64 << 10; ; size *= 8 {
+	for size := 8 << 10; ; size *= 8 {
 		var err error
 		text, err = fill(text, in, min(size, maxSQL))
 		whole := errors.Is(err, io.EOF)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/ch-go/compress"
@@ -126,7 +127,9 @@ func (o *response) body() io.WriteCloser {
 	var out io.WriteCloser = nop{deadline{o}}
 	switch o.coding {
 	case "gzip":
-		out, _ = gzip.NewWriterLevel(deadline{o}, gzip.BestSpeed)
+		z := zippers.Get().(*gzip.Writer)
+		z.Reset(deadline{o})
+		out = zipped{z}
 	case "deflate":
 		out, _ = zlib.NewWriterLevel(deadline{o}, zlib.BestSpeed)
 	case "zstd":
@@ -141,6 +144,23 @@ func (o *response) body() io.WriteCloser {
 		out = &framer{out: out, enc: compress.NewWriter(compress.LevelZero, o.frame)}
 	}
 	return out
+}
+
+// zippers are used again and again, because each takes a megabyte. What most HTTP
+// clients accept is gzip.
+var zippers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	return z
+}}
+
+// zipped is an answer in gzip; Close gives the writer back.
+type zipped struct{ *gzip.Writer }
+
+func (z zipped) Close() error {
+	err := z.Writer.Close()
+	z.Reset(nil)
+	zippers.Put(z.Writer)
+	return err
 }
 
 // exception answers with an error. It must be called before anything else was
