@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"weir/event"
 )
 
 // rollups recomputes touched windows into plain numbers while the job runs. A
 // rollup may fail, run twice, or run in several processes at once: its results
 // merge like all stored values, and the view reads windows that are not rolled
-// up yet from the state rows.
+// up yet from the state rows. So a [cadence] decides nothing but the cost.
 type rollups struct {
 	job    *Job
 	watch  *watch
@@ -28,7 +30,9 @@ func (j *Job) startRollups(w *watch) *rollups {
 
 func (r *rollups) loop(ctx context.Context) {
 	defer r.job.rollups.Gone()
-	wait, due := pauses(), time.Now().Add(r.job.cfg.Rollup)
+	interval := r.job.cfg.Rollup
+	wait, due := pauses(), time.Now().Add(interval)
+	when := cadence{interval: interval, last: time.Now()}
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,24 +40,82 @@ func (r *rollups) loop(ctx context.Context) {
 		case <-time.After(time.Until(due)):
 		}
 		began := time.Now()
-		// This also runs if this process has written nothing since: the sink makes
-		// longer rollups less often, and other processes write too.
-		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, false, r.watch.complete()) })
+		due = began.Add(interval)
+		seen := seen{r.watch.changes.Load(), r.watch.complete()} // before the rollup
+		leads := r.job.status.partition(r.watch.lowest.Load()) != nil
+		roll, all := when.due(began, leads, seen)
+		if !roll {
+			continue
+		}
+		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, all, seen.watermark) })
 		if ctx.Err() != nil {
 			return
 		}
 		r.job.status.rolledUp(time.Since(began), err)
 		// The next rollup does the work, after a pause that grows like that of a
 		// flush.
-		due = began.Add(r.job.cfg.Rollup)
 		if err != nil {
 			r.job.rollups.Failed(err)
-			due = time.Now().Add(r.job.cfg.Rollup + time.Duration(wait.Next()))
+			due = time.Now().Add(interval + time.Duration(wait.Next()))
 			continue
 		}
+		when.made(began, all, seen)
 		wait.Reset()
 		r.job.rollups.Worked()
 	}
+}
+
+// A cadence says when a process rolls a job up: at every interval while the
+// ledger changes, by whatever process, and all rollups once it has come to rest.
+// Of the processes of a group, the one that reads the lowest partition that the
+// ledger has leads: it rolls up, and the others stand in for it now and then.
+type cadence struct {
+	interval time.Duration
+	last     time.Time // when the last rollup began, or the process
+	rolled   bool      // whether there was one
+	all      bool      // whether it was of all levels
+	seen     seen      // before it
+}
+
+// seen is what a rollup is made after.
+type seen struct {
+	changes   uint64     // of the ledger
+	watermark event.Time // of the job
+}
+
+const (
+	// calm is the number of intervals without a change of the ledger after which
+	// every rollup is brought up to date, also those that are made less often.
+	calm = 5
+
+	// standIn is the number of intervals to one of a process that does not lead,
+	// because that partition may be without an owner.
+	standIn = 15
+
+	// atRest is the pause between two rollups while the ledger does not change. They
+	// find what a replica that lagged has got since.
+	atRest = 5 * time.Minute
+)
+
+// due reports whether to roll up now, and whether all levels.
+func (c *cadence) due(now time.Time, leads bool, s seen) (roll, all bool) {
+	pause := c.interval
+	if !leads {
+		pause *= standIn
+	}
+	since := now.Sub(c.last)
+	switch {
+	case !c.rolled || s != c.seen:
+		return since >= pause, false
+	case !c.all:
+		return since >= calm*pause, true
+	}
+	return since >= max(pause, atRest), true
+}
+
+// made notes a rollup that has succeeded.
+func (c *cadence) made(began time.Time, all bool, s seen) {
+	c.last, c.rolled, c.all, c.seen = began, true, all, s
 }
 
 // exclusively runs f under the job's lock, if it has one. If the lock server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -175,12 +176,15 @@ type watch struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	watermark atomic.Int64 // of the last look that found one; a complete window stays complete
+	watermark atomic.Int64  // of the last look that found one; a complete window stays complete
+	changes   atomic.Uint64 // how many looks found the ledger other than the look before
+	lowest    atomic.Int32  // partition that the ledger has; 0 before a look
 
 	// Only look uses these.
-	last  time.Time // time of the last look; zero: none yet
-	waits audit.Waits
-	open  map[int32]OpenTransaction // all open transactions, even short ones
+	covered map[int32]audit.Covered // at the last look that read the ledger
+	last    time.Time               // time of the last look; zero: none yet
+	waits   audit.Waits
+	open    map[int32]OpenTransaction // all open transactions, even short ones
 }
 
 // uncounted is the subject of log lines about partitions without a flush.
@@ -243,6 +247,13 @@ func (w *watch) look(ctx context.Context) {
 	} else {
 		w.ledger.Worked()
 		w.job.status.sinkAnswered(nil)
+		if !maps.Equal(c.Partitions, w.covered) {
+			w.covered = c.Partitions
+			w.changes.Add(1)
+			if len(c.Partitions) > 0 {
+				w.lowest.Store(slices.Min(slices.Collect(maps.Keys(c.Partitions))))
+			}
+		}
 	}
 	if err != nil {
 		return // the source reports its own failures

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,8 @@ const (
 	// bounds the server's memory: 8,192 dense sketches are 100 MB.
 	rollupRows = 8192
 
-	// Where tables have replicas, a rollup looks further back once a minute.
+	// Where tables have replicas, a rollup looks further back once a minute, or as
+	// soon as there is one.
 	sweepEvery = time.Minute
 
 	// sweepRounds is how far, for a process that does not know yet how many
@@ -30,24 +32,24 @@ type mark struct {
 
 // sweep is the round from which on to look at rows again, against replicas that
 // lag: what was acknowledged by others may appear on this one behind a rollup
-// that has already looked. It is the one that was current for as long ago as
-// two inserts may take, and 30 s. Without replicas nothing can lag.
+// that has already looked. A row appears within the time of two inserts and 30 s
+// of its acknowledgement, so the round is the one that was current for that long
+// before the last sweep. Without replicas nothing can lag.
 func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due bool) {
 	if !s.lags {
 		return 0, false
 	}
 	s.passed = append(s.passed, mark{now, opened})
-	back := 2*s.client.cfg.InsertTimeout + 30*time.Second
-	old := -1
-	for i, m := range s.passed {
-		if now.Sub(m.at) >= back {
-			old = i
+	from = opened - min(opened, sweepRounds)
+	lag := 2*s.client.cfg.InsertTimeout + 30*time.Second
+	for _, m := range s.passed {
+		if s.swept[level].Sub(m.at) >= lag {
+			from = m.opened
 		}
 	}
-	from = opened - min(opened, sweepRounds)
-	if old >= 0 {
-		from = s.passed[old].opened
-		s.passed = s.passed[old:]
+	oldest := slices.MinFunc(s.swept, time.Time.Compare)
+	for len(s.passed) > 1 && oldest.Sub(s.passed[1].at) >= lag { // the first serves no sweep any more
+		s.passed = s.passed[1:]
 	}
 	return from, !now.Before(s.swept[level].Add(sweepEvery))
 }

@@ -365,32 +365,46 @@ func TestOpenedRoundLost(t *testing.T) {
 
 // TestSweep: with replicas, a rollup looks again at rounds that were current
 // for as long as a replica may lag, by this process's own time; without, it
-// does not.
+// does not. A row that a replica gets at any time within that is seen by the
+// sweep after it, whether rollups are made all the time or after a long rest.
 func TestSweep(t *testing.T) {
-	now := time.Now()
-	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 30 * time.Second}}, swept: make([]time.Time, 2)}
-	if _, due := s.sweep(0, now, 100); due {
+	start := time.Now()
+	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 30 * time.Second}}, swept: make([]time.Time, 1)}
+	if _, due := s.sweep(0, start, 1000); due {
 		t.Error("it sweeps a table without replicas")
 	}
 	s.lags = true
-	if from, due := s.sweep(0, now, 100); !due || from != 100-sweepRounds {
+	if from, due := s.sweep(0, start, 1000); !due || from != 1000-sweepRounds {
 		t.Errorf("a new process sweeps from round %d, %t", from, due)
 	}
-	s.swept[0] = now
-	for i := range 200 { // a round a second
-		at := now.Add(time.Duration(i) * time.Second)
-		from, due := s.sweep(0, at, 100+uint64(i))
-		if due != (i >= 60) {
+	const lag = 90
+	calls := []int{}
+	for i := 0; i <= 600; i++ {
+		calls = append(calls, i)
+	}
+	calls = append(calls, 620, 920, 1220)
+	last := 0 // when it swept
+	s.swept[0] = start
+	for _, i := range calls {
+		at := start.Add(time.Duration(i) * time.Second)
+		from, due := s.sweep(0, at, uint64(1000+min(i, 600))) // a round a second, then a rest
+		if due != (i-last >= 60) {
 			t.Fatalf("after %d s it is due: %t", i, due)
 		}
-		if want := uint64(100 + i - 90); i > 90 && from != want {
-			t.Fatalf("after %d s it sweeps from round %d, want %d", i, from, want)
+		if !due {
+			continue
 		}
+		if last > 200 {
+			if want := uint64(1000 + min(last-lag, 600)); from > want || from+2 < want {
+				t.Fatalf("after %d s it sweeps from round %d, want %d", i, from, want)
+			}
+		}
+		s.swept[0], last = at, i
 	}
-	if len(s.passed) > 100 {
+	if len(s.passed) > 400 {
 		t.Errorf("it remembers %d rounds", len(s.passed))
 	}
-	if from, _ := s.sweep(1, now, 3); from > 3 {
+	if from, _ := s.sweep(0, start, 3); from > 3 {
 		t.Errorf("it sweeps from round %d of 3", from)
 	}
 }

@@ -120,32 +120,30 @@ func topicID(text string) (id [16]byte, err error) {
 // counted.
 func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
-	// One row, so that an empty ledger has a time as well.
-	sql := fmt.Sprintf("SELECT toInt64(toUnixTimestamp64Milli(now64(3))), groupArray(partition), groupArray(epoch), groupArray(n), groupArray(f), groupArray(w), groupArray(a) FROM"+
-		" (SELECT partition, epoch, toInt64(max(next)) AS n, toInt64(toUnixTimestamp(max(flushed_at))) AS f,"+
-		" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= bound))) AS w, toUInt8(max(watermark) > bound) AS a,"+
-		" now64(3) + toIntervalMillisecond(%d) AS bound FROM %s WHERE %s GROUP BY partition, epoch)",
+	// Each process asks this every few seconds: the engine analyses a flat
+	// statement in half the time of one with a subquery.
+	sql := fmt.Sprintf("SELECT partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
+		" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
+		" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY partition, epoch",
 		s.layout.Spec.Skew, s.client.name(LedgerTable), s.layout.where())
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-		var now int64
-		var partitions []uint16
-		var epochs, ahead []uint8
-		var next, flushed, watermarks []int64
-		if err := scan(&now, &partitions, &epochs, &next, &flushed, &watermarks, &ahead); err != nil {
+		var partition uint16
+		var epoch, ahead uint8
+		var now, next, flushed, watermark int64
+		if err := scan(&partition, &epoch, &next, &flushed, &watermark, &ahead, &now); err != nil {
 			return err
 		}
 		c.Now = event.Time(now)
-		for i, p := range partitions {
-			if old, ok := c.Partitions[int32(p)]; ok && old.Epoch > epochs[i] {
-				continue
-			}
-			c.Partitions[int32(p)] = audit.Covered{
-				Epoch: epochs[i], Next: next[i], Flushed: event.Time(flushed[i]) * 1000,
-				Watermark: event.Time(watermarks[i]), Ahead: ahead[i] == 1,
+		if old, ok := c.Partitions[int32(partition)]; !ok || old.Epoch < epoch {
+			c.Partitions[int32(partition)] = audit.Covered{
+				Epoch: epoch, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
 			}
 		}
 		return nil
 	})
+	if err == nil && c.Now == 0 { // the ledger is empty
+		err = s.client.query(ctx, "ask the time", "SELECT toInt64(toUnixTimestamp64Milli(now64(3)))", func(scan func(...any) error) error { return scan((*int64)(&c.Now)) })
+	}
 	return c, err
 }
 

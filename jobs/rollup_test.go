@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCadence plays an hour of a job, in steps of one interval, and counts its
+// rollups: of some levels and of all.
+func TestCadence(t *testing.T) {
+	const interval = 2 * time.Second
+	for name, c := range map[string]struct {
+		leads     func(step int) bool
+		changes   func(step int) uint64
+		some, all int
+	}{
+		"written to all the time": {
+			leads:   func(int) bool { return true },
+			changes: func(step int) uint64 { return uint64(step) },
+			some:    1800,
+		},
+		"written to all the time, another leads": {
+			leads:   func(int) bool { return false },
+			changes: func(step int) uint64 { return uint64(step) },
+			some:    1800 / standIn,
+		},
+		"at rest from the start": {
+			leads:   func(int) bool { return true },
+			changes: func(int) uint64 { return 0 },
+			some:    1, all: 12, // after 12 s, then every five minutes
+		},
+		"at rest, another leads": {
+			leads:   func(int) bool { return false },
+			changes: func(int) uint64 { return 0 },
+			some:    1, all: 12,
+		},
+		"written to once in ten minutes": {
+			leads:   func(int) bool { return true },
+			changes: func(step int) uint64 { return uint64(step / 300) },
+			some:    1 + 6, all: 6 * 2,
+		},
+		"the leader is gone after half an hour": {
+			leads:   func(step int) bool { return step > 900 },
+			changes: func(step int) uint64 { return uint64(step) },
+			some:    900/standIn + 900,
+		},
+	} {
+		start := time.Unix(1_700_000_000, 0)
+		when := cadence{interval: interval, last: start}
+		some, all := 0, 0
+		for step := 1; step <= 1800; step++ {
+			now := start.Add(time.Duration(step) * interval)
+			s := seen{changes: c.changes(step)}
+			switch roll, every := when.due(now, c.leads(step), s); {
+			case roll && every:
+				all++
+				when.made(now, every, s)
+			case roll:
+				some++
+				when.made(now, every, s)
+			}
+		}
+		if some != c.some || all != c.all {
+			t.Errorf("%s: %d rollups and %d of all levels, want %d and %d", name, some, all, c.some, c.all)
+		}
+	}
+}
+
+// TestCadenceWatermark: windows that become complete without a write are noted.
+func TestCadenceWatermark(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	when := cadence{interval: time.Second, last: start}
+	when.made(start, true, seen{changes: 7, watermark: 100})
+	if roll, _ := when.due(start.Add(time.Second), true, seen{changes: 7, watermark: 100}); roll {
+		t.Error("it rolls up although nothing has changed")
+	}
+	if roll, _ := when.due(start.Add(time.Second), true, seen{changes: 7, watermark: 200}); !roll {
+		t.Error("it does not roll up although the watermark has moved")
+	}
+}
