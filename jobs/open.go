@@ -87,7 +87,7 @@ func (r *run) reached(now time.Time) bool {
 		if s == nil {
 			return false
 		}
-		at := max(s.durable.Load(), p.Owed)
+		at := max(s.durable.Load(), p.Durable)
 		switch stable := s.end.Load(); {
 		case at >= end:
 		case at >= stable:

@@ -150,7 +150,7 @@ func (b *board) assign(plans []window.Plan, as []event.Assignment) {
 	for i, p := range plans {
 		s := &partitionBoard{since: time.Now()}
 		s.next.Store(p.Start)
-		s.durable.Store(p.Owed)
+		s.durable.Store(p.Durable)
 		s.end.Store(as[i].LogEnd)
 		s.highWater.Store(as[i].LogEnd)
 		s.logStart.Store(as[i].LogStart)

@@ -116,7 +116,7 @@ func (s *schedule) newCheat() *cheat {
 func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	switch {
 	case m == MidChunk:
-		p.Start = max(p.Start, p.Owed)
+		p.Start = max(p.Start, p.Durable)
 		p.Warm, p.Lost = p.Start, min(p.Lost, p.Start)
 	case m == NoWarmUp:
 		p.Warm = p.Start
@@ -125,7 +125,7 @@ func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	case m == GapUnwritten:
 		p.Lost = p.Start
 	case m == NewFromEnd && known == nil:
-		p.Warm, p.Start, p.Owed, p.Lost = a.LogEnd, a.LogEnd, a.LogEnd, a.LogEnd
+		p.Warm, p.Start, p.Durable, p.Lost = a.LogEnd, a.LogEnd, a.LogEnd, a.LogEnd
 	}
 }
 

@@ -270,7 +270,7 @@ func (s *schedule) planned(t *topic, p window.Plan) {
 	if p.Cut < p.Start || p.Lost < p.Start {
 		s.warned[window.MakeSlot(p.Epoch, p.Partition, p.Start/s.spec.Chunk)] = true
 	}
-	s.tracef("partition %d: epoch %d, from %d, counted from %d, owed %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Owed, p.Lost)
+	s.tracef("partition %d: epoch %d, from %d, counted from %d, durable to %d, lost from %d", p.Partition, p.Epoch, p.Warm, p.Start, p.Durable, p.Lost)
 }
 
 // read makes the batch that a fetch returns: the records of [from, to), in a
@@ -313,7 +313,7 @@ func (s *schedule) held(r *run) {
 func (s *schedule) drained(r *run) {
 	for i, p := range r.plans {
 		next := r.next[i]
-		if next > max(p.Start, p.Owed) && !s.sink.durable(p.Epoch, p.Partition, next) {
+		if next > max(p.Start, p.Durable) && !s.sink.durable(p.Epoch, p.Partition, next) {
 			s.fail("a process has released partition %d at %d, which is not durable", p.Partition, next)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"weir/event"
 )
 
-// traffic is batches of the clicks job's events: 1,000 Zipf pages, two million
+// traffic makes batches of the clicks job's events: 1,000 Zipf pages, two million
 // users, about 190 bytes each.
 func traffic(n int) []event.Batch {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -38,7 +38,7 @@ func pageSpec() *Spec {
 	}
 }
 
-// BenchmarkObserve is the whole core per event: decode, decide, count, HLL.
+// BenchmarkObserve measures the whole core per event: decode, decide, count, HLL.
 // Estimate: 80 ns to scan, 10 to find the group, 5 to count, 15 for the
 // sketch: 110 ns.
 func BenchmarkObserve(b *testing.B) {

@@ -58,5 +58,6 @@ func (c *bitmapColumn) reset() { c.pool.Reset() }
 
 func (c *bitmapColumn) bytes() int { return c.pool.Bytes() }
 
-// Bitmap is what HLL is, for a measure of this kind.
+// Bitmap returns the pool of measure m, which is of kind Bitmap, and the row's index
+// in it. The caller must not change the pool.
 func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return &r.t.columns[m].(*bitmapColumn).pool, r.i }

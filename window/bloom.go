@@ -5,8 +5,8 @@ import (
 	"weir/sketches/bloom"
 )
 
-// Bloom tells whether an id was seen: a split-block filter, whose bits are a
-// groupBitmap in ClickHouse. Its hash is without a key, which SQL can compute too.
+// Bloom tells whether an id was seen. It is a split-block filter, whose bits are a
+// groupBitmap in ClickHouse. Its hash has no key, so that SQL can compute it too.
 var Bloom Kind = bloomKind{}
 
 type bloomKind struct {
@@ -60,13 +60,13 @@ func (c *bloomColumn) appendState(dst []byte, i uint32) []byte {
 	return c.pool.AppendClickHouse(dst, i)
 }
 
-// number is that of the bits, as in a rollup: how many ids these are a filter does
-// not say, but a number that differs shows damage.
+// number returns how many bits are set, as a rollup has it. A filter cannot tell how
+// many ids it has, but the audit finds damage by a number of bits that differs.
 func (c *bloomColumn) number(i uint32) uint64 {
 	var bits bitmap.Pool
 	bits.Grow(1)
 	if err := bits.MergeClickHouse(0, c.appendState(nil, i)); err != nil {
-		panic("window: a state of our own: " + err.Error())
+		panic("window: bloom makes a state that bitmap cannot read: " + err.Error())
 	}
 	return bits.Count(0)
 }
@@ -75,5 +75,6 @@ func (c *bloomColumn) reset() { c.pool.Reset() }
 
 func (c *bloomColumn) bytes() int { return c.pool.Bytes() }
 
-// Bloom is what HLL is, for a measure of this kind.
+// Bloom returns the pool of measure m, which is of kind Bloom, and the row's index in
+// it. The caller must not change the pool.
 func (r Row) Bloom(m int) (*bloom.Pool, uint32) { return r.t.columns[m].(*bloomColumn).pool, r.i }

@@ -8,12 +8,12 @@ import (
 	"weir/event"
 )
 
-// Changes is what a flush must merge into the sink so that nothing before Next
-// is owed any more. Two Changes can be merged too, in any order and any number
+// Changes is what a flush must merge into the sink, so that everything before Next
+// is durable. Two Changes can be merged with each other, in any order and any number
 // of times: writing the result is the same as writing both.
 type Changes struct {
 	Table *Table       // sketches and counts by (window, group)
-	Lines []Line       // ledger, one line a chunk and first offset
+	Lines []Line       // of the ledger, one for each chunk and first offset
 	Dead  []DeadLetter // records that were not counted, with the reason
 	Next  []Position   // what may be committed once everything above is durable
 
@@ -83,7 +83,7 @@ func (d DeadLetter) compareKey(o DeadLetter) int {
 	return cmp.Or(cmp.Compare(d.Partition, o.Partition), cmp.Compare(d.Epoch, o.Epoch), cmp.Compare(d.Offset, o.Offset))
 }
 
-// A Position is the next offset of a partition that is still owed.
+// A Position is the first offset of a partition that is not durable.
 type Position struct {
 	Partition int32
 	Offset    int64

@@ -132,7 +132,7 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 
 func (d *decoder) decodeGroup() (reason string) {
 	s := d.spec
-	// The group of a single plain column is its text: no copy.
+	// The group of a single plain column is its text, which is not copied.
 	d.group, d.scratch = nil, d.scratch[:0]
 	for i := range s.By {
 		c, at := &s.By[i], d.by[i]
@@ -209,8 +209,8 @@ func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
 	return lon, lat, ""
 }
 
-// stamp returns what orders the positions of a member: by event time, then by
-// their place in the log.
+// stamp returns the order of this event's position among those of its member: by
+// event time, then by place in the log.
 func (d *decoder) stamp() geo.Stamp {
 	return geo.Stamp{Time: int64(d.time), Slot: uint64(MakeSlot(d.epoch, d.partition, d.offset/d.spec.Chunk)), Offset: d.offset}
 }
@@ -218,8 +218,8 @@ func (d *decoder) stamp() geo.Stamp {
 // notID is the reason for a value that cannot be an id.
 const notID = "is neither text nor number"
 
-// wrong returns the reason in words. It allocates memory, as a dead letter does
-// anyway.
+// wrong returns the reason in words. It may allocate, because only a dead letter
+// needs it.
 func (d *decoder) wrong(at int, what string) string {
 	if d.absent(at) {
 		return "field " + d.paths[at] + " is missing"

@@ -6,9 +6,9 @@ import (
 	"weir/event"
 )
 
-// FuzzLoad: a row as a sink that was written by others may hold it. What is
-// refused does no harm; what is taken can be copied, sealed and written again,
-// and what was written is taken again.
+// FuzzLoad: Load gets rows of any bytes, because other programs can write to the
+// sink too. If Load refuses a row, the table stays usable. If it accepts the row, the
+// table can be copied, sealed and written, and Load accepts what was written.
 func FuzzLoad(f *testing.F) {
 	s := clicks()
 	op, err := NewOperator(s)

@@ -46,7 +46,7 @@ type sighting struct {
 
 func (in *geoIntake) read(d *decoder, at, n int) (bool, string) {
 	if in.optional && d.absent(in.lon) && d.absent(in.lat) {
-		return false, "" // half a position is not the lack of one
+		return false, "" // an event with only one of the two is malformed, below
 	}
 	id, ok := d.vals[at].ID()
 	switch {
@@ -70,7 +70,7 @@ func (in *geoIntake) read(d *decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-// add goes by windows, for positions belong to no group.
+// add does not use the rows' groups: positions are kept by window and member.
 func (in *geoIntake) add(to column, rows []uint32) {
 	last, from := &to.(*geoColumn).last, 0
 	for i := range rows {
@@ -114,8 +114,8 @@ func (c *geoColumn) gather(from column, r *Range) {
 	})
 }
 
-// Places is the last position per (window, member) of measure m; nil if it is of
-// another kind.
+// Places returns the last position per (window, member) of measure m; nil if the
+// measure is of another kind.
 func (t *Table) Places(m int) *geo.Last {
 	if c, ok := t.columns[m].(*geoColumn); ok {
 		return &c.last

@@ -67,6 +67,6 @@ func (c *hllColumn) reset() { c.pool.Reset() }
 
 func (c *hllColumn) bytes() int { return c.pool.Bytes() }
 
-// HLL is the store of measure m, of this kind, and the row's index in it, for
-// readers that merge. The store is the table's: read only.
+// HLL returns the pool of measure m, which is of kind HLL, and the row's index in it.
+// The caller must not change the pool.
 func (r Row) HLL(m int) (*hll.Pool, uint32) { return &r.t.columns[m].(*hllColumn).pool, r.i }

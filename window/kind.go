@@ -6,13 +6,14 @@ import (
 	"strconv"
 )
 
-// A Kind is a way to measure: what is read of an event, what is kept of the
-// events of a row, and how that merges. Each is one file of this package, called
-// after it, and a line in kinds. Kinds are compared with ==.
+// A Kind is a way to measure. It says which fields of an event it reads, what it
+// keeps of the events of a row, and how two of these merge. Each kind has a file of
+// this package, named after it, and an entry in kinds. Kinds are compared with ==.
 //
-// Whatever a kind keeps is an element of a join-semilattice and a function of the
-// events alone, whichever order they come in. What has to be sent as the whole of
-// its chunk, as counts are, would belong to the Partition; no kind here does.
+// What a kind keeps depends on the events alone, and not on their order; merging is
+// commutative, associative and idempotent. A flush sends only what is new since the
+// last one. A kind that must send the whole of its chunk each time, as counts do,
+// would need a place in Partition. No kind needs that today.
 type Kind interface {
 	// String is the kind's name in configurations.
 	String() string
@@ -20,29 +21,29 @@ type Kind interface {
 	// instead of a value in each row of (window, group).
 	ByMember() bool
 
-	// HoldsIDs reports whether a state in a row is about single ids: it is a set of
-	// them, or says of an id whether it was there.
+	// HoldsIDs reports whether a state can tell of a single id whether it was counted,
+	// as a set or a filter can.
 	HoldsIDs() bool
 
-	// Text is a number of Row.Number as people read it.
+	// Text formats a number that Row.Number has returned for people.
 	Text(number uint64) string
 
-	// check calls bad for everything that a measure of the kind cannot be; that
-	// it has a name and a Path is known.
+	// check calls bad once for each condition that a measure of the kind must meet.
+	// The caller has checked Name and Path.
 	check(m *Measure, bad func(ok bool, format string, args ...any))
-	// paths are the fields that a measure reads besides Path.
+	// paths returns the fields that a measure reads besides Path.
 	paths(m *Measure) []string
-	// intake makes a measure's way in. also is where the paths stand among the
-	// values of an event.
+	// intake makes the intake of a measure. also has the indexes in decoder.vals of
+	// the fields that paths returned.
 	intake(s *Spec, m *Measure, also []int) intake
 	// column makes an empty column.
 	column(m *Measure) column
 }
 
-// kinds are all there are.
+// kinds has every kind, in the order of the documentation.
 var kinds = []Kind{HLL, Bitmap, Bloom, Max, Geo}
 
-// Kinds are all kinds, in the order of their documentation.
+// Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
 // ParseKind is the inverse of Kind.String.
@@ -54,64 +55,64 @@ func ParseKind(s string) (Kind, bool) {
 	return kinds[i], true
 }
 
-// grouped is a part of kinds that keep a value in each row of (window, group).
+// grouped is embedded in the kinds that keep a value in each row of (window, group).
 type grouped struct{}
 
 func (grouped) ByMember() bool { return false }
 
-// count is a part of kinds whose number is one of things.
+// count is embedded in the kinds whose number is a count.
 type count struct{}
 
 func (count) Text(number uint64) string { return strconv.FormatUint(number, 10) }
 
-// An intake is a measure's way in at one worker: it reads each event, gathers what
-// is to be added, and adds it to a column by the block.
+// An intake reads one measure's values from events, gathers them in a block, and adds
+// the block to a column. Each worker has one for each measure.
 type intake interface {
-	// read reads what the measure takes of the decoded event, the value of whose
-	// Path is d.vals[at] and not missing. It keeps it at place n of the block, over
-	// what was there: the event may turn out not to count. ok is false if the event
-	// has no part in the measure; with a reason, it is malformed.
+	// read reads the measure's values of the decoded event into entry n of the block.
+	// It overwrites what entry n had, because the caller uses n again if the event
+	// does not count. d.vals[at] is the value of Path; it is not missing. ok is false
+	// if the measure takes nothing of the event. With a reason, the event is malformed.
 	read(d *decoder, at, n int) (ok bool, reason string)
-	// add adds places [0, len(rows)) to the column's rows of these numbers.
+	// add adds entry i of the block to row rows[i] of the column, for each i.
 	add(to column, rows []uint32)
 }
 
 // A column is what a table holds of one measure: a value for each row, empty at
-// first. It is an element of a join-semilattice, row by row.
+// first.
 type column interface {
 	grow(n int)                            // makes the rows [0, n) exist
-	merge(i uint32, from column, j uint32) // row j of a column of the same measure into row i
-	// load merges a state, as appendState makes it, into row i. What is not well
-	// formed is an error.
+	merge(i uint32, from column, j uint32) // merges row j of a column of the same measure into row i
+	// load merges a state, as appendState makes it, into row i. A state that is not
+	// well formed is an error.
 	load(i uint32, state []byte) error
-	// appendState appends row i as the sink stores it: equal values, equal bytes.
+	// appendState appends row i as the sink stores it. Equal values have equal bytes.
 	appendState(dst []byte, i uint32) []byte
-	// number is what row i stands for, as a number that grows with it: it is 0 for
-	// an empty row. A kind ByMember panics.
+	// number returns the number that row i stands for. It is 0 for an empty row, and
+	// does not fall when something is merged into the row. It panics for a kind ByMember.
 	number(i uint32) uint64
 	reset() // removes all rows and keeps the memory
 	bytes() int
 }
 
-// members is what the column of a kind ByMember is besides. Of rows of groups it
-// knows nothing: grow and merge do nothing.
+// The column of a kind ByMember also implements members. It has no rows of groups, so
+// its grow and merge do nothing.
 type members interface {
 	len() int
 	gather(from column, r *Range) // merges the rows of r's windows
 }
 
-// A feed is one measure's share of the block: the events that wait to be added.
+// A feed is an intake with the part of the block that waits to be added.
 type feed struct {
 	intake
-	at       int // where the value of Path stands
+	at       int // index in decoder.vals of the value of Path
 	optional bool
 
-	takes bool // the event that was decoded last has a part in the measure
-	n     int  // how many wait
+	takes bool // the measure takes something of the event that was decoded last
+	n     int  // number of entries that wait
 	rows  [blockSize]uint32
 }
 
-// flush adds what waits.
+// flush adds the entries that wait.
 func (f *feed) flush(to column) {
 	if f.n > 0 {
 		f.add(to, f.rows[:f.n])
@@ -129,7 +130,7 @@ func (m *Measure) Merge(states ...[]byte) ([]byte, error) {
 	return c.appendState(nil, 0), nil
 }
 
-// Number is Row.Number of a state.
+// Number returns what Row.Number returns for a row with this state.
 func (m *Measure) Number(state []byte) (uint64, error) {
 	c, err := m.merged([][]byte{state})
 	if err != nil {
@@ -149,5 +150,5 @@ func (m *Measure) merged(states [][]byte) (column, error) {
 	return c, nil
 }
 
-// errNoState is the error of loading a state of a group into a column of members.
+// errNoState says that a state was given for a kind ByMember.
 var errNoState = errors.New("a measure with rows of its own has no state column")

@@ -6,11 +6,11 @@ import (
 	"weir/event"
 )
 
-// Load merges a row as the sink holds it into the table: its hits by slot, and
-// per measure that has a state column the ClickHouse state, in the order of
-// Spec.Measures with nil for the others. States are checked: what is not well
-// formed is an error that names the measure, and may leave the row merged in
-// part.
+// Load merges a row that was read from the sink into the table. hits are its counts
+// by slot. states has ClickHouse's state of each measure, in the order of
+// Spec.Measures; it is nil for a measure without a state column. A state that is not
+// well formed is an error that names the measure; the measures before it are merged
+// then.
 func (t *Table) Load(window event.Time, group [][]byte, hits map[uint64]uint64, states [][]byte) error {
 	t.sealed = false
 	var key []byte

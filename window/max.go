@@ -9,8 +9,8 @@ import (
 	"weir/event"
 )
 
-// Max is the greatest value of a number: a Float64. Idempotent by itself, so the
-// state is the value.
+// Max keeps the greatest value of a numeric field, a Float64. The state is the value
+// itself, because a maximum merges by maximum.
 var Max Kind = maxKind{}
 
 type maxKind struct{ grouped }
@@ -34,8 +34,8 @@ func (maxKind) column(*Measure) column { return new(maxColumn) }
 
 func (maxKind) intake(*Spec, *Measure, []int) intake { return new(maxIntake) }
 
-// rank is a number above 0 that grows with a finite float64: the order of its bits,
-// those of negative numbers turned around. The caller has made −0 a 0.
+// rank maps a finite float64 to a number above 0, in the same order: its bits with the
+// sign flipped, and for a negative number all bits flipped. f must not be −0.
 func rank(f float64) uint64 {
 	bits := math.Float64bits(f)
 	if bits>>63 == 1 {
@@ -51,7 +51,8 @@ func unrank(rank uint64) float64 {
 	return math.Float64frombits(^rank)
 }
 
-// positive makes −0 the 0 that it equals: which of the two came first must not show.
+// positive replaces −0 by 0. The two are equal, so which of them is stored would depend
+// on the order of the events.
 func positive(f float64) float64 {
 	if f == 0 {
 		return 0
@@ -66,7 +67,7 @@ func (in *maxIntake) read(d *decoder, at, n int) (bool, string) {
 	switch {
 	case ok:
 	case d.vals[at].Kind == event.Number:
-		return false, d.wrong(at, "is a number beyond those of a Float64, which end at 1.8e308")
+		return false, d.wrong(at, "is a number beyond 1.8e308, the greatest Float64")
 	default:
 		return false, d.wrong(at, "is not a number")
 	}
@@ -126,7 +127,8 @@ func (c *maxColumn) reset() { c.ranks = c.ranks[:0] }
 
 func (c *maxColumn) bytes() int { return 8 * cap(c.ranks) }
 
-// Max is the number of measure m, of this kind; ok is false if the row has none.
+// Max returns the number of measure m, which is of kind Max; ok is false if the row has
+// none.
 func (r Row) Max(m int) (f float64, ok bool) {
 	n := r.Number(m)
 	if n == 0 {

@@ -10,7 +10,7 @@ import (
 	"weir/event"
 )
 
-// TestRank: ranks are in the order of the numbers, and lead back to them.
+// TestRank: ranks have the order of their numbers, and unrank inverts rank.
 func TestRank(t *testing.T) {
 	numbers := []float64{-math.MaxFloat64, -1e300, -2, -1.5, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1e-300, 1, 1.5, 2, 1 << 53, math.MaxFloat64}
 	var ranks []uint64
@@ -109,7 +109,7 @@ func TestMax(t *testing.T) {
 	}
 }
 
-// TestMaxState: what no event can have made is no state.
+// TestMaxState: a state that no event can have made is refused.
 func TestMaxState(t *testing.T) {
 	m := Measure{Name: "dearest", Kind: Max, Path: "price"}
 	state := func(f float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(f)) }
@@ -119,6 +119,6 @@ func TestMaxState(t *testing.T) {
 		}
 	}
 	if got, err := m.Merge(nil, state(math.Copysign(0, -1)), state(-1), []byte{}); err != nil || string(got) != string(state(0)) {
-		t.Errorf("joined to %x, %v, want %x", got, err, state(0))
+		t.Errorf("merged to %x, %v, want %x", got, err, state(0))
 	}
 }

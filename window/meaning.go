@@ -9,8 +9,9 @@ import (
 	"weir/event"
 )
 
-// Meaning is the canonical text of everything but the measures: the job's
-// fingerprint. A job whose stored meaning differs must raise its version.
+// Meaning returns everything but the measures as a text: equal specs have equal
+// texts. The sink keeps it. A job whose text differs from the one in the sink needs a
+// higher version.
 func (s *Spec) Meaning() string {
 	var b strings.Builder
 	f := func(key string, values ...string) {
@@ -29,7 +30,7 @@ func (s *Spec) Meaning() string {
 	f("chunk", n(s.Chunk))
 	f("max_groups", n(int64(s.MaxGroups)))
 	for _, c := range s.By {
-		f("by", c.Name, c.Path, c.Default, covers(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
+		f("by", c.Name, c.Path, c.Default, lenience(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
 	}
 	for _, c := range s.Where {
 		f("where", append([]string{c.Path}, c.In...)...)
@@ -38,43 +39,43 @@ func (s *Spec) Meaning() string {
 		f("dedupe", s.Dedupe.Path, strconv.FormatFloat(s.Dedupe.Error, 'g', -1, 64))
 	}
 	if s.HashKey != nil {
-		// The key itself is a secret: a digest of it would let ids be tried
-		// against it offline only by those who already know the key.
+		// The key is secret. It is random, so its digest does not reveal it.
 		f("hash_key", n(int64(keyCheck(s.HashKey))))
 	}
 	return b.String()
 }
 
-// Meaning is the canonical text of one measure. Measures may be added to a
-// job (older windows simply lack them) but not changed.
+// Meaning returns one measure as a text. A job may get further measures (windows
+// from before have nothing in them), but a measure may not change.
 func (m *Measure) Meaning() string {
-	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, covers(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
+	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, lenience(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
 }
 
-// covers says whether the lack of a field has a meaning. "position" is another
-// one than the "true" of versions that covered no position: under them such an
-// event was malformed, and one job version must not know it as both.
-func covers(lack, position bool) string {
-	if lack && position {
+// lenience says whether an event may lack the field. For a position it says
+// "position" instead of "true". Earlier versions of weir wrote "true" there, and
+// called an event without a position malformed all the same; one version of a job
+// must not do both.
+func lenience(optional, position bool) string {
+	if optional && position {
 		return "position"
 	}
-	return strconv.FormatBool(lack)
+	return strconv.FormatBool(optional)
 }
 
 // A Change is one key of a job that means something else than before. Was and
-// Is are what a configuration would say, in one line; "nothing" is a key that is
-// not there.
+// Is are the values as a configuration has them, in one line; "nothing" is a key
+// that is not there.
 type Change struct{ Key, Was, Is string }
 
 func (c Change) String() string { return c.Key + " was " + c.Was + ", is " + c.Is }
 
-// Difference is the keys of a job that differ between two texts that Spec.Meaning
-// has made, in the order of the texts. It is empty if none differ, and false if
-// one of the texts is none of these, as those of a later version of weir may be.
+// Difference compares two texts of Spec.Meaning and returns the keys that differ, in
+// the order of the texts. ok is false if it cannot read one of the texts, for example
+// because a later version of weir has written it.
 func Difference(was, is string) (all []Change, ok bool) {
-	before, known := readMeaning(was)
-	after, sane := readMeaning(is)
-	if !known || !sane {
+	before, readBefore := readMeaning(was)
+	after, readAfter := readMeaning(is)
+	if !readBefore || !readAfter {
 		return nil, false
 	}
 	return compare(before, after), true
@@ -89,20 +90,22 @@ func compare(before, after []setting) (all []Change) {
 		c := Change{s.key, s.shown, after[i].shown}
 		switch {
 		case c.Was != c.Is:
-		case c.Key == "hash_key_file": // nothing that people could compare
-			c.Was, c.Is = "a file with one secret", "one with another"
-		default: // what is written is the same, what it covers is not
-			c.Was += " (of an earlier version of weir, which did not see the lack of a position in it)"
+		case c.Key == "hash_key_file": // the secrets must not be shown
+			c.Was, c.Is = "a file with one secret", "a file with another"
+		default: // the same words meant less in an earlier version: see lenience
+			c.Was += " (as an earlier version of weir read it: an event without a position was malformed all the same)"
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// A setting is a key as people write it and what decides whether two are equal.
+// A setting is a key of a configuration, its value as people write it, and a text
+// that is equal for equal values.
 type setting struct{ key, shown, fingerprint string }
 
-// readMeaning is the inverse of Spec.Meaning: every key that there can be.
+// readMeaning is the inverse of Spec.Meaning. It returns a setting for every key that
+// a job can have.
 func readMeaning(text string) ([]setting, bool) {
 	lines := map[string][][]string{}
 	for line := range strings.Lines(text) {
@@ -183,8 +186,8 @@ func quoted(rest string) (values []string, ok bool) {
 	return values, true
 }
 
-// showColumn is a group column as one would write it: name, path, default,
-// whether there is one, lon, lat, precision.
+// showColumn writes a column of `by` as a configuration has it. v has name, path,
+// default, whether there is a default, lon, lat, precision.
 func showColumn(v []string) string {
 	name, path, value, lon, lat := v[0], v[1], v[2], v[4], v[5]
 	if path != "" && v[3] == "false" && name == strings.ReplaceAll(path, ".", "_") {
@@ -202,7 +205,8 @@ func showColumn(v []string) string {
 	return text + "}"
 }
 
-// span writes milliseconds in the largest unit that divides them: 1m, 90s, 1d.
+// span writes a duration, given in milliseconds, in the largest unit that divides it:
+// 1m, 90s, 1d.
 func span(v []string) string {
 	n, err := strconv.ParseInt(v[0], 10, 64)
 	if err != nil || n == 0 {
@@ -219,12 +223,11 @@ func span(v []string) string {
 	return v[0] + "ms"
 }
 
-// MeasureDifference is the keys that differ between two texts that
-// Measure.Meaning has made; false as for Difference.
+// MeasureDifference does the same for two texts of Measure.Meaning.
 func MeasureDifference(was, is string) (all []Change, ok bool) {
-	before, known := readMeasure(was)
-	after, sane := readMeasure(is)
-	if !known || !sane {
+	before, readBefore := readMeasure(was)
+	after, readAfter := readMeasure(is)
+	if !readBefore || !readAfter {
 		return nil, false
 	}
 	return compare(before, after), true

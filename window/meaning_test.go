@@ -8,8 +8,8 @@ import (
 	"weir/event"
 )
 
-// TestDifference: every key that reaches a job's meaning is named as in a
-// configuration, before and after, and no other.
+// TestDifference: for every key that is part of a job's meaning, a change is reported
+// with the key and both values as a configuration has them, and nothing else is.
 func TestDifference(t *testing.T) {
 	for _, x := range []struct {
 		change func(*Spec)
@@ -41,7 +41,7 @@ func TestDifference(t *testing.T) {
 		if !ok || sentence(got) != x.want {
 			t.Errorf("%q, %t, want %q", sentence(got), ok, x.want)
 		}
-		// No key that decides can change without a word.
+		// Every change that is reported is one of the meaning.
 		if (clicks().Meaning() == s.Meaning()) != (len(got) == 0) {
 			t.Errorf("%q: the meanings are %q and %q", sentence(got), clicks().Meaning(), s.Meaning())
 		}
@@ -58,7 +58,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestMeasureDifference: likewise of a measure, of whatever kind.
+// TestMeasureDifference does the same for measures of every kind.
 func TestMeasureDifference(t *testing.T) {
 	for _, x := range []struct {
 		was, is Measure

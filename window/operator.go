@@ -48,7 +48,7 @@ func NewOperator(spec *Spec) (*Operator, error) {
 	return o, nil
 }
 
-// Start begins to count a partition. If retention deleted offsets that were owed,
+// Start begins to count a partition. If retention deleted offsets that were not counted,
 // Start records them as a gap first. If the plan Opens an epoch, the next Take has
 // the line that says so.
 func (o *Operator) Start(p Plan) {
@@ -83,8 +83,8 @@ type Progress struct {
 	Record    event.Time // Kafka time of the last record decided
 }
 
-// Progress is shown in the status and ends a backfill; no row depends on it. It is
-// zero for a partition that the operator does not count.
+// Progress returns how far a partition has been read; zero for one that the operator
+// does not count. The status shows it and a backfill ends by it; no row depends on it.
 func (o *Operator) Progress(partition int32) Progress {
 	pt := o.partitions[partition]
 	if pt == nil {
@@ -114,7 +114,7 @@ func (o *Operator) Rows() int { return o.table.Len() }
 func (o *Operator) Observe(b *event.Batch) error {
 	pt := o.partitions[b.Partition]
 	if pt == nil {
-		return fmt.Errorf("window: job %s: a batch of partition %d, which is not in hand", o.spec.Job, b.Partition)
+		return fmt.Errorf("window: job %s: a batch of partition %d, which this operator does not count", o.spec.Job, b.Partition)
 	}
 	if b.Next <= pt.next {
 		return nil
@@ -271,8 +271,8 @@ func (o *Operator) collect(pt *partitionState) {
 	o.lines = append(o.lines, pt.line())
 }
 
-// Take returns everything since the last Take and leaves the operator with an empty
-// table. The Changes share nothing with the operator.
+// Take returns everything that was counted since the last Take, and leaves the
+// operator with an empty table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
 	o.apply()
 	c := &Changes{Table: o.table, Outcomes: o.outcomes}
@@ -285,7 +285,7 @@ func (o *Operator) Take() *Changes {
 		c.Capped += pt.groups.beyond
 		pt.groups.beyond = 0
 		o.collect(pt)
-		if pt.next > pt.owed {
+		if pt.next > pt.durable {
 			c.Next = append(c.Next, Position{p, pt.next})
 		}
 	}

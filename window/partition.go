@@ -20,9 +20,9 @@ type Partition struct {
 	epoch     uint8
 	topicID   [16]byte
 
-	next  int64 // next offset to decide
-	start int64 // offsets below it are warm-up
-	owed  int64 // the position up to which offsets were durable before this owner
+	next    int64 // next offset to decide
+	start   int64 // offsets below it are warm-up
+	durable int64 // offsets below it were durable before this owner began
 
 	// The chunk being read.
 	first     int64 // first offset of it that was read
@@ -30,8 +30,8 @@ type Partition struct {
 	watermark event.Time
 	groups    interner
 	cells     []cell
-	index     []uint32 // open addressing over (window, group): cell + 1
-	dirty     []uint32 // cells counted into since the last Take
+	index     []uint32 // hash table over (window, group), with open addressing: cell + 1
+	dirty     []uint32 // cells whose count has changed since the last Take
 
 	seen, before *bloom.Filter // ids of this chunk and the one before; nil without dedupe
 
@@ -59,10 +59,10 @@ func newPartition(spec *Spec, p Plan) *partitionState {
 func (pt *Partition) begin(spec *Spec, p Plan) {
 	*pt = Partition{
 		spec: spec, partition: p.Partition, epoch: p.Epoch, topicID: p.TopicID,
-		next: p.Warm, start: p.Start, owed: p.Owed, first: p.Warm, moved: true,
+		next: p.Warm, start: p.Start, durable: p.Durable, first: p.Warm, moved: true,
 	}
 	if p.Committed < 0 {
-		pt.owed-- // the group has no position yet, so committing Owed itself is useful
+		pt.durable-- // the group has no position yet, so committing Durable itself is useful
 	}
 	pt.groups.limit = spec.MaxGroups
 	if d := spec.Dedupe; d != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Known is what the ledger says about one partition: the latest epoch, the id
-// of the topic it was written from, and the durable offsets [First, Next).
+// of the topic that it counts, and the durable offsets [First, Next).
 type Known struct {
 	Epoch       uint8
 	TopicID     [16]byte
@@ -20,9 +20,9 @@ type Known struct {
 	Earlier *Known // the same of the epoch before this one; nil if there is none
 }
 
-// With returns k with the entry e of one epoch added. Entries of the same epoch
-// are merged; epochs may be added in any order. A nil k knows nothing. k and e
-// are not changed.
+// With returns k with the entry e of one epoch added, and does not change k or e.
+// Entries of the same epoch are merged; epochs may be added in any order. A nil k
+// has no entry.
 func (k *Known) With(e Known) *Known {
 	switch {
 	case k == nil || e.Epoch > k.Epoch:
@@ -47,7 +47,7 @@ func (k *Known) With(e Known) *Known {
 	return &l
 }
 
-// of returns the latest epoch that was written from a topic, or nil.
+// of returns the entry of the latest epoch that counts the topic with an id, or nil.
 func (k *Known) of(topicID [16]byte) *Known {
 	for k != nil && k.TopicID != topicID {
 		k = k.Earlier
@@ -55,10 +55,10 @@ func (k *Known) of(topicID [16]byte) *Known {
 	return k
 }
 
-// A Policy says what to do about losses, as the job's configuration decides.
+// A Policy is what the job's configuration says about losses.
 type Policy struct {
-	SkipLost bool // retention passed the position: record the gap and go on
-	NewEpoch bool // the topic was recreated: count it under a new epoch
+	SkipLost bool // if retention has deleted the position: record the gap and go on
+	NewEpoch bool // if the topic was recreated: count it under a new epoch
 }
 
 // A Plan says from where to read a partition, and which offsets to count.
@@ -69,27 +69,27 @@ type Plan struct {
 
 	Warm    int64 // first offset to fetch; those below Start only warm the filters
 	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
-	Owed    int64 // what was durable before: commits never fall below it
+	Durable int64 // offsets below it were durable before; commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were deleted by retention before they were read; Lost == Start: none
 	Cut     int64 // offsets [Cut, Start) of the open chunk were counted before, and retention has deleted them; Cut == Start: none
 	Replays int64 // offsets that are counted again, to the same numbers
 
-	Twice int64 // offsets of the same topic that an earlier epoch has counted, and this one counts beside it
+	Twice int64 // how many records at most are counted twice: by an earlier epoch and by this one
 
-	Committed int64 // the group's committed offset; -1: none, then Owed itself should be committed
+	Committed int64 // the group's committed offset; -1: none, then Durable itself is to be committed
 
-	// Opens says that the ledger has no line of this epoch yet. Start makes an
-	// empty one, which must be durable before anything is read. Otherwise this
+	// Opens says that the ledger has no line of this epoch yet. Operator.Start makes
+	// an empty one, which must be durable before anything is read. Otherwise this
 	// could happen: rows are written, the topic is recreated (or the records
-	// expire), and the next owner, which finds no line, counts under the same
-	// slots.
+	// expire), and the next owner, which finds no line, counts other records under
+	// the same slots.
 	Opens bool
 }
 
 // The reasons why a partition cannot be read from its position. Each stops the
 // partition until the operator decides; nothing is skipped silently.
 var (
-	// ErrRetention: the log no longer holds the offset that is owed.
+	// ErrRetention: the log no longer holds the next offset to count.
 	ErrRetention = errors.New("retention passed the position")
 	// ErrBeyondEnd: the position is beyond the end of the log, so the log was
 	// truncated, or the topic was deleted and made again.
@@ -121,7 +121,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 	position := a.Committed
 	plan.Opens = known == nil
 	latest := known
-	raise := func() error { // to an epoch that is not in use
+	raise := func() error { // to the next epoch, which is not in use
 		plan.Epoch, plan.Opens, position = latest.Epoch+1, true, a.LogStart
 		if plan.Epoch == 0 {
 			return ErrEpochs
@@ -129,9 +129,9 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		return nil
 	}
 	if mine := known.of(a.TopicID); mine != nil {
-		// Usually this is the latest epoch. If not, then either this reader has not
-		// heard yet that the topic was made again, and will find nothing to read; or
-		// such a reader of another topic has written to the ledger.
+		// Usually this is the latest epoch. If not, either the topic was recreated and
+		// this process still sees the old one, where it will find nothing to read; or
+		// another process did so and has written to the ledger since.
 		known = mine
 	}
 	switch {
@@ -163,7 +163,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 			plan.Twice = twice
 		}
 	}
-	plan.Owed, plan.Lost = position, position
+	plan.Durable, plan.Lost = position, position
 	if known != nil && !plan.Opens && position < a.LogStart {
 		// The group is behind the ledger, for example because a commit was lost. What
 		// expired in between is durable, so this is no loss and makes no gap.

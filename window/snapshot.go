@@ -8,29 +8,28 @@ import (
 	"weir/event"
 )
 
-// A Range selects rows for a live read: windows that start in [From, Until),
-// and, per dimension, one text or (nil) any. From Oldest until Newest are all.
+// A Range selects rows for a live read: windows that start in [From, Until), from
+// Oldest until Newest for all; and for each dimension one text, or nil for any.
 type Range struct {
 	From, Until event.Time
 	Group       [][]byte
 
-	// Only, if not nil, is what to bring along of the rows: measures by index,
-	// and Counts. A reader that wants one thing spares the worker the copying
-	// of the others.
+	// Only, if not nil, says what to copy of the rows: measures by index, and
+	// Counts. It saves the worker the copying of what the reader does not need.
 	Only []int
 }
 
 // Counts stands for the counts in Range.Only.
 const Counts = -1
 
-// Oldest and Newest are the ends of time.
+// Oldest and Newest are before and after every window.
 const Oldest, Newest = event.Time(math.MinInt64), event.Time(math.MaxInt64)
 
 func (r *Range) wants(measure int) bool { return r.Only == nil || slices.Contains(r.Only, measure) }
 
 func (r *Range) has(window event.Time) bool { return window >= r.From && window < r.Until }
 
-// Match reports whether a row of these texts, one per dimension, is selected.
+// Match reports whether the range selects a group, given as one text per dimension.
 func (r *Range) Match(group [][]byte) bool {
 	for i, want := range r.Group {
 		if want != nil && !bytes.Equal(want, group[i]) {
@@ -40,10 +39,11 @@ func (r *Range) Match(group [][]byte) bool {
 	return true
 }
 
-// Snapshot copies the selected rows of what the operator gathered since the
+// Snapshot copies the selected rows of what the operator has counted since the
 // last Take, counts included, into an unsealed table. Merged with the
 // snapshots of the other workers, with what waits to be flushed, and with
-// what the sink holds, it is the answer as of now. The operator is unchanged.
+// what the sink holds, it is the answer as of now. It does not change what the
+// operator counts.
 func (o *Operator) Snapshot(into *Table, r *Range) {
 	o.apply()
 	moved := o.table.Copy(into, r)
@@ -62,8 +62,8 @@ func (o *Operator) Snapshot(into *Table, r *Range) {
 	}
 }
 
-// Copy merges the selected rows into another table. It returns, by row, the
-// row of the copy + 1, or 0.
+// Copy merges the selected rows into another table. moved has for each row of t its
+// row there + 1, or 0 if it was not selected.
 func (t *Table) Copy(into *Table, r *Range) (moved []uint32) {
 	into.sealed = false
 	moved = make([]uint32, len(t.rows))

@@ -38,8 +38,8 @@ func TestSnapshot(t *testing.T) {
 		got := &Changes{Table: NewTable(s)}
 		op.Snapshot(got.Table, sel)
 
-		// The twin gives its whole state away and must be rebuilt, so it is
-		// asked last of all: compare with a filtered Take of a fresh run.
+		// A Take empties the operator, so it is done on a second operator that
+		// has observed the same batches.
 		want := twin.Take()
 		filtered := &Changes{Table: NewTable(s)}
 		want.Table.Copy(filtered.Table, sel)
@@ -48,7 +48,7 @@ func TestSnapshot(t *testing.T) {
 		}
 		rows += got.Table.Len()
 
-		// Of one measure, or of the counts, the others stay empty.
+		// If one measure, or the counts, are asked for, the others stay empty.
 		for _, only := range [][]int{{Counts}, {0}} {
 			part := &Changes{Table: NewTable(s)}
 			op.Snapshot(part.Table, &Range{From: sel.From, Until: sel.Until, Group: sel.Group, Only: only})
@@ -172,7 +172,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindCollision: two rows of the same hash are two rows.
+// TestFindCollision: Find tells apart two rows with the same hash.
 func TestFindCollision(t *testing.T) {
 	a, b := [][]byte{[]byte("a")}, [][]byte{[]byte("b")}
 	const first = event.Time(5)

@@ -9,8 +9,8 @@ import (
 	"weir/event"
 )
 
-// TestValidate: what would make the core read a field it has no path of is
-// refused before it reads a record.
+// TestValidate: a spec with a missing or invalid value is refused before a record is
+// read.
 func TestValidate(t *testing.T) {
 	if err := clicks().Validate(); err != nil {
 		t.Fatal(err)
@@ -32,8 +32,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestEveryKind: the spec that purity and the naive twin are tested with has every
-// kind of measure, and a kind is found by its name.
+// TestEveryKind: the spec of TestPurity and TestNaiveTwin has a measure of every kind,
+// and ParseKind finds each kind by its name.
 func TestEveryKind(t *testing.T) {
 	for _, k := range Kinds() {
 		if got, ok := ParseKind(k.String()); !ok || got != k {
@@ -48,7 +48,7 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// TestMeasureMerge: states by themselves merge as they do in a table.
+// TestMeasureMerge: Measure.Merge merges states as a table does.
 func TestMeasureMerge(t *testing.T) {
 	s := clicks()
 	log := map[int32][]event.Record{0: logOf(rand.New(rand.NewPCG(6, 6)), 400)}
@@ -74,7 +74,7 @@ func TestMeasureMerge(t *testing.T) {
 			}
 			// The half is in the whole already.
 			if want := other.AppendState(nil, m); !bytes.Equal(got, want) {
-				t.Errorf("%s of %d %q joins to %x, want %x", measure.Name, row.Window(), row.Group(nil), got, want)
+				t.Errorf("%s of %d %q merges to %x, want %x", measure.Name, row.Window(), row.Group(nil), got, want)
 			}
 			if n, err := measure.Number(got); err != nil || n != other.Number(m) {
 				t.Errorf("%s of %d %q is %d (%v), want %d", measure.Name, row.Window(), row.Group(nil), n, err, other.Number(m))
@@ -85,7 +85,7 @@ func TestMeasureMerge(t *testing.T) {
 		}
 	}
 	if merged < 100 {
-		t.Fatalf("only %d joined: the test tests nothing", merged)
+		t.Fatalf("only %d merged: the test tests nothing", merged)
 	}
 	for m := range s.Measures {
 		if _, err := s.Measures[m].Merge([]byte{9, 9, 9}); err == nil {

@@ -11,15 +11,15 @@ import (
 )
 
 // A Table holds one worker's sketches and counts by (window, group) since the
-// last Take: a delta. Its rows know nothing of partitions; only the counts do,
-// by their slots. Rows are addressed by a dense index, so that a sketch store
-// is an array and a batch of events is three parallel slices.
+// last Take: a delta. A row has the events of all the worker's partitions; only its
+// counts are kept apart, by slot. Rows have consecutive numbers, so that a column is
+// an array.
 type Table struct {
 	spec *Spec
 
 	rows  []row
 	keys  []byte   // the rows' groups, one after another
-	index []uint32 // open addressing over (window, group): row + 1
+	index []uint32 // hash table over (window, group), with open addressing: row + 1
 	hits  []hit    // in the order in which they were added; Seal sorts and merges them
 
 	columns []column // one per measure
@@ -76,7 +76,7 @@ func (t *Table) byMember() int {
 	return n
 }
 
-// Bytes is about what the table holds in memory, sketches included.
+// Bytes returns about how many bytes the table holds in memory, sketches included.
 func (t *Table) Bytes() int {
 	n := cap(t.rows)*32 + cap(t.keys) + cap(t.index)*4 + cap(t.hits)*24 + cap(t.order)*4
 	for _, c := range t.columns {
@@ -242,17 +242,17 @@ func (r Row) Hits(yield func(Slot, uint64) bool) {
 // NumHits is the number of slots Hits yields.
 func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
 
-// AppendState appends what the sink stores of measure m (an index into
-// Spec.Measures, not of a kind ByMember): its state in ClickHouse.
+// AppendState appends the state that the sink stores for measure m. m is an index
+// into Spec.Measures; its kind is not ByMember.
 func (r Row) AppendState(dst []byte, m int) []byte { return r.t.columns[m].appendState(dst, r.i) }
 
-// Number returns the number that measure m stands for, if it has a kind that
-// counts: the PFCOUNT of an HLL, the cardinality of a bitmap.
+// Number returns the number that measure m stands for: the PFCOUNT of an HLL, the
+// cardinality of a bitmap. The measure's kind is not ByMember.
 func (r Row) Number(m int) uint64 { return r.t.columns[m].number(r.i) }
 
-// A group's key is the text of its only dimension, or, with several, each
-// text behind its length as a varint: equal keys mean equal dimensions.
-
+// appendDimension appends one dimension to the key of a group. A group of one
+// dimension has its text as key. With several, the length of each text precedes it as
+// a varint, so that different groups have different keys.
 func appendDimension(dst, text []byte, of int) []byte {
 	if of > 1 {
 		dst = binary.AppendUvarint(dst, uint64(len(text)))

@@ -34,8 +34,8 @@ func clicks() *Spec {
 	}
 }
 
-// logOf makes n records with everything in them that a decision can be made
-// of, and gaps between them.
+// logOf makes n records, with gaps between them, so that every outcome and every
+// branch of the decoder occurs.
 func logOf(r *rand.Rand, n int) []event.Record {
 	var log []event.Record
 	now := event.Time(1_763_600_000_000)
@@ -89,12 +89,12 @@ func logOf(r *rand.Rand, n int) []event.Record {
 	return log
 }
 
-// unreadable is the value of what stands in a log for a record that cannot be
-// read; those of consecutive offsets are one batch.
+// unreadable marks records of a log that cannot be read. Those with consecutive
+// offsets are one batch.
 const unreadable = "the batch cannot be read"
 
-// pieces are records [from, to) of a log in as few batches as there can be. A
-// batch that cannot be read comes whole, and goes beyond to if need be.
+// pieces returns records [from, to) of a log in as few batches as possible. A batch
+// that cannot be read is not cut, so it may end beyond to.
 func pieces(partition int32, log []event.Record, from, to int64) []event.Batch {
 	bs := []event.Batch{{Partition: partition, First: from, Next: from}}
 	last := &bs[0]
@@ -204,7 +204,7 @@ func render(c *Changes) string {
 	return b.String()
 }
 
-// whole reads a log in one go: the reference the law is measured against.
+// whole reads a log in one pass: the reference that other runs are compared with.
 func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Changes {
 	op := newOperator(t, s)
 	for _, p := range slices.Sorted(maps.Keys(logs)) {
@@ -250,7 +250,7 @@ func TestPurity(t *testing.T) {
 					if r.IntN(4) == 0 {
 						c := op.Take()
 						for _, n := range c.Next {
-							// Acknowledged: from here on it may be relied upon.
+							// The flush is acknowledged: what it wrote is durable.
 							committed = n.Offset
 							known = &Known{Next: n.Offset}
 						}
@@ -331,7 +331,7 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			lon, isLon := v[6].Float()
 			lat, isLat := v[7].Float()
-			if isLon != isLat { // there is nothing but numbers, null and nothing
+			if isLon != isLat { // the log has only numbers, null and missing fields here
 				outcomes[Malformed]++
 				continue
 			}

@@ -96,7 +96,7 @@ func (s *sample) read(ctx context.Context, src *ingest.Source) error {
 	from := map[int32]int64{}
 	for p, span := range s.spans {
 		from[p] = span.First
-		s.operator.Start(window.Plan{Partition: p, Warm: span.First, Start: span.First, Owed: span.First, Lost: span.First, Committed: span.First})
+		s.operator.Start(window.Plan{Partition: p, Warm: span.First, Start: span.First, Durable: span.First, Lost: span.First, Committed: span.First})
 	}
 	g, err := src.Assign(ctx)
 	if err != nil {
