@@ -88,13 +88,13 @@ func TestChanging(t *testing.T) {
 	if got := takes(base); got != "nothing" {
 		t.Fatalf("no change takes %s", got)
 	}
-	told := map[string]bool{}
+	documented := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(.+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(text), -1) {
 		var change map[string]any
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(m[2], "hash_key_file: key", "hash_key_file: "+key)), &change); err != nil || len(change) != 1 || change[m[1]] == nil {
 			t.Fatalf("%s: %s is no example: %v", m[1], m[2], err)
 		}
-		told[m[1]] = true
+		documented[m[1]] = true
 		changed := maps.Clone(base)
 		maps.Copy(changed, change)
 		if got := takes(changed); got != m[3] {
@@ -102,7 +102,7 @@ func TestChanging(t *testing.T) {
 		}
 	}
 	for f := range reflect.TypeFor[config.Job]().Fields() {
-		if name := f.Tag.Get("yaml"); name != "-" && !told[name] {
+		if name := f.Tag.Get("yaml"); name != "-" && !documented[name] {
 			t.Errorf("%s does not say what a change of %s takes", file, name)
 		}
 	}

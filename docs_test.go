@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// documents are the Markdown files that people read.
+// documents returns the Markdown files that people read.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
@@ -34,7 +34,7 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// blocks are the fenced blocks of one language in a document.
+// blocks returns the fenced blocks of one language in a document.
 func blocks(t *testing.T, file, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -186,7 +186,7 @@ func TestDocumentsMake(t *testing.T) {
 	}
 }
 
-// anchor is the anchor that GitHub makes from a heading.
+// anchor returns the anchor that GitHub makes from a heading.
 func anchor(heading string) string {
 	heading = strings.ToLower(strings.ReplaceAll(heading, "`", ""))
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")

@@ -16,7 +16,7 @@ import (
 	"weir/sim"
 )
 
-// testNames are all tests and fuzz targets of the module, as "package
+// testNames returns all tests and fuzz targets of the module, as "package
 // TestName", the package being its folder.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()

@@ -34,11 +34,11 @@ var computed = map[string][]string{
 	"internal/local/child.go msg":        {}, // the engine's child logs through its parent, in these words
 	"cmd/weir/run.go compactedTopic": {"cmd/weir/check.go",
 		"the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; ",
-		"each row keeps the greater count of the two then, so that events may be missing, and the audit shows fates that do not sum up; count topics with cleanup.policy=delete"},
+		"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"},
 	"cmd/weir/run.go w": {"internal/config/flags.go", "%s: no key of this name; did you mean %s?"},
 	"cmd/weir/run.go note": {"sinks/clickhouse/check.go",
-		"job ", "%s is %d, and the database has version %d, which the views show: what is counted now goes into the tables of version %[2]d and into no view; set version to %[3]d to go on with that one",
-		"job ", "measure %s is no longer in %s: its values stay, new windows lack it, and so will the windows in between if it comes back",
+		"job ", "%s is %d, and the database has version %d, which the views show: this process counts into the tables of version %[2]d, which no view shows; set version to %[3]d to go on with that one",
+		"job ", "measure %s is no longer in %s: its values stay, and new windows lack it; if it comes back, the windows in between will lack it too",
 		"job ", "rollup %s is no longer in %s: the table %s and the view %s_%[1]s stay and get nothing new; drop them when nothing reads them",
 		"job ", "table %s: %s was %s, is %s: run `weir migrate`; until then rows live as before",
 		"job ", "table %s: keep_states in %s has changed: run `weir migrate`; until then states live as before"},
@@ -49,7 +49,7 @@ var computed = map[string][]string{
 		"%s are with a program that is not weir, so weir does not count them: %s, in group %s by assignor %q. Give it a group of its own, or stop it",
 		"%s are counted into database %s, and the rest into %s: %s. The group's leader does not know about databases: restart it with this version of weir, or give one of the two deployments another kafka.group"},
 	"ingest/survey.go odd":       {"", "a program that is not weir is in group %s, and has no partitions of topic %s: %s"},
-	"jobs/quality.go p.standing": {"", "%s of the last %s records of job %s %s"},
+	"jobs/quality.go p.warning": {"", "%s of the last %s records of job %s %s"},
 }
 
 // loggers are the names of loggers, and others the names of other values with a
@@ -59,7 +59,7 @@ var (
 	others  = []string{"http", "kafka", "w", "t", "err"}
 )
 
-// spoken are the warnings and errors that the source can log, with differs for
+// spoken returns the warnings and errors that the source can log, with differs for
 // the varying parts, each with a place where it is logged.
 func spoken(t *testing.T) map[string]string {
 	t.Helper()
@@ -173,7 +173,7 @@ func spoken(t *testing.T) map[string]string {
 	return found
 }
 
-// written is the literal part of a message; rest is the expression for the rest.
+// written returns the literal part of a message; rest is the expression for the rest.
 func written(e ast.Expr) (text string, rest ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -206,7 +206,7 @@ func verbs(format string) string {
 	return regexp.MustCompile(differs+"(_?"+differs+")+").ReplaceAllString(text, differs)
 }
 
-// source is the source text of an expression of names.
+// source returns the source text of an expression of names.
 func source(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -219,7 +219,7 @@ func source(e ast.Expr) string {
 	return fmt.Sprintf("%T", e)
 }
 
-// last is the last name of an expression.
+// last returns the last name of an expression.
 func last(e ast.Expr) string {
 	name := strings.TrimSuffix(source(e), "()")
 	return name[strings.LastIndex(name, ".")+1:]
@@ -308,9 +308,9 @@ func TestRunbookAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]string{}
+	sections := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(Weir\\w+)` \\| \\[[^]]*\\]\\(#([a-z-]+)\\) \\|$").FindAllStringSubmatch(string(runbook), -1) {
-		told[m[1]] = m[2]
+		sections[m[1]] = m[2]
 	}
 	// PromQL is a large language; the rules use only this part of it.
 	form := regexp.MustCompile(`^(?:absent\((\w+)\)|(?:time\(\) - )?(\w+) (?:>|>=|==) \d+|increase\((\w+)(?:\{(\w+)="\w+"\})?\[\d+m\]\) > \d+)$`)
@@ -337,11 +337,11 @@ func TestRunbookAlerts(t *testing.T) {
 		if r.For != "" && !regexp.MustCompile(`^\d+m$`).MatchString(r.For) {
 			t.Errorf("%s: for %q", r.Alert, r.For)
 		}
-		if got, want := r.Annotations["runbook"], "docs/runbook.md#"+told[r.Alert]; told[r.Alert] == "" || got != want {
-			t.Errorf("%s: the rule leads to %s, the runbook's table to %q", r.Alert, got, told[r.Alert])
+		if got, want := r.Annotations["runbook"], "docs/runbook.md#"+sections[r.Alert]; sections[r.Alert] == "" || got != want {
+			t.Errorf("%s: the rule leads to %s, the runbook's table to %q", r.Alert, got, sections[r.Alert])
 		}
 	}
-	if n != len(told) || n < 10 || len(rules.Groups) != 1 {
-		t.Errorf("%d rules in %d groups, and %d in the runbook", n, len(rules.Groups), len(told))
+	if n != len(sections) || n < 10 || len(rules.Groups) != 1 {
+		t.Errorf("%d rules in %d groups, and %d in the runbook", n, len(rules.Groups), len(sections))
 	}
 }

@@ -41,7 +41,7 @@ func load(env []string) (*types.Project, error) {
 	return options.LoadProject(context.Background())
 }
 
-// settings are the lines NAME=value of a file.
+// settings returns the lines NAME=value of a file.
 func settings(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -60,7 +60,7 @@ func service(t *testing.T, p *types.Project, name string) types.ServiceConfig {
 	return s
 }
 
-// env is a variable of a service, "" when it is not set.
+// env returns a variable of a service, "" when it is not set.
 func env(s types.ServiceConfig, name string) string {
 	if v := s.Environment[name]; v != nil {
 		return *v

@@ -1,7 +1,7 @@
-// Package audit says what adds up. It compares the rows, rollups and ledger lines
-// that a sink holds of a job with each other and with the log, and returns the
-// differences as findings. A finding is data: cmd/weir has the sentences and
-// remedies, and the sink has the tables. The package reads no clock.
+// Package audit compares the rows, rollups and ledger lines that a sink holds of a job
+// with each other and with the log, and returns the differences as findings. A finding
+// is data: cmd/weir has the sentences and remedies, and the sink has the tables. The
+// package reads no clock.
 //
 // A job adds up if
 //
@@ -24,15 +24,15 @@
 // may have expired, and a rollup that is not due.
 //
 //	a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: 8192}, audit.Scope{})
-//	for … { a.Hits(slot, n, settled) }                  // sums over rows, as they come
+//	for … { a.Hits(slot, n, settled) }                  // sums over rows, in any order
 //	for … { if a.Window(w, rolled, rows) { for … { a.Measure(w, name, least, most, made) } } }
 //	for … { a.Line(&line, comparable) }                 // by epoch, partition, chunk, first
 //	for f := range a.Findings { … }
 //	found, lag := a.Log(assignments)
 //
 // [Coverage] is for a running job: it says how many records wait to be counted, and
-// which event time every partition has passed. [Waits] say for how long a partition
-// with such records had no flush.
+// which event time every partition has passed. [Waits] says for how long a partition
+// with such records has had no flush.
 //
 // Where to look:
 //
@@ -52,21 +52,21 @@ type Job struct {
 	Chunk       int64 // offsets in a chunk
 }
 
-// An Audit takes in what a sink holds of one job, in any portions, and yields what
-// does not add up. One goroutine at a time may use it.
+// An Audit receives what a sink holds of one job, in portions, and yields the
+// differences. One goroutine at a time may use it.
 type Audit struct {
 	Scope Scope
 
 	job     Job
-	found   []Finding // of lines and windows, as they came
+	found   []Finding // about lines and windows, in the order in which these came
 	tally   map[window.Slot]*tally
-	order   []window.Slot // of the chunks, as they came
+	order   []window.Slot // keys of tally, in the order in which they came
 	reached []Reached
-	topics  []counted // of each of reached
+	topics  []counted // parallel to reached
 	looked  Looked
 }
 
-// Looked is how much an audit has taken in.
+// Looked says how much an audit has received.
 type Looked struct{ Lines, Chunks, Windows int }
 
 // New begins an audit.
@@ -93,17 +93,17 @@ func (a *Audit) Notes(yield func(Finding) bool) {
 	}
 }
 
-// Looked is how much the audit has taken in.
+// Looked returns how much the audit has received.
 func (a *Audit) Looked() Looked {
 	l := a.looked
 	l.Chunks = len(a.tally)
 	return l
 }
 
-// of is a finding of the job.
+// of begins a finding about the job.
 func (a *Audit) of(k Kind) Finding { return Finding{Kind: k, Job: a.job.Name, Topic: a.job.Topic} }
 
-// ofChunk is one that speaks of a chunk.
+// ofChunk begins a finding about a chunk.
 func (a *Audit) ofChunk(k Kind, s window.Slot) Finding {
 	f := a.of(k)
 	f.Epoch, f.Partition, f.Chunk = s.Epoch(), s.Partition(), s.Chunk()

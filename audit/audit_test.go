@@ -8,8 +8,8 @@ import (
 	"weir/window"
 )
 
-// books are what a sink holds of a job with chunks of 100 offsets.
-type books struct {
+// contents is what a sink holds of a job with chunks of 100 offsets.
+type contents struct {
 	lines []window.Line
 	hits  map[window.Slot]uint64
 }
@@ -18,10 +18,10 @@ func slot(partition int32, chunk int64) window.Slot { return window.MakeSlot(0, 
 
 type outcomes = [window.Outcomes]uint64
 
-// sound are books that add up: two lines of a chunk that retention cut, a chunk
+// sound returns contents that add up: two lines of a chunk that retention cut, a chunk
 // that is full, and one that is open.
-func sound() *books {
-	return &books{
+func sound() *contents {
+	return &contents{
 		lines: []window.Line{
 			{Partition: 0, Chunk: 0, First: 10, Next: 100, Outcomes: outcomes{window.Counted: 80, window.Malformed: 10}},
 			{Partition: 0, Chunk: 0, First: 40, Next: 100, Outcomes: outcomes{window.Counted: 55, window.Malformed: 5}},
@@ -33,8 +33,8 @@ func sound() *books {
 	}
 }
 
-// read audits the books; of rows there are two portions.
-func (b *books) read() *Audit {
+// read audits the contents. It gives the rows in two portions.
+func (b *contents) read() *Audit {
 	a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
 	for s, n := range b.hits {
 		a.Hits(s, n/2, true)
@@ -46,7 +46,7 @@ func (b *books) read() *Audit {
 	return a
 }
 
-// chunk is a finding that speaks of a chunk of 100 offsets.
+// chunk returns a finding about a chunk of 100 offsets.
 func chunk(k Kind, partition int32, n int64, expected, found uint64) Finding {
 	return Finding{Kind: k, Job: "clicks", Topic: "web", Partition: partition, Chunk: n, Offsets: Offsets{n * 100, n*100 + 100}, Expected: expected, Found: found}
 }
@@ -63,36 +63,36 @@ func check(t *testing.T, what string, got, want []Finding) {
 	}
 }
 
-// TestBooks: sound books are silent, and each kind of damage to lines and rows is
-// found, with its place and its numbers.
-func TestBooks(t *testing.T) {
+// TestLedgerAndRows: sound contents have no finding, and each kind of damage to lines and rows
+// has one, with its place and its numbers.
+func TestLedgerAndRows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		damage func(b *books)
+		damage func(b *contents)
 		want   []Finding
 	}{
-		{"nothing", func(*books) {}, nil},
-		{"a row deleted", func(b *books) { b.hits[slot(1, 5)] -= 7 }, []Finding{chunk(Missing, 1, 5, 99, 92)}},
-		{"a slot raised", func(b *books) { b.hits[slot(0, 1)]++ }, []Finding{chunk(Excess, 0, 1, 30, 31)}},
-		{"two lines of a chunk allow for their sum", func(b *books) { b.hits[slot(0, 0)] = 135 }, nil},
-		{"and no more", func(b *books) { b.hits[slot(0, 0)] = 136 }, []Finding{chunk(Excess, 0, 0, 135, 136)}},
-		{"and for the greater one", func(b *books) { b.hits[slot(0, 0)] = 80 }, nil},
-		{"and no less", func(b *books) { b.hits[slot(0, 0)] = 79 }, []Finding{chunk(Missing, 0, 0, 80, 79)}},
-		{"the first line missing", func(b *books) { b.lines = b.lines[2:] }, []Finding{chunk(Unknown, 0, 0, 0, 85)}},
-		{"a line missing in the middle", func(b *books) {
+		{"nothing", func(*contents) {}, nil},
+		{"a row deleted", func(b *contents) { b.hits[slot(1, 5)] -= 7 }, []Finding{chunk(Missing, 1, 5, 99, 92)}},
+		{"a slot raised", func(b *contents) { b.hits[slot(0, 1)]++ }, []Finding{chunk(Excess, 0, 1, 30, 31)}},
+		{"two lines of a chunk allow for their sum", func(b *contents) { b.hits[slot(0, 0)] = 135 }, nil},
+		{"and no more", func(b *contents) { b.hits[slot(0, 0)] = 136 }, []Finding{chunk(Excess, 0, 0, 135, 136)}},
+		{"and for the greater one", func(b *contents) { b.hits[slot(0, 0)] = 80 }, nil},
+		{"and no less", func(b *contents) { b.hits[slot(0, 0)] = 79 }, []Finding{chunk(Missing, 0, 0, 80, 79)}},
+		{"the first line missing", func(b *contents) { b.lines = b.lines[2:] }, []Finding{chunk(Unknown, 0, 0, 0, 85)}},
+		{"a line missing in the middle", func(b *contents) {
 			b.lines = slices.Insert(b.lines, 5, window.Line{Partition: 1, Chunk: 7, First: 700, Next: 701, Outcomes: outcomes{window.Late: 1}})
 		}, []Finding{chunk(Hole, 1, 7, 610, 700)}},
-		{"an offset without an outcome", func(b *books) { b.lines[3].Next, b.lines[3].Outcomes[window.Gap] = 599, 0 }, []Finding{chunk(Hole, 1, 6, 599, 600)}},
-		{"an empty line that opened the partition", func(b *books) {
+		{"an offset without an outcome", func(b *contents) { b.lines[3].Next, b.lines[3].Outcomes[window.Gap] = 599, 0 }, []Finding{chunk(Hole, 1, 6, 599, 600)}},
+		{"an empty line that opened the partition", func(b *contents) {
 			b.lines = slices.Insert(b.lines, 3, window.Line{Partition: 1, Chunk: 2, First: 250, Next: 250})
 		}, nil},
-		{"an outcome too many", func(b *books) { b.lines[2].Outcomes[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
-		{"an outcome too few, and gaps", func(b *books) { b.lines[3].Outcomes[window.Counted]--; b.hits[slot(1, 5)]-- },
+		{"an outcome too many", func(b *contents) { b.lines[2].Outcomes[window.Late]++ }, []Finding{chunk(Unbalanced, 0, 1, 30, 31)}},
+		{"an outcome too few, and gaps", func(b *contents) { b.lines[3].Outcomes[window.Counted]--; b.hits[slot(1, 5)]-- },
 			[]Finding{with(chunk(Unbalanced, 1, 5, 100, 99), func(f *Finding) { f.Gaps = 1 })}},
-		{"a line that ends beyond its chunk", func(b *books) { b.lines[2].Next, b.lines[2].Outcomes[window.Late] = 201, 71 }, []Finding{chunk(Outside, 0, 1, 101, 101)}},
-		{"a line that begins before its chunk", func(b *books) { b.lines[2].First, b.lines[2].Outcomes[window.Late] = 99, 1 }, []Finding{chunk(Outside, 0, 1, 31, 31)}},
-		{"a second reading that is not as far", func(b *books) { b.lines[1].Next, b.lines[1].Outcomes[window.Malformed] = 97, 2 }, nil},
-		{"two things", func(b *books) { b.hits[slot(0, 1)]++; b.lines[4].Outcomes[window.Late]++ },
+		{"a line that ends beyond its chunk", func(b *contents) { b.lines[2].Next, b.lines[2].Outcomes[window.Late] = 201, 71 }, []Finding{chunk(Outside, 0, 1, 101, 101)}},
+		{"a line that begins before its chunk", func(b *contents) { b.lines[2].First, b.lines[2].Outcomes[window.Late] = 99, 1 }, []Finding{chunk(Outside, 0, 1, 31, 31)}},
+		{"a second reading that is not as far", func(b *contents) { b.lines[1].Next, b.lines[1].Outcomes[window.Malformed] = 97, 2 }, nil},
+		{"two things", func(b *contents) { b.hits[slot(0, 1)]++; b.lines[4].Outcomes[window.Late]++ },
 			[]Finding{chunk(Unbalanced, 1, 6, 10, 11), chunk(Excess, 0, 1, 30, 31)}},
 	} {
 		b := sound()
@@ -107,8 +107,8 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestWindows: a rollup that holds more than what it is made from, and one that
-// holds less, in events and in measures.
+// TestWindows: a rollup that holds more or less than the rows that it is made from, in
+// events or in measures, is found.
 func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
 	whole := Compared{length, start, "x", true, true}
@@ -157,8 +157,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestScope: windows that begin outside of it are not looked at, and of old ones
-// no measures are.
+// TestScope: windows outside the scope are not compared, and old windows are compared
+// without their measures.
 func TestScope(t *testing.T) {
 	a := New(Job{}, Scope{From: 100, Until: 300, Measures: 200})
 	for start, on := range map[event.Time]bool{99: false, 100: false, 190: false, 191: true, 299: true, 300: false} {
@@ -176,8 +176,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestLeavesOut: what was written while the sink was read, or may have expired,
-// is not judged by its rows.
+// TestLeavesOut: a chunk is not judged if rows of it were written while the sink was
+// read, or may have expired.
 func TestLeavesOut(t *testing.T) {
 	a := New(Job{Chunk: 100}, Scope{})
 	a.Hits(slot(0, 0), 5, false) // no line yet
@@ -190,8 +190,8 @@ func TestLeavesOut(t *testing.T) {
 	}
 }
 
-// TestClipped: where records were deleted inside a chunk, what its rows fall
-// short of is known if the two readings share no offset, and bounded if they do.
+// TestClipped: if records were deleted inside a chunk, the number of missing events is
+// exact if the two readings share no offset, and an upper bound if they do.
 func TestClipped(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -216,8 +216,8 @@ func TestClipped(t *testing.T) {
 	}
 }
 
-// TestCut: of readings of one chunk that overlap, the bound on what is missing
-// is what they can have shared at least.
+// TestCut: if readings of one chunk overlap, the bound on the missing events takes into
+// account how many events they share at least.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -251,8 +251,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestTwice: offsets of one topic under two epochs were counted twice; those of
-// a topic that was made again were not.
+// TestTwice: offsets that two epochs counted are counted twice if both counted the same
+// topic, and not if the topic was recreated in between.
 func TestTwice(t *testing.T) {
 	notes := func(first, second byte) []Finding {
 		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
@@ -274,8 +274,8 @@ func TestTwice(t *testing.T) {
 	check(t, "one topic", notes(1, 1), []Finding{{Kind: Twice, Job: "clicks", Topic: "web", Epoch: 1, Partition: 2, Offsets: Offsets{0, 130}, Found: 120}})
 }
 
-// TestThinned: what a compacted topic leaves behind is told from damage, which
-// has no gaps to explain it.
+// TestThinned: differences that compaction explains are told apart from damage, where
+// the gaps do not explain them.
 func TestThinned(t *testing.T) {
 	audit := func(counted, gap, next, hits uint64) []Finding {
 		a := New(Job{Chunk: 512}, Scope{})
@@ -305,8 +305,8 @@ func TestThinned(t *testing.T) {
 	}
 }
 
-// TestLog: what the ledger reaches to is held against the log, of each partition
-// in its latest epoch.
+// TestLog: the end of the ledger is compared with the log, for each partition in its
+// latest epoch.
 func TestLog(t *testing.T) {
 	a := New(Job{Name: "clicks", Topic: "web", Chunk: 1000}, Scope{})
 	for _, r := range []Reached{
@@ -336,7 +336,7 @@ func TestLog(t *testing.T) {
 	})
 }
 
-// TestKinds: each has a name of its own.
+// TestKinds: each kind has a name of its own.
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}
 	for k := range Kinds {

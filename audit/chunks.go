@@ -2,18 +2,20 @@ package audit
 
 import "weir/window"
 
-// tally is what is known of one chunk.
+// tally is what the audit knows of one chunk.
 type tally struct {
-	least, most uint64 // what its lines allow for
-	hits        uint64 // what its rows hold
-	gaps        uint64 // of its lines
-	lines       bool
-	skip        bool
+	least, most uint64 // what the rows may hold, by the chunk's lines
+	hits        uint64 // what the rows hold
+	gaps        uint64 // offsets without a record, by the lines
+	lines       bool   // there is a line
+	skip        bool   // the chunk is not judged
 
-	// Of the lines that counted anything:
-	first, reach, cut int64  // where the first one begins, the furthest before the last one ends, the last one begins
-	end               int64  // where the furthest ends
-	union             uint64 // at most so many different events were counted
+	// Of the lines that counted an event, in the order of their first offsets:
+	first int64  // where the first line begins
+	reach int64  // the greatest end of the lines before the last one
+	cut   int64  // where the last line begins
+	end   int64  // the greatest end of all
+	union uint64 // upper bound of the different events that were counted
 }
 
 func (a *Audit) chunk(slot window.Slot) *tally {
@@ -26,19 +28,19 @@ func (a *Audit) chunk(slot window.Slot) *tally {
 	return t
 }
 
-// Hits adds what some rows hold under a slot. The portions of one slot must be
-// of different rows. A slot that is not settled, because rows of it may have
-// been written while the sink was read, is not judged.
+// Hits adds the count that some rows hold under a slot. Two calls for one slot must be
+// about different rows. settled is false if rows of the slot may have been written
+// while the sink was read; the slot is not judged then.
 func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 	t := a.chunk(slot)
 	t.hits += n
 	t.skip = t.skip || !settled
 }
 
-// line takes in a line of the chunk. A chunk has several lines, with different first
+// line adds a line of the chunk. A chunk has several lines, with different first
 // offsets, if retention had deleted its beginning when it was read again. Their counts
-// are under one slot and merge by maximum, row by row: the rows hold at least the
-// greatest line and at most the sum.
+// are under one slot and merge by maximum, row by row. So the rows hold at least the
+// greatest count of the lines and at most their sum.
 func (t *tally) line(l *window.Line, comparable bool) {
 	t.lines = true
 	t.gaps += l.Outcomes[window.Gap]
@@ -50,11 +52,13 @@ func (t *tally) line(l *window.Line, comparable bool) {
 	t.skip = t.skip || !comparable
 }
 
-// add takes in a line that counted something. An offset of two readings has the
-// same outcome in both. So the later reading adds to the counted events at most its
-// own, and at most as many as it has offsets behind the earlier one's end. And all
-// events together are at most those of the later one and those of the offsets that
-// it lacks.
+// add bounds the number of different events by one more line. Lines come by first
+// offset. An offset has the same outcome in every line, so there are two bounds:
+//
+//   - this line adds at most the events that it counted, and at most as many as it has
+//     offsets after the end of the earlier lines;
+//   - all lines together have at most the events of this line and one for each offset
+//     that the earlier lines have and this one does not.
 func (t *tally) add(l *window.Line) {
 	c := l.Outcomes[window.Counted]
 	if t.union == 0 {
@@ -67,7 +71,7 @@ func (t *tally) add(l *window.Line) {
 	t.end = max(t.end, l.Next)
 }
 
-// chunks yields those whose rows do not hold what their lines say.
+// chunks yields a finding for each chunk whose rows do not hold what its lines say.
 func (a *Audit) chunks(yield func(Finding) bool) {
 	for _, slot := range a.order {
 		t := a.tally[slot]
@@ -90,8 +94,8 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 	}
 }
 
-// clipped yields the chunks whose rows hold what a line says, and less than all
-// lines together do.
+// clipped yields a finding for each chunk whose rows hold as much as one of its lines
+// says, and less than its lines together may have counted.
 func (a *Audit) clipped(yield func(Finding) bool) bool {
 	for _, slot := range a.order {
 		t := a.tally[slot]

@@ -14,15 +14,15 @@ type Covered struct {
 	Next    int64      // every offset below has an outcome, or was deleted before it was read
 	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds
 
-	// Watermark is the greatest event time counted, of the chunks in which it
-	// is not ahead of the sink's clock by more than the job's skew; 0: none.
-	// Ahead reports that there is a chunk in which it is. Only a record whose
-	// own time is as far ahead gets there: its producer's clock is wrong.
+	// Watermark is the greatest event time counted; 0: none. It leaves out the chunks
+	// in which this time is ahead of the sink's clock by more than the job's skew.
+	// Ahead reports that there is such a chunk. It has a record whose own time is as
+	// far ahead: the clock of the record's producer is wrong.
 	Watermark event.Time
 	Ahead     bool
 }
 
-// Waiting is the number of records of a partition that the ledger does not
+// Waiting returns the number of records of a partition that the ledger does not
 // cover. s is what the log holds of it.
 func (c *Coverage) Waiting(partition int32, s event.Span) int64 {
 	return max(0, s.Next-max(s.First, c.Partitions[partition].Next))
@@ -38,15 +38,14 @@ func (c *Coverage) whole(partition int32, s event.Span) bool {
 // not, to count as idle.
 const idleAfter event.Time = 60_000
 
-// Watermark is the event time that every partition of the log has passed: a
-// window that ends no later is complete, until something late joins it. It is
-// 0 if that is not known. log is what each partition holds now.
+// Watermark returns the event time that every partition of the log has passed; 0 if
+// that is not known. log is what each partition holds now. A window that ends no later
+// is complete; late events can still be added to it.
 //
-// A partition without a countable event is left out, and so is an idle one: the
-// ledger covers its log to the end, and the last line of the partition is older
-// by a minute than the last line of any other. A partition with records that the
-// ledger does not cover is never left out, nor is one with an open transaction:
-// everything behind the transaction's first record waits with it.
+// A partition is left out if the ledger covers its log to the end and either no event
+// of it was counted, or it is idle: its last line is older by a minute than the last
+// line of another partition. A partition with an open transaction is not left out,
+// because records after the transaction's first one wait with it.
 func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
 	var latest, slowest event.Time
 	for p := range log {

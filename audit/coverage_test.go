@@ -7,8 +7,8 @@ import (
 	"weir/event"
 )
 
-// TestWatermark: the slowest partition decides, and only one that is known to
-// hold nothing more is left out.
+// TestWatermark: the slowest partition decides; a partition is left out only if all of
+// its log is counted.
 func TestWatermark(t *testing.T) {
 	const now = 1_000_000_000
 	type part struct {
@@ -62,8 +62,8 @@ func TestWatermark(t *testing.T) {
 	}
 }
 
-// TestWaits: a partition with records that wait stands until something of it is
-// flushed, and then from 0 again; one that has none does not stand.
+// TestWaits: the time of a partition with waiting records grows until a flush of it,
+// and begins at 0 then; a partition without waiting records has no time.
 func TestWaits(t *testing.T) {
 	var waits Waits
 	log := map[int32]event.Span{0: {Next: 10}, 1: {First: 2, Next: 12}, 2: {Next: 5}}

@@ -2,26 +2,27 @@ package audit
 
 import "weir/window"
 
-// Reached is the span of offsets whose outcomes the ledger knows, of a partition
-// in an epoch.
+// Reached has the offsets [First, Next) of a partition that the ledger covers in an
+// epoch.
 type Reached struct {
 	Partition   int32
 	Epoch       uint8
 	First, Next int64
 }
 
-// counted is what an entry of reached counted, and from which topic.
+// counted says how many events an entry of Audit.reached has counted, and of which
+// topic.
 type counted struct {
 	topicID [16]byte
 	events  uint64
 }
 
-// Reached is how far the ledger goes: one entry for each partition and epoch.
+// Reached returns how far the ledger goes: one entry for each partition and epoch.
 func (a *Audit) Reached() []Reached { return a.reached }
 
 // Line adds a ledger line. Lines must come by epoch, partition, chunk and first
-// offset. A line is not comparable with rows if some of its rows may have expired,
-// or if it was written while the sink was read.
+// offset. comparable is false if rows of the line may have expired, or if the line was
+// written while the sink was read.
 func (a *Audit) Line(l *window.Line, comparable bool) {
 	a.looked.Lines++
 	sum := uint64(0)
@@ -60,9 +61,9 @@ func (a *Audit) line(k Kind, l *window.Line, expected, found uint64) {
 	a.found = append(a.found, f)
 }
 
-// twice yields the offsets that two epochs counted of one topic.
+// twice yields a finding for each two epochs that counted the same offsets of a topic.
 func (a *Audit) twice(yield func(Finding) bool) bool {
-	epochs := map[int32][]int{} // entries of a partition
+	epochs := map[int32][]int{} // indexes into reached, by partition
 	for i, later := range a.reached {
 		for _, n := range epochs[later.Partition] {
 			earlier := a.reached[n]

@@ -7,9 +7,9 @@ import (
 	"weir/event"
 )
 
-// Log holds the latest epoch of each partition against what the log holds now.
-// It returns what does not add up, and the number of records that are in the log
-// and have no outcome yet: the lag, which is no fault.
+// Log compares the latest epoch of each partition with what the log holds now. It
+// returns the differences, and the lag: the number of records in the log that have no
+// outcome yet, which is no fault.
 func (a *Audit) Log(log []event.Assignment) (found []Finding, lag int64) {
 	latest := map[int32]Reached{}
 	for _, r := range a.reached {

@@ -5,25 +5,25 @@ import (
 	"weir/window"
 )
 
-// A Scope is the windows that an audit holds against their rollups: those that
-// begin in [From, Until); a zero bound is none. Of windows that end at Measures or
-// before, hits are compared and nothing else.
+// A Scope selects the windows of rollups that an audit compares: those that begin in
+// [From, Until), where a zero bound means none. Measures are compared only in windows
+// that end after Measures.
 type Scope struct{ From, Until, Measures event.Time }
 
-// Compared is a window and group of a rollup that is held against the rows it
-// is made from: state rows, or those of the rollup before.
+// Compared is a window and group of a rollup. The audit compares it with the rows that
+// it is made from: state rows, or rows of the next shorter rollup.
 type Compared struct {
 	Length event.Time // of the rollup's windows, ms
 	Start  event.Time // ms
-	Group  string     // its columns, a space between them
-	Whole  bool       // none of the rows may have expired
-	Due    bool       // the rollup ought to hold them all
+	Group  string     // the texts of its columns, separated by spaces
+	Whole  bool       // no row can have expired
+	Due    bool       // the rollup should have all of the rows by now
 }
 
 // Window compares the events that the rollup holds with those of the rows. It
 // reports whether to compare the measures as well: if the scope includes them, and
-// the events add up. If the events do not, the measures differ for the same cause.
-// Window ignores a window out of the scope.
+// the events are equal. If they are not, the measures differ for the same reason.
+// Window ignores a window outside the scope.
 func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 	if w.Start < a.Scope.From || a.Scope.Until > 0 && w.Start >= a.Scope.Until {
 		return false
@@ -32,9 +32,9 @@ func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 	return a.compare(w, Finding{}, rolled, rolled, rows) && w.Start+w.Length > a.Scope.Measures
 }
 
-// Measure compares what the rollup makes of a measure with what the rows make:
-// the least and the most that it says, in its number or in its state, all as
-// window.Row.Number has them.
+// Measure compares the numbers of a measure, as window.Row.Number returns them. The
+// rollup has two: its finished number and the number of its state. least and most are
+// the lesser and the greater of these; rows is the number of the rows.
 func (a *Audit) Measure(w Compared, m *window.Measure, least, most, rows uint64) {
 	a.compare(w, Finding{Measure: m.Name, Of: m.Kind}, least, most, rows)
 }

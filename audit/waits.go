@@ -7,8 +7,8 @@ import (
 	"weir/event"
 )
 
-// Waits follow, from look to look, the partitions with records that the ledger
-// does not cover. The zero value has had no look.
+// Waits says how long partitions have had records that the ledger does not cover, and
+// no flush. Its zero value is ready to use.
 type Waits struct {
 	waiting map[int32]waiting
 }
@@ -22,13 +22,12 @@ type waiting struct {
 type Wait struct {
 	Partition int32
 	Records   int64
-	Stood     event.Time // how long nothing of it was flushed, ms of the time that was watched
+	Stood     event.Time // for how long nothing of it was flushed, in ms, as the sum of since
 }
 
-// Look takes in what the ledger covers of the log, and how long it was watched
-// since the look before, in ms. It returns the partitions with records that wait,
-// ascending. A partition of which something was flushed stands at 0 again: a lag
-// that moves is no fault.
+// Look compares the ledger with the log. since is the time since the last Look, in ms.
+// It returns the partitions with records that wait, in ascending order. After a flush
+// of a partition, its time begins at 0 again, because a lag that moves is no fault.
 func (w *Waits) Look(c *Coverage, log map[int32]event.Span, since event.Time) (all []Wait) {
 	before := w.waiting
 	w.waiting = map[int32]waiting{}
@@ -47,8 +46,8 @@ func (w *Waits) Look(c *Coverage, log map[int32]event.Span, since event.Time) (a
 	return all
 }
 
-// moved reports whether there was a flush. A flush of a chunk that is counted
-// again does not change the position.
+// moved reports whether there was a flush. It looks at the time of the flush too,
+// because a flush of a chunk that is counted again does not change the position.
 func moved(was, is Covered) bool {
 	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
 }

@@ -136,7 +136,7 @@ func checkSource(t *testing.T, where string, d *datasource) {
 	}
 }
 
-// queries are all queries of the dashboards, including those of variables.
+// queries returns all queries of the dashboards, including those of variables.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -123,7 +123,7 @@ func fill(t *testing.T, url, database string, now time.Time) {
 		VALUES ('clicks', 1, 0, 3, 7, 'clicks', 'malformed', 'empty value', toDateTime64(%d, 3), '')`, now.Unix())
 }
 
-// answers are the expected results of the queries for that data.
+// answers returns the expected results of the queries for that data.
 func answers(now time.Time) map[string]string {
 	day := func(back int) string { return now.AddDate(0, 0, -back).Format(time.DateOnly) }
 	return map[string]string{
@@ -145,7 +145,7 @@ func answers(now time.Time) map[string]string {
 		"geo.json, 6 Busiest cells":                      "sqc8b\t7\t3",
 		"pipeline.json, 1 Audit mismatches":              "0",
 		"pipeline.json, 4 Dead letters":                  "1",
-		"pipeline.json, 8 Fates":                         "clicks\t72\t0\t0\t1\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0",
+		"pipeline.json, 8 Outcomes":                         "clicks\t72\t0\t0\t1\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0",
 		"pipeline.json, 9 What does not add up":          "",
 	}
 }

@@ -276,7 +276,7 @@ func TestBombInTopic(t *testing.T) {
 	// Read again after a kill, the batch has the same outcome.
 	p.kill()
 	p = s.weir("run")
-	p.says("partition in hand")
+	p.says("partition assigned")
 	send("clicks", click("/behind"))
 	s.caughtUp("clicks")
 	if got := fmt.Sprint(s.sql("SELECT sum(counted), sum(malformed) FROM weir_ledger FINAL WHERE job = 'clicks'")); got != "[[7 4]]" {

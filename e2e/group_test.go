@@ -107,7 +107,7 @@ func TestKilledAndNotReaped(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = killed.Process.Kill(); _ = killed.Wait() }) // Wait collects it
 	await.Until(t, func() error {
-		if text := log.String(); strings.Count(text, "partition in hand") < 4 {
+		if text := log.String(); strings.Count(text, "partition assigned") < 4 {
 			return fmt.Errorf("it has no partitions:\n%s", text)
 		}
 		return nil

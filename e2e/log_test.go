@@ -183,7 +183,7 @@ func TestRecordsDeleted(t *testing.T) {
 	p.says(`^hint: .*on_data_loss`)
 	s.sameClicks(first)
 
-	s.untilEnd("--kafka.on_data_loss=skip").says("retention took records before they were read")
+	s.untilEnd("--kafka.on_data_loss=skip").says("Kafka deleted records before they were read")
 	row := s.sql("SELECT sum(counted), sum(gap) FROM weir_ledger FINAL WHERE job = 'clicks'")[0]
 	if want := []string{strconv.Itoa(int(first.Outcomes.Valid + kept)), strconv.Itoa(int(gone))}; row[0] != want[0] || row[1] != want[1] {
 		t.Errorf("the ledger has counted %s with a gap of %s, want %v", row[0], row[1], want)

@@ -105,7 +105,7 @@ func TestOneJobForbidden(t *testing.T) {
 	s.sameClicks(truth)
 	topicRight, groupRight := `user "ada" needs READ and DESCRIBE on topic "`+s.topic("other")+`"`, `user "ada" needs READ on group "`+s.name+`.other"`
 	p.ready(503, "job other: joining", topicRight)
-	p.says(`"level":"WARN".*a right is missing, and topic ` + s.topic("other") + ` is not read.*needs READ and DESCRIBE`)
+	p.says(`"level":"WARN".*a permission is missing, and topic ` + s.topic("other") + ` is not read.*needs READ and DESCRIBE`)
 	if code, body, err := p.get("/livez"); err != nil || code != 200 {
 		t.Errorf("/livez: %d %s %v", code, body, err)
 	}
@@ -114,7 +114,7 @@ func TestOneJobForbidden(t *testing.T) {
 	give(right("", s.name+".other"))
 	p.ready(200)
 	s.others(3_000)
-	p.says(`the right is there; topic ` + s.topic("other") + ` is read`)
+	p.says(`the permission is granted; topic ` + s.topic("other") + ` is read`)
 
 	asked(s, func(ctx context.Context) (kadm.DeleteACLsResults, error) {
 		return s.admin.DeleteACLs(ctx, right(s.topic("other"), ""))

@@ -117,7 +117,7 @@ func plainInt(b []byte) (int64, bool) {
 	return n, true
 }
 
-// eightDigits is the number that eight ASCII digits make, the first of them in
+// eightDigits returns the number that eight ASCII digits make, the first of them in
 // the lowest byte. It combines neighbours to pairs, then to fours, then to
 // eight.
 func eightDigits(w uint64) int64 {

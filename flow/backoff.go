@@ -9,7 +9,7 @@ type Backoff struct {
 	last Time
 }
 
-// Next is the pause after one more failure.
+// Next returns the pause after one more failure.
 func (b *Backoff) Next() Time {
 	b.last = min(max(2*b.last, b.First), b.Most)
 	return b.last

@@ -11,8 +11,8 @@ import (
 // when a job, a partition or a topic is new, and none at other times.
 type claim struct{ plans []window.Plan }
 
-// owed reports whether a plan opens an epoch. The operators' first Take after
+// needed reports whether a plan opens an epoch. The operators' first Take after
 // Start has the lines that say so.
-func (c *claim) owed() bool {
+func (c *claim) needed() bool {
 	return slices.ContainsFunc(c.plans, func(p window.Plan) bool { return p.Opens })
 }

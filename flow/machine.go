@@ -99,7 +99,7 @@ const (
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
 	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, flushAt: now + cfg.Flush}
 	m.claim.plans = plans
-	if m.claim.owed() {
+	if m.claim.needed() {
 		m.phase, m.flush = Claiming, wanted
 	}
 	return m
@@ -247,11 +247,11 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	return rd
 }
 
-// wake is the time when something is due without another input.
+// wake returns the time when something is due without another input.
 func (m *Machine) wake() Time {
 	switch m.phase {
 	case Claiming:
-		if m.outbox.owes() {
+		if m.outbox.sendable() {
 			return m.writeAt
 		}
 	case Reading:
@@ -260,7 +260,7 @@ func (m *Machine) wake() Time {
 		}
 		return m.flushAt
 	case Draining:
-		if m.outbox.owes() {
+		if m.outbox.sendable() {
 			return min(m.deadline, m.writeAt)
 		}
 		return m.deadline
@@ -274,7 +274,7 @@ func (m *Machine) Empty() bool { return m.outbox.empty() }
 // Idle reports whether everything that was taken is durable and committed.
 func (m *Machine) Idle() bool { return m.Empty() && len(m.outbox.uncommitted) == 0 }
 
-// Table is the table of the changes that were taken and are not durable yet, for
+// Table returns the table of the changes that were taken and are not durable yet, for
 // reading; nil if there is none.
 func (m *Machine) Table() *window.Table {
 	if m.outbox.changes == nil {

@@ -17,7 +17,7 @@ type (
 	gatePart   struct{ gate }
 )
 
-func (c *claimPart) owed() bool { return !planted("unclaimed") && c.claim.owed() }
+func (c *claimPart) needed() bool { return !planted("unclaimed") && c.claim.needed() }
 
 func (o *outboxPart) begin() *window.Changes {
 	c := o.outbox.begin()

@@ -29,13 +29,13 @@ func (o *outbox) add(c *window.Changes) {
 	o.changes.Merge(c)
 }
 
-// owes reports whether there is something to send, and nothing in flight.
-func (o *outbox) owes() bool { return !o.flight && o.changes != nil && !o.changes.Empty() }
+// sendable reports whether there is something to send, and nothing in flight.
+func (o *outbox) sendable() bool { return !o.flight && o.changes != nil && !o.changes.Empty() }
 
 // begin returns the changes to write, sealed, and marks them in flight; nil if
 // there are none.
 func (o *outbox) begin() *window.Changes {
-	if !o.owes() {
+	if !o.sendable() {
 		return nil
 	}
 	o.flight = true
@@ -68,7 +68,7 @@ func (o *outbox) reach(ps []window.Position) {
 	}
 }
 
-// committable is a copy of the positions that may be committed, by ascending
+// committable returns a copy of the positions that may be committed, by ascending
 // partition; nil if there are none.
 func (o *outbox) committable() []window.Position {
 	if len(o.uncommitted) == 0 {

@@ -30,7 +30,7 @@ type Config struct {
 	MalformedShare float64    // broken JSON, missing or wrong time, invalid UTF-8, coordinates off the earth
 }
 
-// Default is a small, busy site with no faults in its traffic.
+// Default returns a small, busy site with no faults in its traffic.
 func Default() Config {
 	return Config{
 		Seed:     1,

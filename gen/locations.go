@@ -92,7 +92,7 @@ func cityWeights() []uint64 {
 // hour is how long a person takes from one corner to the next.
 const hour event.Time = 3_600_000
 
-// place is the position of a person at a time.
+// place returns the position of a person at a time.
 func (g *Generator) place(user uint32, at event.Time) (lon, lat int32) {
 	n := at / hour
 	lon1, lat1 := g.corner(user, n)
@@ -104,7 +104,7 @@ func between(a, b int32, t event.Time) int32 {
 	return a + int32(int64(b-a)*int64(t)/int64(hour))
 }
 
-// corner is the position of a person at a full hour: within a twentieth of a
+// corner returns the position of a person at a full hour: within a twentieth of a
 // degree of the centre of the city where the person spends the day.
 func (g *Generator) corner(user uint32, n event.Time) (lon, lat int32) {
 	who, today := uint64(user), uint64(n/24)

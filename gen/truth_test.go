@@ -161,8 +161,7 @@ func TestTruthFromBytes(t *testing.T) {
 	}
 }
 
-// read is a strict reader of events, on top of the standard library's lax
-// parser.
+// read reads an event strictly, on top of the standard library's lax parser.
 func read(value []byte) (s says, ok bool) {
 	if !utf8.Valid(value) || json.Unmarshal(value, &s) != nil || s.TS == nil {
 		return s, false

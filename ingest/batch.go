@@ -52,7 +52,7 @@ func (b batch) records() int32   { return int32(be.Uint32(b[57:])) }
 func (b batch) payload() []byte  { return b[batchHeader:] }
 func (b batch) is(attr int) bool { return b.attributes()&attr != 0 }
 
-// last is the last offset of the batch; reading continues after it. A message
+// last returns the last offset of the batch; reading continues after it. A message
 // of one of the old formats, 0 and 1, has the same head, followed by
 //
 //	12  crc         uint32  CRC-32 of what follows it
@@ -198,7 +198,7 @@ func (u *unpacker) unpack(p *packed, yield func(*event.Batch) error) error {
 	}
 }
 
-// newest is the greatest record time that a batch's header names.
+// newest returns the greatest record time that a batch's header names.
 func (b batch) newest() event.Time {
 	switch b[16] {
 	case 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// compressed is the batch with its payload compressed.
+// compressed returns the batch with its payload compressed.
 func compressed(t testing.TB, codec uint16, s batchSpec) batchSpec {
 	t.Helper()
 	s.attributes |= codec

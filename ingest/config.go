@@ -77,7 +77,7 @@ type Config struct {
 // must contain no secrets.
 type Database struct{ ID, Name string }
 
-// String is the name with the beginning of the id, which differs for two
+// String returns the name with the beginning of the id, which differs for two
 // databases of the same name behind one address.
 func (d Database) String() string { return fmt.Sprintf("%s (id %.8s)", d.Name, d.ID) }
 
@@ -203,7 +203,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// mechanism is the SASL exchange that kafka-go runs on each new connection.
+// mechanism returns the SASL exchange that kafka-go runs on each new connection.
 func (s SASL) mechanism() (sasl.Mechanism, error) {
 	switch s.Mechanism {
 	case "plain":

@@ -194,7 +194,7 @@ func denied(err error) bool {
 	return errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed)
 }
 
-// judge is the verdict on an error of this Source: with AwaitRights, a missing
+// judge returns the verdict on an error of this Source: with AwaitRights, a missing
 // permission is retried until it is granted.
 func (s *Source) judge(err error) verdict {
 	if s.config.AwaitRights && denied(err) {
@@ -211,14 +211,14 @@ func (c *Config) explain(err error) error {
 	return fmt.Errorf("ingest: %w", err)
 }
 
-// hint is the remedy for an error; empty if its own text has one.
+// hint returns the remedy for an error; empty if its own text has one.
 func (c *Config) hint(err error) string {
 	var code kafka.Error
 	switch {
 	case errors.Is(err, errResponse):
 		return fmt.Sprintf("a record batch of topic %s is larger than the %d MiB that weir accepts in one response: lower the topic's max.message.bytes, and delete the records up to and with that batch (kafka-delete-records)", c.Topic, c.ResponseLimit>>20)
 	case errors.Is(err, io.EOF):
-		return hungUp
+		return closedByBroker
 	case !errors.As(err, &code):
 		return ""
 	}
@@ -243,7 +243,7 @@ func (c *Config) hint(err error) string {
 	return ""
 }
 
-// principal is the user that needs the permission, as far as the client knows.
+// principal returns the user that needs the permission, as far as the client knows.
 func (c *Config) principal() string {
 	switch {
 	case c.SASL.User != "":

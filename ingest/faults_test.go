@@ -56,7 +56,7 @@ func (s batchSpec) bytes() []byte {
 // seal sets a batch's checksum.
 func seal(b []byte) { be.PutUint32(b[17:], crc32.Checksum(b[21:], castagnoli)) }
 
-// record is one uncompressed record.
+// record returns one uncompressed record.
 func record(timeDelta, offsetDelta int64, key, value []byte) []byte {
 	r := []byte{0}
 	r = binary.AppendVarint(r, timeDelta)
@@ -73,7 +73,7 @@ func record(timeDelta, offsetDelta int64, key, value []byte) []byte {
 	return append(binary.AppendVarint(nil, int64(len(r))), r...)
 }
 
-// simple is a batch of plain records from base on.
+// simple returns a batch of plain records from base on.
 func simple(base int64, values ...string) batchSpec {
 	s := batchSpec{base: base, lastDelta: int32(len(values) - 1), count: int32(len(values)), producer: -1}
 	for i, v := range values {
@@ -82,7 +82,7 @@ func simple(base int64, values ...string) batchSpec {
 	return s
 }
 
-// marker is the control batch that ends a transaction.
+// marker returns the control batch that ends a transaction.
 func marker(base, producer int64, commit byte) batchSpec {
 	return batchSpec{base: base, attributes: attrControl | attrTransactional, producer: producer, count: 1,
 		payload: record(0, 0, []byte{0, 0, 0, commit}, []byte{0, 0, 0, 0, 0, 0})}
@@ -470,7 +470,7 @@ func TestRightsAreAwaited(t *testing.T) {
 			sameList(t, "read", k.plain[0], numbered("v", 0, 5))
 			eventually(t, "the trouble is over", func() bool { return s.Trouble() == "" })
 			log := book.String()
-			if strings.Count(log, "a right is missing, and topic secret is not read") != 1 || !strings.Contains(log, "the right is there; topic secret is read") {
+			if strings.Count(log, "a permission is missing, and topic secret is not read") != 1 || !strings.Contains(log, "the permission is granted; topic secret is read") {
 				t.Errorf("the log:\n%s", log)
 			}
 		})
@@ -637,7 +637,7 @@ func TestMutedConnectionIsNotUsed(t *testing.T) {
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		fetches.Add(1)
-		kept.Store(int32(len(s.board.lines())))
+		kept.Store(int32(len(s.conns.list())))
 		r := req.ResponseKind().(*kmsg.FetchResponse)
 		r.ThrottleMillis = 600_000
 		return r, nil, true
@@ -649,7 +649,7 @@ func TestMutedConnectionIsNotUsed(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { result <- g.Fetch(ctx, starts(g), func(p event.Part) error { p.Done(); return nil }) }()
 	eventually(t, "the connection of the throttled fetch is closed", func() bool {
-		return fetches.Load() > 0 && len(s.board.lines()) == int(kept.Load())-1
+		return fetches.Load() > 0 && len(s.conns.list()) == int(kept.Load())-1
 	})
 	if n := fetches.Load(); n != 1 {
 		t.Errorf("fetched %d times, told to wait ten minutes", n)

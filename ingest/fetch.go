@@ -23,18 +23,19 @@ type partition struct {
 	next  int64 // the offset to request next
 	epoch int32 // of the leader that is asked
 
-	// near is the replica that is read instead of the leader, because the leader
-	// named it (KIP-392); -1: the leader is read. Until then, if near is -1, a
-	// replica has failed, and the leader is not told the rack, so that it does not
-	// name that replica again. If near is not -1, the leader is asked again after it.
-	near  int32
-	until time.Time
+	// replica is the broker that is read instead of the leader, because the leader has
+	// named it (KIP-392); -1: the leader is read. While a replica is read, until is the
+	// time to ask the leader again. While the leader is read, the requests do not name
+	// the rack before until, because a replica has failed, and the leader would name it
+	// again.
+	replica int32
+	until   time.Time
 
 	damaged   int64 // offset of a batch that failed its checksum and is fetched again; -1: none
 	outside   bool  // the broker says that next is not in the log
 	attempts  int   // failed tries since it last worked
 	notBefore time.Time
-	told      [3]int64 // high water, last stable, log start of the last Part
+	bounds    [3]int64 // high water, last stable, log start of the last Part
 }
 
 // A fetch is one call of Generation.Fetch: the dispatcher, which is run, and one
@@ -89,7 +90,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		if offset < 0 {
 			return fmt.Errorf("ingest: fetch of partition %d from offset %d", id, offset)
 		}
-		f.lost <- &partition{id: id, next: offset, near: -1, damaged: -1, told: [3]int64{-1, -1, -1}}
+		f.lost <- &partition{id: id, next: offset, replica: -1, damaged: -1, bounds: [3]int64{-1, -1, -1}}
 	}
 	var inner context.Context
 	f.group, inner = errgroup.WithContext(ctx)
@@ -147,11 +148,11 @@ func (f *fetch) run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			f.source.notices.fine(subject)
+			f.source.notices.worked(subject)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case f.source.judge(err) == retry:
-			f.source.notices.trouble(subject, err)
+			f.source.notices.failed(subject, err)
 		default:
 			return err
 		}
@@ -224,12 +225,12 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 			}
 		}
 		p.epoch = l.epoch
-		if p.near == l.leader { // since the last election
+		if p.replica == l.leader { // since the last election
 			p.readLeader()
 		}
 		broker := l.leader
-		if p.near >= 0 {
-			broker = p.near
+		if p.replica >= 0 {
+			broker = p.replica
 		}
 		f.brokerOf[p.id] = broker
 		f.loop(ctx, broker).arrivals <- p
@@ -322,7 +323,7 @@ type flight struct {
 	err    error
 }
 
-// run is the loop. It sends the next request before it delivers the present
+// run reads from the broker until ctx ends. It sends the next request before it delivers the present
 // response: the batches' headers tell the next offsets.
 func (l *loop) run(ctx context.Context) error {
 	for {
@@ -426,13 +427,12 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	}()
 }
 
-// resize adapts the size of the requests to the round-trip time. If the workers
-// have finished all earlier responses when one arrives, they wait for the network:
-// the next request asks for twice as much of each partition, up to RequestBytes in
-// all. Otherwise it asks for a little less, down to PartitionBytes, because small
-// responses stay in the CPU caches; it is little so that they rarely wait. A
-// response with less than half of what one partition might have brought is ignored:
-// there was no more data.
+// resize adapts the size of the requests to the round-trip time. If the workers have
+// finished all earlier responses when one arrives, they have waited for the network, and
+// the next request asks for twice as much of each partition, up to RequestBytes in all.
+// Otherwise the next request asks for a little less, down to PartitionBytes, because
+// small responses stay in the CPU caches. A response with less than half of what one
+// partition could have brought changes nothing, because there was no more data.
 func (l *loop) resize(waited bool, got int) {
 	c := &l.fetch.source.config
 	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
@@ -445,12 +445,12 @@ func (l *loop) resize(waited bool, got int) {
 	}
 }
 
-// rack is the rack to name in the next request: none if a replica of one of its
+// rack returns the rack to name in the next request: none if a replica of one of its
 // partitions has failed lately, because the leader would name that replica again.
 func (l *loop) rack() string {
 	now := time.Now()
 	for _, p := range l.asked {
-		if p.near < 0 && now.Before(p.until) {
+		if p.replica < 0 && now.Before(p.until) {
 			return ""
 		}
 	}
@@ -472,7 +472,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		if source.judge(f.err) == fatal {
 			return nil, nil, source.config.explain(f.err)
 		}
-		source.notices.trouble(l.subject, f.err)
+		source.notices.failed(l.subject, f.err)
 		f.buffer.call = l.newCall() // the exchange may still use the old one
 		for _, p := range l.asked {
 			lost = append(lost, l.lose(p))
@@ -490,8 +490,8 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		}
 		switch r.code {
 		case 0:
-			if r.near >= 0 && r.near != l.broker {
-				lost = append(lost, l.redirect(p, r.near, now))
+			if r.replica >= 0 && r.replica != l.broker {
+				lost = append(lost, l.redirect(p, r.replica, now))
 				continue
 			}
 			part, some, err := l.accept(p, r, first, f.buffer)
@@ -501,7 +501,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			if err != nil {
 				return nil, nil, err
 			}
-			if p.near >= 0 && !now.Before(p.until) {
+			if p.replica >= 0 && !now.Before(p.until) {
 				p.readLeader()
 				l.leave(p)
 			}
@@ -509,7 +509,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			p.outside = true
 			lost = append(lost, l.lose(p))
 		case kafka.InvalidMessage: // the broker found the damage itself
-			if err := l.doubt(p, corrupt("the broker says so: %v", r.code)); err != nil {
+			if err := l.fetchAgain(p, corrupt("the broker says so: %v", r.code)); err != nil {
 				return nil, nil, err
 			}
 			lost = append(lost, l.lose(p))
@@ -518,7 +518,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 			if source.judge(err) == fatal {
 				return nil, nil, source.config.explain(err)
 			}
-			source.notices.trouble(l.subject, err)
+			source.notices.failed(l.subject, err)
 			if r.code == kafka.NotLeaderForPartition || r.code == kafka.FencedLeaderEpoch || r.code == kafka.UnknownLeaderEpoch {
 				p.readLeader() // an election, of which a follower is not at fault
 			}
@@ -526,7 +526,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		}
 	}
 	if len(lost) == 0 {
-		source.notices.fine(l.subject)
+		source.notices.worked(l.subject)
 	}
 	return parts, lost, nil
 }
@@ -544,8 +544,8 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 		damage, whole = corrupt("only batches before the offset asked for"), 0
 	}
 	known := [3]int64{r.highWater, r.lastStable, r.logStart}
-	if whole > 0 || known != p.told {
-		p.told = known
+	if whole > 0 || known != p.bounds {
+		p.bounds = known
 		part, some = l.fetch.source.part(packed{
 			partition: p.id,
 			from:      p.next,
@@ -556,21 +556,21 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 		p.next = next
 	}
 	if damage != nil {
-		err = l.doubt(p, damage)
-		if p.near >= 0 {
-			l.forsake(p)
+		err = l.fetchAgain(p, damage)
+		if p.replica >= 0 {
+			l.leaveReplica(p)
 			l.leave(p)
 		}
 	}
 	return part, some, err
 }
 
-// doubt notes damage at p.next. The first time it may have happened on the
-// network: the batch is fetched again. The second time the log itself is
-// damaged, if it is the leader's.
-func (l *loop) doubt(p *partition, damage error) error {
+// fetchAgain notes damage at p.next. The first time, the batch is fetched again, because
+// the network may have damaged it. The second time, the log itself is damaged; that is an
+// error if the log is the leader's.
+func (l *loop) fetchAgain(p *partition, damage error) error {
 	switch {
-	case p.near >= 0:
+	case p.replica >= 0:
 	case p.damaged == p.next:
 		return &BatchError{Partition: p.id, Offset: p.next, Reason: damage}
 	default:
@@ -601,17 +601,17 @@ func (l *loop) newCall() *call {
 // read from its leader after a backoff.
 func (l *loop) lose(p *partition) *partition {
 	l.remove(p)
-	l.forsake(p)
+	l.leaveReplica(p)
 	p.later()
 	return p
 }
 
-// redirect removes a partition from this loop, for the replica that the leader
-// names instead of sending records. There is a backoff if the leader was not told
-// the rack, because it might name a broken replica without end. A replica that is
-// not the leader may not name another.
-func (l *loop) redirect(p *partition, near int32, now time.Time) *partition {
-	if p.near >= 0 {
+// redirect removes a partition from this loop, because the leader has named a replica
+// instead of sending records. If the request did not name the rack, there is a backoff,
+// because the leader might name a broken replica again and again. A replica that is not
+// the leader must not name another one.
+func (l *loop) redirect(p *partition, replica int32, now time.Time) *partition {
+	if p.replica >= 0 {
 		return l.lose(p)
 	}
 	l.remove(p)
@@ -619,19 +619,19 @@ func (l *loop) redirect(p *partition, near int32, now time.Time) *partition {
 		p.later()
 	}
 	l.fetch.source.notices.log.Debug("kafka: a partition is read from the replica that its leader says is nearest",
-		"partition", p.id, "broker", near, "leader", l.broker)
-	p.near, p.until = near, now.Add(l.fetch.source.config.Lease)
+		"partition", p.id, "broker", replica, "leader", l.broker)
+	p.replica, p.until = replica, now.Add(l.fetch.source.config.Lease)
 	return p
 }
 
 // readLeader sends a partition to its leader, which may name a nearer replica.
-func (p *partition) readLeader() { p.near, p.until = -1, time.Time{} }
+func (p *partition) readLeader() { p.replica, p.until = -1, time.Time{} }
 
-// forsake sends a partition to its leader for the time of a lease, if it was read
-// from another replica.
-func (l *loop) forsake(p *partition) {
-	if p.near >= 0 {
-		p.near, p.until = -1, time.Now().Add(l.fetch.source.config.Lease)
+// leaveReplica makes a partition be read from its leader for the time of a lease, if it
+// was read from another replica.
+func (l *loop) leaveReplica(p *partition) {
+	if p.replica >= 0 {
+		p.replica, p.until = -1, time.Now().Add(l.fetch.source.config.Lease)
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *Source) Next(ctx context.Context) (*Generation, error) {
 	}
 }
 
-// Partitions are the owned partitions by number, with their logs as they were
+// Partitions returns the owned partitions by number, with their logs as they were
 // when the Generation began.
 func (g *Generation) Partitions() []event.Assignment { return slices.Clone(g.partitions) }
 
@@ -181,7 +181,7 @@ func (g *Generation) take(ctx context.Context) error {
 		case <-alive.Done():
 		}
 	}()
-	return g.source.insist(alive, "asking where the logs start and end", func(ctx context.Context) error {
+	return g.source.repeat(alive, "asking where the logs start and end", func(ctx context.Context) error {
 		t, err := g.source.metadata(ctx)
 		if err != nil {
 			return err
@@ -224,7 +224,7 @@ func (s *Source) membership() {
 		}
 		for again := true; again; {
 			// Without the topic, members would only delay each other.
-			err := s.insist(s.ctx, "looking for the topic", func(ctx context.Context) error {
+			err := s.repeat(s.ctx, "looking for the topic", func(ctx context.Context) error {
 				_, err := s.metadata(ctx)
 				return err
 			})
@@ -252,14 +252,14 @@ func (s *Source) join() (again bool) {
 			return false
 		case err == nil:
 			attempt = 0
-			s.notices.fine(subject)
+			s.notices.worked(subject)
 		case errors.Is(err, kafka.RebalanceInProgress), errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
 			// This is normal: the group rebalanced without this member.
 			sleep(s.ctx, backoff(min(attempt, 2)))
 			attempt++
 			continue
 		case s.judge(err) == retry:
-			s.notices.trouble(subject, err)
+			s.notices.failed(subject, err)
 			sleep(s.ctx, backoff(attempt))
 			attempt++
 			continue

@@ -77,7 +77,7 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	other := make(chan *Generation, 1)
 	go func() { g, _ := b.Next(ctx); other <- g }()
 	<-g.Done()
-	told := time.Now()
+	notified := time.Now()
 	await.Receive(t, "Fetch returns, and does not wait for its long poll", returned)
 	if !errors.Is(g.Err(), ErrEnded) {
 		t.Errorf("Err is %v", g.Err())
@@ -95,7 +95,7 @@ func TestTwoMembersShareAndHandOver(t *testing.T) {
 	if theirs == nil {
 		t.Fatal("the second member got nothing")
 	}
-	t.Logf("handed over %v after being told", time.Since(told).Round(time.Millisecond))
+	t.Logf("handed over %v after the notice", time.Since(notified).Round(time.Millisecond))
 	seen := make(map[int32]bool)
 	for _, p := range append(mine.Partitions(), theirs.Partitions()...) {
 		if p.Committed != 7 {

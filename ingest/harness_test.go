@@ -48,7 +48,7 @@ const (
 	testPassword = "kept-quiet-7"
 )
 
-// realKafka is the shared broker. A test that stops a broker starts its own.
+// realKafka returns the shared broker. A test that stops a broker starts its own.
 func realKafka(t testing.TB) *kafkatest.Cluster {
 	t.Helper()
 	kafkatest.Wanted(t)
@@ -70,7 +70,7 @@ func realKafka(t testing.TB) *kafkatest.Cluster {
 	return shared.kafka
 }
 
-// fakeKafka is a cluster in this process, for responses that no real broker
+// fakeKafka returns a cluster in this process, for responses that no real broker
 // gives.
 func fakeKafka(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
@@ -395,7 +395,7 @@ func readAll(t testing.TB, s *Source) *taker {
 	return fetchTo(t, ctx, g, starts(g), ends)
 }
 
-// franz is what franz-go reads of a topic, read committed, by partition.
+// franz returns what franz-go reads of a topic, read committed, by partition.
 func franz(t testing.TB, addrs []string, topic string, ends map[int32]int64) map[int32][]string {
 	t.Helper()
 	at := make(map[int32]kgo.Offset)
@@ -477,13 +477,13 @@ func contains(t testing.TB, what, text string, parts ...string) {
 	}
 }
 
-// lines are the connections open now.
-func (b *switchboard) lines() map[*line]bool {
+// list returns the connections open now.
+func (b *connections) list() map[*connection]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lines := make(map[*line]bool)
+	all := make(map[*connection]bool)
 	for l := range b.open {
-		lines[l] = true
+		all[l] = true
 	}
-	return lines
+	return all
 }

@@ -85,7 +85,7 @@ func (s *Source) Describe(ctx context.Context) (Topic, error) {
 	return out, nil
 }
 
-// Members are the present members of the group, by client id, address and
+// Members returns the present members of the group, by client id, address and
 // member id, sorted. It retries after temporary errors, such as those of a
 // coordinator that loads the group, until ctx ends.
 func (s *Source) Members(ctx context.Context) ([]string, error) {
@@ -100,7 +100,7 @@ func (s *Source) Members(ctx context.Context) ([]string, error) {
 
 // group asks for the group until there is an answer.
 func (s *Source) group(ctx context.Context) (g groupView, err error) {
-	err = s.insist(ctx, "looking at the group", func(ctx context.Context) (err error) {
+	err = s.repeat(ctx, "looking at the group", func(ctx context.Context) (err error) {
 		_, g, err = s.look(ctx)
 		return err
 	})
@@ -124,6 +124,6 @@ func (s *Source) Others(ctx context.Context) (Others, error) {
 	if s.config.Database.ID == "" || g.state != stable {
 		return Others{Members: len(g.members)}, nil
 	}
-	found := s.sort(g)
+	found := s.outsiders(g)
 	return Others{len(g.members), found.wrong(s, 0), found.odd(s)}, nil
 }

@@ -40,7 +40,7 @@ type claim struct {
 
 func (c claim) database() Database { return Database{c.Database, c.Name} }
 
-// metadata is the member's subscription in the form that every Kafka consumer
+// metadata returns the member's subscription in the form that every Kafka consumer
 // can read (ConsumerProtocolSubscription, version 0: topics and the assignor's
 // data).
 func (m *member) metadata() []byte {
@@ -203,7 +203,7 @@ func (m *member) leave() {
 	if c, err := m.source.coordinator(ctx); err == nil {
 		err = c.leave(ctx, m.id)
 		if err != nil {
-			m.source.notices.log.Debug("kafka: leaving the group", "error", plainly(err))
+			m.source.notices.log.Debug("kafka: leaving the group", "error", stableText(err))
 		}
 	}
 	m.id = ""
@@ -243,7 +243,7 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
-// partitions is the number of the topic's partitions: 0 if it does not exist,
+// partitions returns the number of the topic's partitions: 0 if it does not exist,
 // -1 if the number is not known.
 func (s *Source) partitions(ctx context.Context) int {
 	t, err := s.metadata(ctx)
@@ -256,7 +256,7 @@ func (s *Source) partitions(ctx context.Context) int {
 	return len(t.partitions)
 }
 
-// divide is the leader's decision. The partitions go to the members of one
+// divide returns the leader's decision. The partitions go to the members of one
 // database; other members get none, and learn which database has the group.
 // Programs that are not weir get no partitions, because their records would not
 // be counted.
@@ -326,7 +326,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 	return shares, seen, nil
 }
 
-// owner is the database that gets the partitions: the one that had them last,
+// owner returns the database that gets the partitions: the one that had them last,
 // as its members say; if no member ever had any, the one that committed the
 // group's offsets; then the one with more members, and then the one with the
 // lesser id. So every leader decides the same.
@@ -372,7 +372,7 @@ func (m *member) owner(ctx context.Context, c coordinator, claims map[string]cla
 	return best.Database, nil
 }
 
-// refusal is the message for a process whose database did not get the group.
+// refusal returns the message for a process whose database did not get the group.
 func (s *Source) refusal(owner Database) string {
 	return fmt.Sprintf("group %s is taken: its members count into database %s, and this process into %s. "+
 		"Each would count a part of the records, so this process gets no partitions while the other members are in the group. "+

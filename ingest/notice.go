@@ -24,18 +24,18 @@ type notices struct {
 	config *Config
 
 	mu   sync.Mutex
-	kept map[string]*troubled // by subject, those in trouble
-	last string               // the last failure that is not over
+	kept map[string]*failing // by subject, those whose last try failed
+	last string              // the last failure that is not over
 }
 
-// troubled is a subject whose last try failed, with its source in each outage that it
+// failing is a subject whose last try failed, with its source in each outage that it
 // may be part of.
-type troubled struct {
+type failing struct {
 	kafka, topic, right *outage.Source
 	standing            string // the missing topic or permission that the source waits for; empty: another failure, which may end by itself
 }
 
-// missing is the outage of a topic that does not exist.
+// missing returns the outage of a topic that does not exist.
 func missing(topic string) outage.Subject {
 	return outage.Subject{
 		Begins: "kafka: topic " + topic + " does not exist; it is waited for",
@@ -44,18 +44,18 @@ func missing(topic string) outage.Subject {
 	}
 }
 
-// forbidden is the outage of a missing permission.
+// forbidden returns the outage of a missing permission.
 func forbidden(topic string) outage.Subject {
 	return outage.Subject{
-		Begins: "kafka: a right is missing, and topic " + topic + " is not read until it is given",
-		GoesOn: "kafka: topic " + topic + " is still not read for want of a right",
-		Ends:   "kafka: the right is there; topic " + topic + " is read",
+		Begins: "kafka: a permission is missing, and topic " + topic + " is not read until it is granted",
+		GoesOn: "kafka: topic " + topic + " is still not read, because a permission is missing",
+		Ends:   "kafka: the permission is granted; topic " + topic + " is read",
 	}
 }
 
-// trouble notes a try that failed. There will be another one.
-func (n *notices) trouble(what string, err error) {
-	text := plainly(err)
+// failed notes that a try of a subject failed. There will be another try.
+func (n *notices) failed(what string, err error) {
+	text := stableText(err)
 	missed, refused := errors.Is(err, errNoTopic), denied(err)
 	if refused {
 		text = n.config.hint(err) + " (" + text + ")"
@@ -65,9 +65,9 @@ func (n *notices) trouble(what string, err error) {
 	if s == nil {
 		topic, outages := n.config.Topic, n.config.Outages
 		name := what + ", topic " + topic
-		s = &troubled{kafka: outages.Of(outage.Kafka, name), topic: outages.Of(missing(topic), name), right: outages.Of(forbidden(topic), name)}
+		s = &failing{kafka: outages.Of(outage.Kafka, name), topic: outages.Of(missing(topic), name), right: outages.Of(forbidden(topic), name)}
 		if n.kept == nil {
-			n.kept = make(map[string]*troubled)
+			n.kept = make(map[string]*failing)
 		}
 		n.kept[what] = s
 	}
@@ -92,8 +92,8 @@ func (n *notices) trouble(what string, err error) {
 	}
 }
 
-// fine ends a subject's trouble.
-func (n *notices) fine(what string) {
+// worked notes that a try of a subject succeeded.
+func (n *notices) worked(what string) {
 	if s := n.take(what); s != nil {
 		s.kafka.Worked()
 		s.topic.Worked()
@@ -111,7 +111,7 @@ func (n *notices) gone(what string) {
 	}
 }
 
-// standing is the missing topic or permission that the source waits for; empty if
+// standing returns the missing topic or permission that the source waits for; empty if
 // there is none.
 func (n *notices) standing() string {
 	n.mu.Lock()
@@ -125,7 +125,7 @@ func (n *notices) standing() string {
 }
 
 // take removes a subject and returns it, if its last try failed.
-func (n *notices) take(what string) *troubled {
+func (n *notices) take(what string) *failing {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.kept[what]
@@ -136,20 +136,20 @@ func (n *notices) take(what string) *troubled {
 	return s
 }
 
-// latest is the present failure, as far as known; empty if there is none.
+// latest returns the present failure, as far as known; empty if there is none.
 func (n *notices) latest() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.last
 }
 
-const hungUp = "the broker hung up (EOF); if it goes on: does its listener want TLS or SASL set otherwise?"
+const closedByBroker = "the broker closed the connection (EOF); if it goes on doing so, compare kafka.tls and kafka.sasl with the broker's listener"
 
-// plainly is an error's text without the part that differs in each try: the local
+// stableText returns an error's text without the part that differs in each try: the local
 // port.
-func plainly(err error) string {
+func stableText(err error) string {
 	if errors.Is(err, io.EOF) {
-		return hungUp
+		return closedByBroker
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Addr != nil {
@@ -158,7 +158,7 @@ func plainly(err error) string {
 	return err.Error()
 }
 
-// backoff is how long to wait before try number attempt (0 is the first repetition):
+// backoff returns how long to wait before try number attempt (0 is the first repetition):
 // 50 ms doubling to 2 s, a quarter more or less, so that the members of a group do
 // not all try again at the same time.
 func backoff(attempt int) time.Duration {

@@ -22,7 +22,7 @@ var codecs = map[string]kgo.CompressionCodec{
 	"zstd":   kgo.ZstdCompression(),
 }
 
-// click is a value about as long and as compressible as an event.
+// click returns a value about as long and as compressible as an event.
 func click(i int) string {
 	return fmt.Sprintf(`{"event_id":"%032x","ts":%d,"user_id":%d,"page":"/p/%d","action":"view","referrer":"https://example.org/","country":"DE","device":"mobile"}`,
 		uint64(i)*0x9E3779B97F4A7C15, 1763600000000+i, i*7919%2000003, i%1000)
@@ -159,7 +159,7 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 	if next != 3 || last.LastStable != 3 || last.HighWater != 4 {
 		t.Errorf("with a transaction open: read to %d, last stable %d, high water %d; want 3, 3, 4", next, last.LastStable, last.HighWater)
 	}
-	connections := s.board.lines()
+	connections := s.conns.list()
 	if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestOpenTransactionIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameList(t, "after the commit", k.plain[0], []string{"a0", "a1", "a2", "b"})
-	now := s.board.lines()
+	now := s.conns.list()
 	for l := range connections {
 		if !now[l] {
 			t.Error("a connection was lost")

@@ -15,7 +15,7 @@ import (
 	"weir/event"
 )
 
-// response is the bytes of a response, encoded by franz-go, after the
+// response returns the bytes of a response, encoded by franz-go, after the
 // correlation id.
 func response(r kmsg.Response, version int16) []byte {
 	r.SetVersion(version)
@@ -91,11 +91,11 @@ func TestParseFetch(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	p := f.partitions[0]
-	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" || p.near != 6 ||
+	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" || p.replica != 6 ||
 		!slices.Equal(p.aborted, []transaction{{51, 50}, {61, 60}, {71, 70}}) {
 		t.Errorf("%+v", p)
 	}
-	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || p.near != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
+	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || p.replica != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
 		t.Errorf("%+v", p)
 	}
 	whole := fetchResponseOf(one, bad)

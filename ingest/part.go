@@ -65,5 +65,5 @@ func (s *Source) part(p packed, f *fetched, b *buffer) event.Part {
 	}
 }
 
-// keptBuffer is the largest response buffer worth keeping for the next one.
+// keptBuffer returns the largest response buffer worth keeping for the next one.
 func (s *Source) keptBuffer() int { return 2 * s.config.RequestBytes }

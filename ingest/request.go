@@ -56,7 +56,7 @@ type fetched struct {
 	lastStable int64
 	logStart   int64
 	aborted    []transaction // ascending by first offset
-	near       int32         // the replica to read instead; -1: this one
+	replica    int32         // the replica to read instead; -1: this one
 	records    []byte        // record batches, the last perhaps cut off
 }
 
@@ -108,7 +108,7 @@ func (f *fetchResponse) parse(response []byte) error {
 			p.aborted = f.aborted[first:len(f.aborted):len(f.aborted)]
 			// Brokers list them in the order of their index.
 			slices.SortFunc(p.aborted, func(a, b transaction) int { return cmp.Compare(a.first, b.first) })
-			p.near = r.int32()
+			p.replica = r.int32()
 			p.records = r.compactBytes()
 			r.tags()
 			if r.bad {

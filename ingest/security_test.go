@@ -129,7 +129,7 @@ func TestRefusedAtTheDoor(t *testing.T) {
 	}
 }
 
-// expired is a TLS server whose certificate has expired.
+// expired returns a TLS server whose certificate has expired.
 func expired(t *testing.T) string {
 	t.Helper()
 	old, err := kafkatest.Certify(time.Now().Add(-time.Hour))

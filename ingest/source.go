@@ -21,7 +21,7 @@ type Source struct {
 	config    Config
 	mechanism sasl.Mechanism
 	bootstrap net.Addr
-	board     *switchboard
+	conns     *connections
 	transport *kafka.Transport
 	notices   notices
 	probed    atomic.Bool // the brokers are new enough
@@ -58,7 +58,7 @@ func Open(c Config) (*Source, error) {
 		config:    c,
 		mechanism: mechanism,
 		bootstrap: kafka.TCP(c.Brokers...),
-		board:     newSwitchboard(c.TLS == nil),
+		conns:     newConnections(c.TLS == nil),
 		notices:   notices{log: c.Log.With("topic", c.Topic), config: &c},
 		asked:     make(chan struct{}),
 		offers:    make(chan offer),
@@ -67,7 +67,7 @@ func Open(c Config) (*Source, error) {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unpackers.New = func() any { return newUnpacker(BatchLimit) }
 	s.transport = &kafka.Transport{
-		Dial:           s.board.dial,
+		Dial:           s.conns.dial,
 		DialTimeout:    dialTimeout,
 		MetadataTTL:    metadataTTL,
 		MetadataTopics: []string{c.Topic},
@@ -95,7 +95,7 @@ func (s *Source) Close() error {
 	case <-time.After(leaveTimeout):
 	}
 	s.transport.CloseIdleConnections()
-	s.board.hangUp()
+	s.conns.closeAll()
 	<-left
 	return nil
 }
@@ -110,12 +110,12 @@ func (s *Source) task(f func()) bool {
 	return !s.closed
 }
 
-// Spans are the offsets that a read_committed reader of each partition can read
+// Spans returns the offsets that a read_committed reader of each partition can read
 // now, from the log's start to the last stable offset, and the logs' ends for
 // other readers. Temporary errors are retried until ctx ends.
 func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 	var spans map[int32]event.Span
-	err := s.insist(ctx, "asking where the logs start and end", func(ctx context.Context) error {
+	err := s.repeat(ctx, "asking where the logs start and end", func(ctx context.Context) error {
 		t, err := s.metadata(ctx)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (s *Source) Spans(ctx context.Context) (map[int32]event.Span, error) {
 // Commit is refused.
 func (s *Source) Assign(ctx context.Context) (*Generation, error) {
 	g := s.newGeneration(nil)
-	err := s.insist(ctx, "asking for the topic's partitions", func(ctx context.Context) error {
+	err := s.repeat(ctx, "asking for the topic's partitions", func(ctx context.Context) error {
 		t, err := s.metadata(ctx)
 		if err != nil {
 			return err
@@ -172,16 +172,16 @@ func (t *topic) all() []int32 {
 	return all
 }
 
-// insist calls f until it succeeds, until its error is fatal, or until ctx or
+// repeat calls f until it succeeds, until its error is fatal, or until ctx or
 // the Source ends. It adds remedies to errors.
-func (s *Source) insist(ctx context.Context, what string, f func(context.Context) error) error {
+func (s *Source) repeat(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
 	for attempt := 0; ; attempt++ {
 		err := f(ctx)
 		if err == nil {
-			s.notices.fine(what)
+			s.notices.worked(what)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -191,14 +191,14 @@ func (s *Source) insist(ctx context.Context, what string, f func(context.Context
 			s.notices.gone(what)
 			return s.config.explain(err)
 		}
-		s.notices.trouble(what, err)
+		s.notices.failed(what, err)
 		if !sleep(ctx, backoff(attempt)) {
 			return s.interrupted(ctx, what)
 		}
 	}
 }
 
-// interrupted is the error of work that a context ended: why the context ended,
+// interrupted returns the error of work that a context ended: why the context ended,
 // and the failure that was retried until then.
 func (s *Source) interrupted(ctx context.Context, what string) error {
 	last := s.notices.latest()

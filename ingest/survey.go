@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Trouble is the reason, as a text for people, why this process does not have
+// Trouble returns the reason, as a text for people, why this process does not have
 // all the partitions that it should have, or why its group does not count all
 // of them: members that it waits for, a program that is not weir, another
 // database. It can also be the reason why it does not read at all: a topic that
@@ -107,7 +107,7 @@ func (s *Source) attend(ctx context.Context) {
 				ids = append(ids, m.id)
 			}
 			if err := c.leave(ctx, ids...); err != nil {
-				s.notices.log.Debug("kafka: taking dead members out of the group", "error", plainly(err))
+				s.notices.log.Debug("kafka: taking dead members out of the group", "error", stableText(err))
 				continue
 			}
 			for _, m := range dead {
@@ -155,7 +155,7 @@ func (s *Source) survey(ctx context.Context, l *lease) {
 
 // judgeGroup reports what survey has found.
 func (s *Source) judgeGroup(l *lease, g groupView) {
-	found := s.sort(g)
+	found := s.outsiders(g)
 	wrong := found.wrong(s, len(l.partitions))
 	log := s.notices.log
 	if wrong != "" {
@@ -170,17 +170,18 @@ func (s *Source) judgeGroup(l *lease, g groupView) {
 	}
 }
 
-// sorted is a group's members, sorted by kind.
-type sorted struct {
-	foreign  []memberView // programs that are not weir, with partitions of the topic
-	idle     []memberView // … without
-	rivals   []memberView // members that count into another database, with partitions of the topic
-	refused  []memberView // … without
+// outsiders are the members of a group that do not count into this process's database.
+type outsiders struct {
+	foreign  []memberView // programs that are not weir, and have partitions of the topic
+	idle     []memberView // programs that are not weir, and have none
+	rivals   []memberView // members that count into another database, and have partitions of the topic
+	refused  []memberView // members that count into another database, and have none
 	taken    []int32      // the partitions of foreign and rivals
 	assignor string
 }
 
-func (s *Source) sort(g groupView) (out sorted) {
+// outsiders looks for them in a group.
+func (s *Source) outsiders(g groupView) (out outsiders) {
 	out.assignor = g.protocol
 	for _, m := range g.members {
 		_, claim := subscription(m.metadata)
@@ -209,9 +210,9 @@ func (s *Source) sort(g groupView) (out sorted) {
 	return out
 }
 
-// wrong is the reason why records are not counted into this process's database,
+// wrong returns the reason why records are not counted into this process's database,
 // whose members have mine partitions; empty if the group is in order.
-func (f *sorted) wrong(s *Source, mine int) string {
+func (f *outsiders) wrong(s *Source, mine int) string {
 	which := fmt.Sprintf("partitions %s of topic %s", strings.Trim(fmt.Sprint(f.taken), "[]"), s.config.Topic)
 	switch {
 	case len(f.foreign) > 0:
@@ -226,13 +227,13 @@ func (f *sorted) wrong(s *Source, mine int) string {
 	return ""
 }
 
-func (f *sorted) rival() Database {
+func (f *outsiders) rival() Database {
 	_, claim := subscription(f.rivals[0].metadata)
 	return claim.database()
 }
 
 // odd names the programs that are in the group without partitions.
-func (f *sorted) odd(s *Source) string {
+func (f *outsiders) odd(s *Source) string {
 	if len(f.idle) == 0 {
 		return ""
 	}

@@ -29,7 +29,7 @@ const (
 	describeProducersVersion int16           = 0
 )
 
-// OpenTransactions are the transactions that are open now, even if only briefly.
+// OpenTransactions returns the transactions that are open now, even if only briefly.
 // The producer is missing if the broker does not name it. Temporary errors are
 // retried until ctx ends.
 func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error) {

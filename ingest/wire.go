@@ -197,7 +197,7 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// string is a text; null reads as the empty one.
+// string reads a text; null reads as the empty text.
 func (r *reader) string() string {
 	n := int(r.int16())
 	if n == -1 {
@@ -206,7 +206,7 @@ func (r *reader) string() string {
 	return string(r.take(n))
 }
 
-// bytes are a byte string, as a view; null reads as none.
+// bytes reads a byte string, as a view; null reads as nil.
 func (r *reader) bytes() []byte {
 	n := int(r.int32())
 	if n == -1 {
@@ -215,8 +215,8 @@ func (r *reader) bytes() []byte {
 	return r.take(n)
 }
 
-// count is the length of an array whose items have at least least bytes; an
-// array that cannot fit makes the reader bad before any allocation.
+// count reads the length of an array whose items have at least least bytes. A length
+// that cannot fit makes the reader bad, before anything is allocated.
 func (r *reader) count(least int) int { return r.fits(int64(r.int32()), least) }
 
 // compact is count, or a byte string's length, as flexible versions write it;
@@ -265,7 +265,7 @@ func (r *reader) compactTags() uint64 {
 	return n
 }
 
-// done is the check at the end of a parser.
+// done ends a parser: it returns an error if a value did not fit.
 func (r *reader) done(what string) error {
 	if r.bad {
 		return fmt.Errorf("a broker sent %s that does not parse", what)
@@ -273,36 +273,35 @@ func (r *reader) done(what string) error {
 	return nil
 }
 
-// A switchboard dials for kafka-go's Transport and keeps a list of the
-// connections, so that Close can close those that wait in a long poll or in a
-// join.
-type switchboard struct {
+// connections dials for kafka-go's Transport, and keeps the open connections, so that
+// Close can close those that wait in a long poll or in a join.
+type connections struct {
 	dialer  net.Dialer
 	inClear bool // no TLS: the bytes read should be Kafka's protocol
 	mu      sync.Mutex
-	open    map[*line]struct{} // nil after hangUp
+	open    map[*connection]struct{} // nil after closeAll
 }
 
-type line struct {
+type connection struct {
 	net.Conn
-	board   *switchboard
+	all     *connections
 	checked bool // the first bytes are those of a response
 }
 
-func newSwitchboard(inClear bool) *switchboard {
-	return &switchboard{
+func newConnections(inClear bool) *connections {
+	return &connections{
 		dialer:  net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
 		inClear: inClear,
-		open:    make(map[*line]struct{}),
+		open:    make(map[*connection]struct{}),
 	}
 }
 
-func (b *switchboard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (b *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := b.dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	l := &line{Conn: c, board: b, checked: !b.inClear}
+	l := &connection{Conn: c, all: b, checked: !b.inClear}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open == nil {
@@ -316,7 +315,7 @@ func (b *switchboard) dial(ctx context.Context, network, address string) (net.Co
 // Read checks the first bytes before kafka-go reads them: kafka-go would trust
 // the length and the number of items in them, and would be busy for a long time
 // with the answer of an HTTP server.
-func (l *line) Read(b []byte) (int, error) {
+func (l *connection) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
 	if !l.checked && n >= 4 {
 		l.checked = true
@@ -331,15 +330,15 @@ func (l *line) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (l *line) Close() error {
-	l.board.mu.Lock()
-	delete(l.board.open, l)
-	l.board.mu.Unlock()
+func (l *connection) Close() error {
+	l.all.mu.Lock()
+	delete(l.all.open, l)
+	l.all.mu.Unlock()
 	return l.Conn.Close()
 }
 
-// hangUp closes every connection and prevents new ones.
-func (b *switchboard) hangUp() {
+// closeAll closes every connection and prevents new ones.
+func (b *connections) closeAll() {
 	b.mu.Lock()
 	open := b.open
 	b.open = nil

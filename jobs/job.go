@@ -71,7 +71,7 @@ type Config struct {
 	HandOver      time.Duration // for the last flush when partitions are taken away; default 7 s, below the session
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
-	Patience      time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + InsertTimeout
+	WaitLimit     time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + InsertTimeout
 	Open          time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it; default 1 min, the producers' default of transaction.timeout.ms
 	Policy        window.Policy
 	// Exclusive, if set, runs f unless another process is rolling this job up now.
@@ -104,7 +104,7 @@ func (c *Config) setDefaults() {
 	or(&c.Rollup, 2*time.Second)
 	or(&c.InsertTimeout, 20*time.Second)
 	or(&c.Look, 3*time.Second)
-	or(&c.Patience, time.Minute)
+	or(&c.WaitLimit, time.Minute)
 	or(&c.Open, time.Minute)
 	or(&c.HandOver, 7*time.Second)
 	or(&c.Stop, 15*time.Second)

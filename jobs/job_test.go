@@ -49,7 +49,7 @@ func newLog(partitions, records int) *fakeLog {
 	return l
 }
 
-// counts is the exact answer: hits per window and page.
+// counts returns the exact answer: hits per window and page.
 func (l *fakeLog) counts(t *testing.T) map[string]uint64 {
 	t.Helper()
 	sc, err := event.NewScanner([]string{"ts", "page"})
@@ -557,15 +557,15 @@ func TestCommitIsRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 1)
 	go func() { errs <- j.Run(ctx) }()
-	told := func() map[int32]int64 {
+	committed := func() map[int32]int64 {
 		src.mu.Lock()
 		defer src.mu.Unlock()
 		return maps.Clone(src.committed)
 	}
 	want := map[int32]int64{0: 5, 1: 5}
 	await.Until(t, func() error {
-		if !maps.Equal(told(), want) {
-			return fmt.Errorf("committed %v after %d tries, want %v", told(), src.refused.Load(), want)
+		if !maps.Equal(committed(), want) {
+			return fmt.Errorf("committed %v after %d tries, want %v", committed(), src.refused.Load(), want)
 		}
 		return nil
 	})

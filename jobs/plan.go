@@ -43,25 +43,25 @@ func (j *Job) plans(ctx context.Context, gen Generation) ([]window.Plan, error) 
 		}
 		switch {
 		case p.Lost < p.Start:
-			j.cfg.Log.Warn("retention took records before they were read; the gap is in the ledger",
+			j.cfg.Log.Warn("Kafka deleted records before they were read; the ledger has the gap; let the topic keep records for longer (retention.ms)",
 				"partition", p.Partition, "from", p.Lost, "to", p.Start)
 		case k == nil && a.Committed > a.LogStart:
-			j.cfg.Log.Warn("the group has a position but the ledger has none; counting what is still in the log",
+			j.cfg.Log.Warn("the consumer group has a committed offset, but the ledger has no line of the partition, as after tables were dropped or restored; counting everything that is still in the log",
 				"partition", p.Partition, "committed", a.Committed, "from", p.Start)
 		}
 		if k == nil && len(known) > 0 && p.Start > 0 {
-			j.cfg.Log.Warn("the job has counted other partitions, and of this one nothing; its log does not begin at 0: if the partition was added since the job first ran, its records before that were deleted before they were counted",
+			j.cfg.Log.Warn("the job has counted other partitions and nothing of this one, whose log does not begin at 0: if the partition was added since the job first ran, its first records were deleted before they were counted",
 				"partition", p.Partition, "from", 0, "to", p.Start)
 		}
 		if p.Twice > 0 {
-			j.cfg.Log.Warn("the log was truncated and is counted anew, beside what was counted before: what is left of it is counted twice; raise the job's version instead to count it once",
+			j.cfg.Log.Warn("the log was truncated, and a new epoch counts what is left of it a second time; to count it once, raise the job's version instead",
 				"partition", p.Partition, "epoch", p.Epoch, "from", p.Start, "to", a.LogEnd, "twice_at_most", p.Twice)
 		}
 		if p.Cut < p.Start {
-			j.cfg.Log.Warn("the beginning of the open chunk was counted and is deleted from the log; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
+			j.cfg.Log.Warn("Kafka deleted the beginning of the open chunk after it was counted; the chunk is read again without it, and windows with events from both sides of the cut keep the greater count of the two readings: see weir verify",
 				"partition", p.Partition, "chunk", p.Start/j.cfg.Spec.Chunk, "from", p.Cut, "to", p.Start, "counted_to", k.Next, "missing_at_most", p.Start-p.Cut)
 		}
-		j.cfg.Log.Info("partition in hand", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
+		j.cfg.Log.Info("partition assigned", "partition", p.Partition, "from", p.Start, "replays", p.Replays, "end", a.LogEnd)
 		plans = append(plans, p)
 	}
 	return plans, nil
@@ -102,7 +102,7 @@ func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Sourc
 	}
 }
 
-// pauses are the pauses after failures of the sink: 100 ms, then twice as long
+// pauses returns the pauses after failures of the sink: 100 ms, then twice as long
 // each time, at most 5 s.
 func pauses() flow.Backoff {
 	return flow.Backoff{First: flow.Time(100 * time.Millisecond), Most: flow.Time(5 * time.Second)}

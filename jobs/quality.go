@@ -18,7 +18,7 @@ import (
 // It reads what a flush has stored: good records cost nothing here, and a dead
 // letter costs a lookup in a map of at most maxReasons reasons.
 type quality struct {
-	late, future, malformed, capped complaint
+	late, future, malformed, capped badShare
 }
 
 const (
@@ -28,12 +28,12 @@ const (
 	maxReasons = 64   // reasons that are counted; they may differ in each record, since they name places in it
 )
 
-// A complaint counts the records with one bad outcome, over about a minute.
-type complaint struct {
+// A badShare counts the records with one bad outcome, over about a minute.
+type badShare struct {
 	since    time.Time // the minute's beginning
 	all, bad uint64    // records in it
 	reasons  map[string]*reason
-	standing string // the present warning; empty: none
+	warning  string // the present warning; empty: none
 	began    time.Time
 	total    uint64 // bad records since the warning began
 }
@@ -51,10 +51,10 @@ func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Lo
 		all += n
 	}
 	for _, k := range []struct {
-		complaint *complaint
-		outcome   window.Outcome
-		n         uint64
-		are, see  string
+		share    *badShare
+		outcome  window.Outcome
+		n        uint64
+		are, see string
 	}{
 		{&q.malformed, window.Malformed, c.Outcomes[window.Malformed], "are malformed", "weir_dead_letters"},
 		{&q.late, window.Late, c.Outcomes[window.Late], "are late", "weir_dead_letters"},
@@ -62,14 +62,14 @@ func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Lo
 		{&q.capped, window.Counted, c.Capped, "are of groups beyond max_groups and count under " + window.Other, "jobs[].max_groups"},
 	} {
 		if k.outcome != window.Counted && k.n > 0 {
-			k.complaint.explain(c.Dead, k.outcome)
+			k.share.explain(c.Dead, k.outcome)
 		}
-		k.complaint.add(now, all, k.n, job, k.are, log.With("see", k.see))
+		k.share.add(now, all, k.n, job, k.are, log.With("see", k.see))
 	}
 }
 
 // explain counts the reasons of the dead letters of an outcome.
-func (p *complaint) explain(dead []window.DeadLetter, outcome window.Outcome) {
+func (p *badShare) explain(dead []window.DeadLetter, outcome window.Outcome) {
 	for i := range dead {
 		d := &dead[i]
 		if d.Outcome != outcome {
@@ -91,7 +91,7 @@ func (p *complaint) explain(dead []window.DeadLetter, outcome window.Outcome) {
 	}
 }
 
-func (p *complaint) add(now time.Time, all, bad uint64, job, are string, log *slog.Logger) {
+func (p *badShare) add(now time.Time, all, bad uint64, job, are string, log *slog.Logger) {
 	if p.since.IsZero() {
 		p.since = now
 	}
@@ -102,21 +102,21 @@ func (p *complaint) add(now time.Time, all, bad uint64, job, are string, log *sl
 	switch {
 	// The warning comes at once if there are a thousand records, and for a quiet
 	// topic at the end of the minute. It ends after a whole good minute.
-	case p.standing == "" && wrong && (p.all >= enough || over && p.bad >= few):
+	case p.warning == "" && wrong && (p.all >= enough || over && p.bad >= few):
 		p.began, p.total = p.since, p.bad
-		p.standing = p.words(job, are)
-		log.Warn(p.standing)
+		p.warning = p.words(job, are)
+		log.Warn(p.warning)
 		p.begin(now)
 		return
-	case p.standing != "":
+	case p.warning != "":
 		p.total += bad
 		switch {
 		case over && wrong:
-			p.standing = p.words(job, are)
-			log.Warn(p.standing, "for", now.Sub(p.began).Round(time.Second), "in_all", p.total)
+			p.warning = p.words(job, are)
+			log.Warn(p.warning, "for", now.Sub(p.began).Round(time.Second), "in_all", p.total)
 		case over && p.all > 0:
 			log.Warn(fmt.Sprintf("at most 1 %% of the last %s records of job %s %s: it is over", thousands(p.all), job, are), "lasted", now.Sub(p.began).Round(time.Second), "in_all", p.total)
-			p.standing = ""
+			p.warning = ""
 		}
 	}
 	if over {
@@ -125,13 +125,13 @@ func (p *complaint) add(now time.Time, all, bad uint64, job, are string, log *sl
 }
 
 // begin starts a new minute.
-func (p *complaint) begin(now time.Time) {
+func (p *badShare) begin(now time.Time) {
 	p.since, p.all, p.bad = now, 0, 0
 	clear(p.reasons)
 }
 
-// words is the text of the warning: share, reason, example.
-func (p *complaint) words(job, are string) string {
+// words returns the text of the warning: share, reason, example.
+func (p *badShare) words(job, are string) string {
 	text := fmt.Sprintf("%s of the last %s records of job %s %s", share(p.bad, p.all), thousands(p.all), job, are)
 	var most *reason
 	for _, r := range p.reasons {

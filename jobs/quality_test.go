@@ -55,7 +55,7 @@ func TestQuality(t *testing.T) {
 	flush(0, stored(900, letters(window.Malformed, page, 0, 17, 90)...), "") // not yet a thousand
 	flush(time.Second, stored(0, append(letters(window.Malformed, page, 1, 5, 4000), letters(window.Malformed, user, 2, 9, 10)...)...),
 		`msg="82 % of the last 5,000 records of job clicks are malformed, 99 % of these: field page is missing, e.g. partition 0 offset 17" see=weir_dead_letters`)
-	if q.malformed.standing == "" {
+	if q.malformed.warning == "" {
 		t.Error("the status has no warning")
 	}
 	for range 58 {
@@ -65,8 +65,8 @@ func TestQuality(t *testing.T) {
 		`msg="100 % of the last 5,900 records of job clicks are malformed: field user is neither text nor number, e.g. partition 3 offset 1" see=weir_dead_letters for=1m1s in_all=10000`)
 	flush(61*time.Second, stored(10_000, letters(window.Malformed, user, 3, 1, 3)...),
 		`msg="at most 1 % of the last 10,003 records of job clicks are malformed: it is over" see=weir_dead_letters lasted=2m2s in_all=10003`)
-	if q.malformed.standing != "" {
-		t.Errorf("the warning still stands: %s", q.malformed.standing)
+	if q.malformed.warning != "" {
+		t.Errorf("the warning still stands: %s", q.malformed.warning)
 	}
 	// A quiet topic is checked at the end of each minute; each outcome has its own
 	// warning.

@@ -164,7 +164,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	}
 	if lost := new(outOfRange); errors.As(err, lost) {
 		// A new generation decides, by on_data_loss, where to continue.
-		log.Warn("the log no longer holds what was to be read", "error", err)
+		log.Warn("the log no longer has the next offset to read; kafka.on_data_loss decides what happens now", "error", err)
 		err = nil
 	}
 	if errors.Is(err, context.Canceled) {

@@ -201,7 +201,7 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 		b.outcomes[f] += n
 	}
 	b.quality.add(now, c, b.cfg.Spec.Job, b.cfg.Log)
-	b.s.Malformed = b.quality.malformed.standing
+	b.s.Malformed = b.quality.malformed.warning
 }
 
 func (b *board) rolledUp(took time.Duration, err error) {

@@ -97,11 +97,11 @@ func numbers(ps []int32) string {
 	return b.String()
 }
 
-// uncountedOf are the partitions that have waited for patience; nil: none has.
-func uncountedOf(waits []audit.Wait, patience time.Duration) *Uncounted {
+// uncountedOf returns the partitions that have waited for limit; nil: none has.
+func uncountedOf(waits []audit.Wait, limit time.Duration) *Uncounted {
 	var u Uncounted
 	for _, w := range waits {
-		if stood := duration(w.Stood); stood >= patience {
+		if stood := duration(w.Stood); stood >= limit {
 			u.Partitions = append(u.Partitions, w.Partition)
 			u.Records += w.Records
 			u.For = max(u.For, stood)
@@ -130,10 +130,10 @@ func look(ctx context.Context, log Log, ledger Ledger) (map[int32]event.Span, *a
 
 // FindUncounted watches every partition that has records which the ledger does
 // not cover, until a flush of it. It returns the partitions without a flush
-// within patience; nil if there are none. A flush need not cover all records: a
+// within limit; nil if there are none. A flush need not cover all records: a
 // lag that moves is normal. If there are such partitions at the beginning, it
 // calls wait once, if that is not nil.
-func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Duration, wait func()) (*Uncounted, error) {
+func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Duration, wait func()) (*Uncounted, error) {
 	var waits audit.Waits
 	var began time.Time    // of the first look
 	var watched event.Time // since then
@@ -153,7 +153,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Du
 		if first && wait != nil && len(all) > 0 {
 			wait()
 		}
-		switch u := uncountedOf(all, patience); {
+		switch u := uncountedOf(all, limit); {
 		case len(all) == 0:
 			return nil, nil
 		case u != nil:
@@ -162,7 +162,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, patience time.Du
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(min(time.Second, patience)):
+		case <-time.After(min(time.Second, limit)):
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (w *watch) passed(at event.Time) {
 	}
 }
 
-// complete is the last known watermark of the job.
+// complete returns the last known watermark of the job.
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
 // judge draws the conclusions of a look.
@@ -296,7 +296,7 @@ func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Covera
 	for _, p := range waits {
 		longest = max(longest, duration(p.Stood))
 	}
-	u := uncountedOf(waits, w.job.cfg.Patience)
+	u := uncountedOf(waits, w.job.cfg.WaitLimit)
 	open := w.standingOpen(since, spans)
 	if len(open) > 0 {
 		w.opened.Failed(openError(open))

@@ -83,7 +83,7 @@ func after(d time.Duration) {
 }
 
 // TestWatchUncounted: two of four partitions hold records and nothing of them
-// is flushed here. After the patience, and no sooner, the status says so and
+// is flushed here. After WaitLimit, and no sooner, the status says so and
 // the log has a line, then one a minute, and one when it is over.
 func TestWatchUncounted(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
@@ -184,7 +184,7 @@ func TestWatchBacklog(t *testing.T) {
 }
 
 // TestWatchIdleAndNew: a partition whose log ends where the ledger does is not
-// reported, nor is a record that has just come; the same patience holds for an
+// reported, nor is a record that has just come; the same limit holds for an
 // added partition.
 func TestWatchIdleAndNew(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, j *Job, out *bytes.Buffer) {
@@ -270,11 +270,11 @@ func TestWatchLogAway(t *testing.T) {
 
 // TestFindUncounted: FindUncounted works while weir runs and while it does not.
 func TestFindUncounted(t *testing.T) {
-	const patience = 40 * time.Second
+	const limit = 40 * time.Second
 	find := func(t *testing.T, s *scene) (u *Uncounted, took time.Duration, waits int) {
 		t.Helper()
 		began := time.Now()
-		u, err := FindUncounted(t.Context(), s, s, patience, func() { waits++ })
+		u, err := FindUncounted(t.Context(), s, s, limit, func() { waits++ })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestFindUncounted(t *testing.T) {
 			t.Errorf("all covered: %v after %s, %d waits", u, took, waits)
 		}
 		s.ledger = map[int32]audit.Covered{0: {Next: 10}}
-		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != patience || waits != 1 {
+		if u, took, waits := find(t, s); u == nil || !slices.Equal(u.Partitions, []int32{1}) || u.Records != 10 || took != limit || waits != 1 {
 			t.Errorf("no line: %v after %s, %d waits", u, took, waits)
 		}
 		s.ledger = map[int32]audit.Covered{0: {Next: 10}, 1: {Next: 3}}
@@ -299,7 +299,7 @@ func TestFindUncounted(t *testing.T) {
 			t.Errorf("a lag that moves: %v after %s", u, took)
 		}
 		s.ledger = nil
-		if _, err := FindUncounted(t.Context(), s, s, patience, nil); !errors.Is(err, errAway) {
+		if _, err := FindUncounted(t.Context(), s, s, limit, nil); !errors.Is(err, errAway) {
 			t.Errorf("no ledger: %v", err)
 		}
 	})

@@ -39,7 +39,7 @@ type Answer struct {
 	ResetAfter int64 // until the limiter is as if it had never been used
 }
 
-// Reply is the five integers of CL.THROTTLE. Seconds are cut to milliseconds,
+// Reply returns the five integers of CL.THROTTLE. Seconds are cut to milliseconds,
 // then rounded up, as redis-cell does it.
 func (a Answer) Reply() [5]int64 {
 	var limited int64

@@ -162,7 +162,7 @@ func (t *Funnels) Throttle(key []byte, f Funnel, now, quantity int64) Answer {
 	return a
 }
 
-// Len is the number of keys kept.
+// Len returns the number of keys kept.
 func (t *Funnels) Len() int { return len(t.t.heap) }
 
 // Expire removes the keys whose funnels have run empty by now, which changes
@@ -196,7 +196,7 @@ func (t *Windows) Allow(key []byte, w Window, now int64) Answer {
 	return a
 }
 
-// Len is the number of keys kept.
+// Len returns the number of keys kept.
 func (t *Windows) Len() int { return len(t.t.heap) }
 
 // Expire removes the keys whose logs are empty by now, which changes no

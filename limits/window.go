@@ -57,10 +57,10 @@ func (w Window) Allow(l *Log, now int64) Answer {
 	return a
 }
 
-// idle is the time when a log will be empty; it must not be empty now.
+// idle returns the time when a log will be empty; it must not be empty now.
 func (w Window) idle(l *Log) int64 { return l.at(l.n-1) + w.period }
 
-// at is the i-th oldest time.
+// at returns the i-th oldest time.
 func (l *Log) at(i int) int64 { return l.ring[(l.head+i)&(len(l.ring)-1)] }
 
 // forget drops the times up to and including until.

@@ -101,7 +101,7 @@ func (t *Table) Expire(now int64) int {
 	return before - len(t.leases)
 }
 
-// Len is the number of leases kept, ended ones included until Expire.
+// Len returns the number of leases kept, ended ones included until Expire.
 func (t *Table) Len() int { return len(t.leases) }
 
 // time returns now, or the latest time seen: a lease that was reported as ended

@@ -63,7 +63,7 @@ type Set uint32
 // Has reports whether f is in the set.
 func (s Set) Has(f Fault) bool { return s>>f&1 != 0 }
 
-// With is the set and f.
+// With returns the set and f.
 func (s Set) With(f Fault) Set { return s | 1<<f }
 
 // All is the set of all faults.
@@ -79,7 +79,7 @@ func (s Set) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseSet is the inverse of Set.String.
+// ParseSet returns the inverse of Set.String.
 func ParseSet(text string) (Set, error) {
 	var s Set
 	for name := range strings.SplitSeq(text, ",") {

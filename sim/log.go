@@ -81,7 +81,7 @@ func newTopic(number, partitions int) *topic {
 
 func (p *partition) end() int64 { return int64(len(p.records)) }
 
-// stable is the last stable offset: the end of the log for a read_committed
+// stable returns the last stable offset: the end of the log for a read_committed
 // reader.
 func (p *partition) stable() int64 {
 	if p.open >= 0 {

@@ -86,7 +86,7 @@ func (m Mistake) Text() string { return mistakes[m].text }
 // InCore reports whether the mistake is in package flow or window.
 func (m Mistake) InCore() bool { return m >= CommitFirst }
 
-// ParseMistake is the inverse of Mistake.String.
+// ParseMistake returns the inverse of Mistake.String.
 func ParseMistake(name string) (Mistake, error) {
 	for m := range Mistakes {
 		if mistakes[m].name == name {

@@ -127,7 +127,7 @@ func (f *reference) within(row uint32, m int, got, low []byte) bool {
 	return bytes.Equal(merge(got, low), got) && bytes.Equal(merge(high, got), high)
 }
 
-// name is a row's key as text.
+// name returns a row's key as text.
 func name(key []byte) string {
 	groups := strings.Split(strings.TrimSuffix(string(key[8:]), "\x00"), "\x00")
 	return fmt.Sprintf("(%s) at %d ms", strings.Join(groups, " "), binary.BigEndian.Uint64(key))

@@ -138,7 +138,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 	f.lines = append(f.lines, want)
 }
 
-// outcome is the outcome of a record as far as it does not depend on other
+// outcome returns the outcome of a record as far as it does not depend on other
 // records.
 func (f *reference) outcome(rec *record) window.Outcome {
 	switch {
@@ -156,7 +156,7 @@ func (f *reference) outcome(rec *record) window.Outcome {
 	return window.Counted
 }
 
-// group is the number of a record's group.
+// group returns the number of a record's group.
 func (f *reference) group(rec *record) int {
 	switch len(f.spec.By) {
 	case 0:
@@ -263,7 +263,7 @@ func (f *reference) sketch(st *states, row uint32, rec *record, added bool) {
 	}
 }
 
-// text is an id as in the record's JSON, valid until the next call.
+// text returns an id as in the record's JSON, valid until the next call.
 func (f *reference) text(prefix string, n int) []byte {
 	f.scratch = strconv.AppendInt(append(f.scratch[:0], prefix...), int64(n), 10)
 	return f.scratch

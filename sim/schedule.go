@@ -64,9 +64,9 @@ func (t *Totals) add(o *Totals) {
 
 const (
 	maxProblems = 8
-	// patience is how many steps may pass, once faults have stopped, until
+	// settleLimit is how many steps may pass, once faults have stopped, until
 	// everything is durable and committed. Runs need a tenth of it.
-	patience = 20_000
+	settleLimit = 20_000
 )
 
 // A schedule is one run.
@@ -169,7 +169,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	return s
 }
 
-// now is the time on the clock of every process.
+// now returns the time on the clock of every process.
 func (s *schedule) now() flow.Time { return flow.Time(s.step) }
 
 // fail notes a violation.
@@ -221,7 +221,7 @@ func (s *schedule) tick(faults bool) {
 	}
 }
 
-// epochOf is the latest epoch under which the topic's partition was read; false
+// epochOf returns the latest epoch under which the topic's partition was read; false
 // if it was not.
 func (s *schedule) epochOf(partition int) (partitionEpoch, bool) {
 	for epoch := s.epochs; epoch >= 0; epoch-- {
@@ -232,7 +232,7 @@ func (s *schedule) epochOf(partition int) (partitionEpoch, bool) {
 	return partitionEpoch{}, false
 }
 
-// reach is the offset up to which a partition of the topic is durable.
+// reach returns the offset up to which a partition of the topic is durable.
 func (s *schedule) reach(partition int) int64 {
 	key, ok := s.epochOf(partition)
 	if !ok {
@@ -252,7 +252,7 @@ func (s *schedule) strained(slot window.Slot) bool {
 	return p.doubtful(slot.Chunk()) || p.thinned(slot.Chunk())
 }
 
-// version is the spec of a process that starts now.
+// version returns the spec of a process that starts now.
 func (s *schedule) version() *window.Spec {
 	if s.upgraded || s.old == s.spec {
 		return s.spec
@@ -350,7 +350,7 @@ func (s *schedule) heal() {
 	}
 }
 
-// reached is the offset that the ledger of a partition has reached, or will
+// reached returns the offset that the ledger of a partition has reached, or will
 // have reached when all sent inserts have landed.
 func (s *schedule) reached(partition int) int64 {
 	next := int64(0)
@@ -372,11 +372,11 @@ func (s *schedule) reached(partition int) int64 {
 	return next
 }
 
-// settle lets the processes work until nothing is owed. If that takes too long
+// settle lets the processes work until nothing is left to do. If that takes too long
 // it notes a violation and returns false.
 func (s *schedule) settle() bool {
-	owed, again := "", false
-	for end := s.ticks + patience; s.ticks < end; {
+	left, again := "", false
+	for end := s.ticks + settleLimit; s.ticks < end; {
 		s.tick(false)
 		for _, m := range s.members {
 			if !m.alive { // it got a SIGTERM just before the faults stopped
@@ -386,10 +386,10 @@ func (s *schedule) settle() bool {
 		if len(s.problems) > 0 {
 			return false
 		}
-		switch owed = s.owed(again); {
-		case owed == underWay:
+		switch left = s.unfinished(again); {
+		case left == underWay:
 			s.network.skip()
-		case owed != "":
+		case left != "":
 		case again:
 			return true
 		default:
@@ -399,17 +399,17 @@ func (s *schedule) settle() bool {
 			s.group.rebalance()
 		}
 	}
-	s.fail("no progress: %d steps after the last fault %s", patience, owed)
+	s.fail("no progress: %d steps after the last fault %s", settleLimit, left)
 	return false
 }
 
-// underWay is the text of owed for an insert that only the network still has.
+// underWay is the text of unfinished for an insert that only the network still has.
 const underWay = "an insert is under way"
 
-// owed names something that is still to do; empty if there is nothing. With
+// unfinished names something that is still to do; empty if there is nothing. With
 // again, positions must be committed too, which holds after the generation that
 // began at the end: see settle.
-func (s *schedule) owed(again bool) string {
+func (s *schedule) unfinished(again bool) string {
 	if s.group.preparing {
 		return "the group is rebalancing"
 	}

@@ -37,7 +37,7 @@ func Shrink(r Result) Result {
 	return small
 }
 
-// Command is the command line that runs a result's schedule again.
+// Command returns the command line that runs a result's schedule again.
 func Command(r Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "go run ")

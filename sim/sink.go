@@ -302,7 +302,7 @@ func (k *sink) enter(l *window.Line) {
 	}
 }
 
-// known is the ledger's state of a partition.
+// known returns the ledger's state of a partition.
 func (k *sink) known(partition int32) *window.Known {
 	var known *window.Known
 	for epoch := range k.s.epochs + 1 {
@@ -323,7 +323,7 @@ func (k *sink) knows(partition int32, t *topic) bool {
 	return false
 }
 
-// reach is the offset that a partition's ledger has reached without a hole, and
+// reach returns the offset that a partition's ledger has reached without a hole, and
 // the offset where it begins; 0, 0 if there is none. A line that only opens the
 // partition does not count for where it begins.
 func (k *sink) reach(key partitionEpoch) (first, next int64) {

@@ -12,11 +12,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Three brokers of brokers.yml in the place of one: three replicas of each
-// partition, of which two have to be in sync. What is struck is the cluster, while
-// weir reads from it and a producer that wants all acknowledgements writes to it.
+// This file runs the stack with the three brokers of brokers.yml instead of one. Each
+// partition has three replicas, of which two must be in sync. The strikes hit the
+// brokers while weir reads from them and a producer with acks=all writes to them.
 
-// nodes are the brokers' services; their ids are 1, 2, 3.
+// nodes has the services of the brokers, whose ids are 1, 2, 3.
 var nodes = []string{"kafka", "kafka-2", "kafka-3"}
 
 func serviceOf(node int32) string { return nodes[node-1] }
@@ -68,7 +68,7 @@ func (c *chaos) admin() (*kadm.Client, error) {
 	return kadm.NewClient(client), nil
 }
 
-// leader is that of one of the partitions of clicks, drawn, and its followers.
+// leader chooses a partition of clicks at random and returns its leader and followers.
 func (c *chaos) leader(ctx context.Context) (leader int32, followers []int32, err error) {
 	admin, err := c.admin()
 	if err != nil {
@@ -122,8 +122,7 @@ func (c *chaos) whole(ctx context.Context) error {
 	})
 }
 
-// killController kills the active controller: brokers answer a question about the
-// quorum wherever it is.
+// killController kills the active controller. Any broker can say which one that is.
 func (c *chaos) killController(ctx context.Context) error {
 	client, err := c.client()
 	if err != nil {
@@ -145,7 +144,8 @@ func (c *chaos) killController(ctx context.Context) error {
 	return c.killProcess(ctx, serviceOf(answer.Topics[0].Partitions[0].LeaderID))
 }
 
-// cut takes a broker that leads off networks, for seconds or past its session.
+// cut disconnects a broker that leads a partition from networks, for some seconds or
+// for longer than its session.
 func (c *chaos) cut(ctx context.Context, networks ...string) (err error) {
 	leader, _, err := c.leader(ctx)
 	if err != nil {
@@ -171,9 +171,9 @@ func (c *chaos) cut(ctx context.Context, networks ...string) (err error) {
 	return nil
 }
 
-// oneInSync stops the followers of a partition one after the other, so that only
-// its leader is in sync and nothing is acknowledged; every other time the leader is
-// killed besides, and all of them start again.
+// oneInSync stops the followers of a partition one after the other, so that only its
+// leader is in sync and nothing is acknowledged. Every other time it also kills the
+// leader. Then it starts all of them again.
 func (c *chaos) oneInSync(ctx context.Context) error {
 	leader, followers, err := c.leader(ctx)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *chaos) oneInSync(ctx context.Context) error {
 	case <-time.After(time.Duration(2+c.random.IntN(8)) * time.Second):
 	}
 	if c.random.IntN(2) == 0 {
-		// It cannot be healthy before the others are there.
+		// The leader cannot be healthy before the others run.
 		if err := c.run(ctx, "docker", "restart", "--time", "0", c.container(serviceOf(leader))); err != nil {
 			return err
 		}
@@ -223,9 +223,8 @@ func (c *chaos) oneInSync(ctx context.Context) error {
 	return c.whole(ctx)
 }
 
-// moveLeaders moves the leaders of all partitions round the brokers, as a
-// reassignment and an election of the preferred ones do; in between there are two
-// replicas of each.
+// moveLeaders moves the leaders of all partitions to the next broker, by a reassignment
+// and an election of the preferred leaders. In between, each partition has two replicas.
 func (c *chaos) moveLeaders(ctx context.Context) error {
 	admin, err := c.admin()
 	if err != nil {

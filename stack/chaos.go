@@ -21,9 +21,10 @@ import (
 	"weir/gen"
 )
 
-// chaos strikes the containers of the stack, one strike a cycle, while clicks of
-// which the exact answer is known come in, and compares after each: hits and the
-// very people of every page and minute, and the books.
+// This file runs cycles of faults against the containers of the stack. In each cycle a
+// producer writes clicks, of which the exact counts are known, while one strike hits a
+// container. After the cycle the counts are compared: hits and the exact users of every
+// page and minute, and the result of weir verify.
 
 // A strike is what happens to the containers in the middle of a cycle's traffic.
 type strike struct {
@@ -31,7 +32,7 @@ type strike struct {
 	run  func(c *chaos, ctx context.Context) error
 }
 
-// session is how long a silent member keeps its partitions, of weir.yaml.
+// session is how long a silent member keeps its partitions: kafka.session of weir.yaml.
 const session = 10 * time.Second
 
 var strikes = []strike{
@@ -55,16 +56,17 @@ var strikes = []strike{
 type chaos struct {
 	*check
 	kinds    []strike
-	services []string                            // services that are struck, and what they need
-	settled  func(*chaos, context.Context) error // what a strike has to find as it was; nil: nothing
+	services []string                            // the services that the strikes need
+	settled  func(*chaos, context.Context) error // waits until the next strike may begin; nil: it may at once
 	random   *rand.Rand
 	truth    truth
 	events   int64
 	counted  []time.Duration // by cycle, how long after its end every click was counted
-	disk     string          // where ClickHouse's volume is on this machine; "" where it cannot be made small
+	disk     string          // where ClickHouse's volume is on this machine; "" if it cannot be made small
 }
 
-// cycles strikes n times, every kind once in some order before any comes again.
+// cycles runs n cycles. Each kind of strike comes once, in random order, before any comes
+// again.
 func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 	if c.env, err = readEnv("demo.env"); err != nil {
 		return err
@@ -99,13 +101,13 @@ func (c *chaos) cycles(ctx context.Context, n int, seed uint64) (err error) {
 		}
 		order = order[1:]
 	}
-	ok("%d cycles: %d clicks, %d pages and minutes, 0 lost, 0 doubled, the same people, books clean", n, c.events, len(c.truth))
+	ok("%d cycles: %d clicks, %d pages and minutes, 0 lost, 0 doubled, the same users, weir verify clean", n, c.events, len(c.truth))
 	slices.Sort(c.counted)
 	ok("all counted after a strike's and the traffic's end: median %.1f s, longest %.1f s (floor %v)", c.counted[len(c.counted)/2].Seconds(), c.counted[len(c.counted)-1].Seconds(), freshWithin)
 	return c.floorsHold()
 }
 
-// cycle is traffic with a strike in it, and the comparison.
+// cycle runs traffic with a strike in the middle, then compares the counts.
 func (c *chaos) cycle(ctx context.Context, i int, s strike) error {
 	if c.settled != nil {
 		if err := c.settled(c, ctx); err != nil {
@@ -152,14 +154,14 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// client is a client of Kafka, from outside.
+// client returns a client of Kafka outside of the containers.
 func (c *chaos) client(opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.kafka...), kgo.MetadataMinAge(100 * time.Millisecond), kgo.AlwaysRetryEOF()}, opts...)...)
 }
 
-// produce sends clicks from outside, and adds their truth to what is known. The
-// producer is idempotent, wants all acknowledgements and gives no record up, so
-// that each is in the log once, whatever happens to brokers meanwhile.
+// produce sends clicks from outside of the containers, and adds their counts to the
+// truth. The producer is idempotent, waits for all acknowledgements and retries without
+// end, so that each click is in the log once, whatever happens to the brokers.
 func (c *chaos) produce(ctx context.Context, seed uint64, rate, events int64) error {
 	config := gen.Default()
 	config.Seed, config.Start, config.Rate, config.Events, config.Pages, config.Users = seed, event.Time(time.Now().UnixMilli()), rate, events, 50, 20_000
@@ -211,12 +213,12 @@ func (c *chaos) produce(ctx context.Context, seed uint64, rate, events int64) er
 	return nil
 }
 
-// A truth is what every click that was produced adds up to, by minute and page.
+// A truth has the exact counts of all clicks that were produced, by minute and page.
 type truth map[string]*gen.Count
 
 func place(window event.Time, page string) string { return fmt.Sprintf("%d\t%s", window/1000, page) }
 
-// compare holds the view's hits and the people in the bitmaps against the truth.
+// compare compares the view's hits, and the users in the bitmaps, with the truth.
 func (c *chaos) compare(ctx context.Context) error {
 	text, err := c.sql(ctx, "grafana", `
 		SELECT toUnixTimestamp(window_start) AS t, page, n, ids
@@ -229,7 +231,7 @@ func (c *chaos) compare(ctx context.Context) error {
 	return c.truth.differs(text)
 }
 
-// differs tells how rows of minute, page, hits and people differ from the truth.
+// differs returns an error if rows of minute, page, hits and users differ from the truth.
 func (t truth) differs(rows string) error {
 	seen, wrong := 0, ""
 	for row := range strings.Lines(rows) {
@@ -256,8 +258,8 @@ func (t truth) differs(rows string) error {
 	return nil
 }
 
-// killProcess ends a container's processes as a crash does; its restart policy
-// brings it back.
+// killProcess kills a container's processes, as a crash does. The restart policy starts
+// the container again.
 func (c *chaos) killProcess(ctx context.Context, service string) error {
 	text, err := c.inspect(ctx, service, "{{.State.Pid}}")
 	if err != nil {
@@ -282,8 +284,8 @@ func (c *chaos) killProcess(ctx context.Context, service string) error {
 	})
 }
 
-// outOfMemory bounds weir's container a little above what it holds, and has a
-// Redis client fill the rest: the kernel ends it.
+// outOfMemory limits the memory of weir's container to a little more than it uses, and
+// has a Redis client fill the rest, so that the kernel kills the process.
 func (c *chaos) outOfMemory(ctx context.Context) error {
 	name := c.container("weir")
 	before, err := c.inspect(ctx, "weir", "{{.State.StartedAt}} {{.HostConfig.Memory}}")
@@ -293,7 +295,7 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 	started, limit, _ := strings.Cut(before, " ")
 	lifted := func() error { return c.run(ctx, "docker", "update", "--memory", limit, "--memory-swap", limit, name) }
 	tight := false
-	for mib := 16; mib <= 1024 && !tight; mib *= 2 { // a limit below what it holds is refused
+	for mib := 16; mib <= 1024 && !tight; mib *= 2 { // docker refuses a limit below the memory in use
 		size := strconv.Itoa(mib) + "m"
 		tight = c.run(ctx, "docker", "update", "--memory", size, "--memory-swap", size, name) == nil
 	}
@@ -311,7 +313,7 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 		if i == 100 {
 			return errors.Join(errors.New("weir does not run out of memory"), lifted())
 		}
-		// It may end in the middle, so what redis-cli says does not matter.
+		// weir may be killed in the middle, so the result of redis-cli does not matter.
 		_ = c.run(ctx, "redis-cli", "-h", "127.0.0.1", "-a", c.env["REDIS_PASSWORD"], "--no-auth-warning", "SETRANGE", "fill"+strconv.Itoa(i), "16777215", "x")
 	}
 	if err := lifted(); err != nil {
@@ -320,8 +322,7 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 	return c.wait(ctx, "weir healthy", func() error { return c.healthy(ctx, "weir") })
 }
 
-// smallDisk puts a small file system under ClickHouse's volume, before anything
-// is in it.
+// smallDisk mounts a small file system at ClickHouse's volume while the volume is empty.
 func (c *chaos) smallDisk(ctx context.Context) (err error) {
 	if _, err := c.compose(ctx, "create", "--no-build", "clickhouse"); err != nil {
 		return err
@@ -337,7 +338,7 @@ func (c *chaos) smallDisk(ctx context.Context) (err error) {
 	return unix.Mount("tmpfs", c.disk, "tmpfs", 0, fmt.Sprintf("size=256m,mode=755,uid=%d", user))
 }
 
-// fillVolume leaves ClickHouse no room for some seconds.
+// fillVolume fills ClickHouse's volume for some seconds.
 func (c *chaos) fillVolume(ctx context.Context) error {
 	file, err := os.Create(filepath.Join(c.disk, "filler"))
 	if err != nil {
@@ -357,7 +358,7 @@ func (c *chaos) fillVolume(ctx context.Context) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// between does one thing to a container, waits, and undoes it.
+// between runs a docker command, waits, and runs the command that undoes it.
 func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []string) error {
 	// On a busy machine the kernel does not freeze a container at the first try.
 	if err := c.wait(ctx, strings.Join(do, " "), func() error { return c.run(ctx, "docker", do...) }); err != nil {
@@ -370,8 +371,8 @@ func (c *chaos) between(ctx context.Context, long time.Duration, do, undo []stri
 	return c.run(context.WithoutCancel(ctx), "docker", undo...)
 }
 
-// away takes a service off the network: for seconds, past the session, or, one
-// time in four, for one to two minutes.
+// away disconnects a service from the network: for some seconds, for longer than the
+// session, or, one time in four, for one to two minutes.
 func (c *chaos) away(ctx context.Context, service string) error {
 	network, name := c.network(), c.container(service)
 	long := time.Duration(3+c.random.IntN(22)) * time.Second
@@ -382,7 +383,7 @@ func (c *chaos) away(ctx context.Context, service string) error {
 	return c.between(ctx, long, []string{"network", "disconnect", network, name}, []string{"network", "connect", "--alias", service, network, name})
 }
 
-// scale has one weir, then three, then two.
+// scale runs one weir, then three, then two.
 func (c *chaos) scale(ctx context.Context) error {
 	for _, n := range []string{"3", "2", "1"} {
 		if _, err := c.compose(ctx, "up", "--detach", "--no-build", "--wait", "--no-deps", "--no-recreate", "--scale", "weir="+n, "weir"); err != nil {

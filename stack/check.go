@@ -22,22 +22,22 @@ const (
 	healthyWithin = 60 * time.Second // from images present to every service healthy
 	numbersWithin = 15 * time.Second // from there to numbers in SQL
 	downWithin    = 20 * time.Second // docker compose down, under load
-	freshWithin   = 15 * time.Second // every click counted, after a strike's and the traffic's end
+	freshWithin   = 15 * time.Second // from the end of a strike and of the traffic to every click counted
 	imageMost     = 30_000_000       // bytes of weir's image
 )
 
-// never is when something that is waited for does not come.
+// never is how long a wait lasts before it fails.
 const never = 10 * time.Minute
 
-// services are what is started; what they depend on comes with them. Grafana and
-// Prometheus are not: there are no images of them.
+// services has the services that are started; compose starts what they depend on.
+// Grafana and Prometheus are left out, because there are no stand-ins for their images.
 var services = []string{"kafka", "clickhouse", "weir", "gen-clicks", "gen-locations"}
 
 // A check is one run over the whole stack.
 type check struct {
 	*stack
 	env    map[string]string // demo.env
-	missed []string          // floors
+	missed []string          // the floors that were missed
 }
 
 func (c *check) all(ctx context.Context) (err error) {
@@ -54,7 +54,7 @@ func (c *check) all(ctx context.Context) (err error) {
 		{"accounts", c.accounts},
 		{"restarts", c.restarts},
 		{"down and up", c.downAndUp},
-		{"books", c.books},
+		{"verify", c.verify},
 		{"nothing left", c.nothingLeft},
 	} {
 		if err := step.run(ctx); err != nil {
@@ -64,7 +64,7 @@ func (c *check) all(ctx context.Context) (err error) {
 	return c.floorsHold()
 }
 
-// floorsHold is an error where a floor was missed and -floors wants all of them.
+// floorsHold returns an error if a floor was missed and the flag -floors is set.
 func (c *check) floorsHold() error {
 	if len(c.missed) > 0 && *floors {
 		return fmt.Errorf("over the floor: %s", strings.Join(c.missed, ", "))
@@ -72,7 +72,7 @@ func (c *check) floorsHold() error {
 	return nil
 }
 
-// floor prints a time beside what it may be at most.
+// floor prints a time with the most that it may be.
 func (c *check) floor(what string, took, most time.Duration) {
 	verdict := ""
 	if took > most {
@@ -82,10 +82,10 @@ func (c *check) floor(what string, took, most time.Duration) {
 	fmt.Printf("%-48s %6.1f s   (floor %v)%s\n", what, took.Seconds(), most, verdict)
 }
 
-// ok prints what was seen to hold.
+// ok prints a result of a step that succeeded.
 func ok(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// build builds weir's image from the Dockerfile and looks into it.
+// build builds weir's image from the Dockerfile, and checks its contents.
 func (c *check) build(ctx context.Context) error {
 	began := time.Now()
 	if _, err := c.compose(ctx, "build", "weir"); err != nil {
@@ -140,7 +140,7 @@ func (c *check) build(ctx context.Context) error {
 	return nil
 }
 
-// files are what an image holds, without what docker adds for a container.
+// files returns the files of an image, without those that docker adds for a container.
 func (c *check) files(ctx context.Context, image string) ([]string, error) {
 	id, err := c.output(ctx, "docker", "create", image)
 	if err != nil {
@@ -162,7 +162,8 @@ func (c *check) files(ctx context.Context, image string) ([]string, error) {
 	return files, err
 }
 
-// up starts the stack as its first line says, and waits for numbers.
+// up starts the stack with the command in the first line of docker-compose.yml, and waits
+// for numbers.
 func (c *check) up(ctx context.Context) error {
 	if err := c.publish(ctx, services...); err != nil {
 		return err
@@ -185,7 +186,8 @@ func (c *check) start(ctx context.Context) error {
 	return err
 }
 
-// growing waits for more numbers than there are when it is asked first.
+// growing returns a condition that holds when each job has counted more than at the
+// first call.
 func (c *check) growing(ctx context.Context) func() error {
 	var first map[string]int
 	return func() error {
@@ -211,7 +213,7 @@ func (c *check) growing(ctx context.Context) func() error {
 	}
 }
 
-// answers asks the ports that the stack publishes.
+// answers sends requests to the ports that the stack publishes.
 func (c *check) answers(ctx context.Context) error {
 	for path, want := range map[string]string{
 		"/livez":         "ok",
@@ -249,7 +251,7 @@ func (c *check) answers(ctx context.Context) error {
 	return nil
 }
 
-// accounts tries what each account of ClickHouse may not do.
+// accounts tries, for each account of ClickHouse, a statement that it must not run.
 func (c *check) accounts(ctx context.Context) error {
 	for _, try := range []struct{ user, statement string }{
 		{"weir", "CREATE TABLE weir.more (n UInt8) ENGINE = Memory"},
@@ -258,7 +260,7 @@ func (c *check) accounts(ctx context.Context) error {
 		{"grafana", "INSERT INTO weir.weir_dead_letters (job) VALUES ('x')"},
 	} {
 		if text, err := c.sql(ctx, try.user, try.statement); err == nil || !strings.Contains(err.Error(), "497") {
-			return fmt.Errorf("%s, which is to have no right to, does %s: %s%s", try.user, try.statement, text, errText(err))
+			return fmt.Errorf("user %s ran a statement that it must not run: %s: %s%s", try.user, try.statement, text, errText(err))
 		}
 	}
 	if _, err := c.query(ctx, "weir", "wrong", "SELECT 1"); err == nil || !strings.Contains(err.Error(), "516") {
@@ -268,7 +270,7 @@ func (c *check) accounts(ctx context.Context) error {
 	return nil
 }
 
-// restarts has each service restarted under load.
+// restarts restarts each service under load.
 func (c *check) restarts(ctx context.Context) error {
 	for _, service := range services {
 		began := time.Now()
@@ -299,10 +301,10 @@ func (c *check) healthy(ctx context.Context, service string) error {
 	return err
 }
 
-// downAndUp takes the stack down under load and up again: nothing is left to
-// replay, and what was counted is there.
+// downAndUp stops the stack under load with docker compose down and starts it again.
+// Nothing may be left to replay, and all counts must still be there.
 func (c *check) downAndUp(ctx context.Context) error {
-	// Windows that are over, so that nothing is added to them.
+	// Compare windows that are over, because nothing is added to them.
 	const closed = "SELECT sum(hits), sum(users) FROM clicks_1m WHERE window_start BETWEEN toStartOfMinute(now()) - INTERVAL 3 MINUTE AND toStartOfMinute(now()) - INTERVAL 1 SECOND"
 	if err := c.wait(ctx, "a closed window", func() error {
 		text, err := c.sql(ctx, "grafana", closed)
@@ -322,7 +324,7 @@ func (c *check) downAndUp(ctx context.Context) error {
 		last := before
 		var err error
 		if before, err = c.sql(ctx, "grafana", frozen); err == nil && (before == "" || before != last) {
-			err = fmt.Errorf("the closed windows are at %q, and were at %q", before, last)
+			err = fmt.Errorf("the closed windows have %q, and had %q", before, last)
 		}
 		return err
 	}
@@ -364,8 +366,8 @@ func (c *check) downAndUp(ctx context.Context) error {
 			return fmt.Errorf("%s ended with %s, want 0", service, code)
 		}
 	}
-	// The open chunk of a partition is read again all the same, to the same
-	// numbers; 75 would say that what was counted has to be counted again.
+	// Exit code 75 would mean that changes were not flushed. weir reads the open chunk of
+	// each partition again in any case, to the same numbers.
 	ok("weir ended with 0: all that was counted is flushed and committed")
 	if err := c.start(ctx); err != nil {
 		return err
@@ -381,8 +383,8 @@ func (c *check) downAndUp(ctx context.Context) error {
 	return c.wait(ctx, "numbers after down and up", c.growing(ctx))
 }
 
-// books stops the traffic and holds log, ledger and rows against each other.
-func (c *check) books(ctx context.Context) error {
+// verify stops the traffic and runs weir verify.
+func (c *check) verify(ctx context.Context) error {
 	if _, err := c.compose(ctx, "stop", "gen-clicks", "gen-locations"); err != nil {
 		return err
 	}
@@ -417,13 +419,13 @@ func (c *check) nothingLeft(ctx context.Context) error {
 	return nil
 }
 
-// weir runs a command of the binary on this machine, as a client from outside.
+// weir runs a command of the binary on this machine, outside of the containers.
 func (c *check) weir(ctx context.Context, args ...string) (string, error) {
 	env := append(os.Environ(), "WEIR_KAFKA_BROKERS="+strings.Join(c.kafka, ","), "WEIR_CLICKHOUSE_USER=weir", "WEIR_CLICKHOUSE_PASSWORD="+c.env["CLICKHOUSE_PASSWORD"])
 	return output(ctx, env, "bin/weir", append(args, "-c", "weir.yaml")...)
 }
 
-// sql asks ClickHouse by an account of the stack.
+// sql runs a statement in ClickHouse as a user of the stack.
 func (c *check) sql(ctx context.Context, user, statement string) (string, error) {
 	return c.query(ctx, user, c.env[map[string]string{"grafana": "CLICKHOUSE_READER_PASSWORD", "weir": "CLICKHOUSE_PASSWORD"}[user]], statement)
 }
@@ -458,8 +460,7 @@ func (c *check) do(r *http.Request) (string, error) {
 	return string(bytes.TrimSpace(text)), err
 }
 
-// client keeps no connection: the container behind it may be another by the next
-// time.
+// client keeps no connection open, because the next request may go to another container.
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // wait waits until a condition holds.

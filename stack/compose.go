@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-// A stack is docker-compose.yml under a project name of its own, so that a stack
-// that runs on this machine already is left alone.
+// A stack runs docker-compose.yml under a project name of its own, so that it does not
+// disturb another stack on this machine.
 type stack struct {
 	*engine
-	project string
-	files   []string       // laid over the shipped file
-	kafka   []string       // where the brokers are published
-	doors   []net.Listener // see publish
+	project   string
+	files     []string       // files that docker compose merges into docker-compose.yml
+	kafka     []string       // published addresses of the brokers
+	listeners []net.Listener // see publish
 }
 
-// compose runs docker compose on the shipped file, as for a look at it, and the
-// override.
+// compose runs docker compose on docker-compose.yml and the files that override it.
 func (s *stack) compose(ctx context.Context, args ...string) (string, error) {
 	words := []string{"compose", "--progress", "plain", "--project-name", s.project, "--env-file", "demo.env", "--file", "docker-compose.yml"}
 	for _, file := range s.files {
@@ -34,18 +33,18 @@ func (s *stack) compose(ctx context.Context, args ...string) (string, error) {
 	return s.output(ctx, "docker", append(words, args...)...)
 }
 
-// network is where services and clients meet.
+// network returns the name of the network of services and clients.
 func (s *stack) network() string { return s.project + "_weir" }
 
-// container is the name of a service's first container.
+// container returns the name of a service's first container.
 func (s *stack) container(service string) string { return s.project + "-" + service + "-1" }
 
-// inspect is one value of a service's container, by a template of docker inspect.
+// inspect returns one value of a service's container, by a template of docker inspect.
 func (s *stack) inspect(ctx context.Context, service, format string) (string, error) {
 	return s.output(ctx, "docker", "inspect", "--format", format, s.container(service))
 }
 
-// published are the ports that the file publishes, by service.
+// published returns the ports that docker-compose.yml publishes, by service.
 func (s *stack) published(ctx context.Context) (map[string][]port, error) {
 	text, err := s.compose(ctx, "config", "--format", "json")
 	if err != nil {
@@ -64,16 +63,16 @@ func (s *stack) published(ctx context.Context) (map[string][]port, error) {
 	return all, nil
 }
 
-// A port is one of a service's.
+// A port is a published port of a service.
 type port struct {
 	HostIP    string `json:"host_ip"`
 	Published string // on this machine
 	Target    int    // in the container
 }
 
-// publish does for services what docker does for a network that leads outside:
-// an internal one publishes no port. It listens where the file says and passes
-// connections on to the service's container, wherever that is by then.
+// publish publishes the ports of services, because docker publishes none of a network
+// that is internal. It listens on the published addresses and passes connections on to
+// the service's container, whose address may change.
 func (s *stack) publish(ctx context.Context, services ...string) error {
 	all, err := s.published(ctx)
 	if err != nil {
@@ -83,16 +82,16 @@ func (s *stack) publish(ctx context.Context, services ...string) error {
 		for _, p := range all[service] {
 			l, err := net.Listen("tcp", net.JoinHostPort(p.HostIP, p.Published))
 			if err != nil {
-				return fmt.Errorf("port of %s: %w: the stack wants it, end what has it", service, err)
+				return fmt.Errorf("port of %s: %w: stop the program that listens there", service, err)
 			}
-			s.doors = append(s.doors, l)
+			s.listeners = append(s.listeners, l)
 			go s.pass(ctx, l, service, p.Target)
 		}
 	}
 	return nil
 }
 
-// pass passes connections of a door on until it is closed.
+// pass passes connections on until the listener is closed.
 func (s *stack) pass(ctx context.Context, l net.Listener, service string, target int) {
 	for {
 		from, err := l.Accept()
@@ -122,15 +121,15 @@ func (s *stack) pass(ctx context.Context, l net.Listener, service string, target
 	}
 }
 
-// down removes everything, volumes and images without a name included.
+// down removes the stack, with its volumes and with images that have no name.
 func (s *stack) down(ctx context.Context) error {
-	for _, l := range s.doors {
+	for _, l := range s.listeners {
 		_ = l.Close()
 	}
 	if _, err := s.compose(ctx, "down", "--volumes", "--remove-orphans", "--timeout", "30"); err != nil {
 		return err
 	}
-	// What newer builds have taken the names of.
+	// Images that have lost their names to newer builds.
 	for _, label := range []string{keyLabel, "com.docker.compose.project=" + s.project} {
 		if err := s.run(ctx, "docker", "image", "prune", "--force", "--filter", "label="+label); err != nil {
 			return err
@@ -139,9 +138,9 @@ func (s *stack) down(ctx context.Context) error {
 	return nil
 }
 
-// lastWords writes what a failure may come from: the state of every container,
-// what its health check said last, and the end of its log.
-func (s *stack) lastWords(ctx context.Context, w io.Writer) {
+// explain writes what may explain a failure: the state of every container, the last
+// output of its health check, and the end of its log.
+func (s *stack) explain(ctx context.Context, w io.Writer) {
 	ids, err := s.compose(ctx, "ps", "--all", "--quiet")
 	if err != nil {
 		fmt.Fprintln(w, err)
@@ -166,7 +165,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// say tells what is going on.
+// say prints what the program does.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "stack: "+format+"\n", args...)
 }

@@ -15,39 +15,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoEngine says that no container engine answers and that none can be
-// started here, so that nothing was tried.
+// errNoEngine says that no container engine answers, and that none can be started on
+// this machine.
 var errNoEngine = errors.New("no container engine")
 
 // An engine runs containers: the machine's own dockerd, or one that is started
 // for this run and ends with it.
 type engine struct {
-	cache   string   // what is fetched and built once
+	cache   string   // directory of what is fetched and built once
 	env     []string // of every command
 	dockerd *exec.Cmd
 	died    chan error // of dockerd
 }
 
-// alone is set for the part of a run that has a network of its own, see apart.
-const alone = "WEIR_STACK_ALONE"
+// ownNetwork is the environment variable of a process that inNamespace has started.
+const ownNetwork = "WEIR_STACK_ALONE"
 
-// openEngine gets everything that the stack takes, and an engine. Where none
-// answers, it runs this program again apart from the network, and there it
-// starts one; then the error is how that ended.
+// openEngine fetches everything that the stack needs, and returns an engine. If none
+// answers, it runs this program again in a network namespace of its own, where that
+// process starts an engine and runs everything; the error is then that process's exit
+// code.
 func openEngine(ctx context.Context) (*engine, error) {
 	cache, err := realDir(".cache/stack")
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{cache: cache, env: os.Environ()}
-	if os.Getenv(alone) != "" {
+	if os.Getenv(ownNetwork) != "" {
 		return e, e.start(ctx)
 	}
 	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	// Held until the process ends.
+	// The lock is held until the process ends.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("another run holds %s: %w", lock.Name(), err)
 	}
@@ -67,17 +68,17 @@ func openEngine(ctx context.Context) (*engine, error) {
 		return nil, err
 	}
 	if !there {
-		return nil, e.apart(ctx)
+		return nil, e.inNamespace(ctx)
 	}
 	return e, nil
 }
 
-// apart runs this program once more, in a network namespace that leads nowhere:
-// containers reach each other and this program, and nothing else reaches them,
-// and no other process has the ports that the stack publishes.
-func (e *engine) apart(ctx context.Context) error {
+// inNamespace runs this program once more, in a network namespace without a connection
+// to other networks. Containers reach each other and this program only, and no other
+// process has the ports that the stack publishes.
+func (e *engine) inNamespace(ctx context.Context) error {
 	c := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
-	c.Env = append(e.env, alone+"=yes")
+	c.Env = append(e.env, ownNetwork+"=yes")
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setpgid: true}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it still has to clean up
@@ -92,8 +93,8 @@ func (e *engine) apart(ctx context.Context) error {
 	return fmt.Errorf("%w: a network namespace: %w", errNoEngine, err)
 }
 
-// realDir makes a directory and returns its path without symbolic links, which
-// dockerd wants.
+// realDir makes a directory and returns its path without symbolic links, because dockerd
+// needs such a path.
 func realDir(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -125,7 +126,8 @@ func (e *engine) start(ctx context.Context) error {
 	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && limit.Max < 1<<20 {
-		// dockerd would ask for a million files for each container, and may not.
+		// By default dockerd wants a million open files for each container, which this
+		// machine may not allow.
 		args = append(args, "--default-ulimit", "nofile=1024:4096")
 	}
 	log, err := os.Create(filepath.Join(e.cache, "dockerd.log"))
@@ -135,7 +137,7 @@ func (e *engine) start(ctx context.Context) error {
 	defer log.Close()
 	e.dockerd = exec.Command("dockerd", args...)
 	e.dockerd.Stdout, e.dockerd.Stderr = log, log
-	e.dockerd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ctrl-C is for us: the stack goes first
+	e.dockerd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // dockerd gets no ctrl-C, because the stack has to be removed first
 	if err := e.dockerd.Start(); err != nil {
 		return fmt.Errorf("%w: %w", errNoEngine, err)
 	}
@@ -159,7 +161,7 @@ func (e *engine) start(ctx context.Context) error {
 	}
 }
 
-// loopbackUp switches a new namespace's loopback interface on.
+// loopbackUp enables the loopback interface of a new network namespace.
 func loopbackUp() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -174,13 +176,13 @@ func loopbackUp() error {
 	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, lo)
 }
 
-// install has Debian's package manager bring a program that is missing.
+// install installs a missing program with Debian's package manager.
 func install(ctx context.Context, program, pkg string) error {
 	if _, err := exec.LookPath(program); err == nil {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
-		return fmt.Errorf("%s is missing, and only Debian's is installed by itself, as root: install it", program)
+		return fmt.Errorf("%s is missing, and this program can install it only on Debian as root: install it", program)
 	}
 	say("installing %s", pkg)
 	noninteractive := append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -193,8 +195,8 @@ func install(ctx context.Context, program, pkg string) error {
 	return command(ctx, noninteractive, "apt-get", "install", "-qq", "--no-install-recommends", pkg)
 }
 
-// findCompose builds the compose plugin where docker has none, into a
-// configuration of docker's for this run.
+// findCompose builds the compose plugin if docker has none, into a docker configuration
+// for this run.
 func (e *engine) findCompose(ctx context.Context) error {
 	if e.run(ctx, "docker", "compose", "version") == nil {
 		return nil
@@ -218,7 +220,7 @@ func (e *engine) findCompose(ctx context.Context) error {
 	return e.run(ctx, "docker", "compose", "version")
 }
 
-// stop ends what was started.
+// stop ends the dockerd that start has started.
 func (e *engine) stop() error {
 	if e.dockerd == nil {
 		return nil
@@ -232,12 +234,12 @@ func (e *engine) stop() error {
 	return nil
 }
 
-// run runs a command and returns its words if it fails.
+// run runs a command. Its error has the command's output.
 func (e *engine) run(ctx context.Context, name string, args ...string) error {
 	return command(ctx, e.env, name, args...)
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns its standard output.
 func (e *engine) output(ctx context.Context, name string, args ...string) (string, error) {
 	return output(ctx, e.env, name, args...)
 }
@@ -261,7 +263,7 @@ func output(ctx context.Context, env []string, name string, args ...string) (str
 	return strings.TrimSpace(out.String()), nil
 }
 
-// tail is the end of a file, for an error.
+// tail returns the end of a file, for an error.
 func tail(file string, lines int) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

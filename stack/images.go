@@ -19,31 +19,30 @@ import (
 	"weir/internal/local"
 )
 
-// The stand-ins are built from what this machine has: Debian's packages, Maven's
-// jars, the Go toolchain and its modules. No step inside a container has a
-// network.
+// The stand-ins for images are built from what this machine has: Debian's packages,
+// Maven's jars, the Go toolchain and its modules. No build step has a network.
 
 const baseImage = "weir-stack/base"
 
-// An image is one stand-in: a folder of this package with a Dockerfile, and what
-// is put beside it.
+// An image is one stand-in: a folder of this package with a Dockerfile, and further
+// files of its build context.
 type image struct {
 	name  string            // weir-stack/NAME, and the folder
 	files map[string]string // path in the build's context: file or directory here
-	skip  []string          // what is left out of it, by path in the context
+	skip  []string          // paths in the context that are left out
 }
 
-// parts are what the stand-ins are made of, on this machine.
+// parts has the paths on this machine of what the stand-ins are made of.
 type parts struct {
 	base    string // a small Debian, as a tar
 	jars    string // Kafka's
 	library string // ClickHouse's
-	door    string // the program before it
+	proxy   string // the program in front of it
 	goroot  string
 	modules string // as a module proxy
 }
 
-// fetch gets the parts; what is there is not fetched again.
+// fetch fetches the parts that are missing.
 func (e *engine) fetch(ctx context.Context) (p parts, err error) {
 	if p.base, err = e.fetchBase(ctx); err != nil {
 		return p, err
@@ -54,8 +53,8 @@ func (e *engine) fetch(ctx context.Context) (p parts, err error) {
 	if p.library, err = local.FindEngine(); err != nil {
 		return p, err
 	}
-	p.door = filepath.Join(e.cache, "clickhouse")
-	if err := command(ctx, append(os.Environ(), "CGO_ENABLED=0"), "go", "build", "-trimpath", "-o", p.door, "./stack/clickhouse"); err != nil {
+	p.proxy = filepath.Join(e.cache, "clickhouse")
+	if err := command(ctx, append(os.Environ(), "CGO_ENABLED=0"), "go", "build", "-trimpath", "-o", p.proxy, "./stack/clickhouse"); err != nil {
 		return p, err
 	}
 	if p.modules, err = e.fetchModules(ctx); err != nil {
@@ -78,7 +77,7 @@ func (e *engine) buildImages(ctx context.Context) error {
 	}
 	for _, i := range []image{
 		{name: "kafka", files: map[string]string{"libs": p.jars, "bin/start.sh": "stack/kafka/start.sh", "bin/kafka-topics.sh": "stack/kafka/kafka-topics.sh"}},
-		{name: "clickhouse", files: map[string]string{"clickhouse": p.door, "libchdb.so": p.library}},
+		{name: "clickhouse", files: map[string]string{"clickhouse": p.proxy, "libchdb.so": p.library}},
 		{name: "go", files: map[string]string{"go": p.goroot, "modules": p.modules}, skip: []string{"go/api", "go/doc", "go/misc", "go/src/cmd", "go/test"}},
 	} {
 		if err := e.build(ctx, i); err != nil {
@@ -88,8 +87,8 @@ func (e *engine) buildImages(ctx context.Context) error {
 	return nil
 }
 
-// fetchBase makes what the stand-ins are built on: a small Debian of this
-// machine's release, with a Java runtime.
+// fetchBase makes the base image of the stand-ins: a small Debian of this machine's
+// release, with a Java runtime.
 func (e *engine) fetchBase(ctx context.Context) (string, error) {
 	release, err := output(ctx, os.Environ(), "sh", "-c", ". /etc/os-release && echo $VERSION_CODENAME")
 	if err != nil {
@@ -176,7 +175,7 @@ func (e *engine) fetchModules(ctx context.Context) (string, error) {
 // keyLabel holds what an image was built from.
 const keyLabel = "weir.stack.key"
 
-// build builds one image unless it is there as it would be.
+// build builds one image, unless it exists and its parts have not changed.
 func (e *engine) build(ctx context.Context, i image) error {
 	i.files["Dockerfile"] = filepath.Join("stack", i.name, "Dockerfile")
 	base, err := e.output(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", baseImage)
@@ -194,7 +193,7 @@ func (e *engine) build(ctx context.Context, i image) error {
 	say("building the image %s", name)
 	env := e.env
 	if e.run(ctx, "docker", "buildx", "version") != nil {
-		env = append(slices.Clip(env), "DOCKER_BUILDKIT=0") // the client of docker 23 and later has no other builder of its own
+		env = append(slices.Clip(env), "DOCKER_BUILDKIT=0") // without a plugin, docker 23 and later has only this builder
 	}
 	c := exec.CommandContext(ctx, "docker", "build", "--network", "none", "--label", keyLabel+"="+key, "--tag", name, "-")
 	c.Env = env
@@ -209,7 +208,7 @@ func (e *engine) build(ctx context.Context, i image) error {
 	return nil
 }
 
-// walk calls each for every file of the context, in order.
+// walk calls each for every file of the build context, in order.
 func (i *image) walk(each func(name, file string, info fs.FileInfo) error) error {
 	var names []string
 	for name := range i.files {
@@ -249,8 +248,9 @@ func (i *image) walk(each func(name, file string, info fs.FileInfo) error) error
 	return nil
 }
 
-// key tells two contexts apart, by what files hold, and the engine by its size and
-// time: a build gives equal files new times.
+// key returns a text that differs if the contents of the build context differ. It goes by
+// the contents of files, because a build gives equal files new times; only the engine,
+// which is large, goes by its size and time.
 func (i *image) key(base string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, base, runtime.Version())

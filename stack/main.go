@@ -1,20 +1,20 @@
-// Command stack runs docker-compose.yml for real and tries what it promises: it
-// comes up, counts, answers, survives the restart of each service, keeps its data
-// and goes without a trace.
+// Command stack runs docker-compose.yml and tests it: the stack starts, counts, answers
+// requests, survives the restart of each service, keeps its data, and leaves nothing
+// behind when it is removed.
 //
 //	make stack
-//	make chaos-stack CYCLES=20     # the same containers, struck; see chaos.go
-//	make chaos-brokers CYCLES=20   # three brokers in the place of one, and these struck; see brokers.go
+//	make chaos-stack CYCLES=20     # faults in these containers; see chaos.go
+//	make chaos-brokers CYCLES=20   # three brokers instead of one, and faults in these; see brokers.go
 //
-// It takes a machine with docker, or a bare Debian as root, where it installs and
-// starts a container engine for the time being. Kafka, ClickHouse and the Go
-// image are stand-ins, built from what the machine has; the file itself is used
-// as it is, under override.yml. docs/stack.md says what that leaves untried.
+// It needs a machine with docker, or a bare Debian as root, where it installs and starts
+// a container engine for this run. The images of Kafka, ClickHouse and Go are stand-ins,
+// built from what the machine has. docker-compose.yml is used unchanged, with
+// override.yml. docs/stack.md says what is not tested.
 //
-// Every figure is printed beside its floor. It exits 1 where something fails,
-// after the last words of every service, and 75 where no container engine answers
-// or can be started, so that nothing was tried. With -optional it says that
-// instead, and exits 0; only with -floors is a missed floor a failure.
+// It prints each figure with its floor. It exits with 1 if something fails, after the
+// state and the log of every service, and with 75 if no container engine answers and
+// none can be started. With -optional it reports that and exits with 0. A missed floor
+// is a failure only with -floors.
 package main
 
 import (
@@ -30,14 +30,14 @@ import (
 )
 
 var (
-	cycles = flag.Int("cycles", 0, "strike so many times instead, and compare with the truth after each")
-	seed   = flag.Uint64("seed", 0, "of the strikes; 0: a new one")
-	three  = flag.Bool("brokers", false, "with -cycles: start three brokers, and strike these")
+	cycles = flag.Int("cycles", 0, "instead of the tests, cause this many faults, and compare the counts after each")
+	seed   = flag.Uint64("seed", 0, "seed of the order of faults; 0: a new one")
+	three  = flag.Bool("brokers", false, "with -cycles: start three brokers, and cause faults in these")
 )
 
 var (
-	floors   = flag.Bool("floors", false, "fail where a figure misses its floor")
-	optional = flag.Bool("optional", false, "where no container engine answers or can be started, say NOT RUN and exit 0")
+	floors   = flag.Bool("floors", false, "fail if a figure misses its floor")
+	optional = flag.Bool("optional", false, "if no container engine answers and none can be started, print NOT RUN and exit 0")
 )
 
 var keep = flag.Bool("keep", false, "when something fails, wait for ctrl-C before the stack is removed")
@@ -50,7 +50,7 @@ func main() {
 	var elsewhere *done
 	switch {
 	case err == nil:
-	case errors.As(err, &elsewhere): // it has said everything
+	case errors.As(err, &elsewhere): // the other process has printed its errors
 		os.Exit(elsewhere.code)
 	case errors.Is(err, errNoEngine) && *optional:
 		fmt.Printf("stack: docker-compose.yml was NOT RUN: %v\n", err)
@@ -63,7 +63,7 @@ func main() {
 	}
 }
 
-// done is the end of a run that went on in another process.
+// done is the exit code of a run that happened in another process.
 type done struct{ code int }
 
 func (d *done) Error() string { return fmt.Sprintf("ended with code %d", d.code) }
@@ -83,14 +83,14 @@ func run(ctx context.Context) (err error) {
 	if *three {
 		s.project, s.files, s.kafka = "weir-brokers", append(s.files, "stack/brokers.yml"), append(s.kafka, "127.0.0.1:9093", "127.0.0.1:9094")
 	}
-	// What is left is removed even after a ctrl-C.
+	// The stack is removed even after a ctrl-C.
 	last := context.WithoutCancel(ctx)
 	if err := s.down(last); err != nil { // of a run that was killed
 		return err
 	}
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			s.lastWords(last, os.Stderr)
+			s.explain(last, os.Stderr)
 			if *keep {
 				say("%v", err)
 				say("the stack is kept until ctrl-C")

@@ -103,7 +103,7 @@ func TestOverrideFindsChanges(t *testing.T) {
 	}
 }
 
-// differences are the paths at which two trees differ, each with the second's
+// differences returns the paths at which two trees differ, each with the second's
 // value.
 func differences(path string, a, b any) []string {
 	x, one := a.(map[string]any)

@@ -46,7 +46,7 @@ var kinds = []Kind{HLL, Bitmap, Bloom, Max, Geo}
 // Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// ParseKind is the inverse of Kind.String.
+// ParseKind returns the inverse of Kind.String.
 func ParseKind(s string) (Kind, bool) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.String() == s })
 	if i < 0 {

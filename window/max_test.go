@@ -86,8 +86,8 @@ func TestMax(t *testing.T) {
 		`,"price":"NaN"`:  "field price is not a number",
 		`,"price":true`:   "field price is not a number",
 		`,"price":[1]`:    "field price is not a number",
-		`,"price":1e309`:  "field price is a number beyond those of a Float64, which end at 1.8e308",
-		`,"price":-1e999`: "field price is a number beyond those of a Float64, which end at 1.8e308",
+		`,"price":1e309`:  "field price is a number beyond 1.8e308, the greatest Float64",
+		`,"price":-1e999`: "field price is a number beyond 1.8e308, the greatest Float64",
 		`,"price":null`:   "field price is missing",
 		``:                "field price is missing",
 	} {

@@ -104,7 +104,7 @@ func compare(before, after []setting) (all []Change) {
 // that is equal for equal values.
 type setting struct{ key, shown, fingerprint string }
 
-// readMeaning is the inverse of Spec.Meaning. It returns a setting for every key that
+// readMeaning returns the inverse of Spec.Meaning. It returns a setting for every key that
 // a job can have.
 func readMeaning(text string) ([]setting, bool) {
 	lines := map[string][][]string{}

@@ -48,7 +48,7 @@ func TestDifference(t *testing.T) {
 	}
 	one, other := clicks(), clicks()
 	one.HashKey, other.HashKey = &[16]byte{1}, &[16]byte{2}
-	if got, ok := Difference(one.Meaning(), other.Meaning()); !ok || sentence(got) != "hash_key_file was a file with one secret, is one with another" {
+	if got, ok := Difference(one.Meaning(), other.Meaning()); !ok || sentence(got) != "hash_key_file was a file with one secret, is a file with another" {
 		t.Errorf("%q, %t", sentence(got), ok)
 	}
 	for _, text := range []string{"", "x", "window 60\n", strings.Replace(clicks().Meaning(), "skew", "slack", 1), clicks().Meaning() + "zone \"utc\"\n", clicks().Meaning() + "by \"a\"\n"} {
@@ -76,7 +76,7 @@ func TestMeasureDifference(t *testing.T) {
 	}
 	old := `geo "u" optional=true capacity=0 error=0 lon="x" lat="y"`
 	now := Measure{Kind: Geo, Path: "u", Optional: true, Lon: "x", Lat: "y"}
-	if got, ok := MeasureDifference(old, now.Meaning()); !ok || !strings.HasPrefix(sentence(got), "optional was true (of an earlier version of weir") {
+	if got, ok := MeasureDifference(old, now.Meaning()); !ok || !strings.HasPrefix(sentence(got), "optional was true (as an earlier version of weir read it") {
 		t.Errorf("%q, %t", sentence(got), ok)
 	}
 	if _, ok := MeasureDifference("ring of power", now.Meaning()); ok {

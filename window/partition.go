@@ -72,7 +72,7 @@ func (pt *Partition) begin(spec *Spec, p Plan) {
 	}
 }
 
-// chunk is the index of the chunk that holds the next offset.
+// chunk returns the index of the chunk that holds the next offset.
 func (pt *Partition) chunk() int64 { return pt.next / pt.spec.Chunk }
 
 // warming reports whether the next offset only warms the filters.

@@ -150,13 +150,13 @@ func MakeSlot(epoch uint8, partition int32, chunk int64) Slot {
 	return Slot(epoch)<<56 | Slot(uint16(partition))<<40 | Slot(chunk&(1<<40-1))
 }
 
-// Epoch is the slot's epoch of the topic.
+// Epoch returns the slot's epoch of the topic.
 func (s Slot) Epoch() uint8 { return uint8(s >> 56) }
 
-// Partition is the slot's partition.
+// Partition returns the slot's partition.
 func (s Slot) Partition() int32 { return int32(uint16(s >> 40)) }
 
-// Chunk is the index of the slot's chunk.
+// Chunk returns the index of the slot's chunk.
 func (s Slot) Chunk() int64 { return int64(s & (1<<40 - 1)) }
 
 // An Outcome says what the operator did with one offset. Every offset has

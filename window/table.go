@@ -62,10 +62,10 @@ func (t *Table) Reset() {
 	}
 }
 
-// Len is the number of (window, group) rows.
+// Len returns the number of (window, group) rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// byMember is the number of rows of the measures that have rows of their own.
+// byMember returns the number of rows of the measures that have rows of their own.
 func (t *Table) byMember() int {
 	n := 0
 	for _, c := range t.columns {
@@ -221,7 +221,7 @@ func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
 	return Row{t, r - 1}, r != 0
 }
 
-// Window is the start of the row's window.
+// Window returns the start of the row's window.
 func (r Row) Window() event.Time { return r.t.rows[r.i].window }
 
 // Group appends the texts of the row's dimensions, in the order of Spec.By.
@@ -239,7 +239,7 @@ func (r Row) Hits(yield func(Slot, uint64) bool) {
 	}
 }
 
-// NumHits is the number of slots Hits yields.
+// NumHits returns the number of slots Hits yields.
 func (r Row) NumHits() int { return int(r.t.rows[r.i].nhits) }
 
 // AppendState appends the state that the sink stores for measure m. m is an index

@@ -16,7 +16,7 @@ import (
 	"weir/sketches/hll"
 )
 
-// clicks is a small spec with every feature on.
+// clicks returns a small spec with every feature on.
 func clicks() *Spec {
 	return &Spec{
 		Job: "clicks", Version: 1, TimeField: "ts", TimeUnit: event.Millis,

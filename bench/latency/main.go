@@ -1,22 +1,23 @@
-// Command latency measures what distance costs: weir with 5, 20 and 50 ms of round
-// trip to Kafka, to ClickHouse and to both, on a real Kafka 4 broker and the real
-// ClickHouse engine, with a proxy between (bench/internal/far).
+// Command latency measures what distance costs. It runs weir with round-trip times of 5,
+// 20 and 50 ms to Kafka, to ClickHouse and to both. A proxy (bench/internal/far) delays
+// the traffic to a real Kafka 4 broker and the real ClickHouse engine.
 //
 //	make bench-latency                  # ten million events, about a quarter of an hour
 //	make bench-latency EVENTS=2000000
 //
-// Catch-up: a process reads a log of ten minutes to its end, as fast as it goes;
-// its speed is from the first event counted to the last, and the time before that
-// is its start. The settings take turns, and of the rounds of each the best counts,
-// for whatever else the machine does only slows down.
+// Catch-up: a process reads a log of ten minutes to its end, as fast as it can. Its
+// speed is measured from the first counted event to the last; the time before that is
+// its start. The settings take turns. The best round of each setting is reported,
+// because other work on the machine can only slow a round down.
 //
-// Freshness: a thousand events come in a second, and how long after each it is in
-// the view is taken over fifteen seconds, the mean and the longest. Then another
-// process joins, and the first is asked to stop: the longest meanwhile is what a
-// hand-over costs, and the time until it has ended is the stop.
+// Freshness: a producer sends a thousand events a second. For fifteen seconds, the age
+// of each event when it appears in the view is measured; the mean and the maximum are
+// reported. Then a second process joins and the first is asked to stop. The maximum age
+// meanwhile is the cost of the hand-over, and the time until the first process has ended
+// is the stop.
 //
-// Nearness is the same proxy without a delay. The client that asks and the producer
-// are near in every setting.
+// The first setting is the same proxy without a delay. In every setting, the producer
+// and the client that asks for the view connect without the proxy.
 package main
 
 import (
@@ -53,11 +54,11 @@ var (
 	rounds = flag.Int("rounds", 3, "rounds of catching up; the best counts")
 	only   = flag.String("only", "", "catchup or fresh: measure nothing else")
 	bin    = flag.String("weir", "bin/weir", "the binary to measure")
-	out    = flag.String("out", "bench/results/latency.txt", "where the figures are kept besides")
+	out    = flag.String("out", "bench/results/latency.txt", "file for the figures")
 	floor  = flag.Bool("floor", true, "exit 1 below a floor")
 )
 
-// A setting is how far away Kafka and ClickHouse are, in round trips.
+// A setting has the round-trip times to Kafka and ClickHouse.
 type setting struct{ kafka, clickhouse time.Duration }
 
 func (s setting) String() string {
@@ -76,14 +77,14 @@ var (
 	}
 )
 
-// The floors: of the speed without a delay, and what comes on top of the age.
+// The floors: a share of the speed without a delay, and an addition to the age.
 const (
 	speedAt20 = 0.85
 	speedAt50 = 0.70
 	freshAt20 = 100 * ms
 )
 
-// A result is what one setting gave.
+// A result has the measurements of one setting.
 type result struct {
 	start, caught, cpu time.Duration // of the best round
 	mean, longest      time.Duration // how old an event is when it is in the view
@@ -100,17 +101,17 @@ func main() {
 	}
 }
 
-// A stretch is the ground with a distance to each of its two ends.
-type stretch struct {
+// A testbed is a broker and an engine with a proxy in front of each.
+type testbed struct {
 	*ground.Ground
 	kafka, clickhouse *far.Link
-	n                 int // of names
+	n                 int // number of names that were made
 }
 
 func run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := &stretch{}
+	s := &testbed{}
 	var err error
 	if s.kafka, err = far.Open(); err != nil {
 		return err
@@ -120,7 +121,7 @@ func run() error {
 		return err
 	}
 	defer s.clickhouse.Close()
-	// What this listener tells clients is where to come back: through the proxy.
+	// The broker tells clients of this listener the proxy's address.
 	if s.Ground, err = ground.New(*bin, kafkatest.Listener{Name: "FAR", Security: "PLAINTEXT", Advertise: s.kafka.Addr()}); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func say(report *ground.Report, results []result) error {
 	return nil
 }
 
-// A process is a weir run, its configuration and what it says.
+// A process is a running `weir run`, with its log.
 type process struct {
 	cmd   *exec.Cmd
 	http  string
@@ -206,16 +207,16 @@ type process struct {
 	ended chan error
 }
 
-// names makes tables of their own for the process or processes of a measurement.
-func (s *stretch) names(at setting) string {
+// names returns a new name for the tables of a measurement.
+func (s *testbed) names(at setting) string {
 	s.kafka.RoundTrip(at.kafka)
 	s.clickhouse.RoundTrip(at.clickhouse)
 	s.n++
 	return fmt.Sprintf("latency_%d", s.n)
 }
 
-// configure writes a configuration that leads over the distance.
-func (s *stretch) configure(name, member, topic string) (file, listen string, err error) {
+// configure writes a configuration with the addresses of the proxies.
+func (s *testbed) configure(name, member, topic string) (file, listen string, err error) {
 	if listen, err = ground.FreeAddress(); err != nil {
 		return "", "", err
 	}
@@ -228,7 +229,7 @@ jobs:
 `, s.kafka.Addr(), name, s.clickhouse.Addr(), listen, topic), 0o600)
 }
 
-func (s *stretch) migrate(file string) error {
+func (s *testbed) migrate(file string) error {
 	said, err := exec.Command(*bin, "migrate", "-c", file).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("weir migrate: %w\n%s", err, said)
@@ -247,7 +248,7 @@ func start(file, listen string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// status is what the process says of its job; nil: nothing yet.
+// status returns the status of the process's job; nil if it does not answer yet.
 func (p *process) status() *jobs.Status {
 	res, err := http.Get("http://" + p.http + "/api/v1/status")
 	if err != nil {
@@ -261,7 +262,7 @@ func (p *process) status() *jobs.Status {
 	return &all.Jobs[0]
 }
 
-// until waits until the process has something to show.
+// until waits until a condition on the status holds.
 func (p *process) until(what string, holds func(*jobs.Status) bool) error {
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * ms) {
 		if at := p.status(); at != nil && holds(at) {
@@ -278,7 +279,7 @@ func (p *process) until(what string, holds func(*jobs.Status) bool) error {
 	}
 }
 
-// end asks the process to stop, and says how long that took.
+// end asks the process to stop, and returns how long that took.
 func (p *process) end() (time.Duration, error) {
 	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -292,8 +293,8 @@ func (p *process) end() (time.Duration, error) {
 
 func counted(at *jobs.Status) int64 { return int64(at.Records[window.Counted.String()]) }
 
-// catchUp has a process read the log to its end.
-func (s *stretch) catchUp(at setting) (r result, err error) {
+// catchUp measures a process that reads the log to its end.
+func (s *testbed) catchUp(at setting) (r result, err error) {
 	name := s.names(at)
 	file, listen, err := s.configure(name, "", "log")
 	if err == nil {
@@ -306,7 +307,7 @@ func (s *stretch) catchUp(at setting) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer p.cmd.Process.Kill() //nolint:errcheck // it has ended, but for an error
+	defer p.cmd.Process.Kill() //nolint:errcheck // it has ended already, unless something failed
 	var first time.Time
 	var before int64
 	if err := p.until("everything was counted", func(at *jobs.Status) bool {
@@ -320,7 +321,8 @@ func (s *stretch) catchUp(at setting) (r result, err error) {
 	}
 	r.start, r.caught = first.Sub(p.began), time.Since(first)
 	r.cpu = ground.CPU(p.cmd.Process.Pid)
-	// What was counted before it was first asked took as long in proportion.
+	// The events that were counted before the first answer are assumed to have been
+	// counted at the same speed.
 	r.caught = time.Duration(float64(r.caught) * float64(*events) / float64(*events-before))
 	if _, err := p.end(); err != nil {
 		return r, err
@@ -328,7 +330,7 @@ func (s *stretch) catchUp(at setting) (r result, err error) {
 	return r, s.check(name, *events)
 }
 
-func (s *stretch) check(name string, want int64) error {
+func (s *testbed) check(name string, want int64) error {
 	got, err := s.Engine.Query("SELECT sum(hits) FROM " + name + ".clicks_1m")
 	if err == nil && got != strconv.FormatInt(want, 10) {
 		err = fmt.Errorf("%s events counted, want %d", got, want)
@@ -339,15 +341,15 @@ func (s *stretch) check(name string, want int64) error {
 	return err
 }
 
-// Ages are how old events are when they are first seen in the view.
+// ages has the ages of events when they are first seen in the view.
 type ages struct {
 	mu   sync.Mutex
-	made []time.Time // of each event, in the order of the log
-	seen int         // so many of them
+	made []time.Time // when each event was made, in the order of the log
+	seen int         // how many of them the view has had
 	all  []time.Duration
 }
 
-// take notes that the view holds n events.
+// take notes that the view has n events.
 func (a *ages) take(n int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -356,7 +358,7 @@ func (a *ages) take(n int, now time.Time) {
 	}
 }
 
-// reset forgets the ages so far, and says their mean and the longest.
+// reset returns the mean and the greatest of the ages so far, and forgets them.
 func (a *ages) reset() (mean, longest time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -372,9 +374,9 @@ func (a *ages) reset() (mean, longest time.Duration) {
 	return mean, longest
 }
 
-// produce sends a thousand clicks a second until ctx ends; near, and a partition
-// after the other.
-func (s *stretch) produce(ctx context.Context, topic string, a *ages) error {
+// produce sends a thousand clicks a second until ctx ends, to the partitions in turn and
+// without the proxy.
+func (s *testbed) produce(ctx context.Context, topic string, a *ages) error {
 	cfg := gen.Default()
 	cfg.Start, cfg.Rate = event.Time(time.Now().UnixMilli()), 1000
 	made, err := gen.Clicks(cfg)
@@ -405,8 +407,8 @@ func (s *stretch) produce(ctx context.Context, topic string, a *ages) error {
 	}
 }
 
-// keepUp measures a process that keeps up with traffic, and then hands over.
-func (s *stretch) keepUp(ctx context.Context, at setting, r *result) error {
+// keepUp measures a process that keeps up with traffic and then hands over to another.
+func (s *testbed) keepUp(ctx context.Context, at setting, r *result) error {
 	name := s.names(at)
 	topic := name
 	if err := s.Create(ctx, topic); err != nil {
@@ -434,7 +436,7 @@ func (s *stretch) keepUp(ctx context.Context, at setting, r *result) error {
 	defer func() {
 		for _, p := range members {
 			if p != nil {
-				p.cmd.Process.Kill() //nolint:errcheck // it has ended, but for an error
+				p.cmd.Process.Kill() //nolint:errcheck // it has ended already, unless something failed
 			}
 		}
 	}()
@@ -450,7 +452,7 @@ func (s *stretch) keepUp(ctx context.Context, at setting, r *result) error {
 	both.Go(func() {
 		for watching.Err() == nil && asked == nil {
 			var text string
-			now := time.Now() // what is found was there a little later at most
+			now := time.Now() // before the question, so the age may be a little too low
 			if text, asked = s.Engine.Query("SELECT sum(hits) FROM " + name + ".clicks_1m"); asked == nil {
 				var n int
 				n, asked = strconv.Atoi(text)

@@ -409,7 +409,7 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 	return nil
 }
 
-// question is the i-th question. Of each ten, three are about the distinct users
+// question returns the i-th question. Of each ten, three are about the distinct users
 // of the last hour on all pages, two about those on one page, two about the hits
 // of one page, one about the hits of all pages, and two about the users near a
 // place.

@@ -232,7 +232,7 @@ func readNaively(topic string) {
 	fmt.Println(len(cells))
 }
 
-// highWater is a process's peak resident set in bytes.
+// highWater returns a process's peak resident set in bytes.
 func highWater(pid int) int64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(b)) {

@@ -161,7 +161,7 @@ func ownCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// Server is a redis-server for this run, started by the first call.
+// Server returns a redis-server for this run, started by the first call.
 func (b *Bench) Server() (*redistest.Server, error) {
 	if b.server == nil {
 		s, err := redistest.Launch()

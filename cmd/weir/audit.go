@@ -25,20 +25,20 @@ import (
 // After a finding it looks once more a while later, and reports only what it
 // finds again: rows that a lagging replica did not have yet are no damage.
 type auditor struct {
-	books []books
-	log   *slog.Logger
+	jobs []auditedJob
+	log  *slog.Logger
 	// outages reports audits that failed because ClickHouse or Kafka was away.
 	outages *outage.Reporter
 	pause   time.Duration // before the second look; 0: secondLook
 
-	told map[string]bool // notes that are in the log already
+	noted map[string]bool // notes that are in the log already
 
-	mu      sync.Mutex
-	outcome httpserver.Audit
+	mu     sync.Mutex
+	result httpserver.Audit
 }
 
-// toldMost is how many mismatches get a log line of their own.
-const toldMost = 10
+// mostLines is how many mismatches get a log line of their own.
+const mostLines = 10
 
 // secondLook is the pause before it looks again: a replica that lags for longer
 // should be reported.
@@ -49,8 +49,8 @@ const secondLook = time.Minute
 // weir verify does that.
 const measured = 48 * time.Hour
 
-// books are the ledger and rows of one job, with the sink that reads them.
-type books struct {
+// auditedJob is a job with the sink that reads its ledger and rows.
+type auditedJob struct {
 	audit.Job
 	sink audited
 }
@@ -72,7 +72,7 @@ var _ audited = (*clickhouse.Sink)(nil)
 func (a *auditor) last() httpserver.Audit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.outcome
+	return a.result
 }
 
 // run audits every interval until ctx ends.
@@ -109,22 +109,22 @@ func (a *auditor) once(ctx context.Context) {
 	if !ok {
 		return
 	}
-	outcome := httpserver.Audit{At: time.Now(), Mismatches: len(found)}
-	for _, f := range found[:min(toldMost, len(found))] {
+	result := httpserver.Audit{At: time.Now(), Mismatches: len(found)}
+	for _, f := range found[:min(mostLines, len(found))] {
 		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
-		outcome.Found = append(outcome.Found, m)
+		result.Found = append(result.Found, m)
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.outcome = outcome
+	a.result = result
 	a.log.Info("audit done", "mismatches", len(found))
 }
 
 // look audits every job once. ok is false if that failed.
 func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
 	recent := event.Time(time.Now().Add(-measured).UnixMilli())
-	for _, b := range a.books {
+	for _, b := range a.jobs {
 		of := audit.New(b.Job, audit.Scope{Measures: recent})
 		if err := b.sink.Audit(ctx, of, nil); err != nil {
 			if ctx.Err() == nil {
@@ -143,11 +143,11 @@ func (a *auditor) look(ctx context.Context) (all []audit.Finding, ok bool) {
 // note logs, once each, the differences in a job's numbers that are no damage.
 func (a *auditor) note(notes iter.Seq[audit.Finding]) {
 	for f := range notes {
-		if line := f.Job + ": " + sentence(f); !a.told[line] {
-			if a.told == nil {
-				a.told = map[string]bool{}
+		if line := f.Job + ": " + sentence(f); !a.noted[line] {
+			if a.noted == nil {
+				a.noted = map[string]bool{}
 			}
-			a.told[line] = true
+			a.noted[line] = true
 			a.log.Warn("audit: the numbers are off, and no table is damaged", "job", f.Job, "what", sentence(f), "do", advice(f, perhapsCompacted))
 		}
 	}

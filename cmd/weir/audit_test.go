@@ -17,7 +17,7 @@ import (
 	"weir/window"
 )
 
-// damage is what an audit is given, other than sound books: of the audits'
+// damage is what an audit is given, other than a clean result: of the audits'
 // subject, nothing.
 type damage func(a *audit.Audit)
 
@@ -43,7 +43,7 @@ func (s *auditAnswers) Audit(_ context.Context, a *audit.Audit, _ func(done, tot
 	return s.err
 }
 
-// rows are those of a chunk of which 64 events were counted.
+// rows returns those of a chunk of which 64 events were counted.
 func rows(partition int32, chunk int64, hits uint64) damage {
 	return func(a *audit.Audit) {
 		l := window.Line{Partition: partition, Chunk: chunk, First: chunk * 64, Next: chunk*64 + 64}
@@ -53,7 +53,7 @@ func rows(partition int32, chunk int64, hits uint64) damage {
 	}
 }
 
-// lacking is a rollup that has none of a window's events.
+// lacking returns a rollup that has none of a window's events.
 func lacking(start event.Time) damage {
 	return func(a *audit.Audit) {
 		a.Window(audit.Compared{Length: 60_000, Start: start, Whole: true, Due: true}, 0, 1)
@@ -68,7 +68,7 @@ func TestAuditLooksTwice(t *testing.T) {
 	sink := &auditAnswers{}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	a := &auditor{books: []books{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), pause: time.Millisecond}
+	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), pause: time.Millisecond}
 	once := func(want int, answers ...[]damage) {
 		t.Helper()
 		out.Reset()

@@ -132,7 +132,7 @@ func (k *checker) people(cfg *config.Config) {
 const checkTimeout = 10 * time.Second
 
 const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
-	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows fates that do not sum up; count topics with cleanup.policy=delete"
+	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"
 
 func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
@@ -233,7 +233,7 @@ func (k *checker) transactions(ctx context.Context, cfg *config.Config, j *confi
 	}
 }
 
-// abortIt is the advice how to end a transaction whose producer may be dead;
+// abortIt returns the advice how to end a transaction whose producer may be dead;
 // empty if the producer wrote within the last minute.
 func abortIt(cfg *config.Config, j *config.Job, o ingest.OpenTransaction) string {
 	if time.Since(o.Written) < time.Minute {
@@ -364,7 +364,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 // process is in the job's group, records may wait; while one is, each partition
 // with waiting records must be flushed into this database.
 func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sink) {
-	limit := patience(cfg)
+	limit := waitLimit(cfg)
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
 	defer cancel()
 	subject, in := "job "+j.Name, group(cfg, j)

@@ -17,7 +17,7 @@ const (
 	respMost = 16384
 )
 
-// shares is how many connections each listener may have, of so many files.
+// shares returns how many connections each listener may have, of so many files.
 func shares(files uint64, jobs int) (http, resp int) {
 	left := int(min(files, math.MaxInt32)) - ownFiles - filesPerJob*jobs
 	http = min(max(left/4, 8), httpMost)

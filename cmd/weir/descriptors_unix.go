@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFiles is how many files the process may have open. Go has raised it to what
+// openFiles returns how many files the process may have open. Go has raised it to what
 // the system allows.
 func openFiles() uint64 {
 	var limit unix.Rlimit

@@ -11,11 +11,11 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// A saying is the sentence for a kind of finding, and the remedy. fill replaces the
+// A message is the sentence for a kind of finding, and the remedy. fill replaces the
 // names in braces by values of the finding.
-type saying struct {
+type message struct {
 	kind audit.Kind
-	when func(audit.Finding) bool // nil: always. The first saying of the kind that fits is used
+	when func(audit.Finding) bool // nil: always. The first message of the kind that fits is used
 	what string
 	do   string
 	// back is the offset from which reading the partition again mends it; nil if
@@ -23,10 +23,10 @@ type saying struct {
 	back func(audit.Finding) int64
 }
 
-// sayings are the sentences of weir verify, of the hourly audit's lines in the log,
+// messages are the sentences of weir verify, of the hourly audit's lines in the log,
 // and of the status. weir counts what is still in the log to the same numbers
 // whenever it reads it again, so the remedy for most damage is to read it again.
-var sayings = []saying{
+var messages = []message{
 	{kind: audit.Unbalanced, back: chunkBegins,
 		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}",
 		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
@@ -95,14 +95,14 @@ func readTwice(f audit.Finding) bool    { return !f.Both.Empty() }
 func chunkBegins(f audit.Finding) int64 { return f.Offsets.First }
 func ledgerEnds(f audit.Finding) int64  { return int64(f.Expected) }
 
-// sayingOf is the saying for a finding.
-func sayingOf(f audit.Finding) saying {
-	for _, s := range sayings {
+// messageOf returns the message for a finding.
+func messageOf(f audit.Finding) message {
+	for _, s := range messages {
 		if s.kind == f.Kind && (s.when == nil || s.when(f)) {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("sayings has no entry for %v", f.Kind))
+	panic(fmt.Sprintf("messages has no entry for %v", f.Kind))
 }
 
 // fill replaces the names in braces.
@@ -131,7 +131,7 @@ func fill(text string, f audit.Finding) string {
 }
 
 // sentence says what does not add up in a finding.
-func sentence(f audit.Finding) string { return fill(sayingOf(f).what, f) }
+func sentence(f audit.Finding) string { return fill(messageOf(f).what, f) }
 
 // compaction is what is known about whether a job's topic is compacted.
 type compaction uint8
@@ -145,9 +145,9 @@ const (
 // explains reports whether the topic's compaction explains a finding for sure.
 func (c compaction) explains(f audit.Finding) bool { return c == isCompacted && f.Thinned() }
 
-// advice is the remedy for a finding.
+// advice returns the remedy for a finding.
 func advice(f audit.Finding, c compaction) string {
-	text := fill(sayingOf(f).do, f)
+	text := fill(messageOf(f).do, f)
 	switch {
 	case c.explains(f):
 		return compactedAway

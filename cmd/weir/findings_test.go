@@ -8,8 +8,8 @@ import (
 	"weir/window"
 )
 
-// TestSayings: how each kind of finding reads, and what is said to be done.
-func TestSayings(t *testing.T) {
+// TestFindingsInWords: how each kind of finding reads, and what is said to be done.
+func TestFindingsInWords(t *testing.T) {
 	chunk := func(k audit.Kind, expected, found uint64) audit.Finding {
 		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Partition: 1, Chunk: 5, Offsets: audit.Offsets{First: 500, Next: 600}, Expected: expected, Found: found}
 	}
@@ -59,25 +59,25 @@ func TestSayings(t *testing.T) {
 			}
 		}
 		back := int64(-1)
-		if s := sayingOf(c.f); s.back != nil {
+		if s := messageOf(c.f); s.back != nil {
 			back = s.back(c.f)
 		}
 		if back != c.back {
 			t.Errorf("%v: to be read again from %d, want %d", c.f.Kind, back, c.back)
 		}
-		for i, s := range sayings {
-			if s.what == sayingOf(c.f).what {
+		for i, s := range messages {
+			if s.what == messageOf(c.f).what {
 				used[i] = true
 			}
 		}
 	}
-	for i, s := range sayings {
+	for i, s := range messages {
 		if !used[i] {
 			t.Errorf("no case for %q", s.what)
 		}
 	}
 	for k := range audit.Kinds {
-		_ = sayingOf(audit.Finding{Kind: k}) // or it panics
+		_ = messageOf(audit.Finding{Kind: k}) // or it panics
 	}
 }
 

@@ -147,7 +147,7 @@ type producer struct {
 	partitions int // of a topic that it makes; 0: a missing topic is an error
 	codec      string
 	paced      bool // records go out when their time has come
-	patient    bool // records that the broker refuses are sent again until ctx ends
+	retries    bool // records that the broker refuses are sent again until ctx ends
 	truth      *gen.Truth
 	log        *slog.Logger
 }
@@ -260,13 +260,13 @@ func (p *producer) write(ctx context.Context, w *kafka.Writer, messages []kafka.
 			err = fmt.Errorf("%d of %d records refused: %w", len(left), len(messages), err)
 			messages = left
 		}
-		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.patient && !leaderless {
+		if err = fmt.Errorf("producing to %s: %w", p.topic, err); !p.retries && !leaderless {
 			return err
 		}
 		if leaderless {
-			p.log.Warn("a partition has no leader; the same again in 1s", "error", err)
+			p.log.Warn("a partition has no leader; trying again in 1s", "error", err)
 		} else {
-			p.log.Warn("the broker refuses; is its disk full? The same again in 1s", "error", err)
+			p.log.Warn("the broker refuses records; is its disk full? Trying again in 1s", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -293,11 +293,11 @@ func (p *producer) create(ctx context.Context, client *kafka.Client) error {
 			return err
 		}
 	}
-	told, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{p.topic}})
+	described, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{p.topic}})
 	if err != nil {
 		return err
 	}
-	for _, t := range told.Topics {
+	for _, t := range described.Topics {
 		if t.Error != nil {
 			return fmt.Errorf("topic %s: %w", p.topic, t.Error)
 		}
@@ -317,7 +317,7 @@ func (p *producer) dial(ctx context.Context) (err error) {
 	return err
 }
 
-// generate is the traffic of `weir up`: until ctx ends, at the wanted rate.
+// generate produces the traffic of `weir up`, at the wanted rate, until ctx ends.
 func (u *up) generate(ctx context.Context, broker string) error {
 	type stream struct {
 		topic string
@@ -335,7 +335,7 @@ func (u *up) generate(ctx context.Context, broker string) error {
 			cfg.Pages, cfg.MalformedShare = 200, 0.0005
 			g, err := s.make(cfg)
 			if err == nil {
-				p := &producer{brokers: []string{broker}, topic: s.topic, partitions: upPartitions, codec: "lz4", paced: true, patient: true, log: u.log}
+				p := &producer{brokers: []string{broker}, topic: s.topic, partitions: upPartitions, codec: "lz4", paced: true, retries: true, log: u.log}
 				_, err = p.run(ctx, g)
 			}
 			done <- err

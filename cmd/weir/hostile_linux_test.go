@@ -205,7 +205,7 @@ func pings() {
 	_ = json.NewEncoder(os.Stdout).Encode(pinged{len(took), at(0.5), at(0.99), at(1), fmt.Sprint(info)}) // the reader notices a missing answer
 }
 
-// resident is the memory of a process as the system counts it.
+// resident returns the memory of a process as the system counts it.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -312,7 +312,7 @@ var hostiles = []func(r *rand.Rand, conn net.Conn){
 	}),
 }
 
-// logged is a hostile client with the password that reads its replies.
+// logged returns a hostile client with the password that reads its replies.
 func logged(f func(r *rand.Rand, w io.Writer)) func(*rand.Rand, net.Conn) {
 	return func(r *rand.Rand, conn net.Conn) {
 		go func() { _, _ = io.Copy(io.Discard, conn) }() // until the connection ends

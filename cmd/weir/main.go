@@ -48,7 +48,7 @@ func main() {
 	os.Exit(execute(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP. A
+// untilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. A
 // second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not,
 // because a closed terminal sends one, and the shell in it another.
 func untilSignal() context.Context {

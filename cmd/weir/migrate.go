@@ -68,7 +68,7 @@ applied is recorded in weir_schema, and nothing is ever dropped.`,
 	return c
 }
 
-// sqlUser is a user to make, or nil if the flag is not set. It must have a
+// sqlUser returns a user to make, or nil if the flag is not set. It must have a
 // password: otherwise every client that reaches the server could use it.
 func sqlUser(flag, name, variable string, dry bool) (*clickhouse.Account, error) {
 	if name == "" {

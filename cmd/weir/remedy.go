@@ -27,7 +27,7 @@ func (r *remedy) take(f audit.Finding) {
 	if a := advice(f, r.topic); !slices.Contains(r.advice, a) {
 		r.advice = append(r.advice, a)
 	}
-	back := sayingOf(f).back
+	back := messageOf(f).back
 	if back == nil || r.topic.explains(f) { // reading it again does not help
 		return
 	}

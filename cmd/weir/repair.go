@@ -87,7 +87,7 @@ such rows of the rollup first, if its state rows are there.
 // repair repairs the rollups of a job in which an audit found something, and
 // reports whether it repaired any.
 func (a *auditor) repair(ctx context.Context, found []audit.Finding) (repaired bool) {
-	for _, b := range a.books {
+	for _, b := range a.jobs {
 		var of []event.Time // from, until
 		n := 0
 		for _, f := range found {

@@ -77,7 +77,7 @@ type runOptions struct {
 // extended while a rollup takes longer.
 const rollupLease = 30 * time.Second
 
-// exclusive is the rollup lock of one job, or nil.
+// exclusive returns the rollup lock of one job, or nil.
 func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.Context, func(context.Context) error) error {
 	if o.locks == nil {
 		return nil
@@ -132,7 +132,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		closers = append(closers, closer)
 		all = append(all, j)
 		windows.Add(j, sink)
-		audit.books = append(audit.books, books{auditJob(&cfg.Jobs[i], j.Spec()), sink})
+		audit.jobs = append(audit.jobs, auditedJob{auditJob(&cfg.Jobs[i], j.Spec()), sink})
 	}
 	build := buildInfo()
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
@@ -253,7 +253,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
 		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,
 		Stop:          time.Duration(cfg.Flush.StopTimeout),
-		Patience:      patience(cfg),
+		WaitLimit:     waitLimit(cfg),
 		Exclusive:     o.exclusive(cfg, j),
 		Policy:        window.Policy{SkipLost: cfg.Kafka.OnDataLoss == "skip", NewEpoch: o.newEpoch},
 		UntilEnd:      o.untilEnd,
@@ -279,7 +279,7 @@ func tables(ctx context.Context, cfg *config.Config, j clickhouse.Job, client *c
 	return sink, nil
 }
 
-// databaseID is the unique id of the database.
+// databaseID returns the unique id of the database.
 func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Client, log *slog.Logger) (string, error) {
 	return answered(ctx, cfg, log, client.MakeID)
 }

@@ -29,7 +29,7 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// binary is the path of weir: TestMain has put a copy of this test binary on
+// binary returns the path of weir: TestMain has put a copy of this test binary on
 // the PATH, which is weir when it is called by that name. A build in each test
 // would take most of the package's time.
 func binary(t *testing.T) string {

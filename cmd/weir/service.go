@@ -88,7 +88,7 @@ func (s service) mistaken(ctx context.Context, err error) error {
 	return nil
 }
 
-// unavailable is the error of a service that did not answer as it should.
+// unavailable returns the error of a service that did not answer as it should.
 func (s service) unavailable(ctx context.Context, err error) error {
 	if refused := s.refused(ctx, err); refused != nil {
 		return refused

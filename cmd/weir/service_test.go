@@ -25,7 +25,7 @@ import (
 	"weir/internal/redistest"
 )
 
-// says is a listener that writes a text to each connection.
+// says returns a listener that writes a text to each connection.
 func says(t *testing.T, text string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

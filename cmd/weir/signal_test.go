@@ -122,7 +122,7 @@ func TestHangup(t *testing.T) {
 	s := newStage(t)
 	s.done(t, "migrate")
 	cmd, out, ended := s.start(t, "run")
-	eventually(t, "a start", func() bool { return strings.Count(out.String(), "partition in hand") == 2 })
+	eventually(t, "a start", func() bool { return strings.Count(out.String(), "partition assigned") == 2 })
 	s.server.answer.Store("241 Memory limit exceeded. (MEMORY_LIMIT_EXCEEDED)") // so that the stop takes some time
 	s.produce(t)
 	address := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(out.String())

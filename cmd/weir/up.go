@@ -255,7 +255,7 @@ func port(a net.Addr) string {
 	return p
 }
 
-// topics are the topics that the jobs read.
+// topics returns the topics that the jobs read.
 func (u *up) topics() []string {
 	var ts []string
 	for _, j := range u.cfg.Jobs {

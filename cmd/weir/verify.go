@@ -129,9 +129,9 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		todo.take(f)
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
 	}
-	books := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
+	sums := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
 	said := time.Now()
-	err = sink.Audit(ctx, books, func(done, total int) {
+	err = sink.Audit(ctx, sums, func(done, total int) {
 		if time.Since(said) > 2*time.Second || isTerminal(v.err) {
 			said = time.Now()
 			fmt.Fprintf(v.err, "%s: %d of %d days read\n", j.Name, done, total)
@@ -140,11 +140,11 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	for f := range books.Findings {
+	for f := range sums.Findings {
 		mismatch(f)
 	}
 	notes := 0
-	for f := range books.Notes {
+	for f := range sums.Notes {
 		notes++
 		fmt.Fprintf(v.out, "%s: note: %s\n  %s\n", j.Name, sentence(f), advice(f, todo.topic))
 	}
@@ -159,7 +159,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	for _, o := range open { // not a mismatch: no reader gets these records yet
 		fmt.Fprintf(v.out, "%s: note: %s%s\n", j.Name, o, abortIt(v.cfg, j, o))
 	}
-	found, lag := books.Log(log)
+	found, lag := sums.Log(log)
 	for _, f := range found {
 		mismatch(f)
 	}
@@ -168,7 +168,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 			return err
 		}
 	}
-	looked := books.Looked()
+	looked := sums.Looked()
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
 		if notes > 0 {
@@ -198,7 +198,7 @@ func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compactio
 
 // uncounted looks for records that were not flushed into this database.
 func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) error {
-	limit := patience(v.cfg)
+	limit := waitLimit(v.cfg)
 	u, err := jobs.FindUncounted(ctx, src, sink, limit, func() {
 		fmt.Fprintf(v.err, "%s: records wait to be counted; looking for up to %s whether they are\n", j.Name, limit)
 	})

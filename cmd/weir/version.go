@@ -22,7 +22,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildInfo is the version given to the build, otherwise the one that the Go
+// buildInfo returns the version given to the build, otherwise the one that the Go
 // toolchain wrote into the binary, otherwise "unknown".
 func buildInfo() build {
 	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
@@ -45,7 +45,7 @@ func buildInfo() build {
 	return b
 }
 
-// String is the version in one line.
+// String returns the version in one line.
 func (b build) String() string {
 	rev := b.Revision
 	if b.Modified {

@@ -50,7 +50,7 @@ func (u *up) watch(ctx context.Context, engine string) error {
 	}
 }
 
-// table is the live table as text.
+// table returns the live table as text.
 func (u *up) table(ctx context.Context, engine string) (string, error) {
 	var b strings.Builder
 	for _, j := range u.cfg.Jobs {

@@ -23,7 +23,7 @@ import (
 // configuration and passes them to each other. Only this package imports both
 // sides of every boundary.
 
-// group is the consumer group of one job. Each job has its own, so that jobs on
+// group returns the consumer group of one job. Each job has its own, so that jobs on
 // one topic do not share positions, and a new version begins at the beginning
 // of the log.
 func group(cfg *config.Config, j *config.Job) string {
@@ -34,7 +34,7 @@ func group(cfg *config.Config, j *config.Job) string {
 	return g
 }
 
-// database is the configured database, in the form that members of a group use.
+// database returns the configured database, in the form that members of a group use.
 func database(cfg *config.Config, id string) ingest.Database {
 	name := cfg.ClickHouse.Database
 	if u, err := url.Parse(cfg.ClickHouse.URL); err == nil && u.Host != "" {
@@ -63,10 +63,10 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 	return ingest.Open(c)
 }
 
-// patience is how long records of a partition may wait without a flush of it: a
+// waitLimit returns how long records of a partition may wait without a flush of it: a
 // member may have died, its partitions gone to another one, and the first flush
 // of that one may be slow.
-func patience(cfg *config.Config) time.Duration {
+func waitLimit(cfg *config.Config) time.Duration {
 	const margin = 10 * time.Second
 	return time.Duration(cfg.Kafka.Session+cfg.Flush.Interval+cfg.ClickHouse.InsertTimeout) + margin
 }
@@ -87,7 +87,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 	})
 }
 
-// sinkJob is a configured job in the form of the sink.
+// sinkJob returns a configured job in the form of the sink.
 func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 	out := clickhouse.Job{Spec: s, Topic: j.Topic, Place: j.Place, Keep: time.Duration(j.Keep)}
 	for _, r := range j.Rollups {
@@ -96,7 +96,7 @@ func sinkJob(j *config.Job, s *window.Spec) clickhouse.Job {
 	return out
 }
 
-// sinkJobs are all configured jobs in that form.
+// sinkJobs returns all configured jobs in that form.
 func sinkJobs(cfg *config.Config) ([]clickhouse.Job, error) {
 	var out []clickhouse.Job
 	for i := range cfg.Jobs {

@@ -63,6 +63,6 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Deadline is a deadline for the reads and writes of a connection: Never from
+// Deadline returns a deadline for the reads and writes of a connection: Never from
 // now.
 func Deadline() time.Time { return time.Now().Add(Never) }

@@ -113,7 +113,7 @@ func placeOf(data []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// firstInvalid is the offset of the first byte that is not UTF-8.
+// firstInvalid returns the offset of the first byte that is not UTF-8.
 func firstInvalid(data []byte) int {
 	for i := 0; i < len(data); {
 		c, size := utf8.DecodeRune(data[i:])
@@ -324,7 +324,7 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 	return got, true
 }
 
-// whichKey is the tail of the message about an unknown key.
+// whichKey returns the tail of the message about an unknown key.
 func (k *key) whichKey(name string) string {
 	if near := spelling.Nearest(name, names(k.keys)); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)

@@ -49,7 +49,7 @@ func readFile(name string, most int, wait time.Duration) ([]byte, error) {
 	return data, nil
 }
 
-// plain is an error of the file system without the name of the file.
+// plain returns an error of the file system without the name of the file.
 func plain(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

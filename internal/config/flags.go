@@ -31,7 +31,7 @@ func AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// usage is the flag's line in the help. The word in backquotes becomes the
+// usage returns the flag's line in the help. The word in backquotes becomes the
 // name of its value.
 func (k *key) usage() string {
 	word := map[kind]string{

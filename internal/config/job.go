@@ -25,7 +25,7 @@ type Job struct {
 	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll sketches, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
 
-	Place string `yaml:"-"` // where it stands, for messages: jobs[0]
+	Place string `yaml:"-"` // its path in the configuration, for messages: jobs[0]
 }
 
 // Time names the field that holds the event time.

@@ -40,7 +40,7 @@ func validates(t testing.TB, schema *jsonschema.Schema, document []byte) error {
 	return schema.Validate(jsonValue(root.Content[0]))
 }
 
-// jsonValue is the JSON value of a node; a date is a text.
+// jsonValue returns the JSON value of a node; a date is a text.
 func jsonValue(n *yaml.Node) any {
 	n = follow(n)
 	switch n.Kind {

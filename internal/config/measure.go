@@ -8,8 +8,8 @@ import (
 	"weir/window"
 )
 
-// A Measure is one sketch per window and group. The keys of a kind of measure
-// stand in the kind's file.
+// A Measure is one sketch per window and group. The keys that only one kind of measure
+// has are in the kind's file.
 type Measure struct {
 	Name   string `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
 	Sketch string `yaml:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
@@ -19,21 +19,21 @@ type Measure struct {
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`
 }
 
-// A measureKind is what a configuration says of a kind of measure.
+// A measureKind is a kind of measure as a configuration knows it.
 type measureKind struct {
 	window.Kind
-	about string // behind the kind's name: "counts distinct ids"
+	about string // what it does, for the reference: "counts distinct ids"
 
-	// What follows is nil where there is nothing to say.
-	spec  func(m *Measure, w *window.Measure)       // fills in what is beyond the field
-	paths func(m *Measure) []keyPath                // that it reads; nil: field
-	judge func(v *validator, at string, m *Measure) // finds what does not fit together
+	// Each of these may be nil.
+	spec  func(m *Measure, w *window.Measure)       // fills in what only this kind has
+	paths func(m *Measure) []keyPath                // returns the paths that it reads; nil: only that of field
+	judge func(v *validator, at string, m *Measure) // reports values that do not fit together
 }
 
 // A keyPath is a key and the path that it names.
 type keyPath struct{ key, path string }
 
-// measureKinds are all there are, in the order of the reference.
+// measureKinds has every kind, in the order of the reference.
 var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &maxMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
@@ -43,7 +43,7 @@ func measureNames() (names []string) {
 	return names
 }
 
-// measureDoc says what each kind is.
+// measureDoc returns the description of all kinds for the reference.
 func measureDoc() string {
 	var abouts []string
 	for _, k := range measureKinds {
@@ -52,7 +52,7 @@ func measureDoc() string {
 	return either(measureNames()) + ". " + strings.Join(abouts, "; ") + "."
 }
 
-// kind is nil if there is no such sketch.
+// kind returns the measure's kind; nil if there is no such sketch.
 func (m *Measure) kind() *measureKind {
 	i := slices.IndexFunc(measureKinds, func(k *measureKind) bool { return k.String() == m.Sketch })
 	if i < 0 {
@@ -61,10 +61,10 @@ func (m *Measure) kind() *measureKind {
 	return measureKinds[i]
 }
 
-// Kind is what the sketch is to the core. The measure is one that Load has checked.
+// Kind returns the measure's kind in package window. Load has checked the measure.
 func (m *Measure) Kind() window.Kind { return m.kind().Kind }
 
-// reads are the keys that name a path.
+// reads returns the keys that name a path.
 func (m *Measure) reads() []keyPath {
 	if k := m.kind(); k.paths != nil {
 		return k.paths(m)
@@ -72,7 +72,7 @@ func (m *Measure) reads() []keyPath {
 	return []keyPath{{"field", m.Field}}
 }
 
-// spec is what the measure means to the core.
+// spec returns the measure in the form of package window.
 func (m *Measure) spec(job string) (window.Measure, error) {
 	k := m.kind()
 	if k == nil {

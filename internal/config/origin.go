@@ -16,7 +16,7 @@ const (
 	FromFlag
 )
 
-// String is the word used by weir config print.
+// String returns the word used by weir config print.
 func (s Source) String() string { return [...]string{"default", "file", "env", "flag"}[s] }
 
 // An Origin is the place where a value was written.
@@ -27,7 +27,7 @@ type Origin struct {
 	order        int    // of the file, when several are read
 }
 
-// Where is the place as an error message names it: weir.yaml:14:13,
+// Where returns the place as an error message names it: weir.yaml:14:13,
 // WEIR_KAFKA_BROKERS, --kafka.brokers, or nothing for a default.
 func (o Origin) Where() string {
 	switch {
@@ -63,8 +63,8 @@ func (o *Origins) Of(path string) Origin {
 	return o.places[path]
 }
 
-// nearest is Of for messages: the place of a missing value is that of its
-// section.
+// nearest is Of for messages: it returns the place of the section for a value that is
+// missing.
 func (o *Origins) nearest(path string) Origin {
 	for {
 		if at, ok := o.places[path]; ok || path == "" {

@@ -24,7 +24,7 @@ type Problem struct {
 	Text   string // what is wrong; after a semicolon, the remedy
 }
 
-// String is the line: place: path: text.
+// String returns the line: place: path: text.
 func (p Problem) String() string {
 	parts := []string{p.Origin.Where(), p.Path, p.Text}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// A key is one line of the table: a place in the configuration, the values that
-// it may have, and its documentation.
+// A key describes one key of the configuration: its path, the values that it may have,
+// and its documentation.
 type key struct {
 	name string // as written in YAML
 	path string // dotted from the root; [] stands for the elements of a list: jobs[].window
 	kind kind
-	goes []int // reflect index path in the parent's struct
+	goes []int // reflect index path of the field in the parent's struct
 
 	def      string // default, as written; of a list the elements with commas
 	doc      string
@@ -67,7 +67,7 @@ const (
 	size
 )
 
-// String is the name of the kind in messages and in the reference.
+// String returns the name of the kind in messages and in the reference.
 func (k kind) String() string {
 	return [...]string{"a section", "a list", "text", "a list of texts", "a whole number", "a number", "true or false", "a duration", "a size"}[k]
 }
@@ -187,12 +187,12 @@ func (k *key) leaves() []*key {
 	return all
 }
 
-// env is the name of the environment variable of a leaf.
+// env returns the name of the environment variable of a leaf.
 func (k *key) env() string {
 	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// defaultValue is the default in the form that viper merges.
+// defaultValue returns the default in the form that viper merges.
 func (k *key) defaultValue() any {
 	if k.kind == texts {
 		return strings.Split(k.def, ",")

@@ -7,7 +7,7 @@ import (
 	"weir/window"
 )
 
-// Spec is the job in the form of the core. Load checks everything that Spec
+// Spec returns the job in the form of package window. Load checks everything that Spec
 // checks, so an error here means that Load lacks a check.
 func (j *Job) Spec() (*window.Spec, error) {
 	unit, err := event.ParseUnit(j.Time.Unit)

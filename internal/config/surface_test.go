@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// other is a valid value for a leaf that is not its default.
+// other returns a valid value for a leaf that is not its default.
 func other(t *testing.T, k *key) string {
 	t.Helper()
 	byFormat := map[string]string{

@@ -85,7 +85,7 @@ func (k *key) inRange(n float64, shown string, bound func(string) float64) error
 	return nil
 }
 
-// span is the accepted range as the tail of a message.
+// span returns the accepted range as the tail of a message.
 func (k *key) span() string {
 	if k.min == "" {
 		return ""
@@ -207,7 +207,7 @@ func foreignPath(s string) string {
 
 var quotedKey = regexp.MustCompile(`\[(?:'([^'\].]+)'|"([^"\].]+)")\]`)
 
-// plainPath is the path that was probably meant by one of another notation; ""
+// plainPath returns the path that was probably meant by one of another notation; ""
 // if weir has no such path.
 func plainPath(s string) string {
 	s = quotedKey.ReplaceAllString(strings.TrimPrefix(s, "$"), ".$1$2")

@@ -75,7 +75,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// kindVars are the variables of a package that hold its kinds.
+// kindVars returns the variables of a package that hold its kinds.
 func kindVars(t *testing.T, dir string) (vars []string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

@@ -136,7 +136,7 @@ func Launch(c Config) (*Cluster, error) {
 	return k, nil
 }
 
-// Addrs are the plaintext addresses of all brokers, running or not.
+// Addrs returns the plaintext addresses of all brokers, running or not.
 func (k *Cluster) Addrs() []string { return k.Listener(plaintext) }
 
 // Listener returns the addresses of all brokers' listeners of that name: where
@@ -190,7 +190,7 @@ func (k *Cluster) Close() {
 	}
 }
 
-// Tail is the end of a broker's log, for the message of a failing test.
+// Tail returns the end of a broker's log, for the message of a failing test.
 func (k *Cluster) Tail(id int) string { return k.brokers[id-1].tail() }
 
 func (k *Cluster) runAll() error {
@@ -275,7 +275,7 @@ func (b *broker) await() error {
 
 func (b *broker) log() string { return filepath.Join(b.dir, "broker.log") }
 
-// tail is the part of the log that explains a failure: warnings and errors, then
+// tail returns the part of the log that explains a failure: warnings and errors, then
 // the last lines.
 func (b *broker) tail() string {
 	log, _ := os.ReadFile(b.log())
@@ -312,7 +312,7 @@ func fetch(script string) error {
 	return nil
 }
 
-// moduleRoot is the directory of go.mod: the working directory, which for a test
+// moduleRoot returns the directory of go.mod: the working directory, which for a test
 // is its package's, or one above it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -329,7 +329,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// FreePort is a port where nothing listens, and which the kernel gives to no
+// FreePort returns a port where nothing listens, and which the kernel gives to no
 // outgoing connection, so that a test can start, stop and start a server again
 // on one address.
 func FreePort() (int, error) { return freePort(make(map[int]bool)) }

@@ -118,7 +118,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 	return b, nil
 }
 
-// Addr is the address that clients bootstrap from, host:port.
+// Addr returns the address that clients bootstrap from, host:port.
 func (b *Broker) Addr() string { return b.addr }
 
 // Close flushes the logs and the state of groups and producers to disk, and

@@ -106,7 +106,7 @@ func (r *relay) end() {
 	r.line = nil
 }
 
-// words is the line that best explains the child's end, empty if it wrote
+// words returns the line that best explains the child's end, empty if it wrote
 // nothing.
 func (r *relay) words() string {
 	if r.cause != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// embedded is the reason why this binary cannot have the engine: none, it can.
+// embedded returns the reason why this binary cannot have the engine: none, it can.
 func embedded() error { return nil }
 
 // dlopen loads a shared library into this process, without cgo. The function

@@ -4,7 +4,7 @@ package local
 
 import "errors"
 
-// embedded is the reason why this binary cannot have the engine. A binary that
+// embedded returns the reason why this binary cannot have the engine. A binary that
 // imports purego needs the system's dynamic linker, even with cgo off, and an
 // image made from scratch has no dynamic linker. So the image is built with the
 // tag static; it talks to a ClickHouse server and needs no engine.

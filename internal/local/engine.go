@@ -105,11 +105,11 @@ func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engin
 	return e, nil
 }
 
-// URL is the engine's address, such as http://127.0.0.1:8123. It does not
+// URL returns the engine's address, such as http://127.0.0.1:8123. It does not
 // change.
 func (e *Engine) URL() string { return e.url }
 
-// Pid is the child's process id, 0 while there is none.
+// Pid returns the child's process id, 0 while there is none.
 func (e *Engine) Pid() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +127,7 @@ func (e *Engine) Restarts() int {
 // too many crashes. Err tells which.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err is the reason why the engine stopped for good; nil while it runs and
+// Err returns the reason why the engine stopped for good; nil while it runs and
 // after Close.
 func (e *Engine) Err() error {
 	e.mu.Lock()
@@ -202,7 +202,7 @@ func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*child,
 	}
 }
 
-// wait is how long to wait after the nth crash in a row.
+// wait returns how long to wait after the nth crash in a row.
 func (r restarts) wait(n int) time.Duration {
 	if n <= 1 {
 		return 0

@@ -18,7 +18,7 @@ func memoryFile() (f *os.File, path string, err error) {
 	return os.NewFile(uintptr(fd), "weir"), fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
-// machineMemory is the size of the machine's memory in bytes.
+// machineMemory returns the size of the machine's memory in bytes.
 func machineMemory() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

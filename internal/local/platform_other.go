@@ -16,7 +16,7 @@ func memoryFile() (f *os.File, path string, err error) {
 	return f, f.Name(), nil
 }
 
-// machineMemory is the assumed size of the memory, which has no portable query.
+// machineMemory returns the assumed size of the memory, which has no portable query.
 func machineMemory() (int64, error) { return 8 << 30, nil }
 
 // dieWithParent does nothing here; the lifeline ends the child.

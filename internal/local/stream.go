@@ -114,7 +114,7 @@ func (s *session) next(stream *result) *result {
 	return &result{lib: s.lib, handle: s.lib.fetch(s.handle, stream.handle)}
 }
 
-// text is the text of an error as in a server's answer, with a line end.
+// text returns the text of an error as in a server's answer, with a line end.
 func (f *front) text(err error) string {
 	var ex *Exception
 	if !errors.As(err, &ex) {

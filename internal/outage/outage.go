@@ -167,7 +167,7 @@ func (s *Source) leave() {
 	s.state.failing = slices.DeleteFunc(s.state.failing, func(f *Source) bool { return f == s })
 }
 
-// names is the text that names the first few sources that fail, with the number
+// names returns the text that names the first few sources that fail, with the number
 // of the others.
 func (o *state) names() string {
 	var names []string

@@ -150,10 +150,10 @@ func (s *Server) Do(t testing.TB, args ...any) any {
 	return r
 }
 
-// Conn is the server's own connection, the one Do uses.
+// Conn returns the server's own connection, the one Do uses.
 func (s *Server) Conn() *Conn { return s.conn }
 
-// CPU is the processor time the server has used so far.
+// CPU returns the processor time the server has used so far.
 func (s *Server) CPU() (time.Duration, error) {
 	r, err := s.conn.Do("INFO", "cpu")
 	if err != nil {

@@ -23,7 +23,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Distance is the optimal string alignment distance of two short words.
+// Distance returns the optimal string alignment distance of two short words.
 func Distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -33,7 +33,7 @@ func TestTakenOver(t *testing.T) {
 		w.write(1)
 		time.Sleep(time.Second)
 		chunk := w.next[2] / w.spec.Chunk * w.spec.Chunk
-		w.ops[0].Start(window.Plan{Partition: 2, Warm: chunk, Start: chunk, Lost: chunk, Owed: w.next[2], Replays: w.next[2] - chunk})
+		w.ops[0].Start(window.Plan{Partition: 2, Warm: chunk, Start: chunk, Lost: chunk, Durable: w.next[2], Replays: w.next[2] - chunk})
 		if err := w.log.Feed(w.ops[0], 2, chunk, w.next[2]+20); err != nil {
 			t.Fatal(err)
 		}

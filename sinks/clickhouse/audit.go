@@ -15,11 +15,11 @@ import (
 	"weir/window"
 )
 
-// quiet is how long something must not have been written for the audit to look
-// at it: a flush writes rows before it writes the lines that speak of them.
+// quiet is the age below which the audit does not judge rows and ledger lines. A flush
+// writes the rows of a chunk before its line, so the two may differ while it runs.
 const quiet = 10 * time.Second
 
-// auditView is the statement of weir_audit, over all jobs of the database.
+// auditView returns the statement of weir_audit, over all jobs of the database.
 func (c *Client) auditView(inv *inventory, layouts []*layout) string {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
 	for _, r := range inv.audited(layouts) {
@@ -39,7 +39,7 @@ func (d auditData) View() string      { return d.c.name("weir_audit") }
 func (d auditData) OnCluster() string { return d.c.onCluster() }
 func (d auditData) Ledger() string    { return d.c.name(LedgerTable) }
 
-// Others is the sum of all outcomes but counted.
+// Others returns the sum of all outcomes but counted.
 func (d auditData) Others() string {
 	var sum []string
 	for f := window.Counted + 1; f < window.Outcomes; f++ {
@@ -48,19 +48,21 @@ func (d auditData) Others() string {
 	return strings.Join(sum, " + ")
 }
 
-// auditJob is one job there, as it stands in weir_jobs.
+// auditJob is a job of the database, as registered in weir_jobs.
 type auditJob struct {
 	c      *Client
 	r      registered
 	levels []length
-	layout *layout // its measures are compared besides the hits; nil: none are
+	layout *layout // says which measures are compared besides the hits; nil: none
 }
 
-// A length is one rollup of a job that is there, as far as an audit needs it.
+// A length is one rollup of a job, as far as an audit needs it. Its times are in
+// seconds.
 type length struct {
-	table         string
-	seconds, keep int64 // keep in seconds; 0: for ever
-	keepStates    int64 // of sets, likewise
+	table      string
+	seconds    int64 // of a window
+	keep       int64 // how long windows are kept; 0: for ever
+	keepStates int64 // how long the states of sets are kept; 0: as long as their rows
 }
 
 var (
@@ -68,9 +70,10 @@ var (
 	keepText = regexp.MustCompile(` TTL window_start \+ toIntervalSecond\((\d+)\)`)
 )
 
-// lengths are the rollups of a job, shortest first: those of the layouts, and
-// those of other configurations by the names of their tables. One that no
-// configuration has any more is behind by design: nothing is due in it.
+// lengths returns the rollups of a job, shortest first. It takes those in the layouts
+// from there, and finds those of other configurations by the names of their tables. A
+// table that no configuration has any more is behind by design; comparison.Done sees
+// to it that nothing is due there.
 func (inv *inventory) lengths(r registered, layouts []*layout) []length {
 	found := map[int64]length{}
 	for name, t := range inv.tables {
@@ -111,7 +114,7 @@ func (j auditJob) Name() string    { return j.r.job }
 func (j auditJob) Version() uint32 { return j.r.version }
 func (j auditJob) State() string   { return j.c.name(j.r.base() + "_state") }
 
-// base is what the names of the job's tables begin with.
+// base returns what the names of the job's tables begin with.
 func (r registered) base() string {
 	if r.version > 1 {
 		return r.job + "_v" + strconv.Itoa(int(r.version))
@@ -127,7 +130,7 @@ func (j auditJob) Groups() string {
 	return b.String()
 }
 
-// GroupText is the group as one text.
+// GroupText returns an expression for the group as one text.
 func (j auditJob) GroupText() string {
 	if len(j.r.groups) == 0 {
 		return "''"
@@ -139,14 +142,14 @@ func (j auditJob) GroupText() string {
 	return "arrayStringConcat([" + strings.Join(quoted, ", ") + "], ' ')"
 }
 
-// Levels are the rollups, each with what it is made from.
+// Levels returns the rollups, each with what it is made from.
 func (j auditJob) Levels() []comparison {
 	var all []comparison
 	for i := range j.levels {
 		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now() - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now() - %d", s) }}
 		k.Done = fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.c.name("weir_rollups"), text(j.r.job), j.r.version, k.Seconds())
 		k.Within = "1"
-		if i > 0 { // what state rows could still tell
+		if i > 0 { // only windows that state rows can still have
 			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
 		}
 		all = append(all, k)
@@ -154,13 +157,15 @@ func (j auditJob) Levels() []comparison {
 	return all
 }
 
-// A comparison is what the templates see of a rollup that is held against what
-// it is made from, within some windows.
+// A comparison is what the templates see of a rollup that is compared with the rows
+// that it is made from, in some windows.
 type comparison struct {
 	auditJob
-	at                    int                  // of the job's levels
-	Within, Settled, Done string               // conditions in SQL
-	ago                   func(s int64) string // a time so many seconds ago in SQL
+	at      int                  // index in levels
+	Within  string               // SQL condition that selects the windows
+	Settled string               // SQL expression: rows written later are not judged
+	Done    string               // SQL expression: the rollup has the rows of all rounds before this one
+	ago     func(s int64) string // SQL expression for the time s seconds ago
 }
 
 func (k comparison) First() bool    { return k.at == 0 }
@@ -168,8 +173,8 @@ func (k comparison) Seconds() int64 { return k.levels[k.at].seconds }
 func (k comparison) Table() string  { return k.c.name(k.levels[k.at].table) }
 func (k comparison) Label() string  { return k.levels[k.at].table }
 
-// Source is what the rollup is made from, Touched and Stamp its columns that
-// say when and in which round.
+// Source returns the table that the rollup is made from. Touched and Stamp return its
+// columns that say when, and in which round, a row was written.
 func (k comparison) Source() string {
 	if k.First() {
 		return k.State()
@@ -191,20 +196,22 @@ func (k comparison) Stamp() string {
 	return "rolled_in"
 }
 
-// Start is the rollup's window of a row of the source.
+// Start returns an expression for the rollup's window that a row of the source is in.
 func (k comparison) Start() string {
 	return fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(window_start), %d) * %d, 'UTC')", k.Seconds(), k.Seconds())
 }
 
-// Horizon, Kept and SourceKept are times: state rows that were written later,
-// and windows that begin later, have certainly not expired.
+// Horizon returns a time; state rows that were written later have certainly not
+// expired. Kept and SourceKept return the same for the beginnings of the windows of the
+// rollup and of the rollup it is made from.
 func (k comparison) Horizon() string    { return k.ago(int64(k.auditJob.Horizon())) }
 func (k comparison) Kept() string       { return k.kept(k.at) }
 func (k comparison) SourceKept() string { return k.kept(k.at - 1) }
 
 func (k comparison) kept(at int) string { return k.since(k.levels[at].keep) }
 
-// since is a time: what was written later has certainly not expired.
+// since returns a time; what is kept for keep seconds and was written later has
+// certainly not expired.
 func (k comparison) since(keep int64) string {
 	if keep == 0 {
 		return "toDateTime(0, 'UTC')"
@@ -212,9 +219,9 @@ func (k comparison) since(keep int64) string {
 	return k.ago(keep - min(keep/4, 86400))
 }
 
-// Measures are those that are compared besides the hits. The sketches of a day
-// take more memory than a server may have, so weir_audit, which is one
-// statement, compares none.
+// Measures returns the measures that are compared besides the hits. weir_audit compares
+// none, because it is one statement, and the sketches of a day can take more memory
+// than the server has.
 func (k comparison) Measures() []*measure {
 	if k.layout == nil {
 		return nil
@@ -222,7 +229,7 @@ func (k comparison) Measures() []*measure {
 	return slices.Collect(k.layout.counted)
 }
 
-// Several reports whether states of several windows make one of the rollup's.
+// Several reports whether a window of the rollup is made from several windows.
 func (k comparison) Several() bool {
 	if len(k.Measures()) == 0 {
 		return false
@@ -234,7 +241,7 @@ func (k comparison) Several() bool {
 	return below != k.Seconds()
 }
 
-// Below is the column of the measure's states that the rollup is made from.
+// Below returns the column with the measure's states in the source.
 func (k comparison) Below(m *measure) string {
 	if k.First() {
 		return "_s." + m.Column()
@@ -242,9 +249,10 @@ func (k comparison) Below(m *measure) string {
 	return "_s." + m.State()
 }
 
-// Number, StateNumber and HeldNumber are what the rollup's column says of a
-// measure, what its state does, and what the rows below do. A set's states that
-// may have been let go say what is compared with them.
+// Number, StateNumber and HeldNumber return expressions for a measure's number: the
+// rollup's finished number, the number of the rollup's state, and the number of the
+// states in the source. If the states of a set may have expired, the expression repeats
+// the finished number, so that no difference shows.
 func (k comparison) Number(m *measure) string { return "max(_n." + m.Column() + ")" }
 
 func (k comparison) StateNumber(m *measure) string {
@@ -266,28 +274,29 @@ func (k comparison) HeldNumber(m *measure) string {
 	return held
 }
 
-// Spill is how many bytes of sketches a statement holds in memory.
+// Spill returns how many bytes of sketches a statement holds in memory before it uses
+// the disk.
 func (k comparison) Spill() int { return 256 << 20 }
 
-// Step is how many seconds of windows are compared at a time: about a day, and
-// whole windows.
+// Step returns how many seconds of windows are compared at a time: the shortest multiple
+// of the window's length that is at least a day.
 func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 1) / k.Seconds()) }
 
-// Horizon is how far back, in seconds, state rows are certainly still there:
-// what began before may have lost rows to the TTL. A quarter of it, up to a
-// day, is left for a rollup that was late.
+// Horizon returns for how many seconds state rows certainly stay. That is a quarter less
+// than keep, or a day less if that is shorter, because a rollup may be late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
-// Audit hands what is stored of the job to a: what the state rows hold by slot,
-// each rollup beside what it is made from, and the ledger. Days are read one after
-// another, so that a server with little memory can answer; after each, progress is
-// told how many are done. Without a From in a's scope, a rollup is held against the
-// one before only as far back as there are state rows. Marked as not to be judged
-// are chunks that began longer ago than state rows are kept, because some may have
-// expired; what was written in the last seconds, what a rollup's keep has let go,
-// and what is in the live tail.
+// Audit passes what is stored of the job to a: the counts of the state rows by slot,
+// each rollup with the rows it is made from, and the ledger. It reads day by day, so
+// that a server with little memory can answer, and calls progress after each step.
+// Without a From in a's scope, a longer rollup is compared with the shorter one only as
+// far back as there are state rows.
+//
+// It marks as not to be judged: chunks of which state rows may have expired, whatever
+// was written in the last seconds, windows that a rollup no longer keeps, and windows
+// in the live tail.
 func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error {
-	done, err := s.done(ctx) // before the rows: what is done by now is in them
+	done, err := s.done(ctx) // read before the rows, so that the rollups have all that done says
 	if err != nil {
 		return err
 	}
@@ -312,8 +321,8 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 			k.Within = "window_start >= " + at(start) + " AND window_start < " + at(start+k.Step())
 			end := start + k.Step()
 			first, last := event.Time(start)*1000, event.Time(end)*1000
-			told := i == 0 || a.Scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
-			if told && (a.Scope.Until == 0 || first < a.Scope.Until) && last > a.Scope.From {
+			within := i == 0 || a.Scope.From > 0 || len(days) > 0 && start < days[len(days)-1]+86400 && end > days[0]
+			if within && (a.Scope.Until == 0 || first < a.Scope.Until) && last > a.Scope.From {
 				if k.layout = job.layout; last <= a.Scope.Measures {
 					k.layout = nil
 				}
@@ -332,8 +341,8 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 			progress(step, steps)
 		}
 	}
-	// Rows first, lines then: a line that grows in between is newer than now,
-	// and left out.
+	// Rows are read before lines: a line that grows in between is newer than settled,
+	// and is not judged.
 	for _, day := range days {
 		d.day = day
 		if err := s.auditRows(ctx, a, d); err != nil {
@@ -354,7 +363,7 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	return nil
 }
 
-// done is the round below which each rollup holds every row, by its seconds.
+// done returns the round below which each rollup holds every row, by its seconds.
 func (s *Sink) done(ctx context.Context) (map[int64]uint64, error) {
 	done := map[int64]uint64{}
 	sql := "SELECT toInt64(rollup), max(done) FROM " + s.client.name("weir_rollups") + " WHERE " + s.layout.where() + " GROUP BY job, version, rollup"
@@ -375,8 +384,8 @@ type verifyData struct {
 	settled, horizon int64
 }
 
-// Day bounds the windows. Settled is the latest time of writing that is judged,
-// Horizon the earliest.
+// Day returns a condition that selects the windows of the day. Settled and Horizon
+// return the latest and the earliest time of writing that is judged.
 func (d verifyData) Day() string {
 	return fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", d.day, d.day+86400)
 }
@@ -384,7 +393,7 @@ func (d verifyData) Day() string {
 func (d verifyData) Settled() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.settled, 0)) }
 func (d verifyData) Horizon() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.horizon, 0)) }
 
-// Outcomes are the sums of the ledger's columns.
+// Outcomes returns the ledger's columns of outcomes, each as its greatest value.
 func (d verifyData) Outcomes() string {
 	var list []string
 	for f := range window.Outcomes {
@@ -393,7 +402,7 @@ func (d verifyData) Outcomes() string {
 	return strings.Join(list, ", ")
 }
 
-// days are the server's time and the days that state rows have.
+// days returns the server's time and the days that have state rows.
 func (s *Sink) days(ctx context.Context, d verifyData) (now int64, days []int64, err error) {
 	err = s.client.query(ctx, "list the days", render("verify_days", d), func(scan func(...any) error) error {
 		var day int64

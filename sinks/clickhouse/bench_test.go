@@ -16,7 +16,7 @@ import (
 	"weir/window"
 )
 
-// pages is the clicks job of the floors: hits and users by page.
+// pages returns the clicks job of the floors: hits and users by page.
 func pages(keep time.Duration) Job {
 	return Job{
 		Topic: "clicks", Keep: keep, Rollups: []Rollup{{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
@@ -248,7 +248,7 @@ func BenchmarkRows(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
 }
 
-// cpu is what this process has used.
+// cpu returns what this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -257,7 +257,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// engineCPU is what the engine, our child, has used.
+// engineCPU returns what the engine, our child, has used.
 func engineCPU() (sum time.Duration) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -1,6 +1,6 @@
 package clickhouse
 
-// bitmapKind is a set of ids.
+// bitmapKind stores a set of ids.
 var bitmapKind = kind{
 	state: "AggregateFunction(groupBitmap, UInt32)",
 	merge: "groupBitmapMergeState(%s)",

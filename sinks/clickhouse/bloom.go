@@ -5,12 +5,12 @@ import (
 	"weir/window"
 )
 
-// bloomKind is a bitmap of the filter's bits: their number says nothing to people,
-// but shows the audit what is damaged.
+// bloomKind stores the filter's bits as a bitmap. Their number tells nothing about the
+// ids, but the audit finds damage by it.
 var bloomKind = func() kind {
 	k := bitmapKind
 	k.bits = func(m *window.Measure) uint64 {
-		bits, _ := bloom.Bits(m.Capacity, m.Error) // Spec.Validate has seen both
+		bits, _ := bloom.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
 		return bits
 	}
 	return k

@@ -13,8 +13,8 @@ import (
 	"weir/window"
 )
 
-// inventory is what the server has of the database: tables, columns, functions, and
-// weir's own records.
+// inventory has what the database contains: tables, columns, functions, and weir's own
+// records.
 type inventory struct {
 	database  bool
 	tables    map[string]found             // tables and views
@@ -160,7 +160,7 @@ func (inv *inventory) complete(what string, t *table) error {
 		return err
 	}
 	_, ran := inv.recorded[t.name]
-	first := missing[0] // prefer a table that existed before
+	first := missing[0] // name a column that existed before, if there is one
 	if i := slices.IndexFunc(missing, func(col column) bool { return inv.made(t.name, col) }); i >= 0 {
 		first = missing[i]
 	}
@@ -176,8 +176,8 @@ func (inv *inventory) complete(what string, t *table) error {
 	}
 }
 
-// news returns an error if the database does not have the job, one of its measures
-// or one of its rollups.
+// news returns an error if the job, one of its measures or one of its rollups is new to
+// the database.
 func (inv *inventory) news(l *layout) error {
 	what := "job " + l.Spec.Job
 	if inv.registered(l, "") == nil {
@@ -231,11 +231,11 @@ func (inv *inventory) notes(c *Client, l *layout) (notes []string) {
 		notes = append(notes, "job "+l.Spec.Job+": "+fmt.Sprintf(format, args...))
 	}
 	if newest := inv.newest(l); newest > l.Spec.Version {
-		note("%s is %d, and the database has version %d, which the views show: what is counted now goes into the tables of version %[2]d and into no view; set version to %[3]d to go on with that one",
+		note("%s is %d, and the database has version %d, which the views show: this process counts into the tables of version %[2]d, which no view shows; set version to %[3]d to go on with that one",
 			l.key("version"), l.Spec.Version, newest)
 	}
 	for _, gone := range inv.dropped(l) {
-		note("measure %s is no longer in %s: its values stay, new windows lack it, and so will the windows in between if it comes back", gone.measure, l.key("measures"))
+		note("measure %s is no longer in %s: its values stay, and new windows lack it; if it comes back, the windows in between will lack it too", gone.measure, l.key("measures"))
 	}
 	var names []string
 	for _, v := range l.levels {
@@ -293,7 +293,7 @@ func (c *Client) rights(ctx context.Context) error {
 	err := c.query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+quote(c.cfg.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
 	var e *Error
 	switch {
-	case errors.As(err, &e) && e.Code == 62: // servers before 24.11 cannot say
+	case errors.As(err, &e) && e.Code == 62: // servers before 24.11 do not have CHECK GRANT
 		return nil
 	case err == nil && granted == 0:
 		return refuse(what, "SELECT or INSERT on "+c.cfg.Database+" is not granted", fatal[497])
@@ -302,7 +302,7 @@ func (c *Client) rights(ctx context.Context) error {
 }
 
 // compare looks up a table. It returns the missing columns (all, if the table is
-// missing), and an error if the table is another one of the same name.
+// missing), and an error if a table of that name has another engine, order or type.
 func (inv *inventory) compare(t *table) ([]column, error) {
 	have, ok := inv.tables[t.name]
 	if !ok {
@@ -327,7 +327,7 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 	return missing, nil
 }
 
-// plain takes the quoting and spacing out of an expression.
+// plain removes the quotes and spaces of an expression.
 func plain(s string) string { return strings.NewReplacer("`", "", " ", "").Replace(s) }
 
 // meaning returns an error if the job's meaning is not the one registered under its
@@ -359,7 +359,7 @@ func (inv *inventory) meaning(l *layout) error {
 	return nil
 }
 
-const unreadable = "weir_jobs holds its meaning in words of another version of weir, which this one cannot read; run that one if the job is the same"
+const unreadable = "another version of weir has written its meaning into weir_jobs, and this version cannot read that; if the job is the same, run that version"
 
 // changed names the keys of the job's configuration that have changed.
 func (l *layout) changed(at string, changes []window.Change) string {
@@ -371,13 +371,13 @@ func (l *layout) changed(at string, changes []window.Change) string {
 	return strings.Join(texts, "; ")
 }
 
-// again says what to do about a job with another meaning, and what that costs.
+// again returns the remedy for a job with another meaning, and what it costs.
 func (l *layout) again() string {
 	return fmt.Sprintf("put it back, or raise %s to %d, which begins new tables and counts the log again as far as Kafka keeps it; the tables of version %d stay", l.key("version"), l.Spec.Version+1, l.Spec.Version)
 }
 
-// Others returns the jobs that the database has and the list does not, with their
-// newest version, in order. They may belong to another configuration.
+// Others returns the jobs that are in the database and not in the list, with their
+// newest version, sorted. They may belong to another configuration.
 func (c *Client) Others(ctx context.Context, jobs []Job) (others []string, err error) {
 	inv, err := c.inventory(ctx)
 	if err != nil {
@@ -391,7 +391,7 @@ func (c *Client) Others(ctx context.Context, jobs []Job) (others []string, err e
 	return others, nil
 }
 
-// registered is the row of the job's version and one of its measures ("" for
+// registered returns the row of the job's version and one of its measures ("" for
 // the job itself); nil if there is none.
 func (inv *inventory) registered(l *layout, measure string) *registered {
 	for i := range inv.jobs {
@@ -402,7 +402,7 @@ func (inv *inventory) registered(l *layout, measure string) *registered {
 	return nil
 }
 
-// newest is the highest version of the job that is registered.
+// newest returns the highest registered version of the job; 0 if there is none.
 func (inv *inventory) newest(l *layout) int {
 	newest := 0
 	for i := range inv.jobs {

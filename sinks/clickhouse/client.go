@@ -155,18 +155,19 @@ func (c *Client) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(ms), err
 }
 
-// Close drops the connections. What is in flight fails.
+// Close closes the connections. Requests in flight fail.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// writeSettings are the settings of every statement that writes rows.
+// writeSettings returns the settings of every statement that writes rows.
 //
 //   - async_insert (on by default since 26.3) would let the acknowledgement of
-//     one insert depend on others, and lost rows in versions before mid 2026.
-//   - optimize_on_insert sorts and merges a block that is sorted and merged
-//     already; without it states go in three times as fast.
+//     one insert depend on others. It lost rows in versions before mid 2026.
+//   - optimize_on_insert would sort and merge a block that is sorted and merged
+//     already. Without it, states are inserted three times as fast.
 //   - insert_deduplicate would silently drop a retry if the part of the first
-//     attempt was lost since; merging needs no deduplication.
-//   - a flush after a pause, or a backfill, may touch more than a hundred days.
+//     attempt was lost since. Merging needs no deduplication.
+//   - max_partitions_per_insert_block would refuse a flush of more than a hundred days,
+//     which happens after a pause and in a backfill.
 func (c *Client) writeSettings() ch.Settings {
 	s := ch.Settings{
 		"async_insert":                    0,
@@ -204,7 +205,7 @@ func (c *Client) query(ctx context.Context, what, sql string, row func(scan func
 	return c.queryFor(ctx, what, sql, row)
 }
 
-// queryFor is query with the caller's own deadline.
+// queryFor is query without a time limit of its own.
 func (c *Client) queryFor(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
 	rows, err := c.conn.Query(ctx, sql)
 	if err != nil {
@@ -222,7 +223,7 @@ func (c *Client) queryFor(ctx context.Context, what, sql string, row func(scan f
 	return c.explain(what, rows.Err())
 }
 
-// name is a table or view of the database, quoted.
+// name returns a table or view of the database, quoted.
 func (c *Client) name(object string) string { return quote(c.cfg.Database) + "." + quote(object) }
 
 // quote quotes an identifier.

@@ -7,38 +7,40 @@
 //	sink, err := client.Job(ctx, job) // compares the tables with what the job needs
 //	known, err := sink.Known(ctx)     // how far the ledger says we are
 //	err = sink.Write(ctx, changes)    // state rows, dead letters, ledger, in this order
-//	err = sink.Rollup(ctx, false, 0)  // touched windows into plain numbers
+//	err = sink.Rollup(ctx, false, 0)  // recomputes windows with new rows as plain numbers
 //
 // # Contract
 //
 // Every insert is merged with the rows that are there, and merging twice
 // changes nothing. So Write and Rollup may be repeated, reordered, interrupted,
 // or called by two processes at once. After an error some rows may be written:
-// send the same or a later state again. Errors with Fatal() true do not go away
-// by themselves; they say what to do.
+// send the same or a later state again. An error whose Fatal method returns true does
+// not go away by itself; it says what to do.
 //
-// Rows go out as Native blocks built by hand, one block a table and flush, over
-// the one route that accepts ready-made sketch states: InsertFormat of
-// clickhouse-go over HTTP. async_insert is always off, because an
-// acknowledgement has to mean that the rows are there.
+// Write makes one Native block for each table, and inserts it with InsertFormat of
+// clickhouse-go over HTTP, because no other function of that library accepts sketch
+// states. async_insert is always off, so that an acknowledgement means that the rows
+// are there.
 //
-// A Client may be used by many goroutines. Of one Sink, Write belongs to one
-// goroutine at a time and Rollup to one; the two may run beside each other.
+// A Client may be used by many goroutines. One goroutine at a time may call Write of a
+// Sink, and one at a time Rollup; the two may run at the same time.
 //
 // # Files
 //
 //	client.go     connection, settings
 //	job.go        a job's tables and names
-//	schema.go     objects as they should be; schema/*.sql their text
-//	kind.go       what a kind of measure keeps: hll.go bitmap.go bloom.go max.go geo.go
+//	schema.go     tables and views as they should be; schema/*.sql has the statements
+//	kind.go       what is stored of a kind of measure: hll.go bitmap.go bloom.go max.go geo.go
 //	functions.go  SQL functions
-//	migrate.go    from what is there to what should be
-//	check.go      what is there against what the job needs
-//	rows.go       Native blocks made from changes
+//	migrate.go    creates and extends what is missing
+//	check.go      compares what the database has with what the job needs
+//	rows.go       makes Native blocks of changes
 //	sink.go       Known, Write
+//	read.go       reads windows back, for live answers
 //	rounds.go     which rows a rollup may lack
 //	rollup.go     Rollup
 //	audit.go      reads the numbers that package audit compares
-//	repair.go     makes windows of rollups anew
-//	errors.go     retryable or fatal
+//	repair.go     recomputes windows of rollups
+//	errors.go     which errors are worth another attempt
+//	identity.go   the id of the database
 package clickhouse

@@ -18,7 +18,7 @@ import (
 // same or a later state must be sent again, which is always allowed.
 type Error struct {
 	What   string // what was attempted
-	Code   int32  // ClickHouse's; 0: the server said nothing
+	Code   int32  // ClickHouse's error code; 0: the server gave none
 	Action string // what to do about it, in words; empty if another attempt may succeed
 
 	err error
@@ -38,8 +38,8 @@ func (e *Error) Unwrap() error { return e.err }
 // other errors are worth another attempt, without end.
 func (e *Error) Fatal() bool { return e.Action != "" }
 
-// fatal has the error codes that another attempt gets too: the schema, the
-// account or the statement is at fault. All other errors count as temporary
+// fatal has the error codes that another attempt would get too, because the schema, the
+// account or the statement is at fault, each with the remedy. All other errors count as temporary
 // (too many parts, memory, quotas, time-outs, lost replicas, full disks, a lost
 // answer), because another attempt loses nothing, while giving up stops the
 // stream. Two codes that look fatal are not: 242 TABLE_IS_READ_ONLY comes from
@@ -56,7 +56,7 @@ var fatal = map[int32]string{
 	81:  missingAction, // UNKNOWN_DATABASE
 	46:  missingAction, // UNKNOWN_FUNCTION
 	48:  "the table's engine cannot do this: recreate the table with `weir migrate`",
-	49:  "this looks like a mistake of weir: please report it",
+	49:  "this looks like a bug in weir: please report it",
 	62:  "this server does not understand weir's SQL: use ClickHouse 26.3 or later",
 	115: "this server does not know a setting weir needs: use ClickHouse 26.3 or later",
 	452: "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, max_partitions_per_insert_block): allow it in the account's profile",
@@ -88,12 +88,12 @@ func (c *Client) explain(what string, err error) error {
 	}
 	// Show only the system's error, without the library's prefixes and the query
 	// string.
-	said := err
+	cause := err
 	var transport *url.Error
 	if errors.As(err, &transport) {
-		said = transport.Err
+		cause = transport.Err
 	}
-	e := &Error{What: what, err: shorten(said)}
+	e := &Error{What: what, err: shorten(cause)}
 	var ex *ch.Exception
 	var reply *ch.HTTPError
 	var unknown x509.UnknownAuthorityError
@@ -138,7 +138,7 @@ type shortened struct {
 func (s shortened) Error() string { return s.text }
 func (s shortened) Unwrap() error { return s.error }
 
-// shorten cuts the part of a long statement that the server repeats.
+// shorten cuts a long text. The server repeats the statement in it.
 func shorten(err error) error {
 	const limit = 600
 	s := strings.TrimSpace(err.Error())

@@ -54,7 +54,7 @@ func stand(t *testing.T, engine string) *between {
 func (b *between) on(f func(w http.ResponseWriter, r *http.Request)) { b.insert.Store(&f) }
 func (b *between) off()                                              { b.insert.Store(nil) }
 
-// prepared is a sink behind a stand, and changes to write.
+// prepared returns a sink behind a stand, and changes to write.
 func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	t.Helper()
 	engine, database := localtest.Engine(t)

@@ -213,7 +213,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// section is a page's text from a heading to the next one.
+// section returns a page's text from a heading to the next one.
 func section(page, heading string) string {
 	_, text, _ := strings.Cut(page, heading+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")

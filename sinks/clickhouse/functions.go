@@ -15,8 +15,8 @@ func functions() []function {
 		{"weirBloomHas", bloomHas},
 		{"weirLon", "score -> " + centre("tupleElement(mortonDecode(2, score), 2)", "180", "360")},
 		{"weirLat", "score -> " + centre("tupleElement(mortonDecode(2, score), 1)", "85.05112878", "170.10225756")},
-		// Ten characters are 50 of the 52 bits; Redis' GEOHASH prints a 0
-		// behind them. Longitude 180 is the meridian -180.
+		// Ten characters have 50 of the 52 bits; Redis' GEOHASH prints a 0
+		// after them. Longitude 180 is the same meridian as -180.
 		{"weirGeohash", "(score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), '0'), 1, precision)"},
 		{"weirGeoDist", geoDist},
 	}
@@ -26,27 +26,27 @@ func (f function) create(c *Client) string {
 	return "CREATE OR REPLACE FUNCTION " + f.name + c.onCluster() + " AS " + f.arrow
 }
 
-// What weirPfCount has to reproduce (see package hll, estimate): Ertl's
-// estimator over the histogram of the ranks, with the roundings in Redis'
-// order, for all forms of a uniqCombined64(14) state:
+// weirPfCount computes Ertl's estimator over the histogram of the ranks (package hll,
+// estimate.go), with the roundings in Redis' order. It reads all forms of a
+// uniqCombined64(14) state:
 //
 //	01 or 02, varint n, n keys of 8 bytes   a key is a register and a rank
 //	03, registers, 52 × u32, u16            the 52 are the histogram
 //
-// ClickHouse rebuilds the histogram when it reads a state, so it can be relied
-// on. A list may hold several keys of one register, as merging lists leaves
-// them: the highest rank counts. Its sum of 2^-rank, over at most 512 keys, is
-// made of integers, which is exact; Redis' own sum of the same is, too, as
-// long as it fits 53 bits, and where it does not (a rank of 45 or more, once in
-// 2^44 ids) what is lost is below half a unit of what σ adds.
+// The histogram is right, because ClickHouse rebuilds it when it reads a state. A list
+// may have several keys of one register, because merging lists does not remove them;
+// the highest rank counts. The sum of 2^-rank over the keys, at most 512, is computed
+// with integers and exact. Redis computes it with floats, which are exact as long as the
+// sum fits 53 bits. It does not with a rank of 45 or more, once in 2^44 ids; the
+// difference is then below half a unit of what σ adds.
 //
-// Measured on the embedded engine, one thread: 1 to 3 µs a dense state beyond
-// reading it (16 µs) and copying its bytes out (12 µs), 4 µs for 50 keys,
-// 12 µs for 400; and some 5 ms a query to analyse the expression. ClickHouse's
-// own finalizeAggregation takes 170 µs a dense state.
+// Measured on the embedded engine with one thread: 1 to 3 µs for a dense state, besides
+// reading it (16 µs) and copying its bytes (12 µs); 4 µs for a list of 50 keys, 12 µs for
+// 400; and some 5 ms for each query to analyse the expression. ClickHouse's own
+// finalizeAggregation takes 170 µs for a dense state.
 const (
-	// The last steps that change a bit of the sums: σ of 16,383/16,384 takes
-	// 20 squarings, τ of any argument 19 roots (TestSeriesLength).
+	// Further steps change no bit of the sums: σ of 16,383/16,384 needs 20 squarings,
+	// τ of any argument 19 roots (TestSeriesLength).
 	sigmaSteps = 22
 	tauSteps   = 24
 )

@@ -10,7 +10,7 @@ import (
 	"weir/window"
 )
 
-// placesTable is the table of a geo measure.
+// placesTable returns the table of a geo measure.
 func (l *layout) placesTable(m *measure) table {
 	start := column{name: "window_start", typ: utc}
 	return table{
@@ -29,7 +29,7 @@ func (l *layout) placesTable(m *measure) table {
 	}
 }
 
-// placesData is what the template about a geo measure sees.
+// placesData is what the template of a geo measure's view sees.
 type placesData struct {
 	c *Client
 	l *layout
@@ -40,7 +40,7 @@ func (d placesData) OnCluster() string { return d.c.onCluster() }
 func (d placesData) View() string      { return d.c.name(d.l.placesView(d.m)) }
 func (d placesData) Table() string     { return d.c.name(d.l.places(d.m)) }
 
-// placesBlock is the block of a geo measure's table.
+// placesBlock returns an empty block for a geo measure's table.
 func placesBlock(l *layout, m *measure) *block {
 	return newBlock(l.places(m),
 		value("window_start", "DateTime", 1), value("member", "String", 1),
@@ -70,8 +70,8 @@ func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *me
 	return s.flush(ctx, b, true)
 }
 
-// Places merges the last position of each member over the range's windows, of
-// geo measure m, into last: under window 0.
+// Places merges the positions of geo measure m into last: for each member, the last one
+// in all windows of the range, under window 0.
 func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
 	for i := range s.layout.measures {
 		ms := &s.layout.measures[i]

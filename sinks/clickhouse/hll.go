@@ -1,7 +1,8 @@
 package clickhouse
 
-// hllKind is a distinct count. ClickHouse's own finalizeAggregation would be another
-// number than PFCOUNT, and slower: functions.go.
+// hllKind stores a distinct count. The number is that of weirPfCount (functions.go),
+// because ClickHouse's own finalizeAggregation gives another number than PFCOUNT, and
+// is slower.
 var hllKind = kind{
 	state: "AggregateFunction(uniqCombined64(14), UInt64)",
 	merge: "uniqCombined64MergeState(14)(%s)",

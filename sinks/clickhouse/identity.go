@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 )
 
-// identity is the name under which weir_schema keeps the id of the database, a
-// random text. Processes that share a consumer group compare it to know whether
-// they count into the same database. If there are several rows the earliest one
+// identity is the object under which weir_schema keeps the id of the database, a
+// random text. Processes of one consumer group compare their ids to find out whether
+// they count into the same database. If there are several rows, the earliest one
 // is valid. Replicas share the id.
 const identity = "database id"
 

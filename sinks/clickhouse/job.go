@@ -11,24 +11,24 @@ import (
 	"weir/window"
 )
 
-// A Job is what the sink has to know of one: what is counted, and for how long
+// A Job is what the sink has to know of a job: what is counted, and for how long
 // it is kept.
 type Job struct {
 	Spec  *window.Spec
 	Topic string
 
-	// Place is where the job stands in the configuration, for messages that
-	// name its keys: jobs[0]. It may be empty.
+	// Place is the job's path in the configuration, such as jobs[0], for messages that
+	// name its keys. It may be empty.
 	Place string
 
-	// Keep is how long state rows live after they were last written. It has
-	// to outlive every recomputation that needs them: the longest rollup,
-	// the lateness and a day.
+	// Keep is how long state rows live after they were last written. It must be
+	// longer than the window of the longest rollup, the lateness and a day together,
+	// because until then the rollups may be recomputed from these rows.
 	Keep time.Duration
 
-	// Rollups are the windows of plain numbers, shortest first, each a
-	// multiple of the one before and the first of the job's window. None
-	// means one, of the job's window, kept for ever.
+	// Rollups are the tables of finished numbers, shortest window first. Each window
+	// is a multiple of the one before; the first is a multiple of the job's window.
+	// Without any, there is one of the job's window, kept for ever.
 	Rollups []Rollup
 }
 
@@ -37,20 +37,20 @@ type Rollup struct {
 	Window time.Duration
 	Keep   time.Duration // how long its windows are kept; zero: for ever
 
-	// KeepStates is how long a row keeps the states of bitmap and Bloom
-	// measures after it was last made; zero: as long as the row lives. They
-	// tell who was there, which numbers and HLL states do not. It has to
-	// outlive the rollups that are made from these rows.
+	// KeepStates is how long a row keeps the states of bitmap and Bloom measures after
+	// it was last made; zero: as long as the row lives. These states tell of each id
+	// whether it was counted, which numbers and HLL states do not. They must live long
+	// enough for the longer rollups to be made from them.
 	KeepStates time.Duration
 }
 
 // reserved are columns that every table or view of a job has.
 var reserved = []string{"window_start", "hits", "flushed_at", "flushed_in", "rolled_at", "rolled_in", "complete"}
 
-// layout is a job as tables: everything derived from a Job once.
+// layout has what is derived from a Job: the names and columns of its tables.
 type layout struct {
 	Job
-	base     string   // beginning of the tables' names: job, or job_v2
+	base     string   // prefix of the tables' names: job, or job_v2
 	by       []column // group columns
 	measures []measure
 	levels   []level
@@ -118,15 +118,15 @@ func (j Job) plan() (*layout, error) {
 		l.levels = append(l.levels, level{
 			Rollup: r, seconds: int64(r.Window / time.Second),
 			table: l.base + "_" + name + "_rollup", view: j.Spec.Job + "_" + name,
-			// Often enough that the newest window is a percent old, but no
-			// more than twelve times a minute.
+			// So that the rollup's newest window lags by about one percent of its
+			// length, between 5 s and a minute.
 			every: min(max(r.Window/120, 5*time.Second), time.Minute),
 		})
 	}
 	return l, errors.Join(errs...)
 }
 
-// key is a key of the job as messages name it.
+// key returns the path in the configuration of a key of the job.
 func (l *layout) key(name string) string {
 	if l.Place == "" {
 		return name
@@ -143,7 +143,7 @@ func (l *layout) counted(yield func(*measure) bool) {
 	}
 }
 
-// located yields the measures by member, each of which has a table of its own.
+// located yields the measures ByMember, each of which has a table of its own.
 func (l *layout) located(yield func(*measure) bool) {
 	for i := range l.measures {
 		if m := &l.measures[i]; m.Kind.ByMember() && !yield(m) {
@@ -152,12 +152,13 @@ func (l *layout) located(yield func(*measure) bool) {
 	}
 }
 
-// state is the name of the state table, and places that of a measure by member.
+// state returns the name of the state table, places that of the table of a measure
+// ByMember.
 func (l *layout) state() string                { return l.base + "_state" }
 func (l *layout) places(m *measure) string     { return l.base + "_" + m.Name + "_state" }
 func (l *layout) placesView(m *measure) string { return l.Spec.Job + "_" + m.Name }
 
-// objects are the names of all tables and views of the job.
+// objects returns the names of all tables and views of the job.
 func (l *layout) objects() (tables, views []string) {
 	tables = append(tables, l.state())
 	for m := range l.located {
@@ -171,7 +172,7 @@ func (l *layout) objects() (tables, views []string) {
 	return tables, views
 }
 
-// groups is the list of the group columns, each followed by a comma.
+// groups returns the list of the group columns, each followed by a comma.
 func (l *layout) groups() string {
 	var b strings.Builder
 	for _, c := range l.by {
@@ -180,7 +181,7 @@ func (l *layout) groups() string {
 	return b.String()
 }
 
-// where picks the job's rows in one of the weir_ tables.
+// where returns a condition that selects the job's rows in one of the weir_ tables.
 func (l *layout) where() string {
 	return "job = " + text(l.Spec.Job) + " AND version = " + strconv.Itoa(l.Spec.Version)
 }

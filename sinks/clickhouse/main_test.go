@@ -44,7 +44,7 @@ func install(t testing.TB, c *Client, j Job) *Sink {
 	return c.sink(l)
 }
 
-// clicks is a job with a measure of every kind.
+// clicks returns a job with a measure of every kind.
 func clicks() Job {
 	return Job{
 		Topic: "clicks", Keep: 400 * 24 * time.Hour,
@@ -97,7 +97,7 @@ func one(t testing.TB, c *Client, sql string) string {
 	return rows[0]
 }
 
-// operator is a worker of the job that starts partitions at offset 0.
+// operator returns a worker of the job that starts partitions at offset 0.
 func operator(t testing.TB, spec *window.Spec, partitions ...int32) *window.Operator {
 	t.Helper()
 	op, err := window.NewOperator(spec)

@@ -7,9 +7,9 @@ import (
 	"weir/window"
 )
 
-// maxKind is the greatest value of a number; NULL where no event had one. The state
-// is the number itself, so that max() of any rows, of states or of finished numbers,
-// is right. It costs nine bytes in each of the two columns, before compression.
+// maxKind stores the greatest value of a number; NULL if no event had one. The state
+// is the number itself, so max() is right over states and over finished numbers. It
+// costs nine bytes in each of the two columns, before compression.
 var maxKind = kind{
 	state: "SimpleAggregateFunction(max, Nullable(Float64))",
 	merge: "max(%s)",
@@ -23,7 +23,7 @@ var maxKind = kind{
 		"bitOr(reinterpretAsUInt64(assumeNotNull(%[1]s)), 9223372036854775808))))",
 
 	plain: "Nullable(Float64)",
-	runs:  2, // which are NULL, then the numbers
+	runs:  2, // one byte a row that says whether it is NULL, then the numbers
 	add: func(runs [][]byte, row window.Row, m int) {
 		f, ok := row.Max(m)
 		null := byte(1)

@@ -12,34 +12,34 @@ import (
 	"strings"
 )
 
-// A Migration says what Migrate is to do besides the jobs.
+// A Migration says what Migrate does besides the tables of the jobs.
 type Migration struct {
 	DryRun bool     // only return the statements
 	Writer *Account // make an account for weir run: SELECT and INSERT on the database
-	Reader *Account // make one for dashboards: SELECT, with bounds on what one query may take
+	Reader *Account // make an account for dashboards: SELECT, with bounds on the cost of a query
 }
 
-// An Account is a SQL user to be made. One that is there gets the password and
-// the rights, and loses none meanwhile: what uses it goes on.
+// An Account is a SQL user to create. A user that exists gets the password and
+// the rights; it keeps its rights meanwhile, so programs that use it are not disturbed.
 type Account struct {
 	User, Password string
 }
 
 // A Statement is one step of a migration.
 type Statement struct {
-	Object string // what it is about: a table, a view, a function
-	SQL    string // digests of passwords and what is random are left out
-	run    string // what is run, where that differs
+	Object string // the table, view, function or user that it makes or changes
+	SQL    string // without digests of passwords and random texts
+	run    string // the full text, if it is not SQL
 }
 
-// Migrate brings the database to where the jobs need it and returns the
-// statements that it ran, or with DryRun would run; none means that nothing
-// was to be done. It only goes forward: it creates what is missing, adds
-// columns that are new to the job or to this version of weir, replaces views and functions, and extends TTLs. It
-// never drops or changes a column. What it finds altered by hand, or meaning
-// something else than before, it refuses with a fatal error.
+// Migrate makes the database what the jobs need, and returns the statements that it ran,
+// or with DryRun would run; none means that nothing was to be done. It creates missing
+// objects, adds columns that are new to the job or to this version of weir, replaces
+// views and functions, and changes TTLs. It never drops a column or changes its type. If
+// a table was altered by hand, or a job means something else than before, it returns a
+// fatal error.
 //
-// Everything it runs may be run again, by two at once too, and is recorded in
+// Every statement may be run again, also by two processes at once, and is recorded in
 // weir_schema.
 func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statement, error) {
 	layouts, err := plans(jobs)
@@ -65,16 +65,16 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 	}
 	for i, s := range steps {
 		if err := c.exec(ctx, "migrate "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
-			// Not recorded: what was made is found in place the next time, or
-			// made again.
+			// The steps before are not recorded. The next migration finds what they
+			// made, or makes it again.
 			return steps[:i], err
 		}
 	}
 	return steps, c.record(ctx, steps)
 }
 
-// record writes the statements that ran into weir_schema, with one insert: a
-// tenth of a second less for a first start.
+// record writes the statements that ran into weir_schema. It does so with one insert,
+// which saves a tenth of a second at a first start.
 func (c *Client) record(ctx context.Context, steps []Statement) error {
 	var rows []string
 	for _, s := range steps {
@@ -86,7 +86,8 @@ func (c *Client) record(ctx context.Context, steps []Statement) error {
 	return c.exec(ctx, "record the migration", "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES "+strings.Join(rows, ", "), queryTimeout)
 }
 
-// plans lays the jobs out and refuses two that would share a table or a view.
+// plans returns the layouts of the jobs. It is an error if two of them would share a
+// table or a view.
 func plans(jobs []Job) ([]*layout, error) {
 	owner := map[string]string{}
 	for _, t := range common() {
@@ -111,7 +112,7 @@ func plans(jobs []Job) ([]*layout, error) {
 	return all, nil
 }
 
-// steps is the way from what is there to what should be.
+// steps returns the statements that make the database what the layouts need.
 func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	var steps []Statement
 	step := func(object, sql string) { steps = append(steps, Statement{Object: object, SQL: sql}) }
@@ -136,8 +137,8 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 			continue
 		}
 		for _, col := range missing {
-			// One that was made before is gone with what it held; one that
-			// was never made is new to this version of weir or to the job.
+			// If weir has made the column before, it was dropped, with its values. If
+			// not, the column is new to this version of weir or to the job.
 			if inv.made(t.name, col) && !t.addable(col) {
 				return nil, refuse("table "+t.name, "column "+col.name+" is gone", schemaAction)
 			}
@@ -147,7 +148,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 				sql += ", ADD " + strings.Replace(col.index, "INDEX ", "INDEX IF NOT EXISTS ", 1)
 			}
 			step(t.name+" "+col.name, sql)
-			if col.index != "" { // of what is there already, in the background
+			if col.index != "" { // also for the rows that exist, in the background
 				step(t.name+" "+col.name+" index", alter+" MATERIALIZE INDEX "+indexName(col.name))
 			}
 		}
@@ -161,7 +162,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	if inv.recorded[identity] == "" {
 		steps = append(steps, Statement{Object: "weir_schema", SQL: c.newID("…"), run: c.newID(rand.Text())})
 	}
-	changed := false // views hold the functions' text, not their names
+	changed := false // whether a function changes: ClickHouse puts its text, not its name, into views
 	for _, f := range functions() {
 		if sql := f.create(c); !inv.functions[f.name] || inv.recorded[f.name] != sql {
 			step(f.name, sql)
@@ -188,8 +189,8 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	return steps, nil
 }
 
-// wanted are the views as they should be. A version that is not the newest
-// leaves the views to that one.
+// wanted returns the views as they should be. It leaves out the views of a job whose
+// database has a newer version: they show that one.
 func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 	var all []view
 	for _, l := range layouts {
@@ -200,20 +201,20 @@ func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
 	return append(all, view{"weir_audit", c.auditView(inv, layouts)})
 }
 
-// made reports whether weir migrate has made the column, as it noted.
+// made reports whether weir_schema records that weir migrate has made the column.
 func (inv *inventory) made(table string, col column) bool {
 	_, added := inv.recorded[table+" "+col.name]
 	return added || strings.Contains(inv.recorded[table], "\n    "+quote(col.name)+" ")
 }
 
-// addable reports whether a column may be made again: those of measures, whose
-// older windows then lack them.
+// addable reports whether a column that was dropped may be made again. That is so for the
+// columns of measures, which are then empty in older windows.
 func (t *table) addable(col column) bool {
 	return t.appends && !slices.Contains(reserved, col.name) && !slices.Contains(t.order, col.name) && !slices.Contains(t.order, quote(col.name))
 }
 
-// retain is the statement that changes the TTL to what it should be, if it is
-// something else. Rows that are already too old go with the next merges.
+// retain returns the statement that changes the TTL of the rows, or "" if the TTL is what
+// it should be. The next merges of parts remove rows that are too old already.
 func (t *table) retain(c *Client, create string) string {
 	alter := "ALTER TABLE " + c.name(t.name) + c.onCluster()
 	switch {
@@ -225,7 +226,7 @@ func (t *table) retain(c *Client, create string) string {
 	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
 }
 
-// ttlOf is the TTL of the rows of a table, as its statement has it.
+// ttlOf returns the TTL of the rows, given the CREATE statement of a table.
 func ttlOf(create string) string {
 	_, have, _ := strings.Cut(create, ") ENGINE = ") // columns have TTLs of their own
 	_, have, _ = strings.Cut(have, " TTL ")
@@ -234,16 +235,16 @@ func ttlOf(create string) string {
 	return strings.TrimSpace(have)
 }
 
-// forget is the statement that changes the TTLs of columns to what they should
-// be, if some are something else. It has the server go through what is there,
-// in the background: a promise to forget holds for old rows too.
+// forget returns the statement that changes the TTLs of columns, or "" if they are what
+// they should be. The server applies it to the rows that exist too, in the background,
+// because keep_states holds for these as well.
 func (t *table) forget(c *Client, create string) string {
 	var changes []string
 	for _, col := range t.columns {
 		plain, want, _ := strings.Cut(col.extra, columnTTL)
 		definition := quote(col.name) + " " + col.typ + " " + plain
 		_, rest, there := strings.Cut(create, definition)
-		if !there || col.extra == "" { // it is added as it should be
+		if !there || col.extra == "" { // a column that is missing is added with its TTL
 			continue
 		}
 		have, found := strings.CutPrefix(rest, columnTTL)
@@ -260,7 +261,8 @@ func (t *table) forget(c *Client, create string) string {
 	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " " + strings.Join(changes, ", ")
 }
 
-// register is the job as rows of weir_jobs: itself, then its measures.
+// register returns the rows of the job in weir_jobs: one for the job, then one for each
+// measure.
 func (l *layout) register() []registered {
 	job := registered{
 		job: l.Spec.Job, version: uint32(l.Spec.Version), meaning: l.Spec.Meaning(), topic: l.Topic,
@@ -282,7 +284,7 @@ func (l *layout) register() []registered {
 	return rows
 }
 
-// enter is the statement that registers rows.
+// enter returns the statement that inserts rows into weir_jobs.
 func (c *Client) enter(rows []registered) string {
 	var values []string
 	for _, r := range rows {
@@ -296,9 +298,9 @@ func (c *Client) enter(rows []registered) string {
 	return "INSERT INTO " + c.name("weir_jobs") + " (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES" + strings.Join(values, ",")
 }
 
-// audited are the newest versions of all jobs that are, or are about to be,
-// registered: what the audit view looks at. Other configurations may have
-// jobs in the same database.
+// audited returns the jobs that the audit view covers: the newest version of every job
+// that is registered, which may belong to another configuration, or that the layouts
+// are about to register.
 func (inv *inventory) audited(layouts []*layout) []registered {
 	newest := map[string]registered{}
 	add := func(r registered) {
@@ -321,21 +323,21 @@ func (inv *inventory) audited(layouts []*layout) []registered {
 	return all
 }
 
-// writer are the statements that make the account for weir run.
+// writer returns the statements that make the account for weir run.
 func (c *Client) writer(a *Account) []Statement {
 	return c.account(a, "", "SELECT, INSERT")
 }
 
-// reader are the statements that make the account for dashboards.
+// reader returns the statements that make the account for dashboards.
 func (c *Client) reader(a *Account) []Statement {
-	// readonly = 2 forbids writing but not settings: Grafana sets
-	// max_execution_time, and may lower what is bounded here.
+	// readonly = 2 forbids writing but not settings, because Grafana sets
+	// max_execution_time. A client may lower these bounds and not raise them.
 	return c.account(a, " SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000", "SELECT")
 }
 
-// account are the statements that make an account or bring it up to date. To
-// replace it would take its rights away until the grant. The server gets a
-// salted digest of the password, never the password.
+// account returns the statements that make an account or bring it up to date. They do
+// not use CREATE OR REPLACE, which would take the rights away until the grant. The
+// server gets a salted digest of the password, never the password.
 func (c *Client) account(a *Account, settings, rights string) []Statement {
 	salt := rand.Text()
 	digest := sha256.Sum256([]byte(a.Password + salt))

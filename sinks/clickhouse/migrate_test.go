@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// locations is the second preset: geohash cells and last positions.
+// locations returns the second preset: geohash cells and last positions.
 func locations() Job {
 	return Job{
 		Topic: "locations", Keep: 7 * 24 * time.Hour,
@@ -31,7 +31,7 @@ func locations() Job {
 	}
 }
 
-// total is a job without groups whose first rollup is longer than its window.
+// total returns a job without groups whose first rollup is longer than its window.
 func total() Job {
 	return Job{
 		Topic: "total", Keep: 7 * 24 * time.Hour, Rollups: []Rollup{{Window: 5 * time.Minute}, {Window: time.Hour}},

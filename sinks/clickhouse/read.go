@@ -11,16 +11,15 @@ import (
 	"weir/window"
 )
 
-// This file reads windows back, for the live surface. What comes back merges
-// with window.Table and with sketches like everything else.
+// This file reads windows back for live answers, which merge them with what is in
+// memory.
 //
-// State rows reach back as far as Job.Keep. Windows that may be older are read
-// from the shortest rollup as well, if its windows are the job's own: it has
-// the same counts and states, merged, for as long as it is kept. Places are in
-// no rollup.
+// State rows live as long as Job.Keep says. Windows that may be older are read from the
+// shortest rollup too, if it has the job's own windows: it has the same counts and
+// states, merged, for as long as it is kept. Places are in no rollup.
 
-// selects is the condition for a range's rows. Texts go as literals of
-// bytes, so that no group can end one.
+// selects returns the condition for a range's rows. It writes the texts of a group in
+// hexadecimal, so that none can end its literal.
 func (s *Sink) selects(r *window.Range) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", ceilSeconds(r.From), ceilSeconds(r.Until))
@@ -32,7 +31,7 @@ func (s *Sink) selects(r *window.Range) string {
 	return b.String()
 }
 
-// ceilSeconds is the first whole second at or after t that a DateTime can hold.
+// ceilSeconds returns the first whole second at or after t that a DateTime can hold.
 func ceilSeconds(t event.Time) int64 {
 	seconds := int64(t) / 1000
 	if t%1000 > 0 {
@@ -43,10 +42,10 @@ func ceilSeconds(t event.Time) int64 {
 
 func (s *Sink) stateTable() string { return s.client.name(s.layout.state()) }
 
-// archive is the rollup to read a range from besides the state rows: "" if
-// none of these can have expired yet, or if there is no such rollup.
+// archive returns the rollup to read a range from besides the state rows: "" if
+// no state row can have expired yet, or if there is no such rollup.
 func (s *Sink) archive(r *window.Range) string {
-	const margin = time.Hour // clocks, and rows that expire before they are merged
+	const margin = time.Hour // more than clocks differ, and than a row takes to get into the rollup
 	expired := event.Time(time.Now().Add(margin - s.layout.Keep).UnixMilli())
 	// A window's first rows may have been written before it began.
 	if r.From >= expired+s.layout.Spec.Skew || s.layout.levels[0].seconds*1000 != int64(s.layout.Spec.Window) {
@@ -55,7 +54,7 @@ func (s *Sink) archive(r *window.Range) string {
 	return s.client.name(s.layout.levels[0].table)
 }
 
-// counts is a query for the number of events, n, by group and window_start.
+// counts returns a query for the number of events, as n, by group and window_start.
 func (s *Sink) counts(r *window.Range) string {
 	by, where := s.layout.groups()+"window_start", s.selects(r)
 	sql := "SELECT " + by + ", arraySum(mapValues(maxMap(hits))) AS n FROM " + s.stateTable() + " WHERE " + where + " GROUP BY " + by
@@ -66,7 +65,7 @@ func (s *Sink) counts(r *window.Range) string {
 	return sql
 }
 
-// states is a query for the states of measure m, st, and their window_start.
+// states returns a query for the states of measure m, as st, and their window_start.
 func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err error) {
 	for i := range s.layout.measures {
 		if s.layout.measures[i].index == m {
@@ -84,15 +83,15 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 	return sql, ms, nil
 }
 
-// Total is the number of events counted in the range.
+// Total returns the number of events counted in the range.
 func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
 	sql := "SELECT sum(n) FROM (" + s.counts(r) + ")"
 	err = s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error { return scan(&total) })
 	return total, err
 }
 
-// Totals yields the number of events of each window in the range that has any,
-// in no order.
+// Totals yields the number of events of each window in the range that has any. The
+// order is arbitrary.
 func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(n) FROM (" + s.counts(r) + ") GROUP BY window_start"
 	return s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
@@ -106,8 +105,8 @@ func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start eve
 	})
 }
 
-// Counts merges the range's hits by slot into a table, row by row, without the
-// sketches: of the state rows only.
+// Counts merges the range's hits by slot into a table, row by row, without sketches. It
+// reads the state rows only.
 func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
 	var columns strings.Builder
 	for _, c := range s.layout.by {
@@ -134,8 +133,8 @@ func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) 
 	})
 }
 
-// whole refuses a range in which states of a set have expired and the numbers
-// have not: what is left would answer for fewer than there were.
+// whole returns an error if states of a set have expired in the range while their
+// numbers have not: the states that are left would give a number that is too low.
 func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	a, keep := s.archive(r), s.layout.levels[0].KeepStates
 	if a == "" || !m.Set() || keep == 0 {
@@ -158,8 +157,8 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	return err
 }
 
-// State is measure m merged over the whole range, as a ClickHouse state: the
-// server merges, one state travels. It is nil if there is no row.
+// State returns the state of measure m over the whole range, which the server merges;
+// nil if there is no row.
 func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
 	rows, ms, err := s.states(r, m)
 	if err != nil {
@@ -183,8 +182,8 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 	return state, err
 }
 
-// States yields measure m merged by window, for the windows in the range that
-// have rows, in no order. The state is valid during the call only.
+// States yields the merged state of measure m for each window in the range that has
+// rows. The order is arbitrary, and a state is valid only during the call.
 func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
 	rows, ms, err := s.states(r, m)
 	if err != nil {
@@ -204,8 +203,8 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 	})
 }
 
-// Progress is what the ledger says: the next offset that is not durable yet of
-// each partition and epoch. round is the job's current round, for Touched.
+// Progress returns what the ledger says: for each partition and epoch, the first offset
+// that is not durable. round is the job's current round, for Touched.
 func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error) {
 	next = map[window.Origin]int64{}
 	// One row, so that an empty ledger has a round as well.
@@ -227,16 +226,16 @@ func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, roun
 	return next, round, err
 }
 
-// Touched lists the windows with rows of round since or later, of places too: a
-// flush has state rows of every window that it has places of, and its places
-// are there before these are acknowledged.
+// Touched returns the windows that have rows of round since or later. That covers
+// places too: a flush writes state rows for every window that it has places of, and it
+// writes the places first.
 //
-// What was read of the windows that it does not list lacks nothing, if it was
-// read after since was the current round, or was held against a Touched that
-// began after it was: a row that is missing there was acknowledged later than
-// that, in a round that was current or ahead then. How the rows' writer and its
-// ledger line were delayed, and what the clocks say, is no matter. On replicas,
-// which may lag, it looks further back, as rollups do.
+// A reader that has kept the numbers of a window needs to read it again only if Touched
+// returns it. The reader calls Touched with the round that was current before it read
+// the window, or before an earlier call of Touched that it took into account. A row
+// that it did not see was acknowledged after that, and so is stamped with that round or
+// a later one. This does not depend on clocks, nor on how long the writer of the row
+// was delayed. Replicas may lag; there, Touched looks further back, as rollups do.
 func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, err error) {
 	if s.lags {
 		since -= min(since, sweepRounds)
@@ -251,8 +250,8 @@ func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, 
 	return starts, err
 }
 
-// Windows yields the starts of the windows in the range that have rows, and
-// their groups, oldest first, up to limit rows: for listings.
+// Windows yields the windows in the range that have rows, with their groups, oldest
+// first, up to limit rows. It is for listings.
 func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error {
 	var columns strings.Builder
 	for _, c := range s.layout.by {

@@ -352,7 +352,7 @@ func TestEndOfTime(t *testing.T) {
 	}
 }
 
-// positions are those of a Last, written out.
+// positions returns those of a Last, written out.
 func positions(l *geo.Last) (all []string) {
 	l.Each(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
 		all = append(all, fmt.Sprintf("%s: %+v %d", member, st, score))

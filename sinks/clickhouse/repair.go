@@ -12,18 +12,18 @@ import (
 // Repaired says what a repair did to one rollup.
 type Repaired struct {
 	Table string
-	Made  int // windows made anew
-	Left  int // windows left as they are, because the rows that they are made from are gone
+	Made  int // windows that were recomputed
+	Left  int // windows that were left as they are, because the rows that they are made from are gone
 }
 
-// Repair makes the windows in [from, until) of all rollups anew, each from what
-// it is made from: state rows, or the rollup before. A zero bound is none; a
-// longer window is made if any of it is within. It goes window by window with
-// statements of bounded size, and tells progress after each how many windows of
-// the rollup are made. What it writes is merged, so it may run beside anything,
-// be broken off and run again. It loses nothing: numbers only grow, and a window
-// whose rows have expired, in part or all, keeps what its rollup holds. For the
-// same reason it does not lower a number that was raised by hand.
+// Repair recomputes the windows in [from, until) of all rollups from the rows that they
+// are made from: state rows, or rows of the next shorter rollup. A zero bound means
+// none; a longer window counts as within if any part of it is. Repair uses statements of
+// bounded size, and calls progress after each one with the number of windows of the
+// rollup that are done. ClickHouse merges what it writes, so it may run beside anything,
+// be interrupted, and run again. It loses nothing: numbers only grow, and a window whose
+// rows have expired, in part or all, keeps what its rollup has. For the same reason it
+// does not lower a number that was raised by hand.
 func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func(table string, made, total int)) ([]Repaired, error) {
 	var all []Repaired
 	for i := range s.layout.levels {
@@ -59,7 +59,7 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 	return all, nil
 }
 
-// windows are the windows within d.Range that there is anything to make from.
+// windows returns the windows within d.Range that have rows to be made from.
 func (s *Sink) windows(ctx context.Context, d levelData) (list []touchedWindow, err error) {
 	err = s.client.queryFor(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
 		var w touchedWindow
@@ -71,12 +71,12 @@ func (s *Sink) windows(ctx context.Context, d levelData) (list []touchedWindow, 
 	return list, err
 }
 
-// alone is the number of windows within d.Range that are in the rollup, and
-// there is nothing to make them from.
+// alone returns the number of windows of the rollup within d.Range that have no rows to
+// be made from.
 func (s *Sink) alone(ctx context.Context, d levelData) (n int, err error) {
 	sql := fmt.Sprintf("SELECT toInt64(uniqExact(window_start)) FROM %s WHERE %s AND window_start NOT IN (SELECT %s FROM %s WHERE %s)",
 		d.Table(), d.Range(), d.Start(), d.Source(), d.Range())
-	err = s.client.queryFor(ctx, "look for windows that cannot be made", sql, func(scan func(...any) error) error {
+	err = s.client.queryFor(ctx, "look for windows without rows", sql, func(scan func(...any) error) error {
 		var found int64
 		err := scan(&found)
 		n = int(found)

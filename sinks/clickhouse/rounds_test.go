@@ -64,7 +64,7 @@ func through(t *testing.T, url, database string, before, after func(statement st
 	return dial(t, Config{URL: s.URL, Database: database})
 }
 
-// another is the job of s once more by way of c, as another process has it.
+// another returns the job of s once more by way of c, as another process has it.
 func another(c *Client, s *Sink) *Sink { return c.sink(s.layout) }
 
 func roll(t *testing.T, s *Sink, all bool) {

@@ -10,11 +10,10 @@ import (
 	"weir/window"
 )
 
-// A block is one Native block (revision 0, as HTTP inserts are read) in the
-// making: number of columns and rows as varints, then for each column its
-// name, its type and the values of all rows. Columns of String are cast to
-// LowCardinality, those of the plain type to SimpleAggregateFunction, on the
-// way in. The buffers are kept from block to block.
+// A block builds one Native block, in revision 0, which is what the server reads over
+// HTTP: the numbers of columns and rows as varints, then for each column its name, its
+// type and the values of all rows. The server casts String to LowCardinality, and a
+// plain type to SimpleAggregateFunction. The buffers are used again for the next block.
 type block struct {
 	table string
 	cols  []values
@@ -30,9 +29,9 @@ type values struct {
 }
 
 const (
-	// A block is sent when it reaches either bound: one block is one part
-	// of the table, which calls for large ones, and is held in memory on both
-	// sides, which calls for an end. 16 MiB are 1,300 dense sketches.
+	// A block is sent when it reaches either bound. Blocks are large, because each
+	// becomes a part of the table; they are bounded, because weir and the server hold
+	// them in memory. 16 MiB are 1,300 dense sketches.
 	blockRows  = 1 << 16
 	blockBytes = 16 << 20
 )
@@ -55,7 +54,7 @@ func (b *block) reset() {
 	}
 }
 
-// abandon is reset with memory of its own.
+// abandon resets the block and leaves its memory to a request that may still read it.
 func (b *block) abandon() {
 	b.rows, b.head = 0, nil
 	for _, c := range b.cols {
@@ -73,7 +72,7 @@ func (b *block) size() int {
 	return n
 }
 
-// statement is the INSERT the block goes with; clickhouse-go adds the format.
+// statement returns the INSERT statement for the block; clickhouse-go adds the format.
 func (b *block) statement(database string) string {
 	names := make([]string, len(b.cols))
 	for i, c := range b.cols {
@@ -82,7 +81,7 @@ func (b *block) statement(database string) string {
 	return "INSERT INTO " + quote(database) + "." + quote(b.table) + " (" + strings.Join(names, ", ") + ")"
 }
 
-// reader streams the block without putting it together.
+// reader returns the bytes of the block, which it does not copy.
 func (b *block) reader() io.Reader {
 	b.head = binary.AppendUvarint(b.head[:0], uint64(len(b.cols)))
 	b.head = binary.AppendUvarint(b.head, uint64(b.rows))
@@ -105,8 +104,8 @@ func (b *block) reader() io.Reader {
 	return &r
 }
 
-// runs reads slices one after another. WriteTo hands them over whole, where
-// io.Copy would go through a buffer of 32 KiB.
+// runs reads slices one after another. Its WriteTo passes each slice whole, whereas
+// io.Copy would copy it through a buffer of 32 KiB.
 type runs [][]byte
 
 func (r *runs) Read(p []byte) (int, error) {
@@ -146,7 +145,7 @@ func appendSeconds(dst []byte, t event.Time) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(t/1000))
 }
 
-// stateBlock is the block of a job's state table.
+// stateBlock returns the block of a job's state table.
 func stateBlock(l *layout) *block {
 	var cols []values
 	for _, c := range l.by {
@@ -185,7 +184,7 @@ func (b *block) addRow(l *layout, row window.Row, round uint64, group [][]byte) 
 	return group
 }
 
-// deadBlock is the block of dead letters.
+// deadBlock returns the block of dead letters.
 func deadBlock() *block {
 	return newBlock("weir_dead_letters",
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
@@ -205,7 +204,7 @@ func (b *block) addDead(j *Job, d *window.DeadLetter) {
 	b.rows++
 }
 
-// ledgerBlock is the block of ledger lines.
+// ledgerBlock returns the block of ledger lines.
 func ledgerBlock() *block {
 	b := newBlock(LedgerTable,
 		value("job", "String", 1), value("version", "UInt32", 1), value("epoch", "UInt8", 1), value("partition", "UInt16", 1),
@@ -232,8 +231,8 @@ func (b *block) addLine(j *Job, line *window.Line) {
 	b.rows++
 }
 
-// key adds the columns that ledger and dead letters begin with, and returns
-// what adds to the next column, and the next.
+// key adds the values of the columns that ledger and dead letters have first. It returns
+// a function that adds a value to the next column each time.
 func (b *block) key(j *Job, epoch uint8, partition int32) (put func(func([]byte) []byte)) {
 	at := 0
 	put = func(add func([]byte) []byte) {
@@ -248,7 +247,7 @@ func (b *block) key(j *Job, epoch uint8, partition int32) (put func(func([]byte)
 	return put
 }
 
-// clip gives back the memory of a run that one large flush has grown.
+// clip frees runs that one large flush has grown.
 func (b *block) clip() {
 	for _, c := range b.cols {
 		for i := range c.runs {

@@ -12,19 +12,19 @@ import (
 	"weir/window"
 )
 
-// A column as it stands in a table. typ is spelled as system.columns spells
-// it, because that is what it is compared with.
+// A column of a table. typ is spelled as in system.columns, because it is compared with
+// that.
 type column struct {
 	name, typ string
 	extra     string // codec, default
-	index     string // to add with it, where a table of before lacks both
+	index     string // to add with the column, if an existing table lacks it
 }
 
 func (c column) String() string {
 	return strings.TrimRight(quote(c.name)+" "+c.typ+" "+c.extra, " ")
 }
 
-// A table as it should be.
+// A table says how a table should be.
 type table struct {
 	name      string
 	comment   string
@@ -35,10 +35,10 @@ type table struct {
 	order     []string // columns
 	ttl       string   // as ClickHouse prints it back; empty: none
 	settings  string
-	appends   bool // has columns of measures, which come later and may be made again
+	appends   bool // columns of measures may be added to the table later
 }
 
-// create is the statement that makes the table.
+// create returns the statement that makes the table.
 func (t *table) create(c *Client) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s%s\n(\n", c.name(t.name), c.onCluster())
@@ -88,8 +88,8 @@ const (
 	deadLetterDays = 30
 )
 
-// touched is the column that says when a row was last written, by the server's
-// clock: what TTLs go by. Nothing that is counted or shown depends on it.
+// touched returns the column that says when a row was last written, by the server's
+// clock. TTLs use it; no number that is counted or shown depends on it.
 func touched(name string) column {
 	return column{name: name, typ: "SimpleAggregateFunction(max, " + utc + ")", extra: "DEFAULT now()"}
 }
@@ -100,7 +100,7 @@ func touchedIndex(name string) string {
 	return fmt.Sprintf("INDEX %s %s TYPE minmax GRANULARITY 1", indexName(name), name)
 }
 
-// stamped is the column that says in which round a row was last written.
+// stamped returns the column that says in which round (rounds.go) a row was last written.
 func stamped(name string) column {
 	c := largest(name, "UInt64")
 	c.index = touchedIndex(name)
@@ -111,14 +111,14 @@ func largest(name, typ string) column {
 	return column{name: name, typ: "SimpleAggregateFunction(max, " + typ + ")"}
 }
 
-// LedgerTable is the name of the table that says what became of every offset.
+// LedgerTable is the name of the table with the outcomes of every offset.
 const LedgerTable = "weir_ledger"
 
-// common are the tables that all jobs share.
+// common returns the tables that all jobs share.
 func common() []table {
 	ledger := table{
 		name: LedgerTable, engine: "AggregatingMergeTree",
-		comment: "What became of every offset: one line a chunk, all figures are maxima. Read it with FINAL.",
+		comment: "The outcomes of all offsets: one line for each chunk, all figures are maxima. Read it with FINAL.",
 		columns: []column{
 			{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
 			{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"},
@@ -148,7 +148,7 @@ func common() []table {
 		},
 		{
 			name: "weir_jobs", engine: "MergeTree",
-			comment: "What each version of a job means, once for the job and once for each measure. The earliest row counts.",
+			comment: "What each version of a job means, once for the job and once for each measure. The earliest row is valid.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "measure", typ: "String"},
 				{name: "meaning", typ: "String"}, {name: "topic", typ: "String"}, {name: "keep", typ: "UInt32"},
@@ -160,7 +160,7 @@ func common() []table {
 		ledger,
 		{
 			name: "weir_dead_letters", engine: "ReplacingMergeTree",
-			comment: "Records that reached no count, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. Repeats are equal and collapse: read it with FINAL.",
+			comment: "Records that were not counted, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. A repeated row is equal to the first: read it with FINAL.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},
 				{name: "epoch", typ: "UInt8"}, {name: "partition", typ: "UInt16"}, {name: "offset", typ: "UInt64"},
@@ -174,7 +174,7 @@ func common() []table {
 		},
 		{
 			name: "weir_rollups", engine: "AggregatingMergeTree",
-			comment: "The current round of each job (the greatest opened), and how far each rollup is: rows of round done and later may not be in it yet; windows that end by complete_until are complete.",
+			comment: "The current round of each job (the greatest opened), and how far each rollup is: it may lack rows of round done and later; windows that end by complete_until are complete.",
 			columns: []column{
 				{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"}, {name: "rollup", typ: "UInt32"},
 				largest("opened", "UInt64"), largest("done", "UInt64"), largest("complete_until", millis),
@@ -184,20 +184,20 @@ func common() []table {
 	}
 }
 
-// tables are the job's own.
+// tables returns the job's own tables.
 func (l *layout) tables() []table {
 	zstd := "CODEC(ZSTD(1))"
 	start := column{name: "window_start", typ: utc}
 
 	state := table{
 		name: l.state(), engine: "AggregatingMergeTree", appends: true,
-		comment:   "What weir joins into: counts by slot and sketch states, by window and group.",
+		comment:   "What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.",
 		columns:   append(slices.Clone(l.by), start, column{name: "hits", typ: "SimpleAggregateFunction(maxMap, Map(UInt64, UInt64))"}),
 		indexes:   []string{touchedIndex("flushed_at"), touchedIndex("flushed_in")},
 		partition: "toYYYYMMDD(window_start)",
 		order:     append([]string{"window_start"}, l.keys()...),
 		ttl:       expiry("flushed_at", l.Keep),
-		// A granule is what is read at least: some eighty dense sketches.
+		// ClickHouse reads at least a granule, which has some eighty dense sketches.
 		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
 	}
 	for m := range l.counted {
@@ -241,9 +241,10 @@ func (l *layout) tables() []table {
 	return all
 }
 
-// forget is the TTL of a measure's states in the level's rows, to go behind
-// the codec; empty: they live as long as the rows. It counts from when a row
-// was last made: what is made from the states of a backfill finds them there.
+// forget returns the TTL of a measure's states in the level's rows, as text that follows
+// the codec; empty if they live as long as the rows. The TTL begins when a row was last
+// made, and not with its window, so that longer rollups can be made from the states of
+// a backfill.
 func (v *level) forget(m *measure) string {
 	if !m.Set() || v.KeepStates == 0 || v.Keep > 0 && v.Keep <= v.KeepStates {
 		return ""
@@ -253,7 +254,7 @@ func (v *level) forget(m *measure) string {
 
 const columnTTL = " TTL "
 
-// keys are the names of the group columns, quoted.
+// keys returns the names of the group columns, quoted.
 func (l *layout) keys() []string {
 	var names []string
 	for _, c := range l.by {
@@ -262,7 +263,7 @@ func (l *layout) keys() []string {
 	return names
 }
 
-// expiry is a TTL as ClickHouse prints it back.
+// expiry returns a TTL as ClickHouse prints it back.
 func expiry(column string, keep time.Duration) string {
 	return fmt.Sprintf("%s + toIntervalSecond(%d)", column, int64(keep/time.Second))
 }
@@ -283,13 +284,13 @@ func parseSchema() *template.Template {
 		if err != nil {
 			panic(err)
 		}
-		// Trimmed, so that one template stands inside a line of another.
+		// Trimmed, so that a template can be inside a line of another one.
 		template.Must(all.New(f.Name()).Parse(strings.TrimSpace(string(b))))
 	}
 	return all
 }
 
-// render fills one of the templates in.
+// render executes one of the templates.
 func render(name string, data any) string {
 	var b strings.Builder
 	if err := schema.ExecuteTemplate(&b, name+".sql", data); err != nil {
@@ -298,10 +299,10 @@ func render(name string, data any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// A view as it should be.
+// A view says how a view should be.
 type view struct{ name, sql string }
 
-// views are the job's own, for people and dashboards.
+// views returns the job's views, for people and dashboards.
 func (l *layout) views(c *Client) []view {
 	var all []view
 	for i := range l.levels {
@@ -319,12 +320,12 @@ type levelData struct {
 	c     *Client
 	l     *layout
 	v     *level
-	First bool // made from state rows
+	First bool // it is made from state rows
 
-	// Only when rolling up.
-	before  *level // what it is made from otherwise
-	since   uint64 // a round
-	round   uint64 // the stamp of what is rolled up now
+	// Only for the statements of Rollup and Repair.
+	before  *level // the shorter rollup that it is made from; nil if First
+	since   uint64 // windows with rows of this round or later are made
+	round   uint64 // the stamp of the rows that are made
 	windows []touchedWindow
 }
 
@@ -337,7 +338,7 @@ func (d levelData) Job() string       { return d.l.where() }
 func (d levelData) Seconds() int64    { return d.v.seconds }
 func (d levelData) Groups() string    { return d.l.groups() }
 
-// Columns are those of the view.
+// Columns returns the columns of the view.
 func (d levelData) Columns() string {
 	all := append(slices.Clone(d.l.by), column{name: "window_start", typ: utc}, column{name: "hits", typ: "UInt64"})
 	for m := range d.l.counted {
@@ -350,20 +351,20 @@ func (d levelData) Columns() string {
 	return strings.Join(texts, ", ")
 }
 
-// Measures are those with columns.
+// Measures returns the measures that have columns.
 func (d levelData) Measures() []*measure {
 	return slices.Collect(d.l.counted)
 }
 
-// Forgets reports whether the rows that the level is made from can have lost
-// the states of their sets.
+// Forgets reports whether the states of sets can have expired in the rows that the level
+// is made from.
 func (d levelData) Forgets() bool { return d.before != nil && d.before.KeepStates > 0 }
 
 // Same reports whether the rollup's windows are the job's own.
 func (d levelData) Same() bool { return d.v.seconds*1000 == int64(d.l.Spec.Window) }
 
-// Start is the rollup's window that a window_start falls into: windows are
-// aligned to the epoch, as in the core.
+// Start returns an expression for the rollup's window that a window_start is in. Windows
+// are aligned to 1970, as in package window.
 func (d levelData) Start() string {
 	if d.Same() {
 		return "window_start"

@@ -14,33 +14,33 @@ import (
 
 // A Sink writes the changes of one job. Client.Job makes one.
 type Sink struct {
-	// Notes are what is not wrong with the job's tables and should be known, a
-	// sentence each: a measure that is gone, a keep that has changed.
+	// Notes has harmless differences between the job's tables and its configuration,
+	// one sentence each: for example, a measure that is gone, or a keep that has changed.
 	Notes []string
 
 	client *Client
 	layout *layout
 
 	quiet time.Duration // for Audit
-	limit int           // rows a block
-	merge int           // rows a rollup statement
+	limit int           // rows in a block
+	merge int           // rows that a statement of a rollup reads
 
 	rounds rounds
 
 	// Owned by Write.
 	ahead               uint64 // see inRound
 	state, dead, ledger *block
-	places              []*block // by the layout's located measures
+	places              []*block // one for each measure that layout.located yields
 	group               [][]byte
 
 	// Owned by Rollup.
 	mu       sync.Mutex
 	due      []time.Time  // by level: when it is rolled up next
-	rolled   uint64       // ahead, of the rollups
+	rolled   uint64       // what ahead is for Write: see inRound
 	lags     bool         // the tables have replicas, which may lag
-	swept    []time.Time  // by level: when it last looked far back
-	passed   []mark       // the rounds that went by lately
-	complete []event.Time // by level: up to where this process noted its windows to be complete
+	swept    []time.Time  // by level: when Rollup last looked far back
+	passed   []mark       // the latest rounds
+	complete []event.Time // by level: the time up to which this process recorded windows as complete
 }
 
 // Job compares the job's tables with what the job needs and returns the sink
@@ -63,7 +63,7 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	return s, nil
 }
 
-// sink writes into tables that are as the layout wants them.
+// sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *layout) *Sink {
 	s := &Sink{
 		client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows,
@@ -76,8 +76,8 @@ func (c *Client) sink(l *layout) *Sink {
 	return s
 }
 
-// Known is what the ledger says of each partition: of every epoch, its topic
-// id and the offsets that are durable under it.
+// Known returns what the ledger says of each partition: for every epoch, the id of its
+// topic and the durable offsets.
 func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	known := map[int32]window.Known{}
 	sql := "SELECT toInt32(partition), epoch, if(countIf(next > first) > 0, minIf(first, next > first), max(next)), max(next), hex(max(topic_id)) FROM " + s.client.name(LedgerTable) +
@@ -107,7 +107,7 @@ func (s *Sink) Known(ctx context.Context) (map[int32]window.Known, error) {
 	return known, nil
 }
 
-// topicID reads the hexadecimal form of one.
+// topicID parses the hexadecimal form of a topic's id.
 func topicID(text string) (id [16]byte, err error) {
 	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
 		return id, fmt.Errorf("topic id %q: %w", text, err)
@@ -115,9 +115,8 @@ func topicID(text string) (id [16]byte, err error) {
 	return id, nil
 }
 
-// Coverage is what the ledger covers of each partition. It reads a number per
-// chunk, of a column each: some ten milliseconds where a million chunks were
-// counted.
+// Coverage returns what the ledger covers of each partition. It reads one number for
+// each chunk from a few columns, which takes some ten milliseconds for a million chunks.
 func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
 	// Each process asks this every few seconds: the engine analyses a flat
@@ -147,10 +146,10 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	return c, err
 }
 
-// Write writes the changes into the tables, in an order that makes a crash harmless: positions
-// and state rows, acknowledged in the sense of rounds.go, then dead letters, then the ledger
-// lines. It does not change c, whose table must be sealed. After an error any part of c may be
-// written: write c again, or c merged with later changes.
+// Write writes the changes into the tables, in an order that makes a crash harmless:
+// places and state rows, acknowledged in the sense of rounds.go, then dead letters, then
+// the ledger lines. It does not change c, whose table must be sealed. After an error, any
+// part of c may be written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
 		err := s.inRound(ctx, &s.ahead, func(round uint64) error {
@@ -186,7 +185,7 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) er
 	return s.flush(ctx, b, true)
 }
 
-// send writes a list, one row an element.
+// send writes a list, with one row for each element.
 func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T)) error {
 	b.reset()
 	for i := range list {
@@ -201,15 +200,15 @@ func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T))
 // full reports whether a block has to be sent.
 func (s *Sink) full(b *block) bool { return b.rows >= s.limit || b.size() >= blockBytes }
 
-// flush inserts the block if it is time to and it holds anything.
+// flush inserts the block, if now is true and the block has rows.
 func (s *Sink) flush(ctx context.Context, b *block, now bool) error {
 	if !now || b.rows == 0 {
 		return nil
 	}
 	err := s.client.insert(ctx, b)
 	if err != nil {
-		// A request that failed may still be reading its body: what it reads
-		// must stay as it was, so the memory is left to it.
+		// A request that failed may still read the block, so the block's memory must
+		// not be used again.
 		b.abandon()
 		return err
 	}

@@ -46,7 +46,7 @@ func TestChangesInWords(t *testing.T) {
 		{"a measure changed", func(j *Job) { j.Spec.Measures[0].Path = "visitor" },
 			"jobs[3].measures[0] (users).field was user, is visitor: put it back, or raise jobs[3].version to 2", "", true},
 		{"a measure removed", func(j *Job) { j.Spec.Measures = slices.Delete(j.Spec.Measures, 1, 2) },
-			"", "job clicks: measure active is no longer in jobs[3].measures: its values stay, new windows lack it", true},
+			"", "job clicks: measure active is no longer in jobs[3].measures: its values stay, and new windows lack it", true},
 		{"a rollup more", func(j *Job) { j.Rollups = append(j.Rollups, Rollup{Window: 7 * day}) }, "job clicks: rollup 7d is new: run `weir migrate`", "", false},
 		{"a rollup removed", func(j *Job) { j.Rollups = j.Rollups[:2] },
 			"", "rollup 1d is no longer in jobs[3].rollups: the table clicks_1d_rollup and the view clicks_1d stay and get nothing new", true},
@@ -112,7 +112,7 @@ func TestVersionLowered(t *testing.T) {
 	install(t, c, old)
 	install(t, c, next)
 	s, err := c.Job(t.Context(), old)
-	if err != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "version is 1, and the database has version 2, which the views show: what is counted now goes into the tables of version 1 and into no view; set version to 2") {
+	if err != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "version is 1, and the database has version 2, which the views show: this process counts into the tables of version 1, which no view shows; set version to 2") {
 		t.Errorf("%v, %v", s.Notes, err)
 	}
 	if s, err = c.Job(t.Context(), next); err != nil || len(s.Notes) != 0 {
@@ -129,7 +129,7 @@ func TestMeaningOfAnotherVersion(t *testing.T) {
 	c := open(t)
 	install(t, c, clicks())
 	run(t, c, "ALTER TABLE "+c.name("weir_jobs")+" UPDATE meaning = concat('zone \"utc\"\n', meaning) WHERE measure = '' SETTINGS mutations_sync = 1")
-	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "words of another version of weir, which this one cannot read") || strings.Contains(err.Error(), "zone") {
+	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "another version of weir has written its meaning into weir_jobs, and this version cannot read that") || strings.Contains(err.Error(), "zone") {
 		t.Errorf("the job opens with %v", err)
 	}
 }

@@ -1,47 +1,47 @@
 package memory
 
-// An Insert is one attempt to store rows, as a fault hook sees it.
+// An Insert is one attempt to store rows, as the function that Faults sets sees it.
 type Insert struct {
 	Job   string
 	Table string // state, places, dead or ledger
 	Rows  int
 }
 
-// An Outcome is what becomes of an insert. The zero Outcome is success.
-type Outcome struct {
+// A Fault says what goes wrong with an insert. The zero Fault is success.
+type Fault struct {
 	Keep int  // with Fail: how many of the rows are stored all the same, from the first
 	Fail bool // the answer is an error
-	Late bool // nothing is stored now; all of it is when Land is called
+	Late bool // nothing is stored now; all rows are stored when Land is called
 }
 
-// Refuse stores nothing and says so.
-func Refuse() Outcome { return Outcome{Fail: true} }
+// Refuse stores nothing and answers with an error.
+func Refuse() Fault { return Fault{Fail: true} }
 
 // Lose stores everything and answers with an error.
-func Lose(in Insert) Outcome { return Outcome{Fail: true, Keep: in.Rows} }
+func Lose(in Insert) Fault { return Fault{Fail: true, Keep: in.Rows} }
 
 // Partial stores the first n rows and answers with an error.
-func Partial(n int) Outcome { return Outcome{Fail: true, Keep: n} }
+func Partial(n int) Fault { return Fault{Fail: true, Keep: n} }
 
 // Delay answers with an error and stores everything later.
-func Delay() Outcome { return Outcome{Fail: true, Late: true} }
+func Delay() Fault { return Fault{Fail: true, Late: true} }
 
-// Faults sets what decides over every insert from now on; nil: all succeed.
-// It is called with the store locked.
-func (s *Store) Faults(decide func(Insert) Outcome) {
+// Faults sets the function that decides about every insert from now on; nil: all
+// succeed. The store calls it while it is locked.
+func (s *Store) Faults(decide func(Insert) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = decide
 }
 
-// Pending is the number of inserts that have yet to land.
+// Pending returns the number of inserts that have yet to land.
 func (s *Store) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pending)
 }
 
-// Land stores the i-th of the inserts that were delayed.
+// Land stores the rows of the i-th delayed insert.
 func (s *Store) Land(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +50,7 @@ func (s *Store) Land(i int) {
 	land()
 }
 
-// insert stores rows, each of which is a function that merges one, as the fault
-// hook decides.
+// insert stores rows as s.faults decides. Each row is a function that merges it.
 func (s *Store) insert(in Insert, rows []func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +58,7 @@ func (s *Store) insert(in Insert, rows []func()) error {
 	if in.Rows == 0 {
 		return nil
 	}
-	var o Outcome
+	var o Fault
 	if s.faults != nil {
 		o = s.faults(in)
 	}

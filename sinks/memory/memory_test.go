@@ -9,7 +9,7 @@ import (
 	"weir/window"
 )
 
-// backend lets the suite look into a store.
+// backend implements sinktest.Backend with a Store.
 type backend struct {
 	store *memory.Store
 	sinks map[int]*memory.Sink
@@ -70,8 +70,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestFaults: each outcome does to the store what it says, and writing until
-// it succeeds gives what one undisturbed write gives.
+// TestFaults: each fault stores the rows that its comment says, and a write that is
+// repeated until it succeeds stores the same as one undisturbed write.
 func TestFaults(t *testing.T) {
 	log, spec := sinktest.NewLog(1), sinktest.Spec()
 	changes, err := log.Whole(spec)
@@ -90,13 +90,13 @@ func TestFaults(t *testing.T) {
 
 	for _, c := range []struct {
 		name    string
-		outcome func(memory.Insert) memory.Outcome
+		outcome func(memory.Insert) memory.Fault
 		rows    func(n int) bool // how many state rows are there after the failure
 	}{
-		{"refuse", func(memory.Insert) memory.Outcome { return memory.Refuse() }, func(n int) bool { return n == 0 }},
+		{"refuse", func(memory.Insert) memory.Fault { return memory.Refuse() }, func(n int) bool { return n == 0 }},
 		{"lose", memory.Lose, func(n int) bool { return n == len(want.Rows) }},
-		{"partial", func(memory.Insert) memory.Outcome { return memory.Partial(5) }, func(n int) bool { return n == 5 }},
-		{"delay", func(memory.Insert) memory.Outcome { return memory.Delay() }, func(n int) bool { return n == 0 }},
+		{"partial", func(memory.Insert) memory.Fault { return memory.Partial(5) }, func(n int) bool { return n == 5 }},
+		{"delay", func(memory.Insert) memory.Fault { return memory.Delay() }, func(n int) bool { return n == 0 }},
 	} {
 		store := memory.New()
 		s, err := store.Job(spec, "t")
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		var tables []string
-		store.Faults(func(in memory.Insert) memory.Outcome {
+		store.Faults(func(in memory.Insert) memory.Fault {
 			tables = append(tables, in.Table)
 			return c.outcome(in)
 		})

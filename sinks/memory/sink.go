@@ -21,7 +21,7 @@ type Sink struct {
 	rollups []event.Time
 }
 
-// Known is what the ledger says of each partition.
+// Known returns what the ledger says of each partition.
 func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -36,12 +36,11 @@ func (s *Sink) Known(context.Context) (map[int32]window.Known, error) {
 	return known, nil
 }
 
-// contents is called with the store locked.
+// contents returns the contents of the job. The caller has locked the store.
 func (s *Sink) contents() *Contents { return s.store.of(s.spec.Job, s.spec.Version) }
 
-// Write merges the changes in: state rows, positions, dead letters, ledger
-// lines, each kind with an insert of its own. It does not change c and keeps
-// nothing of it.
+// Write merges the changes into the store: state rows, places, dead letters, ledger
+// lines, each with an insert of its own. It does not change c and keeps no part of it.
 func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 	var rows []func()
 	for r := range c.Table.Rows {
@@ -89,7 +88,7 @@ func (s *Sink) group(r window.Row) string {
 	return b.String()
 }
 
-// row copies a row out of a table.
+// row returns a copy of a row of a table.
 func (s *Sink) row(r window.Row) *Row {
 	row := newRow()
 	for slot, n := range r.Hits {
@@ -139,8 +138,8 @@ func (s *Sink) line(l window.Line) {
 	s.contents().Ledger[key] = l
 }
 
-// Rollup recomputes all finished numbers and merges them into what is there. Of
-// what is complete it keeps nothing: its views do not say so.
+// Rollup recomputes all finished numbers and merges them with the old ones. It does not
+// record which windows are complete, because its views do not show that.
 func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -149,8 +148,8 @@ func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	return nil
 }
 
-// Repair makes the finished numbers of the windows in [from, until) anew; a zero
-// bound is none.
+// Repair recomputes the finished numbers of the windows in [from, until), where a zero
+// bound means none.
 func (s *Sink) Repair(_ context.Context, from, until event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *Sink) rollup(from, until event.Time) {
 	}
 }
 
-// Merge is the numbers of windows of a length.
+// Merge returns the finished numbers of all windows of a length, by window and group.
 func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 	merged := map[Key]*Row{}
 	sums := map[Key]uint64{}
@@ -199,7 +198,7 @@ func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 	return numbers
 }
 
-// View is what people read of a rollup: the first one is as of the last Write,
+// View returns what the view of a rollup shows: the first one as of the last Write,
 // longer ones as of the last Rollup.
 func (s *Sink) View(length event.Time) map[Key]Numbers {
 	s.store.mu.Lock()
@@ -221,7 +220,7 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 	return view
 }
 
-// Audit hands what is stored of the job to a.
+// Audit passes what is stored of the job to a.
 func (s *Sink) Audit(_ context.Context, a *audit.Audit, progress func(done, total int)) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()

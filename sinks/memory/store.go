@@ -18,9 +18,9 @@ import (
 type Store struct {
 	mu      sync.Mutex
 	jobs    map[job]*Contents
-	meaning map[job]map[string]string // "" for the job, else the measure
+	meaning map[job]map[string]string // by measure; "" for the job itself
 	topic   map[job]string
-	faults  func(Insert) Outcome
+	faults  func(Insert) Fault
 	pending []func()
 }
 
@@ -44,17 +44,17 @@ type Contents struct {
 	// Rollups holds finished numbers by window length, as of the last Rollup.
 	Rollups map[event.Time]map[Key]Numbers
 
-	tail map[event.Time]bool // windows that were written to since
+	tail map[event.Time]bool // windows that were written since the last Rollup
 }
 
-// A Key names a row: the start of its window, and its group's texts with a
-// zero byte behind each.
+// A Key identifies a row: the start of its window, and its group's texts, each followed
+// by a zero byte.
 type Key struct {
 	Window event.Time
 	Group  string
 }
 
-// Groups are the texts of a key's dimensions.
+// Groups returns the texts of a key's dimensions.
 func (k Key) Groups() []string {
 	if k.Group == "" {
 		return nil
@@ -75,15 +75,15 @@ type State struct {
 	Bytes []byte
 }
 
-// own passes a value on that is well formed, for it was made here.
-func own[T any](v T, err error) T {
+// must returns v. An error is a bug, because this package has made the state.
+func must[T any](v T, err error) T {
 	if err != nil {
-		panic("memory: a state of our own: " + err.Error())
+		panic("memory: a state that this package made: " + err.Error())
 	}
 	return v
 }
 
-// Sum is the number of events of the row.
+// Sum returns the number of events of the row.
 func (r *Row) Sum() (n uint64) {
 	for _, c := range r.Hits {
 		n += c
@@ -95,21 +95,21 @@ func newRow() *Row {
 	return &Row{Hits: map[window.Slot]uint64{}, States: map[string]State{}}
 }
 
-// merge takes o into r. It keeps nothing of o but states, which nothing changes.
+// merge merges o into r. r then shares states with o, which nothing changes.
 func (r *Row) merge(o *Row) {
 	for slot, n := range o.Hits {
 		r.Hits[slot] = max(r.Hits[slot], n)
 	}
 	for name, s := range o.States {
 		if old, ok := r.States[name]; ok {
-			s.Bytes = own(s.Of.Merge(old.Bytes, s.Bytes))
+			s.Bytes = must(s.Of.Merge(old.Bytes, s.Bytes))
 		}
 		r.States[name] = s
 	}
 }
 
-// Numbers are what a row stands for, those of measures as window.Row.Number has
-// them.
+// Numbers are the finished numbers of a row; those of measures are what
+// window.Row.Number returns.
 type Numbers struct {
 	Hits     uint64
 	Measures map[string]uint64
@@ -118,12 +118,12 @@ type Numbers struct {
 func (r *Row) numbers() Numbers {
 	n := Numbers{r.Sum(), map[string]uint64{}}
 	for name, s := range r.States {
-		n.Measures[name] = own(s.Of.Number(s.Bytes))
+		n.Measures[name] = must(s.Of.Number(s.Bytes))
 	}
 	return n
 }
 
-// A Place names a position: a window and a member.
+// A Place identifies a position: a window and a member.
 type Place struct {
 	Window event.Time
 	Member string
@@ -135,14 +135,14 @@ type Position struct {
 	Score uint64
 }
 
-// A LineKey is what repeats of a ledger line have in common.
+// A LineKey identifies a ledger line. Lines with equal keys merge.
 type LineKey struct {
 	Epoch        uint8
 	Partition    int32
 	Chunk, First int64
 }
 
-// A DeadKey is what repeats of a dead letter have in common.
+// A DeadKey identifies a dead letter.
 type DeadKey struct {
 	Epoch     uint8
 	Partition int32
@@ -158,7 +158,8 @@ func newContents() *Contents {
 	}
 }
 
-// Contents is a copy of what a job has stored. States are shared: read only.
+// Contents returns a copy of what a job has stored. The caller must not change the
+// states.
 func (s *Store) Contents(name string, version int) *Contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *Store) Edit(name string, version int, edit func(*Contents)) {
 	edit(s.of(name, version))
 }
 
-// of is called with the lock held.
+// of returns the contents of a job. The caller has locked the store.
 func (s *Store) of(name string, version int) *Contents {
 	j := job{name, version}
 	if s.jobs[j] == nil {
@@ -202,7 +203,7 @@ func (e *Refused) Error() string { return "memory: " + e.problem }
 // Fatal reports that trying again does not help.
 func (e *Refused) Fatal() bool { return true }
 
-// Job opens a job. It refuses one whose meaning, or that of a measure, has
+// Job opens a job. It is an error if the meaning of the job, or of a measure, has
 // changed under the same version.
 func (s *Store) Job(spec *window.Spec, topic string, rollups ...event.Time) (*Sink, error) {
 	if err := spec.Validate(); err != nil {
@@ -233,7 +234,7 @@ func (s *Store) Job(spec *window.Spec, topic string, rollups ...event.Time) (*Si
 	return &Sink{store: s, spec: spec, rollups: rollups}, nil
 }
 
-// Lines are the ledger's, in the order an audit wants them.
+// Lines returns the lines of the ledger, in the order in which an audit takes them.
 func (c *Contents) Lines() []window.Line {
 	lines := slices.Collect(maps.Values(c.Ledger))
 	slices.SortFunc(lines, func(a, b window.Line) int {
@@ -242,5 +243,5 @@ func (c *Contents) Lines() []window.Line {
 	return lines
 }
 
-// errFault is what an insert that was made to fail answers.
+// errFault is the error of an insert that Faults made fail.
 var errFault = errors.New("memory: the insert was made to fail")

@@ -13,7 +13,7 @@ import (
 	"weir/window"
 )
 
-// A Sink is what is tested: what jobs want of one, and the audit.
+// A Sink is what the suite tests: the methods that package jobs uses, and the audit.
 type Sink interface {
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	Write(ctx context.Context, c *window.Changes) error
@@ -21,30 +21,30 @@ type Sink interface {
 	Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error
 }
 
-// Rollups are the windows the suite has its numbers rolled up to.
+// Rollups are the window lengths of the suite's rollups, in ms.
 var Rollups = []event.Time{60_000, 3_600_000}
 
 // Topic is the topic of the suite's job.
 const Topic = "suite"
 
-// A Backend is a store of a kind of sinks, empty at first, with what the suite
-// needs to look into it and to damage it. Its methods fail the test themselves.
+// A Backend is a store that is empty at first. The suite uses it to open sinks, and to
+// look into the store and damage it. The methods fail the test if something goes wrong.
 type Backend interface {
-	// Open opens the job, making its tables where needed. Opening it again
-	// is what a restarted or a second process does.
+	// Open opens the job, and makes its tables if they are missing. The suite calls it
+	// again for a process that restarted, and for a second process.
 	Open(t *testing.T, spec *window.Spec) (Sink, error)
 
 	// Contents reads everything back, merged. Rollups may be left out.
 	Contents(t *testing.T, spec *window.Spec) *memory.Contents
 
-	// View reads what people read of a rollup.
+	// View reads what the view of a rollup shows.
 	View(t *testing.T, spec *window.Spec, length event.Time) map[memory.Key]memory.Numbers
 
-	// Repair makes all rollups anew.
+	// Repair recomputes all rollups.
 	Repair(t *testing.T, spec *window.Spec)
 
-	// Damage done by hand: a row deleted, a whole rollup deleted, a count raised by one, a ledger
-	// line deleted or changed.
+	// These damage the store: they delete a row or a whole rollup, raise a count by
+	// one, and delete or change a ledger line.
 	DeleteRow(t *testing.T, spec *window.Spec, key memory.Key)
 	DeleteRollup(t *testing.T, spec *window.Spec, length event.Time)
 	RaiseSlot(t *testing.T, spec *window.Spec, key memory.Key, slot window.Slot)
@@ -113,7 +113,7 @@ func union[K comparable, V any](a, b map[K]V) []K {
 	return all
 }
 
-// reporter stops after a few differences: one mistake makes hundreds.
+// reporter reports the first four differences only, because one mistake makes hundreds.
 type reporter struct {
 	t    *testing.T
 	what string

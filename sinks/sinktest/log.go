@@ -17,7 +17,7 @@ const (
 
 var topicID = [16]byte{0xd1, 0x5c, 0, 1, 15: 0x77}
 
-// Spec is the job of the suite: every kind of measure, two dimensions, and
+// Spec returns the job of the suite: every kind of measure, two dimensions, and
 // chunks so small that a run has many.
 func Spec() *window.Spec {
 	return &window.Spec{
@@ -75,7 +75,7 @@ func document(r *rand.Rand, p int, off int64, now event.Time) []byte {
 	country := []string{"", `,"geo":{"country":"DE"}`, `,"geo":{"country":"Ünited\nsp ace"}`}[r.IntN(3)]
 	doc := fmt.Sprintf(`{"id":"p%de%d","ts":%d,"user":%d,"page":"/p/%d","action":"%s","lon":%f,"lat":%f%s}`,
 		p, id, ts, user, r.IntN(4), []string{"view", "click", "buy"}[r.IntN(3)], r.Float64()*360-180, r.Float64()*160-80, country)
-	if user%3 > 0 { // there are rows without a price, and some below 0
+	if user%3 > 0 { // some events have no price, and some prices are negative
 		doc = fmt.Sprintf(`{"price":%v,%s`, float64(user%2000-1000)/4, doc[1:])
 	}
 	switch r.IntN(25) {
@@ -89,7 +89,7 @@ func document(r *rand.Rand, p int, off int64, now event.Time) []byte {
 	return []byte(doc)
 }
 
-// Feed lets an operator observe [from, to) of a partition as one batch.
+// Feed passes the offsets [from, to) of a partition to an operator as one batch.
 func (l *Log) Feed(op *window.Operator, partition int32, from, to int64) error {
 	b := event.Batch{Partition: partition, First: from, Next: to}
 	for _, rec := range l[partition] {
@@ -100,7 +100,7 @@ func (l *Log) Feed(op *window.Operator, partition int32, from, to int64) error {
 	return op.Observe(&b)
 }
 
-// Whole is the log as one worker counts it in one go.
+// Whole returns the changes of one worker that counts the log in one pass.
 func (l *Log) Whole(spec *window.Spec) (*window.Changes, error) {
 	op, err := window.NewOperator(spec)
 	if err != nil {
@@ -117,14 +117,14 @@ func (l *Log) Whole(spec *window.Spec) (*window.Changes, error) {
 	return c, nil
 }
 
-// Pieces is the log as a troubled group of workers counts it: partitions are
-// handed over, the new owner starts at the beginning of the chunk that is
-// owed, changes are taken anywhere. The positions owed follow what was taken.
+// Pieces returns the changes of workers that count the log one after another. Each dies
+// at a random place; the next one starts at the beginning of the chunk that holds the
+// first offset of which no changes were taken. Changes are taken at random places.
 func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var pieces []*window.Changes
-	owed := [partitions]int64{}
-	done := func() bool { return owed == [partitions]int64{offsets, offsets, offsets} }
+	taken := [partitions]int64{} // the first offset of which no changes were taken
+	done := func() bool { return taken == [partitions]int64{offsets, offsets, offsets} }
 	for round := 0; !done(); round++ {
 		op, err := window.NewOperator(spec)
 		if err != nil {
@@ -132,7 +132,7 @@ func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) 
 		}
 		next := [partitions]int64{}
 		for p := range int32(partitions) {
-			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: owed[p], LogEnd: offsets, TopicID: topicID}, &window.Known{TopicID: topicID, Next: owed[p]}, window.Policy{})
+			plan, err := spec.Resume(event.Assignment{Partition: p, Committed: taken[p], LogEnd: offsets, TopicID: topicID}, &window.Known{TopicID: topicID, Next: taken[p]}, window.Policy{})
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +153,7 @@ func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) 
 			c.Table.Seal()
 			pieces = append(pieces, c)
 			for _, n := range c.Next {
-				owed[n.Partition] = max(owed[n.Partition], n.Offset)
+				taken[n.Partition] = max(taken[n.Partition], n.Offset)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend) {
 	}
 }
 
-// reference is what the log comes to after one undisturbed pass.
+// reference returns what sinks/memory has after one undisturbed pass over the log.
 func reference(t *testing.T, log *Log, spec *window.Spec) (*memory.Contents, *memory.Sink) {
 	t.Helper()
 	store := memory.New()
@@ -81,7 +81,7 @@ func write(t *testing.T, s Sink, c *window.Changes) {
 	}
 }
 
-// once: what is written is there.
+// once: changes that are written can be read back.
 func once(t *testing.T, b Backend) {
 	log, spec := NewLog(1), Spec()
 	want, _ := reference(t, log, spec)
@@ -93,7 +93,8 @@ func once(t *testing.T, b Backend) {
 	Same(t, "written once", b.Contents(t, spec), want)
 }
 
-// merges: twice, in another order, in portions and in part is the same as once.
+// merges: changes that are written twice, in another order, in portions and in part are
+// stored as if they were written once.
 func merges(t *testing.T, b Backend) {
 	log, spec := NewLog(2), Spec()
 	want, _ := reference(t, log, spec)
@@ -119,7 +120,7 @@ func merges(t *testing.T, b Backend) {
 	Same(t, "written in pieces", b.Contents(t, spec), want)
 }
 
-// restart: a process that knows only the ledger goes on to the same result.
+// restart: processes that continue from the ledger come to the same result.
 func restart(t *testing.T, b Backend) {
 	log, spec := NewLog(3), Spec()
 	want, _ := reference(t, log, spec)
@@ -156,14 +157,14 @@ func restart(t *testing.T, b Backend) {
 		c := op.Take()
 		c.Table.Seal()
 		write(t, s, c)
-		// And something that is lost with the process.
+		// What is taken here is lost with the process.
 		op.Take()
 	}
 	Same(t, "after restarts", b.Contents(t, spec), want)
 }
 
-// known: the offsets that every epoch covers, the latest epoch first. A line
-// without offsets opened a partition and covers none.
+// known: Known returns the offsets that each epoch covers, the latest epoch first. A
+// line without offsets opened a partition and covers none.
 func known(t *testing.T, b Backend) {
 	spec := Spec()
 	s := open(t, b, spec)
@@ -196,8 +197,8 @@ func known(t *testing.T, b Backend) {
 	}
 }
 
-// views: the first rollup is exact as of the last write, with and without a
-// rollup in between; the longer one as of the last rollup. Rolling up again
+// views: the view of the first rollup is exact as of the last write, with and without a
+// Rollup in between; that of the longer one as of the last Rollup. A second Rollup
 // changes nothing.
 func views(t *testing.T, b Backend) {
 	log, spec := NewLog(4), Spec()
@@ -236,14 +237,14 @@ func views(t *testing.T, b Backend) {
 			SameNumbers(t, "rolled up", b.View(t, spec, length), twin.View(length))
 		}
 	}
-	// A second process rolls up the same, and what was written long before.
+	// A second process comes to the same rollups, also of what was written long before.
 	if err := open(t, b, spec).Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	SameNumbers(t, "rolled up by another", b.View(t, spec, Rollups[1]), twin.View(Rollups[1]))
 }
 
-// deadLetters: repeats collapse, payloads survive byte for byte.
+// deadLetters: repeated letters are stored once, with every byte of the payload.
 func deadLetters(t *testing.T, b Backend) {
 	spec := Spec()
 	s := open(t, b, spec)
@@ -270,7 +271,7 @@ func deadLetters(t *testing.T, b Backend) {
 	Same(t, "dead letters", got, want.Contents(spec.Job, spec.Version))
 }
 
-// find runs the audit and looks at what it says.
+// find runs the audit and returns its findings.
 func find(t *testing.T, s Sink, spec *window.Spec) ([]audit.Finding, *audit.Audit) {
 	t.Helper()
 	steps := 0
@@ -289,7 +290,7 @@ func find(t *testing.T, s Sink, spec *window.Spec) ([]audit.Finding, *audit.Audi
 	return slices.Collect(a.Findings), a
 }
 
-// audits: silent after a clean run, and each damage is named with its place.
+// audits: the audit finds nothing after a clean run, and each damage with its place.
 func audits(t *testing.T, b Backend) {
 	log, spec := NewLog(5), Spec()
 	want, _ := reference(t, log, spec)
@@ -345,7 +346,7 @@ func audits(t *testing.T, b Backend) {
 		audit.Finding{Kind: audit.Unknown, Partition: 1, Chunk: 2})
 
 	var key memory.Key
-	for k, row := range want.Rows { // any row, chosen alike by every backend
+	for k, row := range want.Rows { // the row with the most events, which is the same for every backend
 		if best := want.Rows[key]; best == nil || row.Sum() > best.Sum() || row.Sum() == best.Sum() && (k.Window < key.Window || k.Window == key.Window && k.Group < key.Group) {
 			key = k
 		}
@@ -368,11 +369,12 @@ func audits(t *testing.T, b Backend) {
 		audit.Finding{Kind: audit.Missing, Partition: slots[0].Partition(), Chunk: slots[0].Chunk()},
 		audit.Finding{Kind: audit.Lost, Window: key.Window, Group: groups[0] + " " + groups[1]})
 	if found, _ := find(t, s, spec); len(found) < 4 {
-		t.Errorf("the damages add up: found %+v", found)
+		t.Errorf("found only %+v", found)
 	}
 }
 
-// repair: rows of rollups that are gone are found, at each level, and made again.
+// repair: the audit finds missing rows of rollups, at each level, and a repair makes them
+// again.
 func repair(t *testing.T, b Backend) {
 	log, spec := NewLog(7), Spec()
 	_, twin := reference(t, log, spec)
@@ -386,7 +388,7 @@ func repair(t *testing.T, b Backend) {
 		}
 	}
 	for _, gone := range [][]event.Time{{Rollups[0]}, {Rollups[1]}, Rollups} {
-		// Rows that a repair has just made are for the next rollup to look at.
+		// The audit does not judge rows that a repair has just made until the next Rollup.
 		if err := s.Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +404,7 @@ func repair(t *testing.T, b Backend) {
 				t.Errorf("%v deleted: found %+v", gone, f)
 			}
 		}
-		// An hour that is deleted with its minutes is held against nothing.
+		// An hour that is deleted together with its minutes is compared with nothing.
 		if want := len(twin.View(gone[0])); behind[gone[0]] != want {
 			t.Errorf("%v deleted: %d windows are found, want %d", gone, behind[gone[0]], want)
 		}
@@ -416,8 +418,8 @@ func repair(t *testing.T, b Backend) {
 	}
 }
 
-// fingerprints: a changed meaning is refused for good, a new measure is not,
-// and a raised version begins anew.
+// fingerprints: opening a job with a changed meaning is a fatal error, with a new measure
+// it is not, and a higher version begins with empty tables.
 func fingerprints(t *testing.T, b Backend) {
 	log, spec := NewLog(6), Spec()
 	write(t, open(t, b, spec), whole(t, log, spec))

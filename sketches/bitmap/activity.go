@@ -56,16 +56,16 @@ func (a *Activity) SetBit(off uint32, bit int) (old int) {
 // Has reports whether bit v is set. (GETBIT)
 func (a *Activity) Has(v uint32) bool { return a.ones.Contains(v) }
 
-// Count is the number of ones. (BITCOUNT)
+// Count returns the number of ones. (BITCOUNT)
 func (a *Activity) Count() uint64 { return a.ones.GetCardinality() }
 
-// Len is the length in bytes that the Redis string would have. (STRLEN)
+// Len returns the length in bytes that the Redis string would have. (STRLEN)
 func (a *Activity) Len() uint64 { return a.bytes }
 
 // Bytes is about the memory the bitmap holds.
 func (a *Activity) Bytes() uint64 { return a.ones.GetSizeInBytes() }
 
-// CountIn is the number of ones in a range; see the function of that name.
+// CountIn returns the number of ones in a range; see the function of that name.
 func (a *Activity) CountIn(start, end int64, unit Unit) uint64 {
 	if start < 0 && end < 0 && start > end {
 		return 0
@@ -77,7 +77,7 @@ func (a *Activity) CountIn(start, end int64, unit Unit) uint64 {
 	return a.ones.CardinalityInRange(uint64(first), uint64(last)+1)
 }
 
-// PosIn is the first bit of a range that equals bit, or −1; see the function
+// PosIn returns the first bit of a range that equals bit, or −1; see the function
 // of that name.
 func (a *Activity) PosIn(bit int, start, end int64, unit Unit) int64 {
 	first, last := spanOf(int64(a.bytes), start, end, unit)
@@ -107,7 +107,7 @@ func (a *Activity) PosIn(bit int, start, end int64, unit Unit) int64 {
 	return first
 }
 
-// PosFrom is the first bit from byte start on that equals bit; see the
+// PosFrom returns the first bit from byte start on that equals bit; see the
 // function of that name.
 func (a *Activity) PosFrom(bit int, start int64) int64 {
 	pos := a.PosIn(bit, start, -1, Byte)
@@ -180,14 +180,14 @@ func (a *Activity) Merge(b *Activity) {
 	a.bytes = max(a.bytes, b.bytes)
 }
 
-// CountAnd is the number of ones that a and b share, for example the users of
+// CountAnd returns the number of ones that a and b share, for example the users of
 // one day who came back on another. It does not make their bitmap.
 func (a *Activity) CountAnd(b *Activity) uint64 { return a.ones.AndCardinality(&b.ones) }
 
-// CountOr is the number of ones in the union.
+// CountOr returns the number of ones in the union.
 func (a *Activity) CountOr(b *Activity) uint64 { return a.ones.OrCardinality(&b.ones) }
 
-// CountAndNot is the number of ones of a that b does not have.
+// CountAndNot returns the number of ones of a that b does not have.
 func (a *Activity) CountAndNot(b *Activity) uint64 { return a.Count() - a.CountAnd(b) }
 
 // Retention says how many of the cohort were active in each later span: entry

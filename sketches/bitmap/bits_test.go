@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// bools is the naive twin of a byte string: one bool per bit.
+// bools returns the naive twin of a byte string: one bool per bit.
 func bools(b []byte) []bool {
 	out := make([]bool, 8*len(b))
 	for i := range out {

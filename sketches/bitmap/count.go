@@ -42,10 +42,10 @@ func upper(s string) string {
 	return string(b[:len(s)])
 }
 
-// Count is the number of one bits. (BITCOUNT key)
+// Count returns the number of one bits. (BITCOUNT key)
 func Count(b []byte) uint64 { return count(b) }
 
-// CountIn is the number of one bits from start to end, both included, in
+// CountIn returns the number of one bits from start to end, both included, in
 // bytes or bits; negative indexes count from the end of b, −1 being the last.
 // (BITCOUNT key start end BYTE|BIT)
 func CountIn(b []byte, start, end int64, unit Unit) uint64 {
@@ -99,7 +99,7 @@ func headMask(bit int64) byte { return 0xff >> (bit & 7) }
 // tailMask keeps the given bit and those before it in its byte.
 func tailMask(bit int64) byte { return 0xff << (7 - bit&7) }
 
-// countGeneric is the plain form of count, and its twin in the tests.
+// countGeneric is the plain form of count; tests compare the two.
 func countGeneric(b []byte) uint64 {
 	var n0, n1, n2, n3 int // four, so that the additions do not wait for each other
 	for ; len(b) >= 32; b = b[32:] {

@@ -122,7 +122,7 @@ func Op(dst []byte, op Operation, src ...[]byte) ([]byte, error) {
 	return dst, nil
 }
 
-// part is the bytes of a source from an offset on, at most n of them.
+// part returns the bytes of a source from an offset on, at most n of them.
 func part(s []byte, from, n int) []byte {
 	if from >= len(s) {
 		return nil

@@ -56,7 +56,7 @@ func (p *Pool) Grow(n int) {
 	}
 }
 
-// Len is the number of sets.
+// Len returns the number of sets.
 func (p *Pool) Len() int { return len(p.ents) }
 
 // Reset drops every set and keeps most of the memory for the next ones.
@@ -74,7 +74,7 @@ func (p *Pool) Reset() {
 	}
 }
 
-// Bytes is the memory the pool holds.
+// Bytes returns the memory the pool holds.
 func (p *Pool) Bytes() int {
 	n := cap(p.ents)*int(unsafe.Sizeof(entry{})) + p.box.bytes() +
 		cap(p.sets)*8 + cap(p.spare)*4 + cap(p.low)*2 +
@@ -251,7 +251,7 @@ func (p *Pool) toSet(e *entry) *set {
 	return s
 }
 
-// Count is the number of members of set i.
+// Count returns the number of members of set i.
 func (p *Pool) Count(i uint32) uint64 {
 	e := &p.ents[i]
 	if e.form == formSet {

@@ -103,7 +103,7 @@ func comparePool(t *testing.T, p *Pool, want twin, r *rand.Rand, draw func(*rand
 	}
 }
 
-// stateByRoaring is the twin of AppendClickHouse: the same state by the
+// stateByRoaring returns the twin of AppendClickHouse: the same state by the
 // Roaring library.
 func stateByRoaring(ascending []uint32) []byte {
 	if len(ascending) <= 32 {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Pos is the number of the first bit that equals bit, 0 or 1. (BITPOS key bit)
+// Pos returns the number of the first bit that equals bit, 0 or 1. (BITPOS key bit)
 //
 // Zeros follow the string: the search for a 0 in all ones gives the first bit
 // past the end. The search for a 1 in all zeros gives −1, and so does any

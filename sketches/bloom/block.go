@@ -37,7 +37,7 @@ const (
 	salt7 = 0x5c6bfb31
 )
 
-// Hash is the hash of an item: XXH64 with seed 0 of its bytes, as ClickHouse's
+// Hash returns the hash of an item: XXH64 with seed 0 of its bytes, as ClickHouse's
 // xxHash64 and the Parquet format have it.
 func Hash(b []byte) uint64 { return xxhash.Sum64(b) }
 

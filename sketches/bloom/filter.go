@@ -15,10 +15,10 @@ func New(capacity int, err float64) *Filter {
 	return &Filter{make([]uint64, mustBits(capacity, err)/64)}
 }
 
-// Bits is the size of the filter in bits.
+// Bits returns the size of the filter in bits.
 func (f *Filter) Bits() uint64 { return uint64(len(f.words)) * 64 }
 
-// Bytes is the memory the filter holds.
+// Bytes returns the memory the filter holds.
 func (f *Filter) Bytes() int { return 8 * len(f.words) }
 
 // Reset makes the filter empty.

@@ -70,7 +70,7 @@ func (l *layer) whole() {
 	}
 }
 
-// ln is the natural logarithm of x, 0 < x < 1, rounded correctly. math.Log is
+// ln returns the natural logarithm of x, 0 < x < 1, rounded correctly. math.Log is
 // one unit of the last place off for 0.01, the default error, and the header of
 // a dump would hold that difference.
 func ln(x float64) float64 {

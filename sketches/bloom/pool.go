@@ -59,7 +59,7 @@ func NewPool(capacity int, err float64) *Pool {
 	return p
 }
 
-// Bits is the size of each filter in bits: the third argument of weirBloomHas.
+// Bits returns the size of each filter in bits: the third argument of weirBloomHas.
 func (p *Pool) Bits() uint64 { return p.blocks * blockBits }
 
 // Grow makes the indexes 0..n-1 valid; new filters are empty. It never shrinks.
@@ -69,7 +69,7 @@ func (p *Pool) Grow(n int) {
 	}
 }
 
-// Len is the number of filters.
+// Len returns the number of filters.
 func (p *Pool) Len() int { return len(p.ents) }
 
 // Reset drops every filter and keeps most of the memory for the next ones.
@@ -82,7 +82,7 @@ func (p *Pool) Reset() {
 	p.words.Reset()
 }
 
-// Bytes is the memory the pool holds.
+// Bytes returns the memory the pool holds.
 func (p *Pool) Bytes() int {
 	n := cap(p.ents)*int(unsafe.Sizeof(entry{})) + p.words.Bytes() +
 		cap(p.scratch)*8 + cap(p.posns)*4 + cap(p.low)*2 +

@@ -73,7 +73,7 @@ func NewScalable(c ScalableConfig) (*Scalable, error) {
 	return s, nil
 }
 
-// empty is a filter without a layer.
+// empty returns a filter without a layer.
 func (c ScalableConfig) empty() (*Scalable, error) {
 	switch {
 	case !(c.Error > 0 && c.Error < 1):
@@ -93,7 +93,7 @@ func (c ScalableConfig) empty() (*Scalable, error) {
 	return s, nil
 }
 
-// firstError is the error of the first layer.
+// firstError returns the error of the first layer.
 func (s *Scalable) firstError(err float64) float64 {
 	if err = min(err, maxError); s.options&optNoScaling != 0 {
 		return err
@@ -101,7 +101,7 @@ func (s *Scalable) firstError(err float64) float64 {
 	return err * tightening
 }
 
-// Bytes is the memory of the first layer. The errors are those of NewScalable.
+// Bytes returns the memory of the first layer. The errors are those of NewScalable.
 func (c ScalableConfig) Bytes() (uint64, error) {
 	s, err := c.empty()
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Scalable) grow(capacity uint64, err float64) bool {
 	return true
 }
 
-// next is the layer that grow would add, without its bits.
+// next returns the layer that grow would add, without its bits.
 func (s *Scalable) next(capacity uint64, err float64) (l layer, ok bool) {
 	// Half of the smallest error is 0, and a layer cannot have that error. The
 	// product must be in range, because newLayer makes an integer of it.
@@ -136,7 +136,7 @@ func (s *Scalable) next(capacity uint64, err float64) (l layer, ok bool) {
 	return l, l.bytes <= s.maxBytes && uint64(s.Bytes())+l.bytes <= s.maxBytes
 }
 
-// hashes are the two hashes that all bits of an item come from.
+// hashes returns the two hashes that all bits of an item come from.
 func hashes(item []byte) (a, b uint64) {
 	a = murmur64A(item, murmurSeed)
 	return a, murmur64A(item, a)
@@ -206,10 +206,10 @@ func (s *Scalable) HasMany(items [][]byte, has []bool) []bool {
 	return has
 }
 
-// Card is the number of items accepted. (BF.CARD)
+// Card returns the number of items accepted. (BF.CARD)
 func (s *Scalable) Card() uint64 { return s.size }
 
-// Bytes is the memory of the bits.
+// Bytes returns the memory of the bits.
 func (s *Scalable) Bytes() int {
 	n := 0
 	for i := range s.layers {
@@ -222,10 +222,10 @@ func (s *Scalable) Bytes() int {
 // already stays.
 func (s *Scalable) Limit(maxBytes uint64) { s.maxBytes = maxBytes }
 
-// Layers is how many layers there are.
+// Layers returns how many layers there are.
 func (s *Scalable) Layers() int { return len(s.layers) }
 
-// Probes is how many bits a search for an item reads at most: in all layers, and
+// Probes returns how many bits a search for an item reads at most: in all layers, and
 // in the layer with most.
 func (s *Scalable) Probes() (all, most int) {
 	for i := range s.layers {

@@ -9,7 +9,7 @@ import (
 // in ClickHouse.
 const MaxBits = 1 << 32
 
-// Bits is the size in bits of the smallest split-block filter that holds
+// Bits returns the size in bits of the smallest split-block filter that holds
 // capacity items at an error of at most err. It returns an error if capacity is
 // not positive, if err is not between 0 and 1, or if MaxBits are not enough.
 func Bits(capacity int, err float64) (uint64, error) {
@@ -49,7 +49,7 @@ func mustBits(capacity int, err float64) uint64 {
 	return bits
 }
 
-// SplitBlockError is the expected share of false positives of a split-block
+// SplitBlockError returns the expected share of false positives of a split-block
 // filter of that many bits (a multiple of 256) after n different items. It
 // holds beyond the capacity too: it says how the error grows when a filter is
 // overfilled.
@@ -80,7 +80,7 @@ func SplitBlockError(n int, bits uint64) float64 {
 	return min(sum, 1)
 }
 
-// falsePositive is the probability that a block with j items has all eight bits
+// falsePositive returns the probability that a block with j items has all eight bits
 // of another item. For a small j, the usual case, it is in a table.
 func falsePositive(j float64) float64 {
 	if j < float64(len(falsePositives)) {
@@ -99,7 +99,7 @@ var falsePositives = func() (t [128]float64) {
 // The classic Bloom filter, of any number of bits and hashes. A layer of a
 // [Scalable] is one, and other libraries make it.
 
-// ClassicSize is the number of bits and of hashes with which a classic filter
+// ClassicSize returns the number of bits and of hashes with which a classic filter
 // holds n items at an error of err in the least space: n·ln(1/err)/ln²2 bits
 // and bits/n·ln 2 hashes, rounded to whole ones. n must be positive and err
 // between 0 and 1.
@@ -109,7 +109,7 @@ func ClassicSize(n int, err float64) (bits uint64, hashes int) {
 	return bits, hashes
 }
 
-// ClassicError is the expected share of false positives of a classic filter of
+// ClassicError returns the expected share of false positives of a classic filter of
 // that many bits and hashes after n different items: each of the hashes finds
 // its bit set with probability 1 − (1−1/bits)^(n·hashes). It also holds for
 // more items than the filter was sized for.

@@ -47,7 +47,7 @@ func BenchmarkEncode(b *testing.B) {
 
 var total uint64
 
-// region is a set of n members spread over 2° by 2°, about 200 by 200 km.
+// region returns a set of n members spread over 2° by 2°, about 200 by 200 km.
 func region(n int) *Set {
 	r := rand.New(rand.NewPCG(21, 21))
 	s := new(Set)

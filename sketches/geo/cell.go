@@ -65,7 +65,7 @@ func Decode(score uint64) (lon, lat float64) {
 	return centre(squash(score>>1), LonMin, LonMax), centre(squash(score), LatMin, LatMax)
 }
 
-// centre is the middle of the i-th of the cells between low and high. It is
+// centre returns the middle of the i-th of the cells between low and high. It is
 // the mean of the two edges and not (i+½)·width, because that is how Redis
 // rounds; the conversions keep the compiler from fusing a product with the
 // sum that follows it.
@@ -95,7 +95,7 @@ var spread9 = func() (t [512]uint32) {
 	return t
 }()
 
-// squash is the inverse of spread: it gathers the even bits of x.
+// squash returns the inverse of spread: it gathers the even bits of x.
 func squash(x uint64) uint32 {
 	x &= 0x5555555555555555
 	x = (x | x>>1) & 0x3333333333333333

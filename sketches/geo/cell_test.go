@@ -138,7 +138,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// bisect is the geohash as it was first described: halve the map, five times
+// bisect returns the geohash as it was first described: halve the map, five times
 // a character.
 func bisect(lon, lat float64, precision int) string {
 	low, high := [2]float64{-180, -90}, [2]float64{180, 90}

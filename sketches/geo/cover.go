@@ -23,7 +23,7 @@ func (c cell) scores() (from, to float64) {
 	return float64(c.bits << shift), float64((c.bits + 1) << shift)
 }
 
-// box is the cell's rectangle, edges rounded as in Redis.
+// box returns the cell's rectangle, edges rounded as in Redis.
 func (c cell) box() Box {
 	n := float64(uint64(1) << c.step)
 	x, y := squash(c.bits>>1), squash(c.bits)
@@ -35,7 +35,7 @@ func (c cell) box() Box {
 	}
 }
 
-// neighbour is the cell dx to the east and dy to the north, around the map in
+// neighbour returns the cell dx to the east and dy to the north, around the map in
 // both directions: east of 180° is -180°, and "north" of the northernmost row
 // is the southernmost. A move along one axis leaves the other's bits alone,
 // the 27th bit of an outermost position included.
@@ -78,7 +78,7 @@ func coverStep(radius, lat float64) int {
 	return min(max(s, 1), step)
 }
 
-// bounds is the rectangle in degrees that Redis expects to hold every hit. It
+// bounds returns the rectangle in degrees that Redis expects to hold every hit. It
 // may exceed the limits, and its longitudes are infinite or NaN where a shape
 // contains a pole; each comparison with NaN below is then false, as in Redis.
 func (s Shape) bounds(lon, lat float64) Box {

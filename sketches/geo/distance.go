@@ -9,7 +9,7 @@ const earthRadius = 6372797.560856
 // float64, not the exact constant.
 const radian = float64(math.Pi) / 180
 
-// Distance is the great-circle distance in metres by the haversine formula,
+// Distance returns the great-circle distance in metres by the haversine formula,
 // rounded step by step as in Redis. The arguments are degrees within the
 // limits of a position.
 func Distance(lon1, lat1, lon2, lat2 float64) float64 {
@@ -50,12 +50,12 @@ func (o *origin) haversine(lon, lat float64) float64 {
 	return u*u + o.cos*math.Cos(phi)*v*v
 }
 
-// latDistance is the distance along a meridian in metres.
+// latDistance returns the distance along a meridian in metres.
 func latDistance(lat1, lat2 float64) float64 {
 	return earthRadius * math.Abs(float64(lat2*radian)-float64(lat1*radian))
 }
 
-// DistanceOf is the distance in metres between the centres of two cells, as
+// DistanceOf returns the distance in metres between the centres of two cells, as
 // GEODIST computes it.
 func DistanceOf(a, b uint64) float64 {
 	lon1, lat1 := Decode(a)

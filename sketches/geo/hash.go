@@ -49,7 +49,7 @@ type Box struct {
 	LonMin, LatMin, LonMax, LatMax float64
 }
 
-// Centre is the middle of the box.
+// Centre returns the middle of the box.
 func (b Box) Centre() (lon, lat float64) {
 	return (b.LonMin + b.LonMax) / 2, (b.LatMin + b.LatMax) / 2
 }

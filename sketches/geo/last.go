@@ -207,7 +207,7 @@ func (l *Last) batched(o *Last, into func(window int64) (to int64, keep bool)) {
 	}
 }
 
-// Since is a copy of the positions at that time or later.
+// Since returns a copy of the positions at that time or later.
 func (l *Last) Since(time int64) *Last {
 	n, bytes := 0, 0
 	for i := range l.entries {
@@ -262,10 +262,10 @@ type Members struct{ entries []entry }
 // the last of them is.
 func (m Members) Set() *Set { return newSet(m.entries) }
 
-// Len is the number of (window, member) pairs.
+// Len returns the number of (window, member) pairs.
 func (l *Last) Len() int { return len(l.entries) }
 
-// Bytes is the memory held, unused capacity included.
+// Bytes returns the memory held, unused capacity included.
 func (l *Last) Bytes() int {
 	return cap(l.entries)*lastEntryBytes + cap(l.arena) + 8*cap(l.index) + cap(l.order)*lastKeyBytes
 }

@@ -74,7 +74,7 @@ func swapRanges[E any](a []E, from, end, n int) {
 	}
 }
 
-// choosePivot is the middle element of a small slice, the median of three of
+// choosePivot returns the middle element of a small slice, the median of three of
 // a larger one, and the median of three medians of a large one.
 func choosePivot[E any](a []E, compare func(a, b *E) int) int {
 	median := func(i, j, k int) int {

@@ -221,7 +221,7 @@ func randomSearch(r *rand.Rand, s *Set) search {
 	return x
 }
 
-// reply is what Redis answers to a search with these hits.
+// reply returns what Redis answers to a search with these hits.
 func (x search) reply(hits []Hit) any {
 	list := []any{}
 	for _, h := range hits {

@@ -30,7 +30,7 @@ func (s *scores) len() int {
 	return s.one.len()
 }
 
-// of is the table of a hash.
+// of returns the table of a hash.
 func (s *scores) of(hash uint32) *table {
 	if s.parts != nil {
 		return &s.parts[hash>>24]
@@ -38,7 +38,7 @@ func (s *scores) of(hash uint32) *table {
 	return &s.one
 }
 
-// get is a member, valid until the next put or delete; nil: it is not there.
+// get returns a member, valid until the next put or delete; nil: it is not there.
 func (s *scores) get(member []byte) *entry {
 	hash := uint32(maphash.Bytes(seed, member))
 	return s.of(hash).get(hash, member)
@@ -78,7 +78,7 @@ func (s *scores) delete(member string) {
 	}
 }
 
-// clone is an independent copy.
+// clone returns an independent copy.
 func (s *scores) clone() scores {
 	c := scores{one: s.one.clone(), parts: slices.Clone(s.parts), n: s.n}
 	for i := range c.parts {
@@ -87,7 +87,7 @@ func (s *scores) clone() scores {
 	return c
 }
 
-// bytes is the memory held, without the members' own.
+// bytes returns the memory held, without the members' own.
 func (s *scores) bytes() int {
 	n := s.one.bytes()
 	for i := range s.parts {
@@ -120,7 +120,7 @@ func newTable(all []entry) table {
 
 func (s *table) len() int { return len(s.all) - len(s.freed) }
 
-// get is a member, valid until the next put or delete; nil: it is not there.
+// get returns a member, valid until the next put or delete; nil: it is not there.
 func (s *table) get(hash uint32, member []byte) *entry {
 	if i, ok := find(s, hash, member); ok {
 		return &s.all[uint32(s.slots[i])-1]
@@ -166,7 +166,7 @@ func (s *table) delete(hash uint32, member string) {
 	}
 }
 
-// clone is an independent copy.
+// clone returns an independent copy.
 func (s *table) clone() table {
 	return table{slices.Clone(s.slots), slices.Clone(s.all), slices.Clone(s.freed)}
 }
@@ -216,5 +216,5 @@ func (s *table) grow(n int) {
 	}
 }
 
-// bytes is the memory held, without the members' own.
+// bytes returns the memory held, without the members' own.
 func (s *table) bytes() int { return 8*cap(s.slots) + 24*cap(s.all) + 4*cap(s.freed) }

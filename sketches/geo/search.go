@@ -15,10 +15,10 @@ type Shape struct {
 	unit          Unit
 }
 
-// Circle is the shape of BYRADIUS and GEORADIUS.
+// Circle returns the shape of BYRADIUS and GEORADIUS.
 func Circle(radius float64, unit Unit) Shape { return Shape{true, radius, radius, unit} }
 
-// Rectangle is the shape of BYBOX: height along the meridian, width along the
+// Rectangle returns the shape of BYBOX: height along the meridian, width along the
 // parallel of each member, both from side to side.
 func Rectangle(width, height float64, unit Unit) Shape { return Shape{false, width, height, unit} }
 
@@ -78,7 +78,7 @@ type Hit struct {
 	Dist   float64 // from the centre, in the shape's unit; 0 unless asked for
 }
 
-// Position is where the hit is, the centre of its cell.
+// Position returns where the hit is, the centre of its cell.
 func (h *Hit) Position() (lon, lat float64) { return Decode(uint64(h.Score)) }
 
 // Search appends the hits of q to dst and returns it.
@@ -144,7 +144,7 @@ func (s *Set) SearchWithin(dst []Hit, q Query, looksMost, hitsMost int) (hits []
 // unknown is the distance of a hit that is not computed yet.
 const unknown = -1
 
-// from is the distance of a hit during a search, in metres.
+// from returns the distance of a hit during a search, in metres.
 func (h *Hit) from(o *origin) float64 {
 	if h.Dist == unknown {
 		h.Dist = o.distance(h.Position())

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// inside is the test of Redis, without a shortcut.
+// inside tests a point as Redis does, without a shortcut.
 func (s Shape) inside(lon, lat, atLon, atLat float64) bool {
 	if s.circle {
 		return Distance(lon, lat, atLon, atLat) <= s.halfWidth()

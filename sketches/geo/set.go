@@ -47,7 +47,7 @@ func newSet(entries []entry) *Set {
 	return &Set{newScores(entries), slices.Collect(slices.Chunk(sorted(entries), blockMax))}
 }
 
-// sorted is a copy of the entries, in order. A sort by comparison mispredicts
+// sorted returns a copy of the entries, in order. A sort by comparison mispredicts
 // half of its branches, so many entries are first sorted by radix: by three
 // digits of the score, 36 bits, in which few positions in the cities of a
 // continent are equal.
@@ -119,7 +119,7 @@ func ascending(score float64) uint64 {
 	return bits | 1<<63
 }
 
-// Len is the number of members (ZCARD).
+// Len returns the number of members (ZCARD).
 func (s *Set) Len() int { return s.scores.len() }
 
 // Score returns the score of a member (ZSCORE).
@@ -221,7 +221,7 @@ func (s *Set) seek(bound float64, past bool) place {
 	return place{b, i}
 }
 
-// end is the place behind the last entry.
+// end returns the place behind the last entry.
 func (s *Set) end() place {
 	if n := len(s.blocks) - 1; n >= 0 {
 		return place{n, len(s.blocks[n])}
@@ -278,7 +278,7 @@ func (s *Set) mend(i int) {
 	}
 }
 
-// rank is the number of entries in front of a place.
+// rank returns the number of entries in front of a place.
 func (s *Set) rank(p place) int {
 	n := p.index
 	for _, b := range s.blocks[:min(p.block, len(s.blocks))] {
@@ -298,7 +298,7 @@ func (s *Set) place(rank int) place {
 	return s.end()
 }
 
-// Rank is the number of members in front of this one (ZRANK).
+// Rank returns the number of members in front of this one (ZRANK).
 func (s *Set) Rank(member []byte) (rank int, ok bool) {
 	e := s.scores.get(member)
 	if e == nil {

@@ -440,10 +440,10 @@ func TestSetBytesPerMember(t *testing.T) {
 	for i := range n {
 		s.Put(fmt.Appendf(nil, "user:%07d", i), float64(r.Uint64()>>12))
 	}
-	measured, told := float64(heap()-before)/n, float64(s.Bytes())/n
-	t.Logf("a member of 12 bytes: %.0f bytes, Bytes says %.0f", measured, told)
-	if told < 0.75*measured || told > 1.25*measured {
-		t.Errorf("a member takes %.0f bytes, Bytes says %.0f", measured, told)
+	measured, reported := float64(heap()-before)/n, float64(s.Bytes())/n
+	t.Logf("a member of 12 bytes: %.0f bytes, Bytes says %.0f", measured, reported)
+	if reported < 0.75*measured || reported > 1.25*measured {
+		t.Errorf("a member takes %.0f bytes, Bytes says %.0f", measured, reported)
 	}
 	if measured > 150 {
 		t.Errorf("a member takes %.0f bytes, want at most 150", measured)

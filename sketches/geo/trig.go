@@ -17,20 +17,20 @@ import "math"
 // A double is an unevaluated sum of two float64 that do not overlap.
 type double struct{ hi, lo float64 }
 
-// twoSum is a+b without error (Knuth).
+// twoSum returns a+b without error (Knuth).
 func twoSum(a, b float64) double {
 	s := a + b
 	t := s - a
 	return double{s, (a - (s - t)) + (b - t)}
 }
 
-// fastSum is a+b without error if |a| ≥ |b| (Dekker).
+// fastSum returns a+b without error if |a| ≥ |b| (Dekker).
 func fastSum(a, b float64) double {
 	s := a + b
 	return double{s, b - (s - a)}
 }
 
-// twoProduct is a·b without error.
+// twoProduct returns a·b without error.
 func twoProduct(a, b float64) double {
 	p := float64(a * b)
 	return double{p, math.FMA(a, b, -p)}
@@ -71,7 +71,7 @@ var turns = func() (t [53]struct{ sin, cos double }) {
 	return t
 }()
 
-// quotient is a/b in double-double.
+// quotient returns a/b in double-double.
 func quotient(a, b float64) double {
 	q := a / b
 	return fastSum(q, math.FMA(-q, b, a)/b)

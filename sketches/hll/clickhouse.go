@@ -97,7 +97,7 @@ func appendClickHouseList(dst []byte, sorted []entry) []byte {
 	return dst
 }
 
-// hash is the simplest hash that falls into e's register with e's rank. A hash
+// hash returns the simplest hash that falls into e's register with e's rank. A hash
 // of the highest rank has no one bit at all.
 func (e entry) hash() uint64 {
 	h := uint64(e.register())

@@ -90,7 +90,7 @@ func round(x float64) uint64 {
 	return uint64(math.Round(x))
 }
 
-// nonzero is the number of registers above rank 0.
+// nonzero returns the number of registers above rank 0.
 func (h *histogram) nonzero() (n int) {
 	for _, c := range h[1 : MaxRank+1] {
 		n += int(c)
@@ -98,7 +98,7 @@ func (h *histogram) nonzero() (n int) {
 	return n
 }
 
-// countRanks is the histogram of a list of entries, and their number.
+// countRanks returns the histogram of a list of entries, and their number.
 func countRanks(list []entry) (h histogram, n int) {
 	for _, e := range list {
 		if e != 0 {
@@ -109,7 +109,7 @@ func countRanks(list []entry) (h histogram, n int) {
 	return h, n
 }
 
-// count is the estimate for Registers registers, of which zeros are zero.
+// count returns the estimate for Registers registers, of which zeros are zero.
 func (h *histogram) count(zeros int) uint64 {
 	return round(estimate(h[:MaxRank+1], zeros, Registers))
 }

@@ -62,7 +62,7 @@ func murmurMix(k, m uint64) uint64 {
 	return (k ^ k>>47) * m
 }
 
-// shortWord is the little-endian number in 1 to 7 bytes.
+// shortWord returns the little-endian number in 1 to 7 bytes.
 func shortWord(b []byte) uint64 {
 	n := len(b)
 	switch {
@@ -128,7 +128,7 @@ func split(h uint64) (register uint32, rank uint8) {
 	return uint32(h % Registers), uint8(rankBelow(h) + 1)
 }
 
-// rankBelow is the rank of h less one: the zero bits before the first one bit,
+// rankBelow returns the rank of h less one: the zero bits before the first one bit,
 // where the bit forced on stands for "no one bit at all".
 func rankBelow(h uint64) int { return bits.TrailingZeros64(h>>Precision | 1<<(MaxRank-1)) }
 

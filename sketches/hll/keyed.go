@@ -31,7 +31,7 @@ const (
 	MaxKeys = 1<<numberBits - 1
 )
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (k *Keyed) Len() int { return k.pool.Len() }
 
 // Add records a hashed element under key.
@@ -78,14 +78,14 @@ func (k *Keyed) AddBatch(keys, hashes []uint64) {
 	}
 }
 
-// home is where the search for key starts and the tag of its slot. Both come
+// home returns where the search for key starts and the tag of its slot. Both come
 // from a product, so that keys which differ in few bits still spread.
 func (k *Keyed) home(key uint64) (at uint64, tag slot) {
 	h := key * 0x9E3779B97F4A7C15
 	return h >> k.shift, slot(h) &^ MaxKeys
 }
 
-// likely is the number of the first sketch whose tag equals key's; it may be
+// likely returns the number of the first sketch whose tag equals key's; it may be
 // another key's. It makes a sketch if no tag is equal. There must be room.
 func (k *Keyed) likely(key uint64) uint32 {
 	at, tag := k.home(key)
@@ -99,7 +99,7 @@ func (k *Keyed) likely(key uint64) uint32 {
 	}
 }
 
-// number is the number of key's sketch, made if need be. There must be room.
+// number returns the number of key's sketch, made if need be. There must be room.
 func (k *Keyed) number(key uint64) uint32 {
 	i, at, ok := k.search(key)
 	if !ok {
@@ -108,7 +108,7 @@ func (k *Keyed) number(key uint64) uint32 {
 	return i
 }
 
-// search is the number of key's sketch, or the free slot where its number
+// search returns the number of key's sketch, or the free slot where its number
 // would go. There must be slots.
 func (k *Keyed) search(key uint64) (number uint32, at uint64, ok bool) {
 	at, tag := k.home(key)
@@ -189,7 +189,7 @@ func (k *Keyed) Reset() {
 	k.pool.Reset()
 }
 
-// Bytes is the memory held, index included.
+// Bytes returns the memory held, index included.
 func (k *Keyed) Bytes() int {
 	own := unsafe.Sizeof(*k) - unsafe.Sizeof(k.pool)
 	return int(own) + 4*cap(k.slots) + k.pool.Bytes()

@@ -33,7 +33,7 @@ func (d *registers) unpack(b []byte) {
 	}
 }
 
-// spread is one word of unpack: eight 6-bit fields to eight bytes.
+// spread spreads eight 6-bit fields over the eight bytes of a word.
 func spread(w uint64) uint64 {
 	w = w&0x0000000000ffffff | w<<8&0x00ffffff00000000
 	w = w&0x00000fff00000fff | w<<4&0x0fff00000fff0000

@@ -36,7 +36,7 @@ func (p *Pool) Grow(n int) {
 	p.n = max(p.n, n)
 }
 
-// Len is the number of sketches.
+// Len returns the number of sketches.
 func (p *Pool) Len() int { return p.n }
 
 func (p *Pool) line(i uint32) *line {
@@ -132,7 +132,7 @@ func (p *Pool) becomeDense(l *line) *registers {
 	return d
 }
 
-// view is the registers of l, with buf for the entries of a list.
+// view returns the registers of l, with buf for the entries of a list.
 func (p *Pool) view(l *line, buf *[inline]entry) view {
 	switch l.form {
 	case formList:
@@ -234,7 +234,7 @@ func (p *Pool) Reset() {
 	p.n, p.live = 0, 0
 }
 
-// Bytes is the memory the Pool holds, in use or kept for reuse.
+// Bytes returns the memory the Pool holds, in use or kept for reuse.
 func (p *Pool) Bytes() int {
 	n := int(unsafe.Sizeof(*p)) + 8*cap(p.chunks) + len(p.chunks)*int(unsafe.Sizeof(chunk{}))
 	n += 8*cap(p.dense) + len(p.dense)*Registers + cap(p.hists)*int(unsafe.Sizeof(histogram{}))

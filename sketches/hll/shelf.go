@@ -17,7 +17,7 @@ const (
 	classBits = 6 // log2 of the tables of class 0 on a board
 )
 
-// at is the table of this number.
+// at returns the table of this number.
 func (s *shelf) at(class uint8, number uint32) table {
 	class &= 7
 	size := uint32(classMin) << class
@@ -51,7 +51,7 @@ func (s *shelf) reset() {
 	s.free = s.free[:0]
 }
 
-// bytes is the memory held outside the shelf itself.
+// bytes returns the memory held outside the shelf itself.
 func (s *shelf) bytes() int {
 	return 8*cap(s.boards) + 4*tableMax*len(s.boards) + 4*cap(s.free)
 }

@@ -119,7 +119,7 @@ func fold(i uint32, r, p, q uint8) (uint32, uint8) {
 	}
 }
 
-// Bytes is the memory the sketch holds.
+// Bytes returns the memory the sketch holds.
 func (s *Sized) Bytes() int { return int(unsafe.Sizeof(*s)) + cap(s.ranks) }
 
 // The binary form of a Sized: "WHLL", version 1, precision, then the ranks, a

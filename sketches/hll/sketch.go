@@ -173,7 +173,7 @@ func (s *Sketch) Registers() (list [Registers]uint8) {
 	return list
 }
 
-// CountRegisters is the estimate for a sketch of these registers. It passes over
+// CountRegisters returns the estimate for a sketch of these registers. It passes over
 // all of them, which Count does not need to.
 func CountRegisters(list *[Registers]uint8) uint64 {
 	h := (*registers)(list).histogram()
@@ -200,7 +200,7 @@ func (s *Sketch) Clone() *Sketch {
 	return &c
 }
 
-// Bytes is the memory the sketch holds, itself included.
+// Bytes returns the memory the sketch holds, itself included.
 func (s *Sketch) Bytes() int {
 	n := int(unsafe.Sizeof(*s)) + 4*cap(s.table)
 	if s.dense != nil {

@@ -32,7 +32,7 @@ func (t table) raise(e entry) (old uint8) {
 	}
 }
 
-// home is where the search for e's register starts. The multiplication spreads
+// home returns where the search for e's register starts. The multiplication spreads
 // registers that a merge delivers in ascending order.
 func (e entry) home() uint32 { return e.register() * 0x9E3779B1 >> 16 }
 

@@ -83,7 +83,7 @@ func (k Kind[S]) of(ids ...[]uint64) S {
 	return s
 }
 
-// union is a new sketch of these ids, each list sketched and then merged.
+// union returns a new sketch of these ids, each list sketched and then merged.
 func (k Kind[S]) union(ids ...[]uint64) S {
 	s := k.New()
 	for _, list := range ids {

@@ -1,16 +1,17 @@
-// Command clickhouse stands in for the ClickHouse server of docker-compose.yml
-// where its image cannot be had: the embedded engine, behind a door that has
-// accounts.
+// Command clickhouse is a stand-in for the ClickHouse server of docker-compose.yml, for
+// machines that cannot pull its image. It is the embedded engine behind a proxy that
+// checks accounts.
 //
-// The first account is that of CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, as in
-// the official image, and may do everything. Others are made as on a server, with
-// CREATE USER and ALTER USER … IDENTIFIED WITH sha256_hash and GRANT, as weir
-// migrate words them, and are kept beside the tables. What a statement needs is told by its first word: SELECT for what
-// reads, INSERT for what inserts, the first account for all else. A wrong
-// password is refused with ClickHouse's code 516, a missing right with 497.
+// The first account is the one of CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, as in
+// the official image, and may do everything. Others are made as on a server, with the
+// statements of weir migrate: CREATE USER and ALTER USER … IDENTIFIED WITH sha256_hash,
+// and GRANT. They are stored beside the tables. The first word of a statement decides
+// which right it needs: SELECT for reading, INSERT for inserting, the first account for
+// all other statements. A wrong password is refused with ClickHouse's code 516, a
+// missing right with 497.
 //
-// Not there: the native protocol, settings and quotas of accounts, rights on
-// single tables, server configuration.
+// It lacks the native protocol, settings and quotas of accounts, rights on single
+// tables, and server configuration.
 package main
 
 import (
@@ -47,11 +48,11 @@ func run(ctx context.Context, data string) error {
 	if err != nil {
 		return err
 	}
-	door, err := newDoor(engine.URL(), os.Getenv("CLICKHOUSE_USER"), os.Getenv("CLICKHOUSE_PASSWORD"), filepath.Join(data, "accounts.json"))
+	proxy, err := newProxy(engine.URL(), os.Getenv("CLICKHOUSE_USER"), os.Getenv("CLICKHOUSE_PASSWORD"), filepath.Join(data, "accounts.json"))
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	server := &http.Server{Addr: ":8123", Handler: door, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: ":8123", Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
 	closed := make(chan error, 1)
 	go func() { closed <- server.ListenAndServe() }()
 	slog.Info("the stand-in for ClickHouse answers", "http", server.Addr)
@@ -67,8 +68,8 @@ func run(ctx context.Context, data string) error {
 	return errors.Join(err, engine.Close())
 }
 
-// containerMemory is the limit of the container in bytes, by control groups of
-// either version; 0 where there is none.
+// containerMemory returns the memory limit of the container in bytes, from control groups
+// of version 1 or 2; 0 if there is none.
 func containerMemory() int64 {
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		text, err := os.ReadFile(file)
@@ -76,7 +77,7 @@ func containerMemory() int64 {
 			continue
 		}
 		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && limit < 1<<50 { // version 1 says a number beyond all memory for none
+		if err == nil && limit < 1<<50 { // without a limit, version 1 has a huge number
 			return limit
 		}
 	}

@@ -1,7 +1,7 @@
-// Package far puts a distance between two programs on one machine: a TCP proxy
-// through which every byte takes half a round trip longer each way. Bandwidth stays
-// what it is, and bytes stay in order. (Linux's netem does the same where the kernel
-// has it, for root; toxiproxy, as a module, brings fifteen others.)
+// Package far simulates a distance between two programs on one machine. Its TCP proxy
+// delays every byte by half a round trip each way. It does not limit the bandwidth, and
+// keeps bytes in order. (Linux's netem needs root and a kernel that has it; toxiproxy, as
+// a module, has fifteen dependencies.)
 package far
 
 import (
@@ -29,16 +29,16 @@ func Open() (*Link, error) {
 	return link, nil
 }
 
-// Addr is where it listens.
+// Addr returns the proxy's address.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// To says where it leads.
+// To sets the address to which the proxy connects.
 func (l *Link) To(addr string) { l.to.Store(&addr) }
 
-// RoundTrip sets how long a byte and its answer are on the way from now on.
+// RoundTrip sets the delay of a byte and its answer together, from now on.
 func (l *Link) RoundTrip(d time.Duration) { l.trip.Store(int64(d)) }
 
-// Close takes no more connections; those that there are end with either side.
+// Close stops accepting connections. Open connections end when one of their sides ends.
 func (l *Link) Close() error { return l.listener.Close() }
 
 func (l *Link) accept() {
@@ -55,9 +55,10 @@ func (l *Link) connect(from net.Conn) {
 	defer from.Close()
 	to := l.to.Load()
 	if to == nil {
-		return // the client connects again
+		return // the client will connect again
 	}
-	// The client is connected already; over a distance that takes a round trip.
+	// To the client, the connection exists already. Over a real distance that would have
+	// taken a round trip.
 	time.Sleep(time.Duration(l.trip.Load()))
 	there, err := net.Dial("tcp", *to)
 	if err != nil {
@@ -70,7 +71,7 @@ func (l *Link) connect(from net.Conn) {
 	both.Wait()
 }
 
-// A parcel is bytes on their way.
+// A parcel has bytes that are on their way.
 type parcel struct {
 	bytes []byte
 	due   time.Time
@@ -78,7 +79,7 @@ type parcel struct {
 
 const (
 	parcelBytes = 64 << 10
-	onTheWay    = 4096 // parcels; 256 MiB in 50 ms are more than a machine makes
+	onTheWay    = 4096 // parcels: 256 MiB, which is more than a machine sends in 50 ms
 )
 
 // carry copies one direction until it ends.

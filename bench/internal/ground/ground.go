@@ -63,7 +63,7 @@ func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
 	kafka, err := kafkatest.Launch(kafkatest.Config{Steady: true, Listeners: listeners, Properties: map[string]string{
-		"num.io.threads": "8", "num.network.threads": "3", // Kafka's defaults, for this one has work to do
+		"num.io.threads": "8", "num.network.threads": "3", // Kafka's defaults, because this broker is measured
 	}})
 	if err != nil {
 		return g, err
@@ -107,7 +107,7 @@ func (g *Ground) startEngine(weir string) error {
 	return fmt.Errorf("the engine did not answer:\n%s", log.String())
 }
 
-// Query is the engine's answer to a statement.
+// Query returns the engine's answer to a statement.
 func (e Engine) Query(sql string) (string, error) {
 	res, err := http.Post(e.URL, "text/plain", strings.NewReader(sql)) // a GET may not write
 	if err != nil {
@@ -121,10 +121,10 @@ func (e Engine) Query(sql string) (string, error) {
 	return strings.TrimSpace(string(body)), err
 }
 
-// CPU is the time the engine has used.
+// CPU returns the time the engine has used.
 func (e Engine) CPU() time.Duration { return CPU(e.pid) }
 
-// CPU is the processor time that a process has used, as the kernel counts it.
+// CPU returns the processor time that a process has used, as the kernel counts it.
 func CPU(pid int) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -136,7 +136,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
 }
 
-// FreeAddress is a loopback address that was free when it looked.
+// FreeAddress returns a loopback address that was free when it looked.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -196,7 +196,7 @@ func create(ctx context.Context, cl *kgo.Client, topic string) error {
 	return err
 }
 
-// Median is the median of the values, of which there must be one or more.
+// Median returns the median of one or more values.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -1,6 +1,6 @@
-{{- /* What does not add up; empty is fine. The same checks as package audit,
-for a reader who has only SQL. Lines and rows written within the last seconds are
-left out: a flush writes rows before it writes the lines that speak of them. */ -}}
+{{- /* The view weir_audit: what does not add up; no row is fine. It makes the checks of
+package audit for a reader who has only SQL. It does not judge rows and lines of the
+last seconds, because a flush writes the rows of a chunk before its line. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 (
     `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
@@ -16,10 +16,10 @@ AS WITH lines AS
     GROUP BY job, version, epoch, partition, chunk, first
 )
 SELECT
-    job, version, CAST('fates', 'String') AS kind, epoch, partition, chunk,
+    job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
     CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
     toUInt64(next - first) AS expected, counted + others AS found,
-    'the fates of a ledger line do not sum up to its offsets: the line was changed' AS detail
+    'the outcomes of a ledger line do not sum up to its offsets: the line was changed' AS detail
 FROM lines
 WHERE next - first != counted + others
 
@@ -27,7 +27,7 @@ UNION ALL
 
 SELECT
     job, version, 'hole', epoch, partition, chunk, NULL, '', reached, first,
-    'offsets between two ledger lines have no fate: a line is missing before this one'
+    'offsets between two ledger lines have no outcome: a line is missing before this one'
 FROM
 (
     SELECT
@@ -55,10 +55,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
             FROM {{.State}}
             GROUP BY {{.Groups}}window_start
         )

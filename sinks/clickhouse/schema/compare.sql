@@ -1,8 +1,9 @@
-{{- /* What a rollup holds and what it is made from, by window and group: whole
-is whether none of the latter may have expired, due whether the rollup ought to
-hold it all. With measures, odd are those that differ: each by its place among
-them, the least and the most that the rollup says, in its number or its state,
-and what the rows make. A set's states that may have been let go are left out. */ -}}
+{{- /* Compares a rollup with the rows that it is made from, by window and group.
+rolled and held are their numbers of events. whole: none of the rows can have expired.
+due: the rollup should have all of them by now. With measures, odd has those that
+differ: the measure's index, the lesser and the greater of the rollup's two numbers (its
+finished number and that of its state), and the number by the rows. States of sets that
+may have expired are left out. */ -}}
 SELECT
     {{.Groups}}window_start,
     toUInt64(sum(_n.rolled)) AS rolled,

@@ -1,4 +1,4 @@
-{{- /* Of how many rows the windows of a range are made. */ -}}
+{{- /* How many rows each window of a range is made from. */ -}}
 SELECT toInt64(toUnixTimestamp({{.Start}})) AS start, count()
 FROM {{.Source}}
 WHERE {{.Range}}

@@ -1,6 +1,6 @@
-{{- /* The numbers of windows that the rollup may not hold yet, from the state
-rows. ClickHouse makes the scalar and the set of windows once a query, and
-takes predicates on groups and window_start down to the state table. */ -}}
+{{- /* The live tail: the numbers of windows with rows that the rollup may lack, from the
+state rows. ClickHouse evaluates the scalar subquery and the set of windows once for
+each query, and pushes predicates on groups and window_start down to the state table. */ -}}
 {{- if .Same -}}
 SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Number (print "_w." .Column)}} AS {{.Column}}{{end}}
     FROM

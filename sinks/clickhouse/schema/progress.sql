@@ -1,5 +1,5 @@
-{{- /* The job's current round; the round below which the rollup holds every row;
-up to where its windows were last noted to be complete. */ -}}
+{{- /* The job's current round; the round before which the rollup has every row; and the
+time up to which its windows were last recorded as complete. */ -}}
 SELECT
     greatest(max(opened), max(done)),
     maxIf(done, rollup = {{.Seconds}}),

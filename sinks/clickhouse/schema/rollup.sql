@@ -1,9 +1,9 @@
-{{- /* Finished numbers and merged states of some windows, from all rows of
-theirs: state rows for the first rollup, rows of the rollup before for the
-others. A hit counts once a slot, or once a window of the rollup before: both
-are maps whose values join by maximum and are summed at the end. Rows of the
-rollup before may have outlived the states of their sets: nothing is made of
-some of them, neither a number nor a state that would pass for the whole. */ -}}
+{{- /* Writes the finished numbers and merged states of some windows, from all rows of
+these windows: state rows for the first rollup, rows of the next shorter rollup for the
+others. Hits are a map from slots, or from shorter windows, to counts, whose values
+merge by maximum and are summed at the end. Rows of a shorter rollup may have lost the
+states of their sets. If only some still have them, the set's number is 0 and its state
+is empty, because the states that are left would give a wrong number. */ -}}
 INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
 SELECT
     {{.Groups}}_start,

@@ -1,4 +1,4 @@
-{{- /* The ledger, in the order the audit wants it. */ -}}
+{{- /* The ledger, in the order in which package audit takes lines. */ -}}
 SELECT
     epoch, partition, chunk, first, max(next), hex(max(topic_id)),
     toUInt8(max(flushed_at) <= {{.Settled}} AND min(began) > {{.Horizon}}),

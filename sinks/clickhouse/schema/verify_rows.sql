@@ -1,12 +1,12 @@
-{{- /* What the rows of one day hold, by slot. */ -}}
+{{- /* The counts in the rows of one day, by slot. */ -}}
 SELECT slot, sum(n), toUInt8(max(touched) <= {{.Settled}})
 FROM
 (
-    SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+    SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
     FROM {{.State}}
     WHERE {{.Day}}
     GROUP BY {{.Groups}}window_start
 )
-ARRAY JOIN mapKeys(joined) AS slot, mapValues(joined) AS n
+ARRAY JOIN mapKeys(merged) AS slot, mapValues(merged) AS n
 GROUP BY slot
 ORDER BY slot

@@ -1,4 +1,4 @@
-{{- /* The spans that have windows, of a rollup or of what it is made from. */ -}}
+{{- /* The spans of time in which a rollup, or the table it is made from, has windows. */ -}}
 SELECT toInt64(intDiv(toUnixTimestamp(window_start), {{.Step}}) * {{.Step}}) AS span
 FROM
 (

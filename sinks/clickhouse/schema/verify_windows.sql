@@ -1,6 +1,6 @@
-{{- /* What a rollup and the rows it is made from hold, by window and group. Where
-the tables' order is that of the groups, their states are joined one group after
-another; where it is not, what would take much memory goes to the disk. */ -}}
+{{- /* A rollup and the rows that it is made from, by window and group. If the tables
+are ordered by group, ClickHouse merges the states of one group after another; if not,
+it writes to the disk what would take much memory. */ -}}
 SELECT toInt64(toUnixTimestamp(window_start)), {{.GroupText}}, rolled, held, toUInt8(whole), toUInt8(due)
 {{- if .Measures}}, odd.1, odd.2, odd.3, odd.4{{end}}
 FROM

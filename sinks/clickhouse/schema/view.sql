@@ -1,7 +1,7 @@
-{{- /* What people and dashboards read. The first rollup is joined with the
-live tail: the state rows of windows written since the rollup last ran, so
-that the view is exact as of the last flush. Longer ones read their rollup.
-With its columns given, ClickHouse makes a view without analysing it. */ -}}
+{{- /* What people and dashboards read. The view of the first rollup adds the live tail:
+the state rows of windows that were written since the rollup last ran. So it is exact
+as of the last flush. The others read their rollup only. The statement lists the
+columns, so that ClickHouse need not analyse the query to create the view. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 ({{.Columns}})
 AS SELECT

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_jobs` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedMergeTree
 ORDER BY (job, version, measure, created_at)
-COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row counts.';
+COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row is valid.';
 
 -- weir_ledger
 CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedAggregatingMergeTree
 ORDER BY (job, version, epoch, partition, chunk, first)
-COMMENT 'What became of every offset: one line a chunk, all figures are maxima. Read it with FINAL.';
+COMMENT 'The outcomes of all offsets: one line for each chunk, all figures are maxima. Read it with FINAL.';
 
 -- weir_dead_letters
 CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree
 ORDER BY (job, version, epoch, partition, offset)
 TTL flushed_at + toIntervalDay(30)
-COMMENT 'Records that reached no count, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. Repeats are equal and collapse: read it with FINAL.';
+COMMENT 'Records that were not counted, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. A repeated row is equal to the first: read it with FINAL.';
 
 -- weir_rollups
 CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedAggregatingMergeTree
 ORDER BY (job, version, rollup)
-COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: rows of round done and later may not be in it yet; windows that end by complete_until are complete.';
+COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: it may lack rows of round done and later; windows that end by complete_until are complete.';
 
 -- clicks_state
 CREATE TABLE IF NOT EXISTS `weir`.`clicks_state` ON CLUSTER 'main'
@@ -114,7 +114,7 @@ PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `page`, `country`)
 TTL flushed_at + toIntervalSecond(34560000)
 SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
-COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- clicks_places_state
 CREATE TABLE IF NOT EXISTS `weir`.`clicks_places_state` ON CLUSTER 'main'
@@ -221,7 +221,7 @@ PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `cell`)
 TTL flushed_at + toIntervalSecond(604800)
 SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
-COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- locations_v3_places_state
 CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_places_state` ON CLUSTER 'main'
@@ -294,7 +294,7 @@ PARTITION BY toYYYYMMDD(window_start)
 ORDER BY window_start
 TTL flushed_at + toIntervalSecond(604800)
 SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
-COMMENT 'What weir joins into: counts by slot and sketch states, by window and group.';
+COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- total_5m_rollup
 CREATE TABLE IF NOT EXISTS `weir`.`total_5m_rollup` ON CLUSTER 'main'
@@ -592,10 +592,10 @@ AS WITH lines AS
     GROUP BY job, version, epoch, partition, chunk, first
 )
 SELECT
-    job, version, CAST('fates', 'String') AS kind, epoch, partition, chunk,
+    job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
     CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
     toUInt64(next - first) AS expected, counted + others AS found,
-    'the fates of a ledger line do not sum up to its offsets: the line was changed' AS detail
+    'the outcomes of a ledger line do not sum up to its offsets: the line was changed' AS detail
 FROM lines
 WHERE next - first != counted + others
 
@@ -603,7 +603,7 @@ UNION ALL
 
 SELECT
     job, version, 'hole', epoch, partition, chunk, NULL, '', reached, first,
-    'offsets between two ledger lines have no fate: a line is missing before this one'
+    'offsets between two ledger lines have no outcome: a line is missing before this one'
 FROM
 (
     SELECT
@@ -630,10 +630,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
             FROM `weir`.`clicks_state`
             GROUP BY `page`, `country`, window_start
         )
@@ -750,10 +750,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
             FROM `weir`.`locations_v3_state`
             GROUP BY `cell`, window_start
         )
@@ -841,10 +841,10 @@ FROM
     SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
-        SELECT arrayJoin(arrayZip(mapKeys(joined), mapValues(joined))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
         FROM
         (
-            SELECT maxMap(hits) AS joined, max(flushed_at) AS touched
+            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
             FROM `weir`.`total_state`
             GROUP BY window_start
         )

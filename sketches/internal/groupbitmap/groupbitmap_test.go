@@ -81,7 +81,7 @@ func chunks(ascending []uint32, words func(i int) bool) []Chunk {
 	return out
 }
 
-// twin is the same state by the Roaring library.
+// twin returns the same state by the Roaring library.
 func twin(ascending []uint32) []byte {
 	out := []byte{0, byte(len(ascending))}
 	if len(ascending) <= SmallMax {

@@ -87,7 +87,7 @@ func (s *Slab[T]) Reset() {
 	s.free = s.free[:0]
 }
 
-// Bytes is the memory the slab holds, in use or not.
+// Bytes returns the memory the slab holds, in use or not.
 func (s *Slab[T]) Bytes() int {
 	var zero T
 	page := s.run << s.shift * int(unsafe.Sizeof(zero))

@@ -21,7 +21,7 @@ func TestDoor(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	file := filepath.Join(t.TempDir(), "accounts.json")
 	open := func() *httptest.Server {
-		d, err := newDoor(engine, "admin", "zero", file)
+		d, err := newProxy(engine, "admin", "zero", file)
 		if err != nil {
 			t.Fatal(err)
 		}

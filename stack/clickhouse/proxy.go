@@ -22,40 +22,40 @@ import (
 	"sync"
 )
 
-// An account is what may be done under a name.
+// An account is a user with its password and rights.
 type account struct {
 	Digest string   // of password and salt, in hexadecimal
-	Salt   string   // as it stands in CREATE USER
+	Salt   string   // as in CREATE USER
 	Rights []string // SELECT, INSERT
-	Owner  bool     `json:"-"` // everything
+	Owner  bool     `json:"-"` // may do everything
 }
 
-// A door lets statements through to the engine that their account may run.
-type door struct {
+// A proxy passes statements on to the engine if their account may run them.
+type proxy struct {
 	engine *httputil.ReverseProxy
-	file   string // where the accounts that were made are kept
+	file   string // the file with the accounts that were made
 
 	mu       sync.Mutex
 	accounts map[string]account
 }
 
-// ClickHouse's codes for what a door refuses.
+// ClickHouse's error codes, for what the proxy refuses.
 const (
 	authenticationFailed = 516
 	accessDenied         = 497
 	syntaxError          = 62
 )
 
-func newDoor(engine, owner, password, file string) (*door, error) {
+func newProxy(engine, owner, password, file string) (*proxy, error) {
 	if owner == "" || password == "" {
-		return nil, errors.New("CLICKHOUSE_USER and CLICKHOUSE_PASSWORD are wanted: without a password the image lets nothing in from outside")
+		return nil, errors.New("set CLICKHOUSE_USER and CLICKHOUSE_PASSWORD: without a password, the image refuses connections from outside")
 	}
 	to, err := url.Parse(engine)
 	if err != nil {
 		return nil, err
 	}
-	d := &door{file: file, accounts: map[string]account{}, engine: &httputil.ReverseProxy{
-		FlushInterval: -1, // as it comes
+	p := &proxy{file: file, accounts: map[string]account{}, engine: &httputil.ReverseProxy{
+		FlushInterval: -1, // pass answers on at once
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.Host = to.Host // the engine wants its own name
@@ -63,13 +63,13 @@ func newDoor(engine, owner, password, file string) (*door, error) {
 	}}
 	kept, err := os.ReadFile(file)
 	if err == nil {
-		err = json.Unmarshal(kept, &d.accounts)
+		err = json.Unmarshal(kept, &p.accounts)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("accounts: %w", err)
 	}
-	d.accounts[owner] = account{Digest: digest(password, ""), Owner: true}
-	return d, nil
+	p.accounts[owner] = account{Digest: digest(password, ""), Owner: true}
+	return p, nil
 }
 
 func digest(password, salt string) string {
@@ -77,17 +77,17 @@ func digest(password, salt string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/ping" {
-		d.engine.ServeHTTP(w, r)
+		p.engine.ServeHTTP(w, r)
 		return
 	}
-	name, a, ok := d.who(r)
+	name, a, ok := p.who(r)
 	if !ok {
 		refuse(w, http.StatusForbidden, authenticationFailed, name+": Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)")
 		return
 	}
-	// The statement is the parameter with the body behind it.
+	// The statement is the parameter query, followed by the body.
 	body := bufio.NewReaderSize(r.Body, 16<<10)
 	head, err := body.Peek(body.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -115,12 +115,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if word == "CREATE" || word == "ALTER" || word == "GRANT" {
-		switch made, err := d.administer(statement); {
+		switch made, err := p.administer(statement); {
 		case err != nil:
 			refuse(w, http.StatusInternalServerError, 0, err.Error())
 			return
 		case made:
-			w.Header().Set("X-ClickHouse-Query-Id", "door")
+			w.Header().Set("X-ClickHouse-Query-Id", "proxy")
 			return
 		}
 	}
@@ -131,12 +131,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, name := range []string{"Authorization", "X-ClickHouse-User", "X-ClickHouse-Key"} {
 		r.Header.Del(name)
 	}
-	d.engine.ServeHTTP(w, r)
+	p.engine.ServeHTTP(w, r)
 }
 
-// who is the account of a request: by Basic authentication, ClickHouse's headers
-// or its parameters.
-func (d *door) who(r *http.Request) (string, account, bool) {
+// who returns the account of a request, given by Basic authentication, ClickHouse's
+// headers or its parameters.
+func (p *proxy) who(r *http.Request) (string, account, bool) {
 	name, password, ok := r.BasicAuth()
 	if h := r.Header.Get("X-ClickHouse-User"); !ok && h != "" {
 		name, password, ok = h, r.Header.Get("X-ClickHouse-Key"), true
@@ -147,9 +147,9 @@ func (d *door) who(r *http.Request) (string, account, bool) {
 	if name == "" {
 		name = "default"
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	a, known := d.accounts[name]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a, known := p.accounts[name]
 	return name, a, known && subtle.ConstantTimeCompare([]byte(digest(password, a.Salt)), []byte(a.Digest)) == 1
 }
 
@@ -164,7 +164,7 @@ func firstWord(statement string) string {
 	return strings.ToUpper(firstWords.FindStringSubmatch(statement)[1])
 }
 
-// rights are those of a list such as "SELECT, INSERT".
+// rights returns the rights in a list such as "SELECT, INSERT".
 func rights(list string) []string {
 	all := strings.Split(list, ",")
 	for i, right := range all {
@@ -174,11 +174,11 @@ func rights(list string) []string {
 }
 
 // administer runs a statement about accounts, and reports whether it is one.
-func (d *door) administer(statement string) (bool, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (p *proxy) administer(statement string) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if m := user.FindStringSubmatch(statement); m != nil {
-		a, there := d.accounts[m[2]]
+		a, there := p.accounts[m[2]]
 		switch create := strings.HasPrefix(m[1], "CREATE"); {
 		case a.Owner:
 			return true, fmt.Errorf("user %s is the first account and stays", m[2])
@@ -186,12 +186,12 @@ func (d *door) administer(statement string) (bool, error) {
 			return true, fmt.Errorf("there is no user %s", m[2])
 		case !create || !there:
 			a.Digest, a.Salt = m[3], m[4]
-			d.accounts[m[2]] = a
+			p.accounts[m[2]] = a
 		}
-		return true, d.keep()
+		return true, p.keep()
 	}
 	if m := grant.FindStringSubmatch(statement); m != nil {
-		a, ok := d.accounts[m[2]]
+		a, ok := p.accounts[m[2]]
 		if !ok {
 			return true, fmt.Errorf("there is no user %s", m[2])
 		}
@@ -200,8 +200,8 @@ func (d *door) administer(statement string) (bool, error) {
 				a.Rights = append(a.Rights, right)
 			}
 		}
-		d.accounts[m[2]] = a
-		return true, d.keep()
+		p.accounts[m[2]] = a
+		return true, p.keep()
 	}
 	if strings.HasPrefix(statement, "CREATE USER") || strings.HasPrefix(statement, "ALTER USER") || strings.HasPrefix(statement, "GRANT") {
 		return true, fmt.Errorf("this stand-in for ClickHouse does not understand: %.100s", statement)
@@ -209,20 +209,20 @@ func (d *door) administer(statement string) (bool, error) {
 	return false, nil
 }
 
-// keep writes the accounts beside the tables.
-func (d *door) keep() error {
+// keep writes the accounts to the file.
+func (p *proxy) keep() error {
 	made := map[string]account{}
-	for name, a := range d.accounts {
+	for name, a := range p.accounts {
 		if !a.Owner {
 			made[name] = a
 		}
 	}
 	text, err := json.Marshal(made)
 	if err == nil {
-		err = os.WriteFile(d.file+".new", text, 0o600)
+		err = os.WriteFile(p.file+".new", text, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(d.file+".new", d.file)
+		err = os.Rename(p.file+".new", p.file)
 	}
 	return err
 }
@@ -230,7 +230,7 @@ func (d *door) keep() error {
 // refuse answers as ClickHouse does.
 func refuse(w http.ResponseWriter, status, code int, why string) {
 	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(code))
-	w.Header().Set("X-ClickHouse-Query-Id", "door")
+	w.Header().Set("X-ClickHouse-Query-Id", "proxy")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s", code, why)
 }
