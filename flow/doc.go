@@ -26,7 +26,7 @@
 //
 // The order of a flush is: take the workers' changes; write them; when they are
 // durable, commit the positions that they reach. One write is in flight at a
-// time. A write whose outcome is unknown is merged into the next one.
+// time. A write whose result is unknown is merged into the next one.
 //
 // Files:
 //

@@ -9,7 +9,7 @@ import (
 
 // An outbox keeps changes through the steps of a flush: taken, in flight, durable,
 // committed. Positions may be committed only when everything before them is
-// durable. Changes whose write failed, or whose outcome is unknown, stay in the
+// durable. Changes whose write failed, or whose result is unknown, stay in the
 // outbox and merge with later ones: a merge is idempotent, so it does no harm to
 // send them twice.
 type outbox struct {

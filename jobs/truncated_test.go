@@ -85,7 +85,7 @@ func TestTruncatedSaid(t *testing.T) {
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}, Log: slog.New(slog.NewTextHandler(&out, nil))}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "what is left of it is counted twice") || !strings.Contains(out.String(), "twice_at_most=600") {
+	if !strings.Contains(out.String(), "counts what is left of it a second time") || !strings.Contains(out.String(), "twice_at_most=600") {
 		t.Errorf("the log says %s", &out)
 	}
 }

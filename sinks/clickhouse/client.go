@@ -31,7 +31,7 @@ type Config struct {
 	// assumed: the tables hold everything on each replica.
 	Cluster string
 
-	// InsertTimeout bounds one insert; 30 s if zero. After it the outcome is
+	// InsertTimeout bounds one insert; 30 s if zero. After it the result is
 	// unknown and the caller sends the same or a later state again.
 	InsertTimeout time.Duration
 
