@@ -71,91 +71,102 @@ var (
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
+// A scrape is where the metrics go.
+type scrape chan<- prometheus.Metric
+
+func (to scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (to scrape) count(d *prometheus.Desc, v uint64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	count := func(d *prometheus.Desc, v uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
-	}
+	to := scrape(ch)
 	b := c.s.Build
-	gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
+	to.gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
 	if a := c.s.audit(); !a.At.IsZero() {
-		gauge(auditMismatches, float64(a.Mismatches))
-		gauge(auditAt, seconds(a.At))
+		to.gauge(auditMismatches, float64(a.Mismatches))
+		to.gauge(auditAt, seconds(a.At))
 	}
 	if c.s.Token != "" {
-		count(unauthorized, c.s.refused.count())
+		to.count(unauthorized, c.s.refused.count())
 	}
 	if c.s.RESP != nil {
 		s := c.s.RESP()
-		count(respWrong, s.Wrong)
-		count(respEvicted, s.Evicted)
-		gauge(respClients, float64(s.Clients))
+		to.count(respWrong, s.Wrong)
+		to.count(respEvicted, s.Evicted)
+		to.gauge(respClients, float64(s.Clients))
 	}
 	if c.s.Windows != nil {
 		s := c.s.Windows.Stats()
-		count(liveHits, s.Hits)
-		count(liveMisses, s.Misses)
-		count(liveStale, s.Stale)
-		count(liveEvicted, s.Evicted)
-		count(livePartial, s.Partial)
-		gauge(liveBytes, float64(s.Bytes))
+		to.count(liveHits, s.Hits)
+		to.count(liveMisses, s.Misses)
+		to.count(liveStale, s.Stale)
+		to.count(liveEvicted, s.Evicted)
+		to.count(livePartial, s.Partial)
+		to.gauge(liveBytes, float64(s.Bytes))
 	}
 	for _, s := range c.s.statuses() {
-		job := []string{s.Job, s.Topic}
-		for outcome, n := range s.Records {
-			count(records, n, s.Job, s.Topic, outcome)
-		}
-		for _, outcome := range []string{"malformed", "late", "future"} {
-			count(deadLetters, s.Records[outcome], s.Job, s.Topic, outcome)
-		}
-		for _, p := range s.Partitions {
-			at := []string{s.Job, s.Topic, strconv.Itoa(int(p.Partition))}
-			gauge(lagRecords, float64(p.Lag), at...)
-			gauge(lagSeconds, lag(p), at...)
-			gauge(offsetNext, float64(p.Next), at...)
-			gauge(offsetDurable, float64(p.Durable), at...)
-			gauge(watermark, float64(p.Watermark)/1000, at...)
-		}
-		missed := 0
-		if s.Uncounted != nil {
-			missed = len(s.Uncounted.Partitions)
-		}
-		gauge(uncounted, float64(missed), job...)
-		gauge(uncountedFor, s.Waited.Seconds(), job...)
-		behind, since := int64(0), time.Duration(0)
-		for _, o := range s.OpenTransactions {
-			behind += o.Records
-			since = max(since, o.For)
-		}
-		gauge(openRecords, float64(behind), job...)
-		gauge(openFor, since.Seconds(), job...)
-		gauge(stopped, one(s.Error != ""), job...)
-		if s.Complete > 0 {
-			gauge(completeUntil, float64(s.Complete)/1000, job...)
-		}
-		gauge(sinkUp, one(s.SinkError == ""), job...)
-		buckets := make(map[float64]uint64, len(jobs.FlushBuckets))
-		for i, le := range jobs.FlushBuckets {
-			buckets[le] = s.FlushSeconds[i]
-		}
-		ch <- prometheus.MustNewConstHistogram(flushSeconds, s.Flushes, s.FlushSecondsSum, buckets, job...)
-		count(flushRows, s.FlushRows, job...)
-		count(flushFailures, s.FlushFailures, job...)
-		if !s.LastFlush.IsZero() {
-			gauge(lastFlush, seconds(s.LastFlush), job...)
-		}
-		gauge(rowsHeld, float64(s.OpenRows), job...)
-		gauge(sketchBytes, float64(s.MemoryBytes), job...)
-		gauge(memoryRatio, float64(s.MemoryBytes)/float64(s.MemoryBudget), job...)
-		count(rebalances, s.Generations, job...)
-		count(commitFailures, s.CommitFailures, job...)
-		count(rollupsTotal, s.Rollups, s.Job, s.Topic, "ok")
-		count(rollupsTotal, s.RollupFailures, s.Job, s.Topic, "failed")
-		gauge(malformedAlarm, one(s.Malformed != ""), job...)
+		to.job(&s)
 	}
+}
+
+// job passes on the metrics of one job.
+func (to scrape) job(s *jobs.Status) {
+	job := []string{s.Job, s.Topic}
+	for outcome, n := range s.Records {
+		to.count(records, n, s.Job, s.Topic, outcome)
+	}
+	for _, outcome := range []string{"malformed", "late", "future"} {
+		to.count(deadLetters, s.Records[outcome], s.Job, s.Topic, outcome)
+	}
+	for _, p := range s.Partitions {
+		at := []string{s.Job, s.Topic, strconv.Itoa(int(p.Partition))}
+		to.gauge(lagRecords, float64(p.Lag), at...)
+		to.gauge(lagSeconds, lag(p), at...)
+		to.gauge(offsetNext, float64(p.Next), at...)
+		to.gauge(offsetDurable, float64(p.Durable), at...)
+		to.gauge(watermark, float64(p.Watermark)/1000, at...)
+	}
+	missed := 0
+	if s.Uncounted != nil {
+		missed = len(s.Uncounted.Partitions)
+	}
+	to.gauge(uncounted, float64(missed), job...)
+	to.gauge(uncountedFor, s.Waited.Seconds(), job...)
+	behind, since := int64(0), time.Duration(0)
+	for _, o := range s.OpenTransactions {
+		behind += o.Records
+		since = max(since, o.For)
+	}
+	to.gauge(openRecords, float64(behind), job...)
+	to.gauge(openFor, since.Seconds(), job...)
+	to.gauge(stopped, one(s.Error != ""), job...)
+	if s.Complete > 0 {
+		to.gauge(completeUntil, float64(s.Complete)/1000, job...)
+	}
+	to.gauge(sinkUp, one(s.SinkError == ""), job...)
+	buckets := make(map[float64]uint64, len(jobs.FlushBuckets))
+	for i, le := range jobs.FlushBuckets {
+		buckets[le] = s.FlushSeconds[i]
+	}
+	to <- prometheus.MustNewConstHistogram(flushSeconds, s.Flushes, s.FlushSecondsSum, buckets, job...)
+	to.count(flushRows, s.FlushRows, job...)
+	to.count(flushFailures, s.FlushFailures, job...)
+	if !s.LastFlush.IsZero() {
+		to.gauge(lastFlush, seconds(s.LastFlush), job...)
+	}
+	to.gauge(rowsHeld, float64(s.OpenRows), job...)
+	to.gauge(sketchBytes, float64(s.MemoryBytes), job...)
+	to.gauge(memoryRatio, float64(s.MemoryBytes)/float64(s.MemoryBudget), job...)
+	to.count(rebalances, s.Generations, job...)
+	to.count(commitFailures, s.CommitFailures, job...)
+	to.count(rollupsTotal, s.Rollups, s.Job, s.Topic, "ok")
+	to.count(rollupsTotal, s.RollupFailures, s.Job, s.Topic, "failed")
+	to.gauge(malformedAlarm, one(s.Malformed != ""), job...)
 }
 
 // one is 1 for true, else 0.

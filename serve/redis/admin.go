@@ -11,21 +11,21 @@ import (
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
-	{name: "command", each: 1000 * nanosecond, arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: commandCommand},
-	{name: "config", each: 1000 * nanosecond, arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: configCommand},
-	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: info},
-	{name: "memory", arity: -2, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: memoryCommand},
-	{name: "object", arity: -2, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: objectCommand},
-	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: debug},
-	{name: "function", arity: -2, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: functionCommand},
-	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: func(c *client) {
+	{name: "command", each: 1000 * nanosecond, arity: -1, since: "2.8.13", family: "server", about: "the table: COUNT DOCS INFO LIST", differ: "Less is said of each.", run: onNothing(commandCommand)},
+	{name: "config", each: 1000 * nanosecond, arity: -2, since: "2.0.0", family: "server", about: "GET, SET of what exists; RESETSTAT", differ: "Only the parameters that mean something here.", run: onServer(configCommand)},
+	{name: "info", each: 1000 * nanosecond, arity: -1, since: "1.0.0", family: "server", about: "the state of the server", differ: "Fewer fields.", run: onServer(info)},
+	{name: "memory", arity: -2, keys: keySpec{2, 2, 1}, since: "4.0.0", family: "server", about: "USAGE of a key, by reckoning", run: onKeys(memoryCommand)},
+	{name: "object", arity: -2, keys: keySpec{2, 2, 1}, since: "2.2.3", family: "generic", about: "ENCODING REFCOUNT IDLETIME", differ: "Reference counts are 1 and idle times 0.", run: onKeys(objectCommand)},
+	{name: "debug", arity: -2, since: "1.0.0", family: "server", about: "SET-ACTIVE-EXPIRE, PROTOCOL", differ: "The harmless parts only.", run: onServer(debug)},
+	{name: "function", arity: -2, flags: flagWrite, since: "7.0.0", family: "server", about: "FLUSH, LIST", differ: "There are no functions.", run: onNothing(functionCommand)},
+	{name: "time", arity: 1, since: "2.6.0", family: "server", about: "the clock, in seconds and microseconds", run: onKeys(func(c call, k *keyspace) {
 		c.w.Array(2)
-		c.w.BulkString(strconv.FormatInt(c.nano/1e9, 10))
-		c.w.BulkString(strconv.FormatInt(c.nano%1e9/1e3, 10))
-	}},
+		c.w.BulkString(strconv.FormatInt(k.nano/1e9, 10))
+		c.w.BulkString(strconv.FormatInt(k.nano%1e9/1e3, 10))
+	})},
 }
 
-func commandCommand(c *client) {
+func commandCommand(c call) {
 	n := len(c.args)
 	switch {
 	case n == 1 || is(c.args[1], "INFO"):
@@ -72,7 +72,7 @@ func commandCommand(c *client) {
 	}
 }
 
-func (c *client) commandInfo(cmd *command) {
+func (c call) commandInfo(cmd *command) {
 	if cmd == nil {
 		c.w.NullArray()
 		return
@@ -124,17 +124,17 @@ func fixed(text string) func(*Server) string { return func(*Server) string { ret
 var parameters = []parameter{
 	{"appendonly", fixed("no"), nil, nil},
 	{"databases", fixed("1"), nil, nil},
-	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.sparseMax) }, func(s *Server, n int64) { s.sparseMax = int(n) }, func(*Server) int64 { return sparseMost }},
+	{"hll-sparse-max-bytes", func(s *Server) string { return strconv.Itoa(s.settings.sparseMax) }, func(s *Server, n int64) { s.settings.sparseMax = int(n) }, func(*Server) int64 { return sparseMost }},
 	{"maxclients", func(s *Server) string { return strconv.Itoa(s.config.Clients) }, nil, nil},
-	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.memory) }, func(s *Server, n int64) { s.memory = int(n) }, func(s *Server) int64 { return int64(s.config.Memory) }},
+	{"maxmemory", func(s *Server) string { return strconv.Itoa(s.settings.memory) }, func(s *Server, n int64) { s.settings.memory = int(n) }, func(s *Server) int64 { return int64(s.config.Memory) }},
 	{"maxmemory-clients", func(s *Server) string { return strconv.Itoa(s.config.Buffers) }, nil, nil},
 	{"maxmemory-policy", fixed("noeviction"), nil, nil},
-	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.bulk) }, nil, nil},
+	{"proto-max-bulk-len", func(s *Server) string { return strconv.Itoa(s.settings.bulk) }, nil, nil},
 	{"save", fixed(""), nil, nil},
 	{"timeout", func(s *Server) string { return strconv.Itoa(int(s.config.Idle.Seconds())) }, nil, nil},
 }
 
-func configCommand(c *client) {
+func configCommand(c call, s *Server) {
 	n := len(c.args)
 	switch {
 	case is(c.args[1], "GET") && n >= 3:
@@ -150,14 +150,14 @@ func configCommand(c *client) {
 		c.w.Map(len(found))
 		for _, p := range found {
 			c.w.BulkString(p.name)
-			c.w.BulkString(p.get(c.server))
+			c.w.BulkString(p.get(s))
 		}
-	case c.server.config.ReadOnly && (is(c.args[1], "SET") || is(c.args[1], "RESETSTAT")):
+	case s.settings.readOnly && (is(c.args[1], "SET") || is(c.args[1], "RESETSTAT")):
 		c.w.Error(errReadOnly)
 	case is(c.args[1], "SET") && n >= 4 && n%2 == 0:
-		c.configSet(c.args[2:])
+		c.configSet(s, c.args[2:])
 	case is(c.args[1], "RESETSTAT") && n == 2:
-		c.server.calls, c.server.store.expired = 0, 0
+		s.calls, s.store.expired = 0, 0
 		c.w.Status("OK")
 	default:
 		c.badSubcommand()
@@ -165,7 +165,7 @@ func configCommand(c *client) {
 }
 
 // configSet sets all of the parameters or none.
-func (c *client) configSet(args [][]byte) {
+func (c call) configSet(s *Server, args [][]byte) {
 	for _, do := range []bool{false, true} {
 		for i := 0; i < len(args); i += 2 {
 			p, ok := settable(args[i])
@@ -178,12 +178,12 @@ func (c *client) configSet(args [][]byte) {
 				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument couldn't be parsed into an integer")
 				return
 			}
-			if most := p.most(c.server); n > most {
+			if most := p.most(s); n > most {
 				c.w.Error("ERR CONFIG SET failed (possibly related to argument '" + p.name + "') - argument must be between 0 and " + strconv.FormatInt(most, 10) + " inclusive; the bound was set when the server was started")
 				return
 			}
 			if do {
-				p.set(c.server, n)
+				p.set(s, n)
 			}
 		}
 	}
@@ -199,8 +199,7 @@ func settable(name []byte) (parameter, bool) {
 	return parameter{}, false
 }
 
-func info(c *client) {
-	s := c.server
+func info(c call, s *Server) {
 	var m runtime.MemStats
 	sections := []struct {
 		name string
@@ -214,9 +213,9 @@ func info(c *client) {
 			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\n", len(s.clients), s.config.Clients)
 		}},
 		{"Memory", func() string {
-			c.work += perStats
+			c.work.used += perStats
 			runtime.ReadMemStats(&m)
-			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.memory)
+			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.settings.memory)
 		}},
 		{"Persistence", func() string {
 			return fmt.Sprintf("loading:0\r\nrdb_changes_since_last_save:%d\r\naof_enabled:0\r\n", s.store.dirty)
@@ -250,12 +249,12 @@ func info(c *client) {
 	c.w.Text(b.String())
 }
 
-func memoryCommand(c *client) {
+func memoryCommand(c call, k *keyspace) {
 	if !is(c.args[1], "USAGE") || len(c.args) != 3 && !(len(c.args) == 5 && is(c.args[3], "SAMPLES")) {
 		c.badSubcommand()
 		return
 	}
-	it := c.read(c.args[2])
+	it := k.read(c.args[2])
 	if it == nil {
 		c.w.Null()
 		return
@@ -263,12 +262,12 @@ func memoryCommand(c *client) {
 	c.w.Int(int64(it.memory()))
 }
 
-func objectCommand(c *client) {
+func objectCommand(c call, k *keyspace) {
 	if len(c.args) != 3 || !is(c.args[1], "ENCODING") && !is(c.args[1], "REFCOUNT") && !is(c.args[1], "IDLETIME") {
 		c.badSubcommand()
 		return
 	}
-	it := c.read(c.args[2])
+	it := k.read(c.args[2])
 	switch {
 	case it == nil:
 		c.w.Null()
@@ -311,13 +310,13 @@ func (it *item) encoding() string {
 	return "raw"
 }
 
-func debug(c *client) {
+func debug(c call, s *Server) {
 	n := len(c.args)
 	switch {
-	case is(c.args[1], "SET-ACTIVE-EXPIRE") && c.server.config.ReadOnly:
+	case is(c.args[1], "SET-ACTIVE-EXPIRE") && s.settings.readOnly:
 		c.w.Error(errReadOnly)
 	case is(c.args[1], "SET-ACTIVE-EXPIRE") && n == 3:
-		c.server.idle = string(c.args[2]) == "0"
+		s.sweepOff = string(c.args[2]) == "0"
 		c.w.Status("OK")
 	case is(c.args[1], "PROTOCOL") && n == 3:
 		c.debugProtocol(strings.ToLower(string(c.args[2])))
@@ -327,7 +326,7 @@ func debug(c *client) {
 }
 
 // debugProtocol replies one of every type, for tests of clients.
-func (c *client) debugProtocol(kind string) {
+func (c call) debugProtocol(kind string) {
 	switch kind {
 	case "string":
 		c.w.BulkString("Hello World")
@@ -364,7 +363,7 @@ func (c *client) debugProtocol(kind string) {
 	}
 }
 
-func functionCommand(c *client) {
+func functionCommand(c call) {
 	switch {
 	case is(c.args[1], "FLUSH") && len(c.args) <= 3:
 		c.w.Status("OK")

@@ -3,18 +3,18 @@ package redis
 import "weir/sketches/bitmap"
 
 var bitCommands = []command{
-	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: setbit},
-	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: getbit},
-	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: bitcount},
-	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: bitpos},
+	{name: "setbit", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "bitmap", about: "sets a bit and answers the one that was there", run: onKeys(setbit)},
+	{name: "getbit", arity: 3, keys: firstKey, since: "2.2.0", family: "bitmap", about: "a bit", run: onKeys(getbit)},
+	{name: "bitcount", arity: -2, keys: firstKey, since: "2.6.0", family: "bitmap", about: "the number of ones, within a range of BYTEs or BITs if given", run: onKeys(bitcount)},
+	{name: "bitpos", arity: -3, keys: firstKey, since: "2.8.7", family: "bitmap", about: "the first bit that is 0 or 1", run: onKeys(bitpos)},
 	{name: "bitop", arity: -4, flags: flagWrite | flagGrow, keys: keySpec{2, -1, 1}, dest: 2, since: "2.6.0", family: "bitmap", about: "AND OR XOR NOT, and DIFF DIFF1 ANDOR ONE of Redis 8.2, into a key; the sources may be window keys",
-		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: bitop},
-	{name: "bitfield", arity: -2, each: 250 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: func(c *client) { bitfield(c, false) }},
-	{name: "bitfield_ro", arity: -2, each: 250 * nanosecond, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: func(c *client) { bitfield(c, true) }},
+		differ: "DIFF, DIFF1, ANDOR and ONE are those of Redis 8.2.", run: onKeys(bitop)},
+	{name: "bitfield", arity: -2, each: 250 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "3.2.0", family: "bitmap", about: "GET, SET, INCRBY of integers of any width at any bit", run: onKeys(func(c call, k *keyspace) { bitfield(c, k, false) })},
+	{name: "bitfield_ro", arity: -2, each: 250 * nanosecond, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: onKeys(func(c call, k *keyspace) { bitfield(c, k, true) })},
 }
 
 // bitOffset reads the offset of SETBIT and GETBIT, within so many bytes.
-func (c *client) bitOffset(arg []byte, bytes int) (uint64, bool) {
+func (c call) bitOffset(arg []byte, bytes int) (uint64, bool) {
 	n, ok := parseInt(arg)
 	if !ok || n < 0 || n>>3 >= int64(bytes) {
 		c.fail(bitmap.ErrOffset)
@@ -23,8 +23,8 @@ func (c *client) bitOffset(arg []byte, bytes int) (uint64, bool) {
 	return uint64(n), true
 }
 
-func setbit(c *client) {
-	off, ok := c.bitOffset(c.args[2], c.server.bulk)
+func setbit(c call, k *keyspace) {
+	off, ok := c.bitOffset(c.args[2], k.set.bulk)
 	if !ok {
 		return
 	}
@@ -32,11 +32,11 @@ func setbit(c *client) {
 		c.fail(bitmap.ErrBit)
 		return
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
-	if !c.lengthens(it, int(off>>3)+1) {
+	if !c.lengthens(k, it, int(off>>3)+1) {
 		return
 	}
 	fresh := it == nil
@@ -48,19 +48,19 @@ func setbit(c *client) {
 	var old int
 	it.str, old = bitmap.SetBit(it.str, off, bit)
 	if fresh {
-		c.server.store.put(c.args[1], it)
+		k.put(c.args[1], it)
 	} else if old != bit || n != len(it.str) {
-		c.touch(it)
+		k.touch(it)
 	}
 	c.w.Int(int64(old))
 }
 
-func getbit(c *client) {
+func getbit(c call, k *keyspace) {
 	off, ok := c.bitOffset(c.args[2], bitmap.MaxBytes)
 	if !ok {
 		return
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	switch {
 	case !ok:
 	case it == nil:
@@ -73,7 +73,7 @@ func getbit(c *client) {
 }
 
 // bitUnit reads BYTE or BIT where argument n is there.
-func (c *client) bitUnit(n int) (unit bitmap.Unit, ok bool) {
+func (c call) bitUnit(n int) (unit bitmap.Unit, ok bool) {
 	if len(c.args) <= n {
 		return bitmap.Byte, true
 	}
@@ -84,8 +84,8 @@ func (c *client) bitUnit(n int) (unit bitmap.Unit, ok bool) {
 	return unit, err == nil
 }
 
-func bitcount(c *client) {
-	it, ok := c.typed(c.args[1], kindString)
+func bitcount(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -135,14 +135,14 @@ const containerBytes = 8 << 10
 
 // affordBits reports whether there is time to look at all bits; if not, the error
 // has been sent.
-func (c *client) affordBits(it *item) bool {
+func (c call) affordBits(it *item) bool {
 	if it.bits() != nil {
 		return c.afford(it.length()/containerBytes+1, perContainer)
 	}
 	return c.afford(len(it.text()), perRead)
 }
 
-func bitpos(c *client) {
+func bitpos(c call, k *keyspace) {
 	n, ok := c.integer(c.args[2])
 	if !ok {
 		return
@@ -152,7 +152,7 @@ func bitpos(c *client) {
 		return
 	}
 	bit := int(n)
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -199,7 +199,7 @@ func bitpos(c *client) {
 	}
 }
 
-func bitop(c *client) {
+func bitop(c call, k *keyspace) {
 	op, err := bitmap.ParseOperation(string(c.args[1]))
 	if err == nil {
 		err = op.Check(len(c.args) - 3)
@@ -211,7 +211,7 @@ func bitop(c *client) {
 	longest := 0
 	sources := make([][]byte, 0, len(c.args)-3)
 	for _, key := range c.args[3:] {
-		it, ok := c.typed(key, kindString)
+		it, ok := k.typed(c, key, kindString)
 		if !ok {
 			return
 		}
@@ -219,7 +219,7 @@ func bitop(c *client) {
 			sources = append(sources, nil)
 			continue
 		}
-		if it.bits() != nil && it.bits().Len() > uint64(c.server.bulk) {
+		if it.bits() != nil && it.bits().Len() > uint64(k.set.bulk) {
 			c.w.Error(errTooLong)
 			return
 		}
@@ -234,10 +234,10 @@ func bitop(c *client) {
 		sources = append(sources, it.text())
 	}
 	before := 0
-	if it := c.server.store.find(c.args[2], c.now); it != nil {
+	if it := k.find(c.args[2], k.now); it != nil {
 		before = it.size
 	}
-	if !c.fits(longest, before) || !c.afford(longest, perMade) {
+	if !k.fits(c, longest, before) || !c.afford(longest, perMade) {
 		return
 	}
 	out, err := bitmap.Op(nil, op, sources...)
@@ -246,15 +246,15 @@ func bitop(c *client) {
 		return
 	}
 	if len(out) == 0 {
-		c.server.store.remove(c.args[2], c.now)
+		k.remove(c.args[2], k.now)
 		c.w.Int(0)
 		return
 	}
-	c.server.store.put(c.args[2], &item{str: out})
+	k.put(c.args[2], &item{str: out})
 	c.w.Int(int64(len(out)))
 }
 
-func bitfield(c *client, readOnly bool) {
+func bitfield(c call, k *keyspace, readOnly bool) {
 	words := make([]string, 0, len(c.args)-2)
 	for _, a := range c.args[2:] {
 		words = append(words, string(a))
@@ -271,15 +271,15 @@ func bitfield(c *client, readOnly bool) {
 			end = max(end, (op.Offset+uint64(op.Type.Width)+7)/8)
 		}
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
-	if end > uint64(c.server.bulk) {
+	if end > uint64(k.set.bulk) {
 		c.fail(bitmap.ErrOffset)
 		return
 	}
-	if writes && !c.lengthens(it, int(end)) {
+	if writes && !c.lengthens(k, it, int(end)) {
 		return
 	}
 	var b []byte
@@ -293,10 +293,10 @@ func bitfield(c *client, readOnly bool) {
 	switch {
 	case !writes:
 	case it == nil:
-		c.server.store.put(c.args[1], &item{str: out})
+		k.put(c.args[1], &item{str: out})
 	default:
 		if it.str = out; changes > 0 {
-			c.touch(it)
+			k.touch(it)
 		}
 	}
 	c.w.Array(len(replies))

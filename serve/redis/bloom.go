@@ -8,23 +8,23 @@ import (
 )
 
 var bloomCommands = []command{
-	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: bfReserve},
-	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds an item; 1 if it was new", run: func(c *client) { bfAdd(c, false) }},
-	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items", run: func(c *client) { bfAdd(c, true) }},
-	{name: "bf.insert", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items, making the filter: CAPACITY ERROR EXPANSION NOCREATE NONSCALING ITEMS", run: bfInsert},
-	{name: "bf.exists", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether an item may have been added", run: func(c *client) { bfExists(c, false) }},
-	{name: "bf.mexists", arity: -3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether items may have been added", run: func(c *client) { bfExists(c, true) }},
-	{name: "bf.info", arity: -2, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "capacity, size, filters, items, expansion", run: bfInfo},
+	{name: "bf.reserve", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "makes a filter: error rate, capacity; EXPANSION n, NONSCALING", run: onKeys(bfReserve)},
+	{name: "bf.add", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds an item; 1 if it was new", run: onKeys(func(c call, k *keyspace) { bfAdd(c, k, false) })},
+	{name: "bf.madd", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items", run: onKeys(func(c call, k *keyspace) { bfAdd(c, k, true) })},
+	{name: "bf.insert", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "adds items, making the filter: CAPACITY ERROR EXPANSION NOCREATE NONSCALING ITEMS", run: onKeys(bfInsert)},
+	{name: "bf.exists", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether an item may have been added", run: onKeys(func(c call, k *keyspace) { bfExists(c, k, false) })},
+	{name: "bf.mexists", arity: -3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "whether items may have been added", run: onKeys(func(c call, k *keyspace) { bfExists(c, k, true) })},
+	{name: "bf.info", arity: -2, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "capacity, size, filters, items, expansion", run: onKeys(bfInfo)},
 	{name: "bf.card", arity: 2, keys: firstKey, since: "bf 2.4.4", family: "bloom", about: "the number of items accepted",
-		differ: "Not of window keys: their filters do not count; a hll measure does.", run: bfCard},
-	{name: "bf.scandump", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "a piece of the dump of a filter", run: bfScanDump},
+		differ: "Not of window keys: their filters do not count; a hll measure does.", run: onKeys(bfCard)},
+	{name: "bf.scandump", arity: 3, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "a piece of the dump of a filter", run: onKeys(bfScanDump)},
 	{name: "bf.loadchunk", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "bf 1.0.0", family: "bloom", about: "puts a piece of a dump back",
-		differ: "Headers that no filter can have are refused, not only those that would harm.", run: bfLoadChunk},
+		differ: "Headers that no filter can have are refused, not only those that would harm.", run: onKeys(bfLoadChunk)},
 }
 
 // filterOf returns the filter of a scratch key, nil if there is none.
-func (c *client) filterOf(key []byte) (*item, bool) {
-	it, ok := c.typed(key, kindBloom)
+func (c call) filterOf(k *keyspace, key []byte) (*item, bool) {
+	it, ok := k.typed(c, key, kindBloom)
 	if ok && it != nil && it.filter() != nil {
 		c.w.Error("ERR not of a window key: ask BF.EXISTS or BF.MEXISTS")
 		return nil, false
@@ -37,19 +37,19 @@ const bloomMost = 16 << 20
 
 // bloomLimit is what a filter may take that takes so many bytes now: no more
 // than there is room for in the memory of all keys.
-func (c *client) bloomLimit(now int) uint64 {
-	return uint64(min(max(now+c.server.memory-c.server.store.used, now, 1<<20), bloomMost))
+func (c call) bloomLimit(k *keyspace, now int) uint64 {
+	return uint64(min(max(now+k.set.memory-k.used, now, 1<<20), bloomMost))
 }
 
 // makeFilter puts a new filter; on an error that has been sent it returns nil.
-func (c *client) makeFilter(config bloom.ScalableConfig) *item {
+func (c call) makeFilter(k *keyspace, config bloom.ScalableConfig) *item {
 	config.MaxBytes = bloomMost
 	n, err := config.Bytes()
 	if err != nil {
 		c.fail(err)
 		return nil
 	}
-	if !c.fits(int(n), 0) || !c.afford(int(n), perRead) {
+	if !k.fits(c, int(n), 0) || !c.afford(int(n), perRead) {
 		return nil
 	}
 	f, err := bloom.NewScalable(config)
@@ -57,10 +57,10 @@ func (c *client) makeFilter(config bloom.ScalableConfig) *item {
 		c.fail(err)
 		return nil
 	}
-	return c.server.store.put(c.args[1], &item{kind: kindBloom, bloom: f})
+	return k.put(c.args[1], &item{kind: kindBloom, bloom: f})
 }
 
-func bfReserve(c *client) {
+func bfReserve(c call, k *keyspace) {
 	config := bloom.DefaultScalable
 	var ok bool
 	if config.Error, ok = parseFloat(c.args[2]); !ok {
@@ -107,10 +107,10 @@ func bfReserve(c *client) {
 		c.w.Error("Nonscaling filters cannot expand")
 		return
 	}
-	it := c.read(c.args[1])
+	it := k.read(c.args[1])
 	switch {
 	case it == nil:
-		if c.makeFilter(config) != nil {
+		if c.makeFilter(k, config) != nil {
 			c.w.Status("OK")
 		}
 	case it.kind != kindBloom:
@@ -120,17 +120,17 @@ func bfReserve(c *client) {
 	}
 }
 
-func bfAdd(c *client, many bool) {
-	it, ok := c.filterOf(c.args[1])
+func bfAdd(c call, k *keyspace, many bool) {
+	it, ok := c.filterOf(k, c.args[1])
 	if !ok {
 		return
 	}
 	if it == nil {
-		if it = c.makeFilter(bloom.DefaultScalable); it == nil {
+		if it = c.makeFilter(k, bloom.DefaultScalable); it == nil {
 			return
 		}
 	}
-	c.addItems(it, c.args[2:], many)
+	c.addItems(k, it, c.args[2:], many)
 }
 
 // perItem is what looking for an item takes. Of a large filter the bits are not in
@@ -145,31 +145,31 @@ func perItem(f *bloom.Scalable) cost {
 	return each
 }
 
-// bloomPiece is how many items are added before it is reckoned how long the next
-// ones will take.
+// bloomPiece is how many items are added before the time of the next ones is
+// estimated anew.
 const bloomPiece = 64
 
 var errBloomWork = errors.New(strings.TrimPrefix(errWork, "ERR "))
 
 // addItems adds and replies, with an array if there are many; an error then
 // ends the array.
-func (c *client) addItems(it *item, items [][]byte, many bool) {
+func (c call) addItems(k *keyspace, it *item, items [][]byte, many bool) {
 	before := it.bloom.Bytes()
-	it.bloom.Limit(c.bloomLimit(before))
+	it.bloom.Limit(c.bloomLimit(k, before))
 	var added []bool
 	var err error
 	// A piece at a time: a filter that grows takes longer with each layer.
 	for len(items) > 0 && err == nil {
 		piece := items[:min(len(items), bloomPiece)]
-		if items = items[len(piece):]; !c.spend(len(piece), perItem(it.bloom)) {
+		if items = items[len(piece):]; !c.work.spend(len(piece), perItem(it.bloom)) {
 			err = errBloomWork
 			break
 		}
 		size, layers := it.bloom.Bytes(), it.bloom.Layers()
 		added, err = it.bloom.AddMany(piece, added)
-		c.work += cost(it.bloom.Bytes()-size)*perRead + cost(it.bloom.Layers()-layers)*perLayer
+		c.work.used += cost(it.bloom.Bytes()-size)*perRead + cost(it.bloom.Layers()-layers)*perLayer
 	}
-	c.touch(it)
+	k.touch(it)
 	if !many {
 		if err != nil {
 			c.fail(err)
@@ -187,11 +187,34 @@ func (c *client) addItems(it *item, items [][]byte, many bool) {
 	}
 }
 
-// bfInsert reads its options by their first letters, as RedisBloom does.
-func bfInsert(c *client) {
-	config := bloom.DefaultScalable
-	create := true
-	items := -1
+func bfInsert(c call, k *keyspace) {
+	config, create, items, ok := c.insertOptions()
+	if !ok {
+		return
+	}
+	if items < 0 || items == len(c.args) {
+		c.w.Error(arityError(c.cmd.name))
+		return
+	}
+	it, ok := c.filterOf(k, c.args[1])
+	switch {
+	case !ok:
+		return
+	case it == nil && !create:
+		c.w.Error("ERR not found")
+		return
+	case it == nil:
+		if it = c.makeFilter(k, config); it == nil {
+			return
+		}
+	}
+	c.addItems(k, it, c.args[items:], true)
+}
+
+// insertOptions reads the options of BF.INSERT by their first letters, as RedisBloom
+// does. items is the index of the first item; −1: there is none.
+func (c call) insertOptions() (config bloom.ScalableConfig, create bool, items int, ok bool) {
+	config, create, items = bloom.DefaultScalable, true, -1
 	for i := 2; i < len(c.args) && items < 0; i++ {
 		a := c.args[i]
 		first := byte(0)
@@ -204,79 +227,59 @@ func bfInsert(c *client) {
 			}
 			return nil
 		}
-		switch first {
-		case 'i':
+		switch {
+		case first == 'i':
 			items = i + 1
-		case 'e':
-			if len(a) > 1 && a[1]|0x20 == 'x' {
-				n, ok := parseInt(value())
-				if !ok {
-					c.w.Error("Bad expansion")
-					return
-				}
-				if n < 0 || n > 32768 {
-					c.fail(bloom.ErrExpansion)
-					return
-				}
-				config.Expansion = uint32(n)
-				config.NonScaling = config.NonScaling || n == 0
-				continue
+		case first == 'e' && len(a) > 1 && a[1]|0x20 == 'x':
+			n, ok := parseInt(value())
+			if !ok {
+				c.w.Error("Bad expansion")
+				return config, create, items, false
 			}
+			if n < 0 || n > 32768 {
+				c.fail(bloom.ErrExpansion)
+				return config, create, items, false
+			}
+			config.Expansion = uint32(n)
+			config.NonScaling = config.NonScaling || n == 0
+		case first == 'e':
 			v, ok := parseFloat(value())
 			if !ok {
 				c.w.Error("Bad error rate")
-				return
+				return config, create, items, false
 			}
 			if !(v > 0 && v < 1) {
 				c.fail(bloom.ErrErrorRate)
-				return
+				return config, create, items, false
 			}
 			config.Error = v
-		case 'c':
+		case first == 'c':
 			n, ok := parseInt(value())
 			if !ok {
 				c.w.Error("Bad capacity")
-				return
+				return config, create, items, false
 			}
 			if n < 1 || n > 1<<30 {
 				c.fail(bloom.ErrCapacity)
-				return
+				return config, create, items, false
 			}
 			config.Capacity = uint64(n)
-		case 'n':
-			if len(a) > 2 && a[2]|0x20 == 'n' { // NONSCALING
-				config.NonScaling = true
-			} else {
-				create = false
-			}
+		case first == 'n' && len(a) > 2 && a[2]|0x20 == 'n': // NONSCALING
+			config.NonScaling = true
+		case first == 'n': // NOCREATE
+			create = false
 		default:
 			c.w.Error("Unknown argument received")
-			return
+			return config, create, items, false
 		}
 	}
-	if items < 0 || items == len(c.args) {
-		c.w.Error(arityError(c.cmd.name))
-		return
-	}
-	it, ok := c.filterOf(c.args[1])
-	switch {
-	case !ok:
-		return
-	case it == nil && !create:
-		c.w.Error("ERR not found")
-		return
-	case it == nil:
-		if it = c.makeFilter(config); it == nil {
-			return
-		}
-	}
-	c.addItems(it, c.args[items:], true)
+	return config, create, items, true
 }
 
 // bfExists answers no, not an error, for a key that holds something else, as
 // RedisBloom does.
-func bfExists(c *client, many bool) {
-	it := c.read(c.args[1])
+func bfExists(c call, k *keyspace, many bool) {
+	it := k.read(c.args[1])
 	if it != nil && it.kind == kindBloom {
 		each := perMiss // one block of a window's filter
 		if it.bloom != nil {
@@ -301,12 +304,12 @@ func bfExists(c *client, many bool) {
 	}
 }
 
-func bfInfo(c *client) {
+func bfInfo(c call, k *keyspace) {
 	if len(c.args) > 3 {
 		c.w.Error(arityError(c.cmd.name))
 		return
 	}
-	it, ok := c.filterOf(c.args[1])
+	it, ok := c.filterOf(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -353,8 +356,8 @@ func bfInfo(c *client) {
 	expansion()
 }
 
-func bfCard(c *client) {
-	it, ok := c.filterOf(c.args[1])
+func bfCard(c call, k *keyspace) {
+	it, ok := c.filterOf(k, c.args[1])
 	switch {
 	case !ok:
 	case it == nil:
@@ -365,7 +368,7 @@ func bfCard(c *client) {
 }
 
 // iterator reads the position of SCANDUMP and LOADCHUNK.
-func (c *client) iterator(arg []byte) (int64, bool) {
+func (c call) iterator(arg []byte) (int64, bool) {
 	n, ok := parseInt(arg)
 	if !ok {
 		c.w.Error("ERR Second argument must be numeric")
@@ -373,8 +376,8 @@ func (c *client) iterator(arg []byte) (int64, bool) {
 	return n, ok
 }
 
-func bfScanDump(c *client) {
-	it, ok := c.filterOf(c.args[1])
+func bfScanDump(c call, k *keyspace) {
+	it, ok := c.filterOf(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -387,8 +390,8 @@ func bfScanDump(c *client) {
 		return
 	}
 	next, piece := it.bloom.Dump(n)
-	if over := len(piece) - c.server.bulk; over > 0 { // what could not be put back
-		next, piece = next-int64(over), piece[:c.server.bulk]
+	if over := len(piece) - k.set.bulk; over > 0 { // what could not be put back
+		next, piece = next-int64(over), piece[:k.set.bulk]
 	}
 	if !c.afford(len(piece), perByte) {
 		return
@@ -398,12 +401,12 @@ func bfScanDump(c *client) {
 	c.w.Bulk(piece)
 }
 
-func bfLoadChunk(c *client) {
+func bfLoadChunk(c call, k *keyspace) {
 	n, ok := c.iterator(c.args[2])
 	if !ok {
 		return
 	}
-	it, ok := c.filterOf(c.args[1])
+	it, ok := c.filterOf(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -417,7 +420,7 @@ func bfLoadChunk(c *client) {
 			c.fail(err)
 			return
 		}
-		c.server.store.put(c.args[1], &item{kind: kindBloom, bloom: f})
+		k.put(c.args[1], &item{kind: kindBloom, bloom: f})
 		c.w.Status("OK")
 		return
 	}
@@ -428,11 +431,11 @@ func bfLoadChunk(c *client) {
 	// The first piece of a layer makes all of it.
 	before := it.bloom.Bytes()
 	missing := int(it.bloom.Info().Size) - before
-	if !c.fits(before+missing, before) || !c.afford(missing, perRead) {
+	if !k.fits(c, before+missing, before) || !c.afford(missing, perRead) {
 		return
 	}
 	err := it.bloom.LoadChunk(n, c.args[3])
-	c.touch(it)
+	k.touch(it)
 	if err != nil {
 		c.fail(err)
 		return

@@ -91,8 +91,7 @@ func (c *client) evict() {
 
 // holding returns how many bytes the server holds for a client, without its replies.
 func (c *client) holding() int {
-	const watched = 200 // an estimate of the bytes for a watched key, without the key's own
-	return c.r.Held() + c.queueBytes + watched*len(c.watching) + c.watchBytes
+	return c.r.Held() + c.transaction.held()
 }
 
 // count returns how many clients have been cut off.

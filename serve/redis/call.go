@@ -1,14 +1,12 @@
 package redis
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"strconv"
 
+	"weir/serve/resp"
 	"weir/sketches/bitmap"
-
-	"weir/serve/key"
 )
 
 // Errors, with the text Redis replies.
@@ -24,84 +22,50 @@ const (
 	errMemory   = "OOM command not allowed when used memory > 'maxmemory'."
 )
 
-// exec runs one command, or queues it. The lock is held.
-func (c *client) exec(args [][]byte) {
-	cmd := lookup(args[0])
-	if cmd == nil && isHTTP(args[0]) {
-		c.server.config.Log.Warn("a connection that speaks HTTP was cut off: a web page may be making a browser send commands", "client", c.addr)
-		c.closing = true
-		return
-	}
-	if fault := c.refuse(cmd, args); fault != "" {
-		c.aborted = c.aborted || c.multi
-		c.w.Error(fault)
-		return
-	}
-	if c.multi && cmd.flags&flagNoQueue == 0 {
-		c.enqueue(cmd, args)
-		return
-	}
-	c.begin()
-	c.call(cmd, args)
+// A call is a command that runs, as its function sees it: its arguments, where its
+// reply goes, and the time that it may take. It is a value: what a function changes is
+// what it gets beside the call, see run.
+type call struct {
+	cmd  *command
+	args [][]byte // the command's name first
+	w    *resp.Writer
+	work *budget
 }
 
-// isHTTP reports whether a command's name is the beginning of an HTTP request or
-// of the Host header. The lines that follow could be a body that a web page made
-// a browser send, so none of them may run. Redis does the same.
-func isHTTP(name []byte) bool {
-	const host = "host:" // a value may follow without a blank
-	return is(name, "POST") || len(name) >= len(host) && bytes.EqualFold(name[:len(host)], []byte(host))
+// A run is the function of a command. The constructors below say what commands need
+// beside their call, and are the only way to get at it: the table of commands says for
+// each one which of these it uses.
+type run func(c call, cl *client)
+
+// onNothing is for commands that need their call only.
+func onNothing(f func(call)) run { return func(c call, _ *client) { f(c) } }
+
+// onKeys is for commands about keys.
+func onKeys(f func(call, *keyspace)) run { return func(c call, cl *client) { f(c, &cl.keys) } }
+
+// onScripts is for commands that run scripts: they know the scripts by their digests.
+func onScripts(f func(call, *keyspace, scriptCache)) run {
+	return func(c call, cl *client) { f(c, &cl.keys, cl.server.scripts) }
 }
 
-func (c *client) call(cmd *command, args [][]byte) {
-	c.cmd, c.args = cmd, args
-	c.server.calls++
-	if c.afford(1, cmd.base(args)) {
-		cmd.run(c)
-	}
+// onTransaction is for commands about the client's transaction, which watches keys.
+func onTransaction(f func(call, *transaction, *keyspace)) run {
+	return func(c call, cl *client) { f(c, &cl.transaction, &cl.keys) }
 }
 
-// read returns the item of a key, or nil: of a scratch key, or of a window
-// key, which resolve has looked up.
-func (c *client) read(name []byte) *item {
-	if c.windows != nil && key.Is(name) {
-		return c.windows[string(name)]
-	}
-	return c.server.store.find(name, c.now)
-}
+// onClient is for commands about the connection itself.
+func onClient(f func(call, *client)) run { return f }
 
-// typed is read for commands that need a value of kind k. If the value has
-// another kind, typed sends the error and ok is false.
-func (c *client) typed(key []byte, k kind) (it *item, ok bool) {
-	it = c.read(key)
-	if it != nil && it.kind != k {
-		c.w.Error(errType)
-		return nil, false
-	}
-	return it, true
-}
-
-// touch must be called after every change of an item.
-func (c *client) touch(it *item) { c.server.store.touch(it) }
-
-// fits reports whether there is memory for a value of n bytes that replaces one
-// of before bytes; if not, it sends the error. It is for commands whose result
-// may be much larger than their arguments. It always allows small results: the
-// next command notices when they exceed the limit.
-func (c *client) fits(n, before int) bool {
-	const little = 64 << 10
-	if more := n - before; more > little && c.server.store.used+more > c.server.memory {
-		c.w.Error(errMemory)
-		return false
-	}
-	return true
+// onServer is for commands about the server: its settings and figures.
+func onServer(f func(call, *Server)) run {
+	return func(c call, cl *client) { f(c, cl.server) }
 }
 
 // fail sends an error of a sketch: its text is that of Redis without "ERR ".
-func (c *client) fail(err error) { c.w.Error("ERR " + err.Error()) }
+func (c call) fail(err error) { c.w.Error("ERR " + err.Error()) }
 
 // integer reads an argument as an integer; if it is none, it sends the error.
-func (c *client) integer(arg []byte) (int64, bool) {
+func (c call) integer(arg []byte) (int64, bool) {
 	n, ok := parseInt(arg)
 	if !ok {
 		c.w.Error(errInteger)
@@ -129,7 +93,7 @@ func parseInt(b []byte) (int64, bool) {
 }
 
 // float reads an argument as a number; if it is none, it sends the error.
-func (c *client) float(arg []byte) (float64, bool) {
+func (c call) float(arg []byte) (float64, bool) {
 	v, ok := parseFloat(arg)
 	if !ok {
 		c.w.Error(errFloat)

@@ -10,20 +10,20 @@ import (
 )
 
 var connectionCommands = []command{
-	{name: "ping", arity: -1, since: "1.0.0", family: "connection", about: "PONG, or the argument", run: ping},
-	{name: "echo", arity: 2, since: "1.0.0", family: "connection", about: "the argument", run: func(c *client) { c.w.Bulk(c.args[1]) }},
-	{name: "select", arity: 2, since: "1.0.0", family: "connection", about: "chooses database 0", differ: "There is only that one.", run: selectDB},
-	{name: "quit", arity: -1, flags: flagNoAuth | flagNoQueue, since: "1.0.0", family: "connection", about: "ends the connection", run: func(c *client) {
+	{name: "ping", arity: -1, since: "1.0.0", family: "connection", about: "PONG, or the argument", run: onNothing(ping)},
+	{name: "echo", arity: 2, since: "1.0.0", family: "connection", about: "the argument", run: onNothing(func(c call) { c.w.Bulk(c.args[1]) })},
+	{name: "select", arity: 2, since: "1.0.0", family: "connection", about: "chooses database 0", differ: "There is only that one.", run: onNothing(selectDB)},
+	{name: "quit", arity: -1, flags: flagNoAuth | flagNoQueue, since: "1.0.0", family: "connection", about: "ends the connection", run: onClient(func(c call, cl *client) {
 		c.w.Status("OK")
-		c.closing = true
-	}},
-	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: auth},
-	{name: "hello", arity: -1, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: hello},
-	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: reset},
-	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: clientCommand},
+		cl.closing = true
+	})},
+	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: onClient(auth)},
+	{name: "hello", arity: -1, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
+	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: onClient(reset)},
+	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: onClient(clientCommand)},
 }
 
-func ping(c *client) {
+func ping(c call) {
 	switch {
 	case len(c.args) > 2:
 		c.w.Error(arityError(c.cmd.name))
@@ -34,7 +34,7 @@ func ping(c *client) {
 	}
 }
 
-func selectDB(c *client) {
+func selectDB(c call) {
 	n, ok := c.integer(c.args[1])
 	switch {
 	case !ok:
@@ -54,11 +54,11 @@ func (c *client) allowed(user, password []byte) bool {
 
 const errPassword = "WRONGPASS invalid username-password pair or user is disabled."
 
-func auth(c *client) {
+func auth(c call, cl *client) {
 	user, password := []byte("default"), c.args[1]
 	switch len(c.args) {
 	case 2:
-		if c.server.config.Password == "" {
+		if cl.server.config.Password == "" {
 			c.w.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 			return
 		}
@@ -68,7 +68,7 @@ func auth(c *client) {
 		c.w.Error(errSyntax)
 		return
 	}
-	if !c.login(user, password) {
+	if !cl.login(user, password) {
 		c.w.Error(errPassword)
 		return
 	}
@@ -89,8 +89,8 @@ func (c *client) login(user, password []byte) bool {
 	return true
 }
 
-func hello(c *client) {
-	version := int64(c.protocol)
+func hello(c call, cl *client) {
+	version := int64(cl.protocol)
 	rest := c.args[1:]
 	if len(rest) > 0 {
 		n, ok := parseInt(rest[0])
@@ -108,7 +108,7 @@ func hello(c *client) {
 	for len(rest) > 0 {
 		switch {
 		case is(rest[0], "AUTH") && len(rest) >= 3:
-			if !c.login(rest[1], rest[2]) {
+			if !cl.login(rest[1], rest[2]) {
 				c.w.Error(errPassword)
 				return
 			}
@@ -124,15 +124,15 @@ func hello(c *client) {
 			return
 		}
 	}
-	if !c.authed {
+	if !cl.authed {
 		c.w.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 		return
 	}
 	if named {
-		c.name = name
+		cl.name = name
 	}
-	c.protocol = int(version)
-	c.w.SetVersion(c.protocol)
+	cl.protocol = int(version)
+	c.w.SetVersion(cl.protocol)
 	c.w.Map(7)
 	c.w.BulkString("server")
 	c.w.BulkString("redis")
@@ -141,7 +141,7 @@ func hello(c *client) {
 	c.w.BulkString("proto")
 	c.w.Int(version)
 	c.w.BulkString("id")
-	c.w.Int(c.id)
+	c.w.Int(cl.id)
 	c.w.BulkString("mode")
 	c.w.BulkString("standalone")
 	c.w.BulkString("role")
@@ -150,13 +150,13 @@ func hello(c *client) {
 	c.w.Array(0)
 }
 
-func reset(c *client) {
-	c.endTransaction()
-	c.name = ""
-	c.protocol = 2
+func reset(c call, cl *client) {
+	cl.transaction.end(&cl.keys)
+	cl.name = ""
+	cl.protocol = 2
 	c.w.SetVersion(2)
-	if c.server.config.Password != "" {
-		if displaced := c.server.awaitAuth(c); displaced != nil {
+	if cl.server.config.Password != "" {
+		if displaced := cl.server.awaitAuth(cl); displaced != nil {
 			go displaced.evict() // evict takes the lock, which is held here
 		}
 	}
@@ -175,38 +175,38 @@ func printable(s string) bool {
 
 // badSubcommand sends the error for a subcommand that does not exist or has the
 // wrong number of arguments.
-func (c *client) badSubcommand() {
+func (c call) badSubcommand() {
 	c.w.Error("ERR unknown subcommand or wrong number of arguments for '" + string(c.args[1]) + "'. Try " + strings.ToUpper(c.cmd.name) + " HELP.")
 }
 
-func clientCommand(c *client) {
+func clientCommand(c call, cl *client) {
 	n := len(c.args)
 	switch sub := c.args[1]; {
 	case is(sub, "ID") && n == 2:
-		c.w.Int(c.id)
+		c.w.Int(cl.id)
 	case is(sub, "GETNAME") && n == 2:
-		if c.name == "" {
+		if cl.name == "" {
 			c.w.Null()
 		} else {
-			c.w.BulkString(c.name)
+			c.w.BulkString(cl.name)
 		}
 	case is(sub, "SETNAME") && n == 3:
 		if !printable(string(c.args[2])) {
 			c.w.Error(errName)
 			return
 		}
-		c.name = string(c.args[2])
+		cl.name = string(c.args[2])
 		c.w.Status("OK")
 	case is(sub, "SETINFO") && n == 4:
-		c.setInfo(c.args[2], string(c.args[3]))
+		c.setInfo(cl, c.args[2], string(c.args[3]))
 	case is(sub, "LIST") && n == 2:
-		if !c.afford(len(c.server.clients), perClient) {
+		if !c.afford(len(cl.server.clients), perClient) {
 			return
 		}
 		var b strings.Builder
-		now := c.server.config.Now()
-		list := make([]*client, 0, len(c.server.clients))
-		for other := range c.server.clients {
+		now := cl.server.config.Now()
+		list := make([]*client, 0, len(cl.server.clients))
+		for other := range cl.server.clients {
 			list = append(list, other)
 		}
 		slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
@@ -216,7 +216,7 @@ func clientCommand(c *client) {
 		c.w.Text(b.String())
 	case is(sub, "INFO") && n == 2:
 		var b strings.Builder
-		c.describe(&b, c.server.config.Now())
+		cl.describe(&b, cl.server.config.Now())
 		c.w.Text(b.String())
 	case (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && n == 3:
 		if !is(c.args[2], "ON") && !is(c.args[2], "OFF") {
@@ -231,7 +231,7 @@ func clientCommand(c *client) {
 	}
 }
 
-func (c *client) help(lines ...string) {
+func (c call) help(lines ...string) {
 	c.w.Array(len(lines) + 1)
 	c.w.Status(strings.ToUpper(c.cmd.name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
 	for _, l := range lines {
@@ -239,16 +239,16 @@ func (c *client) help(lines ...string) {
 	}
 }
 
-func (c *client) setInfo(name []byte, value string) {
+func (c call) setInfo(cl *client, name []byte, value string) {
 	if !printable(value) {
 		c.w.Error("ERR " + strings.ToLower(string(name)) + " cannot contain spaces, newlines or special characters.")
 		return
 	}
 	switch {
 	case is(name, "LIB-NAME"):
-		c.library = value
+		cl.library = value
 	case is(name, "LIB-VER"):
-		c.version = value
+		cl.version = value
 	default:
 		c.w.Error("ERR Unrecognized option '" + string(name) + "'")
 		return
@@ -259,12 +259,12 @@ func (c *client) setInfo(name []byte, value string) {
 // describe writes the client's line of CLIENT LIST.
 func (c *client) describe(b *strings.Builder, now time.Time) {
 	queued := "-1"
-	if c.multi {
-		queued = strconv.Itoa(len(c.queue))
+	if c.transaction.open {
+		queued = strconv.Itoa(len(c.transaction.queue))
 	}
 	for _, s := range [...]string{
 		"id=", strconv.FormatInt(c.id, 10), " addr=", c.addr, " name=", c.name, " age=", strconv.Itoa(int(now.Sub(c.since).Seconds())),
-		" db=0 sub=0 multi=", queued, " watch=", strconv.Itoa(len(c.watching)), " resp=", strconv.Itoa(c.protocol),
+		" db=0 sub=0 multi=", queued, " watch=", strconv.Itoa(len(c.transaction.watching)), " resp=", strconv.Itoa(c.protocol),
 		" lib-name=", c.library, " lib-ver=", c.version, "\n",
 	} {
 		b.WriteString(s)

@@ -24,26 +24,35 @@
 //
 // # The way of a command
 //
-// A loop learns from epoll which connections have sent something. Each of them
-// gets a turn: the loop reads what it sent, cuts it into commands and runs
-// these batch by batch. When all have had their turns, the loop sends the
-// replies, with one write for each connection. Before a batch runs, the loop
-// fetches the cache lines of all its keys at once, because with many keys these
-// cache misses take most of the time. Nothing in a turn waits for the client or
-// for a sink: a client that must wait is put aside with the rest of its
-// commands.
+// Each connection has a goroutine (loop.go), which reads what the client sent and
+// gives it a turn (turn.go). The turn cuts the bytes into commands and runs these in
+// batches, each under the lock: a command is found in the table, checked, and called.
+// Its function gets a call (its arguments, where the reply goes, the time it may take)
+// and, beside that, only what the table says it needs: the keyspace, the transaction,
+// or, for the few commands about them, the client or the server. At the end of the turn
+// the loop sends the replies with one write.
+//
+// Before a batch runs, the server fetches the cache lines of all its keys at once,
+// because with many keys these cache misses take most of the time. Window keys are
+// looked up before a batch runs, without the lock.
+//
+// On Linux, epoll_linux.go takes the place of loop.go: a few goroutines serve all
+// connections. They run the same turns, but put a client aside that must wait for a
+// lookup.
 //
 // # The map of the files
 //
-//	server.go client.go       clients, their limits, their turns
-//	loop_linux.go alone.go    who reads and writes the connections
-//	poll_linux.go             how a loop waits for them
-//	unauthenticated.go              clients that have not given the password: few, for seconds, with few guesses
+//	server.go                 the server: settings, accepting connections, stopping
+//	client.go turn.go loop.go a client; its turns; the loop of its goroutine
+//	epoll_linux.go epoll_wait_linux.go
+//	                          many connections in one goroutine, and how it waits for them
+//	unauthenticated.go        clients that have not given the password: few, for seconds, with few guesses
 //	buffers.go                what is held for clients: one budget for all of them
-//	table.go call.go          the command table, and what every command passes through
-//	work.go                   how long a command may take, by reckoning, before it runs
-//	store.go index.go         scratch keys: items, expiry, memory; how they are found
-//	windows.go windowkey.go   window keys: the interface, the grammar
+//	table.go call.go          the command table; what a command's function gets
+//	work.go                   how long a command may take, estimated before it runs
+//	keyspace.go store.go index.go
+//	                          the keys as a command sees them; scratch keys: items, expiry, memory, index
+//	windows.go                window keys: how answers become what commands read
 //	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go number.go
 //	throttle.go lists.go locks.go transactions.go connection.go admin.go
 //	                          one family of commands each

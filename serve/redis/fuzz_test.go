@@ -38,7 +38,7 @@ func FuzzCommands(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.dismiss(c, c.alone(them)) // the error is not tested
+			s.dismiss(c, c.loop(them)) // the error is not tested
 			_ = them.Close()
 		}()
 		go func() {
@@ -61,7 +61,7 @@ func FuzzCommands(f *testing.F) {
 		again, other := net.Pipe()
 		next := s.admit(t.Context(), other)
 		go func() {
-			s.dismiss(next, next.alone(other))
+			s.dismiss(next, next.loop(other))
 			_ = other.Close()
 		}()
 		if got, err := redistest.NewConn(again).Do("PING"); err != nil || got != "PONG" {

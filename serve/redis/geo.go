@@ -4,26 +4,24 @@ import (
 	"strconv"
 
 	"weir/sketches/geo"
-
-	"weir/serve/key"
 )
 
 var geoCommands = []command{
-	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 700 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: geoadd},
-	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: geodist},
-	{name: "geopos", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: geopos},
-	{name: "geohash", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: geohash},
-	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: func(c *client) { georadius(c, search{store: true}) }},
-	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: func(c *client) { georadius(c, search{}) }},
-	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: func(c *client) { georadius(c, search{byMember: true, store: true}) }},
-	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: func(c *client) { georadius(c, search{byMember: true}) }},
-	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: func(c *client) { geosearch(c, search{free: true}, 2) }},
-	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: func(c *client) { geosearch(c, search{free: true, store: true}, 3) }},
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 700 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: onKeys(geoadd)},
+	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: onKeys(geodist)},
+	{name: "geopos", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: onKeys(geopos)},
+	{name: "geohash", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: onKeys(geohash)},
+	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{store: true}) })},
+	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{}) })},
+	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) })},
+	{name: "georadiusbymember_ro", arity: -5, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a member", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{byMember: true}) })},
+	{name: "geosearch", arity: -7, keys: firstKey, since: "6.2.0", family: "geo", about: "members within a circle or a box around a position or a member", run: onKeys(func(c call, k *keyspace) { geosearch(c, k, search{free: true}, 2) })},
+	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: onKeys(func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) })},
 }
 
 // place reads a longitude and a latitude; if they are none, the error has been
 // sent.
-func (c *client) place(args [][]byte) (lon, lat float64, ok bool) {
+func (c call) place(args [][]byte) (lon, lat float64, ok bool) {
 	if lon, ok = c.float(args[0]); !ok {
 		return
 	}
@@ -37,7 +35,7 @@ func (c *client) place(args [][]byte) (lon, lat float64, ok bool) {
 	return lon, lat, true
 }
 
-func (c *client) unit(arg []byte) (geo.Unit, bool) {
+func (c call) unit(arg []byte) (geo.Unit, bool) {
 	u, ok := geo.ParseUnit(arg)
 	if !ok {
 		c.w.Error("ERR unsupported unit provided. please use M, KM, FT, MI")
@@ -45,7 +43,7 @@ func (c *client) unit(arg []byte) (geo.Unit, bool) {
 	return u, ok
 }
 
-func geoadd(c *client) {
+func geoadd(c call, k *keyspace) {
 	var r rule
 	i := 2
 	for ; i < len(c.args); i++ {
@@ -81,10 +79,10 @@ func geoadd(c *client) {
 		c.w.Error(errSyntax)
 		return
 	}
-	c.addMembers(r, scores, names)
+	c.addMembers(k, r, scores, names)
 }
 
-func geodist(c *client) {
+func geodist(c call, k *keyspace) {
 	u := geo.Metre
 	switch {
 	case len(c.args) == 5:
@@ -96,7 +94,7 @@ func geodist(c *client) {
 		c.w.Error(errSyntax)
 		return
 	}
-	z, ok := c.members(c.args[1])
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -112,20 +110,20 @@ func geodist(c *client) {
 }
 
 // distance sends one; it is a string in RESP3, too.
-func (c *client) distance(d float64) {
+func (c call) distance(d float64) {
 	var room [40]byte
 	c.w.Bulk(geo.AppendDistance(room[:0], d))
 }
 
-func (c *client) position(lon, lat float64) {
+func (c call) position(lon, lat float64) {
 	var room [48]byte
 	c.w.Array(2)
 	c.w.Number(geo.AppendCoordinate(room[:0], lon))
 	c.w.Number(geo.AppendCoordinate(room[:0], lat))
 }
 
-func geopos(c *client) {
-	z, ok := c.members(c.args[1])
+func geopos(c call, k *keyspace) {
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -141,8 +139,8 @@ func geopos(c *client) {
 	}
 }
 
-func geohash(c *client) {
-	z, ok := c.members(c.args[1])
+func geohash(c call, k *keyspace) {
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -174,7 +172,7 @@ type search struct {
 }
 
 // radius reads a length and its unit.
-func (c *client) radius(args [][]byte) (geo.Shape, bool) {
+func (c call) radius(args [][]byte) (geo.Shape, bool) {
 	r, ok := parseFloat(args[0])
 	if !ok {
 		c.w.Error("ERR need numeric radius")
@@ -188,7 +186,7 @@ func (c *client) radius(args [][]byte) (geo.Shape, bool) {
 	return geo.Circle(r, u), ok
 }
 
-func (c *client) box(args [][]byte) (geo.Shape, bool) {
+func (c call) box(args [][]byte) (geo.Shape, bool) {
 	w, ok := parseFloat(args[0])
 	if !ok {
 		c.w.Error("ERR need numeric width")
@@ -207,7 +205,7 @@ func (c *client) box(args [][]byte) (geo.Shape, bool) {
 	return geo.Rectangle(w, h, u), ok
 }
 
-func (c *client) centreOn(z *zset, member []byte, q *geo.Query) bool {
+func (c call) centreOn(z *zset, member []byte, q *geo.Query) bool {
 	var ok bool
 	if q.Lon, q.Lat, ok = z.Position(member); !ok {
 		c.w.Error("ERR could not decode requested zset member")
@@ -215,8 +213,8 @@ func (c *client) centreOn(z *zset, member []byte, q *geo.Query) bool {
 	return ok
 }
 
-func georadius(c *client, s search) {
-	z, ok := c.members(c.args[1])
+func georadius(c call, k *keyspace, s search) {
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -240,22 +238,22 @@ func georadius(c *client, s search) {
 			return
 		}
 	}
-	c.search(z, &s, c.args[rest:])
+	c.search(k, z, &s, c.args[rest:])
 }
 
-func geosearch(c *client, s search, rest int) {
-	z, ok := c.members(c.args[rest-1])
+func geosearch(c call, k *keyspace, s search, rest int) {
+	z, ok := c.members(k, c.args[rest-1])
 	if !ok {
 		return
 	}
 	if s.store {
 		s.dest = c.args[1]
 	}
-	c.search(z, &s, c.args[rest:])
+	c.search(k, z, &s, c.args[rest:])
 }
 
 // search reads the options, searches, and replies or stores.
-func (c *client) search(z *zset, s *search, args [][]byte) {
+func (c call) search(k *keyspace, z *zset, s *search, args [][]byte) {
 	for i := 0; i < len(args); i++ {
 		n, ok := c.searchOption(z, s, args[i:])
 		if !ok {
@@ -280,7 +278,7 @@ func (c *client) search(z *zset, s *search, args [][]byte) {
 	case s.q.Any && s.q.Count == 0:
 		c.w.Error("ERR the ANY argument requires COUNT argument")
 		return
-	case s.dest != nil && c.server.windows != nil && key.Is(s.dest):
+	case s.dest != nil && k.isWindow(s.dest):
 		c.w.Error(errReadOnlyWindow)
 		return
 	case len(s.dest) > keyMost:
@@ -292,9 +290,9 @@ func (c *client) search(z *zset, s *search, args [][]byte) {
 		s.q.WithDist = s.withDist || s.storeDist
 		// Half of the time is for looking, half for what is found.
 		each := s.perHit()
-		half := (c.workLimit - c.work) / 2
+		half := (c.work.left()) / 2
 		found, looked, ok := z.SearchWithin(nil, s.q, int(half/perNear), int(half/each))
-		c.work += cost(looked)*perNear + cost(len(found))*each
+		c.work.used += cost(looked)*perNear + cost(len(found))*each
 		if !ok {
 			c.w.Error(errWork + ": a smaller shape, or COUNT with ANY")
 			return
@@ -302,7 +300,7 @@ func (c *client) search(z *zset, s *search, args [][]byte) {
 		hits = found
 	}
 	if s.dest != nil {
-		c.storeHits(s, hits)
+		c.storeHits(k, s, hits)
 		return
 	}
 	c.sendHits(s, hits)
@@ -323,7 +321,7 @@ func (s *search) perHit() cost {
 }
 
 // searchOption reads one option and returns how many arguments it has.
-func (c *client) searchOption(z *zset, s *search, args [][]byte) (n int, ok bool) {
+func (c call) searchOption(z *zset, s *search, args [][]byte) (n int, ok bool) {
 	a, more := args[0], len(args)-1
 	switch {
 	case is(a, "WITHDIST"):
@@ -373,9 +371,9 @@ func (c *client) searchOption(z *zset, s *search, args [][]byte) (n int, ok bool
 	return 0, true
 }
 
-func (c *client) storeHits(s *search, hits []geo.Hit) {
+func (c call) storeHits(k *keyspace, s *search, hits []geo.Hit) {
 	if len(hits) == 0 {
-		c.server.store.remove(s.dest, c.now)
+		k.remove(s.dest, k.now)
 		c.w.Int(0)
 		return
 	}
@@ -384,18 +382,18 @@ func (c *client) storeHits(s *search, hits []geo.Hit) {
 		set = geo.StoredDist(hits)
 	}
 	z, before := zsetOf(set), 0
-	if it := c.server.store.find(s.dest, c.now); it != nil {
+	if it := k.find(s.dest, k.now); it != nil {
 		before = it.size
 	}
 	it := &item{kind: kindZset, zset: z}
-	if !c.fits(it.memory(), before) {
+	if !k.fits(c, it.memory(), before) {
 		return
 	}
-	c.server.store.put(s.dest, it)
+	k.put(s.dest, it)
 	c.w.Int(int64(len(hits)))
 }
 
-func (c *client) sendHits(s *search, hits []geo.Hit) {
+func (c call) sendHits(s *search, hits []geo.Hit) {
 	fields := btoi(s.withDist) + btoi(s.withHash) + btoi(s.withCoord)
 	size := 0
 	for i := range hits {

@@ -38,14 +38,14 @@ func (v veiled) Accept() (net.Conn, error) {
 	return struct{ net.Conn }{conn}, nil
 }
 
-// bothWays runs a test with two servers: one that serves connections with loops
-// (if the system has epoll), and one with a goroutine for each.
+// bothWays runs a test with two servers: one that serves connections with epoll (if
+// the system has it), and one with a goroutine for each connection.
 func bothWays(t *testing.T, config Config, test func(t *testing.T, addr string)) {
-	t.Run("loop", func(t *testing.T) {
+	t.Run("epoll", func(t *testing.T) {
 		_, addr := start(t, config)
 		test(t, addr)
 	})
-	t.Run("alone", func(t *testing.T) {
+	t.Run("plain", func(t *testing.T) {
 		_, addr := startOn(t, config, veiled{listen(t)})
 		test(t, addr)
 	})

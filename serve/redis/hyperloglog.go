@@ -5,23 +5,21 @@ import (
 	"strings"
 
 	"weir/sketches/hll"
-
-	"weir/serve/key"
 )
 
 var hllCommands = []command{
-	{name: "pfadd", arity: -2, each: 60 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: pfadd},
-	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: pfcount},
-	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: pfmerge},
-	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, DECODE, ENCODING, TODENSE of a key", run: pfdebug},
-	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: func(c *client) { c.w.Status("OK") }},
+	{name: "pfadd", arity: -2, each: 60 * nanosecond, flags: flagWrite | flagGrow, keys: firstKey, since: "2.8.9", family: "hyperloglog", about: "adds elements; 1 if the estimate may have changed", run: onKeys(pfadd)},
+	{name: "pfcount", arity: -2, keys: allKeys, since: "2.8.9", family: "hyperloglog", about: "about how many different elements there are in one or more keys", run: onKeys(pfcount)},
+	{name: "pfmerge", arity: -2, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, since: "2.8.9", family: "hyperloglog", about: "makes the first key the union of all; the others may be window keys", run: onKeys(pfmerge)},
+	{name: "pfdebug", arity: 3, flags: flagWrite, keys: keySpec{2, 2, 1}, since: "2.8.9", family: "hyperloglog", about: "GETREG, DECODE, ENCODING, TODENSE of a key", run: onKeys(pfdebug)},
+	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: onKeys(func(c call, k *keyspace) { c.w.Status("OK") })},
 }
 
 // hllError sends an error of package hll: it has Redis's code in front.
-func (c *client) hllError(err error) { c.w.Error(err.Error()) }
+func (c call) hllError(err error) { c.w.Error(err.Error()) }
 
-func pfadd(c *client) {
-	it, ok := c.typed(c.args[1], kindString)
+func pfadd(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -30,15 +28,15 @@ func pfadd(c *client) {
 		v = it.str
 	}
 	// In a sparse string each register is walked to, and moves what is behind it.
-	each := perWalk + cost(c.server.sparseMax)*perMoved
-	taken, walks, changed, err := v.AddWithin(c.server.sparseMax, int((c.workLimit-c.work)/each), c.args[2:]...)
-	c.work += cost(walks) * each
+	each := perWalk + cost(k.set.sparseMax)*perMoved
+	taken, walks, changed, err := v.AddWithin(k.set.sparseMax, int(c.work.left()/each), c.args[2:]...)
+	c.work.used += cost(walks) * each
 	if it == nil {
-		c.server.store.put(c.args[1], &item{str: v})
+		k.put(c.args[1], &item{str: v})
 	} else {
 		it.str = v
 		if changed {
-			c.touch(it)
+			k.touch(it)
 		}
 	}
 	switch {
@@ -53,9 +51,9 @@ func pfadd(c *client) {
 	}
 }
 
-func pfcount(c *client) {
+func pfcount(c call, k *keyspace) {
 	if len(c.args) == 2 {
-		it, ok := c.typed(c.args[1], kindString)
+		it, ok := k.typed(c, c.args[1], kindString)
 		switch {
 		case !ok:
 		case it == nil:
@@ -68,14 +66,14 @@ func pfcount(c *client) {
 				c.hllError(err)
 				return
 			}
-			if wrote && !key.Is(c.args[1]) {
-				c.touch(it)
+			if wrote && !k.isWindow(c.args[1]) {
+				k.touch(it)
 			}
 			c.w.Int(int64(n))
 		}
 		return
 	}
-	scratch, sketches, ok := c.sources(c.args[1:])
+	scratch, sketches, ok := c.sources(k, c.args[1:])
 	if !ok {
 		return
 	}
@@ -106,9 +104,9 @@ func pfcount(c *client) {
 // sources gathers the sketches of keys, those of scratch keys as strings. If
 // one is no sketch, the error has been sent: that of the first key that has
 // one, damage inside a sketch included, as Redis meets it.
-func (c *client) sources(keys [][]byte) (scratch []hll.String, sketches []*hll.Sketch, ok bool) {
+func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketches []*hll.Sketch, ok bool) {
 	for _, key := range keys {
-		it := c.read(key)
+		it := k.read(key)
 		var fault error
 		switch {
 		case it == nil:
@@ -141,12 +139,12 @@ func (it *item) perSketch() cost {
 	return perSketch
 }
 
-func pfmerge(c *client) {
-	scratch, sketches, ok := c.sources(c.args[1:]) // the first as well: it takes part
+func pfmerge(c call, k *keyspace) {
+	scratch, sketches, ok := c.sources(k, c.args[1:]) // the first as well: it takes part
 	if !ok {
 		return
 	}
-	it := c.read(c.args[1])
+	it := k.read(c.args[1])
 	var v hll.String
 	if it != nil {
 		v = it.str
@@ -155,23 +153,23 @@ func pfmerge(c *client) {
 		return
 	}
 	for _, s := range sketches {
-		scratch = append(scratch, s.AppendRedis(nil, c.server.sparseMax))
+		scratch = append(scratch, s.AppendRedis(nil, k.set.sparseMax))
 	}
-	if err := v.Merge(c.server.sparseMax, scratch...); err != nil {
+	if err := v.Merge(k.set.sparseMax, scratch...); err != nil {
 		c.hllError(err)
 		return
 	}
 	if it == nil {
-		c.server.store.put(c.args[1], &item{str: v})
+		k.put(c.args[1], &item{str: v})
 	} else {
 		it.str = v
-		c.touch(it)
+		k.touch(it)
 	}
 	c.w.Status("OK")
 }
 
-func pfdebug(c *client) {
-	it := c.read(c.args[2])
+func pfdebug(c call, k *keyspace) {
+	it := k.read(c.args[2])
 	if it == nil {
 		c.w.Error("ERR The specified key does not exist")
 		return
@@ -213,7 +211,7 @@ func pfdebug(c *client) {
 	}
 	if converted {
 		it.str = v
-		c.touch(it)
+		k.touch(it)
 	}
 	if sub == "todense" {
 		c.w.Int(int64(btoi(converted)))

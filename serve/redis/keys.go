@@ -6,41 +6,41 @@ import (
 )
 
 var keyCommands = []command{
-	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "1.0.0", family: "generic", about: "deletes keys", run: del},
-	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "4.0.0", family: "generic", about: "deletes keys", run: del},
-	{name: "exists", arity: -2, keys: allKeys, since: "1.0.0", family: "generic", about: "how many of the keys exist", run: exists},
-	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: func(c *client) { expire(c, true, false) }},
-	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: func(c *client) { expire(c, false, false) }},
-	{name: "expireat", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "generic", about: "ends a key at a Unix time in seconds; NX XX GT LT", run: func(c *client) { expire(c, true, true) }},
-	{name: "pexpireat", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key at a Unix time in milliseconds; NX XX GT LT", run: func(c *client) { expire(c, false, true) }},
-	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: func(c *client) { ttl(c, 1000) }},
-	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: func(c *client) { ttl(c, 1) }},
-	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: persist},
-	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, zset, list, MBbloom-- or none", run: typeOf},
-	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: keys},
+	{name: "del", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "1.0.0", family: "generic", about: "deletes keys", run: onKeys(del)},
+	{name: "unlink", arity: -2, flags: flagWrite, keys: allKeys, each: 300 * nanosecond, since: "4.0.0", family: "generic", about: "deletes keys", run: onKeys(del)},
+	{name: "exists", arity: -2, keys: allKeys, since: "1.0.0", family: "generic", about: "how many of the keys exist", run: onKeys(exists)},
+	{name: "expire", arity: -3, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "generic", about: "ends a key after so many seconds; NX XX GT LT", run: onKeys(func(c call, k *keyspace) { expire(c, k, true, false) })},
+	{name: "pexpire", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key after so many milliseconds; NX XX GT LT", run: onKeys(func(c call, k *keyspace) { expire(c, k, false, false) })},
+	{name: "expireat", arity: -3, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "generic", about: "ends a key at a Unix time in seconds; NX XX GT LT", run: onKeys(func(c call, k *keyspace) { expire(c, k, true, true) })},
+	{name: "pexpireat", arity: -3, flags: flagWrite, keys: firstKey, since: "2.6.0", family: "generic", about: "ends a key at a Unix time in milliseconds; NX XX GT LT", run: onKeys(func(c call, k *keyspace) { expire(c, k, false, true) })},
+	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1000) })},
+	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1) })},
+	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: onKeys(persist)},
+	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, zset, list, MBbloom-- or none", run: onKeys(typeOf)},
+	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: onKeys(keys)},
 	{name: "scan", arity: -2, flags: flagList, since: "2.8.0", family: "generic", about: "the keys, some at a time, window keys last; MATCH COUNT TYPE",
-		differ: "TYPE leaves window keys out, unless it is left out.", run: scan},
-	{name: "rename", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name", run: func(c *client) { rename(c, false) }},
-	{name: "renamenx", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name, unless that is taken", run: func(c *client) { rename(c, true) }},
-	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: func(c *client) { c.w.Int(int64(c.server.store.index.count)) }},
-	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
-	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: flush},
+		differ: "TYPE leaves window keys out, unless it is left out.", run: onKeys(scan)},
+	{name: "rename", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name", run: onKeys(func(c call, k *keyspace) { rename(c, k, false) })},
+	{name: "renamenx", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name, unless that is taken", run: onKeys(func(c call, k *keyspace) { rename(c, k, true) })},
+	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: onKeys(func(c call, k *keyspace) { c.w.Int(int64(k.index.count)) })},
+	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
+	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
 }
 
-func del(c *client) {
+func del(c call, k *keyspace) {
 	n := int64(0)
 	for _, key := range c.args[1:] {
-		if c.server.store.remove(key, c.now) {
+		if k.remove(key, k.now) {
 			n++
 		}
 	}
 	c.w.Int(n)
 }
 
-func exists(c *client) {
+func exists(c call, k *keyspace) {
 	n := int64(0)
 	for _, key := range c.args[1:] {
-		if c.read(key) != nil {
+		if k.read(key) != nil {
 			n++
 		}
 	}
@@ -48,7 +48,7 @@ func exists(c *client) {
 }
 
 // expire is expireGenericCommand of Redis 7.0's expire.c.
-func expire(c *client, seconds, absolute bool) {
+func expire(c call, k *keyspace, seconds, absolute bool) {
 	var nx, xx, gt, lt bool
 	for _, a := range c.args[3:] {
 		switch {
@@ -85,13 +85,13 @@ func expire(c *client, seconds, absolute bool) {
 		at *= 1000
 	}
 	if !absolute {
-		if at > math.MaxInt64-c.now {
+		if at > math.MaxInt64-k.now {
 			c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
 			return
 		}
-		at += c.now
+		at += k.now
 	}
-	it := c.read(c.args[1])
+	it := k.read(c.args[1])
 	switch {
 	case it == nil,
 		nx && it.expires != 0,
@@ -101,46 +101,46 @@ func expire(c *client, seconds, absolute bool) {
 		c.w.Int(0)
 		return
 	}
-	if at <= c.now {
-		c.server.store.drop(it)
+	if at <= k.now {
+		k.drop(it)
 	} else {
-		c.server.store.expire(it, at)
+		k.expire(it, at)
 	}
 	c.w.Int(1)
 }
 
-func ttl(c *client, unit int64) {
-	it := c.read(c.args[1])
+func ttl(c call, k *keyspace, unit int64) {
+	it := k.read(c.args[1])
 	switch {
 	case it == nil:
 		c.w.Int(-2)
 	case it.expires == 0:
 		c.w.Int(-1)
 	default:
-		left := max(it.expires-c.now, 0)
+		left := max(it.expires-k.now, 0)
 		c.w.Int((left + unit/2) / unit)
 	}
 }
 
-func persist(c *client) {
-	it := c.read(c.args[1])
+func persist(c call, k *keyspace) {
+	it := k.read(c.args[1])
 	if it == nil || it.expires == 0 {
 		c.w.Int(0)
 		return
 	}
-	c.server.store.expire(it, 0)
+	k.expire(it, 0)
 	c.w.Int(1)
 }
 
-func typeOf(c *client) {
-	if it := c.read(c.args[1]); it != nil {
+func typeOf(c call, k *keyspace) {
+	if it := k.read(c.args[1]); it != nil {
 		c.w.Status(it.kind.typeName())
 	} else {
 		c.w.Status("none")
 	}
 }
 
-func keys(c *client) {
+func keys(c call, k *keyspace) {
 	pattern, ok := c.pattern(c.args[1])
 	if !ok {
 		return
@@ -153,8 +153,8 @@ func keys(c *client) {
 		}
 		return ok
 	}
-	c.server.store.scan(0, math.MaxInt, c.now, func(it *item) bool { return look(string(it.key)) })
-	for _, l := range c.listed {
+	k.scan(0, math.MaxInt, k.now, func(it *item) bool { return look(string(it.key)) })
+	for _, l := range k.listed {
 		if !ok || !look(l.key) {
 			break
 		}
@@ -167,7 +167,7 @@ func keys(c *client) {
 }
 
 // pattern reads the pattern argument of KEYS and SCAN.
-func (c *client) pattern(arg []byte) (string, bool) {
+func (c call) pattern(arg []byte) (string, bool) {
 	if len(arg) > patternMost {
 		c.w.Error("ERR the pattern is too long: at most 128 bytes")
 		return "", false
@@ -177,19 +177,19 @@ func (c *client) pattern(arg []byte) (string, bool) {
 
 // spendKey spends the time to compare a key with a pattern; false: the command
 // has not that much left.
-func (c *client) spendKey(pattern, key string) bool {
+func (c call) spendKey(pattern, key string) bool {
 	const short = 512 // how many steps of perMatch perKey includes
-	return c.spend(1, perKey) && c.spend(max(len(pattern)*len(key)-short, 0), perMatch)
+	return c.work.spend(1, perKey) && c.work.spend(max(len(pattern)*len(key)-short, 0), perMatch)
 }
 
-func (c *client) strings(list []string) {
+func (c call) strings(list []string) {
 	c.w.Array(len(list))
 	for _, s := range list {
 		c.w.BulkString(s)
 	}
 }
 
-func scan(c *client) {
+func scan(c call, k *keyspace) {
 	cursor, err := strconv.ParseUint(string(c.args[1]), 10, 64)
 	if err != nil {
 		c.w.Error("ERR invalid cursor")
@@ -229,7 +229,7 @@ func scan(c *client) {
 	var found []string
 	var next uint64
 	if cursor < windowCursor {
-		next = c.server.store.scan(cursor, n, c.now, func(it *item) bool {
+		next = k.scan(cursor, n, k.now, func(it *item) bool {
 			key := string(it.key)
 			if !c.spendKey(pattern, key) {
 				return false
@@ -239,11 +239,11 @@ func scan(c *client) {
 			}
 			return true
 		})
-		if next == 0 && len(c.listed) > 0 && kind == "" {
+		if next == 0 && len(k.listed) > 0 && kind == "" {
 			next = windowCursor
 		}
 	} else {
-		next = c.scanWindows(cursor, min(n, scanWindowsMost), func(key string) {
+		next = k.scanWindows(cursor, min(n, scanWindowsMost), func(key string) {
 			if match(pattern, key) {
 				found = append(found, key)
 			}
@@ -257,10 +257,9 @@ func scan(c *client) {
 // scanWindowsMost is how many window keys one SCAN looks at. They are short.
 const scanWindowsMost = 10_000
 
-func rename(c *client, unlessTaken bool) {
-	s := c.server.store
+func rename(c call, k *keyspace, unlessTaken bool) {
 	from, to := c.args[1], c.args[2]
-	it := s.find(from, c.now)
+	it := k.find(from, k.now)
 	if it == nil {
 		c.w.Error(errNoKey)
 		return
@@ -269,14 +268,14 @@ func rename(c *client, unlessTaken bool) {
 		c.w.Error(errLongKey)
 		return
 	}
-	taken := s.find(to, c.now) != nil
+	taken := k.find(to, k.now) != nil
 	if taken && unlessTaken {
 		c.w.Int(0)
 		return
 	}
 	if string(from) != string(to) {
-		s.drop(it)
-		s.put(to, it)
+		k.drop(it)
+		k.put(to, it)
 	}
 	if unlessTaken {
 		c.w.Int(1)
@@ -285,11 +284,11 @@ func rename(c *client, unlessTaken bool) {
 	}
 }
 
-func flush(c *client) {
+func flush(c call, k *keyspace) {
 	if len(c.args) > 2 || len(c.args) == 2 && !is(c.args[1], "ASYNC") && !is(c.args[1], "SYNC") {
 		c.w.Error(errSyntax)
 		return
 	}
-	c.server.store.flush()
+	k.flush()
 	c.w.Status("OK")
 }

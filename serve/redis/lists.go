@@ -3,11 +3,11 @@ package redis
 // Lists are no sketch. There are just enough list commands to make keys of
 // another type, which tests of clients need.
 var listCommands = []command{
-	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: func(c *client) { push(c, true) }},
-	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements behind a list", run: func(c *client) { push(c, false) }},
-	{name: "rpop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "list", about: "takes the last element of a list", differ: "Without a count.", run: rpop},
-	{name: "llen", arity: 2, keys: firstKey, since: "1.0.0", family: "list", about: "the length of a list", run: llen},
-	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: lrange},
+	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: onKeys(func(c call, k *keyspace) { push(c, k, true) })},
+	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements behind a list", run: onKeys(func(c call, k *keyspace) { push(c, k, false) })},
+	{name: "rpop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "list", about: "takes the last element of a list", differ: "Without a count.", run: onKeys(rpop)},
+	{name: "llen", arity: 2, keys: firstKey, since: "1.0.0", family: "list", about: "the length of a list", run: onKeys(llen)},
+	{name: "lrange", arity: 4, keys: firstKey, since: "1.0.0", family: "list", about: "the elements from start to end", run: onKeys(lrange)},
 }
 
 // A list is the value of a list key: a deque of blocks. A push at either end
@@ -79,27 +79,27 @@ func (l *list) memory() int {
 // allocated returns about how many bytes the allocator takes for n bytes.
 func allocated(n int) int { return (n + 15) &^ 15 }
 
-func push(c *client, front bool) {
-	it, ok := c.typed(c.args[1], kindList)
+func push(c call, k *keyspace, front bool) {
+	it, ok := k.typed(c, c.args[1], kindList)
 	if !ok {
 		return
 	}
 	if it == nil {
-		it = c.server.store.put(c.args[1], &item{kind: kindList, list: new(list)})
+		it = k.put(c.args[1], &item{kind: kindList, list: new(list)})
 	}
 	for _, a := range c.args[2:] {
 		it.list.push(append([]byte{}, a...), front)
 	}
-	c.touch(it)
+	k.touch(it)
 	c.w.Int(int64(it.list.n))
 }
 
-func rpop(c *client) {
+func rpop(c call, k *keyspace) {
 	if len(c.args) > 2 {
 		c.w.Error(errSyntax)
 		return
 	}
-	it, ok := c.typed(c.args[1], kindList)
+	it, ok := k.typed(c, c.args[1], kindList)
 	if !ok {
 		return
 	}
@@ -109,14 +109,14 @@ func rpop(c *client) {
 	}
 	c.w.Bulk(it.list.pop())
 	if it.list.n == 0 {
-		c.server.store.drop(it)
+		k.drop(it)
 	} else {
-		c.touch(it)
+		k.touch(it)
 	}
 }
 
-func llen(c *client) {
-	if it, ok := c.typed(c.args[1], kindList); ok {
+func llen(c call, k *keyspace) {
+	if it, ok := k.typed(c, c.args[1], kindList); ok {
 		n := 0
 		if it != nil {
 			n = it.list.n
@@ -125,12 +125,12 @@ func llen(c *client) {
 	}
 }
 
-func lrange(c *client) {
+func lrange(c call, k *keyspace) {
 	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
-	it, ok := c.typed(c.args[1], kindList)
+	it, ok := k.typed(c, c.args[1], kindList)
 	if !ok {
 		return
 	}
@@ -156,7 +156,7 @@ func lrange(c *client) {
 }
 
 // bounds reads the two arguments after the key: the ends of a range.
-func (c *client) bounds() (start, end int64, ok bool) {
+func (c call) bounds() (start, end int64, ok bool) {
 	if start, ok = c.integer(c.args[2]); ok {
 		end, ok = c.integer(c.args[3])
 	}

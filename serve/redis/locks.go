@@ -5,41 +5,39 @@ import (
 	"crypto/sha1" // names scripts, as Redis does; nothing is kept safe by it
 	"encoding/hex"
 	"strings"
-
-	"weir/serve/key"
 )
 
 var lockCommands = []command{
 	{name: "delex", arity: -2, flags: flagWrite, keys: firstKey, since: "8.4.0", family: "locks", about: "deletes a key if its value is, or is not, this one: IFEQ IFNE",
-		differ: "Without IFDEQ and IFDNE.", run: delex},
-	{name: "delifeq", arity: 3, flags: flagWrite, keys: firstKey, since: "valkey 9.0", family: "locks", about: "deletes a key if its value is this one", run: delifeq},
+		differ: "Without IFDEQ and IFDNE.", run: onKeys(delex)},
+	{name: "delifeq", arity: 3, flags: flagWrite, keys: firstKey, since: "valkey 9.0", family: "locks", about: "deletes a key if its value is this one", run: onKeys(delifeq)},
 	{name: "eval", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "runs one of the scripts that locks are released and extended with",
-		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: eval},
-	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: evalsha},
-	{name: "script", arity: -2, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: scriptCommand},
+		differ: "There is no Lua: only the scripts below are known, by their text; blanks, quotes and case aside.", run: onScripts(eval)},
+	{name: "evalsha", arity: -3, flags: flagWrite, keys: noKeys, since: "2.6.0", family: "locks", about: "EVAL of a script that has been loaded", run: onScripts(evalsha)},
+	{name: "script", arity: -2, keys: noKeys, since: "2.6.0", family: "locks", about: "LOAD EXISTS FLUSH", run: onScripts(scriptCommand)},
 }
 
 // holds reports whether a key is a string with this value.
-func (c *client) holds(key, value []byte) (it *item, same, ok bool) {
-	it, ok = c.typed(key, kindString)
+func (c call) holds(k *keyspace, key, value []byte) (it *item, same, ok bool) {
+	it, ok = k.typed(c, key, kindString)
 	return it, it != nil && bytes.Equal(it.str, value), ok
 }
 
-func delifeq(c *client) {
-	it, same, ok := c.holds(c.args[1], c.args[2])
+func delifeq(c call, k *keyspace) {
+	it, same, ok := c.holds(k, c.args[1], c.args[2])
 	if !ok {
 		return
 	}
 	if same {
-		c.server.store.drop(it)
+		k.drop(it)
 	}
 	c.w.Int(int64(btoi(same)))
 }
 
-func delex(c *client) {
+func delex(c call, k *keyspace) {
 	switch len(c.args) {
 	case 2:
-		del(c)
+		del(c, k)
 		return
 	case 4:
 		equal := is(c.args[2], "IFEQ")
@@ -47,13 +45,13 @@ func delex(c *client) {
 			c.w.Error(errSyntax)
 			return
 		}
-		it, same, ok := c.holds(c.args[1], c.args[3])
+		it, same, ok := c.holds(k, c.args[1], c.args[3])
 		if !ok {
 			return
 		}
 		do := it != nil && same == equal
 		if do {
-			c.server.store.drop(it)
+			k.drop(it)
 		}
 		c.w.Int(int64(btoi(do)))
 	default:
@@ -116,23 +114,23 @@ func plainScript(text string) string {
 
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
-func eval(c *client) {
+func eval(c call, k *keyspace, known scriptCache) {
 	s := scriptOf(c.args[1])
 	if s == unknownScript {
 		c.w.Error(noScript)
 		return
 	}
-	c.server.remember(string(c.args[1]), s)
-	c.runScript(s)
+	known.remember(string(c.args[1]), s)
+	c.runScript(k, s)
 }
 
-func evalsha(c *client) {
-	s, ok := c.server.scripts[strings.ToLower(string(c.args[1]))]
+func evalsha(c call, k *keyspace, known scriptCache) {
+	s, ok := known[strings.ToLower(string(c.args[1]))]
 	if !ok {
 		c.w.Error("NOSCRIPT No matching script. Please use EVAL.")
 		return
 	}
-	c.runScript(s)
+	c.runScript(k, s)
 }
 
 func digest(text string) string {
@@ -143,17 +141,20 @@ func digest(text string) string {
 // scriptsMost bounds how many spellings of the scripts are remembered.
 const scriptsMost = 1024
 
-// remember stores the SHA-1 of a spelling of a script for EVALSHA.
-func (s *Server) remember(text string, known script) {
-	if len(s.scripts) >= scriptsMost {
-		clear(s.scripts)
+// A scriptCache has the scripts that EVALSHA knows, by their SHA-1 in hex.
+type scriptCache map[string]script
+
+// remember adds a spelling of a script.
+func (known scriptCache) remember(text string, s script) {
+	if len(known) >= scriptsMost {
+		clear(known)
 	}
-	s.scripts[digest(text)] = known
+	known[digest(text)] = s
 }
 
-func scriptCommand(c *client) {
+func scriptCommand(c call, k *keyspace, known scriptCache) {
 	switch sub := c.args[1]; {
-	case c.server.config.ReadOnly && !is(sub, "EXISTS"):
+	case k.set.readOnly && !is(sub, "EXISTS"):
 		c.w.Error(errReadOnly)
 	case is(sub, "LOAD") && len(c.args) == 3:
 		s := scriptOf(c.args[2])
@@ -162,16 +163,16 @@ func scriptCommand(c *client) {
 			return
 		}
 		text := string(c.args[2])
-		c.server.remember(text, s)
+		known.remember(text, s)
 		c.w.BulkString(digest(text))
 	case is(sub, "EXISTS") && len(c.args) >= 3:
 		c.w.Array(len(c.args) - 2)
 		for _, a := range c.args[2:] {
-			_, ok := c.server.scripts[strings.ToLower(string(a))]
+			_, ok := known[strings.ToLower(string(a))]
 			c.w.Int(int64(btoi(ok)))
 		}
 	case is(sub, "FLUSH"):
-		clear(c.server.scripts)
+		clear(known)
 		c.w.Status("OK")
 	default:
 		c.badSubcommand()
@@ -179,7 +180,7 @@ func scriptCommand(c *client) {
 }
 
 // runScript does what the script would do. Every script takes one key.
-func (c *client) runScript(s script) {
+func (c call) runScript(k *keyspace, s script) {
 	numbers, ok := parseInt(c.args[2])
 	switch {
 	case !ok:
@@ -201,11 +202,11 @@ func (c *client) runScript(s script) {
 		c.w.Error("ERR this script takes one key and then " + [...]string{2: "a token", 3: "a token and milliseconds"}[need])
 		return
 	}
-	if c.server.windows != nil && key.Is(args[0]) {
+	if k.isWindow(args[0]) {
 		c.w.Error(errReadOnlyWindow)
 		return
 	}
-	it, same, ok := c.holds(args[0], args[1])
+	it, same, ok := c.holds(k, args[0], args[1])
 	if !ok {
 		return
 	}
@@ -214,7 +215,7 @@ func (c *client) runScript(s script) {
 		return
 	}
 	if s == compareAndDelete {
-		c.server.store.drop(it)
+		k.drop(it)
 		c.w.Int(1)
 		return
 	}
@@ -222,14 +223,14 @@ func (c *client) runScript(s script) {
 	if !ok {
 		return
 	}
-	switch at, ok := addTime(c.now, n); {
+	switch at, ok := addTime(k.now, n); {
 	case !ok:
 		c.w.Error("ERR invalid expire time in 'pexpire' command")
 		return
-	case at <= c.now:
-		c.server.store.drop(it)
+	case at <= k.now:
+		k.drop(it)
 	default:
-		c.server.store.expire(it, at)
+		k.expire(it, at)
 	}
 	c.w.Int(1)
 }

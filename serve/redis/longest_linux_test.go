@@ -24,18 +24,18 @@ type bench struct {
 
 func newBench(t testing.TB, config Config) *bench {
 	s := New(config)
-	return &bench{TB: t, c: &client{server: s, ctx: t.Context(), protocol: 2, authed: true, r: resp.NewReader(resp.Limits{})}}
+	return &bench{TB: t, c: s.newClient(t.Context(), 1, "a test")}
 }
 
 // run runs a command and returns its reply and the CPU time it took.
 func (b *bench) run(args [][]byte) (reply []byte, took time.Duration) {
 	b.w.Reset()
 	c := b.c
-	c.w, c.from, c.work = &b.w, 0, 0
+	c.w, c.from, c.work.used = &b.w, 0, 0
 	at := time.Now()
-	c.nano, c.now = at.UnixNano(), at.UnixMilli()
+	c.keys.nano, c.keys.now = at.UnixNano(), at.UnixMilli()
 	began := cpu(b)
-	c.exec(args)
+	c.execute(args)
 	return b.w.Bytes(), cpu(b) - began
 }
 
@@ -290,7 +290,7 @@ var longest = []struct {
 	{"INFO", "", nil, nil, func(int) [][]byte { return line("INFO") }},
 	{"CLIENT LIST", "8,000 clients", func(b *bench) {
 		for i := range int64(8_000) {
-			b.c.server.clients[&client{server: b.c.server, id: i, addr: "127.0.0.1:12345", name: "somebody"}] = struct{}{}
+			b.c.server.clients[&client{server: b.c.server, id: i, addr: "127.0.0.1:12345", session: session{name: "somebody"}}] = struct{}{}
 		}
 	}, nil, func(int) [][]byte { return line("CLIENT", "LIST") }},
 	{"PING", "8 MiB", nil, nil, func(int) [][]byte { return line("PING", make([]byte, 8<<20)) }},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -48,11 +47,6 @@ type Config struct {
 	pause time.Duration // after the first wrong password; tests set it
 }
 
-// loopsMost bounds the number of loops, which is half of the processors
-// otherwise: commands run one at a time, so many loops would only wait for each
-// other.
-const loopsMost = 4
-
 // A Server serves scratch keys and window keys. New makes one.
 type Server struct {
 	config  Config
@@ -61,22 +55,20 @@ type Server struct {
 
 	mu              sync.Mutex // held while a command runs
 	store           *store
-	memory          int
-	bulk            int
-	sparseMax       int
-	idle            bool // sweeping is off (DEBUG SET-ACTIVE-EXPIRE 0)
+	settings        settings
+	sweepOff        bool // DEBUG SET-ACTIVE-EXPIRE 0
 	calls           uint64
 	refused         int64 // connections refused because there were too many
 	accepted        int64
 	clients         map[*client]struct{}
-	scripts         map[string]script // by SHA-1, in hex
+	scripts         scriptCache
 	unauthenticated map[*client]struct{}
 	leaving         int // unauthenticated clients that were cut off and whose connections have not ended yet
 
-	wrong, wrongUnsaid uint64 // wrong passwords, in all and since the last log line
-	wrongSaid          time.Time
+	wrong, wrongUnlogged uint64 // wrong passwords, in all and since the last log line
+	wrongLogged          time.Time
 
-	patient sync.Mutex // taken before mu by goroutines that serve one client
+	waiting sync.Mutex // taken before mu by goroutines that serve one client
 	buffers buffers
 	cutOffs cutOffs
 }
@@ -102,8 +94,8 @@ func New(c Config) *Server {
 	c.Write = cmp.Or(c.Write, 10*time.Second)
 	return &Server{
 		config: c, windows: c.Windows, started: c.Now(),
-		store: newStore(), memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax,
-		clients: map[*client]struct{}{}, scripts: map[string]script{}, unauthenticated: map[*client]struct{}{},
+		store: newStore(), settings: settings{memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax, readOnly: c.ReadOnly},
+		clients: map[*client]struct{}{}, scripts: scriptCache{}, unauthenticated: map[*client]struct{}{},
 		buffers: buffers{most: c.Buffers, held: map[*client]int{}},
 	}
 }
@@ -122,17 +114,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var running sync.WaitGroup
 	defer s.wait(&running)
 	defer cancel()
-	loops, err := newLoops(s, min(max(runtime.GOMAXPROCS(0)/2, 1), loopsMost))
+	take, err := s.epoll(ctx, cancel, &running)
 	if err != nil {
 		return fmt.Errorf("redis: %w", err)
-	}
-	for _, loop := range loops {
-		running.Go(func() {
-			if err := loop.run(ctx); err != nil {
-				s.config.Log.Error("connections are no longer served", "error", err)
-				cancel()
-			}
-		})
 	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = l.Close() // Accept returns an error then
@@ -146,6 +130,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	})
 	defer stop()
 	running.Go(func() { s.sweep(ctx) })
+	for {
+		conn, err := s.accept(ctx, l)
+		if conn == nil {
+			return err
+		}
+		if c := s.admit(ctx, conn); c != nil && !take(c, conn) {
+			running.Go(func() { s.serve(ctx, c, conn) })
+		}
+	}
+}
+
+// accept waits for a connection. It returns nil and no error when ctx has ended.
+func (s *Server) accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for wait := time.Duration(0); ; {
 		conn, err := l.Accept()
 		switch {
@@ -153,45 +150,35 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			if err == nil {
 				_ = conn.Close() // the server is ending
 			}
-			return nil
-		case err != nil:
-			// Most likely the process has no descriptors left. The connections that are
-			// open go on.
-			if errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("redis: %w", err)
-			}
-			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			s.config.Log.Warn("a connection could not be accepted", "error", err, "again_in", wait)
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
-			continue
+			return nil, nil
+		case err == nil:
+			return conn, nil
+		case errors.Is(err, net.ErrClosed):
+			return nil, fmt.Errorf("redis: %w", err)
 		}
-		wait = 0
-		c := s.admit(ctx, conn)
-		if c == nil {
-			continue
+		// Most likely the process has no descriptors left. The connections that are open
+		// go on.
+		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+		s.config.Log.Warn("a connection could not be accepted", "error", err, "again_in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
 		}
-		if len(loops) > 0 && loops[int(c.id)%len(loops)].take(c, conn) {
-			continue
-		}
-		s.mu.Lock()
-		c.conn = conn // so that an eviction from now on closes it
-		c.cut = func() { _ = conn.Close() }
-		s.mu.Unlock()
-		if c.evicted.Load() {
-			_ = conn.Close()
-		}
-		if ctx.Err() != nil {
-			_ = conn.Close()
-		}
-		running.Go(func() {
-			err := c.alone(conn)
-			_ = conn.Close() // what could be sent has been
-			s.dismiss(c, err)
-		})
 	}
+}
+
+// serve serves a client in the calling goroutine until its connection ends.
+func (s *Server) serve(ctx context.Context, c *client, conn net.Conn) {
+	s.mu.Lock()
+	c.conn = conn // so that an eviction from now on closes it
+	c.cut = func() { _ = conn.Close() }
+	s.mu.Unlock()
+	if c.evicted.Load() || ctx.Err() != nil {
+		_ = conn.Close()
+	}
+	err := c.loop(conn)
+	_ = conn.Close() // what could be sent has been
+	s.dismiss(c, err)
 }
 
 // wait waits for the goroutines of the server, but at most for leaveBehind.
@@ -209,7 +196,7 @@ func (s *Server) wait(running *sync.WaitGroup) {
 // error, closes the connection and returns nil.
 func (s *Server) admit(ctx context.Context, conn net.Conn) *client {
 	for wait := time.Duration(0); ; wait += time.Millisecond {
-		c, displaced := s.enrol(ctx, conn)
+		c, displaced := s.register(ctx, conn)
 		if displaced != nil {
 			displaced.evict()
 		}
@@ -242,10 +229,10 @@ func (s *Server) leaves() bool {
 	return s.leaving > 0
 }
 
-// enrol makes a client of a connection, or returns nil if there are too many.
+// register makes a client of a connection, or returns nil if there are too many.
 // displaced, if not nil, is the unauthenticated client that the caller must
 // evict to make room.
-func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, displaced *client) {
+func (s *Server) register(ctx context.Context, conn net.Conn) (c, displaced *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.clients) >= s.config.Clients {
@@ -255,10 +242,7 @@ func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, displaced *client
 		return nil, displaced
 	}
 	s.accepted++
-	c = &client{
-		server: s, ctx: ctx, protocol: 2, id: s.accepted, addr: conn.RemoteAddr().String(),
-		since: s.config.Now(), authed: true, r: resp.NewReader(s.limits()),
-	}
+	c = s.newClient(ctx, s.accepted, conn.RemoteAddr().String())
 	if s.config.Password != "" {
 		displaced = s.awaitAuth(c)
 	}
@@ -267,7 +251,7 @@ func (s *Server) enrol(ctx context.Context, conn net.Conn) (c, displaced *client
 }
 
 func (s *Server) limits() resp.Limits {
-	return resp.Limits{Args: s.config.Args, Bulk: s.bulk, Request: s.config.Request}
+	return resp.Limits{Args: s.config.Args, Bulk: s.settings.bulk, Request: s.config.Request}
 }
 
 // dismiss forgets a client whose connection has ended, and logs why.
@@ -278,12 +262,12 @@ func (s *Server) dismiss(c *client, why error) {
 		}
 	}
 	if why != nil && !errors.Is(why, io.EOF) && c.ctx.Err() == nil {
-		s.cutOffs.say(s.config.Log, c.addr, why)
+		s.cutOffs.log(s.config.Log, c.addr, why)
 	}
 	s.release(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.endTransaction()
+	c.transaction.end(&c.keys)
 	delete(s.clients, c)
 	delete(s.unauthenticated, c)
 	if c.displaced {
@@ -293,21 +277,21 @@ func (s *Server) dismiss(c *client, why error) {
 
 // cutOffs logs the connections that were cut off: at most one line a second.
 type cutOffs struct {
-	mu     sync.Mutex
-	said   time.Time
-	unsaid int
+	mu       sync.Mutex
+	logged   time.Time
+	unlogged int // since then
 }
 
-func (x *cutOffs) say(log *slog.Logger, addr string, why error) {
+func (x *cutOffs) log(log *slog.Logger, addr string, why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
-	if now.Sub(x.said) < time.Second {
-		x.unsaid++
+	if now.Sub(x.logged) < time.Second {
+		x.unlogged++
 		return
 	}
-	log.Info("a connection was cut off", "client", addr, "error", why, "others_since", x.unsaid)
-	x.said, x.unsaid = now, 0
+	log.Info("a connection was cut off", "client", addr, "error", why, "others_since", x.unlogged)
+	x.logged, x.unlogged = now, 0
 }
 
 // sweep removes expired keys, some at a time.
@@ -322,7 +306,7 @@ func (s *Server) sweep(ctx context.Context) {
 		}
 		for range 100 {
 			s.mu.Lock()
-			more := !s.idle && s.store.sweep(s.config.Now().UnixMilli())
+			more := !s.sweepOff && s.store.sweep(s.config.Now().UnixMilli())
 			s.mu.Unlock()
 			if !more {
 				break

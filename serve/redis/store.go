@@ -14,14 +14,14 @@ const (
 	kindList
 )
 
-// typeName is what TYPE answers.
+// typeName returns the reply of TYPE.
 func (k kind) typeName() string {
 	return [...]string{"string", "zset", "MBbloom--", "list"}[k]
 }
 
-// An item is a key and its value. Which fields count depends on its kind. It
-// takes 128 bytes, and what every command looks at is in the first 64: two
-// cache lines that are fetched together.
+// An item is a key and its value. Its kind says which fields are set. It takes 128
+// bytes, and what every command looks at is in the first 64: two cache lines that are
+// fetched together.
 type item struct {
 	key     []byte // in room, if it fits
 	str     []byte // kindString; never nil unless window is set
@@ -37,10 +37,11 @@ type item struct {
 	window *shown // of a window key
 }
 
-// name gives the item its key.
+// name sets the key of the item.
 func (it *item) name(key []byte) { it.key = append(it.room[:0], key...) }
 
-// text is the bytes of a string, made from what a window key shows if need be.
+// text returns the bytes of a string; those of a window key are made when they are
+// first read.
 func (it *item) text() []byte {
 	if it.str == nil && it.window != nil && it.window.text != nil {
 		it.str = it.window.text([]byte{})
@@ -48,7 +49,7 @@ func (it *item) text() []byte {
 	return it.str
 }
 
-// memory is what the item takes, by a reckoning that costs nothing.
+// memory estimates how many bytes the item takes.
 func (it *item) memory() int {
 	const entry = 128 + 32 + 8 // the item, its place in the index and in the order
 	n := entry + cap(it.str)
@@ -116,7 +117,7 @@ type store struct {
 	index    index
 	order    order // every item once; see scan
 	volatile map[*item]struct{}
-	watched  map[string]map[*client]struct{}
+	watched  map[string]map[*transaction]struct{}
 	used     int    // sum of the items' memory
 	dirty    uint64 // changes since the start
 	expired  uint64
@@ -124,10 +125,10 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{index: newIndex(), volatile: map[*item]struct{}{}, watched: map[string]map[*client]struct{}{}}
+	return &store{index: newIndex(), volatile: map[*item]struct{}{}, watched: map[string]map[*transaction]struct{}{}}
 }
 
-// find returns the item of a key, or nil; one whose time is over is dropped.
+// find returns the item of a key, or nil; an item that has expired is dropped.
 func (s *store) find(key []byte, now int64) *item {
 	it := s.index.find(key)
 	if it != nil && it.expires != 0 && it.expires <= now {
@@ -145,8 +146,8 @@ func (s *store) foresee(commands [][][]byte) {
 	}
 }
 
-// put gives a key a new item, in place of the one it has. An expiry is the
-// item's own.
+// put stores an item under a key, in place of the item that was there. The expiry is
+// that of the new item.
 func (s *store) put(key []byte, it *item) *item {
 	if old := s.index.find(key); old != nil {
 		it.place = old.place
@@ -176,11 +177,11 @@ func (s *store) touch(it *item) {
 	s.changed(it.key)
 }
 
-// changed spoils the transactions that watch a key.
+// changed marks the transactions that watch a key, so that EXEC does nothing.
 func (s *store) changed(key []byte) {
 	if len(s.watched) > 0 {
-		for c := range s.watched[string(key)] {
-			c.spoiled = true
+		for t := range s.watched[string(key)] {
+			t.spoiled = true
 		}
 	}
 }
@@ -196,7 +197,7 @@ func (s *store) expire(it *item, at int64) {
 	s.changed(it.key)
 }
 
-// remove drops the item of a key and says whether there was one.
+// remove drops the item of a key and reports whether there was one.
 func (s *store) remove(key []byte, now int64) bool {
 	it := s.find(key, now)
 	if it == nil {
@@ -231,8 +232,8 @@ func (s *store) flush() {
 	s.dirty++
 }
 
-// An order is a list in blocks: a slice of millions, when it grows, is copied at
-// once, while all others wait.
+// An order is a list in blocks: a slice of millions of items would be copied as a whole
+// when it grows, while all clients wait.
 type order struct {
 	blocks []*[orderBlock]*item
 	n      int
@@ -264,8 +265,8 @@ func (o *order) pop() *item {
 	return it
 }
 
-// scan visits up to n items from a cursor on, 0 being the start, and returns
-// the next one, 0 at the end. It ends before one that visit does not want.
+// scan visits up to n items from a cursor on, 0 being the start, and returns the next
+// cursor, 0 at the end. It ends before an item for which visit returns false.
 //
 // It walks the order from its end to its beginning. A removed item is replaced
 // by the last one, and a new one comes last: so no item that is there all the
@@ -284,9 +285,9 @@ func (s *store) scan(cursor uint64, n int, now int64, visit func(*item) (more bo
 	return uint64(at)
 }
 
-// sweep drops items whose time is over, some of them, and says whether it was
-// worth it: then there are likely more. It looks at few, chosen by the map's
-// random start, as Redis does.
+// sweep looks at a few items that expire, chosen by the map's random start, and drops
+// those that have expired. Like Redis, it reports whether these were so many that there
+// are likely more.
 func (s *store) sweep(now int64) (more bool) {
 	const sample = 64
 	looked, over := 0, 0

@@ -7,20 +7,20 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: get},
-	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: set},
-	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: setnx},
-	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: func(c *client) { setex(c, 1000) }},
-	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: func(c *client) { setex(c, 1) }},
-	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: getdel},
-	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: getrange},
-	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: setrange},
-	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: appendTo},
-	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: strlen},
-	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: func(c *client) { add(c, 1) }},
-	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: func(c *client) { add(c, -1) }},
-	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: incrby},
-	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: decrby},
+	{name: "get", arity: 2, keys: firstKey, since: "1.0.0", family: "strings", about: "the value of a key; of a window key: the count of its events, its number, or the sketch as the string Redis would hold", run: onKeys(get)},
+	{name: "set", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key; NX XX GET EX PX EXAT PXAT KEEPTTL", run: onKeys(set)},
+	{name: "setnx", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "sets a key if it does not exist", run: onKeys(setnx)},
+	{name: "setex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "sets a key for so many seconds", run: onKeys(func(c call, k *keyspace) { setex(c, k, 1000) })},
+	{name: "psetex", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.6.0", family: "strings", about: "sets a key for so many milliseconds", run: onKeys(func(c call, k *keyspace) { setex(c, k, 1) })},
+	{name: "getdel", arity: 2, flags: flagWrite, keys: firstKey, since: "6.2.0", family: "strings", about: "the value of a key, which is deleted", run: onKeys(getdel)},
+	{name: "getrange", arity: 4, keys: firstKey, since: "2.4.0", family: "strings", about: "the bytes from start to end of a string", run: onKeys(getrange)},
+	{name: "setrange", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "2.2.0", family: "strings", about: "writes bytes into a string at an offset", run: onKeys(setrange)},
+	{name: "append", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "2.0.0", family: "strings", about: "appends to a string", run: onKeys(appendTo)},
+	{name: "strlen", arity: 2, keys: firstKey, since: "2.2.0", family: "strings", about: "the length of a string in bytes", run: onKeys(strlen)},
+	{name: "incr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds 1 to a number", run: onKeys(func(c call, k *keyspace) { add(c, k, 1) })},
+	{name: "decr", arity: 2, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes 1 from a number", run: onKeys(func(c call, k *keyspace) { add(c, k, -1) })},
+	{name: "incrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "adds to a number", run: onKeys(incrby)},
+	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: onKeys(decrby)},
 }
 
 // newString is an item of its own memory.
@@ -29,7 +29,7 @@ func newString(b []byte) *item {
 }
 
 // bulkOf sends the value of a string, and reports whether there was time for it.
-func (c *client) bulkOf(it *item) bool {
+func (c call) bulkOf(it *item) bool {
 	switch {
 	case it == nil:
 		c.w.Null()
@@ -49,9 +49,9 @@ func (it *item) length() int {
 	return len(it.text())
 }
 
-func get(c *client) {
-	if it, ok := c.typed(c.args[1], kindString); ok {
-		if it != nil && it.bits() != nil && it.bits().Len() > uint64(c.server.bulk) {
+func get(c call, k *keyspace) {
+	if it, ok := k.typed(c, c.args[1], kindString); ok {
+		if it != nil && it.bits() != nil && it.bits().Len() > uint64(k.set.bulk) {
 			c.w.Error(errTooLong)
 			return
 		}
@@ -59,8 +59,8 @@ func get(c *client) {
 	}
 }
 
-func strlen(c *client) {
-	it, ok := c.typed(c.args[1], kindString)
+func strlen(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	switch {
 	case !ok:
 	case it == nil:
@@ -71,7 +71,7 @@ func strlen(c *client) {
 }
 
 // set reads its options as parseExtendedStringArgumentsOrReply of t_string.c.
-func set(c *client) {
+func set(c call, k *keyspace) {
 	var nx, xx, wantOld, keep bool
 	var unit, expiry string
 	var amount []byte
@@ -102,11 +102,11 @@ func set(c *client) {
 			return
 		}
 		unit = expiry[:1]
-		if expires, ok = c.deadline(n, unit == "E", len(expiry) == 4); !ok {
+		if expires, ok = c.deadline(k, n, unit == "E", len(expiry) == 4); !ok {
 			return
 		}
 	}
-	old := c.read(c.args[1])
+	old := k.read(c.args[1])
 	if wantOld {
 		if old != nil && old.kind != kindString {
 			c.w.Error(errType)
@@ -126,7 +126,7 @@ func set(c *client) {
 	if it.expires = expires; keep && old != nil {
 		it.expires = old.expires
 	}
-	c.server.store.put(c.args[1], it)
+	k.put(c.args[1], it)
 	if !wantOld {
 		c.w.Status("OK")
 	}
@@ -134,7 +134,7 @@ func set(c *client) {
 
 // deadline turns an expiry into Unix milliseconds; if it cannot be, the error
 // has been sent.
-func (c *client) deadline(n int64, seconds, absolute bool) (int64, bool) {
+func (c call) deadline(k *keyspace, n int64, seconds, absolute bool) (int64, bool) {
 	at := n
 	ok := n > 0
 	if seconds {
@@ -142,8 +142,8 @@ func (c *client) deadline(n int64, seconds, absolute bool) (int64, bool) {
 		at = n * 1000
 	}
 	if !absolute {
-		ok = ok && at <= math.MaxInt64-c.now
-		at += c.now
+		ok = ok && at <= math.MaxInt64-k.now
+		at += k.now
 	}
 	if !ok {
 		c.w.Error("ERR invalid expire time in '" + c.cmd.name + "' command")
@@ -152,46 +152,46 @@ func (c *client) deadline(n int64, seconds, absolute bool) (int64, bool) {
 	return at, true
 }
 
-func setnx(c *client) {
-	if c.read(c.args[1]) != nil {
+func setnx(c call, k *keyspace) {
+	if k.read(c.args[1]) != nil {
 		c.w.Int(0)
 		return
 	}
-	c.server.store.put(c.args[1], newString(c.args[2]))
+	k.put(c.args[1], newString(c.args[2]))
 	c.w.Int(1)
 }
 
-func setex(c *client, unit int64) {
+func setex(c call, k *keyspace, unit int64) {
 	n, ok := c.integer(c.args[2])
 	if !ok {
 		return
 	}
-	at, ok := c.deadline(n, unit == 1000, false)
+	at, ok := c.deadline(k, n, unit == 1000, false)
 	if !ok {
 		return
 	}
 	it := newString(c.args[3])
 	it.expires = at
-	c.server.store.put(c.args[1], it)
+	k.put(c.args[1], it)
 	c.w.Status("OK")
 }
 
-func getdel(c *client) {
-	it, ok := c.typed(c.args[1], kindString)
+func getdel(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
 	if c.bulkOf(it) && it != nil {
-		c.server.store.drop(it)
+		k.drop(it)
 	}
 }
 
-func getrange(c *client) {
+func getrange(c call, k *keyspace) {
 	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -225,7 +225,7 @@ func fromEnd(i, n int64) int64 {
 	return i
 }
 
-func setrange(c *client) {
+func setrange(c call, k *keyspace) {
 	at, ok := c.integer(c.args[2])
 	if !ok {
 		return
@@ -234,7 +234,7 @@ func setrange(c *client) {
 		c.w.Error("ERR offset is out of range")
 		return
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -247,31 +247,31 @@ func setrange(c *client) {
 		c.w.Int(int64(n))
 		return
 	}
-	if at > int64(c.server.bulk) || at+int64(len(value)) > int64(c.server.bulk) {
+	if at > int64(k.set.bulk) || at+int64(len(value)) > int64(k.set.bulk) {
 		c.w.Error(errTooLong)
 		return
 	}
 	end := int(at) + len(value)
-	if !c.lengthens(it, end) {
+	if !c.lengthens(k, it, end) {
 		return
 	}
 	if it == nil {
-		it = c.server.store.put(c.args[1], newString(nil))
+		it = k.put(c.args[1], newString(nil))
 	}
 	it.str = grow(it.str, end)
 	copy(it.str[at:], value)
-	c.touch(it)
+	k.touch(it)
 	c.w.Int(int64(len(it.str)))
 }
 
 // lengthens reports whether the string of it, or a new one, may be made n bytes
 // long; if not, the error has been sent.
-func (c *client) lengthens(it *item, n int) bool {
+func (c call) lengthens(k *keyspace, it *item, n int) bool {
 	room := 0
 	if it != nil {
 		room = cap(it.str)
 	}
-	return n <= room || c.fits(n, room) && c.afford(n, perByte)
+	return n <= room || k.fits(c, n, room) && c.afford(n, perByte)
 }
 
 // grow lengthens b to at least n bytes, with zeros.
@@ -282,46 +282,46 @@ func grow(b []byte, n int) []byte {
 	return append(b, make([]byte, n-len(b))...)
 }
 
-func appendTo(c *client) {
-	it, ok := c.typed(c.args[1], kindString)
+func appendTo(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
 	switch {
 	case it == nil:
-		it = c.server.store.put(c.args[1], newString(c.args[2]))
-	case len(it.str)+len(c.args[2]) > c.server.bulk:
+		it = k.put(c.args[1], newString(c.args[2]))
+	case len(it.str)+len(c.args[2]) > k.set.bulk:
 		c.w.Error(errTooLong)
 		return
-	case !c.lengthens(it, len(it.str)+len(c.args[2])):
+	case !c.lengthens(k, it, len(it.str)+len(c.args[2])):
 		return
 	default:
 		it.str = append(it.str, c.args[2]...)
-		c.touch(it)
+		k.touch(it)
 	}
 	c.w.Int(int64(len(it.str)))
 }
 
-func incrby(c *client) {
+func incrby(c call, k *keyspace) {
 	if n, ok := c.integer(c.args[2]); ok {
-		add(c, n)
+		add(c, k, n)
 	}
 }
 
-func decrby(c *client) {
+func decrby(c call, k *keyspace) {
 	n, ok := c.integer(c.args[2])
 	switch {
 	case !ok:
 	case n == math.MinInt64: // it has no opposite
 		c.w.Error("ERR decrement would overflow")
 	default:
-		add(c, -n)
+		add(c, k, -n)
 	}
 }
 
 // add is incrDecrCommand of Redis 7.0's t_string.c. The number keeps its end.
-func add(c *client, n int64) {
-	it, ok := c.typed(c.args[1], kindString)
+func add(c call, k *keyspace, n int64) {
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
@@ -336,9 +336,9 @@ func add(c *client, n int64) {
 		return
 	}
 	if it == nil {
-		it = c.server.store.put(c.args[1], newString(nil))
+		it = k.put(c.args[1], newString(nil))
 	}
 	it.str = strconv.AppendInt(it.str[:0], old+n, 10)
-	c.touch(it)
+	k.touch(it)
 	c.w.Int(old + n)
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"weir/serve/key"
 )
 
 type flags uint8
@@ -59,7 +57,7 @@ type command struct {
 	family string
 	about  string // what it does, for the document
 	differ string // how it differs from Redis, for the document
-	run    func(*client)
+	run    run
 }
 
 // writesTo reports whether the key at index i is one that the command writes.
@@ -98,32 +96,6 @@ func lookup(name []byte) *command {
 		room[i] = c
 	}
 	return table[string(room[:len(name)])]
-}
-
-// refuse checks a command before it runs, in the order in which Redis checks,
-// and returns the error to reply, or "".
-func (c *client) refuse(cmd *command, args [][]byte) string {
-	switch {
-	case cmd == nil:
-		return unknownCommand(args)
-	case cmd.arity > 0 && len(args) != cmd.arity || len(args) < -cmd.arity:
-		return arityError(cmd.name)
-	case !c.authed && cmd.flags&flagNoAuth == 0:
-		return "NOAUTH Authentication required."
-	case cmd.flags&flagWrite != 0 && c.server.config.ReadOnly:
-		return errReadOnly
-	case cmd.flags&flagGrow != 0 && c.server.store.used > c.server.memory:
-		return errMemory
-	case cmd.flags&flagGrow != 0 && len(args) > max(cmd.dest, 1) && len(args[max(cmd.dest, 1)]) > keyMost:
-		return errLongKey
-	case c.server.windows != nil && cmd.flags&flagWrite != 0:
-		for i := range cmd.keys.of(args) {
-			if key.Is(args[i]) && cmd.writesTo(args, i) {
-				return errReadOnlyWindow
-			}
-		}
-	}
-	return ""
 }
 
 func arityError(name string) string {

@@ -10,13 +10,13 @@ import (
 
 var throttleCommands = []command{
 	{name: "cl.throttle", arity: -1, flags: flagWrite | flagGrow, keys: firstKey, since: "redis-cell 0.1", family: "throttle", about: "key max_burst count period [quantity]: limited, limit, remaining, retry after, reset after",
-		differ: "Limits above 1,000 per second bind as well: the state does not end before its funnel is empty. Errors begin with ERR.", run: throttle},
+		differ: "Limits above 1,000 per second bind as well: the state does not end before its funnel is empty. Errors begin with ERR.", run: onKeys(throttle)},
 }
 
 // throttle stores its state as redis-cell does: a string with the time at which
 // the funnel will be empty, in nanoseconds since the Unix epoch. So DEL resets
 // the limiter, and PTTL returns how long it remains.
-func throttle(c *client) {
+func throttle(c call, k *keyspace) {
 	if len(c.args) != 5 && len(c.args) != 6 {
 		c.w.Error("ERR Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period> [<quantity>]")
 		return
@@ -44,25 +44,25 @@ func throttle(c *client) {
 		c.w.Error("ERR Cell error: " + err.Error())
 		return
 	}
-	it, ok := c.typed(c.args[1], kindString)
+	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {
 		return
 	}
-	tat := c.nano
+	tat := k.nano
 	if it != nil {
 		if tat, err = strconv.ParseInt(string(it.str), 10, 64); err != nil {
 			c.w.Error(errInteger)
 			return
 		}
 	}
-	answer, next := funnel.Throttle(tat, c.nano, quantity)
+	answer, next := funnel.Throttle(tat, k.nano, quantity)
 	if !answer.Limited {
 		if it == nil {
-			it = c.server.store.put(c.args[1], &item{str: []byte{}})
+			it = k.put(c.args[1], &item{str: []byte{}})
 		}
 		it.str = strconv.AppendInt(it.str[:0], next, 10)
-		c.server.store.expire(it, next/int64(time.Millisecond)+1)
-		c.touch(it)
+		k.expire(it, next/int64(time.Millisecond)+1)
+		k.touch(it)
 	}
 	c.w.Array(5)
 	for _, v := range answer.Reply() {

@@ -3,6 +3,8 @@ package redis
 import (
 	"errors"
 	"time"
+
+	"weir/serve/resp"
 )
 
 // If the server has a password, a client that has not given it is limited in three ways.
@@ -20,6 +22,9 @@ var (
 	errUnauthenticated = errors.New("no AUTH in time, or a newer connection took its place before AUTH")
 	errGuesses         = errors.New("10 wrong passwords")
 )
+
+// Before AUTH only small requests are accepted, as in Redis.
+var unauthenticatedLimits = resp.Limits{Args: 10, Bulk: 16 << 10, Request: 64 << 10}
 
 // awaitAuth records that a client has to give the password. It returns the client that it
 // displaces, if there is one; the caller evicts that. The lock is held.
@@ -55,15 +60,15 @@ func (s *Server) oldestUnauthenticated() (oldest *client) {
 func (c *client) guessed() {
 	s := c.server
 	s.wrong++
-	s.wrongUnsaid++
+	s.wrongUnlogged++
 	c.wrong++
 	c.pause = time.Duration(c.wrong) * s.config.pause
 	if c.wrong >= guessesMost {
 		c.closing, c.why = true, errGuesses
 	}
-	if now := time.Now(); now.Sub(s.wrongSaid) >= time.Minute {
-		s.config.Log.Warn("wrong passwords on the Redis endpoint", "since_last_said", s.wrongUnsaid, "in_all", s.wrong, "last_from", c.addr)
-		s.wrongSaid, s.wrongUnsaid = now, 0
+	if now := time.Now(); now.Sub(s.wrongLogged) >= time.Minute {
+		s.config.Log.Warn("wrong passwords on the Redis endpoint", "since_last_said", s.wrongUnlogged, "in_all", s.wrong, "last_from", c.addr)
+		s.wrongLogged, s.wrongUnlogged = now, 0
 	}
 }
 

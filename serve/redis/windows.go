@@ -61,47 +61,42 @@ func windowItem(key string, a live.Answer) *item {
 // A fault is the reply to a command whose window keys cannot be looked up.
 type fault string
 
-const (
-	noFault    fault = ""
-	impatience fault = "impatience" // no reply: it takes patience
-)
+const noFault fault = ""
 
-// resolve looks up the window keys of a command before it runs.
-func (c *client) resolve(cmd *command, args [][]byte, patient bool) fault {
+// resolve looks up the window keys of a command before it runs. If one is not at hand
+// and mayWait is false, ready is false.
+func (c *client) resolve(cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
 	if cmd.run == nil || cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
-		return noFault
+		return noFault, true
 	}
 	for i := range cmd.keys.of(args) {
 		if !key.Is(args[i]) || cmd.writesTo(args, i) {
 			continue
 		}
-		if _, done := c.windows[string(args[i])]; done {
+		if _, done := c.keys.windows[string(args[i])]; done {
 			continue
 		}
 		k, err := key.Parse(string(args[i]))
 		if err != nil {
-			return fault("ERR " + err.Error())
+			return fault("ERR " + err.Error()), true
 		}
 		a, known := c.server.windows.Recent(k)
-		if !known && !patient {
-			return impatience
+		if !known && !mayWait {
+			return noFault, false
 		}
 		if !known {
 			if a, err = c.server.windows.Lookup(c.ctx, k); err != nil {
-				return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR "))
+				return fault("ERR " + strings.TrimPrefix(err.Error(), "ERR ")), true
 			}
 		}
-		if c.windows == nil {
-			c.windows = map[string]*item{}
-		}
-		c.windows[string(args[i])] = windowItem(string(args[i]), a)
+		c.keys.windows[string(args[i])] = windowItem(string(args[i]), a)
 	}
-	return noFault
+	return noFault, true
 }
 
 // list gathers the window keys for KEYS and SCAN, before the lock.
 func (c *client) list() fault {
-	c.listed = c.listed[:0]
+	c.keys.listed = c.keys.listed[:0]
 	for k, err := range c.server.windows.Keys(c.ctx) {
 		if err != nil {
 			return fault(fmt.Sprintf("ERR the list of window keys: %v", err))
@@ -109,11 +104,11 @@ func (c *client) list() fault {
 		text := k.String()
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(text)) // a hash takes everything
-		c.listed = append(c.listed, listedKey{h.Sum64()>>2 | windowCursor, text})
+		c.keys.listed = append(c.keys.listed, listedKey{h.Sum64()>>2 | windowCursor, text})
 	}
 	// Ordered by a hash, a scan can go on where it was although windows have
 	// come and gone.
-	slices.SortFunc(c.listed, func(a, b listedKey) int {
+	slices.SortFunc(c.keys.listed, func(a, b listedKey) int {
 		if a.cursor != b.cursor {
 			if a.cursor < b.cursor {
 				return -1
@@ -134,19 +129,19 @@ type listedKey struct {
 }
 
 // scanWindows visits about n window keys from a cursor on.
-func (c *client) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
-	i, _ := slices.BinarySearchFunc(c.listed, cursor, func(l listedKey, cursor uint64) int {
+func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
+	i, _ := slices.BinarySearchFunc(k.listed, cursor, func(l listedKey, cursor uint64) int {
 		if l.cursor < cursor {
 			return -1
 		}
 		return 1
 	})
-	for ; i < len(c.listed); i++ {
+	for ; i < len(k.listed); i++ {
 		// Keys of one hash stay together.
-		if n <= 0 && c.listed[i].cursor != c.listed[i-1].cursor {
-			return c.listed[i].cursor
+		if n <= 0 && k.listed[i].cursor != k.listed[i-1].cursor {
+			return k.listed[i].cursor
 		}
-		visit(c.listed[i].key)
+		visit(k.listed[i].key)
 		n--
 	}
 	return 0

@@ -59,17 +59,26 @@ const (
 
 const errWork = "ERR too much at a time: a command, or a transaction, may hold up the others for about 5 ms, see docs/commands-redis.md; ask for less, or in parts"
 
+// A budget is the time of the commands of one turn.
+type budget struct {
+	used  cost // in this turn
+	limit cost // what used may reach while a command, or a transaction, runs
+}
+
 // begin gives a command, or a transaction, its time: workMost from now.
-func (c *client) begin() { c.workLimit = c.work + workMost }
+func (b *budget) begin() { b.limit = b.used + workMost }
+
+// left returns the time that the command has left.
+func (b *budget) left() cost { return b.limit - b.used }
 
 // spend takes the cost of n steps from the time of the command; false: there is
 // not enough left.
-func (c *client) spend(n int, each cost) bool {
+func (b *budget) spend(n int, each cost) bool {
 	more := cost(n) * each // of lengths of slices, so it does not overflow
-	if c.work+more > c.workLimit {
+	if b.used+more > b.limit {
 		return false
 	}
-	c.work += more
+	b.used += more
 	return true
 }
 
@@ -82,9 +91,9 @@ func (cmd *command) base(args [][]byte) cost {
 	return perCall + cost(len(args))*cmd.each + cost(n)*perByte
 }
 
-// afford is spend, but sends the error if there is not enough time.
-func (c *client) afford(n int, each cost) bool {
-	if !c.spend(n, each) {
+// afford is budget.spend, but sends the error if there is not enough time.
+func (c call) afford(n int, each cost) bool {
+	if !c.work.spend(n, each) {
 		c.w.Error(errWork)
 		return false
 	}
@@ -93,7 +102,7 @@ func (c *client) afford(n int, each cost) bool {
 
 // affordReply is afford for a reply of n strings with so many bytes; it also makes
 // room for the reply.
-func (c *client) affordReply(n, bytes int) bool {
+func (c call) affordReply(n, bytes int) bool {
 	if !c.afford(bytes, perByte) {
 		return false
 	}

@@ -10,28 +10,28 @@ import (
 )
 
 var zsetCommands = []command{
-	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1200 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: zadd},
-	{name: "zincrby", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds to the score of a member", run: zincrby},
-	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2000 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: zrem},
-	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: zcard},
-	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: zscore},
-	{name: "zrank", arity: 3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member", run: zrank},
-	{name: "zrange", arity: -4, keys: firstKey, since: "1.2.0", family: "sorted set", about: "members by rank; BYSCORE BYLEX REV LIMIT WITHSCORES", run: func(c *client) { zrange(c, byWhatever) }},
-	{name: "zrangebyscore", arity: -4, keys: firstKey, since: "1.0.5", family: "sorted set", about: "members by score; WITHSCORES LIMIT", run: func(c *client) { zrange(c, byScore) }},
-	{name: "zremrangebyscore", arity: 4, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes the members with scores in a range", run: zremrangebyscore},
-	{name: "zremrangebyrank", arity: 4, flags: flagWrite, keys: firstKey, since: "2.0.0", family: "sorted set", about: "removes the members with ranks in a range", run: zremrangebyrank},
-	{name: "zcount", arity: 4, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members with scores in a range", run: zcount},
+	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1200 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: onKeys(zadd)},
+	{name: "zincrby", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds to the score of a member", run: onKeys(zincrby)},
+	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2000 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: onKeys(zrem)},
+	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: onKeys(zcard)},
+	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: onKeys(zscore)},
+	{name: "zrank", arity: 3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member", run: onKeys(zrank)},
+	{name: "zrange", arity: -4, keys: firstKey, since: "1.2.0", family: "sorted set", about: "members by rank; BYSCORE BYLEX REV LIMIT WITHSCORES", run: onKeys(func(c call, k *keyspace) { zrange(c, k, byWhatever) })},
+	{name: "zrangebyscore", arity: -4, keys: firstKey, since: "1.0.5", family: "sorted set", about: "members by score; WITHSCORES LIMIT", run: onKeys(func(c call, k *keyspace) { zrange(c, k, byScore) })},
+	{name: "zremrangebyscore", arity: 4, flags: flagWrite, keys: firstKey, since: "1.2.0", family: "sorted set", about: "removes the members with scores in a range", run: onKeys(zremrangebyscore)},
+	{name: "zremrangebyrank", arity: 4, flags: flagWrite, keys: firstKey, since: "2.0.0", family: "sorted set", about: "removes the members with ranks in a range", run: onKeys(zremrangebyrank)},
+	{name: "zcount", arity: 4, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members with scores in a range", run: onKeys(zcount)},
 }
 
 // score sends a score.
-func (c *client) score(v float64) {
+func (c call) score(v float64) {
 	var room [32]byte
 	c.w.Number(geo.AppendScore(room[:0], v))
 }
 
 // members returns the sorted set of a key for reading; nil if there is none.
-func (c *client) members(key []byte) (z *zset, ok bool) {
-	it, ok := c.typed(key, kindZset)
+func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
+	it, ok := k.typed(c, key, kindZset)
 	if it != nil {
 		z = it.zset
 	}
@@ -43,7 +43,7 @@ func (c *client) members(key []byte) (z *zset, ok bool) {
 type rule struct{ nx, xx, gt, lt, changed, incr bool }
 
 // zadd follows zaddGenericCommand of t_zset.c.
-func zadd(c *client) {
+func zadd(c call, k *keyspace) {
 	var r rule
 	i := 2
 options:
@@ -90,19 +90,19 @@ options:
 		}
 		scores, names = append(scores, v), append(names, pairs[1])
 	}
-	c.addMembers(r, scores, names)
+	c.addMembers(k, r, scores, names)
 }
 
-func zincrby(c *client) {
+func zincrby(c call, k *keyspace) {
 	v, ok := c.float(c.args[2])
 	if ok {
-		c.addMembers(rule{incr: true}, []float64{v}, c.args[3:4])
+		c.addMembers(k, rule{incr: true}, []float64{v}, c.args[3:4])
 	}
 }
 
 // addMembers puts members into the sorted set of the first key and replies.
-func (c *client) addMembers(r rule, scores []float64, names [][]byte) {
-	it, ok := c.typed(c.args[1], kindZset)
+func (c call) addMembers(k *keyspace, r rule, scores []float64, names [][]byte) {
+	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
 	}
@@ -115,7 +115,7 @@ func (c *client) addMembers(r rule, scores []float64, names [][]byte) {
 			}
 			return
 		}
-		it = c.server.store.put(c.args[1], &item{kind: kindZset, zset: new(zset)})
+		it = k.put(c.args[1], &item{kind: kindZset, zset: new(zset)})
 	}
 	z := it.zset
 	added, moved := 0, 0
@@ -140,11 +140,11 @@ func (c *client) addMembers(r rule, scores []float64, names [][]byte) {
 		added, moved = added+btoi(isNew), moved+btoi(changed)
 	}
 	if added+moved > 0 {
-		c.touch(it)
+		k.touch(it)
 	}
 	switch {
 	case z.Len() == 0: // nothing was taken
-		c.server.store.drop(it)
+		k.drop(it)
 		fallthrough
 	default:
 		switch {
@@ -161,19 +161,19 @@ func (c *client) addMembers(r rule, scores []float64, names [][]byte) {
 }
 
 // shrunk must be called after n members were removed from a sorted set.
-func (c *client) shrunk(it *item, n int) {
+func (c call) shrunk(k *keyspace, it *item, n int) {
 	switch {
 	case n == 0:
 	case it.zset.Len() == 0:
-		c.server.store.drop(it)
+		k.drop(it)
 	default:
-		c.touch(it)
+		k.touch(it)
 	}
 	c.w.Int(int64(n))
 }
 
-func zrem(c *client) {
-	it, ok := c.typed(c.args[1], kindZset)
+func zrem(c call, k *keyspace) {
+	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
 	}
@@ -185,11 +185,11 @@ func zrem(c *client) {
 	for _, name := range c.args[2:] {
 		n += btoi(it.zset.remove(name))
 	}
-	c.shrunk(it, n)
+	c.shrunk(k, it, n)
 }
 
-func zcard(c *client) {
-	if z, ok := c.members(c.args[1]); ok {
+func zcard(c call, k *keyspace) {
+	if z, ok := c.members(k, c.args[1]); ok {
 		n := 0
 		if z != nil {
 			n = z.Len()
@@ -198,8 +198,8 @@ func zcard(c *client) {
 	}
 }
 
-func zscore(c *client) {
-	z, ok := c.members(c.args[1])
+func zscore(c call, k *keyspace) {
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -212,8 +212,8 @@ func zscore(c *client) {
 	c.w.Null()
 }
 
-func zrank(c *client) {
-	z, ok := c.members(c.args[1])
+func zrank(c call, k *keyspace) {
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -227,7 +227,7 @@ func zrank(c *client) {
 }
 
 // interval reads a range of scores; if it is none, it sends the error.
-func (c *client) interval(low, high []byte) (geo.Interval, bool) {
+func (c call) interval(low, high []byte) (geo.Interval, bool) {
 	var in geo.Interval
 	var ok, ok2 bool
 	in.Min, in.OpenMin, ok = parseBound(low)
@@ -253,12 +253,12 @@ func parseBound(b []byte) (v float64, open, ok bool) {
 	return v, open, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(v)
 }
 
-func zcount(c *client) {
+func zcount(c call, k *keyspace) {
 	in, ok := c.interval(c.args[2], c.args[3])
 	if !ok {
 		return
 	}
-	z, ok := c.members(c.args[1])
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -270,12 +270,12 @@ func zcount(c *client) {
 	c.w.Int(int64(to - from))
 }
 
-func zremrangebyscore(c *client) {
+func zremrangebyscore(c call, k *keyspace) {
 	in, ok := c.interval(c.args[2], c.args[3])
 	if !ok {
 		return
 	}
-	it, ok := c.typed(c.args[1], kindZset)
+	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
 	}
@@ -284,22 +284,22 @@ func zremrangebyscore(c *client) {
 		return
 	}
 	from, to := it.zset.Ranks(in)
-	c.removeRanks(it, from, to)
+	c.removeRanks(k, it, from, to)
 }
 
 // removeRanks removes the members with ranks in [from, to) and replies.
-func (c *client) removeRanks(it *item, from, to int) {
+func (c call) removeRanks(k *keyspace, it *item, from, to int) {
 	if c.afford(to-from, perRemoved) {
-		c.shrunk(it, it.zset.removeRanks(from, to))
+		c.shrunk(k, it, it.zset.removeRanks(from, to))
 	}
 }
 
-func zremrangebyrank(c *client) {
+func zremrangebyrank(c call, k *keyspace) {
 	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
-	it, ok := c.typed(c.args[1], kindZset)
+	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
 	}
@@ -308,7 +308,7 @@ func zremrangebyrank(c *client) {
 		return
 	}
 	from, to := rankRange(start, end, it.zset.Len())
-	c.removeRanks(it, from, to)
+	c.removeRanks(k, it, from, to)
 }
 
 type rangeBy uint8
@@ -320,75 +320,25 @@ const (
 	byLex
 )
 
+// A rangeQuery is what ZRANGE asks for.
+type rangeQuery struct {
+	by                  rangeBy
+	reverse, withScores bool
+	offset, limit       int64 // of LIMIT; limit −1: all
+	limited             bool  // LIMIT was given
+
+	start, end int64        // by rank
+	scores     geo.Interval // by score
+	words      lexRange     // by lex
+}
+
 // zrange follows zrangeGenericCommand of t_zset.c.
-func zrange(c *client, by rangeBy) {
-	fixed := by != byWhatever
-	reverse, withScores, limited := false, false, false
-	var offset, limit int64 = 0, -1
-	for i := 4; i < len(c.args); i++ {
-		a := c.args[i]
-		var ok bool
-		switch {
-		case is(a, "WITHSCORES"):
-			withScores = true
-		case is(a, "LIMIT") && i+2 < len(c.args):
-			limited = true
-			if offset, ok = c.integer(c.args[i+1]); !ok {
-				return
-			}
-			if limit, ok = c.integer(c.args[i+2]); !ok {
-				return
-			}
-			i += 2
-		case is(a, "REV") && !fixed && !reverse:
-			reverse = true
-		case is(a, "BYLEX") && by == byWhatever:
-			by = byLex
-		case is(a, "BYSCORE") && by == byWhatever:
-			by = byScore
-		default:
-			c.w.Error(errSyntax)
-			return
-		}
-	}
-	if by == byWhatever {
-		by = byRank
-	}
-	switch {
-	case limited && limit != -1 && by == byRank:
-		c.w.Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
-		return
-	case withScores && by == byLex:
-		c.w.Error("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+func zrange(c call, k *keyspace, by rangeBy) {
+	q := rangeQuery{by: by, limit: -1}
+	if !c.rangeOptions(&q) || !c.rangeBounds(&q) {
 		return
 	}
-	low, high := c.args[2], c.args[3]
-	if reverse && by != byRank {
-		low, high = high, low
-	}
-	var start, end int64
-	var in geo.Interval
-	var words lexRange
-	var ok bool
-	switch by {
-	case byRank:
-		if start, ok = c.integer(low); !ok {
-			return
-		}
-		if end, ok = c.integer(high); !ok {
-			return
-		}
-	case byScore:
-		if in, ok = c.interval(low, high); !ok {
-			return
-		}
-	case byLex:
-		if words, ok = parseLex(low, high); !ok {
-			c.w.Error("ERR min or max not valid string range item")
-			return
-		}
-	}
-	z, ok := c.members(c.args[1])
+	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
@@ -396,41 +346,107 @@ func zrange(c *client, by rangeBy) {
 		c.w.Array(0)
 		return
 	}
-	n := z.Len()
-	from, to := 0, n
-	switch by {
-	case byRank:
-		from, to = rankRange(start, end, n)
-		if reverse {
-			from, to = n-to, n-from
-		}
-	case byScore:
-		from, to = z.Ranks(in)
-	case byLex:
-		if !c.afford(n, perWalked) {
-			return
-		}
-		from, to = words.ranks(z)
+	if q.by == byLex && !c.afford(z.Len(), perWalked) {
+		return
 	}
-	if by != byRank {
-		if offset < 0 || offset > int64(to-from) {
-			offset = int64(to - from)
-		}
-		if limit < 0 || limit > int64(to-from)-offset {
-			limit = int64(to-from) - offset
-		}
-		if reverse {
-			to -= int(offset)
-			from = to - int(limit)
-		} else {
-			from += int(offset)
-			to = from + int(limit)
-		}
-	}
-	c.sendRange(z, from, to, reverse, withScores)
+	from, to := q.ranks(z)
+	c.sendRange(z, from, to, q.reverse, q.withScores)
 }
 
-func (c *client) sendRange(z *zset, from, to int, reverse, withScores bool) {
+// rangeOptions reads the options behind the bounds.
+func (c call) rangeOptions(q *rangeQuery) (ok bool) {
+	fixed := q.by != byWhatever
+	for i := 4; i < len(c.args); i++ {
+		a := c.args[i]
+		switch {
+		case is(a, "WITHSCORES"):
+			q.withScores = true
+		case is(a, "LIMIT") && i+2 < len(c.args):
+			q.limited = true
+			if q.offset, ok = c.integer(c.args[i+1]); !ok {
+				return false
+			}
+			if q.limit, ok = c.integer(c.args[i+2]); !ok {
+				return false
+			}
+			i += 2
+		case is(a, "REV") && !fixed && !q.reverse:
+			q.reverse = true
+		case is(a, "BYLEX") && q.by == byWhatever:
+			q.by = byLex
+		case is(a, "BYSCORE") && q.by == byWhatever:
+			q.by = byScore
+		default:
+			c.w.Error(errSyntax)
+			return false
+		}
+	}
+	if q.by == byWhatever {
+		q.by = byRank
+	}
+	switch {
+	case q.limited && q.limit != -1 && q.by == byRank:
+		c.w.Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+		return false
+	case q.withScores && q.by == byLex:
+		c.w.Error("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+		return false
+	}
+	return true
+}
+
+// rangeBounds reads the bounds, which come in the other order if the range is reversed,
+// except by rank.
+func (c call) rangeBounds(q *rangeQuery) (ok bool) {
+	low, high := c.args[2], c.args[3]
+	if q.reverse && q.by != byRank {
+		low, high = high, low
+	}
+	switch q.by {
+	case byScore:
+		q.scores, ok = c.interval(low, high)
+	case byLex:
+		if q.words, ok = parseLex(low, high); !ok {
+			c.w.Error("ERR min or max not valid string range item")
+		}
+	default:
+		if q.start, ok = c.integer(low); ok {
+			q.end, ok = c.integer(high)
+		}
+	}
+	return ok
+}
+
+// ranks returns the ranks [from, to) of the members asked for, counted from the lowest.
+func (q *rangeQuery) ranks(z *zset) (from, to int) {
+	switch q.by {
+	case byScore:
+		from, to = z.Ranks(q.scores)
+	case byLex:
+		from, to = q.words.ranks(z)
+	default:
+		n := z.Len()
+		if from, to = rankRange(q.start, q.end, n); q.reverse {
+			from, to = n-to, n-from
+		}
+		return from, to
+	}
+	offset, limit := q.offset, q.limit
+	if offset < 0 || offset > int64(to-from) {
+		offset = int64(to - from)
+	}
+	if limit < 0 || limit > int64(to-from)-offset {
+		limit = int64(to-from) - offset
+	}
+	if q.reverse {
+		to -= int(offset)
+		return to - int(limit), to
+	}
+	from += int(offset)
+	return from, from + int(limit)
+}
+
+func (c call) sendRange(z *zset, from, to int, reverse, withScores bool) {
 	each := perElement
 	if withScores {
 		each += perScore

@@ -7,16 +7,16 @@ import (
 	"weir/serve/resp"
 )
 
-// aloneRoom is how much a connection with a goroutine of its own reads at a
-// time.
-const aloneRoom = 8 << 10
+// loopRoom is how much a connection reads at a time.
+const loopRoom = 8 << 10
 
-// alone serves a connection in the calling goroutine until it ends. It is for
-// systems without epoll and for connections that are more than a file
-// descriptor, such as TLS. The error says why the connection ended.
-func (c *client) alone(conn net.Conn) error {
+// loop reads what a client sends, runs it, and sends the replies, until the connection
+// ends; the error says why it ended. Each connection has a goroutine with this loop.
+// Where there is epoll, epoll_linux.go does the same for many connections in one
+// goroutine, unless a connection is more than a file descriptor, such as TLS.
+func (c *client) loop(conn net.Conn) error {
 	d := &deadlines{client: c, conn: conn}
-	room := resp.NewRoom(aloneRoom)
+	room := resp.NewRoom(loopRoom)
 	var w resp.Writer
 	for {
 		d.last = time.Now()

@@ -1,3 +1,5 @@
+//go:build !noepoll
+
 package redis
 
 import (

@@ -1,3 +1,5 @@
+//go:build !noepoll
+
 package redis
 
 import (
@@ -200,7 +202,7 @@ func (fd nonblocking) Write(b []byte) (int, error) {
 func transfer(call uintptr, fd nonblocking, b []byte) (n int, errno syscall.Errno) {
 	for {
 		var r uintptr
-		if len(b) > loopRoom {
+		if len(b) > epollRoom {
 			r, _, errno = unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		} else {
 			r, _, errno = unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))

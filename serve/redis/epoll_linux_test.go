@@ -1,0 +1,58 @@
+//go:build !noepoll
+
+package redis
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// idleMost is how many bytes an idle connection may take.
+const idleMost = 2 << 10
+
+// TestHeavyAreLast: clients that send the heaviest commands allowed, all the time,
+// make others wait for one of their commands at a time, not for one of each. Each of
+// them gets its turns.
+func TestHeavyAreLast(t *testing.T) {
+	_, addr := start(t, Config{})
+	do(t, dial(t, addr), "SETRANGE", "big", 8<<20-1, "x")
+	c := dial(t, addr) // the other is heavy now
+	var all sync.WaitGroup
+	const turns = 25
+	var done [8]atomic.Int64
+	var first atomic.Bool // one of them has had all its turns
+	for i := range done {
+		heavy := dial(t, addr)
+		for range turns {
+			heavy.Send("BITOP", "NOT", fmt.Sprint("d", i%2), "big")
+		}
+		heavy.Flush()
+		all.Go(func() {
+			for range turns {
+				if r, err := heavy.Receive(); err != nil || r != int64(8<<20) {
+					t.Errorf("%v, %v", r, err)
+				}
+				done[i].Add(1)
+			}
+			first.Store(true)
+		})
+	}
+	pings := 0
+	for !first.Load() {
+		expect(t, c, "PONG", "PING")
+		pings++
+	}
+	for i := range done {
+		if n := done[i].Load(); n < turns/2 {
+			t.Errorf("when one had %d turns, another had %d", turns, n)
+		}
+	}
+	all.Wait()
+	// About as many as all turns, fewer where this client is slow to send the next;
+	// after one turn of each it would be at most 25.
+	if pings < 40 {
+		t.Errorf("%d pings meanwhile", pings)
+	}
+}

@@ -1,0 +1,89 @@
+package redis
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// more are the commands that need more than their call and the keys.
+var more = map[string][]string{
+	"onClient":      {"auth", "client", "exec", "hello", "quit", "reset"},
+	"onServer":      {"config", "debug", "info"},
+	"onTransaction": {"discard", "multi", "unwatch", "watch"},
+	"onScripts":     {"eval", "evalsha", "script"},
+}
+
+// TestNeeds: each command gets what it needs and no more. Only the commands above get
+// a client, a server, a transaction or scripts; the files with commands about keys do
+// not mention the types of the first two.
+func TestNeeds(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	commands := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs := map[string]bool{} // of the commands of this file
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok || lit.Type != nil {
+				return true
+			}
+			fields := map[string]ast.Expr{}
+			for _, e := range lit.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					if id, ok := kv.Key.(*ast.Ident); ok {
+						fields[id.Name] = kv.Value
+					}
+				}
+			}
+			if fields["arity"] == nil {
+				return true
+			}
+			commands++
+			command := strings.Trim(fields["name"].(*ast.BasicLit).Value, `"`)
+			call, ok := fields["run"].(*ast.CallExpr)
+			if !ok {
+				t.Errorf("%s: %s does not say what it needs", name, command)
+				return true
+			}
+			need := call.Fun.(*ast.Ident).Name
+			if needs[need] = true; need != "onKeys" && need != "onNothing" {
+				got[need] = append(got[need], command)
+			}
+			return true
+		})
+		if len(needs) == 0 || needs["onClient"] || needs["onServer"] {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && (id.Name == "client" || id.Name == "Server") {
+				t.Errorf("%s has commands about keys and mentions the type %s", name, id.Name)
+			}
+			return true
+		})
+	}
+	for _, list := range got {
+		slices.Sort(list)
+	}
+	if !maps.EqualFunc(got, more, slices.Equal) {
+		t.Errorf("more than keys need %v, want %v", got, more)
+	}
+	if commands != len(table) {
+		t.Errorf("%d commands found, there are %d: the test tests little", commands, len(table))
+	}
+}
