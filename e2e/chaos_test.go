@@ -173,10 +173,13 @@ func (a *arena) cycle(p planned, s *totals) *verdict {
 	a.settled()
 	s.catchUps = append(s.catchUps, time.Since(struck))
 	v := a.judge(a.latest() - 2*clicksRules.Window)
-	if err := a.verified(); err != nil {
-		v.add("%v", err)
-	} else {
-		s.verified++
+	// What weir verify finds stays, so in make test every third cycle is enough.
+	if *chaosFloors || s.cycles%3 == 0 {
+		if err := a.verified(); err != nil {
+			v.add("%v", err)
+		} else {
+			s.verified++
+		}
 	}
 	s.cycles++
 	s.tally = v.tally

@@ -188,7 +188,8 @@ func TestSoak(t *testing.T) {
 	if long {
 		kafka = ownBroker(t)
 	}
-	a := newArena(t, kafka, house.binary.get(t), chunk, *chaosRate, seed, max(time.Second, min(30*time.Second, length/2).Round(time.Second)))
+	// An audit takes a tenth of a second of CPU, and a short run waits for three.
+	a := newArena(t, kafka, house.binary.get(t), chunk, *chaosRate, seed, max(8*time.Second, min(30*time.Second, length/2).Round(time.Second)))
 	veteran := a.run(0)
 	a.run(1)
 	a.owns(veteran)

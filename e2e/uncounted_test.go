@@ -91,7 +91,7 @@ func (s *stage) half(database, group string, only ...int32) (job *jobs.Job, stop
 	}
 	job, err = jobs.New(jobs.Config{
 		Spec: spec, Topic: j.Topic, Source: halfSource{src, only}, Sink: sink,
-		Flush: 200 * time.Millisecond, Look: 500 * time.Millisecond, WaitLimit: 4 * time.Second,
+		Flush: 200 * time.Millisecond, Look: 2 * time.Second, WaitLimit: 6 * time.Second,
 	})
 	if err != nil {
 		s.t.Fatal(err)

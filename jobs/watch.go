@@ -162,7 +162,7 @@ func FindUncounted(ctx context.Context, log Log, ledger Ledger, limit time.Durat
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(min(time.Second, limit)):
+		case <-time.After(min(2*time.Second, limit)):
 		}
 	}
 }
