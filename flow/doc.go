@@ -34,7 +34,6 @@
 //	outbox.go   what was taken, what is in flight, what may be committed
 //	claim.go    partitions that the ledger must know before they are read
 //	gate.go     the memory budget
-//	backoff.go  the pause after a failure
 //	parts.go    what the machine is made of; mistakes.go: parts that err, for
 //	            the simulator's negative controls (build tag mistakes)
 //

@@ -3,6 +3,7 @@ package flow
 import (
 	"math"
 
+	"weir/internal/backoff"
 	"weir/window"
 )
 
@@ -15,10 +16,10 @@ const Never Time = math.MaxInt64
 
 // Config holds the intervals and the memory budget.
 type Config struct {
-	Flush  Time    // from one flush to the next, above 0
-	Memory Budget  // bytes, above 0
-	Retry  Backoff // after a write that failed
-	Commit Time    // after a commit that failed, until the next one
+	Flush  Time                  // from one flush to the next, above 0
+	Memory Budget                // bytes, above 0
+	Retry  backoff.Backoff[Time] // after a write that failed
+	Commit Time                  // after a commit that failed, until the next one
 }
 
 // A Phase is a part of a machine's life.
@@ -73,7 +74,7 @@ type Machine struct {
 	outbox outboxPart
 	gate   gatePart
 	flush  stage
-	retry  Backoff
+	retry  backoff.Backoff[Time]
 	near   bool // memory is nearly used up: a flush is due
 
 	committing []window.Position // handed out in Ready.Commit, no answer yet

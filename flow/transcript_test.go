@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/internal/backoff"
 	"weir/internal/transcript"
 	"weir/window"
 )
@@ -82,7 +83,7 @@ func (s *script) input(line string, now Time, command string, args []string) {
 }
 
 func (s *script) start(now Time, args []string) {
-	cfg := Config{Flush: 10, Memory: 1_000_000, Retry: Backoff{First: 2, Most: 8}, Commit: 5}
+	cfg := Config{Flush: 10, Memory: 1_000_000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
 	plans := []window.Plan{{Partition: 0}, {Partition: 1}}
 	for _, a := range args {
 		k, v, _ := strings.Cut(a, "=")
@@ -97,7 +98,7 @@ func (s *script) start(now Time, args []string) {
 			cfg.Commit = Time(s.number(v))
 		case "retry":
 			first, most, _ := strings.Cut(v, "-")
-			cfg.Retry = Backoff{First: Time(s.number(first)), Most: Time(s.number(most))}
+			cfg.Retry = backoff.Backoff[Time]{First: Time(s.number(first)), Most: Time(s.number(most))}
 		default:
 			s.t.Fatalf("new %s?", a)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/event"
+	"weir/internal/backoff"
 )
 
 // A partition is the reader's position in one partition's log. At any time
@@ -33,9 +34,9 @@ type partition struct {
 
 	damaged   int64 // offset of a batch that failed its checksum and is fetched again; -1: none
 	outside   bool  // the broker says that next is not in the log
-	attempts  int   // failed tries since it last worked
-	notBefore time.Time
-	bounds    [3]int64 // high water, last stable, log start of the last Part
+	pause     backoff.Backoff[time.Duration]
+	notBefore time.Time // after a failed try
+	bounds    [3]int64  // high water, last stable, log start of the last Part
 }
 
 // A fetch is one call of Generation.Fetch: the dispatcher, which is run, and one
@@ -289,8 +290,7 @@ func (f *fetch) loop(ctx context.Context, broker int32) *loop {
 
 // later sets the partition's backoff, which grows with each failed try.
 func (p *partition) later() {
-	p.notBefore = time.Now().Add(backoff(p.attempts))
-	p.attempts++
+	p.notBefore = time.Now().Add(jitter(p.pause.Next()))
 }
 
 // Two buffers per broker: the worker reads one while the response to the next
@@ -534,7 +534,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 // accept verifies a partition's records and moves its position on. It returns a
 // Part if there are records, or if the log's bounds have changed.
 func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part event.Part, some bool, err error) {
-	p.attempts = 0
+	p.pause.Reset()
 	whole, next, damage := verify(r.records, p.next)
 	switch {
 	case damage == nil && whole == 0 && len(r.records) > 0 && first:

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
 	"weir/event"
+	"weir/internal/backoff"
 )
 
 // A Generation is the time during which this process owns the same partitions.
@@ -244,24 +246,23 @@ func (s *Source) join() (again bool) {
 	defer m.leave()
 	const subject = "being a member of the group"
 	defer s.notices.gone(subject)
-	attempt := 0
+	pause, brief := pauses(), backoff.Backoff[time.Duration]{First: backoffFirst, Most: 4 * backoffFirst}
 	for {
 		l, err := s.enter(m)
 		switch {
 		case s.ctx.Err() != nil:
 			return false
 		case err == nil:
-			attempt = 0
+			pause.Reset()
+			brief.Reset()
 			s.notices.worked(subject)
 		case errors.Is(err, kafka.RebalanceInProgress), errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
 			// This is normal: the group rebalanced without this member.
-			sleep(s.ctx, backoff(min(attempt, 2)))
-			attempt++
+			sleep(s.ctx, jitter(brief.Next()))
 			continue
 		case s.judge(err) == retry:
 			s.notices.failed(subject, err)
-			sleep(s.ctx, backoff(attempt))
-			attempt++
+			sleep(s.ctx, jitter(pause.Next()))
 			continue
 		default:
 			if !s.offer(offer{err: s.config.explain(err)}) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/backoff"
 	"weir/internal/outage"
 )
 
@@ -158,13 +159,12 @@ func stableText(err error) string {
 	return err.Error()
 }
 
-// backoff returns how long to wait before try number attempt (0 is the first repetition):
-// 50 ms doubling to 2 s, a quarter more or less, so that the members of a group do
-// not all try again at the same time.
-func backoff(attempt int) time.Duration {
-	d := backoffLast
-	if attempt < 6 {
-		d = min(backoffFirst<<attempt, backoffLast)
-	}
-	return d - d/4 + rand.N(d/2)
+// pauses returns the pauses after failures: 50 ms, then twice as long each time, at
+// most 2 s. See jitter.
+func pauses() backoff.Backoff[time.Duration] {
+	return backoff.Backoff[time.Duration]{First: backoffFirst, Most: backoffLast}
 }
+
+// jitter makes a pause up to a quarter shorter or longer, so that the members of a
+// group do not all try again at the same time.
+func jitter(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2) }

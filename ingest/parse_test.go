@@ -216,11 +216,12 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	for attempt := range 100 {
-		want := min(backoffLast, backoffFirst<<min(attempt, 10))
-		if d := backoff(attempt); d < want*3/4 || d > want*5/4 {
-			t.Errorf("try %d after %v, want about %v", attempt, d, want)
+func TestPauses(t *testing.T) {
+	pause := pauses()
+	for n := range 100 {
+		want := min(backoffLast, backoffFirst<<min(n, 10))
+		if d := jitter(pause.Next()); d < want*3/4 || d > want*5/4 {
+			t.Errorf("after failure %d it pauses for %v, want about %v", n+1, d, want)
 		}
 	}
 }

@@ -178,7 +178,8 @@ func (s *Source) repeat(ctx context.Context, what string, f func(context.Context
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
-	for attempt := 0; ; attempt++ {
+	pause := pauses()
+	for {
 		err := f(ctx)
 		if err == nil {
 			s.notices.worked(what)
@@ -192,7 +193,7 @@ func (s *Source) repeat(ctx context.Context, what string, f func(context.Context
 			return s.config.explain(err)
 		}
 		s.notices.failed(what, err)
-		if !sleep(ctx, backoff(attempt)) {
+		if !sleep(ctx, jitter(pause.Next())) {
 			return s.interrupted(ctx, what)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"weir/flow"
+	"weir/internal/backoff"
 	"weir/internal/outage"
 	"weir/window"
 )
@@ -81,7 +81,7 @@ var errEnded = errors.New("the generation ended")
 // nil.
 func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Source, f func() (T, error)) (T, error) {
 	defer tries.Gone()
-	wait := pauses()
+	wait := pauses[time.Duration]()
 	for {
 		v, err := f()
 		if err == nil {
@@ -97,13 +97,13 @@ func retry[T any](ctx context.Context, done <-chan struct{}, tries *outage.Sourc
 			return v, ctx.Err()
 		case <-done:
 			return v, errEnded
-		case <-time.After(time.Duration(wait.Next())):
+		case <-time.After(wait.Next()):
 		}
 	}
 }
 
 // pauses returns the pauses after failures of the sink: 100 ms, then twice as long
 // each time, at most 5 s.
-func pauses() flow.Backoff {
-	return flow.Backoff{First: flow.Time(100 * time.Millisecond), Most: flow.Time(5 * time.Second)}
+func pauses[D ~int64]() backoff.Backoff[D] {
+	return backoff.Backoff[D]{First: D(100 * time.Millisecond), Most: D(5 * time.Second)}
 }

@@ -31,7 +31,7 @@ func (j *Job) startRollups(w *watch) *rollups {
 func (r *rollups) loop(ctx context.Context) {
 	defer r.job.rollups.Gone()
 	interval := r.job.cfg.Rollup
-	wait, due := pauses(), time.Now().Add(interval)
+	wait, due := pauses[time.Duration](), time.Now().Add(interval)
 	when := cadence{interval: interval, last: time.Now()}
 	for {
 		select {
@@ -56,7 +56,7 @@ func (r *rollups) loop(ctx context.Context) {
 		// flush.
 		if err != nil {
 			r.job.rollups.Failed(err)
-			due = time.Now().Add(interval + time.Duration(wait.Next()))
+			due = time.Now().Add(interval + wait.Next())
 			continue
 		}
 		when.made(began, all, seen)

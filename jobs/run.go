@@ -77,7 +77,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		r.owner(p.Partition).op.Start(p)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: flow.Time(j.cfg.Flush), Memory: flow.Budget(j.cfg.Memory), Retry: pauses(), Commit: flow.Time(commitPause),
+		Flush: flow.Time(j.cfg.Flush), Memory: flow.Budget(j.cfg.Memory), Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
 	}, plans, r.now())
 	return r, nil
 }

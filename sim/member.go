@@ -6,6 +6,7 @@ import (
 
 	"weir/event"
 	"weir/flow"
+	"weir/internal/backoff"
 	"weir/window"
 )
 
@@ -184,7 +185,7 @@ func (m *member) begin() {
 		memory = flow.Budget(s.budget)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: s.flush, Memory: memory, Retry: flow.Backoff{First: 1, Most: 6}, Commit: 3,
+		Flush: s.flush, Memory: memory, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
 	}, r.plans, s.now())
 	m.run, m.phase = r, holding
 	r.obey()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/backoff"
 	"weir/internal/config"
 	"weir/internal/outage"
 )
@@ -103,7 +104,8 @@ func (s service) unavailable(ctx context.Context, err error) error {
 func (s service) reach(ctx context.Context, log *slog.Logger, limit time.Duration, ping func(context.Context) error) error {
 	deadline := time.Now().Add(limit)
 	answers := outage.New(log).Of(outage.Subject{Begins: s.name + " does not answer yet", GoesOn: s.name + " still does not answer", Ends: s.name + " answers"}, s.where)
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	pause := backoff.Backoff[time.Duration]{First: 100 * time.Millisecond, Most: 5 * time.Second}
+	for {
 		try, cancel := context.WithTimeout(ctx, max(time.Until(deadline), 5*time.Second))
 		err := ping(try)
 		cancel()
@@ -111,7 +113,7 @@ func (s service) reach(ctx context.Context, log *slog.Logger, limit time.Duratio
 			answers.Worked()
 			return nil
 		}
-		refused := s.refused(ctx, err)
+		wait, refused := pause.Next(), s.refused(ctx, err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -49,6 +49,7 @@ var floor = []struct {
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/invariants", -1, "assertions"},
+	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
 	{"weir/internal/await", 1.5, "how tests wait"},
@@ -84,7 +85,7 @@ var alone = []struct {
 	uses []string
 	why  string
 }{
-	{"weir/flow", []string{"weir/event", "weir/window"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
+	{"weir/flow", []string{"weir/event", "weir/window", "weir/internal/backoff"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
 	{"weir/audit", []string{"weir/event", "weir/window"}, "what adds up is a matter of numbers: no sink, no words, no remedy"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",

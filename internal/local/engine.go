@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"weir/internal/backoff"
 	"weir/internal/local/libchdb"
 )
 
@@ -49,15 +50,15 @@ type Engine struct {
 	err      error // why it has stopped for good
 }
 
-// restarts bounds restarts: the first is immediate, then the wait doubles from
-// min to max, and after limit crashes without a quiet time between them the
+// restarts bounds restarts: the first is immediate, the others wait, and after limit crashes without a quiet time between them the
 // engine is not started again.
 type restarts struct {
-	min, max, quiet time.Duration
-	limit           int
+	pause backoff.Backoff[time.Duration]
+	quiet time.Duration
+	limit int
 }
 
-var defaultRestarts = restarts{min: 100 * time.Millisecond, max: 5 * time.Second, quiet: time.Minute, limit: 10}
+var defaultRestarts = restarts{pause: backoff.Backoff[time.Duration]{First: 100 * time.Millisecond, Most: 5 * time.Second}, quiet: time.Minute, limit: 10}
 
 // startTimeout is how long a child may take to answer /ping. Loading takes
 // about 0.2 s if the library is in the page cache; otherwise 560 MB are read
@@ -203,11 +204,12 @@ func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*child,
 }
 
 // wait returns how long to wait after the nth crash in a row.
-func (r restarts) wait(n int) time.Duration {
+func (r *restarts) wait(n int) time.Duration {
 	if n <= 1 {
+		r.pause.Reset()
 		return 0
 	}
-	return min(r.max, r.min<<min(n-2, 20))
+	return r.pause.Next()
 }
 
 // launch starts a child and waits until it answers.
