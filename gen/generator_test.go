@@ -83,7 +83,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// says is an event as the standard library reads it.
+// says has the fields of an event as the standard library reads them.
 type says struct {
 	EventID  string       `json:"event_id"`
 	TS       *json.Number `json:"ts"`

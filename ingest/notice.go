@@ -144,7 +144,7 @@ func (n *notices) latest() string {
 	return n.last
 }
 
-const closedByBroker = "the broker closed the connection (EOF); if it goes on doing so, compare kafka.tls and kafka.sasl with the broker's listener"
+const closedByBroker = "the broker closed the connection (EOF); if this goes on, its listener wants TLS or SASL set otherwise: check kafka.tls and kafka.sasl"
 
 // stableText returns an error's text without the part that differs in each try: the local
 // port.

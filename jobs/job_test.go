@@ -30,7 +30,7 @@ func spec() *window.Spec {
 	}
 }
 
-// fakeLog is a topic in memory; fakeSource gives its partitions to jobs, for a
+// fakeLog is a topic in memory; fakeSource gives its partitions to jobs, for a limited
 // time.
 type fakeLog struct {
 	parts [][]event.Record

@@ -17,7 +17,7 @@ import (
 	"weir/window"
 )
 
-// scene is a topic and a ledger that a test sets; nil means unreachable.
+// scene has a topic and a ledger that a test sets; nil means unreachable.
 type scene struct {
 	*fakeSource
 	*mergeSink
@@ -26,9 +26,9 @@ type scene struct {
 	hangs  bool // an unreachable part does not answer, instead of failing
 }
 
-// turn is read before and changed behind everything that a test sets and a look
-// asks for. In a bubble of time the one never meets the other, but the race
-// detector knows only of such an order.
+// turn orders what a test sets and what a look reads, for the race detector: both read it
+// first and change it last. In a synctest bubble the two never run at the same time, but the
+// race detector does not know that.
 var turn atomic.Int64
 
 func (s *scene) away(ctx context.Context) error {
@@ -56,7 +56,7 @@ func (s *scene) Coverage(ctx context.Context) (audit.Coverage, error) {
 	return audit.Coverage{Now: event.Time(time.Now().UnixMilli()), Partitions: ledger}, nil
 }
 
-// watched runs f beside the watch of a job, with a fake clock.
+// watched runs f while the watch of a job runs, with a fake clock.
 func watched(t *testing.T, f func(t *testing.T, s *scene, j *Job, out *bytes.Buffer)) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

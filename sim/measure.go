@@ -2,15 +2,15 @@ package sim
 
 import "weir/window"
 
-// A keeper is the states of one measure by row, as the simulated sink holds them
-// and as the reference wants them: merged without a line of package window. Each
-// kind of measure has one, in a file of its own. (Those by member are kept as
-// places.)
+// A keeper keeps the states of one measure, one for each row, for the simulated sink and
+// for the reference. It uses no code of package window, so that a mistake there shows.
+// Each kind of measure has a keeper, in a file of its own, except those by member, which
+// are kept as places.
 type keeper interface {
 	grow(n int)                                          // makes the states [0, n) exist
 	merge(i uint32, state []byte) error                  // merges a state into that of row i
-	bytes(dst []byte, i uint32) []byte                   // appends that of row i
-	count(i uint32, f *reference, rec *record, m string) // adds what measure m takes of an event, as its fields spell it
+	bytes(dst []byte, i uint32) []byte                   // appends the state of row i
+	count(i uint32, f *reference, rec *record, m string) // adds what measure m takes of an event to row i
 }
 
 var keepers = map[window.Kind]func(m *window.Measure) keeper{
@@ -20,8 +20,8 @@ var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.Max:    newMaxKeeper,
 }
 
-// states are the state columns of some rows: what the sink has, or what the
-// reference wants.
+// states has the states of some rows: those of the sink, or those that the reference
+// expects.
 type states struct {
 	spec *window.Spec
 	of   []keeper // by measure; nil: by member

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestTruthDiffers: what is lost, doubled or made up is seen, in hits and in
-// people, and so is a row too many or too few.
+// TestTruthDiffers: the comparison finds lost, doubled and invented hits and users, and a
+// row too many or too few.
 func TestTruthDiffers(t *testing.T) {
 	known := truth{
 		place(60_000, "/p/1"):  {Hits: 3, Users: map[uint32]struct{}{7: {}, 12: {}}},

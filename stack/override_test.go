@@ -37,7 +37,7 @@ func loadFiles(t *testing.T, files ...string) map[string]any {
 	return tree
 }
 
-// allowed is what the override may change.
+// allowed has the paths that the override may change.
 var allowed = regexp.MustCompile(`^(` + strings.Join([]string{
 	`services\.[a-z-]+\.image weir-stack/[a-z]+`,
 	`services\.(migrate|weir|gen-clicks|gen-locations)\.build\.args\.GO_IMAGE weir-stack/go`,
@@ -47,8 +47,8 @@ var allowed = regexp.MustCompile(`^(` + strings.Join([]string{
 	`networks\.weir\.internal true`,
 }, "|") + `)$`)
 
-// TestOverride: what is tried is the shipped file, but for the names of images,
-// limits of open files, and a network without a way out.
+// TestOverride: the stack that is tested equals docker-compose.yml, except for the names of
+// images, limits of open files, and a network without a connection to the outside.
 func TestOverride(t *testing.T) {
 	shipped := loadFiles(t, "docker-compose.yml")
 	tried := loadFiles(t, "docker-compose.yml", "stack/override.yml")
@@ -84,7 +84,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// TestOverrideFindsChanges: the comparison sees a change of any other kind.
+// TestOverrideFindsChanges: the comparison finds a change of any other kind.
 func TestOverrideFindsChanges(t *testing.T) {
 	for _, d := range differences("", map[string]any{
 		"services": map[string]any{"weir": map[string]any{"read_only": true, "cap_drop": []any{"ALL"}}},
@@ -132,7 +132,7 @@ func differences(path string, a, b any) []string {
 	return all
 }
 
-// TestKafkaVersion: the stand-in's jars are those of the shipped image.
+// TestKafkaVersion: the stand-in's jars have the version of the image in docker-compose.yml.
 func TestKafkaVersion(t *testing.T) {
 	read := func(file, pattern string) string {
 		text, err := os.ReadFile(file)
@@ -151,8 +151,8 @@ func TestKafkaVersion(t *testing.T) {
 	}
 }
 
-// TestBrokers: three brokers whose quorum, listeners and networks fit each other, in
-// images that are there, and no way out.
+// TestBrokers: the quorum, listeners and networks of the three brokers fit each other, their
+// images are the stand-ins, and their networks have no connection to the outside.
 func TestBrokers(t *testing.T) {
 	tree := loadFiles(t, "docker-compose.yml", "stack/override.yml", "stack/brokers.yml")
 	all := tree["services"].(map[string]any)

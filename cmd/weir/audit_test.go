@@ -17,8 +17,7 @@ import (
 	"weir/window"
 )
 
-// damage is what an audit is given, other than a clean result: of the audits'
-// subject, nothing.
+// damage passes one kind of damage to an audit.
 type damage func(a *audit.Audit)
 
 // auditAnswers is a sink whose audits find one damage after the other.
@@ -43,7 +42,7 @@ func (s *auditAnswers) Audit(_ context.Context, a *audit.Audit, _ func(done, tot
 	return s.err
 }
 
-// rows returns those of a chunk of which 64 events were counted.
+// rows returns the damage that a chunk with 64 counted events has other rows.
 func rows(partition int32, chunk int64, hits uint64) damage {
 	return func(a *audit.Audit) {
 		l := window.Line{Partition: partition, Chunk: chunk, First: chunk * 64, Next: chunk*64 + 64}
@@ -53,16 +52,16 @@ func rows(partition int32, chunk int64, hits uint64) damage {
 	}
 }
 
-// lacking returns a rollup that has none of a window's events.
+// lacking returns the damage that a rollup has none of a window's events.
 func lacking(start event.Time) damage {
 	return func(a *audit.Audit) {
 		a.Window(audit.Compared{Length: 60_000, Start: start, Whole: true, Due: true}, 0, 1)
 	}
 }
 
-// TestAuditLooksTwice: what is gone at the second look was a replica that
-// lagged; what is still there is said, with job, place and remedy, and stands
-// in the metric until an audit finds nothing.
+// TestAuditLooksTwice: a finding that the second look does not confirm came from a replica
+// that lagged, and is not reported. A finding that it confirms is logged with job, place and
+// remedy, and stays in the metric until an audit finds nothing.
 func TestAuditLooksTwice(t *testing.T) {
 	missing, excess := rows(3, 7, 60), rows(1, 2, 65)
 	sink := &auditAnswers{}
@@ -102,7 +101,7 @@ func TestAuditLooksTwice(t *testing.T) {
 		t.Errorf("what had gone is said: %s", &out)
 	}
 
-	// Rollups that lack rows are made again, and looked at once more.
+	// Rollups that lack rows are made again, and compared once more.
 	behind := []damage{lacking(120_000), lacking(60_000), excess}
 	once(1, behind, behind, []damage{excess})
 	if !slices.Equal(sink.repaired, []event.Time{60_000, 180_000}) || !strings.Contains(out.String(), "they are made again") {
@@ -110,14 +109,14 @@ func TestAuditLooksTwice(t *testing.T) {
 	}
 
 	sink.err = errors.New("no answer")
-	once(1, []damage{missing}) // what is not known is not zero
+	once(1, []damage{missing}) // an audit that failed does not reset the number
 	if !strings.Contains(out.String(), `what="audit of job clicks" error="no answer"`) {
 		t.Errorf("an audit that could not be made is not said: %s", &out)
 	}
 	sink.err = nil
 	once(0, nil)
 
-	// What no reading mends is no mismatch, and said once.
+	// A note is no mismatch, because no reading would repair it, and is logged once.
 	sink.notes = []damage{func(a *audit.Audit) {
 		l := window.Line{Partition: 5, Chunk: 9, First: 576, Next: 586}
 		l.Outcomes[window.Counted] = 10

@@ -8,7 +8,7 @@ import (
 	"weir/window"
 )
 
-// TestFindingsInWords: how each kind of finding reads, and what is said to be done.
+// TestFindingsInWords: the sentence and the remedy of each kind of finding.
 func TestFindingsInWords(t *testing.T) {
 	chunk := func(k audit.Kind, expected, found uint64) audit.Finding {
 		return audit.Finding{Kind: k, Job: "clicks", Topic: "web", Partition: 1, Chunk: 5, Offsets: audit.Offsets{First: 500, Next: 600}, Expected: expected, Found: found}
@@ -27,9 +27,9 @@ func TestFindingsInWords(t *testing.T) {
 	used := map[int]bool{}
 	for _, c := range []struct {
 		f         audit.Finding
-		want, do  string // do is part of it
-		back      int64  // to read again from; -1: nowhere
-		otherwise string // what the advice must not say
+		want, do  string // the sentence, and a part of the remedy
+		back      int64  // offset from which to read again; -1: none
+		otherwise string // what the remedy must not say
 	}{
 		{chunk(audit.Unbalanced, 100, 101), "partition 1, chunk 5: the ledger line spans 100 offsets, but its outcomes sum up to 101 (offsets 500 to 600)", "restore weir_ledger", 500, "compact"},
 		{chunk(audit.Outside, 101, 101), "partition 1, chunk 5: the ledger line reaches beyond its chunk (offsets 500 to 600)", "restore weir_ledger", 500, ""},
@@ -77,12 +77,12 @@ func TestFindingsInWords(t *testing.T) {
 		}
 	}
 	for k := range audit.Kinds {
-		_ = messageOf(audit.Finding{Kind: k}) // or it panics
+		_ = messageOf(audit.Finding{Kind: k}) // panics if there is none
 	}
 }
 
-// TestAdviceCompacted: where gaps explain a finding, the advice goes by whether
-// the topic is compacted.
+// TestAdviceCompacted: if gaps explain a finding, the remedy depends on whether the topic is
+// compacted.
 func TestAdviceCompacted(t *testing.T) {
 	const compacted, backup = "records were compacted away (cleanup.policy)", "from a backup"
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestAdviceCompacted(t *testing.T) {
 	}
 }
 
-// TestMeasuredNumbers: what a measure comes to reads as its kind has it.
+// TestMeasuredNumbers: a measure's number is printed as its kind formats it.
 func TestMeasuredNumbers(t *testing.T) {
 	m := window.Measure{Name: "dearest", Kind: window.Max, Path: "price"}
 	number := func(state string) uint64 { // of a Float64, little-endian

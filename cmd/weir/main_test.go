@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, programs)
 }
 
-// tests stops the engine, if a test wanted one, once they have run.
+// tests runs the tests, and then stops the engine if a test has started it.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int {

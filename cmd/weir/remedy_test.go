@@ -9,8 +9,8 @@ import (
 	"weir/event"
 )
 
-// TestRemedyThinned: of a compacted topic, two outcomes of one offset are no damage:
-// nothing says to set offsets back or to restore a backup, which would not help.
+// TestRemedyThinned: in a compacted topic, two outcomes of one offset are no damage. The
+// remedy does not advise to set offsets back or to restore a backup, which would not help.
 func TestRemedyThinned(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
 		todo := newRemedy(notCompacted)
@@ -30,8 +30,8 @@ func TestRemedyThinned(t *testing.T) {
 	}
 }
 
-// TestRemedyBack: a partition is read again from the lowest of its findings, if
-// the log still holds it, and each advice is said once.
+// TestRemedyBack: the remedy reads a partition again from the lowest offset of its findings,
+// if the log still has it. Each advice is printed once.
 func TestRemedyBack(t *testing.T) {
 	todo := newRemedy(notCompacted)
 	for _, f := range []audit.Finding{

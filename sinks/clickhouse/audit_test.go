@@ -12,8 +12,8 @@ import (
 	"weir/window"
 )
 
-// TestAuditView: weir_audit says the same as Audit, for every user who has only
-// SQL: nothing after a clean run, and the place of every damage.
+// TestAuditView: weir_audit shows the same as Audit: nothing after a clean run, and the
+// place of every damage.
 func TestAuditView(t *testing.T) {
 	c := open(t)
 	j, other := clicks(), total()
@@ -21,7 +21,7 @@ func TestAuditView(t *testing.T) {
 	if _, err := c.Migrate(t.Context(), []Job{other}, Migration{}); err != nil {
 		t.Fatal(err)
 	}
-	// The view with nothing left out: the test is alone.
+	// The view judges the newest rows too, because no other process writes.
 	inv, err := c.inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +75,8 @@ func TestAuditView(t *testing.T) {
 	expect("a line changed", "('clicks','"+audit.Unbalanced.String()+"',0,0,2,0,'',23,22)")
 }
 
-// TestAuditWaits: the view that migrate makes leaves out what was just
-// written, and finds the same damage once it is older than a flush takes.
+// TestAuditWaits: the view that migrate makes does not judge rows of the last seconds,
+// and finds the same damage when they are older.
 func TestAuditWaits(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -84,7 +84,7 @@ func TestAuditWaits(t *testing.T) {
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	changes := op.Take()
-	changes.Lines = nil // a flush that was broken off before the ledger
+	changes.Lines = nil // a flush that was interrupted before it wrote the ledger
 	count := "SELECT count() FROM " + c.name("weir_audit")
 	began := time.Now()
 	write(t, s, changes)
@@ -99,8 +99,8 @@ func TestAuditWaits(t *testing.T) {
 	}
 }
 
-// TestAuditLeavesExpiredOut: chunks that began longer ago than state rows are
-// kept are not held against their rows.
+// TestAuditLeavesExpiredOut: chunks that began longer ago than state rows are kept are
+// not compared with their rows.
 func TestAuditLeavesExpiredOut(t *testing.T) {
 	c := open(t)
 	j := clicks()
@@ -123,9 +123,8 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	}
 }
 
-// TestAuditLags: a replica that does not have the newest rows yet, or their
-// ledger lines, shows findings that name what is missing; once it
-// has caught up there are none.
+// TestAuditLags: on a replica that lacks the newest rows, or their ledger lines, the audit
+// finds what is missing; when the replica has caught up, it finds nothing.
 func TestAuditLags(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -155,10 +154,9 @@ func TestAuditLags(t *testing.T) {
 	}
 }
 
-// TestAuditMeasures: the hits of a rollup are right, and of a measure or two the
-// number or the states are those of before; or the states of the rows below
-// are. Each is found, at its level and under its name. What is wrong in a rollup
-// is mended by a repair.
+// TestAuditMeasures: the hits of a rollup are right, and the number or the states of a
+// measure are outdated, in the rollup or in the rows that it is made from. The audit finds
+// each, with its level and the measure's name. A repair corrects the rollup.
 func TestAuditMeasures(t *testing.T) {
 	c := open(t)
 	j := clicks()
@@ -246,8 +244,8 @@ func TestAuditMeasures(t *testing.T) {
 	exact(t, s, "at the end", 3)
 }
 
-// TestAuditForgotten: states of sets that were let go, of a rollup or of what
-// it is made from, are not held against anything; their numbers are.
+// TestAuditForgotten: if the states of sets have expired, in a rollup or in the rows that
+// it is made from, they are not compared; their numbers are.
 func TestAuditForgotten(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())

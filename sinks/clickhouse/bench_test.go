@@ -29,7 +29,7 @@ func pages(keep time.Duration) Job {
 	}
 }
 
-// traffic is events of Zipf pages by many users, over four partitions.
+// traffic makes events of Zipf pages by many users, over four partitions.
 type traffic struct {
 	op   *window.Operator
 	r    *rand.Rand
@@ -82,8 +82,8 @@ func ask(b *testing.B, c *Client, sql string) (rows int, took time.Duration) {
 }
 
 // BenchmarkDay reads a day of 1,440 windows × 200 pages through clicks_1m.
-// Floors: 200 ms for all of it, 50 ms for one page. Beside it, what it takes to
-// make and to audit the day.
+// Floors: 200 ms for all of it, 50 ms for one page. It also measures how long it takes
+// to make and to audit the day.
 func BenchmarkDay(b *testing.B) {
 	c := open(b)
 	j := pages(400 * 24 * time.Hour)
@@ -163,7 +163,7 @@ func BenchmarkLive(b *testing.B) {
 	f := newTraffic(b, j.Spec, 1000)
 	const minutes = 14
 	for at := time.Now().Add(-minutes * time.Minute); at.Before(time.Now()); at = at.Add(10 * time.Second) {
-		f.observe(b, at, 10*time.Second, min(rate, 2000)*10) // the past need not be as busy
+		f.observe(b, at, 10*time.Second, min(rate, 2000)*10) // fewer events suffice for the past
 		f.flush(b, s)
 	}
 	if err := s.Rollup(b.Context(), true, 0); err != nil {
@@ -189,7 +189,7 @@ func BenchmarkLive(b *testing.B) {
 		if rows < 10_000 {
 			b.Fatalf("%d rows", rows)
 		}
-		if second >= 8 { // the filling is rolled up
+		if second >= 8 { // by then the past is rolled up
 			all, n, least = all+took, n+1, min(least, took)
 		}
 		time.Sleep(time.Until(tick.Add(time.Second)))
@@ -200,8 +200,8 @@ func BenchmarkLive(b *testing.B) {
 	b.ReportMetric(float64(engineCPU()-engine)/float64(time.Since(start)), "engine-cpus")
 }
 
-// BenchmarkWrite is our own CPU for a row of a flush: 1,000 pages, of which
-// a few are dense. The engine's is beside it.
+// BenchmarkWrite measures the CPU time of this process, and of the engine, for a row of a
+// flush: 1,000 pages, of which a few are dense.
 func BenchmarkWrite(b *testing.B) {
 	c := open(b)
 	j := pages(7 * 24 * time.Hour)
@@ -223,7 +223,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(rows)/float64(b.N), "rows/flush")
 }
 
-// BenchmarkRows is the making of blocks alone.
+// BenchmarkRows measures the making of blocks alone.
 func BenchmarkRows(b *testing.B) {
 	l, err := pages(time.Hour).plan()
 	if err != nil {
@@ -248,7 +248,7 @@ func BenchmarkRows(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
 }
 
-// cpu returns what this process has used.
+// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -257,7 +257,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// engineCPU returns what the engine, our child, has used.
+// engineCPU returns the CPU time that the engine, which is a child process, has used.
 func engineCPU() (sum time.Duration) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -18,10 +18,10 @@ func TestConformance(t *testing.T) {
 	sinktest.Run(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
 }
 
-// backend lets the suite look into a database.
+// backend implements sinktest.Backend with a database.
 type backend struct {
 	c    *Client
-	last *window.Spec // what was opened last is migrated and looked at already
+	last *window.Spec // the spec that was opened last, whose tables exist
 }
 
 func suiteJob(spec *window.Spec) Job {
@@ -44,7 +44,7 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 		b.last = spec
 	}
 	s := b.c.sink(plan(t, j))
-	s.quiet = -time.Hour       // the suite is alone: everything is settled
+	s.quiet = -time.Hour       // no other process writes, so the audit judges the newest rows too
 	s.merge, s.limit = 60, 100 // several statements and blocks of each kind
 	return s, nil
 }
@@ -137,7 +137,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 			if err != nil {
 				return err
 			}
-			if state, err = m.Measure.Merge(state); err != nil { // the server's bytes may be other ones
+			if state, err = m.Measure.Merge(state); err != nil { // the server may encode the same state in other bytes
 				return err
 			}
 			row.States[m.Name] = memory.State{Of: &m.Measure, Bytes: state}

@@ -24,8 +24,8 @@ import (
 	"weir/window"
 )
 
-// between stands between the sink and the engine and does to inserts into job
-// tables what a test wants.
+// between is a proxy between the sink and the engine. It does to inserts into the tables
+// of jobs what a test wants.
 type between struct {
 	*httptest.Server
 	engine *httputil.ReverseProxy
@@ -54,7 +54,7 @@ func stand(t *testing.T, engine string) *between {
 func (b *between) on(f func(w http.ResponseWriter, r *http.Request)) { b.insert.Store(&f) }
 func (b *between) off()                                              { b.insert.Store(nil) }
 
-// prepared returns a sink behind a stand, and changes to write.
+// prepared returns a sink behind such a proxy, and changes to write.
 func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	t.Helper()
 	engine, database := localtest.Engine(t)
@@ -80,7 +80,7 @@ func TestAnswers(t *testing.T) {
 		status int
 		code   int
 		text   string
-		fatal  string // words of the advice; empty: try again
+		fatal  string // a part of the remedy; empty: the error is temporary
 	}{
 		{500, 252, "Too many parts (3000). Merges are processing significantly slower than inserts. (TOO_MANY_PARTS)", ""},
 		{500, 242, "Table is in readonly mode (TABLE_IS_READ_ONLY)", ""},
@@ -135,9 +135,9 @@ func TestAnswers(t *testing.T) {
 	write(t, s, changes)
 }
 
-// TestUnknownOutcome: inserts that hang, whose answers are lost, that are cut
-// in the middle or half stored: an error that is worth trying again, and after
-// the next attempt the numbers are right.
+// TestUnknownOutcome: inserts hang, lose their answers, are cut in the middle or are half
+// stored. Each gives an error that is worth another attempt, and after that attempt the
+// numbers are right.
 func TestUnknownOutcome(t *testing.T) {
 	b, s, changes := prepared(t)
 	for name, f := range map[string]func(b *between, w http.ResponseWriter, r *http.Request){
@@ -200,7 +200,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestUnreachable: no server at the address, or one that is not ClickHouse.
+// TestUnreachable: the error says that no server is at the address, or that the server is
+// not ClickHouse.
 func TestUnreachable(t *testing.T) {
 	ctx := t.Context()
 	var e *Error
@@ -229,8 +230,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestTLS: a certificate that is not trusted, or for another name, is said to
-// be so; the right one works.
+// TestTLS: the error says that a certificate is not trusted, or is for another name; the
+// right certificate works.
 func TestTLS(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	u, err := url.Parse(engine)
@@ -263,7 +264,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestRights: an account that may not write is told so when the job opens.
+// TestRights: opening a job with an account that may not write is an error.
 func TestRights(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	install(t, dial(t, Config{URL: engine, Database: database}), clicks())
@@ -288,7 +289,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestConfig: what cannot work is refused before anything is tried.
+// TestConfig: a configuration that cannot work is refused before any connection.
 func TestConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"want http://":          {URL: "clickhouse://localhost:9000", Database: "weir"},
@@ -304,8 +305,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestAbandon: what a failed request may still be reading is not written over
-// by the next block.
+// TestAbandon: the next block does not overwrite memory that a failed request may still
+// read.
 func TestAbandon(t *testing.T) {
 	b := newBlock("t", value("a", "String", 1))
 	b.cols[0].runs[0] = append(b.cols[0].runs[0], "first"...)
@@ -324,8 +325,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreLetGo: a server that answers errors, and keeps connections
-// open as one behind a proxy may, is not left with one more for each of them.
+// TestConnectionsAreLetGo: if a server answers with errors and keeps connections open, as
+// behind a proxy, their number does not grow with the errors.
 func TestConnectionsAreLetGo(t *testing.T) {
 	defer func(d time.Duration) { connLifetime = d }(connLifetime)
 	connLifetime = 300 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"weir/window"
 )
 
-// week keeps states of sets in rollups for a week.
+// week returns clicks with rollups that keep the states of sets for a week.
 func week() Job {
 	j := clicks()
 	j.Keep = 7 * 24 * time.Hour
@@ -20,7 +20,7 @@ func week() Job {
 	return j
 }
 
-// run runs statements of a test's own.
+// run runs statements.
 func run(t *testing.T, c *Client, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
@@ -30,18 +30,17 @@ func run(t *testing.T, c *Client, statements ...string) {
 	}
 }
 
-// age makes rows of a rollup look as if they were made eight days ago, and has
-// the server go through them, as it does by itself.
+// age changes rows of a rollup as if they were made eight days ago, and makes the server
+// apply the TTLs, which it does by itself in time.
 func age(t *testing.T, c *Client, table, where string) {
 	t.Helper()
 	run(t, c, "ALTER TABLE "+c.name(table)+" UPDATE rolled_at = rolled_at - 8 * 86400 WHERE "+where+" SETTINGS mutations_sync = 1",
 		"OPTIMIZE TABLE "+c.name(table)+" FINAL")
 }
 
-// TestForgets: the states of sets go from rollups when their time has come, and
-// nothing else does: numbers and HLL states stay, nothing goes down when a late
-// event has a window made again, and a rollup that is new makes no number of
-// what is left.
+// TestForgets: the states of sets expire from rollups, and nothing else does. Numbers and
+// HLL states stay, no number falls when a window is made again for a late event, and a new
+// rollup makes no number of the states that are left.
 func TestForgets(t *testing.T) {
 	c := open(t)
 	j := week()
@@ -83,7 +82,7 @@ func TestForgets(t *testing.T) {
 	expect("minutes, expired", numbers("clicks_1m"), minutes)
 	expect("the hour, expired", numbers("clicks_1h"), hour)
 
-	// A rollup more, made from what is left.
+	// Another rollup is made from what is left.
 	j.Rollups = append(j.Rollups, Rollup{Window: 24 * time.Hour, KeepStates: j.Keep})
 	j.Rollups[1].KeepStates = 30 * 24 * time.Hour
 	s = install(t, c, j)
@@ -93,8 +92,8 @@ func TestForgets(t *testing.T) {
 	expect("the day, made of hours without states", numbers("clicks_1d"), "(6,5,0,0)")
 	expect("its states", states("clicks_1d_rollup"), "(5,0,0)")
 
-	// A late event: the minute is made again from the state rows, whole; the
-	// hour, of which two minutes lack their states, keeps its number.
+	// After a late event, the minute is made again from all its state rows. The hour, of
+	// which two minutes lack their states, keeps its number.
 	observe(t, op, 0, 6, event.Time(noon), click(minute(2), "/", 6, "g"))
 	write(t, s, op.Take())
 	if err := s.Rollup(t.Context(), true, 0); err != nil {
@@ -105,7 +104,7 @@ func TestForgets(t *testing.T) {
 	expect("the day, with a late event", numbers("clicks_1d"), "(7,6,0,0)")
 	expect("the audit", strings.Join(read(t, c, "SELECT * FROM "+c.name("weir_audit")), " "), "")
 
-	// Read back as windows, the state rows have all of it, until they go too.
+	// The state rows still have all ids, until they expire too.
 	all := &window.Range{From: 0, Until: event.Time(minute(60))}
 	if _, err := s.State(t.Context(), all, 1); err != nil {
 		t.Errorf("with state rows: %v", err)
@@ -127,8 +126,8 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestForgetsOldRows: tables of before get the TTL from weir migrate, and the
-// server goes through the rows that are there without being asked again.
+// TestForgetsOldRows: weir migrate sets the TTL on existing tables, and the server applies
+// it to their rows by itself.
 func TestForgetsOldRows(t *testing.T) {
 	c := open(t)
 	j := week()
@@ -169,8 +168,8 @@ func TestForgetsOldRows(t *testing.T) {
 	}
 }
 
-// TestErase runs the SQL of docs/security.md that erases a person, and looks
-// for what it left.
+// TestErase runs the SQL of docs/security.md that erases a person, and checks that nothing
+// of the person is left.
 func TestErase(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())

@@ -14,7 +14,7 @@ import (
 	"weir/sketches/hll"
 )
 
-// functionsOn puts the SQL functions on the engine.
+// functionsOn creates the SQL functions on the engine.
 func functionsOn(t testing.TB, c *Client) {
 	t.Helper()
 	for _, f := range functions() {
@@ -24,8 +24,8 @@ func functionsOn(t testing.TB, c *Client) {
 	}
 }
 
-// sketches are HLLs whose states take every form: empty, short and long lists,
-// registers; ranks that are common and such that only an attacker makes.
+// sketches returns HLLs with states of every form (empty, short and long lists, registers),
+// with common ranks and with ranks that only an attacker can make.
 func sketches() map[string]*hll.Sketch {
 	all := map[string]*hll.Sketch{}
 	r := rand.New(rand.NewPCG(7, 7))
@@ -50,7 +50,7 @@ func sketches() map[string]*hll.Sketch {
 			all[fmt.Sprintf("%d registers of rank %d", n, rank)] = s
 		}
 	}
-	// Every rank at once, which needs more than 53 bits to sum.
+	// Every rank at once: the sum needs more than 53 bits.
 	s := new(hll.Sketch)
 	for i := range uint64(16384) {
 		rank := 1 + i%51
@@ -61,7 +61,7 @@ func sketches() map[string]*hll.Sketch {
 		}
 	}
 	all["every rank"] = s
-	// One register after another filled.
+	// Fill one register after another.
 	for _, n := range []int{16383, 16000, 8192} {
 		s := new(hll.Sketch)
 		for i := range uint64(n) {
@@ -76,8 +76,8 @@ func state(s *hll.Sketch) string {
 	return "CAST(unhex('" + hex.EncodeToString(s.AppendClickHouse(nil)) + "') AS AggregateFunction(uniqCombined64(14), UInt64))"
 }
 
-// TestPfCount: weirPfCount is hll.Count, which is PFCOUNT, for all forms of a
-// state, and so it is of merged states.
+// TestPfCount: weirPfCount equals hll.Count, which equals PFCOUNT, for all forms of a
+// state and for merged states.
 func TestPfCount(t *testing.T) {
 	c := open(t)
 	functionsOn(t, c)
@@ -108,7 +108,7 @@ func TestPfCount(t *testing.T) {
 	}
 }
 
-// TestPfCountIsRedis: the same registers in a real Redis.
+// TestPfCountIsRedis: weirPfCount equals PFCOUNT of the same registers in a real Redis.
 func TestPfCountIsRedis(t *testing.T) {
 	c := open(t)
 	functionsOn(t, c)
@@ -129,8 +129,7 @@ func TestPfCountIsRedis(t *testing.T) {
 	}
 }
 
-// TestSeriesLength: the folds of weirPfCount run as many steps as any argument
-// of sigma and tau needs.
+// TestSeriesLength: sigmaSteps and tauSteps are enough for every argument.
 func TestSeriesLength(t *testing.T) {
 	steps := 0
 	for zeros := 1; zeros < 16384; zeros++ {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzQuoted: no name and no text can end its own quotes. It reads what was
-// quoted as ClickHouse's lexer does: a backslash takes the next byte with it,
-// and a quote not escaped is the end.
+// FuzzQuoted: no name and no text can end its own quotes. The test reads the quoted text as
+// ClickHouse's lexer does: a backslash escapes the next byte, and an unescaped quote ends
+// the text.
 func FuzzQuoted(f *testing.F) {
 	for _, s := range []string{"", "page", "a`b", `a\`, "a\\`", "a\\\\'", "'; DROP TABLE t; --", "\x00\xff", "''", "``"} {
 		f.Add(s)

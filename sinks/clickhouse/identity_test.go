@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A database has one id, whichever process makes it and however many do at
-// once, and no two databases have the same.
+// A database has one id, even if several processes make it at the same time, and no two
+// databases have the same id.
 func TestDatabaseID(t *testing.T) {
 	var ids []string
 	for range 2 {
@@ -37,7 +37,7 @@ func TestDatabaseID(t *testing.T) {
 		}
 		ids = append(ids, id)
 
-		// One of before: the first run gives it an id, and so would two.
+		// A database from before there were ids: two first runs give it one id.
 		if err := c.exec(t.Context(), "forget", "ALTER TABLE "+c.name("weir_schema")+" DELETE WHERE object = 'database id' SETTINGS mutations_sync = 2", queryTimeout); err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"weir/window"
 )
 
-// TestEveryKind: each kind of measure has its columns or a table of its own, and is
-// in the job that all sinks are tested with.
+// TestEveryKind: each kind of measure has columns or a table of its own, and the job of
+// sinktest has a measure of each kind.
 func TestEveryKind(t *testing.T) {
 	for _, k := range window.Kinds() {
 		if has := kinds[k] != nil; has == k.ByMember() {

@@ -30,8 +30,8 @@ func dial(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-// install migrates and opens a job, without the look at the tables that Client.Job
-// takes: a third of what a migration costs.
+// install migrates and opens a job. It does not check the tables as Client.Job does, which
+// would cost a third of a migration.
 func install(t testing.TB, c *Client, j Job) *Sink {
 	t.Helper()
 	if _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
@@ -63,16 +63,16 @@ func clicks() Job {
 	}
 }
 
-// actives is clicks with one measure: for the order of what is written and
-// rolled up, which no kind of measure changes, in statements that take the engine
-// half as long to analyse.
+// actives returns clicks with one measure. It is for tests of the order of writes and
+// rollups, which does not depend on the measures. The engine analyses its statements in
+// half the time.
 func actives() Job {
 	j := clicks()
 	j.Spec.Measures = j.Spec.Measures[1:2]
 	return j
 }
 
-// read runs a query and returns its rows as text, one string a row.
+// read runs a query and returns its rows as text, one string for each row.
 func read(t testing.TB, c *Client, sql string) []string {
 	t.Helper()
 	var rows []string

@@ -10,8 +10,8 @@ import (
 	"weir/window"
 )
 
-// TestMax: the greatest number of a window is what views and plain SQL say, NULL
-// where no event had one, before and after rollups; what was raised by hand shows.
+// TestMax: views and plain SQL show the greatest number of a window, NULL if no event had
+// one, before and after rollups; a number that was raised by hand shows too.
 func TestMax(t *testing.T) {
 	c := open(t)
 	j := clicks()

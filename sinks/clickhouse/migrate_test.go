@@ -84,12 +84,11 @@ func TestGoldenSQL(t *testing.T) {
 	}
 }
 
-// TestViewColumns: the columns that a view is made with are those that its
-// query has.
+// TestViewColumns: the columns in the statement of a view are those of its query.
 func TestViewColumns(t *testing.T) {
 	c := open(t)
 	jobs := []Job{clicks(), locations(), total()}
-	jobs[0].Spec.MaxGroups = 200_000 // plain strings; the others' are dictionaries
+	jobs[0].Spec.MaxGroups = 200_000 // its groups are plain strings, those of the other jobs dictionaries
 	for i := range jobs {
 		install(t, c, jobs[i])
 	}
@@ -113,8 +112,8 @@ func TestViewColumns(t *testing.T) {
 	}
 }
 
-// TestMigrateAgain: once is enough, twice and at the same time is allowed, and
-// a dry run changes nothing.
+// TestMigrateAgain: a second migration has nothing to do, two at the same time do no harm,
+// and a dry run changes nothing.
 func TestMigrateAgain(t *testing.T) {
 	c := open(t)
 	jobs := []Job{clicks(), locations(), total()}
@@ -156,7 +155,7 @@ func fatalWith(err error, words string) bool {
 	return errors.As(err, &fatal) && fatal.Fatal() && strings.Contains(err.Error(), words)
 }
 
-// TestMigrateForward: what may change does: a measure more, other lifetimes.
+// TestMigrateForward: a migration adds a measure and changes lifetimes.
 func TestMigrateForward(t *testing.T) {
 	c := open(t)
 	j := clicks()
@@ -187,14 +186,14 @@ func TestMigrateForward(t *testing.T) {
 	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
 		t.Errorf("then it runs %v, %v", again, err)
 	}
-	// For ever again.
+	// Now the rows live for ever again.
 	j.Rollups[0].Keep = 0
 	if steps, err = c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(steps) != 2 || !strings.HasSuffix(steps[0].SQL, "REMOVE TTL") || steps[1].Object != "weir_audit" {
 		t.Errorf("without a lifetime it runs %v, %v", steps, err)
 	}
 }
 
-// TestMigrateRounds: tables of before rounds get the columns, what is in them is
+// TestMigrateRounds: tables from before there were rounds get the columns, their rows are
 // rolled up once more, and the views are exact from then on.
 func TestMigrateRounds(t *testing.T) {
 	c := open(t)
@@ -239,13 +238,13 @@ func TestMigrateRounds(t *testing.T) {
 	}
 }
 
-// TestAlteredByHand: a change that a person made to the tables is said in words
-// when the job opens, and a migration refuses to guess.
+// TestAlteredByHand: opening a job whose tables were changed by hand is an error that names
+// the change; a migration repairs it only if that loses nothing.
 func TestAlteredByHand(t *testing.T) {
 	for _, a := range []struct {
 		name, sql string
-		opens     string // words of the error at Job
-		migrates  string // words of the error at Migrate; empty: it repairs
+		opens     string // part of the error of Job
+		migrates  string // part of the error of Migrate; empty: it repairs
 	}{
 		{"a column dropped", "ALTER TABLE {clicks_state} DROP COLUMN hits", "lacks column hits, which weir migrate had made: it was changed by hand", "column hits is gone"},
 		{"a measure's column dropped", "ALTER TABLE {clicks_state} DROP COLUMN active", "lacks column active", ""},
@@ -285,8 +284,8 @@ func TestAlteredByHand(t *testing.T) {
 	}
 }
 
-// TestColumnOfALaterVersion: a table that an older version of weir made gets the
-// column that it lacks, keeps its rows, and is not said to be changed by hand.
+// TestColumnOfALaterVersion: a table that an older version of weir made gets the missing
+// column and keeps its rows; no error says that it was changed by hand.
 func TestColumnOfALaterVersion(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -321,7 +320,7 @@ func TestColumnOfALaterVersion(t *testing.T) {
 	}
 }
 
-// TestAlteredWhileRunning: a write into a table that was changed says so.
+// TestAlteredWhileRunning: a write into a table that was changed is an error that says so.
 func TestAlteredWhileRunning(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -341,7 +340,7 @@ func TestAlteredWhileRunning(t *testing.T) {
 	if err := s.Write(t.Context(), changes); !fatalWith(err, "run `weir migrate`") {
 		t.Errorf("without the table: %v", err)
 	}
-	// Nothing is lost: once the table is back, the same changes go in.
+	// Nothing is lost: when the table is restored, the same changes can be written.
 	if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +350,7 @@ func TestAlteredWhileRunning(t *testing.T) {
 	}
 }
 
-// TestVersions: the views show the newest version; an older one still opens.
+// TestVersions: the views show the newest version; an older one can still be opened.
 func TestVersions(t *testing.T) {
 	c := open(t)
 	old, next := clicks(), clicks()
@@ -381,7 +380,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNames: jobs that cannot be stored are refused before anything is done.
+// TestNames: jobs that cannot be stored are refused before any statement runs.
 func TestNames(t *testing.T) {
 	for name, change := range map[string]func(*Job){
 		"letters, digits and _": func(j *Job) { j.Spec.Job = "my job" },
@@ -399,7 +398,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%v, want %q", err, name)
 		}
 	}
-	// Two jobs that would share a table.
+	// Two jobs would share a table.
 	a, b := clicks(), clicks()
 	a.Spec.Version = 2
 	b.Spec.Job = "clicks_v2"
@@ -413,8 +412,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLongerFirstRollup: a job whose first rollup is longer than its window,
-// and that has no groups, shows right numbers live and rolled up.
+// TestLongerFirstRollup: the numbers of a job without groups, whose first rollup is longer
+// than its window, are right in the live tail and in the rollup.
 func TestLongerFirstRollup(t *testing.T) {
 	c := open(t)
 	s := install(t, c, total())
@@ -441,10 +440,9 @@ func TestLongerFirstRollup(t *testing.T) {
 	}
 }
 
-// TestAccountsAreUnderstood: the engine here has no place to keep accounts, but
-// it reads the statements that make one, and refuses them for that reason only:
-// ACCESS_DENIED, and UNKNOWN_ROLE for the grant to
-// whom there is not.
+// TestAccountsAreUnderstood: the embedded engine cannot store accounts, but it parses the
+// statements that make one. It refuses them for that reason only: ACCESS_DENIED, and
+// UNKNOWN_ROLE for the grant to an account that does not exist.
 func TestAccountsAreUnderstood(t *testing.T) {
 	c := open(t)
 	account := &Account{User: "graf`ana", Password: "hunter2"}

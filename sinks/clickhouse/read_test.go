@@ -15,8 +15,8 @@ import (
 	"weir/window"
 )
 
-// TestReadBack: what the read functions bring back, merged, is what was
-// written: counts by slot, merged states, places, for every selection.
+// TestReadBack: the read functions return what was written, merged: counts by slot, states
+// and places, for every selection.
 func TestReadBack(t *testing.T) {
 	c := open(t)
 	spec := sinktest.Spec()
@@ -155,7 +155,7 @@ func slots(r window.Row) map[window.Slot]uint64 {
 	return m
 }
 
-// byWindow compares Totals and States with the rows of a table.
+// byWindow compares the results of Totals and States with the rows of a table.
 func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
 	t.Helper()
 	spec := want.Spec()
@@ -213,12 +213,12 @@ func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
 	}
 }
 
-// TestReadArchive: windows whose state rows have expired, or some of them, are
-// read from the rollup of the same window; without one they are gone.
+// TestReadArchive: windows of which state rows have expired are read from the rollup with
+// the same windows; without such a rollup they are gone.
 func TestReadArchive(t *testing.T) {
 	for name, c := range map[string]struct {
 		rollups []Rollup
-		expired string // what goes of the state rows
+		expired string // which state rows expire
 		want    bool
 	}{
 		"all expired":  {[]Rollup{{Window: time.Minute}}, "1", true},
@@ -261,9 +261,8 @@ func TestReadArchive(t *testing.T) {
 	}
 }
 
-// TestProgress: the ledger's positions move with every flush, and Touched then
-// names its windows, those of places too, whatever the server's clock says of
-// when the rows were written.
+// TestProgress: the ledger's positions move with every flush, and Touched then returns the
+// windows of the flush, including those of places, whatever the server's clock says.
 func TestProgress(t *testing.T) {
 	c := open(t)
 	spec := sinktest.Spec()
@@ -321,8 +320,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestEndOfTime: a range may be open: its ends are within what the server's
-// times can hold.
+// TestEndOfTime: a range without ends is read within the times that the server can store.
 func TestEndOfTime(t *testing.T) {
 	c := open(t)
 	spec := sinktest.Spec()
@@ -352,7 +350,7 @@ func TestEndOfTime(t *testing.T) {
 	}
 }
 
-// positions returns those of a Last, written out.
+// positions returns the positions of a Last as text.
 func positions(l *geo.Last) (all []string) {
 	l.Each(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
 		all = append(all, fmt.Sprintf("%s: %+v %d", member, st, score))

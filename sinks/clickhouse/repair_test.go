@@ -25,9 +25,9 @@ func within(t *testing.T, s *Sink, scope audit.Scope) (all []audit.Finding) {
 	return slices.Collect(a.Findings)
 }
 
-// TestRepair: windows whose length does not divide a day, three levels, one
-// after the other emptied: found by Audit and by weir_audit, and made again,
-// within the range that was asked for. What has no rows any more is left.
+// TestRepair: three levels, with windows whose length does not divide a day, are emptied
+// one after the other. Audit and weir_audit find that, and Repair makes the windows of a
+// range again. It leaves windows whose rows are gone as they are.
 func TestRepair(t *testing.T) {
 	c := open(t)
 	j := clicks()
@@ -52,7 +52,7 @@ func TestRepair(t *testing.T) {
 	}
 	want := show()
 	for i, v := range views {
-		roll(t, s, true) // what a repair has just made is for the next rollup to look at
+		roll(t, s, true) // the audit does not judge rows that a repair has just made until the next rollup
 		b.exec(t, "TRUNCATE TABLE "+c.name(v+"_rollup"))
 		behind := 0
 		for _, f := range findings(t, s) {
@@ -63,7 +63,7 @@ func TestRepair(t *testing.T) {
 		if n := fmt.Sprintf("(%d)", behind); behind == 0 || one(t, c, "SELECT count() FROM "+c.name("weir_audit")+" WHERE kind = 'rollup' AND detail LIKE '"+v+"_rollup%'") != n {
 			t.Errorf("%s emptied: %d findings, the view has %v", v, behind, read(t, c, "SELECT * FROM "+c.name("weir_audit")))
 		}
-		if i == 0 { // half of it first
+		if i == 0 { // repair one half first
 			half := event.Time(noon + 50*60_000)
 			done, err := s.Repair(t.Context(), 0, half, nil)
 			if err != nil || done[0].Made != 8 || done[1].Made == 0 || done[2].Made != 1 {
@@ -85,7 +85,7 @@ func TestRepair(t *testing.T) {
 			t.Errorf("%s repaired: %+v", v, got)
 		}
 	}
-	// State rows gone, by their TTL or by hand: what the rollups hold stays.
+	// State rows are gone, by their TTL or by hand: the rollups stay as they are.
 	b.exec(t, "ALTER TABLE "+c.name("clicks_state")+fmt.Sprintf(" DELETE WHERE window_start < toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", noon/1000+30*60))
 	done, err := s.Repair(t.Context(), 0, 0, nil)
 	if err != nil || done[0].Left == 0 || done[0].Made == 0 || done[1].Left != 0 {
@@ -96,8 +96,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestAuditTail: what is in the live tail is not behind, nor what a rollup's own
-// keep has let go.
+// TestAuditTail: a rollup is not behind because of windows in the live tail, or windows
+// that its own keep has removed.
 func TestAuditTail(t *testing.T) {
 	c := open(t)
 	j := clicks()

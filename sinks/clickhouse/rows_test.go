@@ -13,7 +13,7 @@ import (
 	"weir/window"
 )
 
-// TestBlockBytes: a block, byte for byte as the Native format has it.
+// TestBlockBytes: a block equals the Native format, byte for byte.
 func TestBlockBytes(t *testing.T) {
 	l, err := total().plan()
 	if err != nil {
@@ -55,8 +55,8 @@ func TestBlockBytes(t *testing.T) {
 	}
 }
 
-// TestSplit: a flush beyond the bounds of a block goes in as several, and a
-// gzipped one as well.
+// TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with
+// gzip.
 func TestSplit(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)

@@ -63,9 +63,9 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// TestOrder: positions are acknowledged before the other rows of their windows are
-// written, and all rows before the ledger speaks of them; nothing follows an insert
-// that failed.
+// TestOrder: Write writes places, then the state rows of their windows, then the ledger
+// lines that cover them, each after the one before is acknowledged. It writes nothing after
+// an insert that failed.
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
@@ -119,9 +119,9 @@ func lines(t *testing.T, c *Client, values ...string) {
 
 const lineColumns = "epoch, partition, chunk, first, next, watermark, flushed_at"
 
-// TestComplete: a window is complete when the watermark of every partition
-// that is not idle has passed its end, and stays it. A partition that holds
-// records which the ledger does not cover is not idle.
+// TestComplete: a window is complete when the watermark of every partition that is not
+// idle has passed its end, and stays complete. A partition with records that the ledger
+// does not cover is not idle.
 func TestComplete(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -170,8 +170,8 @@ func TestComplete(t *testing.T) {
 	complete("(0,1) (60,1) (120,0) (180,0)")
 }
 
-// TestCompleteByLevel: a longer window is complete once its own rollup was made
-// of the shorter ones that are.
+// TestCompleteByLevel: a longer window is complete when its own rollup was made from
+// complete shorter windows.
 func TestCompleteByLevel(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -190,19 +190,19 @@ func TestCompleteByLevel(t *testing.T) {
 	}
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	write(t, s, op.Take())
-	roll(false, noon) // all levels, being the first
+	roll(false, noon) // the first call makes all levels
 	hour("(1,0)")
 	observe(t, op, 0, 1, noon, click(noon+1, "/", 1, "b"), click(noon+3_600_000, "/", 1, "c"))
 	write(t, s, op.Take())
 	s.due[1] = time.Now().Add(time.Hour) // "not due" must not depend on how fast this runs
 	roll(false, noon+3_600_000)
-	hour("(1,0)") // its rollup lacks one
+	hour("(1,0)") // the rollup lacks one event
 	roll(true, 0)
 	hour("(2,1)")
 }
 
-// TestAheadOfTheClock: a watermark that is ahead of the server's clock by more
-// than skew is none, of its chunk; the partition's other chunks have theirs.
+// TestAheadOfTheClock: if a chunk's watermark is ahead of the server's clock by more than
+// skew, that chunk counts as having none; the partition's other chunks keep theirs.
 func TestAheadOfTheClock(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
@@ -237,8 +237,8 @@ func TestAheadOfTheClock(t *testing.T) {
 	look(0, audit.Covered{Epoch: 1, Next: 7, Watermark: noon + 1000})
 }
 
-// TestCompleteHeals: a database in which an earlier weir noted a watermark from
-// the year 2106 is right again after a migration, with nothing else to be done.
+// TestCompleteHeals: if an earlier weir recorded a watermark of the year 2106, `complete` is
+// right again after a migration alone.
 func TestCompleteHeals(t *testing.T) {
 	c := open(t)
 	for _, sql := range []string{
@@ -268,7 +268,7 @@ func TestCompleteHeals(t *testing.T) {
 	}
 }
 
-// TestAtOnce: a writer, two rollups and a reader at the same time: the numbers of
+// TestAtOnce: while a writer, two rollups and a reader run at the same time, the numbers of
 // the view never fall, and are right in the end.
 func TestAtOnce(t *testing.T) {
 	c := open(t)

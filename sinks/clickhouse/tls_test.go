@@ -21,9 +21,9 @@ import (
 
 const gateUser, gatePassword = "weir", "correct-horse"
 
-// gate stands before the engine as a ClickHouse that wants TLS and a password:
-// a listener of its own with the given certificate, that lets one account in
-// and answers others as ClickHouse does.
+// gate starts a proxy in front of the engine that behaves as a ClickHouse with TLS and a
+// password. It has the given certificate, accepts one account, and answers others as
+// ClickHouse does.
 func gate(t *testing.T, engine string, cert *kafkatest.Certificate, clients *x509.CertPool) (address string) {
 	t.Helper()
 	u, err := url.Parse(engine)
@@ -46,7 +46,7 @@ func gate(t *testing.T, engine string, cert *kafkatest.Certificate, clients *x50
 		}
 		behind.ServeHTTP(w, r)
 	}))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it notes every handshake that is meant to fail
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log every handshake that is meant to fail
 	srv.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	if clients != nil {
 		srv.TLS.ClientAuth, srv.TLS.ClientCAs = tls.RequireAndVerifyClientCert, clients
@@ -65,9 +65,9 @@ func certify(t *testing.T, until time.Duration) *kafkatest.Certificate {
 	return c
 }
 
-// TestGate: with the right authority and password a job is made, written and
-// read over TLS. Whatever is wrong is said at once in words that name it, and
-// never with the password.
+// TestGate: with the right authority and password, a job is made, written and read over
+// TLS. Otherwise the error comes at once, names what is wrong, and does not contain the
+// password.
 func TestGate(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	cert, old, stranger := certify(t, time.Hour), certify(t, -time.Hour), certify(t, time.Hour)
@@ -136,7 +136,7 @@ func TestGate(t *testing.T) {
 					t.Errorf("%v, want %q in it", err, w)
 				}
 			}
-			// Not only the first word: what a job would say, too.
+			// Check the error of a job too, not only that of Ping.
 			_, later := client.Job(t.Context(), clicks())
 			if later == nil {
 				t.Error("the job was opened")

@@ -10,19 +10,19 @@ import (
 	"weir/window"
 )
 
-// TestChangesInWords: what people change in a configuration is said as what it
-// is: the key as it stands there, before and after, and what to do. What may
-// change opens, with a note where something should be known of it.
+// TestChangesInWords: if a change of the configuration is not allowed, the error of Job has
+// the key as in the configuration, its values before and after, and the remedy. If it is
+// allowed, Job opens, with a note if the user should know something.
 func TestChangesInWords(t *testing.T) {
 	const day = 24 * time.Hour
-	untouched := open(t) // for what neither a job nor a migration changes
+	untouched := open(t) // for the cases in which neither Job nor Migrate changes anything
 	install(t, untouched, clicks())
 	for _, x := range []struct {
 		name   string
 		change func(j *Job)
-		refuse string // at Job; empty: it opens, with
+		refuse string // error of Job; empty: it opens, with
 		note   string
-		stays  bool // Migrate refuses likewise, or leaves the note
+		stays  bool // Migrate gives the same error, or the note remains after it
 	}{
 		{"nothing", func(*Job) {}, "", "", true},
 		{"a group column more", func(j *Job) { j.Spec.By = append(j.Spec.By, window.Column{Name: "lang", Path: "lang"}) },
@@ -103,8 +103,8 @@ func TestChangesInWords(t *testing.T) {
 	}
 }
 
-// TestVersionLowered: the older version opens, and it is said that no view shows
-// what it counts; the newer one knows nothing of it.
+// TestVersionLowered: the older version opens, with a note that no view shows what it
+// counts; the newer one opens without a note.
 func TestVersionLowered(t *testing.T) {
 	c := open(t)
 	old, next := clicks(), clicks()
@@ -123,8 +123,8 @@ func TestVersionLowered(t *testing.T) {
 	}
 }
 
-// TestMeaningOfAnotherVersion: what this version of weir cannot read is not
-// printed for people to compare.
+// TestMeaningOfAnotherVersion: a meaning that this version of weir cannot read is not
+// printed.
 func TestMeaningOfAnotherVersion(t *testing.T) {
 	c := open(t)
 	install(t, c, clicks())

@@ -15,9 +15,9 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// TestDoor: the accounts that weir migrate makes may do what they are for, and
+// TestProxy: the accounts that weir migrate makes may do what they are for, and
 // nothing else, as on a server.
-func TestDoor(t *testing.T) {
+func TestProxy(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	file := filepath.Join(t.TempDir(), "accounts.json")
 	open := func() *httptest.Server {
