@@ -58,7 +58,7 @@
 //	survey.go     a look at the group: dead members are removed, other programs and databases named
 //	inspect.go    what a check before the start wants to know
 //	transactions.go  transactions that are open, and whose they are
-//	fetch.go      who asks which broker for what, and what happens when that fails
+//	fetch.go      which partitions are read from which broker, and what happens when that fails
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in
 //	batch.go      record batches: verified, unpacked, walked in place

@@ -541,7 +541,7 @@ func TestCloseIsPromptInEveryState(t *testing.T) {
 	result := make(chan error, 2)
 	go func() { _, err := lonely.Next(t.Context()); result <- err }()
 	time.Sleep(50 * time.Millisecond)
-	closes("nobody there", lonely)
+	closes("without a broker", lonely)
 	if err := <-result; !errors.Is(err, ErrClosed) {
 		t.Errorf("Next while closing: %v", err)
 	}

@@ -82,7 +82,7 @@ func TestCraftedIDs(t *testing.T) {
 		plain, keyed := estimate(c.ids, nil), estimate(c.ids, key)
 		t.Logf("%s: %d ids are estimated at %.0f without a key, %.0f with one", c.name, len(c.ids), plain, keyed)
 		if !c.misled(plain) {
-			t.Errorf("%s: the set of %d misleads nobody: %.0f", c.name, len(c.ids), plain)
+			t.Errorf("%s: the set of %d does not mislead the HLL: %.0f", c.name, len(c.ids), plain)
 		}
 		if want := float64(len(c.ids)); keyed < want*0.95 || keyed > want*1.05 {
 			t.Errorf("%s: with a key %d ids are estimated at %.0f", c.name, len(c.ids), keyed)

@@ -198,7 +198,7 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		named = true
 	}
 	switch {
-	case maybe && len(f.spec.By) == 0: // Other has no columns to stand in either
+	case maybe && len(f.spec.By) == 0: // without columns, Other has the same key as every group
 		f.enter(rec, rowKey{at, group}, slot, false, added)
 	case maybe:
 		f.enter(rec, rowKey{at, group}, slot, false, added)

@@ -386,7 +386,7 @@ func (a *asker) ask(at string, ticks <-chan int, counted <-chan struct{}) error 
 		switch r := reply.(type) {
 		case redistest.Error:
 			select {
-			case <-counted: // who stops calls off what is being read
+			case <-counted: // a process that stops cancels the questions in flight
 				return nil
 			case <-time.After(5 * time.Second):
 				return fmt.Errorf("%v: %w", q, r)

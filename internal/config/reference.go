@@ -17,7 +17,7 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
 - **The file**: given by ` + "`-c`" + `, else named by ` + "`WEIR_CONFIG`" + `, else the first of ` + "`weir.yaml`" + `, ` + "`$XDG_CONFIG_HOME/weir/weir.yaml`" + `
   (` + "`~/.config`" + ` when not set), ` + "`/etc/weir/weir.yaml`" + `. Names of files in it are relative to the working directory.
 - **Durations and sizes need a unit**: ` + "`500ms`, `30s`, `1m`, `1h30m`, `24h`, `7d`; `64MiB`, `1GiB`" + `.
-- **Secrets** stand in files (keys ending in ` + "`_file`" + `) or in the environment, never in this file or on the command line. They are printed as ` + "`***`" + `.
+- **Secrets** are in files (keys ending in ` + "`_file`" + `) or in the environment, never in this file or on the command line. They are printed as ` + "`***`" + `.
 - **A path** names a value of an event by its key: ` + "`page`" + `, or ` + "`geo.country`" + ` for ` + "`{\"geo\": {\"country\": \"DE\"}}`" + `: the keys of nested objects
   with dots between them, from the outermost in, at most 63. It is compared byte by byte, so case matters. Elements of arrays and keys that are empty
   or contain a dot cannot be named, and one path cannot lead through the value of another. Other notations (` + "`$.a.b`, `/a/b`, `a[0]`, `a['b']`" + `) are refused.

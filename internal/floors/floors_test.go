@@ -62,7 +62,8 @@ var floor = []struct {
 	{"weir/...", 5, "tests of the files at the top"},
 }
 
-// only names the packages that may import a foreign one, and why it is so few.
+// only names the packages that may import a foreign package, and the reason why others may
+// not.
 var only = []struct {
 	foreign string
 	by      []string

@@ -14,15 +14,15 @@ import (
 	"weir/window"
 )
 
-// asksKind are the files that may ask of a measure which kind it is.
+// asksKind has the files that may ask a measure for its kind.
 var asksKind = map[string]string{
 	"cmd/weir/up.go":    "shows a PFCOUNT to try, where the job has a distinct count",
 	"cmd/weir/watch.go": "shows a distinct count, where the job has one",
 }
 
-// TestKinds: what is particular to a kind of measure stands in the kind's own files,
-// so that a new one needs no change of others: nothing else branches on a kind, by
-// its value, its name, or the type of its sketch. Tests may.
+// TestKinds: everything that only one kind of measure needs is in the kind's own files, so
+// that a new kind needs no change elsewhere. No other code branches on a kind, by its
+// value, its name, or the type of its sketch. Tests may.
 func TestKinds(t *testing.T) {
 	const root = "../.."
 	kinds := kindVars(t, filepath.Join(root, "window"))
@@ -104,7 +104,7 @@ func kindVars(t *testing.T, dir string) (vars []string) {
 	return vars
 }
 
-// branches finds what a file does by the kind of a measure.
+// branches finds the places where a file branches on the kind of a measure.
 type branches struct {
 	file         *ast.File
 	kinds, names []string

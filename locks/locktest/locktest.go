@@ -38,7 +38,7 @@ type Pair struct {
 // means nothing, and the test runs again with new locks.
 const Unit = 150 * time.Millisecond
 
-// never is how long a machine may go on pausing before the suite gives up.
+// never is how long the suite repeats a test because the machine pauses, before it fails.
 const never = 3 * time.Minute
 
 // Run runs the suite, its tests in parallel. It calls open for each test, which

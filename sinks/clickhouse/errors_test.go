@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 		{500, 243, "Cannot reserve 1.00 MiB, not enough space (NOT_ENOUGH_SPACE)", ""},
 		{400, 33, "Cannot read all data (CANNOT_READ_ALL_DATA)", ""},
 		{500, 999, "Session expired (KEEPER_EXCEPTION)", ""},
-		{500, 4711, "an error nobody has seen before", ""},
+		{500, 4711, "an error that weir does not know", ""},
 		{502, 0, "bad gateway", ""},
 		{503, 0, "try later", ""},
 		{404, 16, "No such column active (NO_SUCH_COLUMN_IN_TABLE)", "the table is not as `weir migrate` made it"},
@@ -207,10 +207,10 @@ func TestUnreachable(t *testing.T) {
 	var e *Error
 	c := dial(t, Config{URL: "http://127.0.0.1:1", Database: "weir", User: "u", Password: "hunter2"})
 	if err := c.Ping(ctx); !errors.As(err, &e) || e.Fatal() || err.Error() != "clickhouse: ping: dial tcp 127.0.0.1:1: connect: connection refused" {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	if _, err := c.Job(ctx, clicks()); !errors.As(err, &e) || e.Fatal() {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
@@ -362,7 +362,7 @@ func TestConnectionsAreLetGo(t *testing.T) {
 		most = max(most, count())
 	}
 	if most == 0 {
-		t.Fatal("nobody came")
+		t.Fatal("no connection came")
 	}
 	await.Until(t, func() error {
 		if n := count(); n > 0 {

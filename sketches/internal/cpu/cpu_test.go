@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAgreesWithTheKernel holds what CPUID says against /proc/cpuinfo.
+// TestAgreesWithTheKernel compares the results of CPUID with /proc/cpuinfo.
 func TestAgreesWithTheKernel(t *testing.T) {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

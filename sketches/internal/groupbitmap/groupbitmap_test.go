@@ -263,8 +263,8 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzRead holds the reader against the Roaring library: what passes here is
-// readable there, as the same set, and survives being written again.
+// FuzzRead compares the reader with the Roaring library: a state that the reader accepts,
+// the library reads as the same set, and writing it again gives the same set.
 func FuzzRead(f *testing.F) {
 	for _, set := range sets() {
 		if len(set) < 10000 {
