@@ -49,7 +49,7 @@ func (s *stage) notes(pattern string, short int64) {
 	if noted != short {
 		s.t.Errorf("weir verify notes %d missing events, it is %d\n%s", noted, short, out)
 	}
-	if !strings.Contains(out, "adds up but for what is noted above") {
+	if !strings.Contains(out, "adds up, except for the") {
 		s.t.Errorf("weir verify calls it clean:\n%s", out)
 	}
 }

@@ -60,7 +60,7 @@ func TestRepairAfterDamage(t *testing.T) {
 	}
 	const (
 		events  = `the rows hold \d+ events, its %s rollup counts \d+`
-		measure = `the rows make measure (users|active) \d+, its %s rollup \d+`
+		measure = `measure (users|active) is \d+ by the rows, and \d+ in its %s rollup`
 	)
 	for _, c := range []struct {
 		level, what string
@@ -82,7 +82,7 @@ func TestRepairAfterDamage(t *testing.T) {
 		if !regexp.MustCompile(says).MatchString(out) || !strings.Contains(out, "run `weir repair`") {
 			t.Errorf("%s: %s", name, out)
 		}
-		s.weir("repair").exits(0).prints("^clicks: " + table + `: \d+ windows made anew`)
+		s.weir("repair").exits(0).prints("^clicks: " + table + `: \d+ windows recomputed`)
 		s.weir("verify").exits(0).prints("^clicks: everything adds up")
 		s.untilEnd() // what was just made is not due in longer rollups before they have looked at it
 		if got := show(); strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -208,7 +208,7 @@ func TestHalfCounted(t *testing.T) {
 	if n := s.number("SELECT sum(hits) FROM clicks_1m"); n != int64(clicks) {
 		t.Errorf("counts %d of %d", n, clicks)
 	}
-	s.weir("check").exits(0).prints("^✓ ledger     job clicks: records are counted here")
+	s.weir("check").exits(0).prints("^✓ ledger     job clicks: every partition with waiting records is counted into this database")
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 	s.audited()
@@ -230,7 +230,7 @@ func TestStoppedWhileProducing(t *testing.T) {
 	verify := s.weir("verify", "--clickhouse.insert_timeout=1s")
 	idle(func() { verify.exits(1) }) // it watches for as long as a hand-over of partitions may take
 	verify.prints(`^clicks: 1 records of partition 2 are not counted by this database: nothing of them was flushed for \d+s; no process is in consumer group ` + s.name + ".clicks: start weir run")
-	verify.says("^clicks: records wait to be counted; looking for up to ")
+	verify.says("^clicks: records wait to be counted; waiting up to ")
 	s.weir("verify", "--stopped").exits(0).prints("^clicks: everything adds up: .*; 1 records not counted yet")
 	s.weir("check").exits(0)
 	s.untilEnd()

@@ -35,7 +35,7 @@ func checkCommand() *cobra.Command {
 	var samples int64
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Try a configuration: syntax, meaning, connections, schema and grants",
+		Short: "Check a configuration: syntax, meaning, connections, schema and grants",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return badOutput(output)
@@ -73,7 +73,7 @@ func checkCommand() *cobra.Command {
 	}
 	configFlags(c)
 	c.Flags().BoolVar(&offline, "offline", false, "only what needs no connection and no secret")
-	c.Flags().Int64Var(&samples, "sample", 0, "also read so many of the newest records of each topic, and show what would become of them; nothing is written")
+	c.Flags().Int64Var(&samples, "sample", 0, "also read this many of the newest records of each topic, and show their outcomes; nothing is written")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return c
 }
@@ -123,7 +123,7 @@ func (k *checker) people(cfg *config.Config) {
 		for r, level := range j.Rollups {
 			if sets != nil && level.KeepStates > bound && (level.Keep == 0 || level.Keep > bound) {
 				k.add(finding{"config", "job " + j.Name, "warning", fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which tell who was there, are kept without a bound; "+
-					"give it as long as questions about people need them (numbers stay)", r, level.KeepStates, strings.Join(sets, " and ")), 0})
+					"set it to the time for which you ask questions about people (numbers stay)", r, level.KeepStates, strings.Join(sets, " and ")), 0})
 			}
 		}
 	}
@@ -145,12 +145,12 @@ func (k *checker) kafka(cfg *config.Config) {
 			continue
 		}
 		k.topic(cfg, j, src)
-		_ = src.Close() // it was not used yet
+		_ = src.Close()
 	}
 }
 
-// databaseID is empty if there is none, or if ClickHouse did not answer; the
-// checks of ClickHouse report that.
+// databaseID returns the id of the database; empty if it has none, or if ClickHouse did
+// not answer, which the checks of ClickHouse report.
 func (k *checker) databaseID(cfg *config.Config) string {
 	client, err := sinkClient(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -212,7 +212,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	}
 	if !t.AppendTime {
 		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
-			"late and future are judged against clocks you may not control; LogAppendTime is the broker's", 0})
+			"late and future depend on clocks that you may not control; with LogAppendTime they are the broker's", 0})
 	}
 }
 
@@ -286,8 +286,8 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	}
 }
 
-// clock compares the server's clock with this host's. The server's clock
-// decides no number, but how long rows live and which windows are complete.
+// clock compares the server's clock with this host's. The server's clock decides how long
+// rows live and which windows are complete; it decides no number.
 func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickhouse.Client) {
 	before := k.now()
 	server, err := client.Clock(ctx)
@@ -303,18 +303,17 @@ func (k *checker) clock(ctx context.Context, cfg *config.Config, client *clickho
 	}
 	switch ahead, behind := server.Sub(k.now()), before.Sub(server); {
 	case ahead > time.Minute:
-		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is ahead of this host's by %s: state rows that were written before it stepped ahead live shorter by as much, "+
-			"and beyond %s (the shortest keep) ClickHouse deletes them at once, so that late events no longer add to their windows; numbers in rollups stay, and weir verify names the chunks. Set the clock of the one that is wrong", ahead.Round(time.Second), keep), 0})
+		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is ahead of this host's by %s: state rows that were written before it stepped ahead expire earlier by that time, "+
+			"and at once if it is more than %s (the shortest keep), so that late events no longer add to their windows; numbers in rollups stay, and weir verify names the chunks. Correct the clock that is wrong", ahead.Round(time.Second), keep), 0})
 	case behind > time.Minute:
-		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is behind this host's by %s: rows live longer by as much, "+
-			"and windows with event times that it finds ahead by more than skew are complete later. Set the clock of the one that is wrong", behind.Round(time.Second)), 0})
+		k.add(finding{"clickhouse", "clock", "warning", fmt.Sprintf("the server's clock is behind this host's by %s: rows live longer by that time, "+
+			"and windows with event times that are ahead of it by more than skew are complete later. Correct the clock that is wrong", behind.Round(time.Second)), 0})
 	default:
-		k.result("clickhouse", "clock", "that of this host, to a minute", nil, 0)
+		k.result("clickhouse", "clock", "equal to this host's, within a minute", nil, 0)
 	}
 }
 
-// position checks whether the log still holds the ledger's position, as weir
-// run does.
+// position checks, as weir run does, whether the log still has the job's positions.
 func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, sink *clickhouse.Sink) {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
@@ -351,12 +350,12 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 		case p.Lost < p.Start:
 			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d were deleted from the log before they were counted; weir run records the gap in weir_ledger and goes on (kafka.on_data_loss: skip)", p.Partition, p.Lost, p.Start), 0})
 		case p.Cut < p.Start:
-			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted and are deleted from the log; weir run reads the chunk again from %[3]d, "+
-				"and windows with events from both sides keep the greater count of the two readings: up to %d events are missing then. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Start, p.Start-p.Cut), 0})
+			k.add(finding{"ledger", subject, "warning", fmt.Sprintf("partition %d: offsets %d to %d of the open chunk were counted, and then deleted from the log; weir run will read the chunk again from %[3]d, "+
+				"and windows with events from both sides keep the greater count of the two readings, so that up to %d events are missing. Keep records (retention.ms) for longer than a chunk takes to fill", p.Partition, p.Cut, p.Start, p.Start-p.Cut), 0})
 		}
 	}
 	if len(k.findings) == begin {
-		k.result("ledger", subject, "the log holds it", nil, 0)
+		k.result("ledger", subject, "the log has it", nil, 0)
 	}
 }
 
@@ -387,7 +386,7 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	case err != nil:
 		k.result("ledger", subject, "", err, exitFailed)
 	case u == nil:
-		k.result("ledger", subject, "records are counted here, of every partition that has any to count", nil, 0)
+		k.result("ledger", subject, "every partition with waiting records is counted into this database", nil, 0)
 	case len(members) == 0:
 		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; no process is in consumer group %s", u.Records, in), nil, 0)
 	default:

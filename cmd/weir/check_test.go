@@ -49,7 +49,7 @@ func TestCheckTopics(t *testing.T) {
 	set("appended", "message.timestamp.type", "LogAppendTime")
 	set("appended", "retention.ms", "604800000") // 7 days; lateness and skew are 5 days and 10 minutes
 	want := "kafka topic clicks: record times are the producers' (message.timestamp.type=CreateTime): " +
-		"late and future are judged against clocks you may not control; LogAppendTime is the broker's\n"
+		"late and future depend on clocks that you may not control; with LogAppendTime they are the broker's\n"
 	if got := warnings(); got != want {
 		t.Errorf("warnings:\n%swant\n%s", got, want)
 	}
@@ -107,9 +107,9 @@ func TestCheckPosition(t *testing.T) {
 		s.produce(t)
 	}
 	s.done(t, "run", "--until", "end")
-	says(0, "position of job clicks: the log holds it", "check")
+	says(0, "position of job clicks: the log has it", "check")
 	cut(2)
-	says(0, "! ledger     position of job clicks: partition 0: offsets 0 to 2 of the open chunk were counted and are deleted from the log", "check")
+	says(0, "! ledger     position of job clicks: partition 0: offsets 0 to 2 of the open chunk were counted, and then deleted from the log", "check")
 	for range 3 {
 		s.produce(t)
 	}
@@ -132,7 +132,7 @@ func TestCheckClock(t *testing.T) {
 		host time.Duration // the host's clock against the server's
 		want string
 	}{
-		{0, "✓ clickhouse clock: that of this host, to a minute"},
+		{0, "✓ clickhouse clock: equal to this host's, within a minute"},
 		{-8 * 24 * time.Hour, "! clickhouse clock: the server's clock is ahead of this host's by 19"},
 		{2 * time.Minute, "! clickhouse clock: the server's clock is behind this host's by "},
 	} {

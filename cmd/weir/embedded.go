@@ -20,7 +20,7 @@ func engineCommand() *cobra.Command {
 		Short: "The embedded ClickHouse alone, over HTTP",
 		Long: `Serve the ClickHouse engine over its HTTP interface: for clickhouse-go, curl,
 Grafana and clickhouse-connect. It has no accounts: a client that reaches the port can
-read and write every table, so it listens on loopback unless told otherwise.`,
+read and write every table, so by default it listens on loopback.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := errors.Join(hostPort("--listen", listen), directory("--data", data)); err != nil {
 				return err
@@ -45,8 +45,8 @@ func brokerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "broker",
 		Short: "The embedded broker alone",
-		Long: `Serve the Kafka protocol from this process, for tries and tests: topics and
-records are kept in --data. It is no Kafka: one node, no replication.`,
+		Long: `Serve the Kafka protocol from this process, for trials and tests. Topics and
+records are kept in --data. It is not a full Kafka: one node, no replication.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if partitions < 1 {
 				return &exit{exitUsage, fmt.Errorf("--partitions %d: want at least 1", partitions), ""}

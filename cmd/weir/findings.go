@@ -34,38 +34,38 @@ var messages = []message{
 		what: "{chunk}: the ledger line reaches beyond its chunk {offsets}",
 		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
 	{kind: audit.Hole, back: ledgerEnds,
-		what: "{chunk}: the ledger goes on at offset {found}, but what is before it ends at {expected} {offsets}",
+		what: "{chunk}: the ledger continues at offset {found}, but the lines before end at {expected} {offsets}",
 		do:   "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"},
 	{kind: audit.Missing, back: chunkBegins,
 		what: "{chunk}: {expected} events were counted, the rows hold {found} {offsets}",
-		do:   "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; what the rollups hold is kept"},
+		do:   "on a replica that lags, ask again when it has caught up. Otherwise state rows are gone: set the group's offset of the partition back to the beginning of the chunk and restart weir, if Kafka still has it; the rollups keep what they have"},
 	{kind: audit.Excess,
 		what: "{chunk}: at most {expected} events were counted, the rows hold {found} {offsets}",
 		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush. Otherwise state rows were changed by hand: restore them from a backup"},
 	{kind: audit.Unknown, back: chunkBegins,
-		what: "{chunk}: the rows hold {found} events, the ledger knows nothing of the chunk {offsets}",
+		what: "{chunk}: the rows hold {found} events, the ledger has no line of the chunk {offsets}",
 		do:   "if weir was killed and not started since, start it: it finishes the interrupted flush; on a replica that lags, ask again when it has caught up. Otherwise a ledger line is gone: set the group's offset back to the beginning of the chunk and restart weir"},
 	{kind: audit.Lost, when: ofMeasure,
-		what: "{window}: its {length} rollup makes measure {measure} {expected}, the rows {found}",
+		what: "{window}: measure {measure} is {expected} in its {length} rollup, and {found} by the rows",
 		do: "on a replica that lags, ask again when it has caught up. Otherwise states were changed by hand, those that the rollup is made from or its own. If those below are too small, set the group's offset of the partitions back to before the window and restart weir, if Kafka still has it; " +
-			"what the rollup holds is kept. If the rollup's are too large, delete its rows of the window and run `weir repair`"},
+			"the rollup keeps what it has. If the rollup's are too large, delete its rows of the window and run `weir repair`"},
 	{kind: audit.Lost,
 		what: "{window}: its {length} rollup counts {expected} events, the rows hold {found}",
-		do: "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see there; what the rollup holds is kept. If none has, rows of the rollup were changed by hand, or those of the shorter rollup it is made from are gone: " +
+		do: "on a replica that lags, ask again when it has caught up. Otherwise, if chunks have rows missing as well, see the remedy for these; the rollup keeps what it has. If no chunk has, rows of the rollup were changed by hand, or rows of the shorter rollup that it is made from are gone: " +
 			"then run `weir repair`; rows that were raised by hand have to be deleted first"},
 	{kind: audit.Behind, when: ofMeasure,
-		what: "{window}: the rows make measure {measure} {expected}, its {length} rollup {found}",
+		what: "{window}: measure {measure} is {expected} by the rows, and {found} in its {length} rollup",
 		do:   rollupBehind},
 	{kind: audit.Behind,
 		what: "{window}: the rows hold {expected} events, its {length} rollup counts {found}",
 		do:   rollupBehind},
 	{kind: audit.Beyond,
-		what: "{partition}: the ledger reaches to {expected}, the log only to {found}, with {span} offsets that the ledger covers",
+		what: "{partition}: the ledger reaches to {expected}, the log only to {found}; the ledger covers {span} of the log's offsets",
 		do: "if the topic was deleted and made again, run once with --new-epoch; if it was truncated, that would count records at those offsets twice, up to {span}, " +
 			"and raising the job's version counts what is left once, in new tables"},
 	{kind: audit.Deleted,
 		what: "{partition}: offsets {from} to {to} were deleted from the log before they were counted",
-		do:   "what was deleted from the log cannot be counted any more; kafka.on_data_loss: skip records the gap and goes on"},
+		do:   "records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip, weir run records the gap and continues"},
 	{kind: audit.Vanished,
 		what: "{partition}: the ledger reaches to {expected}, the topic has no such partition",
 		do:   "the topic was deleted and made again with fewer partitions: run once with --new-epoch"},
@@ -78,15 +78,15 @@ var messages = []message{
 		do:   chunkCut},
 	{kind: audit.Twice,
 		what: "{partition}: offsets {from} to {to} of the topic were counted before, under an earlier epoch, and again under this one (weir run --new-epoch after the log was truncated): up to {found} events are counted twice",
-		do:   "what is counted twice stays so in these tables. To count each record that is still in the log once, raise the job's version: it begins new tables, and those of this version stay"},
+		do:   "these tables keep the events that are counted twice. To count each record that is still in the log once, raise the job's version: it begins new tables, and those of this version stay"},
 }
 
 const (
-	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a weir that runs does so by itself with its next audit. If weir was killed and not started since, start it"
+	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a running weir does so by itself with its next audit. If weir was killed and not started since, start it"
 	chunkCut     = "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
 
 	// compactedAway is the remedy for a finding that a compacted topic explains.
-	compactedAway = "records were compacted away (cleanup.policy) between two readings of the chunk. Each row keeps the greater count of the two, and reading again finds no more: nothing is to be restored or set back. " +
+	compactedAway = "records were compacted away (cleanup.policy) between two readings of the chunk. Each row keeps the greater count of the two, and reading again finds no more: do not restore anything or set offsets back. " +
 		"Set cleanup.policy=delete for a topic that is counted; raise the job's version to count once what the log still holds"
 )
 

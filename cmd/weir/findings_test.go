@@ -33,16 +33,16 @@ func TestFindingsInWords(t *testing.T) {
 	}{
 		{chunk(audit.Unbalanced, 100, 101), "partition 1, chunk 5: the ledger line spans 100 offsets, but its outcomes sum up to 101 (offsets 500 to 600)", "restore weir_ledger", 500, "compact"},
 		{chunk(audit.Outside, 101, 101), "partition 1, chunk 5: the ledger line reaches beyond its chunk (offsets 500 to 600)", "restore weir_ledger", 500, ""},
-		{chunk(audit.Hole, 498, 501), "partition 1, chunk 5: the ledger goes on at offset 501, but what is before it ends at 498 (offsets 500 to 600)", "where the ledger ends", 498, ""},
+		{chunk(audit.Hole, 498, 501), "partition 1, chunk 5: the ledger continues at offset 501, but the lines before end at 498 (offsets 500 to 600)", "where the ledger ends", 498, ""},
 		{chunk(audit.Missing, 99, 92), "partition 1, chunk 5: 99 events were counted, the rows hold 92 (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, "compact"},
 		{chunk(audit.Excess, 99, 100), "partition 1, chunk 5: at most 99 events were counted, the rows hold 100 (offsets 500 to 600)", "restore them from a backup", -1, "compact"},
-		{chunk(audit.Unknown, 0, 92), "partition 1, chunk 5: the rows hold 92 events, the ledger knows nothing of the chunk (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, ""},
+		{chunk(audit.Unknown, 0, 92), "partition 1, chunk 5: the rows hold 92 events, the ledger has no line of the chunk (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, ""},
 		{window(audit.Lost, "", 4, 3), at + "its 1h rollup counts 4 events, the rows hold 3", "on a replica that lags, ask again when it has caught up", -1, ""},
-		{window(audit.Lost, "users", 4, 3), at + "its 1h rollup makes measure users 4, the rows 3", "states were changed by hand", -1, ""},
+		{window(audit.Lost, "users", 4, 3), at + "measure users is 4 in its 1h rollup, and 3 by the rows", "states were changed by hand", -1, ""},
 		{window(audit.Behind, "", 4, 3), at + "the rows hold 4 events, its 1h rollup counts 3", "run `weir repair`", -1, ""},
-		{window(audit.Behind, "users", 4, 3), at + "the rows make measure users 4, its 1h rollup 3", "run `weir repair`", -1, ""},
-		{partition(audit.Beyond, 100, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600, with 500 offsets that the ledger covers", "that would count records at those offsets twice, up to 500", -1, ""},
-		{partition(audit.Beyond, 700, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600, with 0 offsets that the ledger covers", "run once with --new-epoch", -1, ""},
+		{window(audit.Behind, "users", 4, 3), at + "measure users is 4 by the rows, and 3 in its 1h rollup", "run `weir repair`", -1, ""},
+		{partition(audit.Beyond, 100, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600; the ledger covers 500 of the log's offsets", "that would count records at those offsets twice, up to 500", -1, ""},
+		{partition(audit.Beyond, 700, 600, 1000, 600), "partition 2 (epoch 1): the ledger reaches to 1000, the log only to 600; the ledger covers 0 of the log's offsets", "run once with --new-epoch", -1, ""},
 		{partition(audit.Deleted, 10, 40, 10, 40), "partition 2 (epoch 1): offsets 10 to 40 were deleted from the log before they were counted", "kafka.on_data_loss: skip", -1, ""},
 		{partition(audit.Vanished, 0, 7, 7, 0), "partition 2 (epoch 1): the ledger reaches to 7, the topic has no such partition", "run once with --new-epoch", -1, ""},
 		{cut(520, 540, chunk(audit.Clipped, 50, 42)), "partition 1, chunk 5: at most 50 events were counted, the rows hold 42, so up to 8 are missing: offsets up to 540 were counted, those below 520 were deleted from the log before the chunk ended, and the rest was read again from there; " +
@@ -111,10 +111,10 @@ func TestMeasuredNumbers(t *testing.T) {
 		return n
 	}
 	f := audit.Finding{Kind: audit.Lost, Length: 3_600_000, Group: "/p", Measure: m.Name, Of: m.Kind, Expected: number("\x00\x00\x00\x00\x00\xe0\x58\x40"), Found: number("\x00\x00\x00\x00\x00\x00\x08\xc0")}
-	if got, want := sentence(f), "its 1h rollup makes measure dearest 99.5, the rows -3"; !strings.HasSuffix(got, want) {
+	if got, want := sentence(f), "measure dearest is 99.5 in its 1h rollup, and -3 by the rows"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if f.Found = 0; !strings.HasSuffix(sentence(f), "makes measure dearest 99.5, the rows nothing") {
+	if f.Found = 0; !strings.HasSuffix(sentence(f), "measure dearest is 99.5 in its 1h rollup, and nothing by the rows") {
 		t.Errorf("%q", sentence(f))
 	}
 }

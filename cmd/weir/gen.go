@@ -36,7 +36,7 @@ func genCommand() *cobra.Command {
 	var dedupe bool
 	c := &cobra.Command{
 		Use:   "gen",
-		Short: "Produce traffic of which the exact answers are known",
+		Short: "Produce traffic whose exact counts are known",
 		Long: `Produce click or location events into a topic. The same flags make the same
 events; --truth writes the exact answer per window and group, to compare with
 what ClickHouse says.`,

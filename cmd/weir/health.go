@@ -19,7 +19,7 @@ func healthcheckCommand() *cobra.Command {
 	var ready bool
 	c := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask the running process whether it lives; for containers without a shell",
+		Short: "Ask the running process for its health; for containers without a shell",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := loadConfig(c, config.Options{NoJobs: true, NoSecrets: true})
 			if err != nil {
@@ -35,7 +35,7 @@ func healthcheckCommand() *cobra.Command {
 		},
 	}
 	configFlags(c)
-	c.Flags().BoolVar(&ready, "ready", false, "ask whether it is ready: partitions in hand, last flush well")
+	c.Flags().BoolVar(&ready, "ready", false, "ask whether it is ready: everything is counted and stored")
 	return c
 }
 

@@ -141,8 +141,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Exactly-once sketches from Kafka into ClickHouse",
-		Long: `weir reads click and location events from Kafka, keeps HyperLogLog, bitmap,
-Bloom and geohash sketches per window, and joins them into ClickHouse.
+		Long: `weir reads JSON events from Kafka, counts them and keeps HyperLogLog, bitmap,
+Bloom and position sketches per window and group, and merges them into ClickHouse.
 
 Try it without anything else installed:   weir up
 Run it against your own systems:          weir check -c weir.yaml && weir run -c weir.yaml`,

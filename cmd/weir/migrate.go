@@ -16,8 +16,8 @@ func migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Create or extend the tables, views and functions in ClickHouse",
 		Long: `Create or extend what the jobs of the configuration need in ClickHouse. It may
-be run at any time and as often as wanted: what is there stays, what was
-applied is recorded in weir_schema, and nothing is ever dropped.`,
+be run at any time and as often as wanted. It never drops anything, and records
+each statement in weir_schema.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			m := clickhouse.Migration{DryRun: dry}
 			var err error

@@ -30,7 +30,7 @@ func produceCommand() *cobra.Command {
 		Long: `Write each line of standard input into a topic, as a record without a key whose
 Kafka time is now. Empty lines are left out. The topic has to exist.
 
-It is for trying weir with events of your own: it knows no accounts and no TLS.`,
+It is for trying weir with your own events: it supports no accounts and no TLS.`,
 		Example: "  weir produce --topic plays < plays.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if env := os.Getenv("WEIR_KAFKA_BROKERS"); env != "" && !c.Flags().Changed("kafka.brokers") {

@@ -17,17 +17,17 @@ func repairCommand() *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use:   "repair",
-		Short: "Make rollups anew from the rows below them",
-		Long: `Make the rollups of all lengths anew: the shortest from the state rows, each
-longer one from the one before. It mends what weir verify finds in rollups: rows
-that are missing, or hold less than what they are made from.
+		Short: "Recompute rollups from the rows that they are made from",
+		Long: `Recompute the rollups of all lengths: the shortest from the state rows, each
+longer one from the next shorter one. It repairs what weir verify finds in rollups:
+rows that are missing, or have less than the rows they are made from.
 
-It may run beside weir run, be broken off and run again: what it writes is
-joined. So nothing is lost or lowered by it: windows whose state rows have
-expired are left as they are, and so is a number that was raised by hand. Delete
-such rows of the rollup first, if its state rows are there.
+It may run beside weir run, be interrupted, and run again, because ClickHouse
+merges what it writes. It lowers no number: windows whose state rows have expired
+stay as they are, and so does a number that was raised by hand. To correct such a
+number, delete the row of the rollup first, if its state rows still exist.
 
---from and --to bound the windows; without them all are made.`,
+--from and --to bound the windows; without them, all are recomputed.`,
 		Example: "  weir repair -c weir.yaml --from 24h\n  weir repair -c weir.yaml --job clicks --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
 			begin, end, err := span.read(time.Now())
@@ -58,13 +58,13 @@ such rows of the rollup first, if its state rows are there.
 				done, err := sink.Repair(c.Context(), begin, end, func(table string, made, total int) {
 					if time.Since(said) > 2*time.Second || isTerminal(c.ErrOrStderr()) {
 						said = time.Now()
-						fmt.Fprintf(c.ErrOrStderr(), "%s: %s: %d of %d windows made\n", j.Name, table, made, total)
+						fmt.Fprintf(c.ErrOrStderr(), "%s: %s: %d of %d windows recomputed\n", j.Name, table, made, total)
 					}
 				})
 				for _, d := range done {
-					fmt.Fprintf(c.OutOrStdout(), "%s: %s: %d windows made anew", j.Name, d.Table, d.Made)
+					fmt.Fprintf(c.OutOrStdout(), "%s: %s: %d windows recomputed", j.Name, d.Table, d.Made)
 					if d.Left > 0 {
-						fmt.Fprintf(c.OutOrStdout(), "; %d left as they are: what they are made from has expired or is gone", d.Left)
+						fmt.Fprintf(c.OutOrStdout(), "; %d left as they are: the rows that they are made from have expired or are gone", d.Left)
 					}
 					fmt.Fprintln(c.OutOrStdout())
 				}

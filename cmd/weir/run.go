@@ -34,8 +34,8 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run the jobs against the configured Kafka and ClickHouse",
-		Long: `Run the jobs of the configuration until SIGTERM or ctrl-C: then the last
-changes are flushed, the offsets committed, and the exit code is 0.
+		Long: `Run the jobs of the configuration until SIGTERM or ctrl-C. Then weir flushes the
+last changes, commits the offsets, and exits with 0.
 
 The tables must exist: weir migrate creates and extends them.`,
 		Example: "  weir run -c weir.yaml\n  weir run -c weir.yaml --until end   # a backfill",
@@ -57,7 +57,7 @@ The tables must exist: weir migrate creates and extends them.`,
 	}
 	configFlags(c)
 	c.Flags().StringVar(&until, "until", "", "end: read to where the logs end now, flush, roll up, exit 0")
-	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count it anew beside what was counted before. If it is the same topic and was truncated, what is left of it is counted twice; raise the job's version instead to count it once")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count the new one too, beside the old counts. If it is the same topic and was truncated, its remaining records are counted twice; to count them once, raise the job's version instead")
 	return c
 }
 
@@ -284,9 +284,8 @@ func databaseID(ctx context.Context, cfg *config.Config, client *clickhouse.Clie
 	return answered(ctx, cfg, log, client.MakeID)
 }
 
-// answered calls ask until ClickHouse answers. It waits for a server that goes
-// away meanwhile, as for one that is not there yet, and returns permanent errors
-// at once.
+// answered calls ask until ClickHouse answers. It waits, as reach does, also for a server
+// that becomes unreachable meanwhile, and returns permanent errors at once.
 func answered[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
 	var answer T
 	var refused error

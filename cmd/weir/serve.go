@@ -25,9 +25,9 @@ func serveCommand() *cobra.Command {
 		Short: "The Redis endpoint alone, with scratch keys in memory",
 		Long: `Answer any Redis client: HyperLogLog, bitmaps, Bloom filters, positions,
 sorted sets, CL.THROTTLE, locks and transactions, as docs/commands-redis.md
-lists them. Keys are in memory and gone with the process.
+lists them. Keys are in memory, and are lost when the process ends.
 
-It listens on loopback, unless there is a password: clients give it with AUTH.`,
+It listens on loopback only, unless there is a password, which clients give with AUTH.`,
 		Example: "  weir serve --listen 127.0.0.1:6379\n  redis-cli PFADD visitors anna boris",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if memory < 1<<20 {
@@ -58,7 +58,7 @@ It listens on loopback, unless there is a password: clients give it with AUTH.`,
 	c.Flags().StringVar(&passwordFile, "password-file", "", "file with the password that AUTH must give (or WEIR_RESP_PASSWORD)")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse every command that writes")
 	c.Flags().TextVar(&memory, "memory", memory, "size of the scratch keys beyond which writes are refused")
-	c.Flags().TextVar(&idle, "idle", idle, "end connections that send nothing for so long; 0s: never")
+	c.Flags().TextVar(&idle, "idle", idle, "close connections that send nothing for this long; 0s: never")
 	return c
 }
 

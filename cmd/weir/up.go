@@ -38,12 +38,12 @@ func upCommand() *cobra.Command {
 		Short: "Broker, engine, jobs and traffic in one go; ctrl-C drains",
 		Long: `Start everything on this machine with nothing else installed: a broker that
 speaks the Kafka protocol, the ClickHouse engine, the jobs of the clicks and
-locations presets (or those of -c), and a generator. What was counted stays in
---data: started again, it goes on where it was.
+locations presets (or those of -c), and a generator. The data stays in --data: the
+next start continues there.
 
-Broker and engine listen where kafka.brokers and clickhouse.url say, on this
-machine. A port that was not chosen gives way to a free one if it is taken; one
-that was chosen does not.`,
+Broker and engine listen on the addresses in kafka.brokers and clickhouse.url, on
+this machine. If a default port is taken, weir uses a free one; if a configured port
+is taken, that is an error.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if rate < 1 {
 				return &exit{exitUsage, fmt.Errorf("--rate %d: want at least 1 event per second", rate), ""}
@@ -74,7 +74,7 @@ that was chosen does not.`,
 	c.Flags().StringVar(&data, "data", "weir-data", "directory of the broker's log and the engine's tables")
 	c.Flags().IntVar(&rate, "rate", 2000, "generated click events per second; locations come at a quarter of it")
 	c.Flags().BoolVar(&noGen, "no-gen", false, "generate no traffic; produce your own to the printed address")
-	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count it anew beside what was counted before")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count the new one too, beside the old counts")
 	return c
 }
 

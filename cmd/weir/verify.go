@@ -23,20 +23,20 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit: log against ledger against rows; exit 1 on any mismatch",
-		Long: `Hold what ClickHouse stores against itself and against Kafka: the fates of every
-ledger line against its offsets, the sum of the counts of every chunk against
-what the ledger says was counted, every rollup against what it is made from, and the
-offsets against the log. It changes nothing and may run beside weir run.
+		Long: `Compare what ClickHouse stores with itself and with Kafka: the outcomes of every
+ledger line with its offsets, the counts of every chunk with the number that the
+ledger says was counted, every rollup with the rows that it is made from, and the
+ledger with the log. It changes nothing and may run beside weir run.
 
---from and --to bound the windows that are compared with their rollups; without
---from, longer rollups are compared as far back as there are state rows. The
-ledger is always checked whole.
+--from and --to bound the windows of rollups that are compared; without --from,
+longer rollups are compared as far back as there are state rows. The ledger is
+always checked as a whole.
 
-Records that are not counted yet are no mismatch while something of their
-partition is flushed into this database. Where nothing is, verify waits as long
-as a hand-over of partitions may take, and then they are one: another deployment
-or consumer reads them in this group, or nothing does. --stopped says that weir
-run is meant to be stopped now, and records may wait.`,
+Records that are not counted yet are no mismatch as long as something of their
+partition is flushed into this database. If nothing is, verify waits as long as a
+hand-over of partitions may take. If still nothing is flushed then, they are a
+mismatch: another deployment or consumer reads them in this group, or no process
+does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 		Example: "  weir verify -c weir.yaml\n  weir verify -c weir.yaml --from 24h\n  weir verify -c weir.yaml --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
 			begin, end, err := span.read(time.Now())
@@ -62,7 +62,7 @@ run is meant to be stopped now, and records may wait.`,
 	}
 	configFlags(c)
 	span.add(c)
-	c.Flags().BoolVar(&stopped, "stopped", false, "weir run is meant to be stopped: records that wait to be counted are no mismatch")
+	c.Flags().BoolVar(&stopped, "stopped", false, "weir run is stopped on purpose: records that wait to be counted are no mismatch")
 	return c
 }
 
@@ -72,7 +72,7 @@ type spanFlags struct{ from, to string }
 
 func (s *spanFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.from, "from", "", "first window: a time (RFC 3339) or how long ago (24h)")
-	c.Flags().StringVar(&s.to, "to", "", "end of the windows, likewise")
+	c.Flags().StringVar(&s.to, "to", "", "end of the windows, in the same form")
 }
 
 // read returns the bounds; 0 means no bound.
@@ -172,7 +172,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	if n := v.mismatches - before; n == 0 {
 		verdict := "everything adds up"
 		if notes > 0 {
-			verdict = fmt.Sprintf("everything adds up but for what is noted above, %d in all", notes)
+			verdict = fmt.Sprintf("everything adds up, except for the %d notes above", notes)
 		}
 		fmt.Fprintf(v.out, "%s: %s: %d ledger lines, %d chunks, %d windows; %d records not counted yet\n",
 			j.Name, verdict, looked.Lines, looked.Chunks, looked.Windows, lag)
@@ -200,10 +200,10 @@ func (v *verifier) compaction(ctx context.Context, src *ingest.Source) compactio
 func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Source, sink *clickhouse.Sink) error {
 	limit := waitLimit(v.cfg)
 	u, err := jobs.FindUncounted(ctx, src, sink, limit, func() {
-		fmt.Fprintf(v.err, "%s: records wait to be counted; looking for up to %s whether they are\n", j.Name, limit)
+		fmt.Fprintf(v.err, "%s: records wait to be counted; waiting up to %s for a flush of their partitions\n", j.Name, limit)
 	})
 	if err != nil {
-		return fmt.Errorf("job %s: what the ledger covers of topic %s: %w", j.Name, j.Topic, err)
+		return fmt.Errorf("job %s: comparing the ledger with topic %s: %w", j.Name, j.Topic, err)
 	}
 	if u == nil {
 		return nil
@@ -221,7 +221,7 @@ func whoReads(ctx context.Context, group string, src *ingest.Source) string {
 	members, err := src.Members(ctx)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("who is in consumer group %s is not known: %v", group, err)
+		return fmt.Sprintf("the members of consumer group %s are not known: %v", group, err)
 	case len(members) == 0:
 		return "no process is in consumer group " + group + ": start weir run"
 	}
