@@ -84,7 +84,7 @@ func TestCutBelowPosition(t *testing.T) {
 	}
 	s.deleteTo(cut)
 	clicks(1283)
-	s.untilEnd().says(`"WARN".*the beginning of the open chunk was counted and is deleted .*"partition":2,"chunk":0,"from":0,"to":493,"counted_to":717,"missing_at_most":493`)
+	s.untilEnd().says(`"WARN".*Kafka deleted the beginning of the open chunk after it was counted.*"partition":2,"chunk":0,"from":0,"to":493,"counted_to":717,"missing_at_most":493`)
 	s.audited()
 	short := 8000 - s.number("SELECT sum(hits) FROM clicks_1m")
 	if short <= 0 {

@@ -71,5 +71,5 @@ func TestVerifyFindsAndMends(t *testing.T) {
 	finds("a slot raised by one", out,
 		`^clicks: partition 0, chunk 0: at most 8192 events were counted, the rows hold 8193 \(offsets 0 to 8192\)$`, `restore them from a backup`)
 	finds("records deleted before they were counted", out,
-		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted$`, `^  what was deleted from the log cannot be counted any more; kafka.on_data_loss: skip`)
+		`^clicks: partition 2: offsets \d+ to \d+ were deleted from the log before they were counted$`, `^  records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip`)
 }

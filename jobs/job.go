@@ -21,7 +21,8 @@ type Source interface {
 	// Next blocks until the group has divided the partitions; this process may get
 	// none. Its errors are final: it retries temporary ones itself.
 	Next(ctx context.Context) (Generation, error)
-	// Spans is the readable part of each partition of the topic, of all members.
+	// Spans returns the readable part of each partition of the topic, whichever member
+	// reads it.
 	Spans(ctx context.Context) (map[int32]event.Span, error)
 }
 
@@ -41,18 +42,19 @@ type Generation interface {
 
 // A Sink merges changes into storage.
 type Sink interface {
-	// Known is the ledger's state of each partition that it has.
+	// Known returns the ledger's entries of each partition that it has.
 	Known(ctx context.Context) (map[int32]window.Known, error)
 	// Write makes c durable: rows first, then the ledger. After an error any part
 	// of it may have been written. An error with a method Fatal() bool that
 	// returns true will not go away by itself. There is one Write at a time; it
 	// only reads c, and keeps no reference to it.
 	Write(ctx context.Context, c *window.Changes) error
-	// Rollup updates the rollups for the windows touched since the last call; with
-	// all, every level, and at once. Windows that end by watermark, which is from
-	// before the call, are complete; with 0 it is not known which are.
+	// Rollup recomputes the windows that were written since the last call, at the
+	// levels that are due; with all, at every level. It records windows that end by
+	// watermark, which is from before the call, as complete; 0 means that it is not known
+	// which are.
 	Rollup(ctx context.Context, all bool, watermark event.Time) error
-	// Coverage is what the ledger covers now, by the writes of all processes.
+	// Coverage returns what the ledger covers now, by the writes of all processes.
 	Coverage(ctx context.Context) (audit.Coverage, error)
 }
 

@@ -33,7 +33,7 @@ func (r *run) obey() flow.Phase {
 		switch {
 		case rd.Take:
 			r.flow.Taken(r.take()...)
-		case commit != nil: // last, for nothing else is done meanwhile
+		case commit != nil: // last, because a commit blocks the loop
 			r.commit(commit)
 			commit = nil
 		default:
@@ -84,8 +84,8 @@ func (j *Job) write(ctx context.Context, c *window.Changes) error {
 	return j.cfg.Sink.Write(ctx, c)
 }
 
-// settle handles the answer of the write in flight. It returns only fatal
-// errors: after others flow tries again.
+// settle handles the answer of the write in flight. It returns only fatal errors; after
+// other errors, flow writes again.
 func (r *run) settle(answer error) error {
 	status, tries := &r.job.status, r.job.flushes
 	if r.phase == flow.Claiming {

@@ -154,7 +154,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	r.job.status.state("draining")
 	within := r.job.cfg.HandOver
 	switch {
-	case ctx.Err() != nil: // a stop ends the generation and the fetch, too, and each may be seen first
+	case ctx.Err() != nil: // checked first, because a stop also ends the generation and the fetch
 		log.Info("stopping: last flush")
 		within = r.job.cfg.Stop
 	case reassigned:
@@ -204,7 +204,7 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 			return false, true, nil
 		case err := <-r.failed:
 			return false, false, err
-		case <-f.ended: // it may be the first to see the generation end
+		case <-f.ended: // the fetch may notice the end of the generation before this loop does
 			return false, false, nil
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {

@@ -172,8 +172,8 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 	w = &kafka.Writer{
 		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
 		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
-		// A slow broker has not lost the request: a record that is sent again comes twice. So the
-		// time-outs are long.
+		// The time-outs are long, because a slow broker may still store the request, and its
+		// records would then be in the topic twice.
 		WriteTimeout: time.Minute, ReadTimeout: time.Minute,
 	}
 	return w, func() error {

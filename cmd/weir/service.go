@@ -76,8 +76,8 @@ func (s service) mistaken(ctx context.Context, err error) error {
 		found := identify(ctx, addr)
 		switch {
 		case found == "" || found == s.is && !s.tls:
-		case found == aTLS && s.tls: // as it should; what is behind it is not known
-		case found == anHTTP && s.is == aClickHouse: // a proxy, perhaps, and ClickHouse is away
+		case found == aTLS && s.tls: // as configured; the service behind it is not known
+		case found == anHTTP && s.is == aClickHouse: // it may be a proxy whose ClickHouse is away
 		case found == s.is:
 			return fmt.Errorf("%s: at %s is %s without TLS: %w", s.key, addr, found, err)
 		case found == aTLS:

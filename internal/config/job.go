@@ -13,7 +13,7 @@ type Job struct {
 	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew     Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
-	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a row carries one number per chunk that reached it."`
+	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it."`
 	Keep     Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
 	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`
@@ -62,10 +62,10 @@ type Column struct {
 type Geohash struct {
 	Lon       string `yaml:"lon" required:"true" format:"path" doc:"Path of the longitude in degrees."`
 	Lat       string `yaml:"lat" required:"true" format:"path" doc:"Path of the latitude in degrees."`
-	Precision int    `yaml:"precision" default:"5" min:"1" max:"12" doc:"Letters: 5 is a cell of about 5 km, 6 of 1.2 km by 0.6 km, 7 of 150 m."`
+	Precision int    `yaml:"precision" default:"5" min:"1" max:"12" doc:"Number of letters: with 5 a cell is about 5 km wide, with 6 1.2 km by 0.6 km, with 7 150 m."`
 }
 
-// Dedupe says by what to recognise a repeated event.
+// Dedupe says how to recognise a repeated event.
 type Dedupe struct {
 	Field string  `yaml:"field" required:"true" format:"path" doc:"Path of the event's id."`
 	Error float64 `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`

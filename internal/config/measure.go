@@ -16,7 +16,7 @@ type Measure struct {
 	Field  string `yaml:"field" required:"true" when:"sketch!=geo" format:"path" doc:"Path of the id, or of the number where one is measured."`
 	BloomKeys
 	GeoKeys
-	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo the same goes for an event that has no member, or neither lon nor lat; one of the two alone is malformed."`
+	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
 // A measureKind is a kind of measure as a configuration knows it.

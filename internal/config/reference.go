@@ -11,9 +11,9 @@ const referenceHead = `<!-- Generated from the structs of internal/config: go te
 
 weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; this page lists every key.
 
-- **Who wins**: a flag over an environment variable over the file over the default. Every key outside ` + "`jobs`" + ` has a flag,
+- **Precedence**: a flag over an environment variable over the file over the default. Every key outside ` + "`jobs`" + ` has a flag,
   its path (` + "`--kafka.brokers`" + `), and an environment variable (` + "`WEIR_KAFKA_BROKERS`" + `); lists are written with commas there, and an empty
-  variable counts as not set. ` + "`weir config print`" + ` shows the outcome and where each value comes from.
+  variable counts as not set. ` + "`weir config print`" + ` shows the result and where each value comes from.
 - **The file**: given by ` + "`-c`" + `, else named by ` + "`WEIR_CONFIG`" + `, else the first of ` + "`weir.yaml`" + `, ` + "`$XDG_CONFIG_HOME/weir/weir.yaml`" + `
   (` + "`~/.config`" + ` when not set), ` + "`/etc/weir/weir.yaml`" + `. Names of files in it are relative to the working directory.
 - **Durations and sizes need a unit**: ` + "`500ms`, `30s`, `1m`, `1h30m`, `24h`, `7d`; `64MiB`, `1GiB`" + `.
