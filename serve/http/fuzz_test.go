@@ -3,21 +3,19 @@ package http
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
 	"time"
 
-	"weir/event"
 	"weir/jobs"
 	"weir/serve/live"
-	"weir/sketches/geo"
+	"weir/sinks/memory"
 	"weir/window"
 )
 
-// emptyJob is a job that has counted nothing, with an empty sink.
+// emptyJob is a job that has counted nothing.
 type emptyJob struct{ spec *window.Spec }
 
 func (j emptyJob) Spec() *window.Spec  { return j.spec }
@@ -26,22 +24,15 @@ func (j emptyJob) Live(context.Context, *window.Range) ([]*window.Table, error) 
 	return nil, nil
 }
 func (j emptyJob) OnFlush(func(*window.Changes)) {}
-func (j emptyJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {
-	return nil
-}
-func (j emptyJob) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
-	return nil
-}
-func (j emptyJob) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
-	return nil, 1, nil
-}
-func (j emptyJob) Touched(context.Context, uint64) ([]event.Time, error)       { return nil, nil }
-func (j emptyJob) Total(context.Context, *window.Range) (uint64, error)        { return 0, nil }
-func (j emptyJob) Counts(context.Context, *window.Range, *window.Table) error  { return nil }
-func (j emptyJob) State(context.Context, *window.Range, int) ([]byte, error)   { return nil, nil }
-func (j emptyJob) Places(context.Context, *window.Range, int, *geo.Last) error { return nil }
-func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, []string) bool) error {
-	return errors.New("nothing to list")
+
+// emptySink returns a sink to which nothing was written.
+func emptySink(t testing.TB, spec *window.Spec) live.Sink {
+	t.Helper()
+	s, err := memory.New().Job(spec, "clicks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // FuzzQuery: every query to /api/v1/query gets an answer in JSON. A bad query
@@ -49,7 +40,7 @@ func (j emptyJob) Windows(context.Context, *window.Range, int, func(event.Time, 
 func FuzzQuery(f *testing.F) {
 	windows := live.New(live.Config{Now: func() time.Time { return time.UnixMilli(1_763_600_000_000) }, Memory: 1 << 30})
 	j := emptyJob{clicksSpec()}
-	windows.Add(j, j)
+	windows.Add(j, emptySink(f, j.spec))
 	h := (&Server{Windows: windows}).Handler()
 	for _, key := range []string{
 		"w:clicks:users:now:*", "w:clicks:hits:-60..now:/p%2F1", "w:clicks:active:20251120T0105Z:*", "w:clicks:seen:20251120T0105Z..now", "w:clicks:places:-1:",

@@ -19,7 +19,6 @@ import (
 	"weir/internal/redistest"
 	"weir/serve/live"
 	"weir/serve/redis"
-	"weir/sketches/geo"
 	"weir/window"
 )
 
@@ -41,21 +40,12 @@ func clicksSpec() *window.Spec {
 	}
 }
 
-// A pageJob has counted some events and flushed none; its sink is that of emptyJob,
-// unless it is away.
+// A pageJob has counted some events and flushed none.
 type pageJob struct {
 	emptyJob
 	mu   sync.Mutex // guards op
 	op   *window.Operator
-	away atomic.Pointer[error]
-}
-
-// gone is why the sink cannot be asked, or nil.
-func (j *pageJob) gone() error {
-	if err := j.away.Load(); err != nil {
-		return *err
-	}
-	return nil
+	sink awaySink
 }
 
 func (j *pageJob) Live(_ context.Context, r *window.Range) ([]*window.Table, error) {
@@ -67,18 +57,25 @@ func (j *pageJob) Live(_ context.Context, r *window.Range) ([]*window.Table, err
 	return []*window.Table{t}, nil
 }
 
-func (j *pageJob) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
-	return nil, 1, j.gone()
+// An awaySink is a sink that may be away.
+type awaySink struct {
+	live.Sink
+	away atomic.Pointer[error]
 }
-func (j *pageJob) Totals(context.Context, *window.Range, func(event.Time, uint64)) error {
-	return j.gone()
+
+// gone is why the sink cannot be asked, or nil.
+func (s *awaySink) gone() error {
+	if err := s.away.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
-func (j *pageJob) States(context.Context, *window.Range, int, func(event.Time, []byte) error) error {
-	return j.gone()
-}
-func (j *pageJob) Counts(context.Context, *window.Range, *window.Table) error { return j.gone() }
-func (j *pageJob) Places(context.Context, *window.Range, int, *geo.Last) error {
-	return j.gone()
+
+func (s *awaySink) Progress(ctx context.Context) (map[window.Origin]int64, uint64, error) {
+	if err := s.gone(); err != nil {
+		return nil, 0, err
+	}
+	return s.Sink.Progress(ctx)
 }
 
 // count has the job count events: each is a time before noon and a user.
@@ -115,11 +112,12 @@ func newDoors(t *testing.T) (*doors, *pageJob) {
 		t.Fatal(err)
 	}
 	job := &pageJob{emptyJob: emptyJob{spec}, op: op}
+	job.sink.Sink = emptySink(t, spec)
 	other := *spec
 	other.Job, other.By = "locations", nil
 	windows := live.New(live.Config{Now: func() time.Time { return noon }, Memory: 1 << 30})
-	windows.Add(job, job)
-	windows.Add(emptyJob{&other}, emptyJob{&other})
+	windows.Add(job, &job.sink)
+	windows.Add(emptyJob{&other}, emptySink(t, &other))
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -333,7 +331,7 @@ func TestPartial(t *testing.T) {
 		t.Errorf("nothing is partial: %d %+v", code, a)
 	}
 	refused := errors.New("clickhouse: read the ledger: connection refused")
-	job.away.Store(&refused)
+	job.sink.away.Store(&refused)
 	waitForLook(t, d)
 	const why = "only what this process knows by itself: clickhouse: read the ledger: connection refused"
 	d.asks("2", "GET", "w:clicks:hits:now")
@@ -363,7 +361,7 @@ func TestPartial(t *testing.T) {
 		t.Errorf("KEYS without ClickHouse: %v, %v", keys, err)
 	}
 
-	job.away.Store(nil)
+	job.sink.away.Store(nil)
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		_, a := d.gets("w:clicks:hits:-60..now", "")
 		_, b := d.gets("w:clicks:partial:now", "")

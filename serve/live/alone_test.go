@@ -150,7 +150,6 @@ func TestAloneNotKept(t *testing.T) {
 			mem := window.NewTable(w.spec)
 			w.ops[0].Snapshot(mem, all(w.spec))
 			mem.Seal()
-			alone := tableSink{mem}
 			end := last + 20*w.spec.Window
 			sent := l.jobs[w.spec.Job].cache.sent
 			for _, r := range []struct {
@@ -176,7 +175,7 @@ func TestAloneNotKept(t *testing.T) {
 						}
 						continue
 					}
-					want := counted(sum(alone.part(&window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}})))
+					want := counted(sum(selected(mem, &window.Range{From: r.from, Until: r.until, Group: [][]byte{nil, nil}})))
 					if err != nil || found != (hits(want) > 0) || v.Partial == "" {
 						t.Errorf("memory %d, %s of %s: found %t, %v, partial %q", memory, measure, r.name, found, err, v.Partial)
 					} else if measure == Hits && hits(v) != hits(want) || measure != Hits && found && shown(v)[0] == '0' {

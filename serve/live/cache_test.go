@@ -17,6 +17,7 @@ import (
 
 	"weir/event"
 	"weir/jobs"
+	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
@@ -36,8 +37,8 @@ type world struct {
 	ops  [2]*window.Operator // of both processes
 	next [3]int64            // by partition; the last is the other process's
 
-	mu     sync.Mutex    // guards what is above as well
-	table  *window.Table // the sink's rows
+	mu     sync.Mutex   // guards what is above as well
+	sink   *memory.Sink // has the rows
 	ledger map[window.Origin]int64
 	round  uint64 // the current one: each look at the ledger opens the next
 	writes []write
@@ -65,7 +66,7 @@ type write struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, spec: sinktest.Spec(), log: sinktest.NewLog(seed), ledger: map[window.Origin]int64{}}
-	w.table = window.NewTable(w.spec)
+	w.sink = newSink(t, w.spec)
 	for i := range w.ops {
 		op, err := window.NewOperator(w.spec)
 		if err != nil {
@@ -107,7 +108,9 @@ func (w *world) write(process int) {
 	defer w.mu.Unlock()
 	c := w.ops[process].Take()
 	c.Table.Seal()
-	c.Table.Copy(w.table, all(w.spec))
+	if err := w.sink.Write(context.Background(), &window.Changes{Table: c.Table}); err != nil {
+		w.t.Fatal(err)
+	}
 	wr := write{round: w.round}
 	for row := range c.Table.Rows {
 		wr.starts = append(wr.starts, row.Window())
@@ -148,7 +151,9 @@ func (w *world) total() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := window.NewTable(w.spec)
-	w.table.Copy(t, all(w.spec))
+	if err := w.sink.Counts(context.Background(), all(w.spec), t); err != nil {
+		w.t.Fatal(err)
+	}
 	w.ops[0].Snapshot(t, all(w.spec))
 	t.Seal()
 	return sum(t)
@@ -179,77 +184,79 @@ func (w *world) Live(_ context.Context, r *window.Range) ([]*window.Table, error
 	return tables, nil
 }
 
-// rows are the sink's of a range, as of now.
-func (w *world) rows(r *window.Range) (tableSink, error) {
+// query is a query to the sink: it reads what is there now, and answers later, by
+// calling what read has returned.
+func (w *world) query(read func() (answer func(), err error)) error {
 	w.mu.Lock()
-	t := window.NewTable(w.spec)
-	w.table.Copy(t, r)
-	t.Seal()
+	answer, err := read()
 	w.queries++
-	err, during := cmp.Or(w.fail, w.away), w.during
+	err, during := cmp.Or(w.fail, w.away, err), w.during
 	w.during = nil
 	w.mu.Unlock()
 	time.Sleep(w.took)
 	if during != nil {
 		during()
 	}
-	return tableSink{t}, err
+	if err == nil {
+		answer()
+	}
+	return err
 }
 
-func (w *world) Total(ctx context.Context, r *window.Range) (uint64, error) {
-	s, err := w.rows(r)
-	if err != nil {
-		return 0, err
-	}
-	return s.Total(ctx, r)
+func (w *world) Total(ctx context.Context, r *window.Range) (n uint64, err error) {
+	err = w.query(func() (func(), error) {
+		total, err := w.sink.Total(ctx, r)
+		return func() { n = total }, err
+	})
+	return n, err
 }
 
 func (w *world) Totals(ctx context.Context, r *window.Range, yield func(event.Time, uint64)) error {
-	s, err := w.rows(r)
-	if err != nil {
-		return err
-	}
-	return s.Totals(ctx, r, yield)
+	return w.query(func() (func(), error) {
+		totals := map[event.Time]uint64{}
+		err := w.sink.Totals(ctx, r, func(start event.Time, n uint64) { totals[start] = n })
+		return func() {
+			for start, n := range totals {
+				yield(start, n)
+			}
+		}, err
+	})
 }
 
 func (w *world) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
-	s, err := w.rows(r)
-	if err != nil {
-		return err
-	}
-	return s.Counts(ctx, r, into)
+	return w.query(func() (func(), error) { return func() {}, w.sink.Counts(ctx, r, into) })
 }
 
-func (w *world) State(ctx context.Context, r *window.Range, m int) ([]byte, error) {
-	s, err := w.rows(r)
-	if err != nil {
-		return nil, err
-	}
-	return s.State(ctx, r, m)
+func (w *world) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
+	err = w.query(func() (func(), error) {
+		now, err := w.sink.State(ctx, r, m)
+		return func() { state = now }, err
+	})
+	return state, err
 }
 
 func (w *world) States(ctx context.Context, r *window.Range, m int, yield func(event.Time, []byte) error) error {
-	s, err := w.rows(r)
-	if err != nil {
-		return err
-	}
-	return s.States(ctx, r, m, yield)
+	var failed error
+	err := w.query(func() (func(), error) {
+		states := map[event.Time][]byte{}
+		err := w.sink.States(ctx, r, m, func(start event.Time, state []byte) error { states[start] = state; return nil })
+		return func() {
+			for start, state := range states {
+				if err := yield(start, state); err != nil {
+					failed = err
+				}
+			}
+		}, err
+	})
+	return cmp.Or(err, failed)
 }
 
 func (w *world) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
-	s, err := w.rows(r)
-	if err != nil {
-		return err
-	}
-	return s.Places(ctx, r, m, last)
+	return w.query(func() (func(), error) { return func() {}, w.sink.Places(ctx, r, m, last) })
 }
 
 func (w *world) Windows(ctx context.Context, r *window.Range, limit int, yield func(event.Time, []string) bool) error {
-	s, err := w.rows(r)
-	if err != nil {
-		return err
-	}
-	return s.Windows(ctx, r, limit, yield)
+	return w.query(func() (func(), error) { return func() {}, w.sink.Windows(ctx, r, limit, yield) })
 }
 
 func (w *world) Progress(ctx context.Context) (map[window.Origin]int64, uint64, error) {

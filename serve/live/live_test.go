@@ -12,121 +12,47 @@ import (
 	"weir/event"
 	"weir/jobs"
 	"weir/serve/key"
+	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/sketches/geo"
 	"weir/window"
 )
 
-// tableSink is a sink that is a table; tableJob a job whose memory is some.
-type tableSink struct{ t *window.Table }
+var _ Sink = (*memory.Sink)(nil)
 
-func (s tableSink) part(r *window.Range) *window.Table {
-	p := window.NewTable(s.t.Spec())
-	s.t.Copy(p, r)
+// newSink returns a sink to which changes were written.
+func newSink(t *testing.T, spec *window.Spec, changes ...*window.Changes) *memory.Sink {
+	t.Helper()
+	s, err := memory.New().Job(spec, sinktest.Topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if err := s.Write(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// selected returns the rows of a range.
+func selected(t *window.Table, r *window.Range) *window.Table {
+	p := window.NewTable(t.Spec())
+	t.Copy(p, r)
 	p.Seal()
 	return p
 }
 
-func (s tableSink) Total(_ context.Context, r *window.Range) (total uint64, _ error) {
-	for row := range s.part(r).Rows {
-		for _, n := range row.Hits {
-			total += n
-		}
-	}
-	return total, nil
-}
+// tableJob is a job whose memory is some tables.
+type tableJob []*window.Table
 
-func (s tableSink) Totals(_ context.Context, r *window.Range, yield func(event.Time, uint64)) error {
-	for row := range s.part(r).Rows {
-		for _, n := range row.Hits {
-			yield(row.Window(), n)
-		}
-	}
-	return nil
-}
-
-func (s tableSink) States(ctx context.Context, r *window.Range, m int, yield func(event.Time, []byte) error) error {
-	windows := map[event.Time]bool{}
-	for row := range s.part(r).Rows {
-		windows[row.Window()] = true
-	}
-	for start := range windows {
-		state, err := s.State(ctx, &window.Range{From: start, Until: start + 1, Group: r.Group}, m)
-		if err == nil {
-			err = yield(start, state)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s tableSink) Progress(context.Context) (map[window.Origin]int64, uint64, error) {
-	return map[window.Origin]int64{}, 1, nil
-}
-
-func (s tableSink) Touched(context.Context, uint64) ([]event.Time, error) { return nil, nil }
-
-func (s tableSink) Counts(_ context.Context, r *window.Range, into *window.Table) error {
-	for row := range s.part(r).Rows {
-		hits := map[uint64]uint64{}
-		for slot, n := range row.Hits {
-			hits[uint64(slot)] = n
-		}
-		if err := into.Load(row.Window(), row.Group(nil), hits, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s tableSink) State(_ context.Context, r *window.Range, m int) (state []byte, err error) {
-	one := window.NewTable(&window.Spec{Measures: s.t.Spec().Measures})
-	for row := range s.part(r).Rows {
-		states := make([][]byte, len(s.t.Spec().Measures))
-		states[m] = row.AppendState(nil, m)
-		if err := one.Load(0, nil, nil, states); err != nil {
-			return nil, err
-		}
-	}
-	one.Seal()
-	for row := range one.Rows {
-		state = row.AppendState(nil, m)
-	}
-	return state, nil
-}
-
-func (s tableSink) Places(_ context.Context, r *window.Range, m int, last *geo.Last) error {
-	s.part(r).Places(m).All(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
-		last.Put(0, member, st, score)
-		return true
-	})
-	return nil
-}
-
-func (s tableSink) Windows(_ context.Context, r *window.Range, limit int, yield func(event.Time, []string) bool) error {
-	for row := range s.part(r).Rows {
-		var g []string
-		for _, b := range row.Group(nil) {
-			g = append(g, string(b))
-		}
-		if limit--; limit < 0 || !yield(row.Window(), g) {
-			break
-		}
-	}
-	return nil
-}
-
-type tableJob []tableSink
-
-func (j tableJob) Spec() *window.Spec            { return j[0].t.Spec() }
+func (j tableJob) Spec() *window.Spec            { return j[0].Spec() }
 func (j tableJob) Status() jobs.Status           { return jobs.Status{State: "running"} }
 func (j tableJob) OnFlush(func(*window.Changes)) {}
 func (j tableJob) Live(_ context.Context, r *window.Range) ([]*window.Table, error) {
 	var parts []*window.Table
-	for _, s := range j {
-		parts = append(parts, s.part(r))
+	for _, t := range j {
+		parts = append(parts, selected(t, r))
 	}
 	return parts, nil
 }
@@ -145,32 +71,32 @@ func TestLookup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored := window.NewTable(spec)
+		stored, reference := newSink(t, spec), newSink(t, spec, whole)
 		var mem tableJob
 		for range 1 + seed%3 {
-			mem = append(mem, tableSink{window.NewTable(spec)})
+			mem = append(mem, window.NewTable(spec))
 		}
-		all := &window.Range{From: math.MinInt64, Until: math.MaxInt64, Group: [][]byte{nil, nil}}
 		for i, p := range pieces {
 			if i%3 != 0 {
-				p.Table.Copy(stored, all)
+				if err := stored.Write(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if i%3 != 1 {
 				last := len(mem) - 1 // the first pieces are not in the first part
-				p.Table.Copy(mem[last-i%len(mem)].t, all)
-				p.Table.Copy(mem[last-i/2%len(mem)].t, all)
+				p.Table.Copy(mem[last-i%len(mem)], all(spec))
+				p.Table.Copy(mem[last-i/2%len(mem)], all(spec))
 			}
 		}
-		for _, s := range mem {
-			s.t.Seal()
+		for _, t := range mem {
+			t.Seal()
 		}
-		stored.Seal()
 		cfg := Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }}
 		if seed%2 == 0 { // window by window; otherwise the sink merges ranges as a whole
 			cfg.Memory = 1 << 30
 		}
 		w := New(cfg)
-		w.Add(mem, tableSink{stored})
+		w.Add(mem, stored)
 
 		first, last := event.Time(math.MaxInt64), event.Time(0)
 		var group [][]byte
@@ -186,7 +112,6 @@ func TestLookup(t *testing.T) {
 		} {
 			q.Job = spec.Job
 			r := &window.Range{From: q.From, Until: q.Until, Group: append(append([][]byte{}, q.Group...), nil, nil)[:2]}
-			ref := tableSink{whole.Table}
 			get := func(measure string) Answer {
 				t.Helper()
 				q.Measure = measure
@@ -196,14 +121,14 @@ func TestLookup(t *testing.T) {
 				}
 				return v
 			}
-			if want, _ := ref.Total(t.Context(), r); hits(get(Hits)) != want {
+			if want, _ := reference.Total(t.Context(), r); hits(get(Hits)) != want {
 				t.Errorf("seed %d: %+v: %d hits, want %d", seed, q, hits(get(Hits)), want)
 			}
 			for m, measure := range spec.Measures {
 				if measure.Kind.ByMember() {
 					continue
 				}
-				state, err := ref.State(t.Context(), r, m)
+				state, err := reference.State(t.Context(), r, m)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,10 +150,9 @@ func TestLookup(t *testing.T) {
 			}
 			if len(q.Group) == 0 {
 				var want geo.Last
-				ref.part(r).Places(3).All(func(_ int64, member []byte, st geo.Stamp, score uint64) bool {
-					want.Put(0, member, st, score)
-					return true
-				})
+				if err := reference.Places(t.Context(), r, 3, &want); err != nil {
+					t.Fatal(err)
+				}
 				set := get("places").Value.(*geo.Set)
 				if set.Len() != want.Len() {
 					t.Errorf("seed %d: %d places, want %d", seed, set.Len(), want.Len())
@@ -249,7 +173,7 @@ func TestLookupOfNothing(t *testing.T) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
-	w.Add(tableJob{{empty}}, tableSink{empty})
+	w.Add(tableJob{empty}, newSink(t, spec))
 	for _, measure := range []string{Hits, "users", "places"} {
 		if _, found, err := w.lookup(t.Context(), query{Job: spec.Job, Measure: measure, Until: 100}); found || err != nil {
 			t.Errorf("%s: found %t, %v", measure, found, err)
@@ -271,7 +195,7 @@ func TestUnknown(t *testing.T) {
 	empty := window.NewTable(spec)
 	empty.Seal()
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
-	w.Add(tableJob{{empty}}, tableSink{empty})
+	w.Add(tableJob{empty}, newSink(t, spec))
 	for _, c := range []struct{ job, measure, want string }{
 		{"siute", "users", "no job siute; is it suite?"},
 		{"Suite", Hits, "no job Suite; is it suite?"},
@@ -312,8 +236,7 @@ func TestRecent(t *testing.T) {
 		}
 		table.Seal()
 		w := New(Config{Now: time.Now, Memory: 1 << 30})
-		sink := tableSink{table}
-		w.Add(tableJob{sink}, &sleepySink{Sink: sink})
+		w.Add(tableJob{table}, &sleepySink{Sink: newSink(t, spec, &window.Changes{Table: table})})
 		ask := query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
 		if v, _, known := w.recent(ask); known {
 			t.Errorf("nobody has asked, and %d is at hand", hits(v))

@@ -18,6 +18,10 @@ func TestConformance(t *testing.T) {
 	sinktest.Run(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
 }
 
+func TestLive(t *testing.T) {
+	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
+}
+
 // backend implements sinktest.Backend with a database.
 type backend struct {
 	c    *Client

@@ -10,5 +10,6 @@
 // one process to it. The code is simple and slow: a row is a struct, a merge is a loop
 // over a map.
 //
-// A Store may be used by many goroutines, a Sink by one at a time.
+// A Store may be used by many goroutines. A Sink is written to by one at a time, and
+// read by many.
 package memory

@@ -70,6 +70,12 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestLive(t *testing.T) {
+	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend {
+		return &backend{memory.New(), map[int]*memory.Sink{}}
+	})
+}
+
 // TestFaults: each fault stores the rows that its comment says, and a write that is
 // repeated until it succeeds stores the same as one undisturbed write.
 func TestFaults(t *testing.T) {

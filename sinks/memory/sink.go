@@ -50,7 +50,7 @@ func (s *Sink) Write(_ context.Context, c *window.Changes) error {
 				s.contents().Rows[key] = newRow()
 			}
 			s.contents().Rows[key].merge(row)
-			s.contents().tail[key.Window] = true
+			s.contents().written[key.Window] = s.contents().round
 		})
 	}
 	if err := s.store.insert(Insert{Job: s.spec.Job, Table: "state"}, rows); err != nil {
@@ -144,7 +144,7 @@ func (s *Sink) Rollup(context.Context, bool, event.Time) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.rollup(0, 0)
-	clear(s.contents().tail)
+	s.contents().round++
 	return nil
 }
 
@@ -236,8 +236,10 @@ func (s *Sink) Audit(_ context.Context, a *audit.Audit, progress func(done, tota
 	}
 	for _, length := range s.rollups {
 		tail := map[event.Time]bool{}
-		for start := range c.tail {
-			tail[start-start%length] = true
+		for start := range c.written {
+			if c.tail(start) {
+				tail[start-start%length] = true
+			}
 		}
 		held := Merge(c.Rows, length)
 		keys := map[Key]Numbers{}

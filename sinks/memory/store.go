@@ -44,7 +44,8 @@ type Contents struct {
 	// Rollups holds finished numbers by window length, as of the last Rollup.
 	Rollups map[event.Time]map[Key]Numbers
 
-	tail map[event.Time]bool // windows that were written since the last Rollup
+	round   uint64                // the current one; each Rollup opens the next
+	written map[event.Time]uint64 // the round in which each window was last written to
 }
 
 // A Key identifies a row: the start of its window, and its group's texts, each followed
@@ -151,11 +152,17 @@ type DeadKey struct {
 
 func newContents() *Contents {
 	return &Contents{
-		tail: map[event.Time]bool{},
-		Rows: map[Key]*Row{}, Places: map[string]map[Place]Position{},
+		written: map[event.Time]uint64{},
+		Rows:    map[Key]*Row{}, Places: map[string]map[Place]Position{},
 		Ledger: map[LineKey]window.Line{}, Dead: map[DeadKey]window.DeadLetter{},
 		Rollups: map[event.Time]map[Key]Numbers{},
 	}
+}
+
+// tail reports whether a window was written to since the last Rollup.
+func (c *Contents) tail(start event.Time) bool {
+	round, ok := c.written[start]
+	return ok && round == c.round
 }
 
 // Contents returns a copy of what a job has stored. The caller must not change the

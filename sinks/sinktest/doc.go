@@ -7,6 +7,8 @@
 //		sinktest.Run(t, func(t *testing.T) sinktest.Backend { return … })
 //	}
 //
-// The suite makes what it writes with package window, and compares what it reads back
+// RunLive tests what serve/live needs of a sink: what was written can be read back.
+//
+// Both suites make what they write with package window, and compare what they read back
 // with what sinks/memory has after one undisturbed pass.
 package sinktest

@@ -1,0 +1,176 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"weir/event"
+	"weir/sketches/geo"
+	"weir/window"
+)
+
+// This file reads rows back, for live answers. Many goroutines may do so at once.
+
+// rows calls f with each row of the range, with the store locked.
+func (s *Sink) rows(ctx context.Context, r *window.Range, f func(key Key, row *Row)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	for key, row := range s.contents().Rows {
+		if key.Window >= r.From && key.Window < r.Until && r.Match(key.texts()) {
+			f(key, row)
+		}
+	}
+	return nil
+}
+
+// texts are Groups as bytes.
+func (k Key) texts() (texts [][]byte) {
+	for _, g := range k.Groups() {
+		texts = append(texts, []byte(g))
+	}
+	return texts
+}
+
+// Total returns the number of events counted in the range.
+func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
+	err = s.rows(ctx, r, func(_ Key, row *Row) { total += row.Sum() })
+	return total, err
+}
+
+// Totals yields the number of events of each window in the range that has any, in
+// no order.
+func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
+	totals := map[event.Time]uint64{}
+	if err := s.rows(ctx, r, func(key Key, row *Row) { totals[key.Window] += row.Sum() }); err != nil {
+		return err
+	}
+	for start, total := range totals {
+		yield(start, total)
+	}
+	return nil
+}
+
+// Counts merges the range's hits by slot into a table.
+func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+	var failed error
+	err := s.rows(ctx, r, func(key Key, row *Row) {
+		hits := map[uint64]uint64{}
+		for slot, n := range row.Hits {
+			hits[uint64(slot)] = n
+		}
+		if err := into.Load(key.Window, key.texts(), hits, nil); err != nil {
+			failed = err
+		}
+	})
+	return cmp.Or(err, failed)
+}
+
+// State returns measure m merged over the range; nil if there is no row.
+func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
+	states, err := s.states(ctx, r, m, func(Key) event.Time { return 0 })
+	return states[0], err
+}
+
+// States yields measure m merged by window, for the windows in the range that have
+// rows, in no order.
+func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
+	states, err := s.states(ctx, r, m, func(key Key) event.Time { return key.Window })
+	if err != nil {
+		return err
+	}
+	for start, state := range states {
+		if err := yield(start, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// states merges the states of measure m by what key returns of their rows.
+func (s *Sink) states(ctx context.Context, r *window.Range, m int, key func(Key) event.Time) (map[event.Time][]byte, error) {
+	if m < 0 || m >= len(s.spec.Measures) || s.spec.Measures[m].Kind.ByMember() {
+		return nil, fmt.Errorf("memory: job %s: measure %d has no state", s.spec.Job, m)
+	}
+	of := &s.spec.Measures[m]
+	merged := map[event.Time][]byte{}
+	err := s.rows(ctx, r, func(k Key, row *Row) {
+		all := [][]byte{}
+		if state, ok := merged[key(k)]; ok {
+			all = append(all, state)
+		}
+		if state, ok := row.States[of.Name]; ok {
+			all = append(all, state.Bytes)
+		}
+		merged[key(k)] = append([]byte{}, must(of.Merge(all...))...)
+	})
+	return merged, err
+}
+
+// Places merges the last position of each member over the range's windows, of
+// measure m, into last: under window 0.
+func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Last) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	for place, at := range s.contents().Places[s.spec.Measures[m].Name] {
+		if place.Window >= r.From && place.Window < r.Until {
+			last.Put(0, []byte(place.Member), at.Stamp, at.Score)
+		}
+	}
+	return nil
+}
+
+// Windows yields the starts of the windows in the range that have rows, and their
+// groups, oldest first, up to limit rows.
+func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield func(start event.Time, group []string) bool) error {
+	var keys []Key
+	if err := s.rows(ctx, r, func(key Key, _ *Row) { keys = append(keys, key) }); err != nil {
+		return err
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.Group, b.Group)) })
+	for _, key := range keys[:min(limit, len(keys))] {
+		if !yield(key.Window, key.Groups()) {
+			break
+		}
+	}
+	return nil
+}
+
+// Progress returns the next offset that is not durable yet of each partition and
+// epoch, and the current round, which a rollup ends.
+func (s *Sink) Progress(ctx context.Context) (next map[window.Origin]int64, round uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	c := s.contents()
+	next = map[window.Origin]int64{}
+	for _, l := range c.Ledger {
+		o := window.Origin{Partition: l.Partition, Epoch: l.Epoch}
+		next[o] = max(next[o], l.Next)
+	}
+	return next, c.round, nil
+}
+
+// Touched lists the windows with rows of round since or later.
+func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	for start, round := range s.contents().written {
+		if round >= since {
+			starts = append(starts, start)
+		}
+	}
+	return starts, nil
+}
