@@ -91,7 +91,7 @@ func (g *Generation) Fetch(ctx context.Context, from map[int32]int64, deliver fu
 		if offset < 0 {
 			return fmt.Errorf("ingest: fetch of partition %d from offset %d", id, offset)
 		}
-		f.lost <- &partition{id: id, next: offset, replica: -1, damaged: -1, bounds: [3]int64{-1, -1, -1}}
+		f.lost <- &partition{id: id, next: offset, replica: -1, damaged: -1, pause: pauses(), bounds: [3]int64{-1, -1, -1}}
 	}
 	var inner context.Context
 	f.group, inner = errgroup.WithContext(ctx)

@@ -204,7 +204,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{"plain", "ada", "hush"}}
 	for code, words := range map[error]string{
-		io.EOF:                          "TLS or SASL",
+		io.EOF:                          "kafka.tls and kafka.sasl",
 		kafka.IllegalSASLState:          "SASL: plain as ada: the listener does not use SASL",
 		kafka.InconsistentGroupProtocol: `group "weir" is in use`,
 		kafka.TopicAuthorizationFailed:  `READ and DESCRIBE on topic "clicks"`,
