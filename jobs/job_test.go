@@ -171,7 +171,7 @@ func (g *fakeGeneration) Commit(_ context.Context, next map[int32]int64) error {
 type mergeSink struct {
 	mu       sync.Mutex
 	all      *window.Changes
-	outcome  func() error // before the write; with errLost, after it
+	fault    func() error // before the write; with errLost, after it
 	rollups  int
 	complete event.Time // the greatest watermark of a rollup
 }
@@ -179,15 +179,15 @@ type mergeSink struct {
 var errLost = errors.New("the answer was lost")
 
 // afterFirst lets the first write work, which opens the ledger, and applies
-// outcome to the others.
-func afterFirst(outcome func() error) func() error {
+// fault to the others.
+func afterFirst(fault func() error) func() error {
 	opened := false
 	return func() error {
 		if !opened {
 			opened = true
 			return nil
 		}
-		return outcome()
+		return fault()
 	}
 }
 
@@ -211,8 +211,8 @@ func (s *mergeSink) Write(_ context.Context, c *window.Changes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	if s.outcome != nil {
-		err = s.outcome()
+	if s.fault != nil {
+		err = s.fault()
 	}
 	if err == nil || errors.Is(err, errLost) {
 		s.all.Merge(c) // only reads c
@@ -281,7 +281,7 @@ func TestUntilEnd(t *testing.T) {
 		sink := newSink(spec())
 		src := &fakeSource{log: log, committed: map[int32]int64{}}
 		if seed > 0 {
-			sink.outcome = func() error {
+			sink.fault = func() error {
 				mu.Lock()
 				defer mu.Unlock()
 				switch r.IntN(4) {
@@ -581,7 +581,7 @@ func TestStopWithoutSink(t *testing.T) {
 	sink := newSink(spec())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	sink.outcome = afterFirst(func() error {
+	sink.fault = afterFirst(func() error {
 		cancel() // there is something to flush
 		return errors.New("connection refused")
 	})
@@ -600,7 +600,7 @@ func (fatalError) Fatal() bool { return true }
 func TestFatal(t *testing.T) {
 	sink := newSink(spec())
 	want := fatalError{errors.New("no such column")}
-	sink.outcome = afterFirst(func() error { return want })
+	sink.fault = afterFirst(func() error { return want })
 	src := &fakeSource{log: newLog(2, 5000), committed: map[int32]int64{}}
 	if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, HandOver: 100 * time.Millisecond}); !errors.Is(err, want) {
 		t.Fatalf("got %v, want the sink's error", err)
@@ -613,7 +613,7 @@ func TestMemory(t *testing.T) {
 	sink := newSink(spec())
 	var mu sync.Mutex
 	down := true
-	sink.outcome = afterFirst(func() error {
+	sink.fault = afterFirst(func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {

@@ -53,7 +53,7 @@ func TestLive(t *testing.T) {
 	}
 	n := 0
 	sink := readingSink{newSink(s)}
-	sink.outcome = func() error {
+	sink.fault = func() error {
 		if n++; n%5 == 0 {
 			return errLost
 		}

@@ -282,8 +282,8 @@ func (k comparison) Spill() int { return 256 << 20 }
 // of the window's length that is at least a day.
 func (k comparison) Step() int64 { return k.Seconds() * ((86400 + k.Seconds() - 1) / k.Seconds()) }
 
-// Horizon returns for how many seconds state rows certainly stay. That is a quarter less
-// than keep, or a day less if that is shorter, because a rollup may be late.
+// Horizon returns for how many seconds state rows certainly stay: keep, less a margin of a
+// quarter of it, at most a day, because a rollup may be late.
 func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 
 // Audit passes what is stored of the job to a: the counts of the state rows by slot,

@@ -135,10 +135,10 @@ func TestAnswers(t *testing.T) {
 	write(t, s, changes)
 }
 
-// TestUnknownOutcome: inserts hang, lose their answers, are cut in the middle or are half
+// TestUnknownResult: inserts hang, lose their answers, are cut in the middle or are half
 // stored. Each gives an error that is worth another attempt, and after that attempt the
 // numbers are right.
-func TestUnknownOutcome(t *testing.T) {
+func TestUnknownResult(t *testing.T) {
 	b, s, changes := prepared(t)
 	for name, f := range map[string]func(b *between, w http.ResponseWriter, r *http.Request){
 		"answer lost": func(b *between, w http.ResponseWriter, r *http.Request) {

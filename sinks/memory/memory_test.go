@@ -95,9 +95,9 @@ func TestFaults(t *testing.T) {
 	want := clean.Contents(spec.Job, spec.Version)
 
 	for _, c := range []struct {
-		name    string
-		outcome func(memory.Insert) memory.Fault
-		rows    func(n int) bool // how many state rows are there after the failure
+		name  string
+		fault func(memory.Insert) memory.Fault
+		rows  func(n int) bool // how many state rows are there after the failure
 	}{
 		{"refuse", func(memory.Insert) memory.Fault { return memory.Refuse() }, func(n int) bool { return n == 0 }},
 		{"lose", memory.Lose, func(n int) bool { return n == len(want.Rows) }},
@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 		var tables []string
 		store.Faults(func(in memory.Insert) memory.Fault {
 			tables = append(tables, in.Table)
-			return c.outcome(in)
+			return c.fault(in)
 		})
 		if err := s.Write(t.Context(), changes); err == nil {
 			t.Errorf("%s: no error", c.name)
