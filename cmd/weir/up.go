@@ -127,7 +127,7 @@ func own(cfg *config.Config, origins *config.Origins) error {
 			text += " (" + at + ")"
 		}
 		return &exit{exitConfig, fmt.Errorf("%s: weir up brings its own broker and engine, on loopback, without accounts and without TLS", text),
-			"leave it out, or weir run works with a Kafka and a ClickHouse of their own"}
+			"leave it out, or use weir run with your own Kafka and ClickHouse"}
 	}
 	return nil
 }
