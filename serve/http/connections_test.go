@@ -48,7 +48,7 @@ func TestFlood(t *testing.T) {
 	}
 	// The server has closed the first connection; the last one may stay.
 	if _, err := flood[0].Read(make([]byte, 1)); err == nil || isTimeout(err) {
-		t.Errorf("the first of %d connections was not hung up on: %v", len(flood), err)
+		t.Errorf("the first of %d connections was not cut off: %v", len(flood), err)
 	}
 	for deadline := await.Deadline(); ; {
 		begun := time.Now()

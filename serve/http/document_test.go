@@ -144,7 +144,7 @@ func routes(t *testing.T) map[string][]int {
 // which paths need a token, and the fields of the answers.
 func TestDocumentHTTP(t *testing.T) {
 	p := readPage(t, "../../docs/http.md")
-	d, _ := newDoors(t)
+	d, _ := newEndpoints(t)
 	guarded := (&Server{Token: "secret", Windows: d.http.Windows}).Handler()
 	served := routes(t)
 	if len(served) < 6 {
@@ -221,7 +221,7 @@ func fields(t *testing.T, what string, rows [][]string, v any) {
 // TestDocumentQuery sends the queries of docs/http.md and checks that the answers
 // have the form that the page shows.
 func TestDocumentQuery(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 5})
 	text, err := os.ReadFile("../../docs/http.md")
 	if err != nil {

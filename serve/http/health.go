@@ -12,7 +12,7 @@ import (
 // /livez.
 const stuck = 30 * time.Second
 
-// livez fails when the flush loop of a job makes no step: a restart helps.
+// livez fails if the flush loop of a job makes no step: then a restart helps.
 func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	for _, j := range s.statuses() {
 		if j.State == "running" && !j.Beat.IsZero() && time.Since(j.Beat) > stuck {

@@ -10,7 +10,7 @@ import (
 // TestMax: a greatest number is a string for Redis and a number over HTTP, and
 // nothing where there is none.
 func TestMax(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42, 2 * time.Second: 9, 5 * time.Minute: 1000})
 	d.asks("42", "GET", "w:clicks:greatest:now")
 	d.asks("1000", "GET", "w:clicks:greatest:-5..now:/p/1")

@@ -96,15 +96,15 @@ func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
 	}
 }
 
-// doors are both ways to ask: /api/v1/query and the Redis endpoint.
-type doors struct {
+// endpoints are both ways to ask: /api/v1/query and the Redis endpoint.
+type endpoints struct {
 	t    *testing.T
 	http *Server
 	conn *redistest.Conn
 }
 
-// newDoors open on the job of clicksSpec and a job locations by nothing.
-func newDoors(t *testing.T) (*doors, *pageJob) {
+// newEndpoints open on the job of clicksSpec and a job locations by nothing.
+func newEndpoints(t *testing.T) (*endpoints, *pageJob) {
 	t.Helper()
 	spec := clicksSpec()
 	op, err := window.NewOperator(spec)
@@ -137,11 +137,11 @@ func newDoors(t *testing.T) (*doors, *pageJob) {
 			t.Error(err)
 		}
 	})
-	return &doors{t, &Server{Windows: windows}, conn}, job
+	return &endpoints{t, &Server{Windows: windows}, conn}, job
 }
 
 // asks wants a reply of the Redis endpoint.
-func (d *doors) asks(want any, command ...any) {
+func (d *endpoints) asks(want any, command ...any) {
 	d.t.Helper()
 	if n, ok := want.(int); ok {
 		want = int64(n)
@@ -156,7 +156,7 @@ func (d *doors) asks(want any, command ...any) {
 }
 
 // gets asks /api/v1/query.
-func (d *doors) gets(key, member string) (status int, a queryReply) {
+func (d *endpoints) gets(key, member string) (status int, a queryReply) {
 	d.t.Helper()
 	v := url.Values{"key": {key}}
 	if member != "" {
@@ -170,8 +170,8 @@ func (d *doors) gets(key, member string) (status int, a queryReply) {
 	return w.Code, a
 }
 
-// refuses wants an error through both doors, and one status.
-func (d *doors) refuses(status int, key, want string) {
+// refuses wants an error through both endpoints, and one status.
+func (d *endpoints) refuses(status int, key, want string) {
 	d.t.Helper()
 	d.asks(redistest.Error("ERR "+want), "GET", key)
 	if code, a := d.gets(key, ""); code != status || a.Error != want {
@@ -182,7 +182,7 @@ func (d *doors) refuses(status int, key, want string) {
 // TestMisspelt: a job, a measure or a number of groups that does not exist is an
 // error that says what was likely meant, through every command that reads.
 func TestMisspelt(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7})
 	const wrong = "w:clikcs:users:now"
 	want := redistest.Error("ERR no job clikcs; is it clicks?")
@@ -232,7 +232,7 @@ func TestMisspelt(t *testing.T) {
 // TestBefore1970: there is no window before the times of events begin, and none of
 // them is now.
 func TestBefore1970(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7})
 	for _, year := range []string{"00010101T0000Z", "00010101T000000Z", "00010101T0001Z", "18000101T0000Z", "19691231T2359Z", "19691231T235959Z"} {
 		want := fmt.Sprintf("not a window: %q is before 1970, where times begin", year)
@@ -253,7 +253,7 @@ func TestBefore1970(t *testing.T) {
 // TestMember: a member of a bitmap is read as GETBIT and events read it: in plain
 // digits, and nothing else is a number.
 func TestMember(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 4294967295, 2 * time.Second: 0})
 	const key = "w:clicks:active:now"
 	for member, want := range map[string]bool{"7": true, "8": false, "0": true, "10": false, "4294967295": true} {
@@ -292,7 +292,7 @@ func TestMember(t *testing.T) {
 // TestLastHour: -60..now is the sixty windows before the one of now, and that one so
 // far: with windows of a minute the last hour, and what has begun of a minute.
 func TestLastHour(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	users := map[time.Duration]int{30*time.Second + time.Hour: 1000, 30*time.Second + time.Hour + time.Millisecond: 1001, time.Hour: 1002, 0: 1003}
 	for i := range 59 {
 		users[time.Duration(i+1)*time.Minute] = i // at half past each minute in between
@@ -321,9 +321,9 @@ func TestLastHour(t *testing.T) {
 }
 
 // TestPartial: while ClickHouse cannot be asked, what is in memory is the answer, and
-// both doors say so; an older window is an error with a remedy.
+// both endpoints say so; an older window is an error with a remedy.
 func TestPartial(t *testing.T) {
-	d, job := newDoors(t)
+	d, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 8, time.Hour: 9})
 	d.asks("<nil>", "GET", "w:clicks:partial:now")
 	d.asks(0, "EXISTS", "w:clicks:partial:now")
@@ -377,7 +377,7 @@ func TestPartial(t *testing.T) {
 }
 
 // waitForLook waits until what was known of ClickHouse before is not good any more.
-func waitForLook(t *testing.T, d *doors) {
+func waitForLook(t *testing.T, d *endpoints) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if _, a := d.gets("w:clicks:partial:now", ""); a.Found {
 			return
@@ -391,7 +391,7 @@ func waitForLook(t *testing.T, d *doors) {
 // TestParameters: what a question has none of is refused, with the name that was
 // meant, instead of being ignored.
 func TestParameters(t *testing.T) {
-	d, _ := newDoors(t)
+	d, _ := newEndpoints(t)
 	for query, want := range map[string]string{
 		"key=w:clicks:users:now&membr=7":          `there is no parameter "membr"; did you mean member?`,
 		"Key=w:clicks:users:now":                  `there is no parameter "Key"; did you mean key?`,

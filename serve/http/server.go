@@ -22,9 +22,9 @@ import (
 // checks need few; each connection costs about 10 KiB.
 const connectionsMost = 512
 
-// working is how many requests for metrics the server works on at a time, and how
+// requestsMost is how many requests for metrics the server answers at a time, and how
 // many for windows: both cost CPU.
-const working = 16
+const requestsMost = 16
 
 // Server answers /metrics, /livez, /readyz, /api/v1/status and /api/v1/query.
 type Server struct {
@@ -60,10 +60,10 @@ func (s *Server) Handler() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.guard(atMost(working, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))))
+	mux.Handle("GET /metrics", s.guard(atMost(requestsMost, promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))))
 	mux.Handle("GET /api/v1/status", s.guard(http.HandlerFunc(s.status)))
 	if s.Windows != nil {
-		mux.Handle("GET /api/v1/query", s.guard(atMost(working, http.HandlerFunc(s.query))))
+		mux.Handle("GET /api/v1/query", s.guard(atMost(requestsMost, http.HandlerFunc(s.query))))
 	}
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -74,8 +74,8 @@ func (s *Server) Handler() http.Handler {
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 5 * time.Second
 
-// Serve answers on l until ctx ends, then lets requests in progress finish,
-// for 2 s at most.
+// Serve answers on l until ctx ends, and then until the requests in progress are
+// answered, for 2 s at most.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.loopback = onLoopback(l)
 	c := newConnections(cmp.Or(s.Connections, connectionsMost))

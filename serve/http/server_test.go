@@ -156,7 +156,7 @@ func TestLimits(t *testing.T) {
 		res.Body.Close()
 	}
 	if _, err := io.Copy(io.Discard, slow); err != nil {
-		t.Errorf("the slow one was not hung up on: %v", err)
+		t.Errorf("the slow client was not cut off: %v", err)
 	}
 	if took := time.Since(begun); took < 4*time.Second {
 		t.Errorf("a header that never ends was cut off after %s, want 5s", took)

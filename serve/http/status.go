@@ -8,7 +8,7 @@ import (
 	"weir/jobs"
 )
 
-// A Build is what `weir version` knows about the binary.
+// A Build says which binary this is, as `weir version` does.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

@@ -12,10 +12,10 @@ import (
 // windows, and is marked (Answer.Partial). It lacks what this process flushed of
 // windows that are not cached, and what other processes flushed since the last look.
 //
-// That works for three kinds of windows: those that are cached, those that have not
-// ended, and those of which this process has flushed nothing, because memory has
-// all that it counted of them. Of any other window memory has at most a few late
-// events, a number that would mislead: a question about it gets an error.
+// That is possible for three kinds of windows: cached ones, ones that have not ended, and
+// ones of which this process has flushed nothing, because memory has all that it counted
+// of them. Of any other window memory has at most a few late events, which would be a
+// misleading number: a question about such a window gets an error.
 
 // alone returns the answer without the sink, whose error is cause.
 func (s *source) alone(r *window.Range, m int, mem snapshot, cause error) (Answer, error) {

@@ -89,8 +89,8 @@ func TestAloneKept(t *testing.T) {
 				t.Errorf("%+v without the sink: %s, with it %s", q, shown(got), shown(want[i]))
 			}
 		}
-		companion := query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
-		if v, found, err := l.lookup(t.Context(), companion); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
+		reason := query{Job: w.spec.Job, Measure: Partial, From: from, Until: until}
+		if v, found, err := l.lookup(t.Context(), reason); !found || err != nil || !strings.Contains(v.Partial, errAway.Error()) {
 			t.Errorf("why answers are partial: %q, %t, %v", v.Partial, found, err)
 		}
 		if n := l.Stats().Partial; n != uint64(len(questions)) {
@@ -98,7 +98,7 @@ func TestAloneKept(t *testing.T) {
 		}
 		w.away = nil
 		time.Sleep(tryEvery)
-		// Answers made before are still served, and the companion measure says so.
+		// Answers made before are still served, and the measure partial has the reason.
 		served := 0
 		for _, q := range questions {
 			v, _, err := l.lookup(t.Context(), q)
@@ -108,8 +108,8 @@ func TestAloneKept(t *testing.T) {
 			if v.Partial != "" {
 				served++
 			}
-			if why, found, err := l.lookup(t.Context(), companion); v.Partial != "" && !found || err != nil {
-				t.Errorf("%+v is partial, and the companion says %q, %t, %v", q, why.Partial, found, err)
+			if why, found, err := l.lookup(t.Context(), reason); v.Partial != "" && !found || err != nil {
+				t.Errorf("%+v is partial, and the measure partial is %q, %t, %v", q, why.Partial, found, err)
 			}
 		}
 		if served == 0 {
@@ -123,8 +123,8 @@ func TestAloneKept(t *testing.T) {
 				t.Errorf("%+v is partial when the sink is back: %s", q, v.Partial)
 			}
 		}
-		if v, found, err := l.lookup(t.Context(), companion); found || err != nil {
-			t.Errorf("answers are whole, and the companion says %q, %t, %v", v.Partial, found, err)
+		if v, found, err := l.lookup(t.Context(), reason); found || err != nil {
+			t.Errorf("answers are whole, and the measure partial is %q, %t, %v", v.Partial, found, err)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestCalledOff(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer leave()
 		if v, _, err := l.lookup(ctx, q); err == nil {
-			t.Errorf("one that has gone got %d hits, partial %q", hits(v), v.Partial)
+			t.Errorf("a question that was called off got %d hits, partial %q", hits(v), v.Partial)
 		}
 		w.frozen = false
 		if v, found, err := l.lookup(t.Context(), q); !found || err != nil || v.Partial != "" {
@@ -304,7 +304,7 @@ func TestAwayIsSaid(t *testing.T) {
 		}
 		ask(10)
 		if out.Len() > 0 {
-			t.Fatalf("all is well, and the log says\n%s", &out)
+			t.Fatalf("nothing failed, and the log says\n%s", &out)
 		}
 		w.away = errAway
 		ask(50)

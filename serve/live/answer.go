@@ -7,7 +7,7 @@ import (
 	"weir/sketches/geo"
 )
 
-// An Answer is what a question comes to, for HTTP and Redis clients alike. Several
+// An Answer is the answer to a question, for HTTP and Redis clients alike. Several
 // callers may get the same answer: they must not change its value.
 type Answer struct {
 	// Value is nil if nothing was counted. Otherwise it is a *hll.Sketch, a
@@ -56,7 +56,7 @@ type Count uint64
 // AppendText appends the count in decimal digits.
 func (n Count) AppendText(b []byte) ([]byte, error) { return strconv.AppendUint(b, uint64(n), 10), nil }
 
-// A Number is what a measure of numbers comes to.
+// A Number is the value of a measure of numbers.
 type Number float64
 
 // AppendText appends the number as Redis writes a double.

@@ -24,9 +24,9 @@ import (
 // Both apply to an entry that is being read too, so a read that begins before a
 // flush and ends after it lacks nothing.
 //
-// The cache owns one lock, which guards everything in it but the fields of an entry
-// that are said to be free. Its methods take the lock; functions whose comment says
-// "the lock is held" are called by them.
+// The cache owns one lock. It guards everything in the cache and its jobCaches, series and
+// entries, with the exceptions that entry names. Methods take the lock, except those whose
+// comment says that the lock is held.
 //
 // The entries of positions have no content of their own: see positions.go.
 type cache struct {
@@ -61,14 +61,14 @@ type series struct {
 	positions *positions // of a measure by member
 }
 
-// An entry is one window of a series. ready is free; err and away are once ready is
-// closed.
+// An entry is one window of a series. Without the lock, of and ready may be read, and err
+// and away once ready is closed.
 type entry struct {
 	of    *series
 	start event.Time
 	ready chan struct{} // closed when the entry was read, or could not be
 	err   error
-	away  bool          // the question that read it was called off or out of time: err is about that
+	away  bool          // err is that of a question that was called off or out of time, not of the sink
 	place *list.Element // in cache.recent; nil: being read, or dropped
 
 	touched bool // by the flush that is being merged in
@@ -189,9 +189,9 @@ func (j *jobCache) entry(of *series, start event.Time) (e *entry, known bool) {
 	return e, false
 }
 
-// around returns from where to where it is worth reading a series if windows within
-// [from, until) must be read: it takes the sink hardly longer, and the neighbours are
-// likely to be asked for next.
+// around returns the range that is read if windows within [from, until) must be read:
+// reading a few neighbours as well takes the sink hardly longer, and they are likely to be
+// asked for next.
 func (of *series) around(from, until, now event.Time) (first, last event.Time) {
 	size := of.job.spec.Window
 	switch {
@@ -245,7 +245,7 @@ func (c *cache) read(es []*entry, err error, away bool) {
 	for _, e := range es {
 		e.err, e.away = err, err != nil && away
 		switch {
-		case e.of.entries[e.start] != e: // its window was written meanwhile: good for the questions that wait, not to keep
+		case e.of.entries[e.start] != e: // its window was written meanwhile: right for the questions that wait, not to be cached
 		case err != nil:
 			c.drop(e)
 		default:

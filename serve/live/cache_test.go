@@ -487,7 +487,7 @@ func warm(t *testing.T, memory int64) (*world, *Windows, query) {
 	return w, l, q
 }
 
-// fresh says what the answer is without anything kept.
+// fresh returns Windows that have cached nothing.
 func (w *world) fresh(memory int64) *Windows {
 	hook := w.hook
 	defer func() { w.hook = hook }()
@@ -516,8 +516,8 @@ func TestOwnFlush(t *testing.T) {
 	})
 }
 
-// TestOwnCounts: nor do counts need one, once they have been
-// asked for after a flush, window by window or all together.
+// TestOwnCounts: counts need no query either, once they were asked for after a flush,
+// window by window or all together.
 func TestOwnCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l, q := warm(t, 1<<30)
@@ -545,7 +545,7 @@ func TestOwnCounts(t *testing.T) {
 	})
 }
 
-// TestNearby: who asks for the counts of one window after the other makes few
+// TestNearby: questions about the counts of one window after the other make few
 // queries.
 func TestNearby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -587,7 +587,7 @@ func TestOthersFlush(t *testing.T) {
 			}
 		}
 		if s := l.Stats(); s.Stale == 0 || s.Misses > 40+s.Stale {
-			t.Errorf("%+v: windows were read that nobody wrote to", s)
+			t.Errorf("%+v: windows were read that no process wrote to", s)
 		}
 	})
 }
@@ -668,7 +668,7 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestError: an error of the sink's is told and not kept.
+// TestError: an error of the sink is returned and not cached.
 func TestError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l, q := warm(t, 1<<30)

@@ -66,7 +66,7 @@ func (s *source) lookNow(ctx context.Context) error {
 	return nil
 }
 
-// progress is how far the sink's rows are known to have come.
+// progress is how far all processes had flushed at the last look.
 type progress struct {
 	next  map[window.Origin]int64   // by all processes, at the last look
 	round uint64                    // current when the cache was last compared with the sink's rows

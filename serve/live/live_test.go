@@ -239,7 +239,7 @@ func TestRecent(t *testing.T) {
 		w.Add(tableJob{table}, &sleepySink{Sink: newSink(t, spec, &window.Changes{Table: table})})
 		ask := query{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("a")}}
 		if v, _, known := w.recent(ask); known {
-			t.Errorf("nobody has asked, and %d is at hand", hits(v))
+			t.Errorf("there was no question, and %d is at hand", hits(v))
 		}
 		if v, found, err := w.lookup(t.Context(), ask); hits(v) != 7 || !found || err != nil {
 			t.Fatalf("%d, %t, %v", hits(v), found, err)
@@ -252,7 +252,7 @@ func TestRecent(t *testing.T) {
 			{Job: spec.Job, Measure: Hits, Until: 2 * spec.Window, Group: ask.Group},
 			{Job: spec.Job, Measure: Hits, Until: spec.Window, Group: [][]byte{[]byte("")}},
 			{Job: spec.Job, Measure: "users", Until: spec.Window, Group: ask.Group},
-			{Job: "nobody", Measure: Hits},
+			{Job: "none", Measure: Hits},
 			{Job: spec.Job, Measure: Hits, Group: make([][]byte, 3)},
 		} {
 			if _, _, known := w.recent(other); known {

@@ -48,7 +48,7 @@ func TestPlacesGoOn(t *testing.T) {
 	})
 }
 
-// TestPlacesOfTwo: who asks about later windows meanwhile does not change an
+// TestPlacesOfTwo: a question about later windows at the same time does not change an
 // answer.
 func TestPlacesOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPlacesOfTwo(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			for _, of := range l.jobs[w.spec.Job].cache.series { // begin anew
+			for _, of := range l.jobs[w.spec.Job].cache.series { // empty the cache
 				for _, p := range of.entries {
 					l.cache.drop(p)
 				}
@@ -121,7 +121,7 @@ func TestPlacesForgotten(t *testing.T) {
 		}
 		for start := range l.jobs[w.spec.Job].cache.series[positionsID(3, q.Until)].entries {
 			if start < narrow.From {
-				t.Errorf("window %d is said to be known", start)
+				t.Errorf("window %d is cached", start)
 			}
 		}
 		ask(t, "all again", wide, l, w.fresh(0))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// redisVersion is the Redis that replies are those of.
+// redisVersion is the version of Redis whose replies these are.
 const redisVersion = "7.2.0"
 
 var adminCommands = []command{
@@ -107,12 +107,12 @@ func (c call) commandInfo(cmd *command) {
 	c.w.Array(0)
 }
 
-// A parameter is one of CONFIG.
+// A parameter is what CONFIG GET and CONFIG SET know by a name.
 type parameter struct {
 	name string
 	get  func(*Server) string
 	set  func(*Server, int64) // nil: fixed
-	most func(*Server) int64  // what it may be set to
+	most func(*Server) int64  // the greatest value it may be set to
 }
 
 // sparseMost is the largest hll-sparse-max-bytes: the longer a sparse sketch may
@@ -280,8 +280,8 @@ func objectCommand(c call, k *keyspace) {
 	}
 }
 
-// encoding is a word that Redis has for such a value; what is in memory here
-// is something else.
+// encoding returns the name of the encoding that Redis would have for such a value.
+// The server has other ones.
 func (it *item) encoding() string {
 	switch it.kind {
 	case kindZset:
@@ -325,7 +325,7 @@ func debug(c call, s *Server) {
 	}
 }
 
-// debugProtocol replies one of every type, for tests of clients.
+// debugProtocol sends a reply of the type asked for: tests of clients need that.
 func (c call) debugProtocol(kind string) {
 	switch kind {
 	case "string":

@@ -13,7 +13,7 @@ var bitCommands = []command{
 	{name: "bitfield_ro", arity: -2, each: 250 * nanosecond, keys: firstKey, since: "6.0.0", family: "bitmap", about: "BITFIELD with GET only", run: onKeys(func(c call, k *keyspace) { bitfield(c, k, true) })},
 }
 
-// bitOffset reads the offset of SETBIT and GETBIT, within so many bytes.
+// bitOffset reads the offset of SETBIT or GETBIT, which must be within so many bytes.
 func (c call) bitOffset(arg []byte, bytes int) (uint64, bool) {
 	n, ok := parseInt(arg)
 	if !ok || n < 0 || n>>3 >= int64(bytes) {
@@ -72,7 +72,7 @@ func getbit(c call, k *keyspace) {
 	}
 }
 
-// bitUnit reads BYTE or BIT where argument n is there.
+// bitUnit reads BYTE or BIT from argument n; without that argument it is BYTE.
 func (c call) bitUnit(n int) (unit bitmap.Unit, ok bool) {
 	if len(c.args) <= n {
 		return bitmap.Byte, true
@@ -89,7 +89,7 @@ func bitcount(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	if it == nil { // before the arguments are looked at, up to Redis 7.2
+	if it == nil { // Redis up to 7.2 checks the other arguments later
 		c.w.Int(0)
 		return
 	}
@@ -113,7 +113,7 @@ func bitcount(c call, k *keyspace) {
 			return
 		}
 		if start < 0 && end < 0 && start > end {
-			c.w.Int(0) // whatever follows, up to Redis 7.2
+			c.w.Int(0) // Redis up to 7.2 does not check what follows
 			return
 		}
 		unit, ok := c.bitUnit(4)
@@ -129,12 +129,12 @@ func bitcount(c call, k *keyspace) {
 	}
 }
 
-// containerBytes is how much of a string a container of a window's bitmap stands
-// for; it knows its count.
+// containerBytes is how many bytes of a string one container of a window's bitmap
+// holds. A container has the number of its ones, so its bits need not be read.
 const containerBytes = 8 << 10
 
-// affordBits reports whether there is time to look at all bits; if not, the error
-// has been sent.
+// affordBits reports whether there is time to look at all bits; if not, it sends the
+// error.
 func (c call) affordBits(it *item) bool {
 	if it.bits() != nil {
 		return c.afford(it.length()/containerBytes+1, perContainer)
@@ -223,9 +223,9 @@ func bitop(c call, k *keyspace) {
 			c.w.Error(errTooLong)
 			return
 		}
-		each := cost(perJoined)
+		each := cost(perSource)
 		if it.bits() != nil {
-			each = perByte // the text is made for it
+			each = perByte // the text must be made first
 		}
 		if !c.afford(it.length(), each) {
 			return
@@ -284,7 +284,7 @@ func bitfield(c call, k *keyspace, readOnly bool) {
 	}
 	var b []byte
 	if it != nil {
-		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text is made for it
+		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
 			return
 		}
 		b = it.text()
@@ -309,7 +309,7 @@ func bitfield(c call, k *keyspace, readOnly bool) {
 	}
 }
 
-// activityForm has BITCOUNT, GETBIT, BITPOS, BITOP from it and GET read a
+// activityForm lets BITCOUNT, GETBIT, BITPOS, GET, and BITOP as a source, read a
 // *bitmap.Activity.
 func activityForm(it *item, value any) bool {
 	a, ok := value.(*bitmap.Activity)
@@ -319,7 +319,7 @@ func activityForm(it *item, value any) bool {
 	return ok
 }
 
-// bits are those of a window key, or nil.
+// bits returns the bitmap of a window key, or nil.
 func (it *item) bits() *bitmap.Activity {
 	if it.window == nil {
 		return nil

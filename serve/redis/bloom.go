@@ -35,13 +35,13 @@ func (c call) filterOf(k *keyspace, key []byte) (*item, bool) {
 // bloomMost bounds a filter: making a layer clears its memory at once.
 const bloomMost = 16 << 20
 
-// bloomLimit is what a filter may take that takes so many bytes now: no more
-// than there is room for in the memory of all keys.
+// bloomLimit returns how many bytes a filter may take that takes now bytes: no more
+// than the memory of all keys has room for.
 func (c call) bloomLimit(k *keyspace, now int) uint64 {
 	return uint64(min(max(now+k.set.memory-k.used, now, 1<<20), bloomMost))
 }
 
-// makeFilter puts a new filter; on an error that has been sent it returns nil.
+// makeFilter stores a new filter. If it cannot, it sends the error and returns nil.
 func (c call) makeFilter(k *keyspace, config bloom.ScalableConfig) *item {
 	config.MaxBytes = bloomMost
 	n, err := config.Bytes()
@@ -133,8 +133,8 @@ func bfAdd(c call, k *keyspace, many bool) {
 	c.addItems(k, it, c.args[2:], many)
 }
 
-// perItem is what looking for an item takes. Of a large filter the bits are not in
-// the caches; but a layer that has not got the item mostly shows it at once.
+// perItem returns the cost of looking for an item. The bits of a large filter are not
+// in the caches; but in most layers that do not hold the item the first bit shows it.
 func perItem(f *bloom.Scalable) cost {
 	const cached = 1 << 20
 	all, most := f.Probes()
@@ -151,8 +151,8 @@ const bloomPiece = 64
 
 var errBloomWork = errors.New(strings.TrimPrefix(errWork, "ERR "))
 
-// addItems adds and replies, with an array if there are many; an error then
-// ends the array.
+// addItems adds items and replies, with an array if many is true. Then an error is the
+// last element of the array.
 func (c call) addItems(k *keyspace, it *item, items [][]byte, many bool) {
 	before := it.bloom.Bytes()
 	it.bloom.Limit(c.bloomLimit(k, before))
@@ -390,7 +390,7 @@ func bfScanDump(c call, k *keyspace) {
 		return
 	}
 	next, piece := it.bloom.Dump(n)
-	if over := len(piece) - k.set.bulk; over > 0 { // what could not be put back
+	if over := len(piece) - k.set.bulk; over > 0 { // as large as LOADCHUNK can take
 		next, piece = next-int64(over), piece[:k.set.bulk]
 	}
 	if !c.afford(len(piece), perByte) {
@@ -443,7 +443,7 @@ func bfLoadChunk(c call, k *keyspace) {
 	c.w.Status("OK")
 }
 
-// filterForm has BF.EXISTS and BF.MEXISTS read a *bloom.Filter.
+// filterForm lets BF.EXISTS and BF.MEXISTS read a *bloom.Filter.
 func filterForm(it *item, value any) bool {
 	_, ok := value.(*bloom.Filter)
 	if ok {
@@ -452,7 +452,7 @@ func filterForm(it *item, value any) bool {
 	return ok
 }
 
-// filter is that of a window key, or nil.
+// filter returns the filter of a window key, or nil.
 func (it *item) filter() *bloom.Filter {
 	if it.window == nil {
 		return nil

@@ -45,8 +45,8 @@ func selectDB(c call) {
 	}
 }
 
-// allowed compares in a time that does not depend on how much of the password
-// is right.
+// allowed reports whether user and password are right. The time that it takes does not
+// depend on how much of the password is right.
 func (c *client) allowed(user, password []byte) bool {
 	want, got := sha256.Sum256([]byte(c.server.config.Password)), sha256.Sum256(password)
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && string(user) == "default"
@@ -165,8 +165,8 @@ func reset(c call, cl *client) {
 
 const errName = "ERR Client names cannot contain spaces, newlines or special characters."
 
-// nameMost bounds the names that a client gives itself, because the server
-// keeps them.
+// nameMost bounds the length of the names that a client gives itself, because the
+// server keeps them.
 const nameMost = 256
 
 func printable(s string) bool {

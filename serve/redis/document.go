@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// familyOrder is the order of the document, and what it says of each family.
+// familyOrder has the families in the order of the document, with their introductions.
 var familyOrder = []struct{ name, title, about string }{
 	{"hyperloglog", "HyperLogLog", "Strings of Redis's own layout, byte for byte: GET one here, SET it there."},
 	{"bitmap", "Bitmaps", "Strings whose bits are numbered; bit 0 is the highest of the first byte."},
@@ -148,7 +148,7 @@ func Document() string {
 	return b.String()
 }
 
-// amounts are rows of a table: what a command may do at a time.
+// amounts returns the rows of a table: how much a command may do.
 func amounts() string {
 	var b strings.Builder
 	row := func(what string, each cost) { fmt.Fprintf(&b, "| %s | %s |\n", what, about(int(workMost/each))) }
@@ -170,13 +170,13 @@ func amounts() string {
 	row("keys that KEYS goes through, or one SCAN", perKey)
 	row("dense sketches of PFCOUNT, PFMERGE", perSketch+perArg)
 	row("sparse ones of 3,000 bytes", perSketch+perArg+3000*perOpcode)
-	row("bytes of the sources of BITOP, the result counting nearly double", perJoined)
+	row("bytes of the sources of BITOP, the result counting nearly double", perSource)
 	row("items of BF.MADD, BF.MEXISTS, in a filter of one layer at 1 %", perArg+8*(perProbe+perMiss))
 	row("clients in CLIENT LIST", perClient)
 	return b.String()
 }
 
-// about is n with its first two digits.
+// about returns n with its first two digits and zeros.
 func about(n int) string {
 	unit := 1
 	for n/unit >= 100 {

@@ -50,18 +50,18 @@ type epollLoop struct {
 	closed  bool
 }
 
-// A epollClient is a client that a loop serves.
+// An epollClient is a client that an epollLoop serves.
 type epollClient struct {
 	*client
-	fd      int
-	stage   stage
-	heard   time.Time // when the client last sent something
-	served  time.Time // when it last had a turn, if it is heavy
-	unsent  []byte    // replies that the kernel has not taken yet
-	heavy   time.Time // until then it is heavy
-	since   time.Time // since when it has been in its stage, sending or resting
-	leaving bool      // the connection ends when unsent is sent
-	failed  error     // the error of a detached turn
+	fd         int
+	stage      stage
+	lastInput  time.Time // when the client last sent something
+	lastTurn   time.Time // when it last had a turn, if it is heavy
+	unsent     []byte    // replies that the kernel has not taken yet
+	heavyUntil time.Time // until then it is heavy
+	since      time.Time // since when it has been in its stage, sending or resting
+	leaving    bool      // the connection ends when unsent is sent
+	failed     error     // the error of a detached turn
 }
 
 // A stage says what a loop waits for.
@@ -86,11 +86,10 @@ type turnResult struct {
 const (
 	epollRoom = 64 << 10
 
-	// A client is heavy for a while after a turn that took long, or after the
-	// beginning of a command that is so long. The time covers light turns between
-	// two heavy ones: with the last turn alone as the measure, several clients held
-	// up a PING in one round, and its 99th percentile was 47 ms instead of 22
-	// (`make hostile MINUTES=1` on two cores with nothing else).
+	// A client is heavy for a while after a turn that took long, or after a long command
+	// began to arrive. One light turn does not end that: otherwise several clients with
+	// alternating turns delayed a PING in one round, and its 99th percentile was 47 ms
+	// instead of 22 (`make hostile MINUTES=1` on two cores with nothing else).
 	heavyFor   = time.Second
 	heavyInput = 64 << 10
 )
@@ -233,8 +232,8 @@ func (l *epollLoop) run(ctx context.Context) error {
 			case fd == l.wake:
 				l.takeInbox()
 			case l.clients[fd] == nil:
-			case l.now.Before(l.clients[fd].heavy):
-				if lc := l.clients[fd]; heavy == nil || lc.served.Before(heavy.served) {
+			case l.now.Before(l.clients[fd].heavyUntil):
+				if lc := l.clients[fd]; heavy == nil || lc.lastTurn.Before(heavy.lastTurn) {
 					heavy = lc
 				}
 			default:
@@ -246,7 +245,7 @@ func (l *epollLoop) run(ctx context.Context) error {
 		}
 		l.sendResults()
 		if heavy != nil && l.clients[heavy.fd] == heavy {
-			heavy.served = l.now
+			heavy.lastTurn = l.now
 			l.handle(heavy)
 			l.sendResults()
 		}
@@ -284,7 +283,7 @@ func (l *epollLoop) takeInbox() {
 			l.clients[lc.fd] = lc
 			l.number++
 		}
-		lc.heard, lc.stage = l.now, reading
+		lc.lastInput, lc.stage = l.now, reading
 		if err := l.poll.control(unix.EPOLL_CTL_ADD, lc.fd, unix.EPOLLIN); err != nil {
 			l.leave(lc, err)
 			continue
@@ -320,12 +319,11 @@ func (l *epollLoop) handle(lc *epollClient) {
 		l.leave(lc, err)
 		return
 	}
-	lc.heard = l.now
+	lc.lastInput = l.now
 	l.serve(lc)
 }
 
-// serve runs the commands that have arrived, until the client must wait for
-// something or its turn has taken its share of time.
+// serve gives a client a turn.
 func (l *epollLoop) serve(lc *epollClient) {
 	from := l.w.Len()
 	next, err := lc.turn(l.room, &l.w, false)
@@ -335,7 +333,7 @@ func (l *epollLoop) serve(lc *epollClient) {
 		return
 	}
 	if lc.work.used >= turnMost || lc.r.Held() > heavyInput {
-		lc.heavy = l.now.Add(heavyFor)
+		lc.heavyUntil = l.now.Add(heavyFor)
 	}
 	l.results = append(l.results, turnResult{lc, from, l.w.Len(), next})
 }
@@ -461,7 +459,7 @@ func (l *epollLoop) cutOff() {
 		var due time.Time
 		switch lc.stage {
 		case reading:
-			due = lc.due(lc.heard)
+			due = lc.due(lc.lastInput)
 		case sending:
 			due = lc.since.Add(l.server.config.Write)
 		case resting:

@@ -37,12 +37,12 @@ type poller struct {
 
 const (
 	// linger is how long a busy loop asks epoll again and again before it sleeps:
-	// waking it costs some microseconds, also of the sender's time.
+	// waking the loop takes some microseconds of its time and of the sender's.
 	linger = 25 * time.Microsecond
 
-	// gather is how long a busy loop with more than manyClients waits before it asks:
-	// several requests at a time are cheaper to serve, and to send, than single ones.
-	// With few clients the wait would be in vain.
+	// gather is how long a busy loop with more than manyClients waits before it asks
+	// epoll: several requests at a time cost less to serve, and to send, than single
+	// ones. With few clients, no further request would arrive in that time.
 	gather      = 15 * time.Microsecond
 	manyClients = 16
 

@@ -19,8 +19,7 @@ var geoCommands = []command{
 	{name: "geosearchstore", arity: -8, flags: flagWrite | flagGrow, keys: keySpec{1, 2, 1}, dest: 1, since: "6.2.0", family: "geo", about: "GEOSEARCH into a key; the source may be a window key", run: onKeys(func(c call, k *keyspace) { geosearch(c, k, search{free: true, store: true}, 3) })},
 }
 
-// place reads a longitude and a latitude; if they are none, the error has been
-// sent.
+// place reads a longitude and a latitude; if they are none, it sends the error.
 func (c call) place(args [][]byte) (lon, lat float64, ok bool) {
 	if lon, ok = c.float(args[0]); !ok {
 		return
@@ -44,7 +43,7 @@ func (c call) unit(arg []byte) (geo.Unit, bool) {
 }
 
 func geoadd(c call, k *keyspace) {
-	var r rule
+	var r addOptions
 	i := 2
 	for ; i < len(c.args); i++ {
 		switch a := c.args[i]; {
@@ -75,7 +74,7 @@ func geoadd(c call, k *keyspace) {
 		cell, _ := geo.Encode(lon, lat)
 		scores, names = append(scores, float64(cell)), append(names, triples[2])
 	}
-	if len(names) == 0 { // options only: ZADD's complaint
+	if len(names) == 0 { // options only: the error is that of ZADD
 		c.w.Error(errSyntax)
 		return
 	}
@@ -109,7 +108,7 @@ func geodist(c call, k *keyspace) {
 	c.w.Null()
 }
 
-// distance sends one; it is a string in RESP3, too.
+// distance sends a distance, which is a string in RESP3, too.
 func (c call) distance(d float64) {
 	var room [40]byte
 	c.w.Bulk(geo.AppendDistance(room[:0], d))
@@ -157,8 +156,8 @@ func geohash(c call, k *keyspace) {
 	}
 }
 
-// A search is a geo search while its arguments are read, as georadiusGeneric
-// of geo.c does it: in one pass, with the errors in this order.
+// A search is a geo search while its arguments are read: in one pass, with errors in
+// the order of georadiusGeneric of geo.c.
 type search struct {
 	byMember bool // GEORADIUSBYMEMBER
 	free     bool // GEOSEARCH: the centre and the shape are options
@@ -168,7 +167,7 @@ type search struct {
 	dest                          []byte
 	storeDist                     bool
 	withCoord, withDist, withHash bool
-	centre, shape                 string // what has given them
+	centre, shape                 string // the kind of option that has given each; "" before
 }
 
 // radius reads a length and its unit.
@@ -263,11 +262,11 @@ func (c call) search(k *keyspace, z *zset, s *search, args [][]byte) {
 	}
 	switch {
 	case s.dest != nil && (s.withDist || s.withHash || s.withCoord):
-		who := "STORE option in GEORADIUS"
+		option := "STORE option in GEORADIUS"
 		if s.free {
-			who = "GEOSEARCHSTORE"
+			option = "GEOSEARCHSTORE"
 		}
-		c.w.Error("ERR " + who + " is not compatible with WITHDIST, WITHHASH and WITHCOORD options")
+		c.w.Error("ERR " + option + " is not compatible with WITHDIST, WITHHASH and WITHCOORD options")
 		return
 	case s.free && s.centre == "":
 		c.w.Error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for " + string(c.args[0]))
@@ -288,7 +287,7 @@ func (c call) search(k *keyspace, z *zset, s *search, args [][]byte) {
 	var hits []geo.Hit
 	if z != nil {
 		s.q.WithDist = s.withDist || s.storeDist
-		// Half of the time is for looking, half for what is found.
+		// Half of the time is for the search, half for sending or storing what it finds.
 		each := s.perHit()
 		half := (c.work.left()) / 2
 		found, looked, ok := z.SearchWithin(nil, s.q, int(half/perNear), int(half/each))
@@ -306,7 +305,7 @@ func (c call) search(k *keyspace, z *zset, s *search, args [][]byte) {
 	c.sendHits(s, hits)
 }
 
-// perHit is what a hit takes.
+// perHit returns the cost of a member that is found.
 func (s *search) perHit() cost {
 	each := 2 * perElement
 	for _, dear := range []bool{s.withDist, s.withCoord, s.withHash, s.q.Order != geo.Unsorted || s.q.Count > 0 && !s.q.Any, s.storeDist} {
@@ -421,8 +420,7 @@ func (c call) sendHits(s *search, hits []geo.Hit) {
 	}
 }
 
-// placesForm has GEOPOS, GEODIST, GEOHASH, GEOSEARCH, ZCARD, ZSCORE and the like read
-// a *geo.Set.
+// placesForm lets the reading commands of positions and sorted sets read a *geo.Set.
 func placesForm(it *item, value any) bool {
 	s, ok := value.(*geo.Set)
 	if ok {

@@ -15,7 +15,7 @@ var hllCommands = []command{
 	{name: "pfselftest", arity: 1, since: "2.8.9", family: "hyperloglog", about: "OK", differ: "Tests nothing: the sketch has its own tests.", run: onKeys(func(c call, k *keyspace) { c.w.Status("OK") })},
 }
 
-// hllError sends an error of package hll: it has Redis's code in front.
+// hllError sends an error of package hll, which begins with Redis's code already.
 func (c call) hllError(err error) { c.w.Error(err.Error()) }
 
 func pfadd(c call, k *keyspace) {
@@ -27,7 +27,8 @@ func pfadd(c call, k *keyspace) {
 	if it != nil {
 		v = it.str
 	}
-	// In a sparse string each register is walked to, and moves what is behind it.
+	// To set a register of a sparse string, the bytes before it are read and those behind it
+	// are moved.
 	each := perWalk + cost(k.set.sparseMax)*perMoved
 	taken, walks, changed, err := v.AddWithin(k.set.sparseMax, int(c.work.left()/each), c.args[2:]...)
 	c.work.used += cost(walks) * each
@@ -101,9 +102,8 @@ func pfcount(c call, k *keyspace) {
 	c.w.Int(int64(n))
 }
 
-// sources gathers the sketches of keys, those of scratch keys as strings. If
-// one is no sketch, the error has been sent: that of the first key that has
-// one, damage inside a sketch included, as Redis meets it.
+// sources returns the sketches of keys, those of scratch keys as strings. If a key holds
+// no sketch, or a damaged one, it sends the error of the first such key, as Redis does.
 func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketches []*hll.Sketch, ok bool) {
 	for _, key := range keys {
 		it := k.read(key)
@@ -131,7 +131,7 @@ func (c call) sources(k *keyspace, keys [][]byte) (scratch []hll.String, sketche
 	return scratch, sketches, true
 }
 
-// perSketch is what joining the sketch of an item takes.
+// perSketch returns the cost of merging the sketch of an item.
 func (it *item) perSketch() cost {
 	if it.str != nil && !hll.String(it.str).Dense() {
 		return perSketch + cost(min(len(it.str), 32<<10))*perOpcode
@@ -140,7 +140,7 @@ func (it *item) perSketch() cost {
 }
 
 func pfmerge(c call, k *keyspace) {
-	scratch, sketches, ok := c.sources(k, c.args[1:]) // the first as well: it takes part
+	scratch, sketches, ok := c.sources(k, c.args[1:]) // the first key is a source too
 	if !ok {
 		return
 	}
@@ -235,7 +235,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// sketchForm has PFCOUNT, PFMERGE from it and GET read a *hll.Sketch.
+// sketchForm lets PFCOUNT, GET, and PFMERGE as a source, read a *hll.Sketch.
 func sketchForm(it *item, value any) bool {
 	s, ok := value.(*hll.Sketch)
 	if ok {
@@ -244,7 +244,7 @@ func sketchForm(it *item, value any) bool {
 	return ok
 }
 
-// sketch is that of a window key, or nil.
+// sketch returns the sketch of a window key, or nil.
 func (it *item) sketch() *hll.Sketch {
 	if it.window == nil {
 		return nil

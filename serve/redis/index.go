@@ -115,11 +115,11 @@ func (x *index) remove(it *item) {
 	x.count--
 }
 
-// foresee loads the slots and items of the first keys of commands into the CPU
+// prefetch loads the slots and items of the first keys of commands into the CPU
 // caches. A command has three or four cache misses; here those of all commands
-// overlap, instead of each command waiting for its own. foresee changes
+// overlap, instead of each command waiting for its own. prefetch changes
 // nothing; it returns a value so that the compiler does not remove the loads.
-func (x *index) foresee(commands [][][]byte) (seen int) {
+func (x *index) prefetch(commands [][][]byte) (seen int) {
 	var found [batchMost]*item
 	var values [batchMost][]byte
 	for i, args := range commands {

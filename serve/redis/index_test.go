@@ -67,8 +67,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestForesee: foresee changes nothing, whatever the commands are.
-func TestForesee(t *testing.T) {
+// TestPrefetch: prefetch changes nothing, whatever the commands are.
+func TestPrefetch(t *testing.T) {
 	s := newStore()
 	for i := range 100 {
 		s.put(fmt.Appendf(nil, "k%d", i), newString([]byte("value")))
@@ -81,8 +81,8 @@ func TestForesee(t *testing.T) {
 		commands = append(commands, [][]byte{[]byte("GET"), fmt.Appendf(nil, "k%d", i), []byte("x")})
 	}
 	before := s.dirty
-	s.foresee(commands)
-	if s.foreseen == 0 || s.dirty != before || s.index.count != 102 {
-		t.Errorf("foreseen %d, %d changes, %d keys", s.foreseen, s.dirty-before, s.index.count)
+	s.prefetch(commands)
+	if s.prefetched == 0 || s.dirty != before || s.index.count != 102 {
+		t.Errorf("prefetched %d, %d changes, %d keys", s.prefetched, s.dirty-before, s.index.count)
 	}
 }

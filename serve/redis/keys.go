@@ -47,7 +47,7 @@ func exists(c call, k *keyspace) {
 	c.w.Int(n)
 }
 
-// expire is expireGenericCommand of Redis 7.0's expire.c.
+// expire follows expireGenericCommand of expire.c in Redis 7.0.
 func expire(c call, k *keyspace, seconds, absolute bool) {
 	var nx, xx, gt, lt bool
 	for _, a := range c.args[3:] {
@@ -175,8 +175,8 @@ func (c call) pattern(arg []byte) (string, bool) {
 	return string(arg), true
 }
 
-// spendKey spends the time to compare a key with a pattern; false: the command
-// has not that much left.
+// spendKey spends the time to compare a key with a pattern; false: the command has not
+// that much time left.
 func (c call) spendKey(pattern, key string) bool {
 	const short = 512 // how many steps of perMatch perKey includes
 	return c.work.spend(1, perKey) && c.work.spend(max(len(pattern)*len(key)-short, 0), perMatch)
@@ -224,7 +224,7 @@ func scan(c call, k *keyspace) {
 			return
 		}
 	}
-	// Whatever the COUNT, SCAN ends early when its time is used up.
+	// SCAN ends before its COUNT when its time is used up.
 	n := int(min(count, 1<<20))
 	var found []string
 	var next uint64

@@ -1,7 +1,7 @@
 package redis
 
-// Lists are no sketch. There are just enough list commands to make keys of
-// another type, which tests of clients need.
+// Lists are not sketches. These few commands make keys of another type, which tests of
+// clients need.
 var listCommands = []command{
 	{name: "lpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements in front of a list", run: onKeys(func(c call, k *keyspace) { push(c, k, true) })},
 	{name: "rpush", arity: -3, flags: flagWrite | flagGrow, keys: firstKey, each: 120 * nanosecond, since: "1.0.0", family: "list", about: "puts elements behind a list", run: onKeys(func(c call, k *keyspace) { push(c, k, false) })},

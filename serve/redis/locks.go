@@ -2,7 +2,7 @@ package redis
 
 import (
 	"bytes"
-	"crypto/sha1" // names scripts, as Redis does; nothing is kept safe by it
+	"crypto/sha1" // names scripts, as in Redis; no security depends on it
 	"encoding/hex"
 	"strings"
 )
@@ -69,7 +69,7 @@ const (
 	redispyReacquire
 )
 
-// scripts are the scripts with which clients release and extend locks, by their
+// scripts has the scripts with which clients release and extend locks, by their
 // text without blanks, with one kind of quotes, in lower case.
 var scripts = map[string]script{}
 
@@ -95,8 +95,8 @@ func init() {
 	}
 }
 
-// scriptMost is the longest text that EVAL compares with the scripts; a longer
-// one is none of them.
+// scriptMost is the length of the longest text that EVAL compares with the scripts: each
+// of them is shorter.
 const scriptMost = 4 << 10
 
 // scriptOf finds a script by its text.

@@ -136,8 +136,8 @@ func TestIdleConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said lines
-	holder.Stdout, holder.Stderr = &said, &said
+	var output lines
+	holder.Stdout, holder.Stderr = &output, &output
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	let.Close()
 	if err := holder.Wait(); err != nil {
-		t.Errorf("the holder: %v\n%s", err, said.String())
+		t.Errorf("the holder: %v\n%s", err, output.String())
 	}
 }
 

@@ -34,7 +34,7 @@ type item struct {
 	zset   *zset
 	bloom  *bloom.Scalable
 	list   *list
-	window *shown // of a window key
+	window *windowValue // of a window key
 }
 
 // name sets the key of the item.
@@ -114,14 +114,14 @@ func zsetOf(s *geo.Set) *zset {
 
 // A store is the scratch keys. Its owner calls it under one lock.
 type store struct {
-	index    index
-	order    order // every item once; see scan
-	volatile map[*item]struct{}
-	watched  map[string]map[*transaction]struct{}
-	used     int    // sum of the items' memory
-	dirty    uint64 // changes since the start
-	expired  uint64
-	foreseen int // nothing reads it
+	index      index
+	order      order // every item once; see scan
+	volatile   map[*item]struct{}
+	watched    map[string]map[*transaction]struct{}
+	used       int    // sum of the items' memory
+	dirty      uint64 // changes since the start
+	expired    uint64
+	prefetched int // nothing reads it
 }
 
 func newStore() *store {
@@ -139,10 +139,10 @@ func (s *store) find(key []byte, now int64) *item {
 	return it
 }
 
-// foresee prepares for commands that will run next.
-func (s *store) foresee(commands [][][]byte) {
+// prefetch prepares for commands that will run next.
+func (s *store) prefetch(commands [][][]byte) {
 	if len(commands) > 1 {
-		s.foreseen = s.index.foresee(commands)
+		s.prefetched = s.index.prefetch(commands)
 	}
 }
 

@@ -23,7 +23,7 @@ var stringCommands = []command{
 	{name: "decrby", arity: 3, flags: flagWrite | flagGrow, keys: firstKey, since: "1.0.0", family: "strings", about: "takes from a number", run: onKeys(decrby)},
 }
 
-// newString is an item of its own memory.
+// newString returns an item with a copy of a text.
 func newString(b []byte) *item {
 	return &item{str: append(make([]byte, 0, max(len(b), 1)), b...)}
 }
@@ -41,7 +41,7 @@ func (c call) bulkOf(it *item) bool {
 	return true
 }
 
-// length is that of the text.
+// length returns the length of the text.
 func (it *item) length() int {
 	if it.bits() != nil {
 		return int(it.bits().Len())
@@ -70,7 +70,7 @@ func strlen(c call, k *keyspace) {
 	}
 }
 
-// set reads its options as parseExtendedStringArgumentsOrReply of t_string.c.
+// set reads its options as parseExtendedStringArgumentsOrReply of t_string.c does.
 func set(c call, k *keyspace) {
 	var nx, xx, wantOld, keep bool
 	var unit, expiry string
@@ -132,8 +132,8 @@ func set(c call, k *keyspace) {
 	}
 }
 
-// deadline turns an expiry into Unix milliseconds; if it cannot be, the error
-// has been sent.
+// deadline returns an expiry in Unix milliseconds; if that is out of range, it sends the
+// error.
 func (c call) deadline(k *keyspace, n int64, seconds, absolute bool) (int64, bool) {
 	at := n
 	ok := n > 0
@@ -197,7 +197,7 @@ func getrange(c call, k *keyspace) {
 	}
 	var b []byte
 	if it != nil {
-		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text is made for it
+		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
 			return
 		}
 		b = it.text()
@@ -217,7 +217,8 @@ func getrange(c call, k *keyspace) {
 	}
 }
 
-// fromEnd turns an index that may count from the end into one that does not.
+// fromEnd returns the index from the start for an index that is negative if it counts
+// from the end.
 func fromEnd(i, n int64) int64 {
 	if i < 0 {
 		return max(i+n, 0)
@@ -264,8 +265,8 @@ func setrange(c call, k *keyspace) {
 	c.w.Int(int64(len(it.str)))
 }
 
-// lengthens reports whether the string of it, or a new one, may be made n bytes
-// long; if not, the error has been sent.
+// lengthens reports whether the string of an item, or of a new one if it is nil, may be
+// made n bytes long; if not, it sends the error.
 func (c call) lengthens(k *keyspace, it *item, n int) bool {
 	room := 0
 	if it != nil {
@@ -312,14 +313,14 @@ func decrby(c call, k *keyspace) {
 	n, ok := c.integer(c.args[2])
 	switch {
 	case !ok:
-	case n == math.MinInt64: // it has no opposite
+	case n == math.MinInt64: // −n does not fit into 64 bits
 		c.w.Error("ERR decrement would overflow")
 	default:
 		add(c, k, -n)
 	}
 }
 
-// add is incrDecrCommand of Redis 7.0's t_string.c. The number keeps its end.
+// add follows incrDecrCommand of t_string.c in Redis 7.0. The key keeps its expiry.
 func add(c call, k *keyspace, n int64) {
 	it, ok := k.typed(c, c.args[1], kindString)
 	if !ok {

@@ -124,7 +124,7 @@ func (c *client) run(commands [][][]byte, mayWait bool) (n int) {
 		c.w.Error(string(missing))
 		return n
 	}
-	s.store.foresee(commands[:n])
+	s.store.prefetch(commands[:n])
 	for i, args := range commands[:n] {
 		c.execute(args)
 		if c.closing || c.replied() >= flushAt || c.work.used >= turnMost || !c.authed {

@@ -46,16 +46,16 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// unhurried runs a test that a pause of the machine as long as patience would
+// unhurried runs a test that a pause of the machine as long as limit would
 // fail. The test calls took to ask whether there was such a pause since the
 // last call; if there was, unhurried runs the test again.
-func unhurried(t *testing.T, patience time.Duration, run func(took func() bool)) {
+func unhurried(t *testing.T, limit time.Duration, run func(took func() bool)) {
 	t.Helper()
 	for deadline := await.Deadline(); time.Now().Before(deadline); {
 		last, paused := time.Now(), false
 		run(func() bool {
 			now := time.Now()
-			paused = paused || now.Sub(last) > patience/2
+			paused = paused || now.Sub(last) > limit/2
 			last = now
 			return paused
 		})

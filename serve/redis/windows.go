@@ -36,8 +36,8 @@ type Windows interface {
 // partial.
 var windowForms = []func(it *item, value any) bool{sketchForm, activityForm, filterForm, placesForm, numberForm}
 
-// A shown is what a window key shows.
-type shown struct {
+// A windowValue is what a window key shows.
+type windowValue struct {
 	value any                     // live.Answer.Value
 	text  func(dst []byte) []byte // appends it as a string; nil: it is in item.str, or no string
 }
@@ -50,7 +50,7 @@ func windowItem(key string, a live.Answer) *item {
 	if !a.Found() {
 		return nil
 	}
-	it := &item{window: &shown{value: a.Value}}
+	it := &item{window: &windowValue{value: a.Value}}
 	it.name([]byte(key))
 	if !slices.ContainsFunc(windowForms, func(form func(*item, any) bool) bool { return form(it, a.Value) }) {
 		panic(fmt.Sprintf("redis: no command reads a %T", a.Value))
@@ -103,11 +103,11 @@ func (c *client) list() fault {
 		}
 		text := k.String()
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(text)) // a hash takes everything
+		_, _ = h.Write([]byte(text)) // never fails
 		c.keys.listed = append(c.keys.listed, listedKey{h.Sum64()>>2 | windowCursor, text})
 	}
-	// Ordered by a hash, a scan can go on where it was although windows have
-	// come and gone.
+	// In the order of a hash, a scan continues at its cursor although windows appear and
+	// disappear meanwhile.
 	slices.SortFunc(c.keys.listed, func(a, b listedKey) int {
 		if a.cursor != b.cursor {
 			if a.cursor < b.cursor {
@@ -120,7 +120,7 @@ func (c *client) list() fault {
 	return noFault
 }
 
-// windowCursor marks the cursors of a SCAN that has done with scratch keys.
+// windowCursor is set in the cursors of a SCAN that has visited all scratch keys.
 const windowCursor = 1 << 62
 
 type listedKey struct {
@@ -137,7 +137,7 @@ func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next u
 		return 1
 	})
 	for ; i < len(k.listed); i++ {
-		// Keys of one hash stay together.
+		// Keys with the same hash are visited together: they have one cursor.
 		if n <= 0 && k.listed[i].cursor != k.listed[i-1].cursor {
 			return k.listed[i].cursor
 		}

@@ -4,8 +4,8 @@ package redis
 // takes time from the jobs of the process. Redis allows that; this server refuses
 // a command that would take too long. It estimates the time before the command
 // runs, from the figures below, which `make longest` compares with measured times.
-// A clock would not do: it shows the time only when it is spent, and the same
-// command would be allowed on one day and refused on another.
+// A clock cannot do this: it shows the time only after the command, and would allow a
+// command on one day and refuse it on another.
 
 // A cost is estimated time, in picoseconds.
 type cost int64
@@ -26,12 +26,12 @@ const (
 	perArg       = 100 * nanosecond    // an argument, unless the command says otherwise
 	perByte      = 500                 // a byte copied into a reply or into a string, the page faults included
 	perRead      = 100                 // a byte of a string that is read
-	perJoined    = 200                 // a byte of a source of BITOP
+	perSource    = 200                 // a byte of a source of BITOP
 	perMade      = 170                 // a byte of the result of BITOP
 	perContainer = 60 * nanosecond     // 8 KiB of a window's bitmap
 	perElement   = 100 * nanosecond    // an element of a list, or a member of a sorted set, in a reply
-	perScore     = 200 * nanosecond    // its score beside it
-	perRemoved   = 600 * nanosecond    // a member that is taken out of a sorted set, with those beside it
+	perScore     = 200 * nanosecond    // the score of such a member
+	perRemoved   = 600 * nanosecond    // a member that is removed from a sorted set with its neighbours
 	perStored    = 500 * nanosecond    // a member that a search stores
 	perWalked    = 14 * nanosecond     // a member that is skipped
 	perNear      = 25 * nanosecond     // a member that a search compares with its shape

@@ -38,13 +38,13 @@ func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
 	return z, ok
 }
 
-// A rule has the options of ZADD and GEOADD, which say which members to add or
+// addOptions are the options of ZADD and GEOADD, which say which members to add or
 // change.
-type rule struct{ nx, xx, gt, lt, changed, incr bool }
+type addOptions struct{ nx, xx, gt, lt, changed, incr bool }
 
 // zadd follows zaddGenericCommand of t_zset.c.
 func zadd(c call, k *keyspace) {
-	var r rule
+	var r addOptions
 	i := 2
 options:
 	for ; i < len(c.args); i++ {
@@ -96,12 +96,12 @@ options:
 func zincrby(c call, k *keyspace) {
 	v, ok := c.float(c.args[2])
 	if ok {
-		c.addMembers(k, rule{incr: true}, []float64{v}, c.args[3:4])
+		c.addMembers(k, addOptions{incr: true}, []float64{v}, c.args[3:4])
 	}
 }
 
 // addMembers puts members into the sorted set of the first key and replies.
-func (c call) addMembers(k *keyspace, r rule, scores []float64, names [][]byte) {
+func (c call) addMembers(k *keyspace, r addOptions, scores []float64, names [][]byte) {
 	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
@@ -143,7 +143,7 @@ func (c call) addMembers(k *keyspace, r rule, scores []float64, names [][]byte) 
 		k.touch(it)
 	}
 	switch {
-	case z.Len() == 0: // nothing was taken
+	case z.Len() == 0: // no member was added
 		k.drop(it)
 		fallthrough
 	default:
@@ -160,8 +160,9 @@ func (c call) addMembers(k *keyspace, r rule, scores []float64, names [][]byte) 
 	}
 }
 
-// shrunk must be called after n members were removed from a sorted set.
-func (c call) shrunk(k *keyspace, it *item, n int) {
+// removed ends a command that has removed n members from a sorted set: it drops an empty
+// one, and replies.
+func (c call) removed(k *keyspace, it *item, n int) {
 	switch {
 	case n == 0:
 	case it.zset.Len() == 0:
@@ -185,7 +186,7 @@ func zrem(c call, k *keyspace) {
 	for _, name := range c.args[2:] {
 		n += btoi(it.zset.remove(name))
 	}
-	c.shrunk(k, it, n)
+	c.removed(k, it, n)
 }
 
 func zcard(c call, k *keyspace) {
@@ -290,7 +291,7 @@ func zremrangebyscore(c call, k *keyspace) {
 // removeRanks removes the members with ranks in [from, to) and replies.
 func (c call) removeRanks(k *keyspace, it *item, from, to int) {
 	if c.afford(to-from, perRemoved) {
-		c.shrunk(k, it, it.zset.removeRanks(from, to))
+		c.removed(k, it, it.zset.removeRanks(from, to))
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *Reader) SetLimits(l Limits) {
 	r.limits = l
 }
 
-// Held is how much memory the Reader keeps between two turns.
+// Held returns how many bytes the Reader keeps between two turns.
 func (r *Reader) Held() int { return cap(r.held) + 16*cap(r.spans) }
 
 // Partial reports whether the input ends with an incomplete command.
@@ -151,7 +151,7 @@ func (r *Reader) Unread(room *Room, n int) {
 	if n > 0 {
 		r.start = room.begins[len(room.begins)-n]
 		r.at, r.left, r.bulk, r.spans = 0, 0, -1, r.spans[:0]
-		r.unquoted, r.err = nil, nil // a protocol error after them is found again
+		r.unquoted, r.err = nil, nil // Batch finds a protocol error after them again
 	}
 	r.keep()
 }

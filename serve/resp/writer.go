@@ -19,7 +19,7 @@ type Writer struct {
 // reply on.
 func (w *Writer) SetVersion(v int) { w.v3 = v == 3 }
 
-// Version is 2 or 3.
+// Version returns 2 or 3.
 func (w *Writer) Version() int {
 	if w.v3 {
 		return 3
@@ -27,10 +27,10 @@ func (w *Writer) Version() int {
 	return 2
 }
 
-// Bytes is everything written since Reset, valid until the next call.
+// Bytes returns everything written since Reset. It is valid until the next call.
 func (w *Writer) Bytes() []byte { return w.buf }
 
-// Len is the length of Bytes.
+// Len returns the length of Bytes.
 func (w *Writer) Len() int { return len(w.buf) }
 
 // Grow makes room for about n bytes more.
@@ -50,7 +50,7 @@ func (w *Writer) Reset() {
 	w.buf = w.buf[:0]
 }
 
-// Take is Bytes and Reset; the caller owns the bytes.
+// Take returns the bytes, which the caller then owns, and resets the Writer.
 func (w *Writer) Take() []byte {
 	b := w.buf
 	w.buf = nil
@@ -75,16 +75,16 @@ func (w *Writer) text(kind byte, s string) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Status is a simple string such as OK.
+// Status writes a simple string such as OK.
 func (w *Writer) Status(s string) { w.text('+', s) }
 
-// Error is an error; by convention its first word, in capitals, is its kind. A
+// Error writes an error; by convention its first word, in capitals, is its kind. A
 // long text, which quotes the peer, is cut.
 func (w *Writer) Error(s string) { w.text('-', s[:min(len(s), errorMost)]) }
 
 const errorMost = 4 << 10
 
-// Int is an integer.
+// Int writes an integer.
 func (w *Writer) Int(n int64) {
 	if uint64(n) < 10 { // the most frequent replies
 		w.buf = append(w.buf, ':', '0'+byte(n), '\r', '\n')
@@ -93,21 +93,21 @@ func (w *Writer) Int(n int64) {
 	w.head(':', n)
 }
 
-// Bulk is a string of any bytes.
+// Bulk writes a string of any bytes.
 func (w *Writer) Bulk(b []byte) {
 	w.head('$', int64(len(b)))
 	w.buf = append(w.buf, b...)
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// BulkString is Bulk of a string.
+// BulkString is Bulk for a string.
 func (w *Writer) BulkString(s string) {
 	w.head('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Text is Bulk, marked as plain text in RESP3 so that clients print it as is.
+// Text is Bulk, but marked in RESP3 as plain text, which clients print as it is.
 func (w *Writer) Text(s string) {
 	if !w.v3 {
 		w.BulkString(s)
@@ -119,7 +119,7 @@ func (w *Writer) Text(s string) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Null is a missing string in RESP2, and any missing value in RESP3.
+// Null writes a missing string in RESP2, and any missing value in RESP3.
 func (w *Writer) Null() {
 	if w.v3 {
 		w.buf = append(w.buf, "_\r\n"...)
@@ -128,7 +128,7 @@ func (w *Writer) Null() {
 	}
 }
 
-// NullArray is a missing array.
+// NullArray writes a missing array.
 func (w *Writer) NullArray() {
 	if w.v3 {
 		w.buf = append(w.buf, "_\r\n"...)
@@ -158,7 +158,7 @@ func (w *Writer) Set(n int) {
 	}
 }
 
-// Bool is true or false; 1 or 0 in RESP2.
+// Bool writes true or false; 1 or 0 in RESP2.
 func (w *Writer) Bool(b bool) {
 	switch {
 	case w.v3 && b:
@@ -172,7 +172,7 @@ func (w *Writer) Bool(b bool) {
 	}
 }
 
-// Number is a floating-point number whose text is given; a string in RESP2.
+// Number writes a floating-point number by its text; a string in RESP2.
 func (w *Writer) Number(text []byte) {
 	if !w.v3 {
 		w.Bulk(text)
@@ -183,7 +183,7 @@ func (w *Writer) Number(text []byte) {
 	w.buf = append(w.buf, '\r', '\n')
 }
 
-// Double is a floating-point number. Its text is the shortest that reads as the
+// Double writes a floating-point number. Its text is the shortest that reads as the
 // same number.
 func (w *Writer) Double(v float64) {
 	var room [32]byte
