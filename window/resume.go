@@ -177,19 +177,27 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		plan.Start, plan.Warm, plan.Cut = a.LogStart, a.LogStart, a.LogStart
 		return plan, nil
 	}
-	chunk := position &^ (s.Chunk - 1)
-	plan.Start = max(chunk, a.LogStart)
-	plan.Lost = plan.Start
-	plan.Cut = plan.Start
-	if known != nil && !plan.Opens {
-		plan.Cut = min(plan.Start, max(chunk, known.First))
+	if plan.Opens {
+		known = nil
 	}
-	plan.Warm = plan.Start
-	if s.Dedupe != nil {
-		plan.Warm = max(chunk-s.Chunk, a.LogStart, 0)
-	}
-	plan.Replays = position - plan.Start
+	plan.from(s, position, a.LogStart, known)
 	return plan, nil
+}
+
+// from sets where to read so that counting goes on at position: at the beginning
+// of its chunk, or of the one before for the ids of Dedupe. known is the ledger's
+// state of the plan's epoch; nil: it has none.
+func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
+	chunk := position &^ (s.Chunk - 1)
+	p.Start = max(chunk, logStart)
+	p.Lost, p.Cut, p.Warm = p.Start, p.Start, p.Start
+	if known != nil {
+		p.Cut = min(p.Start, max(chunk, known.First))
+	}
+	if s.Dedupe != nil {
+		p.Warm = max(chunk-s.Chunk, logStart, 0)
+	}
+	p.Replays = position - p.Start
 }
 
 // keyCheck returns a number that tells two hash keys apart and does not reveal

@@ -176,20 +176,7 @@ func hllKeys(b *Bench) error {
 		return nil
 	}
 	const live, events, run = 1_000_000, 10_000_000, 200_000
-	r := rand.New(rand.NewPCG(97, 1))
-	key, hash := make([]uint64, events), make([]uint64, events)
-	for i := range key {
-		k := uint64(r.IntN(live))
-		if i < live {
-			k = uint64(i) // so that every key occurs
-		}
-		key[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k))
-		hash[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k<<32|uint64(r.IntN(1000))))
-	}
-	r.Shuffle(events, func(i, j int) {
-		key[i], key[j] = key[j], key[i]
-		hash[i], hash[j] = hash[j], hash[i]
-	})
+	key, hash := keyedEvents(live, events)
 
 	var ours *hll.Keyed
 	var theirs map[uint64]*hyperloglog.Sketch
@@ -251,17 +238,44 @@ func hllKeys(b *Bench) error {
 		return err
 	}
 
-	// The memory that the runtime holds, not the sum of the parts.
 	theirs = nil
-	with := heap()
-	said := ours.Bytes()
-	runtime.KeepAlive(ours)
+	held := []*hll.Keyed{ours}
 	ours = nil
+	return keyedBytes(b, sizeName, held, live)
+}
+
+// keyedEvents are the hashes of n events with keys, each of which occurs, and a
+// thousand users of each.
+func keyedEvents(keys, n int) (key, hash []uint64) {
+	r := rand.New(rand.NewPCG(97, 1))
+	key, hash = make([]uint64, n), make([]uint64, n)
+	for i := range key {
+		k := uint64(r.IntN(keys))
+		if i < keys {
+			k = uint64(i) // so that every key occurs
+		}
+		key[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k))
+		hash[i] = hll.Hash(binary.LittleEndian.AppendUint64(nil, k<<32|uint64(r.IntN(1000))))
+	}
+	r.Shuffle(n, func(i, j int) {
+		key[i], key[j] = key[j], key[i]
+		hash[i], hash[j] = hash[j], hash[i]
+	})
+	return key, hash
+}
+
+// keyedBytes limits the memory of a Keyed with n keys, which it takes out of ours:
+// what the runtime holds, not the sum of the parts.
+func keyedBytes(b *Bench, name string, ours []*hll.Keyed, n int) error {
+	with := heap()
+	said := ours[0].Bytes()
+	runtime.KeepAlive(ours)
+	ours[0] = nil
 	held := with - heap()
 	if said < held*9/10 || said > held*11/10 {
 		return fmt.Errorf("Bytes says %d, the runtime %d", said, held)
 	}
-	b.Limit(Limit{Name: sizeName, Against: Libraries, Unit: "B", Value: float64(max(held, said)) / live, Most: 150, Aim: 120})
+	b.Limit(Limit{Name: name, Against: Libraries, Unit: "B", Value: float64(max(held, said)) / float64(n), Most: 150, Aim: 120})
 	return nil
 }
 

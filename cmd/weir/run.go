@@ -91,6 +91,42 @@ func (o *runOptions) exclusive(cfg *config.Config, j *config.Job) func(context.C
 	}
 }
 
+// listen opens the listeners that the caller has not opened.
+func (o *runOptions) listen(cfg *config.Config) (err error) {
+	if o.http == nil {
+		if o.http, err = (place{addr: cfg.HTTP.Listen, key: "http.listen"}).listen(); err != nil {
+			return err
+		}
+	}
+	if o.resp == nil && cfg.RESP.Listen != "" {
+		if o.resp, err = (place{addr: cfg.RESP.Listen, key: "resp.listen"}).listen(); err != nil {
+			return errors.Join(err, o.http.Close())
+		}
+	}
+	return nil
+}
+
+// announce says that the process runs, and where it listens.
+func (o *runOptions) announce(cfg *config.Config, jobs int, version string) {
+	if o.started != nil {
+		o.started(o.http.Addr().String())
+	}
+	at := []any{"version", version, "jobs", jobs, "http", o.http.Addr().String()}
+	if o.resp != nil {
+		at = append(at, "resp", o.resp.Addr().String())
+	}
+	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
+}
+
+// lockPool connects to the server that holds the rollup lock, one connection at
+// a time. A rollup does not wait for it for longer than a second.
+func lockPool(cfg *config.Config) *redis.Pool {
+	return &redis.Pool{MaxIdle: 1, IdleTimeout: time.Minute, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return redis.DialContext(ctx, "tcp", cfg.Rollup.Lock, redis.DialPassword(cfg.Rollup.LockPassword.Reveal()),
+			redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second), redis.DialWriteTimeout(time.Second))
+	}}
+}
+
 // runJobs runs every job of the configuration until ctx ends, or until no job can
 // go on.
 func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
@@ -103,13 +139,10 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		return err
 	}
 	if cfg.Rollup.Lock != "" {
-		r := &redis.Pool{MaxIdle: 1, IdleTimeout: time.Minute, DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", cfg.Rollup.Lock, redis.DialPassword(cfg.Rollup.LockPassword.Reveal()),
-				redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second), redis.DialWriteTimeout(time.Second))
-		}}
-		defer r.Close()
+		pool := lockPool(cfg)
+		defer pool.Close()
 		host, _ := os.Hostname()
-		o.locks, o.owner = redislock.New(r), fmt.Sprintf("%s/%d", host, os.Getpid())
+		o.locks, o.owner = redislock.New(pool), fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
 	var closers []io.Closer
 	defer func() {
@@ -138,25 +171,10 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	connections, clients := share(o.log, len(all))
 	web.Connections = connections
-	l := o.http
-	if l == nil {
-		if l, err = (place{addr: cfg.HTTP.Listen, key: "http.listen"}).listen(); err != nil {
-			return err
-		}
+	if err := o.listen(cfg); err != nil {
+		return err
 	}
-	if o.resp == nil && cfg.RESP.Listen != "" {
-		if o.resp, err = (place{addr: cfg.RESP.Listen, key: "resp.listen"}).listen(); err != nil {
-			return errors.Join(err, l.Close())
-		}
-	}
-	if o.started != nil {
-		o.started(l.Addr().String())
-	}
-	at := []any{"version", build.Version, "jobs", len(all), "http", l.Addr().String()}
-	if o.resp != nil {
-		at = append(at, "resp", o.resp.Addr().String())
-	}
-	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
+	o.announce(cfg, len(all), build.Version)
 
 	// The servers that answer questions about the jobs end after the last job.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -179,7 +197,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		})
 		web.RESP = func() httpserver.RESP { return httpserver.RESP(resp.Stats()) }
 	}
-	serveOn("http", func() error { return web.Serve(serving, l) })
+	serveOn("http", func() error { return web.Serve(serving, o.http) })
 	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })
 	if o.resp != nil {
 		serveOn("resp", func() error { return resp.Serve(serving, o.resp) })

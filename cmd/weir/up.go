@@ -162,26 +162,16 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer stopParts()
 
 	began := time.Now()
-	broker, err := orFree(u, u.place("kafka.brokers", u.cfg.Kafka.Brokers[0]), func(addr string) (*local.Broker, error) {
-		return local.StartBroker(parts, local.BrokerConfig{
-			Listen: addr, Data: filepath.Join(u.data, "broker"),
-			Topics: localTopics(u.topics(), upPartitions), Log: u.log,
-		})
-	})
+	broker, err := u.broker(parts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close()) }()
-	u.step("broker", "%s   (Kafka protocol, in this process, log in %s)", broker.Addr(), filepath.Join(u.data, "broker"))
-
-	engine, err := orFree(u, u.place("clickhouse.url", strings.TrimSuffix(strings.TrimPrefix(u.cfg.ClickHouse.URL, "http://"), "/")), func(addr string) (*local.Engine, error) {
-		return local.StartEngine(parts, local.EngineConfig{Listen: addr, Data: filepath.Join(u.data, "engine"), Library: lib, Log: u.log})
-	})
+	engine, err := u.engine(parts, lib)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	u.step("engine", "%s   (ClickHouse, child process %d, tables in %s)", engine.URL(), engine.Pid(), filepath.Join(u.data, "engine"))
 
 	listen := func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
 	web, err := orFree(u, u.place("http.listen", u.cfg.HTTP.Listen), listen)
@@ -230,6 +220,31 @@ func (u *up) run(ctx context.Context) (err error) {
 		fmt.Fprintln(u.out, "\ndrained: everything read is in", u.data)
 	}
 	return err
+}
+
+// broker starts the embedded broker.
+func (u *up) broker(ctx context.Context) (*local.Broker, error) {
+	data := filepath.Join(u.data, "broker")
+	b, err := orFree(u, u.place("kafka.brokers", u.cfg.Kafka.Brokers[0]), func(addr string) (*local.Broker, error) {
+		return local.StartBroker(ctx, local.BrokerConfig{Listen: addr, Data: data, Topics: localTopics(u.topics(), upPartitions), Log: u.log})
+	})
+	if err == nil {
+		u.step("broker", "%s   (Kafka protocol, in this process, log in %s)", b.Addr(), data)
+	}
+	return b, err
+}
+
+// engine starts the embedded engine, whose library is in the file lib.
+func (u *up) engine(ctx context.Context, lib string) (*local.Engine, error) {
+	data := filepath.Join(u.data, "engine")
+	addr := strings.TrimSuffix(strings.TrimPrefix(u.cfg.ClickHouse.URL, "http://"), "/")
+	e, err := orFree(u, u.place("clickhouse.url", addr), func(addr string) (*local.Engine, error) {
+		return local.StartEngine(ctx, local.EngineConfig{Listen: addr, Data: data, Library: lib, Log: u.log})
+	})
+	if err == nil {
+		u.step("engine", "%s   (ClickHouse, child process %d, tables in %s)", e.URL(), e.Pid(), data)
+	}
+	return e, err
 }
 
 // suggest prints example queries for the first job.

@@ -129,6 +129,20 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		p["broker.rack"] = c.Racks[b.id-1]
 		p["replica.selector.class"] = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 	}
+	secure(p, c, tls)
+	for name, value := range c.Properties {
+		p[name] = value
+	}
+	return p
+}
+
+// oneLine writes a PEM block as the value of a Java property.
+func oneLine(pem []byte) string {
+	return strings.ReplaceAll(strings.TrimSpace(string(pem)), "\n", `\n`)
+}
+
+// secure adds the TLS and SASL properties of the further listeners.
+func secure(p map[string]string, c Config, tls *Certificate) {
 	for _, l := range c.Listeners {
 		if strings.HasSuffix(l.Security, "SSL") {
 			p["ssl.keystore.type"] = "PEM"
@@ -148,13 +162,4 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 			}
 		}
 	}
-	for name, value := range c.Properties {
-		p[name] = value
-	}
-	return p
-}
-
-// oneLine writes a PEM block as the value of a Java property.
-func oneLine(pem []byte) string {
-	return strings.ReplaceAll(strings.TrimSpace(string(pem)), "\n", `\n`)
 }

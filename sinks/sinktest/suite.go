@@ -318,6 +318,11 @@ func audits(t *testing.T, b Backend) {
 		}
 	}
 
+	damages(t, b, s, spec, want)
+}
+
+// damages changes what is stored, one thing after another. An audit finds each.
+func damages(t *testing.T, b Backend, s Sink, spec *window.Spec, want *memory.Contents) {
 	expect := func(what string, want ...audit.Finding) {
 		t.Helper()
 		found, _ := find(t, s, spec)
