@@ -87,7 +87,7 @@ func (s *stage) recreate(kind string) {
 	s.create(kind, 4)
 }
 
-// A topic that is deleted and made again reuses offsets for other records: weir says so
+// A topic that is deleted and created again reuses offsets for other records: weir says so
 // and stops, and counts them beside the old ones with --new-epoch.
 func TestTopicRecreated(t *testing.T) {
 	parallel(t)
@@ -106,7 +106,7 @@ func TestTopicRecreated(t *testing.T) {
 	s.sameClicks(first) // nothing of the new topic came in under the old offsets
 
 	// At a start.
-	s.weir("run").exits(1).says(`^error: .*deleted and made again`)
+	s.weir("run").exits(1).says(`^error: .*deleted and created again`)
 	s.untilEnd("--new-epoch")
 	both := union(first, second)
 	s.sameClicks(both)

@@ -36,7 +36,7 @@ const (
 	Gaps        // offsets without records: compacted
 	Compact     // records that some have read are compacted away
 	Aborted     // transactions: open, aborted, their markers
-	Recreate    // the topic is deleted and made again
+	Recreate    // the topic is deleted and created again
 
 	Disorder  // records that are late, or from the future
 	Malformed // records that are not events

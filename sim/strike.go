@@ -159,7 +159,7 @@ func (s *schedule) recreate(r *rand.Rand) {
 		}
 	}
 	s.mix.count[Recreate]++
-	s.tracef("the topic is deleted and made again")
+	s.tracef("the topic is deleted and created again")
 	for n, p := range s.topic.parts {
 		next := s.reach(n)
 		p.taint(next/s.spec.Chunk, p.end()/s.spec.Chunk)

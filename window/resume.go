@@ -92,11 +92,11 @@ var (
 	// ErrRetention: the log no longer holds the next offset to count.
 	ErrRetention = errors.New("retention passed the position")
 	// ErrBeyondEnd: the position is beyond the end of the log, so the log was
-	// truncated, or the topic was deleted and made again.
+	// truncated, or the topic was deleted and created again.
 	ErrBeyondEnd = errors.New("the position is beyond the end of the log")
 	// ErrRecreated: the topic's id is not the one in the ledger; its offsets
 	// mean other records.
-	ErrRecreated = errors.New("the topic was deleted and made again")
+	ErrRecreated = errors.New("the topic was deleted and created again")
 	// ErrEpochs: the eight bits of the epoch are used up.
 	ErrEpochs = errors.New("no epoch left: raise the job's version")
 	// ErrPartition: the sixteen bits of the partition are exceeded.

@@ -61,14 +61,14 @@ var messages = []message{
 		do:   rollupBehind},
 	{kind: audit.Beyond,
 		what: "{partition}: the ledger reaches to {expected}, the log only to {found}; the ledger covers {span} of the log's offsets",
-		do: "if the topic was deleted and made again, run once with --new-epoch; if it was truncated, that would count records at those offsets twice, up to {span}, " +
+		do: "if the topic was deleted and created again, run once with --new-epoch; if it was truncated, that would count records at those offsets twice, up to {span}, " +
 			"and raising the job's version counts what is left once, in new tables"},
 	{kind: audit.Deleted,
 		what: "{partition}: offsets {from} to {to} were deleted from the log before they were counted",
 		do:   "records that were deleted from the log cannot be counted any more; with kafka.on_data_loss: skip, weir run records the gap and continues"},
 	{kind: audit.Vanished,
 		what: "{partition}: the ledger reaches to {expected}, the topic has no such partition",
-		do:   "the topic was deleted and made again with fewer partitions: run once with --new-epoch"},
+		do:   "the topic was deleted and created again with fewer partitions: run once with --new-epoch"},
 	{kind: audit.Clipped, when: readTwice,
 		what: "{chunk}: at most {expected} events were counted, the rows hold {found}, so up to {less} are missing: offsets up to {reach} were counted, those below {cut} were deleted from the log before the chunk ended, and the rest was read again from there; " +
 			"rows with events from below {cut} and from {reach} on keep the greater count of the two readings {offsets}",

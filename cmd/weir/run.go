@@ -57,7 +57,7 @@ The tables must exist: weir migrate creates and extends them.`,
 	}
 	configFlags(c)
 	c.Flags().StringVar(&until, "until", "", "end: read to where the logs end now, flush, roll up, exit 0")
-	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count the new one too, beside the old counts. If it is the same topic and was truncated, its remaining records are counted twice; to count them once, raise the job's version instead")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and created again: count the new one too, beside the old counts. If it is the same topic and was truncated, its remaining records are counted twice; to count them once, raise the job's version instead")
 	return c
 }
 

@@ -74,7 +74,7 @@ is taken, that is an error.`,
 	c.Flags().StringVar(&data, "data", "weir-data", "directory of the broker's log and the engine's tables")
 	c.Flags().IntVar(&rate, "rate", 2000, "generated click events per second; locations come at a quarter of it")
 	c.Flags().BoolVar(&noGen, "no-gen", false, "generate no traffic; produce your own to the printed address")
-	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and made again: count the new one too, beside the old counts")
+	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and created again: count the new one too, beside the old counts")
 	return c
 }
 
