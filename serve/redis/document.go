@@ -31,41 +31,44 @@ const introduction = `# Redis commands
 
 %d commands, with the replies, the texts of errors and the stored bytes of Redis
 7.0 to 7.2. Where a command differs, its line says how. ` + "`weir serve`" + ` answers them
-on scratch keys, which live in memory and are gone with the process. "Arguments"
-counts the command's name; a minus means "at least". "Since" is the version of
-Redis that brought the command ("bf": of RedisBloom).
+on scratch keys, which live in memory and are lost when the process ends.
+"Arguments" includes the command's name; a minus means "at least". "Since" is the
+version of Redis that introduced the command ("bf": of RedisBloom).
 
 What differs everywhere:
 
 - There is one database, one user (default), and nothing is written to disk.
-- An argument may have 8 MiB (Redis: 512 MiB), and so may a string, a key 8 KiB, a
-  Bloom filter 16 MiB; all scratch keys together 1 GiB (` + "`--memory`" + `; in weir run ` + "`resp.memory`" + `, a quarter of ` + "`memory`" + ` where it is not given), beyond which
-  writes get Redis's OOM error, those of a transaction one by one. Before AUTH a
-  command may have 10 arguments of 16 KiB.
-- A command that would hold up all others for long is refused: see below.
-- ` + "`CONFIG SET`" + ` may lower what the operator has set, never raise it.
-- What must follow a bulk string, carriage return and line feed, is checked.
+- An argument or a string has at most 8 MiB (Redis: 512 MiB), a key 8 KiB, a Bloom
+  filter 16 MiB. All scratch keys together have at most 1 GiB (` + "`--memory`" + `; in
+  ` + "`weir run`" + ` ` + "`resp.memory`" + `, by default a quarter of ` + "`memory`" + `). Beyond that a write
+  gets Redis's OOM error; in a transaction each write gets its own. Before AUTH a
+  command has at most 10 arguments of 16 KiB.
+- A command that would delay all others for long is refused: see below.
+- ` + "`CONFIG SET`" + ` may lower a limit that the operator has set, but not raise it.
+- The server checks that carriage return and line feed follow a bulk string; Redis
+  does not.
 - Distances that STOREDIST stores may differ from Redis's in the last bit of 64.
-- ` + "`SCAN`" + ` walks in an order of its own, with the same promise.
+- ` + "`SCAN`" + ` returns keys in another order, with the same guarantee.
 
 ## How much at a time
 
-Commands run one at a time, in Redis as here. Redis lets one take as long as it
-takes; here a long command would delay a stream processor, so a command
-may take about %d ms, as may the commands of a transaction together. Its time
-is estimated before it begins, from its arguments and from what the keys hold.
-If that is more, it gets an error that begins with "ERR too much at a time", and
-nothing has happened, but for PFADD, BF.MADD and BF.INSERT, which add what there was
-time for and can be sent again. In parts everything goes. ` + "`make longest`" + ` measures
-the longest that is allowed of each command:
-[bench/results/longest.txt](../bench/results/longest.txt).
+Commands run one at a time, as in Redis. Redis does not limit how long a command
+takes; here a long command would delay a stream processor. So a command may take
+about %d ms, and so may all commands of a transaction together. The server estimates
+the time of a command before it runs it, from its arguments and from what the keys
+hold. If the estimate is longer, the command gets an error that begins with
+"ERR too much at a time" and changes nothing. PFADD, BF.MADD and BF.INSERT are
+exceptions: they add as many items as there is time for, and can be sent again. Send
+a refused command in smaller parts. ` + "`make longest`" + ` measures the longest allowed case
+of each command: [bench/results/longest.txt](../bench/results/longest.txt).
 
-| what | at a time, about |
+| what | at most, about |
 |---|---|
 %s
-A transaction whose commands would take longer for their arguments alone is refused
-while it is queued; a command of it that finds no time left gets the error in its
-place among the replies, and the others run. SCAN ends early instead.
+If the arguments of a transaction's commands alone would take longer, the server
+refuses the transaction while it is queued. If no time is left for one of its commands
+when it runs, that command gets the error as its reply, and the others run. SCAN never
+gets the error: it returns fewer keys.
 
 ## Window keys
 
@@ -86,40 +89,43 @@ one so far (61 windows), and ` + "`-60..-1`" + ` the sixty minutes that have end
 The measure ` + "`hits`" + ` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
 BITOP; a bloom BF.EXISTS and BF.MEXISTS; a max GET, with nil where there is no
-number; a geo one the reading commands of positions and sorted sets. KEYS and SCAN list those of the last sixty windows, up
-to 5,000 rows of a job and five seconds old. Writing to one is an error, and so is a
-job, a measure or a number of groups that does not exist: the error says which one
-is near (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counted there is no
+number; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
+list the window keys of the last sixty windows, up to 5,000 rows of a job; the list is
+at most five seconds old. Writing to a window key is an error, and so is a job, a
+measure or a number of groups that does not exist: the error suggests a name that is
+similar (` + "`ERR no job clikcs; is it clicks?`" + `). Where nothing was counted there is no
 key, and the count is 0.
 
-What an answer holds: all that the process had counted, and all that any process
-had flushed, as of the question if there are no other questions. Otherwise a copy of memory, and
-the answer made from it, are each served again for a thousand times as long as
-making them took (waiting for busy workers included). An answer is two seconds old
-at most, and five if it takes more than 5 ms to make, counted from the oldest thing
-that it is made from; so one that takes up to 5 ms costs no more than a quarter of a
-percent of a CPU, however often it is asked. Only what ClickHouse itself takes longer
-for, as for a first question about thousands of windows, is as old as that took; and
-a command with many keys looks them up one after the other. Windows
-that were asked for are kept in memory, in what the windows leave of ` + "`memory`" + `;
-` + "`weir_live_…`" + ` metrics tell how that goes.
+An answer holds all events that this process has counted and all that any process has
+flushed. If there are no other questions, it holds them as of the moment of the
+question. Otherwise it may be older: the copy of memory that an answer is made from,
+and the answer itself, are each served again for a thousand times as long as making
+them took (waiting for busy workers included). An answer is at most two seconds old, or
+at most five if making it takes more than 5 ms; its age counts from the oldest thing
+that it is made from. So an answer that takes up to 5 ms costs at most a quarter of a
+percent of a CPU, however often it is asked for. If ClickHouse takes longer than these
+ages, as for a first question about thousands of windows, the answer is as old as
+ClickHouse took. A command with many keys looks them up one after the other. Windows
+that were asked for are kept in the part of ` + "`memory`" + ` that open windows do not use; the
+` + "`weir_live_…`" + ` metrics show how well that works.
 
-While ClickHouse cannot be asked, what the process knows by itself is the answer,
-and it is partial. That is so of windows that have not ended (` + "`now`" + `), of those that
-this process has flushed nothing of since it started, and of those that are kept
-because they were asked for; a range with any other window is an error that names
-it. A reply has no place to say that it is partial (RESP2 has none, and at the
-attributes of RESP3 redis-cli 7.0 and redis-py 5 hang up), so ask the measure
-` + "`partial`" + ` that every job has: ` + "`GET w:clicks:partial:now`" + ` is why replies about the job
-are partial, or may be, and nothing while they are whole. Asked behind a question, in
-MULTI or not, it says so of every partial reply. ` + "`weir_live_partial_total`" + ` counts such
-answers, and ` + "`/api/v1/query`" + ` says it in each. A ClickHouse that hangs holds up one question
-at a time, for five seconds. When it is back, answers are whole
-again within five seconds.
+While ClickHouse does not answer, the process answers from what it knows by itself, and
+such an answer is partial. It can do so for windows that have not ended (` + "`now`" + `), for
+windows of which it has flushed nothing since it started, and for windows that it keeps
+because they were asked for. If a range includes any other window, the reply is an
+error that names the window. A reply cannot show that it is partial: RESP2 has no place
+for it, and redis-cli 7.0 and redis-py 5 close the connection when they read an
+attribute of RESP3. So ask for the measure ` + "`partial`" + `, which every job has:
+` + "`GET w:clicks:partial:now`" + ` returns the reason why replies about the job are partial or
+may be, and nil while they are whole. Sent after another question, within MULTI or not,
+it tells of every partial reply. ` + "`weir_live_partial_total`" + ` counts partial answers, and
+each answer of ` + "`/api/v1/query`" + ` says whether it is partial. A ClickHouse that hangs delays
+one question at a time, for five seconds. Within five seconds of its return answers are
+whole again.
 
-How far back: counts, hll, bitmap, bloom and max reach as far as the first rollup is kept,
-if its windows are the job's own; otherwise, and for geo, as far as state rows are
-(` + "`keep`" + `). Windows from before that are empty, as if there had been no events.
+Counts, hll, bitmap, bloom and max reach back as far as the first rollup is kept, if
+its windows are as long as the job's; otherwise, and for geo, they reach as far as
+state rows are kept (` + "`keep`" + `). Older windows are empty, as if there had been no events.
 `
 
 // Document returns docs/commands-redis.md, made from the command table.
