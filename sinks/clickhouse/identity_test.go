@@ -18,7 +18,7 @@ func TestDatabaseID(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
+				if _, err := c.Migrate(t.Context(), []Job{total()}, Migration{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -28,7 +28,7 @@ func TestDatabaseID(t *testing.T) {
 		if err != nil || len(id) < 16 {
 			t.Fatalf("id %q, %v", id, err)
 		}
-		steps, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{})
+		steps, err := c.Migrate(t.Context(), []Job{total()}, Migration{})
 		if err != nil || len(steps) > 0 {
 			t.Errorf("migrated again: %v, %v", steps, err)
 		}

@@ -252,7 +252,13 @@ func TestCompleteHeals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := install(t, c, clicks())
+	if _, err := c.Migrate(t.Context(), []Job{clicks()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), clicks())
+	if err != nil {
+		t.Fatal(err)
+	}
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon+61_000, "/", 1, "b"))
 	write(t, s, op.Take())

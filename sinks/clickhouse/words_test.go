@@ -15,8 +15,13 @@ import (
 // allowed, Job opens, with a note if the user should know something.
 func TestChangesInWords(t *testing.T) {
 	const day = 24 * time.Hour
+	was := func() Job {
+		j := clicks()
+		j.Spec.Measures = j.Spec.Measures[:2]
+		return j
+	}
 	untouched := open(t) // for the cases in which neither Job nor Migrate changes anything
-	install(t, untouched, clicks())
+	install(t, untouched, was())
 	for _, x := range []struct {
 		name   string
 		change func(j *Job)
@@ -60,10 +65,10 @@ func TestChangesInWords(t *testing.T) {
 		{"another job", func(j *Job) { j.Spec.Job = "visits" }, "job visits: it is new: run `weir migrate`", "", false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c, is := untouched, clicks()
+			c, is := untouched, was()
 			if !x.stays || x.refuse == "" {
 				c = open(t)
-				install(t, c, clicks())
+				install(t, c, was())
 			}
 			is.Place = "jobs[3]"
 			x.change(&is)
