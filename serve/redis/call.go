@@ -34,31 +34,35 @@ type call struct {
 
 // A run is the function of a command. The constructors below say what commands need
 // beside their call, and are the only way to get at it: the table of commands says for
-// each one which of these it uses.
-type run func(c call, cl *client)
+// each one which of these it uses. Nearly all commands are about keys: these are called
+// without a closure in between, which would take 5 ns of the 85 of a PFADD.
+type run struct {
+	keys  func(c call, k *keyspace)
+	other func(c call, cl *client)
+}
 
 // onNothing is for commands that need their call only.
-func onNothing(f func(call)) run { return func(c call, _ *client) { f(c) } }
+func onNothing(f func(call)) run { return run{other: func(c call, _ *client) { f(c) }} }
 
 // onKeys is for commands about keys.
-func onKeys(f func(call, *keyspace)) run { return func(c call, cl *client) { f(c, &cl.keys) } }
+func onKeys(f func(call, *keyspace)) run { return run{keys: f} }
 
 // onScripts is for commands that run scripts: they know the scripts by their digests.
 func onScripts(f func(call, *keyspace, scriptCache)) run {
-	return func(c call, cl *client) { f(c, &cl.keys, cl.server.scripts) }
+	return run{other: func(c call, cl *client) { f(c, &cl.keys, cl.server.scripts) }}
 }
 
 // onTransaction is for commands about the client's transaction, which watches keys.
 func onTransaction(f func(call, *transaction, *keyspace)) run {
-	return func(c call, cl *client) { f(c, &cl.transaction, &cl.keys) }
+	return run{other: func(c call, cl *client) { f(c, &cl.transaction, &cl.keys) }}
 }
 
 // onClient is for commands about the connection itself.
-func onClient(f func(call, *client)) run { return f }
+func onClient(f func(call, *client)) run { return run{other: f} }
 
 // onServer is for commands about the server: its settings and figures.
 func onServer(f func(call, *Server)) run {
-	return func(c call, cl *client) { f(c, cl.server) }
+	return run{other: func(c call, cl *client) { f(c, cl.server) }}
 }
 
 // fail sends an error of a sketch: its text is that of Redis without "ERR ".

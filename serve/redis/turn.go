@@ -232,8 +232,12 @@ func isHTTP(name []byte) bool {
 func (c *client) call(cmd *command, args [][]byte) {
 	c.server.calls++
 	one := call{cmd, args, c.w, &c.work}
-	if one.afford(1, cmd.base(args)) {
-		cmd.run(one, c)
+	switch {
+	case !one.afford(1, cmd.base(args)):
+	case cmd.run.keys != nil:
+		cmd.run.keys(one, &c.keys)
+	default:
+		cmd.run.other(one, c)
 	}
 }
 

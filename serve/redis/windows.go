@@ -66,7 +66,7 @@ const noFault fault = ""
 // resolve looks up the window keys of a command before it runs. If one is not at hand
 // and mayWait is false, ready is false.
 func (c *client) resolve(cmd *command, args [][]byte, mayWait bool) (f fault, ready bool) {
-	if cmd.run == nil || cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
+	if cmd.flags&flagWrite == 0 && cmd.keys.first == 0 {
 		return noFault, true
 	}
 	for i := range cmd.keys.of(args) {
