@@ -244,8 +244,8 @@ func hllKeys(b *Bench) error {
 	return keyedBytes(b, sizeName, held, live)
 }
 
-// keyedEvents are the hashes of n events with keys, each of which occurs, and a
-// thousand users of each.
+// keyedEvents returns the hashes of the keys and of the users of n events, in a random
+// order. Every key occurs; its events are by users drawn from a thousand of its own.
 func keyedEvents(keys, n int) (key, hash []uint64) {
 	r := rand.New(rand.NewPCG(97, 1))
 	key, hash = make([]uint64, n), make([]uint64, n)
@@ -264,18 +264,18 @@ func keyedEvents(keys, n int) (key, hash []uint64) {
 	return key, hash
 }
 
-// keyedBytes limits the memory of a Keyed with n keys, which it takes out of ours:
-// what the runtime holds, not the sum of the parts.
+// keyedBytes limits the memory per key of ours[0], which has n keys. The memory is what
+// the heap shrinks by when ours[0] is set to nil; Bytes must agree with it.
 func keyedBytes(b *Bench, name string, ours []*hll.Keyed, n int) error {
 	with := heap()
-	said := ours[0].Bytes()
+	counted := ours[0].Bytes()
 	runtime.KeepAlive(ours)
 	ours[0] = nil
 	held := with - heap()
-	if said < held*9/10 || said > held*11/10 {
-		return fmt.Errorf("Bytes says %d, the runtime %d", said, held)
+	if counted < held*9/10 || counted > held*11/10 {
+		return fmt.Errorf("Bytes returns %d, the heap shrank by %d", counted, held)
 	}
-	b.Limit(Limit{Name: name, Against: Libraries, Unit: "B", Value: float64(max(held, said)) / float64(n), Most: 150, Aim: 120})
+	b.Limit(Limit{Name: name, Against: Libraries, Unit: "B", Value: float64(max(held, counted)) / float64(n), Most: 150, Aim: 120})
 	return nil
 }
 

@@ -17,10 +17,10 @@ import (
 	"weir/window"
 )
 
-// damage passes one kind of damage to an audit.
+// damage tells an audit of one kind of damage.
 type damage func(a *audit.Audit)
 
-// auditAnswers is a sink whose audits find one damage after the other.
+// auditAnswers is a sink whose audits find what answers has, one element per audit.
 type auditAnswers struct {
 	answers  [][]damage
 	notes    []damage
@@ -42,7 +42,8 @@ func (s *auditAnswers) Audit(_ context.Context, a *audit.Audit, _ func(done, tot
 	return s.err
 }
 
-// rows returns the damage that a chunk with 64 counted events has other rows.
+// rows returns the damage that the rows of a chunk sum to hits, while its ledger has 64
+// counted events.
 func rows(partition int32, chunk int64, hits uint64) damage {
 	return func(a *audit.Audit) {
 		l := window.Line{Partition: partition, Chunk: chunk, First: chunk * 64, Next: chunk*64 + 64}
@@ -52,7 +53,7 @@ func rows(partition int32, chunk int64, hits uint64) damage {
 	}
 }
 
-// lacking returns the damage that a rollup has none of a window's events.
+// lacking returns the damage that a rollup has no events of a window that has one.
 func lacking(start event.Time) damage {
 	return func(a *audit.Audit) {
 		a.Window(audit.Compared{Length: 60_000, Start: start, Whole: true, Due: true}, 0, 1)
@@ -89,16 +90,16 @@ func TestAuditLooksTwice(t *testing.T) {
 	once(0, nil)
 	once(0, []damage{missing}, nil)
 	if strings.Contains(out.String(), "level=ERROR") {
-		t.Errorf("an error for nothing: %s", &out)
+		t.Errorf("a finding that the second look did not confirm is logged: %s", &out)
 	}
 	once(1, []damage{missing, excess}, []damage{excess})
 	for _, want := range []string{"level=ERROR", "job=clicks", "partition 1, chunk 2", "do="} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not said: %s", want, &out)
+			t.Errorf("%q is not in the log: %s", want, &out)
 		}
 	}
 	if strings.Contains(out.String(), "chunk 7") {
-		t.Errorf("what had gone is said: %s", &out)
+		t.Errorf("a finding that the second look did not confirm is logged: %s", &out)
 	}
 
 	// Rollups that lack rows are made again, and compared once more.
@@ -111,7 +112,7 @@ func TestAuditLooksTwice(t *testing.T) {
 	sink.err = errors.New("no answer")
 	once(1, []damage{missing}) // an audit that failed does not reset the number
 	if !strings.Contains(out.String(), `what="audit of job clicks" error="no answer"`) {
-		t.Errorf("an audit that could not be made is not said: %s", &out)
+		t.Errorf("the failure of an audit is not logged: %s", &out)
 	}
 	sink.err = nil
 	once(0, nil)
@@ -128,11 +129,11 @@ func TestAuditLooksTwice(t *testing.T) {
 	once(0, nil)
 	for _, want := range []string{"level=WARN", "job=clicks", "partition 5, chunk 9", "up to 5 are missing", "do="} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not said: %s", want, &out)
+			t.Errorf("%q is not in the log: %s", want, &out)
 		}
 	}
 	once(0, nil)
 	if strings.Contains(out.String(), "chunk 9") {
-		t.Errorf("a note is said twice: %s", &out)
+		t.Errorf("a note is logged twice: %s", &out)
 	}
 }
