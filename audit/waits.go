@@ -7,7 +7,7 @@ import (
 	"weir/event"
 )
 
-// Waits says how long partitions have had records that the ledger does not cover, and
+// Waits measures how long partitions with records that the ledger does not cover have had
 // no flush. Its zero value is ready to use.
 type Waits struct {
 	waiting map[int32]waiting
@@ -22,7 +22,7 @@ type waiting struct {
 type Wait struct {
 	Partition int32
 	Records   int64
-	Stood     event.Time // for how long nothing of it was flushed, in ms, as the sum of since
+	Stood     event.Time // ms without a flush: the sum of the times between the calls of Look
 }
 
 // Look compares the ledger with the log. since is the time since the last Look, in ms.

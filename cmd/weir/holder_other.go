@@ -2,6 +2,6 @@
 
 package main
 
-// holder names the program that listens on an address, which this system does
-// not show.
+// holder would name the program that listens on an address, but this system does not
+// show which one it is.
 func holder(string) string { return "another process" }
