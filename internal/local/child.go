@@ -47,13 +47,18 @@ func runChild(text string) error {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return fmt.Errorf("local: engine: %s: %w", childEnv, err)
 	}
-	// ^C in a terminal, and closing it, send signals to the whole process group.
-	// The child ignores them: the parent stops its engine after its last writes.
-	signal.Ignore(os.Interrupt, syscall.SIGHUP)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	// ^C in a terminal, and closing it, send signals to the whole process group, and
+	// so do timeout(1) and systemd with SIGTERM. The child ignores them: the parent
+	// stops its engine after its last writes, with a byte on the lifeline.
+	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.NewFile(childLifeline, "lifeline"))
+		lifeline := os.NewFile(childLifeline, "lifeline")
+		if n, _ := lifeline.Read(make([]byte, 1)); n > 0 {
+			stop()
+			_, _ = io.Copy(io.Discard, lifeline)
+		}
 		os.Exit(0) // the parent is gone; nothing acknowledged is lost
 	}()
 	socket := os.NewFile(childListener, "listener")

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"weir/internal/backoff"
@@ -235,7 +234,7 @@ func (e *Engine) setPid(pid int) {
 // child is one run of the engine's process.
 type child struct {
 	cmd      *exec.Cmd
-	lifeline *os.File // the parent's end; closing it ends the child
+	lifeline *os.File // the parent's end: a byte asks the child to stop, closing it ends the child
 	said     *relay
 	gone     chan struct{}
 	err      error // why it ended; valid when gone is closed
@@ -346,7 +345,7 @@ func (c *child) why() error {
 
 // end asks the child to stop, and kills it if that takes too long.
 func (c *child) end() {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	_, _ = c.lifeline.Write([]byte{0}) // an error means that it has ended already
 	select {
 	case <-c.gone:
 	case <-time.After(15 * time.Second):

@@ -98,6 +98,31 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
+// TestSignalsOfTheGroup: ^C, timeout(1) and systemd signal the engine's process
+// too. It goes on until its parent stops it.
+func TestSignalsOfTheGroup(t *testing.T) {
+	e := start(t, t.TempDir())
+	pid := e.Pid()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM} {
+		if err := syscall.Kill(pid, sig); err != nil {
+			t.Fatal(err)
+		}
+		if got := query(t, e.URL(), "SELECT 1"); got != "1" {
+			t.Errorf("after %v it answers %q", sig, got)
+		}
+	}
+	query(t, e.URL(), "SELECT sleep(1)") // it would end meanwhile
+	if e.Pid() != pid {
+		t.Error("another process runs now")
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if alive(pid) {
+		t.Error("the child outlives Close")
+	}
+}
+
 // TestKill kills the engine again and again while several clients insert.
 // Every row that was acknowledged must be there, exactly once where the
 // client did not retry.
