@@ -31,10 +31,10 @@ func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 		if w.sibling == "" {
 			return true
 		}
-		return w.holds(v.FieldByIndex(k.child(w.sibling).goes).String())
+		return w.holds(v.FieldByIndex(k.child(w.sibling).index).String())
 	}
 	for _, c := range k.keys {
-		value := v.FieldByIndex(c.goes)
+		value := v.FieldByIndex(c.index)
 		if !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional) {
 			continue
 		}

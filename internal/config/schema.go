@@ -11,10 +11,10 @@ import (
 // A key describes one key of the configuration: its path, the values that it may have,
 // and its documentation.
 type key struct {
-	name string // as written in YAML
-	path string // dotted from the root; [] stands for the elements of a list: jobs[].window
-	kind kind
-	goes []int // reflect index path of the field in the parent's struct
+	name  string // as written in YAML
+	path  string // dotted from the root; [] stands for the elements of a list: jobs[].window
+	kind  kind
+	index []int // reflect index path of the field in the parent's struct
 
 	def      string // default, as written; of a list the elements with commas
 	doc      string
@@ -82,11 +82,11 @@ var table = sync.OnceValue(func() *key {
 // keysOf reads the tags of a struct. Embedded structs are read in place. A tag
 // that cannot be read is a mistake in this package: keysOf panics, and every
 // test shows it.
-func keysOf(t reflect.Type, prefix string, goes []int) []*key {
+func keysOf(t reflect.Type, prefix string, index []int) []*key {
 	var keys []*key
 	for i := range t.NumField() {
 		field := t.Field(i)
-		at := append(slices.Clone(goes), i)
+		at := append(slices.Clone(index), i)
 		if field.Anonymous {
 			keys = append(keys, keysOf(field.Type, prefix, at)...)
 			continue
@@ -97,7 +97,7 @@ func keysOf(t reflect.Type, prefix string, goes []int) []*key {
 			continue
 		}
 		k := &key{
-			name: name, path: prefix + name, goes: at,
+			name: name, path: prefix + name, index: at,
 			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
 			format: tag("format"), required: tag("required") == "true",
 			secret: tag("secret"), short: tag("short"),

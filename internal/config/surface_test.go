@@ -47,7 +47,7 @@ func reach(c *Config, path string) reflect.Value {
 	v, k := reflect.ValueOf(c).Elem(), table()
 	for name := range strings.SplitSeq(path, ".") {
 		k = k.child(name)
-		v = v.FieldByIndex(k.goes)
+		v = v.FieldByIndex(k.index)
 	}
 	return v
 }

@@ -228,7 +228,7 @@ func (v *validator) paths(path string, j *Job) {
 }
 
 // filter checks that a Bloom filter has at most 2^32 bits, and that a few of them
-// fit into memory. There is one for each what.
+// fit into memory. what completes "per" in the message: there is one filter per what.
 func (v *validator) filter(at string, capacity int, rate float64, what string) {
 	bits, err := bloom.Bits(capacity, rate)
 	switch bytes := Size(bits / 8); {
