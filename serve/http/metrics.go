@@ -29,10 +29,10 @@ var (
 	}
 
 	buildInfo       = desc("build_info", "Always 1; the labels tell which binary this is.", []string{"version", "revision", "go"})
-	records         = desc("records_total", "Offsets by what became of them, replays after a restart included.", []string{"job", "topic", "fate"})
+	records         = desc("records_total", "Offsets by their outcome, replays after a restart included.", []string{"job", "topic", "fate"})
 	deadLetters     = desc("dead_letters_total", "Records that reached no count.", []string{"job", "topic", "reason"})
 	lagRecords      = desc("consumer_lag_records", "Records between the next offset to count and the end of what can be read.", byPartition)
-	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long the partition has been in hand; 0 when there are none.", byPartition)
+	lagSeconds      = desc("consumer_lag_seconds", "Age of the last record counted while there are more to read, or, before the first, for how long this process has had the partition; 0 when there are none.", byPartition)
 	offsetNext      = desc("offset_next", "Next offset to count.", byPartition)
 	offsetDurable   = desc("offset_durable", "Everything below is in ClickHouse.", byPartition)
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)

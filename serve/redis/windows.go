@@ -31,9 +31,9 @@ type Windows interface {
 // reports that the value is of another type. What makes a reply may cache something in
 // the value, under the server's lock, but changes nothing that a reader can see.
 //
-// That an answer is partial has no place in a reply: RESP2 has none, and at the
-// attributes of RESP3 redis-cli 7.0 and redis-py 5 hang up. Clients ask the measure
-// partial.
+// No reply says that its answer is partial: RESP2 has no place for it, and redis-cli
+// 7.0 and redis-py 5 close the connection when they get an attribute of RESP3. Clients
+// ask the measure partial.
 var windowForms = []func(it *item, value any) bool{sketchForm, activityForm, filterForm, placesForm, numberForm}
 
 // A windowValue is what a window key shows.

@@ -128,7 +128,7 @@ func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark e
 		if err := s.note(ctx, "open a round", d, done, 0, 0); err != nil {
 			return err
 		}
-		s.rounds.told(done)
+		s.rounds.store(done)
 		if list, _, err = s.touched(ctx, d); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 		return scan(&at.opened, &at.done, (*int64)(&at.complete))
 	})
 	if err == nil {
-		s.rounds.told(at.opened)
+		s.rounds.store(at.opened)
 	}
 	return at, err
 }

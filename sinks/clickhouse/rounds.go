@@ -78,9 +78,9 @@ const (
 	farAhead = 1024
 )
 
-// told stores the current round, which was just read. It may be less than
+// store keeps the current round, which was just read. It may be less than
 // before: on a replica that lags, or after weir_rollups was truncated.
-func (r *rounds) told(opened uint64) {
+func (r *rounds) store(opened uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opened, r.asked = opened, time.Now()
@@ -97,7 +97,7 @@ func (r *rounds) known() (uint64, bool) {
 func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
 	err = s.client.query(ctx, "read the current round", s.currentRound(), func(scan func(...any) error) error { return scan(&opened) })
 	if err == nil {
-		s.rounds.told(opened)
+		s.rounds.store(opened)
 	}
 	return opened, err
 }

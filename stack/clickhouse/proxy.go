@@ -82,7 +82,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.engine.ServeHTTP(w, r)
 		return
 	}
-	name, a, ok := p.who(r)
+	name, a, ok := p.account(r)
 	if !ok {
 		refuse(w, http.StatusForbidden, authenticationFailed, name+": Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)")
 		return
@@ -134,9 +134,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.engine.ServeHTTP(w, r)
 }
 
-// who returns the account of a request, given by Basic authentication, ClickHouse's
+// account returns the account of a request, given by Basic authentication, ClickHouse's
 // headers or its parameters.
-func (p *proxy) who(r *http.Request) (string, account, bool) {
+func (p *proxy) account(r *http.Request) (string, account, bool) {
 	name, password, ok := r.BasicAuth()
 	if h := r.Header.Get("X-ClickHouse-User"); !ok && h != "" {
 		name, password, ok = h, r.Header.Get("X-ClickHouse-Key"), true
