@@ -132,11 +132,13 @@ func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark e
 		if list, _, err = s.touched(ctx, d); err != nil {
 			return err
 		}
-		if list, err = s.count(ctx, d, list); err != nil {
-			return err
-		}
-		if err := s.rollUp(ctx, d, list); err != nil {
-			return err
+		if len(list) > 0 { // the rows may have expired since
+			if list, err = s.count(ctx, d, list); err != nil {
+				return err
+			}
+			if err := s.rollUp(ctx, d, list); err != nil {
+				return err
+			}
 		}
 	} else if watermark <= at.complete {
 		return nil

@@ -263,6 +263,31 @@ func TestRollupBrokenOff(t *testing.T) {
 	}
 }
 
+// TestRowsExpireMeanwhile: rows that a rollup has found expire before it reads them.
+// It writes nothing, and the next one rolls up what came since.
+func TestRowsExpireMeanwhile(t *testing.T) {
+	url, database := localtest.Engine(t)
+	direct := dial(t, Config{URL: url, Database: database})
+	other := install(t, direct, actives())
+	f := &tap{op: operator(t, other.layout.Spec, 0)}
+	write(t, other, f.flow(t, 6))
+	expired := 0
+	s := another(through(t, url, database, nil, func(statement string) bool {
+		if expired == 0 && strings.Contains(statement, "max(flushed_in)") {
+			expired++
+			(&backend{c: direct}).exec(t, "TRUNCATE TABLE "+direct.name("clicks_state"))
+		}
+		return true
+	}), other)
+	roll(t, s, true)
+	if expired != 1 {
+		t.Error("no row expired: the test tests nothing")
+	}
+	write(t, s, f.flow(t, 6))
+	roll(t, s, true)
+	exact(t, s, "after rows have expired", 3)
+}
+
 // TestZombieRows: rows of a writer that was overtaken land long after, when the
 // partition's next owner has counted the same events and rollups have passed.
 func TestZombieRows(t *testing.T) {
