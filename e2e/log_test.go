@@ -85,6 +85,16 @@ func (s *stage) recreate(kind string) {
 		s.t.Fatal(err)
 	}
 	s.create(kind, 4)
+	// The controller answers before the broker lets go of the old logs, and what is
+	// produced until then belongs to these.
+	await.Until(s.t, func() error {
+		for p, end := range s.ends(kind) {
+			if end != 0 {
+				return notYet("partition %d ends at %d", p, end)
+			}
+		}
+		return nil
+	})
 }
 
 // A topic that is deleted and created again reuses offsets for other records: weir says so

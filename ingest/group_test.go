@@ -361,6 +361,18 @@ func recreate(t *testing.T, kafka *kafkatest.Cluster, topic string, n int) {
 		t.Fatal(err)
 	}
 	createTopic(t, kafka.Addrs(), topic, 1)
+	// The controller answers before the broker lets go of the old log, and what is
+	// produced until then belongs to that.
+	await.Until(t, func() error {
+		ends, err := newAdmin(t, kafka.Addrs()).ListEndOffsets(t.Context(), topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		if end, _ := ends.Lookup(topic, 0); err == nil && end.Offset != 0 {
+			err = fmt.Errorf("the log ends at %d", end.Offset)
+		}
+		return err
+	})
 	produce(t, kafka.Addrs(), topic, 0, numbered("new", 0, n))
 }
 
