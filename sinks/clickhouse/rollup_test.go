@@ -96,7 +96,7 @@ func TestRollupFaults(t *testing.T) {
 		})
 	}
 	op := operator(t, writer.layout.Spec, 0)
-	const flushes, perFlush = 16, 40
+	const flushes, perFlush = 8, 40
 	for i := range int64(flushes) {
 		var docs []string
 		for n := range int64(perFlush) {

@@ -280,7 +280,7 @@ func TestAtOnce(t *testing.T) {
 	c := open(t)
 	s := install(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
-	const flushes, perFlush = 12, 40
+	const flushes, perFlush = 8, 40
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range 2 {
