@@ -12,7 +12,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check flaky lint race fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
+.PHONY: help run build image arm64 stack test check flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -24,8 +24,9 @@ run: engine build ## everything in one process tree: broker, engine, jobs, traff
 export WEIR_VERSION  := $(or $(WEIR_VERSION),$(shell git describe --tags --dirty 2>/dev/null),devel)
 export WEIR_REVISION := $(or $(WEIR_REVISION),$(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null),unknown)
 
+# TAGS=noepoll: the Redis endpoint with its plain loop.
 build: ## bin/weir
-	@go build -trimpath -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)" -o bin/weir ./cmd/weir
+	@go build -tags "$(TAGS)" -trimpath -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)" -o bin/weir ./cmd/weir
 
 image: ## the container image weir:local, with version and revision stamped in
 	docker compose --env-file demo.env build weir
@@ -61,6 +62,9 @@ race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
 
 FUZZTIME ?= 20s
+noepoll: redis ## the tests of the Redis endpoint without epoll
+	go test -count=1 -tags noepoll ./serve/redis
+
 fuzz: ## every fuzz target for FUZZTIME each
 	@set -e; for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \

@@ -677,10 +677,17 @@ func at(s Status) int64 {
 // TestExclusive: a process does not roll up while another holds the lock;
 // without a reachable lock server it does.
 func TestExclusive(t *testing.T) {
+	var asked atomic.Int32
 	for name, want := range map[string]struct {
 		lock    func(context.Context, func(context.Context) error) error
 		rollups bool
 	}{
+		"held by another for long": {func(ctx context.Context, f func(context.Context) error) error {
+			if asked.Add(1) < 20 {
+				return nil
+			}
+			return f(ctx)
+		}, true},
 		"held by another": {func(context.Context, func(context.Context) error) error { return nil }, false},
 		"ours":            {func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }, true},
 		"out of reach":    {func(context.Context, func(context.Context) error) error { return errors.New("refused") }, true},

@@ -41,13 +41,13 @@ func (r *rollups) loop(ctx context.Context) {
 		}
 		began := time.Now()
 		due = began.Add(interval)
-		seen := seen{r.watch.changes.Load(), r.watch.complete()} // before the rollup
+		before := seen{r.watch.changes.Load(), r.watch.complete()}
 		leads := r.job.status.partition(r.watch.lowest.Load()) != nil
-		roll, all := when.due(began, leads, seen)
+		roll, all := when.due(began, leads, before)
 		if !roll {
 			continue
 		}
-		err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, all, seen.watermark) })
+		ran, err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, all, before.watermark) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -59,7 +59,9 @@ func (r *rollups) loop(ctx context.Context) {
 			due = time.Now().Add(interval + wait.Next())
 			continue
 		}
-		when.made(began, all, seen)
+		if ran {
+			when.made(began, all, before)
+		}
 		wait.Reset()
 		r.job.rollups.Worked()
 	}
@@ -74,10 +76,10 @@ type cadence struct {
 	last     time.Time // when the last rollup began, or the process
 	rolled   bool      // whether there was one
 	all      bool      // whether it was of all levels
-	seen     seen      // before it
+	seen     seen      // when it began
 }
 
-// seen is what a rollup is made after.
+// seen is what was known of the job when a rollup began.
 type seen struct {
 	changes   uint64     // of the ledger
 	watermark event.Time // of the job
@@ -118,22 +120,22 @@ func (c *cadence) made(began time.Time, all bool, s seen) {
 	c.last, c.rolled, c.all, c.seen = began, true, all, s
 }
 
-// exclusively runs f under the job's lock, if it has one. If the lock server
-// cannot be reached, it runs f without the lock.
-func (j *Job) exclusively(ctx context.Context, f func(context.Context) error) error {
+// exclusively runs f under the job's lock, if it has one, and reports whether f ran:
+// it does not while another process holds the lock. If the lock server cannot be
+// reached, f runs without the lock.
+func (j *Job) exclusively(ctx context.Context, f func(context.Context) error) (ran bool, err error) {
 	if j.cfg.Exclusive == nil {
-		return f(ctx)
+		return true, f(ctx)
 	}
-	ran := false
-	err := j.cfg.Exclusive(ctx, func(ctx context.Context) error {
+	err = j.cfg.Exclusive(ctx, func(ctx context.Context) error {
 		ran = true
 		return f(ctx)
 	})
 	if err != nil && !ran && ctx.Err() == nil {
 		j.cfg.Log.Debug("the rollup lock is out of reach; rolling up without it", "error", err)
-		return f(ctx)
+		return true, f(ctx)
 	}
-	return err
+	return ran, err
 }
 
 func (r *rollups) stop() {

@@ -49,8 +49,8 @@ type Engine struct {
 	err      error // why it has stopped for good
 }
 
-// restarts bounds restarts: the first is immediate, the others wait, and after limit crashes without a quiet time between them the
-// engine is not started again.
+// restarts bounds restarts: the first is immediate, the others wait. After limit
+// crashes without a quiet time between them the engine is not started again.
 type restarts struct {
 	pause backoff.Backoff[time.Duration]
 	quiet time.Duration

@@ -290,7 +290,7 @@ var longest = []struct {
 	{"INFO", "", nil, nil, func(int) [][]byte { return line("INFO") }},
 	{"CLIENT LIST", "8,000 clients", func(b *bench) {
 		for i := range int64(8_000) {
-			b.c.server.clients[&client{server: b.c.server, id: i, addr: "127.0.0.1:12345", session: session{name: "somebody"}}] = struct{}{}
+			b.c.server.clients[&client{server: b.c.server, id: i, addr: "127.0.0.1:12345", session: session{name: "dashboard"}}] = struct{}{}
 		}
 	}, nil, func(int) [][]byte { return line("CLIENT", "LIST") }},
 	{"PING", "8 MiB", nil, nil, func(int) [][]byte { return line("PING", make([]byte, 8<<20)) }},

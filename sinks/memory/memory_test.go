@@ -4,9 +4,19 @@ import (
 	"testing"
 
 	"weir/event"
+	"weir/serve/live"
 	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/window"
+)
+
+// What the suite tests of a sink is what live needs: neither has a method more.
+var (
+	_ live.Sink         = sinktest.LiveSink(nil)
+	_ sinktest.LiveSink = interface {
+		sinktest.Sink
+		live.Sink
+	}(nil)
 )
 
 // backend implements sinktest.Backend with a Store.
