@@ -63,7 +63,7 @@ func produce(t *testing.T, brokers []string, topic string, cfg gen.Config) *prod
 }
 
 func (p *producer) loop(ctx context.Context, g *gen.Generator) {
-	const beat = 10 * time.Millisecond
+	const beat = 50 * time.Millisecond // each costs the broker and its readers a request
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	owed := 0.0

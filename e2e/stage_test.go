@@ -118,11 +118,13 @@ func (s *stage) untilEnd(more ...string) *process {
 }
 
 // traffic starts a generator of clicks or locations; its truth is complete
-// once it has ended, by itself or by SIGTERM.
+// once it has ended, by itself or by SIGTERM. There are some forty pages, read much
+// and little: every row is compared with the truth, and more pages are more rows of the
+// same kind.
 func (s *stage) traffic(kind string, more ...string) *traffic {
 	s.t.Helper()
 	truth := filepath.Join(s.t.TempDir(), "truth.jsonl")
-	args := []string{"gen", "--kafka.brokers", strings.Join(s.brokers, ","), "--topic", s.topic(kind), "--kind", kind, "--truth", truth}
+	args := []string{"gen", "--kafka.brokers", strings.Join(s.brokers, ","), "--topic", s.topic(kind), "--kind", kind, "--truth", truth, "--pages", "40"}
 	return &traffic{process: s.weir(append(args, more...)...), truth: truth}
 }
 

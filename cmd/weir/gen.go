@@ -27,6 +27,14 @@ import (
 // rate to keep: enough to fill a record batch per partition.
 const produceBatch = 10_000
 
+// With a rate to keep, records go out every produceEvery: each request costs the
+// broker and its readers as much as some hundred records. pacedBatch is how many go to a
+// partition in one request. kafka-go allocates room for that many each time.
+const (
+	produceEvery = 50 * time.Millisecond
+	pacedBatch   = 512
+)
+
 func genCommand() *cobra.Command {
 	o := generation{Config: gen.Default()}
 	c := &cobra.Command{
@@ -193,9 +201,13 @@ func (p *producer) connect(ctx context.Context) (w *kafka.Writer, closeWriter fu
 		transport.CloseIdleConnections()
 		return nil, nil, err
 	}
+	batch := produceBatch
+	if p.paced {
+		batch = pacedBatch
+	}
 	w = &kafka.Writer{
 		Addr: addr, Transport: transport, Topic: p.topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, Compression: codecs[p.codec],
-		BatchSize: produceBatch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
+		BatchSize: batch, BatchBytes: 900_000, BatchTimeout: 5 * time.Millisecond, MaxAttempts: 10,
 		// The time-outs are long, because a slow broker may still store the request, and its
 		// records would then be in the topic twice.
 		WriteTimeout: time.Minute, ReadTimeout: time.Minute,
@@ -218,6 +230,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 	var messages []kafka.Message
 	began := time.Now()
 	said := began
+	var sent time.Time // the Kafka time of the last record that went out
 	for more := true; more && ctx.Err() == nil; {
 		messages = messages[:0]
 		for len(messages) < produceBatch {
@@ -229,7 +242,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 				break
 			}
 			messages = append(messages, kafka.Message{Key: r.Key, Value: r.Value, Time: time.UnixMilli(int64(r.Time))})
-			if p.paced && time.Until(time.UnixMilli(int64(r.Time))) > 0 {
+			if at := messages[len(messages)-1].Time; p.paced && time.Until(at) > 0 && at.Sub(sent) >= produceEvery {
 				break
 			}
 		}
@@ -242,6 +255,7 @@ func (p *producer) run(ctx context.Context, g *gen.Generator) (n int64, err erro
 				return n, nil
 			case <-time.After(min(max(0, time.Until(messages[len(messages)-1].Time)), time.Second)):
 			}
+			sent = messages[len(messages)-1].Time
 		}
 		// The write does not end with ctx, so that a record is either in the log and in the truth,
 		// or in neither.

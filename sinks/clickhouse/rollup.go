@@ -254,6 +254,7 @@ func (d levelData) Stamp() string {
 }
 
 func (d levelData) Since() uint64 { return d.since }
+func (d levelData) ByKey() string { return byKey }
 func (d levelData) Round() uint64 { return d.round }
 
 func (d levelData) Ledger() string { return d.c.name(LedgerTable) }

@@ -104,7 +104,7 @@ func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
 
 // currentRound returns the query for the current round.
 func (s *Sink) currentRound() string {
-	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s", s.client.name("weir_rollups"), s.layout.where())
+	return fmt.Sprintf("SELECT greatest(max(opened), max(done)) FROM %s WHERE %s%s", s.client.name("weir_rollups"), s.layout.where(), byKey)
 }
 
 // inRound calls insert with the round to stamp rows with. It repeats that until

@@ -123,8 +123,8 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	// statement in half the time of one with a subquery.
 	sql := fmt.Sprintf("SELECT partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
 		" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
-		" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY partition, epoch",
-		s.layout.Spec.Skew, s.client.name(LedgerTable), s.layout.where())
+		" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY partition, epoch%[4]s",
+		s.layout.Spec.Skew, s.client.name(LedgerTable), s.layout.where(), byKey)
 	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
 		var partition uint16
 		var epoch, ahead uint8

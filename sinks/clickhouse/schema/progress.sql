@@ -5,4 +5,4 @@ SELECT
     maxIf(done, rollup = {{.Seconds}}),
     toInt64(toUnixTimestamp64Milli(maxIf(complete_until, rollup = {{.Seconds}})))
 FROM {{.Rollups}}
-WHERE {{.Job}}
+WHERE {{.Job}}{{.ByKey}}
