@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/internal/await"
-	"weir/internal/kafkatest"
 )
 
 // leaveBehind makes a member of the group that owns every partition and then
@@ -143,27 +142,5 @@ func TestMembersThatTakeEachOtherForDead(t *testing.T) {
 		if n := strings.Count(p.book.String(), "process is dead"); n > 1 {
 			t.Errorf("%s took the other out %d times", p.id, n)
 		}
-	}
-}
-
-// A broker that was killed comes back and remembers the group. The member joins
-// again with the same id, and does not wait for its former membership.
-func TestMemberKeepsItsName(t *testing.T) {
-	kafka := kafkatest.Start(t, kafkatest.Config{})
-	topic := newTopic(t, kafka.Addrs(), 2)
-	const session = await.Never + 5*time.Minute // longer than the test waits
-	s, _ := open(t, Config{Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-x", Session: session})
-	ctx := await.Context(t)
-	g := next(t, ctx, s)
-	was := g.lease.id
-	kafka.Kill(1)
-	<-g.Done()
-	g.Release()
-	if err := kafka.Run(1); err != nil {
-		t.Fatal(err)
-	}
-	g = next(t, ctx, s)
-	if n := len(g.Partitions()); n != 2 || g.lease.id != was {
-		t.Errorf("%d partitions as member %s; want both as %s", n, g.lease.id, was)
 	}
 }
