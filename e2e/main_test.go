@@ -54,7 +54,14 @@ var house struct {
 func init() {
 	house.binary.make = build
 	house.engine.make = local.FindEngine
-	house.broker.make = func() (*kafkatest.Cluster, error) { return kafkatest.Launch(kafkatest.Config{Steady: true}) }
+	house.broker.make = func() (*kafkatest.Cluster, error) {
+		return kafkatest.Launch(kafkatest.Config{Steady: true,
+			// For TestOneJobForbidden; clients of the plaintext listener may do everything.
+			Listeners:  []kafkatest.Listener{{Name: "SASL", Security: "SASL_PLAINTEXT"}},
+			Users:      map[string]string{"ada": "hush"},
+			Properties: map[string]string{"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS"},
+		})
+	}
 }
 
 // build compiles the binary that is tested, as `make build` does, but without the

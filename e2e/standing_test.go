@@ -14,8 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
-	"weir/internal/kafkatest"
-	"weir/internal/local/localtest"
 )
 
 // This file tests obstacles that stop one job, or the reading of one partition,
@@ -70,16 +68,12 @@ func TestOneJobStops(t *testing.T) {
 // a job whose right was taken away while it ran.
 func TestOneJobForbidden(t *testing.T) {
 	parallel(t)
-	url, db := localtest.Engine(t)
-	kafka := kafkatest.Start(t, kafkatest.Config{Steady: true,
-		Listeners: []kafkatest.Listener{{Name: "SASL", Security: "SASL_PLAINTEXT"}}, Users: map[string]string{"ada": "hush"},
-		Properties: map[string]string{"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS"}})
-	s := stageOn(t, kafka.Addrs(), url, db)
+	s := newStage(t)
 	s.twoJobs()
 	if err := os.WriteFile(filepath.Join(s.dir, "password"), []byte("hush"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.rewrite("kafka: {brokers: ["+strings.Join(s.brokers, ", ")+"]", "kafka: {sasl: {mechanism: plain, user: ada, password_file: password}, brokers: ["+kafka.Listener("SASL")[0]+"]")
+	s.rewrite("kafka: {brokers: ["+strings.Join(s.brokers, ", ")+"]", "kafka: {sasl: {mechanism: plain, user: ada, password_file: password}, brokers: ["+house.broker.get(t).Listener("SASL")[0]+"]")
 	s.create("clicks", 2)
 	s.create("other", 2)
 	right := func(topic, group string) *kadm.ACLBuilder {
