@@ -256,7 +256,7 @@ func (k comparison) Below(m *measure) string {
 func (k comparison) Number(m *measure) string { return "max(_n." + m.Column() + ")" }
 
 func (k comparison) StateNumber(m *measure) string {
-	state := "max(_n." + m.State() + ")"
+	state := "maxIf(_n." + m.State() + ", _n.finished)"
 	if keep := k.levels[k.at].keepStates; m.Set() && keep > 0 {
 		return "if(max(_n.made) > " + k.since(keep) + ", " + state + ", " + k.Number(m) + ")"
 	}
@@ -264,7 +264,7 @@ func (k comparison) StateNumber(m *measure) string {
 }
 
 func (k comparison) HeldNumber(m *measure) string {
-	held := "max(_n." + m.Held() + ")"
+	held := "maxIf(_n." + m.State() + ", NOT _n.finished)"
 	if k.First() {
 		return held
 	}

@@ -56,7 +56,7 @@ func (m *measure) Column() string { return quote(m.Name) }
 func (m *measure) State() string  { return quote(m.Name + "_state") }
 
 // Held and Whole return the names of columns inside a statement: in a comparison, the
-// measure's number by the rows that the rollup is made from; in the making of a rollup,
+// measure's states in the rows that the rollup is made from; in the making of a rollup,
 // whether all of these rows still have their states.
 func (m *measure) Held() string  { return quote("_" + m.Name + "_held") }
 func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }

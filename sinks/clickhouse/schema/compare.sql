@@ -3,7 +3,9 @@ rolled and held are their numbers of events. whole: none of the rows can have ex
 due: the rollup should have all of them by now. With measures, odd has those that
 differ: the measure's index, the lesser and the greater of the rollup's two numbers (its
 finished number and that of its state), and the number by the rows. States of sets that
-may have expired are left out. */ -}}
+may have expired are left out. The states of both sides stand in one column, finished
+says of which side, so that each number has one expression: the server takes longer to
+analyse that of an HLL than to compute it for a thousand windows. */ -}}
 SELECT
     {{.Groups}}window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
@@ -18,28 +20,36 @@ SELECT
 {{- end}}
 FROM
 (
+{{- if .Measures}}
+    SELECT * REPLACE ({{range $i, $m := .Measures}}{{if $i}}, {{end}}{{.Rank (.Number .State)}} AS {{.State}}{{end}})
+    FROM
+    (
+{{- end}}
     SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
-{{- range .Measures}}, {{.Rank (.Best (print "_r." .Column))}} AS {{.Column}}, {{.Rank (.Number (.Merge (print "_r." .State)))}} AS {{.State}}, toUInt64(0) AS {{.Held}}{{end}}
-{{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest{{end}}
+{{- range .Measures}}, {{.Rank (.Best (print "_r." .Column))}} AS {{.Column}}, {{.Merge (print "_r." .State)}} AS {{.State}}{{end}}
+{{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest, 1 AS finished{{end}}
     FROM {{.Table}} AS _r
     WHERE {{.Within}}
     GROUP BY {{.Groups}}window_start
     UNION ALL
 {{- if .Several}}
     SELECT {{.Groups}}_start, 0, sum(_w.held), toDateTime(0, 'UTC'), max(_w.touched), max(_w.stamp)
-{{- range .Measures}}, 0, 0, {{.Rank (.Number (.Merge (print "_w." .Held)))}}{{end}}, min(_w.oldest)
+{{- range .Measures}}, 0, {{.Merge (print "_w." .Held)}}{{end}}, min(_w.oldest), 0
     FROM
     (
 {{- end}}
     SELECT {{.Groups}}{{.Start}} AS _start, 0, {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS held, toDateTime(0, 'UTC'), max(_s.{{.Touched}}) AS touched, max(_s.{{.Stamp}}) AS stamp
-{{- range .Measures}}, 0, 0, {{if $.Several}}{{.Merge ($.Below .)}}{{else}}{{.Rank (.Number (.Merge ($.Below .)))}}{{end}} AS {{.Held}}{{end}}
-{{- if .Measures}}, min(_s.{{.Touched}}) AS oldest{{end}}
+{{- range .Measures}}, 0, {{.Merge ($.Below .)}} AS {{.Held}}{{end}}
+{{- if .Measures}}, min(_s.{{.Touched}}) AS oldest, 0{{end}}
     FROM {{.Source}} AS _s
     WHERE {{.Within}}
     GROUP BY {{.Groups}}window_start
 {{- if .Several}}
     ) AS _w
     GROUP BY {{.Groups}}_start
+{{- end}}
+{{- if .Measures}}
+    )
 {{- end}}
 ) AS _n
 GROUP BY {{.Groups}}window_start
