@@ -132,10 +132,12 @@ func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark e
 		if list, _, err = s.touched(ctx, d); err != nil {
 			return err
 		}
-		if len(list) > 0 { // the rows may have expired since
+		if len(list) > 1 { // one window takes one statement, whatever its rows
 			if list, err = s.count(ctx, d, list); err != nil {
 				return err
 			}
+		}
+		if len(list) > 0 { // the rows may have expired since
 			if err := s.rollUp(ctx, d, list); err != nil {
 				return err
 			}
@@ -190,7 +192,7 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 // A touchedWindow is a window to roll up and the number of rows it is made of.
 type touchedWindow struct {
 	start int64
-	rows  uint64
+	rows  uint64 // 0 if not counted
 }
 
 // touched returns the windows with rows of round d.since or later, in order,
