@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
 	"weir/internal/redistest"
 	"weir/sketches/bloom"
 	"weir/sketches/geo"
@@ -81,13 +83,15 @@ func state(s *hll.Sketch) string {
 func TestPfCount(t *testing.T) {
 	c := open(t)
 	functionsOn(t, c)
+	var states []string
+	want := map[string]string{}
 	for name, s := range sketches() {
-		want := fmt.Sprintf("(%d)", s.Count())
-		if got := one(t, c, "SELECT weirPfCount("+state(s)+")"); got != want {
-			t.Errorf("%s: weirPfCount is %s, Count %s", name, got, want)
-		}
+		states = append(states, "SELECT "+text(name)+" AS name, "+state(s)+" AS s")
+		want[name] = fmt.Sprint(s.Count())
 	}
+	counts(t, c, states, want)
 	// Lists that overlap keep several keys of one register when merged.
+	states, want = nil, map[string]string{}
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{8, 30, 60, 150, 260, 4000} {
 		var union hll.Sketch
@@ -100,10 +104,32 @@ func TestPfCount(t *testing.T) {
 			union.Merge(s)
 			parts = append(parts, "SELECT "+state(s)+" AS s")
 		}
-		want := fmt.Sprintf("(%d)", union.Count())
-		sql := "SELECT weirPfCount(uniqCombined64MergeState(14)(s)) FROM (" + strings.Join(parts, " UNION ALL ") + ")"
-		if got := one(t, c, sql); got != want {
-			t.Errorf("five of %d merged: %s, want %s", n, got, want)
+		name := fmt.Sprintf("five of %d merged", n)
+		states = append(states, "SELECT "+text(name)+" AS name, uniqCombined64MergeState(14)(s) AS s FROM ("+strings.Join(parts, " UNION ALL ")+")")
+		want[name] = fmt.Sprint(union.Count())
+	}
+	counts(t, c, states, want)
+}
+
+// counts compares the numbers of states, each a SELECT of its name and the state. All are
+// in one statement, because the engine analyses weirPfCount for milliseconds.
+func counts(t *testing.T, c *Client, states []string, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	sql := "SELECT name, toString(weirPfCount(s)) FROM (" + strings.Join(states, " UNION ALL ") + ")"
+	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"max_query_size": 8 << 20}))
+	err := c.query(ctx, "count", sql, func(scan func(...any) error) error {
+		var name, n string
+		err := scan(&name, &n)
+		got[name] = n
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s: weirPfCount is %s, want %s", name, got[name], n)
 		}
 	}
 }
@@ -113,6 +139,8 @@ func TestPfCountIsRedis(t *testing.T) {
 	c := open(t)
 	functionsOn(t, c)
 	redis := redistest.Start(t)
+	var states []string
+	want := map[string]string{}
 	for _, n := range []int{3, 40, 400, 3000, 50_000} {
 		s := new(hll.Sketch)
 		args := []any{"PFADD", fmt.Sprint("k", n)}
@@ -122,11 +150,11 @@ func TestPfCountIsRedis(t *testing.T) {
 			args = append(args, id)
 		}
 		redis.Do(t, args...)
-		want := fmt.Sprintf("(%v)", redis.Do(t, "PFCOUNT", fmt.Sprint("k", n)))
-		if got := one(t, c, "SELECT weirPfCount("+state(s)+")"); got != want {
-			t.Errorf("%d ids: weirPfCount is %s, PFCOUNT %s", n, got, want)
-		}
+		name := fmt.Sprint(n, " ids")
+		states = append(states, "SELECT "+text(name)+" AS name, "+state(s)+" AS s")
+		want[name] = fmt.Sprint(redis.Do(t, "PFCOUNT", fmt.Sprint("k", n)))
 	}
+	counts(t, c, states, want)
 }
 
 // TestSeriesLength: sigmaSteps and tauSteps are enough for every argument.

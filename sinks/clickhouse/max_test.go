@@ -16,7 +16,7 @@ func TestMax(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true})
-	s := install(t, c, j)
+	s := unaudited(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	n := int64(0)

@@ -134,7 +134,7 @@ func (f *tap) flow(t *testing.T, n int) *window.Changes {
 // as of the last flush all the while, and all are once they are rolled up.
 func TestClocks(t *testing.T) {
 	c := open(t)
-	s := install(t, c, actives())
+	s := unaudited(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	b := &backend{c: c}
 	clock := func(table, column string, seconds int) {
@@ -153,7 +153,7 @@ func TestClocks(t *testing.T) {
 			exact(t, s, what+", rolled up", 1)
 		}
 		roll(t, another(c, s), true)
-		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift), 3)
+		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift), 2)
 	}
 	// The windows that nothing was written to since are in the rollup itself.
 	if got, want := one(t, c, "SELECT sum(h) FROM (SELECT max(hits) AS h FROM "+c.name("clicks_1m_rollup")+" GROUP BY page, country, window_start)"), fmt.Sprintf("(%d)", f.next); got != want {
@@ -167,9 +167,7 @@ func TestClocks(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	j := actives()
-	j.Rollups = j.Rollups[:2]
-	other := install(t, direct, j)
+	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	roll(t, other, true)
@@ -189,7 +187,10 @@ func TestOvertaken(t *testing.T) {
 	for _, step := range []string{
 		"before SELECT greatest(max(opened)", "behind SELECT greatest(max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
 	} {
-		for _, steady := range []bool{false, true} {
+		for _, steady := range []bool{true, false} {
+			if !steady && !strings.Contains(step, "SELECT") {
+				continue // it would be the same: it has just asked for the round
+			}
 			s.rounds.asked = time.Time{} // does not know the round
 			if steady {
 				if _, err := s.round(t.Context()); err != nil {
@@ -203,7 +204,7 @@ func TestOvertaken(t *testing.T) {
 				}
 				stall = nil
 				stalled++
-				for range 3 { // each opens a round, because something was written
+				for range 2 { // each opens a round, because something was written
 					b := &backend{c: direct}
 					b.exec(t, fmt.Sprintf("INSERT INTO %s (page, country, window_start, hits, flushed_in) SELECT '/filler', '', toDateTime(%d, 'UTC'), map(), max(opened) FROM %s", direct.name("clicks_state"), noon/1000, direct.name("weir_rollups")))
 					roll(t, other, false)
@@ -218,7 +219,7 @@ func TestOvertaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if stalled != 1 || after < before+3 {
+			if stalled != 1 || after < before+2 {
 				t.Errorf("%s: it stalled %d times, from round %d to %d: the test tests nothing", step, stalled, before, after)
 			}
 			stall = nil
@@ -232,39 +233,39 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestRollupBrokenOff: a rollup ends before and behind each of its inserts,
+// TestRollupBrokenOff: a rollup ends before each of its inserts, and behind the last,
 // for good. Nothing is missed by the view at any time, nor by the next rollup.
 func TestRollupBrokenOff(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	j := actives()
-	j.Rollups = j.Rollups[:2]
-	other := install(t, direct, j)
+	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	n, last := 0, 0
+	// To end behind an insert, or at a query, is for the database to end before the next
+	// insert.
 	reached := func(statement string) bool {
-		if strings.Contains(statement, "INSERT") { // to end at a query is to end before the next insert
+		if strings.Contains(statement, "INSERT") {
 			n++
 		}
 		return n <= last
 	}
 	alive := true
-	way := through(t, url, database, reached, reached)
+	way := through(t, url, database, reached, nil)
 	for ; alive; last++ {
 		write(t, other, f.flow(t, 4))
-		n = 0 // behind an insert is one more than before it: odd and even
+		n = 0
 		alive = another(way, other).Rollup(t.Context(), true, 0) != nil
-		what := fmt.Sprintf("broken off after %d steps", last)
+		what := fmt.Sprintf("broken off after %d inserts", last)
 		exact(t, other, what, 1)
-		if last%3 == 0 { // something is written before the next
+		if last%2 == 0 { // something is written before the next
 			write(t, other, f.flow(t, 2))
 			exact(t, other, what+", written to since", 1)
 		}
 		roll(t, other, true)
 		exact(t, other, what+", rolled up by another", 2)
 	}
-	if last < 12 {
-		t.Errorf("a rollup of two levels takes %d steps: the test tests little", last)
+	if last < 7 {
+		t.Errorf("a rollup of two levels is whole after %d inserts: the test tests little", last-1)
 	}
 }
 
@@ -273,7 +274,7 @@ func TestRollupBrokenOff(t *testing.T) {
 func TestRowsExpireMeanwhile(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	other := install(t, direct, actives())
+	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	expired := 0
@@ -290,7 +291,7 @@ func TestRowsExpireMeanwhile(t *testing.T) {
 	}
 	write(t, s, f.flow(t, 6))
 	roll(t, s, true)
-	exact(t, s, "after rows have expired", 3)
+	exact(t, s, "after rows have expired", 2)
 }
 
 // TestZombieRows: rows of a writer that was overtaken land long after, when the
@@ -298,7 +299,7 @@ func TestRowsExpireMeanwhile(t *testing.T) {
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URL: url, Database: database})
-	owner := install(t, direct, actives())
+	owner := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))
 	roll(t, owner, true)
@@ -328,14 +329,14 @@ func TestZombieRows(t *testing.T) {
 		write(t, owner, next.flow(t, 9))
 		roll(t, owner, true)
 	}
-	exact(t, owner, "without the zombie", 3)
+	exact(t, owner, "without the zombie", 2)
 	close(thaw)
 	if err := <-ended; err == nil {
 		t.Error("the zombie had an answer")
 	}
-	exact(t, owner, "with the zombie's rows", 3)
+	exact(t, owner, "with the zombie's rows", 2)
 	roll(t, owner, true)
-	exact(t, owner, "with the zombie's rows, rolled up", 3)
+	exact(t, owner, "with the zombie's rows, rolled up", 2)
 	if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != "(36)" {
 		t.Errorf("%s events, want 36", got)
 	}
@@ -345,14 +346,14 @@ func TestZombieRows(t *testing.T) {
 // up once more, and the live tail becomes short again.
 func TestRoundsStartOver(t *testing.T) {
 	c := open(t)
-	s := install(t, c, actives())
+	s := unaudited(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.name("weir_rollups")))
 	write(t, s, f.flow(t, 6))
 	roll(t, s, true)
 	b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
-	for _, name := range []string{"clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"} {
+	for _, name := range []string{"clicks_1m_rollup", "clicks_1h_rollup"} {
 		b.exec(t, "TRUNCATE TABLE "+c.name(name))
 	}
 	exact(t, s, "without weir_rollups", 1)
@@ -362,7 +363,7 @@ func TestRoundsStartOver(t *testing.T) {
 		write(t, s, f.flow(t, 6))
 		exact(t, s, "starting over", 1)
 		roll(t, s, true)
-		exact(t, s, "starting over, rolled up", 3)
+		exact(t, s, "starting over, rolled up", 2)
 	}
 	noTail(t, s)
 }
@@ -372,7 +373,7 @@ func TestRoundsStartOver(t *testing.T) {
 // at once and rolled up.
 func TestOpenedRoundLost(t *testing.T) {
 	c := open(t)
-	s := install(t, c, actives())
+	s := unaudited(t, c, actives())
 	b := &backend{c: c}
 	for _, done := range []int{1, 2, 5000} {
 		tables, _ := s.layout.objects()
@@ -384,13 +385,13 @@ func TestOpenedRoundLost(t *testing.T) {
 		write(t, s, f.flow(t, 6))
 		roll(t, s, true)
 		b.exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
-		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, done) VALUES ('clicks', 1, 60, %d), ('clicks', 1, 3600, %d), ('clicks', 1, 86400, %d)", c.name("weir_rollups"), done, done, done))
+		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, done) VALUES ('clicks', 1, 60, %d), ('clicks', 1, 3600, %d)", c.name("weir_rollups"), done, done))
 		s = another(c, s)
 		for range 2 {
 			write(t, s, f.flow(t, 6))
 			exact(t, s, fmt.Sprintf("round %d was never opened", done), 1)
 			roll(t, s, true)
-			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done), 3)
+			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done), 2)
 		}
 	}
 }

@@ -62,20 +62,22 @@ func TestSplit(t *testing.T) {
 	b := stand(t, engine)
 	for _, compress := range []bool{false, true} {
 		c := dial(t, Config{URL: b.URL, Database: database, Compress: compress})
-		s := install(t, c, clicks())
+		j := clicks()
+		j.Spec.Chunk = 16
+		s := unaudited(t, c, j)
 		op := operator(t, s.layout.Spec, 0)
 		var docs []string
-		for i := range 64 {
+		for i := range 16 {
 			docs = append(docs, click(noon+int64(i)*60_000, fmt.Sprintf("/p/%d", i%2), i, fmt.Sprint(i)), `{`)
 		}
 		observe(t, op, 0, 0, noon+3_900_000, docs...)
 		changes := op.Take()
 		changes.Table.Seal()
-		if n := changes.Table.Len(); n != 64 {
+		if n := changes.Table.Len(); n != 16 {
 			t.Fatalf("%d rows", n)
 		}
-		// 64 rows, positions and dead letters, two ledger lines.
-		for limit, want := range map[int]int{1: 194, 10: 22, 1 << 30: 4} {
+		// 16 rows, positions and dead letters, two ledger lines.
+		for limit, want := range map[int]int{1: 50, 10: 7, 1 << 30: 4} {
 			s.limit = limit
 			inserts := 0
 			b.on(func(w http.ResponseWriter, r *http.Request) {
@@ -90,10 +92,10 @@ func TestSplit(t *testing.T) {
 				t.Errorf("%d rows a block: %d inserts, want %d", limit, inserts, want)
 			}
 			for sql, want := range map[string]string{
-				"SELECT sum(hits), count() FROM " + c.name("clicks_1m"):                      "(64,64)",
-				"SELECT count() FROM " + c.name("clicks_places"):                             "(64)",
-				"SELECT count() FROM " + c.name("weir_dead_letters") + " FINAL":              "(64)",
-				"SELECT sum(next - first), count() FROM " + c.name("weir_ledger") + " FINAL": "(128,2)",
+				"SELECT sum(hits), count() FROM " + c.name("clicks_1m"):                      "(16,16)",
+				"SELECT count() FROM " + c.name("clicks_places"):                             "(16)",
+				"SELECT count() FROM " + c.name("weir_dead_letters") + " FINAL":              "(16)",
+				"SELECT sum(next - first), count() FROM " + c.name("weir_ledger") + " FINAL": "(32,2)",
 			} {
 				if got := one(t, c, sql); got != want {
 					t.Errorf("limit %d: %s is %s, want %s", limit, sql, got, want)
@@ -107,7 +109,7 @@ func TestSplit(t *testing.T) {
 // can be sent again or merged with others.
 func TestWriteKeepsChanges(t *testing.T) {
 	c := open(t)
-	s := install(t, c, clicks())
+	s := unaudited(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/a", 1, "a"), click(noon, "/b", 2, "b"), `{`)
 	changes := op.Take()

@@ -214,15 +214,10 @@ func whileWritten(t *testing.T, b Backend) {
 		most += sum(row)
 	}
 	var readers sync.WaitGroup
-	done := make(chan struct{})
-	for range 3 {
+	begin := make(chan struct{}) // a reader takes a token for each read
+	for range 2 {
 		readers.Go(func() {
-			for ended := false; !ended; {
-				select {
-				case <-done:
-					ended = true // once more, when everything is there
-				default:
-				}
+			for range begin {
 				mu.Lock()
 				least := acknowledged
 				mu.Unlock()
@@ -233,6 +228,7 @@ func whileWritten(t *testing.T, b Backend) {
 		})
 	}
 	for _, c := range all {
+		begin <- struct{}{} // a read begins with each write, and the last one may go on
 		write(t, writer, c)
 		c.Table.Copy(counted, everything(spec))
 		sealed := window.NewTable(spec)
@@ -246,7 +242,8 @@ func whileWritten(t *testing.T, b Backend) {
 		acknowledged = n
 		mu.Unlock()
 	}
-	close(done)
+	begin <- struct{}{} // once more, when everything is there
+	close(begin)
 	readers.Wait()
 }
 

@@ -141,7 +141,7 @@ func (l *Log) Pieces(spec *window.Spec, seed uint64) ([]*window.Changes, error) 
 		}
 		for range 6 + round {
 			p := r.Int32N(partitions)
-			to := min(next[p]+1+r.Int64N(70), offsets)
+			to := min(next[p]+1+r.Int64N(120), offsets)
 			if err := l.Feed(op, p, next[p], to); err != nil {
 				return nil, err
 			}
