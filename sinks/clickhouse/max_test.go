@@ -15,7 +15,8 @@ import (
 func TestMax(t *testing.T) {
 	c := open(t)
 	j := clicks()
-	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true})
+	j.Rollups = j.Rollups[:2]
+	j.Spec.Measures = []window.Measure{{Name: "dearest", Kind: window.Max, Path: "price", Optional: true}}
 	s := unaudited(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)

@@ -101,7 +101,7 @@ func TestRepair(t *testing.T) {
 // that its own keep has removed.
 func TestAuditTail(t *testing.T) {
 	c := open(t)
-	j := clicks()
+	j := actives()
 	j.Rollups[0].Keep = 24 * time.Hour
 	s := unaudited(t, c, j)
 	s.quiet = -time.Hour

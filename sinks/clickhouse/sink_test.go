@@ -124,7 +124,7 @@ const lineColumns = "epoch, partition, chunk, first, next, watermark, flushed_at
 // does not cover is not idle.
 func TestComplete(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unaudited(t, c, actives())
 	op := operator(t, s.layout.Spec, 0, 1)
 	log := map[int32]event.Span{}
 	complete := func(want string) {
@@ -174,7 +174,7 @@ func TestComplete(t *testing.T) {
 // complete shorter windows.
 func TestCompleteByLevel(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unaudited(t, c, actives())
 	op := operator(t, s.layout.Spec, 0)
 	hour := func(want string) {
 		t.Helper()
@@ -205,7 +205,7 @@ func TestCompleteByLevel(t *testing.T) {
 // skew, that chunk counts as having none; the partition's other chunks keep theirs.
 func TestAheadOfTheClock(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unaudited(t, c, actives())
 	skew := s.layout.Spec.Skew
 	now := event.Time(time.Now().UnixMilli())
 	op := operator(t, s.layout.Spec, 0, 1)
