@@ -4,9 +4,9 @@
 #   kafka.sh jars      fetch the jars once (Maven, about 43 MB) and make the class archive
 #                      that halves a broker's start; says nothing when all is there
 #   kafka.sh run DIR   run the broker that DIR/server.properties describes, after formatting
-#                      its storage if new; log in DIR/broker.log. Obeys standard input:
-#                      the line "stop" is a clean stop, "kill" is kill -9, and so is its end.
-#                      So a broker never outlives the process that started it.
+#                      its storage if new; log in DIR/broker.log. The line "kill" on
+#                      standard input is kill -9, and so is its end. So a broker never
+#                      outlives the process that started it.
 #
 # Environment: KAFKA_CACHE  where the jars are kept (default: .cache/kafka of the repository)
 #              KAFKA_FORMAT more arguments for the formatting, one per line (--add-scram ...)
@@ -136,7 +136,7 @@ run() { # DIR
   local broker=$!
   {
     while read -r -u 3 word; do
-      case $word in stop) kill -TERM $broker ;; kill) kill -KILL $broker ;; esac
+      [ "$word" != kill ] || kill -KILL $broker
     done
     touch "$dir/orphan"
     kill -KILL $broker
@@ -156,5 +156,5 @@ case ${1:-} in
     need_java
     run "$2"
     ;;
-  *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

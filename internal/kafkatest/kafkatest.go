@@ -153,14 +153,7 @@ func (k *Cluster) Listener(name string) []string {
 func (k *Cluster) Kill(id int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.brokers[id-1].end("kill")
-}
-
-// Stop ends broker id cleanly, as an operator would.
-func (k *Cluster) Stop(id int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.brokers[id-1].end("stop")
+	k.brokers[id-1].kill()
 }
 
 // Run starts broker id again, on its old port and data, and waits until it
@@ -183,7 +176,7 @@ func (k *Cluster) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, b := range k.brokers {
-		b.end("kill")
+		b.kill()
 	}
 	if !k.keep {
 		os.RemoveAll(k.dir)
@@ -238,19 +231,13 @@ func (k *Cluster) launch(b *broker) error {
 	return nil
 }
 
-// end stops the broker by a command to kafka.sh. It kills a broker that does not
-// stop.
-func (b *broker) end(word string) {
+// kill ends the broker by a command to kafka.sh.
+func (b *broker) kill() {
 	if b.process == nil {
 		return
 	}
-	io.WriteString(b.stdin, word+"\n")
-	select {
-	case <-b.ended:
-	case <-time.After(await.Never / 2):
-		io.WriteString(b.stdin, "kill\n")
-		<-b.ended
-	}
+	io.WriteString(b.stdin, "kill\n")
+	<-b.ended
 	b.stdin.Close()
 	b.process = nil
 }
