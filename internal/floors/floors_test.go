@@ -50,6 +50,7 @@ var floor = []struct {
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/invariants", -1, "assertions"},
 	{"weir/internal/backoff", -1, "pauses after failures, without a clock"},
+	{"weir/internal/hashtable", -1, "the one index of the core, the sketches and the scratch keys"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
 	{"weir/internal/await", 1.5, "how tests wait"},
@@ -92,7 +93,7 @@ var alone = []struct {
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
 	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
-	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits",
+	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/internal/hashtable",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
 }
 
