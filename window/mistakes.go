@@ -16,7 +16,7 @@ type partitionState struct{ Partition }
 func (pt *partitionState) turn() {
 	outcomes, groups := pt.outcomes, pt.groups
 	if planted("cap-kept") { // turn clears the old slices: keep copies
-		pt.groups.groups, pt.groups.keys, pt.groups.index = slices.Clone(groups.groups), slices.Clone(groups.keys), slices.Clone(groups.index)
+		pt.groups.groups, pt.groups.keys, pt.groups.index = slices.Clone(groups.groups), slices.Clone(groups.keys), groups.index.Clone()
 	}
 	pt.Partition.turn()
 	switch {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"weir/event"
+	"weir/internal/hashtable"
 	"weir/sketches/bloom"
 )
 
@@ -30,8 +31,8 @@ type Partition struct {
 	watermark event.Time
 	groups    interner
 	cells     []cell
-	index     []uint32 // hash table over (window, group), with open addressing: cell + 1
-	dirty     []uint32 // cells whose count has changed since the last Take
+	index     hashtable.Table[uint32] // cells by (window, group)
+	dirty     []uint32                // cells whose count has changed since the last Take
 
 	seen, before *bloom.Filter // ids of this chunk and the one before; nil without dedupe
 
@@ -93,7 +94,7 @@ func (pt *Partition) turn() {
 	pt.watermark = 0
 	pt.groups.reset()
 	pt.cells, pt.dirty = pt.cells[:0], pt.dirty[:0]
-	clear(pt.index)
+	pt.index.Reset()
 	if pt.seen != nil {
 		pt.seen, pt.before = pt.before, pt.seen
 		pt.seen.Reset()
@@ -125,35 +126,24 @@ func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
 	if g.cell != 0 && pt.cells[g.cell-1].window == window {
 		return &pt.cells[g.cell-1]
 	}
-	if 4*(len(pt.cells)+1) > 3*len(pt.index) {
-		pt.index = make([]uint32, max(256, 2*len(pt.index)))
-		for i := range pt.cells {
-			*pt.free(pt.cells[i].window, pt.cells[i].group) = uint32(i) + 1
+	hash := rowHash(window, uint64(id)*0xff51afd7ed558ccd)
+	at := pt.index.First(hash)
+	for ; at >= 0; at = pt.index.Next(at) {
+		i := *pt.index.At(at)
+		if c := &pt.cells[i]; c.group == id && c.window == window {
+			g.cell = i + 1
+			return c
 		}
 	}
-	at := pt.free(window, id)
-	if *at == 0 {
-		pt.cells = append(pt.cells, cell{window: window, group: id})
-		*at = uint32(len(pt.cells))
-	}
-	g.cell = *at
-	return &pt.cells[*at-1]
-}
-
-// free returns the index entry of a cell, or the empty entry where it belongs.
-func (pt *Partition) free(window event.Time, id uint32) *uint32 {
-	mask := uint64(len(pt.index) - 1)
-	for i := rowHash(window, uint64(id)*0xff51afd7ed558ccd) & mask; ; i = (i + 1) & mask {
-		at := &pt.index[i]
-		if *at == 0 || pt.cells[*at-1].group == id && pt.cells[*at-1].window == window {
-			return at
-		}
-	}
+	pt.index.Insert(at, hash, uint32(len(pt.cells)))
+	pt.cells = append(pt.cells, cell{window: window, group: id})
+	g.cell = uint32(len(pt.cells))
+	return &pt.cells[g.cell-1]
 }
 
 // Bytes returns about how many bytes the partition holds in memory.
 func (pt *Partition) Bytes() int {
-	n := cap(pt.cells)*24 + cap(pt.index)*4 + cap(pt.dirty)*4 + pt.groups.bytes()
+	n := cap(pt.cells)*24 + pt.index.Bytes() + cap(pt.dirty)*4 + pt.groups.bytes()
 	if pt.seen != nil {
 		n += pt.seen.Bytes() + pt.before.Bytes()
 	}
@@ -167,9 +157,9 @@ type interner struct {
 	limit  int
 	groups []group
 	keys   []byte
-	index  []uint32 // group + 1
-	other  uint32   // group + 1; 0: not needed yet
-	beyond uint64   // how many events went to Other since the last Take; only shown, never stored
+	index  hashtable.Table[uint32] // groups by key
+	other  uint32                  // group + 1; 0: not needed yet
+	beyond uint64                  // how many events went to Other since the last Take; only shown, never stored
 }
 
 type group struct {
@@ -180,43 +170,42 @@ type group struct {
 
 func (in *interner) reset() {
 	in.groups, in.keys, in.other = in.groups[:0], in.keys[:0], 0
-	clear(in.index)
+	in.index.Reset()
 }
 
 func (in *interner) key(g *group) []byte { return in.keys[g.key:][:g.len] }
 
-func (in *interner) bytes() int { return cap(in.groups)*24 + cap(in.keys) + cap(in.index)*4 }
+func (in *interner) bytes() int { return cap(in.groups)*24 + cap(in.keys) + in.index.Bytes() }
 
 // id returns the number of the group, and adds the group if it is new.
 func (in *interner) id(key []byte, hash uint64, other []byte) uint32 {
-	if 4*(len(in.groups)+2) > 3*len(in.index) {
-		in.index = make([]uint32, max(256, 2*len(in.index)))
-		for i := range in.groups {
-			at := in.groups[i].hash & uint64(len(in.index)-1)
-			for in.index[at] != 0 {
-				at = (at + 1) & uint64(len(in.index)-1)
-			}
-			in.index[at] = uint32(i) + 1
+	at := in.find(key, hash)
+	if at >= 0 {
+		return *in.index.At(at)
+	}
+	if in.named() < in.limit {
+		return in.add(at, key, hash)
+	}
+	if in.other == 0 {
+		hash := groupHash(other)
+		if at := in.find(other, hash); at >= 0 { // as the name of a group in the log
+			in.other = *in.index.At(at) + 1
+		} else {
+			in.other = in.add(at, other, hash) + 1
 		}
 	}
-	mask := uint64(len(in.index) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		e := in.index[i]
-		if e == 0 {
-			if in.named() < in.limit {
-				return in.add(key, hash, i)
-			}
-			if in.other == 0 {
-				// The index may have Other already, as the name of a group in the log.
-				in.other = in.overflow(other)
-			}
-			in.beyond++
-			return in.other - 1
-		}
-		if g := &in.groups[e-1]; g.hash == hash && bytes.Equal(in.key(g), key) {
-			return e - 1
+	in.beyond++
+	return in.other - 1
+}
+
+// find returns the slot of a group in the index, or a negative number for add.
+func (in *interner) find(key []byte, hash uint64) (at int) {
+	for at = in.index.First(uint32(hash)); at >= 0; at = in.index.Next(at) {
+		if bytes.Equal(in.key(&in.groups[*in.index.At(at)]), key) {
+			break
 		}
 	}
+	return at
 }
 
 // named returns how many groups keep their name.
@@ -227,24 +216,10 @@ func (in *interner) named() int {
 	return len(in.groups)
 }
 
-func (in *interner) add(key []byte, hash, at uint64) uint32 {
-	in.index[at] = uint32(len(in.groups)) + 1
+func (in *interner) add(at int, key []byte, hash uint64) uint32 {
+	i := uint32(len(in.groups))
+	in.index.Insert(at, uint32(hash), i)
 	in.groups = append(in.groups, group{hash: hash, key: uint32(len(in.keys)), len: uint32(len(key))})
 	in.keys = append(in.keys, key...)
-	return uint32(len(in.groups)) - 1
-}
-
-// overflow returns the number + 1 of the group Other.
-func (in *interner) overflow(other []byte) uint32 {
-	hash := groupHash(other)
-	mask := uint64(len(in.index) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		e := in.index[i]
-		if e == 0 {
-			return in.add(other, hash, i) + 1
-		}
-		if g := &in.groups[e-1]; g.hash == hash && bytes.Equal(in.key(g), other) {
-			return e
-		}
-	}
+	return i
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/internal/hashtable"
 	"weir/sketches/hll"
 )
 
@@ -18,9 +19,9 @@ type Table struct {
 	spec *Spec
 
 	rows  []row
-	keys  []byte   // the rows' groups, one after another
-	index []uint32 // hash table over (window, group), with open addressing: row + 1
-	hits  []hit    // in the order in which they were added; Seal sorts and merges them
+	keys  []byte                  // the rows' groups, one after another
+	index hashtable.Table[uint32] // rows by (window, group)
+	hits  []hit                   // in the order in which they were added; Seal sorts and merges them
 
 	columns []column // one per measure
 	order   []uint32 // rows by (window, group), made by Seal
@@ -29,7 +30,6 @@ type Table struct {
 
 type row struct {
 	window   event.Time // start
-	hash     uint64     // of window and group
 	key, len uint32     // the group in keys
 	hits     uint32     // set by Seal: first of this row's hits
 	nhits    uint32     // set by Seal: how many
@@ -56,7 +56,7 @@ func NewTable(spec *Spec) *Table {
 // Reset empties the table and keeps its memory for the next interval.
 func (t *Table) Reset() {
 	t.rows, t.keys, t.hits, t.order, t.sealed = t.rows[:0], t.keys[:0], t.hits[:0], t.order[:0], false
-	clear(t.index)
+	t.index.Reset()
 	for _, c := range t.columns {
 		c.reset()
 	}
@@ -78,7 +78,7 @@ func (t *Table) byMember() int {
 
 // Bytes returns about how many bytes the table holds in memory, sketches included.
 func (t *Table) Bytes() int {
-	n := cap(t.rows)*32 + cap(t.keys) + cap(t.index)*4 + cap(t.hits)*24 + cap(t.order)*4
+	n := cap(t.rows)*24 + cap(t.keys) + t.index.Bytes() + cap(t.hits)*24 + cap(t.order)*4
 	for _, c := range t.columns {
 		n += c.bytes()
 	}
@@ -86,54 +86,35 @@ func (t *Table) Bytes() int {
 }
 
 // rowHash mixes a window into a group's hash.
-func rowHash(window event.Time, group uint64) uint64 {
-	h := (group ^ uint64(window)) * 0x9e3779b97f4a7c15
-	return h ^ h>>29
+func rowHash(window event.Time, group uint64) uint32 {
+	return uint32((group ^ uint64(window)) * 0x9e3779b97f4a7c15 >> 32)
 }
 
 // row finds or makes the row of a window and a group, whose hash is given.
 func (t *Table) row(window event.Time, group []byte, groupHash uint64) uint32 {
-	if 4*(len(t.rows)+1) > 3*len(t.index) {
-		t.grow()
+	hash := rowHash(window, groupHash)
+	at := t.find(hash, window, group)
+	if at >= 0 {
+		return *t.index.At(at)
 	}
-	h := rowHash(window, groupHash)
-	i := t.probe(h, window, group)
-	if r := t.index[i]; r != 0 {
-		return r - 1
-	}
-	t.index[i] = uint32(len(t.rows)) + 1
-	t.rows = append(t.rows, row{window: window, hash: h, key: uint32(len(t.keys)), len: uint32(len(group))})
+	r := uint32(len(t.rows))
+	t.index.Insert(at, hash, r)
+	t.rows = append(t.rows, row{window: window, key: uint32(len(t.keys)), len: uint32(len(group))})
 	t.keys = append(t.keys, group...)
-	n := len(t.rows)
 	for _, c := range t.columns {
-		c.grow(n)
+		c.grow(len(t.rows))
 	}
-	return uint32(n) - 1
+	return r
 }
 
-// probe returns where the index has a row, or has room for it. The index is not
-// empty and never full.
-func (t *Table) probe(hash uint64, window event.Time, group []byte) uint64 {
-	mask := uint64(len(t.index) - 1)
-	i := hash & mask
-	for ; t.index[i] != 0; i = (i + 1) & mask {
-		if w := &t.rows[t.index[i]-1]; w.hash == hash && w.window == window && bytes.Equal(t.key(w), group) {
+// find returns the slot of a row in the index, or a negative number for Insert.
+func (t *Table) find(hash uint32, window event.Time, group []byte) (at int) {
+	for at = t.index.First(hash); at >= 0; at = t.index.Next(at) {
+		if w := &t.rows[*t.index.At(at)]; w.window == window && bytes.Equal(t.key(w), group) {
 			break
 		}
 	}
-	return i
-}
-
-func (t *Table) grow() {
-	t.index = make([]uint32, max(64, 2*len(t.index)))
-	mask := uint64(len(t.index) - 1)
-	for r := range t.rows {
-		i := t.rows[r].hash & mask
-		for t.index[i] != 0 {
-			i = (i + 1) & mask
-		}
-		t.index[i] = uint32(r) + 1
-	}
+	return at
 }
 
 func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
@@ -209,16 +190,16 @@ func (t *Table) Rows(yield func(Row) bool) {
 // Find returns the row of a window and a group (the texts of its dimensions) in
 // a sealed table.
 func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
-	if len(t.index) == 0 {
-		return Row{}, false
-	}
 	var room [64]byte
 	key := room[:0]
 	for _, text := range group {
 		key = appendDimension(key, text, len(group))
 	}
-	r := t.index[t.probe(rowHash(window, groupHash(key)), window, key)]
-	return Row{t, r - 1}, r != 0
+	at := t.find(rowHash(window, groupHash(key)), window, key)
+	if at < 0 {
+		return Row{}, false
+	}
+	return Row{t, *t.index.At(at)}, true
 }
 
 // Window returns the start of the row's window.
