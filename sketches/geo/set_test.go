@@ -51,16 +51,10 @@ func (s *Set) valid() error {
 	}
 	all := 0
 	for i, x := range append([]table{s.scores.one}, s.scores.parts...) {
-		taken := 0
-		for _, slot := range x.slots {
-			if slot != 0 {
-				taken++
-			}
+		if held := len(x.all) - len(x.freed); held != x.len() {
+			return fmt.Errorf("table %d: %d members, %d in the index", i, held, x.len())
 		}
-		if taken != x.len() || 4*taken > 3*len(x.slots) {
-			return fmt.Errorf("table %d: %d members in %d of %d slots", i, x.len(), taken, len(x.slots))
-		}
-		all += taken
+		all += x.len()
 	}
 	if all != n {
 		return fmt.Errorf("%d members in blocks, %d in tables", n, all)
