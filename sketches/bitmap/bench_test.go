@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"weir/internal/hashtable"
 )
 
 const mbit = 1 << 20 / 8
@@ -106,4 +108,41 @@ func BenchmarkPoolAppendClickHouse300(b *testing.B) {
 	for b.Loop() {
 		dst = p.AppendClickHouse(dst[:0], 0)
 	}
+}
+
+// BenchmarkDirectory finds the sixteen chunks of a set of a million users, with the set's
+// own table and with hashtable.Table.
+func BenchmarkDirectory(b *testing.B) {
+	var s set
+	var boxes boxes
+	boxes.init()
+	var t hashtable.Table[uint32]
+	hash := func(key uint16) uint32 { return hash16(uint32(key)) >> 16 }
+	for key := range uint16(16) {
+		t.Add(hash(key), uint32(len(s.have)))
+		s.need(&boxes, key)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	keys := make([]uint16, 1<<12)
+	for i := range keys {
+		keys[i] = uint16(r.Uint32N(16))
+	}
+	run := func(name string, find func(key uint16) *chunk) {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if key := keys[i%len(keys)]; find(key).key != key {
+					b.Fatal(key)
+				}
+			}
+		})
+	}
+	run("set", s.find)
+	run("hashtable", func(key uint16) *chunk {
+		for at := t.First(hash(key)); at >= 0; at = t.Next(at) {
+			if c := &s.have[*t.At(at)]; c.key == key {
+				return c
+			}
+		}
+		return nil
+	})
 }

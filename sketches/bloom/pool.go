@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"weir/internal/hashtable"
 	"weir/sketches/internal/groupbitmap"
 	"weir/sketches/internal/slab"
 )
@@ -119,7 +120,7 @@ func (p *Pool) Add(i uint32, h uint64) {
 		p.Add(i, h)
 		return
 	}
-	at, found := probe(t, h)
+	at, found := hashtable.Probe(t, uint32(h), h)
 	if found {
 		return
 	}
@@ -195,19 +196,6 @@ func nonzero(h uint64) uint64 {
 	return h
 }
 
-// probe finds h in a table, or the free slot where it belongs.
-func probe(t []uint64, h uint64) (at uint64, found bool) {
-	mask := uint64(len(t) - 1)
-	for at = h & mask; ; at = (at + 1) & mask {
-		switch t[at] {
-		case h:
-			return at, true
-		case 0:
-			return at, false
-		}
-	}
-}
-
 // widen moves a set of hashes into the next form.
 func (p *Pool) widen(e *entry) {
 	old, from := *e, p.tables[e.form].Run(e.ref)
@@ -229,7 +217,7 @@ func (p *Pool) widen(e *entry) {
 		to := p.tables[e.form].Run(e.ref)
 		for _, h := range from {
 			if h != 0 {
-				at, _ := probe(to, h)
+				at, _ := hashtable.Probe(to, uint32(h), h)
 				to[at] = h
 			}
 		}
@@ -252,7 +240,7 @@ func (p *Pool) Has(i uint32, h uint64) bool {
 	if e.form < listForms {
 		return slices.Contains(t[:e.n], h)
 	}
-	_, found := probe(t, h)
+	_, found := hashtable.Probe(t, uint32(h), h)
 	return found
 }
 
