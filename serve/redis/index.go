@@ -3,13 +3,15 @@ package redis
 import (
 	"bytes"
 	"hash/maphash"
+
+	"weir/internal/hashtable"
 )
 
-// An index finds items by their keys. It is a hash table with open addressing:
-// finding a key costs one cache miss for the slot and one for the item, which
-// contains the key if that is short. Go's map would cost two more, for the
-// string and for the group of slots; with more than about ten thousand keys,
-// cache misses are most of the cost of a command.
+// An index finds items by their keys. Finding a key costs one cache miss for the
+// slot and one for the item, which contains the key if that is short. With more
+// than about ten thousand keys, cache misses are most of the cost of a command,
+// and prefetch makes those of several commands overlap: Go's map finds one key as
+// fast, but cannot do that.
 //
 // The first bits of the hash choose one of several parts, each a table of its
 // own, so that a command waits at most for one part to grow.
@@ -19,22 +21,9 @@ type index struct {
 	count int
 }
 
-const (
-	indexParts = 256
-	partMin    = 8 // slots of the smallest part
-)
+const indexParts = 256
 
-// A part is a table with a power of two of slots. An item is in the slot that
-// the last bits of its hash choose, or in the first free one after it.
-type part struct {
-	slots []slot
-	count int // of the items; at most three quarters of the slots
-}
-
-type slot struct {
-	hash uint64
-	it   *item
-}
+type part = hashtable.Table[*item]
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
@@ -46,72 +35,39 @@ func (x *index) part(hash uint64) *part { return &x.parts[hash>>56] }
 func (x *index) find(key []byte) *item {
 	hash := x.hash(key)
 	p := x.part(hash)
-	if p.count == 0 {
-		return nil
+	if at := place(p, hash, key); at >= 0 {
+		return *p.At(at)
 	}
-	return p.slots[p.place(hash, key)].it
+	return nil
 }
 
-// place returns the slot of a key, or the free slot where it belongs. There is
-// always a free slot.
-func (p *part) place(hash uint64, key []byte) int {
-	mask := len(p.slots) - 1
-	i := int(hash) & mask
-	for ; ; i = (i + 1) & mask {
-		s := &p.slots[i]
-		if s.it == nil || s.hash == hash && bytes.Equal(s.it.key, key) {
-			return i
+// place returns the slot of a key, or a negative number for Insert.
+func place(p *part, hash uint64, key []byte) (at int) {
+	for at = p.First(uint32(hash)); at >= 0; at = p.Next(at) {
+		if bytes.Equal((*p.At(at)).key, key) {
+			break
 		}
 	}
+	return at
 }
 
 // put stores an item under its key; it replaces the former one.
 func (x *index) put(it *item) {
 	hash := x.hash(it.key)
 	p := x.part(hash)
-	if 4*p.count >= 3*len(p.slots) {
-		p.grow()
-	}
-	s := &p.slots[p.place(hash, it.key)]
-	if s.it == nil {
-		p.count++
+	if at := place(p, hash, it.key); at >= 0 {
+		*p.At(at) = it
+	} else {
+		p.Insert(at, uint32(hash), it)
 		x.count++
 	}
-	*s = slot{hash, it}
 }
 
-func (p *part) grow() {
-	old := p.slots
-	p.slots = make([]slot, max(2*len(old), partMin))
-	mask := len(p.slots) - 1
-	for _, s := range old {
-		if s.it == nil {
-			continue
-		}
-		i := int(s.hash) & mask
-		for p.slots[i].it != nil {
-			i = (i + 1) & mask
-		}
-		p.slots[i] = s
-	}
-}
-
-// remove removes an item, which must be there. Then it moves the items that
-// searches would no longer reach behind the free slot.
+// remove removes an item, which must be there.
 func (x *index) remove(it *item) {
 	hash := x.hash(it.key)
 	p := x.part(hash)
-	mask := len(p.slots) - 1
-	free := p.place(hash, it.key)
-	for i := (free + 1) & mask; p.slots[i].it != nil; i = (i + 1) & mask {
-		home := int(p.slots[i].hash) & mask
-		if (i-home)&mask >= (i-free)&mask {
-			p.slots[free] = p.slots[i]
-			free = i
-		}
-	}
-	p.slots[free] = slot{}
-	p.count--
+	p.Remove(place(p, hash, it.key))
 	x.count--
 }
 
@@ -127,10 +83,8 @@ func (x *index) prefetch(commands [][][]byte) (seen int) {
 			continue
 		}
 		hash := x.hash(args[1])
-		if p := x.part(hash); p.count > 0 {
-			if s := &p.slots[int(hash)&(len(p.slots)-1)]; s.hash == hash {
-				found[i] = s.it
-			}
+		if it, ok := x.part(hash).Likely(uint32(hash)); ok {
+			found[i] = it
 		}
 	}
 	for i, it := range found[:len(commands)] {

@@ -58,11 +58,8 @@ func TestIndex(t *testing.T) {
 		x.remove(it)
 	}
 	for i := range x.parts {
-		p := &x.parts[i]
-		for _, s := range p.slots {
-			if s != (slot{}) || p.count != 0 {
-				t.Fatalf("part %d is not empty", i)
-			}
+		if x.parts[i].Len() != 0 {
+			t.Fatalf("part %d is not empty", i)
 		}
 	}
 }
