@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"weir/internal/hashtable"
 )
 
 func keys16(n int) [][]byte {
@@ -182,4 +184,74 @@ func BenchmarkPool(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/event")
 		b.ReportMetric(float64(k.Bytes())/float64(k.Len()), "B/key")
 	})
+}
+
+// A tableKeyed is a Keyed whose index is a hashtable.Table.
+type tableKeyed struct {
+	pool  Pool
+	index hashtable.Table[uint32]
+}
+
+func (k *tableKeyed) number(key uint64) uint32 {
+	hash := tableHash(key)
+	at := k.index.First(hash)
+	for ; at >= 0; at = k.index.Next(at) {
+		if i := *k.index.At(at); k.pool.lineUnchecked(i).key == key {
+			return i
+		}
+	}
+	i := uint32(k.pool.Len())
+	k.pool.Grow(int(i) + 1)
+	k.pool.lineUnchecked(i).key = key
+	k.index.Insert(at, hash, i)
+	return i
+}
+
+func tableHash(key uint64) uint32 { return uint32(key * 0x9E3779B97F4A7C15 >> 32) }
+
+func (k *tableKeyed) AddBatch(keys, hashes []uint64) {
+	var b batch
+	var numbers [batchMax]uint32
+	var known [batchMax]bool
+	for len(keys) > 0 {
+		n := min(batchMax, len(keys))
+		for j, key := range keys[:n] {
+			numbers[j], known[j] = k.index.Likely(tableHash(key))
+		}
+		for j, key := range keys[:n] {
+			if !known[j] {
+				numbers[j] = k.number(key)
+			}
+			b.lines[j], b.entries[j] = k.pool.lineUnchecked(numbers[j]), entryOf(hashes[j])
+		}
+		for j, key := range keys[:n] {
+			if b.lines[j].key != key {
+				b.lines[j] = k.pool.lineUnchecked(k.number(key))
+			}
+		}
+		k.pool.settle(&b, n)
+		keys, hashes = keys[n:], hashes[n:]
+	}
+}
+
+// BenchmarkKeyedTable adds events by key, to a Keyed and to one with the other index.
+func BenchmarkKeyedTable(b *testing.B) {
+	for _, n := range []int{1000, 100_000, 1 << 20} {
+		r := rand.New(rand.NewPCG(60, 5))
+		keys, hs := make([]uint64, 1<<20), make([]uint64, 1<<20)
+		for i := range keys {
+			x := uint64(r.IntN(n))
+			keys[i] = Hash(binary.LittleEndian.AppendUint64(nil, x))
+			hs[i] = Hash(binary.LittleEndian.AppendUint64(nil, x<<8|uint64(r.IntN(10))))
+		}
+		for _, k := range []interface{ AddBatch(keys, hashes []uint64) }{new(Keyed), new(tableKeyed)} {
+			k.AddBatch(keys, hs)
+			b.Run(fmt.Sprintf("%T/%d", k, n), func(b *testing.B) {
+				for b.Loop() {
+					k.AddBatch(keys, hs)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(keys)), "ns/event")
+			})
+		}
+	}
 }

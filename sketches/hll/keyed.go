@@ -11,6 +11,11 @@ import (
 // sketch, so hash keys well: with [KeyedHash] where untrusted clients choose
 // them, who could otherwise also make every search long. The zero value is
 // empty and ready; it takes up to MaxKeys keys.
+//
+// Its index is a hash table of its own, with open addressing and slots of half
+// the size of those of hashtable.Table. BenchmarkKeyedTable compares the two:
+// with that table AddBatch takes 1.4 times as long for 100,000 keys, and a key
+// takes 8 bytes more.
 type Keyed struct {
 	pool  Pool   // its lines hold the keys
 	slots []slot // power of two; at most three quarters in use
