@@ -54,7 +54,7 @@ const arenaJob = `
 kafka: {brokers: [%s], group: %s, session: 6s}
 clickhouse: {url: "%s", database: chaos, insert_timeout: 2s}
 http: {listen: 127.0.0.1:0}
-flush: {interval: 500ms, stop_timeout: 2m}
+flush: {stop_timeout: 2m}
 memory: 256MiB
 audit: {interval: %s}
 jobs:

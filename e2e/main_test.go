@@ -7,7 +7,7 @@
 //	go test ./e2e -run TestKill -v    one fault
 //
 // The tests share one broker and one engine where they do not break them, each
-// with topics, groups and a database of its own. At most four work at once: they
+// with topics, groups and a database of its own. At most three work at once: they
 // wait more than they compute, even on two cores; no test depends on how long
 // anything takes.
 package e2e
@@ -96,7 +96,7 @@ func (o *onceValue[T]) get(t testing.TB) T {
 	return o.v
 }
 
-var slots = make(chan struct{}, 4)
+var slots = make(chan struct{}, 3)
 
 // idle runs wait in a test that called parallel, and lets another test work
 // meanwhile.

@@ -229,6 +229,11 @@ func newFront(cfg EngineConfig) (*front, error) {
 			// A server queues small inserts by default and answers when the queue is
 			// flushed. This engine answers an INSERT when it is on disk.
 			"--async_insert=0",
+			// Machine code for expressions pays for itself in statements over many rows. The
+			// many small ones of weir cost a seventh less processor time without it.
+			"--compile_expressions=0",
+			"--compile_aggregate_expressions=0",
+			"--compile_sort_description=0",
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Settings)) {

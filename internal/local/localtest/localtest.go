@@ -95,12 +95,9 @@ func Engine(t testing.TB) (url, database string) {
 			Listen: "127.0.0.1:0",
 			Data:   shared.dir,
 			Memory: 4 << 30,
-			// Tests read few rows per statement. A second thread for each statement, and
-			// machine code for its expressions, would cost a fifth more processor time
-			// and save none.
-			Settings: map[string]string{
-				"max_threads": "1", "compile_expressions": "0", "compile_aggregate_expressions": "0", "compile_sort_description": "0",
-			},
+			// Tests read few rows per statement: a second thread for each costs processor
+			// time and saves none.
+			Settings: map[string]string{"max_threads": "1"},
 			Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 	})
