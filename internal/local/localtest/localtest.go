@@ -98,7 +98,7 @@ func Engine(t testing.TB) (url, database string) {
 			// Tests read few rows per statement: a second thread for each costs processor
 			// time and saves none.
 			Settings: map[string]string{"max_threads": "1"},
-			Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Log:      slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 	})
 	if shared.err != nil {
