@@ -19,7 +19,7 @@ import (
 	"weir/internal/kafkatest"
 )
 
-// An arena is a broker, an engine of its own behind a proxy (door), up to three
+// An arena is a broker, an engine of its own behind a proxy, up to three
 // weir processes and a producer. TestChaos and TestSoak cause faults in all of
 // them, and check after each fault that no event is lost or doubled.
 type arena struct {
@@ -30,7 +30,7 @@ type arena struct {
 	disk     disk
 	engine   *process
 	listen   string // of the engine
-	door     *door
+	proxy    *proxy
 	producer *producer
 	members  [3]*process // by slot; nil: none
 	all      []*process  // that ever ran
@@ -93,10 +93,10 @@ func newArena(t *testing.T, kafka *kafkatest.Cluster, binary string, chunk, rate
 	a := &arena{binary: binary, kafka: kafka, chunk: chunk, listen: closedPort(t), pfcounts: map[gen.Group]pfcount{}}
 	a.disk = newDisk(t)
 	a.stage = stageOn(t, a.kafka.Addrs(), "http://"+a.listen, "chaos")
-	t.Cleanup(a.close) // after the door's and the producer's, before the disk's
+	t.Cleanup(a.close) // after the proxy's and the producer's, before the disk's
 	a.runEngine()
-	a.door = newDoor(t, a.url)
-	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.door.url, audit, a.topic("clicks"), chunk)
+	a.proxy = newProxy(t, a.url)
+	text := fmt.Sprintf(arenaJob, strings.Join(a.brokers, ", "), a.name, a.proxy.url, audit, a.topic("clicks"), chunk)
 	if err := os.WriteFile(filepath.Join(a.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	at = "the end"
-	a.door.late.Wait()
+	a.proxy.late.Wait()
 	a.audited()
 	v := a.judge(0)
 	s.tally = v.tally
@@ -288,8 +288,8 @@ func TestChaosControls(t *testing.T) {
 	drop := func() {
 		var dropped atomic.Int64
 		_, from := a.producer.state()
-		swallow := a.door.swallow("clicks_state")
-		a.door.turns(func(w http.ResponseWriter, r *http.Request) {
+		swallow := a.proxy.swallow("clicks_state")
+		a.proxy.handle(func(w http.ResponseWriter, r *http.Request) {
 			swallow(w, r)
 			if inserts(r, "clicks_state") {
 				dropped.Add(1)
@@ -304,7 +304,7 @@ func TestChaosControls(t *testing.T) {
 			}
 			return nil
 		})
-		a.door.turns(nil)
+		a.proxy.handle(nil)
 	}
 	// Counts are lost only if a chunk ends among the dropped inserts.
 	var v *verdict

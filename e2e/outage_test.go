@@ -53,16 +53,16 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	s.create("clicks", 1)
-	d := newDoor(t, s.url)
+	d := newProxy(t, s.url)
 	const away = 3
 	var asked atomic.Int64
-	d.turns(func(w http.ResponseWriter, r *http.Request) {
+	d.handle(func(w http.ResponseWriter, r *http.Request) {
 		sql, err := io.ReadAll(r.Body)
 		if err != nil || bytes.Contains(sql, []byte("system.columns")) && asked.Add(1) <= away {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(sql))
-		d.proxy.ServeHTTP(w, r)
+		d.forward.ServeHTTP(w, r)
 	})
 	p := s.weir("run", "--clickhouse.url="+d.url)
 	p.says(`"msg":"weir runs"`)

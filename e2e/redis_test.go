@@ -251,14 +251,14 @@ func TestRedisCLI(t *testing.T) {
 	clicks, locations := traffic("clicks", 20_000, "8m", "1"), traffic("locations", 6_000, "8m", "1")
 
 	// One process that has not flushed, and whose flushes do not arrive.
-	door := newDoor(t, s.url)
+	proxy := newProxy(t, s.url)
 	holds := func() (release func()) {
 		over := make(chan struct{})
-		door.turns(door.hold("_state", over))
-		return func() { door.turns(nil); close(over) }
+		proxy.handle(proxy.hold("_state", over))
+		return func() { proxy.handle(nil); close(over) }
 	}
 	release := holds()
-	a := s.weir("run", "--resp.listen=127.0.0.1:0", "--flush.interval=1m", "--kafka.session=2m", "--clickhouse.url="+door.url)
+	a := s.weir("run", "--resp.listen=127.0.0.1:0", "--flush.interval=1m", "--kafka.session=2m", "--clickhouse.url="+proxy.url)
 	a.name += " a"
 	ca := a.redis()
 	within := func(c *cli, clicks, locations *gen.Truth) expects {

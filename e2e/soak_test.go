@@ -225,7 +225,7 @@ func TestSoak(t *testing.T) {
 		return nil
 	})
 	samples := w.end()
-	a.door.late.Wait()
+	a.proxy.late.Wait()
 	a.audited()
 	if a.members[0] != veteran {
 		t.Fatal("the process that was watched is another now")

@@ -38,7 +38,7 @@ const (
 	sink
 )
 
-// A cycle is the time and place of one or two strikes.
+// A cycle has one or two strikes.
 type cycle struct {
 	*arena
 	totals *totals
@@ -49,9 +49,9 @@ type cycle struct {
 // nap sleeps for up to d.
 func (c *cycle) nap(d time.Duration) { time.Sleep(time.Duration(c.rng.Int64N(int64(d)))) }
 
-// anyone is the slot of a random member. With spare, it is not the first one if
+// pick returns the slot of a random member. With spare, it is not the first one if
 // there is another.
-func (c *cycle) anyone(spare bool) int {
+func (c *cycle) pick(spare bool) int {
 	slots := c.arena.alive()
 	if spare && len(slots) > 1 && slots[0] == 0 {
 		slots = slots[1:]
@@ -104,7 +104,7 @@ var strikes = []*strike{
 
 // kill -9 of a random member, which starts again at once.
 func kill(c *cycle) func() {
-	slot := c.anyone(false)
+	slot := c.pick(false)
 	c.nap(600 * time.Millisecond)
 	c.members[slot].kill()
 	p := c.run(slot)
@@ -116,7 +116,7 @@ func kill(c *cycle) func() {
 }
 
 // kill -9 of the member with the session of production, which is not started
-// again: the others have to notice.
+// again: the group gives its partitions to the other members.
 func takeOver(c *cycle) func() {
 	if c.members[0] == nil {
 		c.run(0)
@@ -144,7 +144,7 @@ func zombie(c *cycle) func() {
 	if len(c.arena.alive()) < 2 {
 		c.works(c.run(c.vacant()))
 	}
-	slot := c.anyone(true)
+	slot := c.pick(true)
 	c.nap(400 * time.Millisecond)
 	p := c.members[slot]
 	session := shortSession
@@ -164,15 +164,15 @@ func zombie(c *cycle) func() {
 // ends cleanly, in time.
 func (c *cycle) stops(slots ...int) {
 	c.t.Helper()
-	lag := c.door.slow(400*time.Millisecond, 0)
-	c.door.turns(func(w http.ResponseWriter, r *http.Request) {
+	lag := c.proxy.slow(400*time.Millisecond, 0)
+	c.proxy.handle(func(w http.ResponseWriter, r *http.Request) {
 		if inserts(r, "clicks_state") { // a flush is in flight
 			lag(w, r)
 			return
 		}
-		c.door.proxy.ServeHTTP(w, r)
+		c.proxy.forward.ServeHTTP(w, r)
 	})
-	defer c.door.turns(nil)
+	defer c.proxy.handle(nil)
 	c.nap(600 * time.Millisecond)
 	began := time.Now()
 	for _, slot := range slots {
@@ -188,7 +188,7 @@ func (c *cycle) stops(slots ...int) {
 
 // SIGTERM to one of the members: what it had counted is committed.
 func stopOne(c *cycle) func() {
-	slot := c.anyone(false)
+	slot := c.pick(false)
 	c.owns(c.members[slot])
 	counted := map[int32]int64{}
 	for _, at := range c.members[slot].status()["clicks"].Partitions {
@@ -237,11 +237,11 @@ func stopAll(c *cycle) func() {
 
 // A second signal while a stop takes long: the process ends at once.
 func secondSignal(c *cycle) func() {
-	slot := c.anyone(false)
+	slot := c.pick(false)
 	p := c.members[slot]
 	c.owns(p)
-	c.door.turns(c.door.freeze)
-	defer c.door.turns(nil)
+	c.proxy.handle(c.proxy.freeze)
+	defer c.proxy.handle(nil)
 	c.struck()
 	p.signal(syscall.SIGTERM)
 	if said := p.says("stopping: last flush|last flush was not answered"); !strings.Contains(said, "stopping") {
@@ -266,7 +266,7 @@ func secondSignal(c *cycle) func() {
 func join(c *cycle) func() {
 	slot := c.vacant()
 	if slot < 0 { // all slots are taken: another member leaves instead
-		slot = c.anyone(true)
+		slot = c.pick(true)
 		c.members[slot].kill()
 	}
 	c.works(c.run(slot))
@@ -277,7 +277,7 @@ func leave(c *cycle) func() {
 	if len(c.arena.alive()) < 2 {
 		c.owns(c.run(c.vacant()))
 	}
-	slot := c.anyone(true)
+	slot := c.pick(true)
 	c.owns(c.members[slot])
 	c.stops(slot)
 	return nil
@@ -310,42 +310,42 @@ func engineFrozen(c *cycle) func() {
 	}
 }
 
-// struck waits until the door has handled a request in its present manner.
+// struck waits until the proxy's present handler has got a request.
 func (c *cycle) struck() {
 	c.t.Helper()
 	await.Until(c.t, func() error {
-		if c.door.met() == 0 {
-			return notYet("no request came through the door")
+		if c.proxy.handled() == 0 {
+			return notYet("no request came to the proxy")
 		}
 		return nil
 	})
 }
 
-// through makes the door misbehave for some time.
-func (c *cycle) through(manner func()) func() {
-	manner()
+// through gives the handler all requests for some time.
+func (c *cycle) through(handler http.HandlerFunc) func() {
+	c.proxy.handle(handler)
 	return func() {
 		c.struck()
 		time.Sleep(400 * time.Millisecond)
 		c.nap(1200 * time.Millisecond)
-		c.door.turns(nil)
+		c.proxy.handle(nil)
 	}
 }
 
 func slow(c *cycle) func() {
-	return c.through(func() { c.door.turns(c.door.slow(300*time.Millisecond, 150*time.Millisecond)) })
+	return c.through(c.proxy.slow(300*time.Millisecond, 150*time.Millisecond))
 }
 
-func cut(c *cycle) func() { return c.through(func() { c.door.turns(c.door.cut) }) }
+func cut(c *cycle) func() { return c.through(c.proxy.cut) }
 
-func deaf(c *cycle) func() { return c.through(func() { c.door.turns(c.door.deaf) }) }
+func deaf(c *cycle) func() { return c.through(c.proxy.deaf) }
 
-func refused(c *cycle) func() { return c.through(func() { c.door.turns(c.door.refuse) }) }
+func refused(c *cycle) func() { return c.through(c.proxy.refuse) }
 
 // Inserts land seconds after others that came later, in this cycle or another.
 func late(c *cycle) func() {
 	by := time.Second + time.Duration(c.rng.Int64N(int64(9*time.Second)))
-	return c.through(func() { c.door.turns(c.door.delay(by)) })
+	return c.through(c.proxy.delay(by))
 }
 
 // diskFull leaves the engine less space than the smallest insert needs, or,
@@ -356,9 +356,7 @@ func late(c *cycle) func() {
 // ClickHouse that no writer can survive.
 func diskFull(c *cycle) func() {
 	if !c.disk.real {
-		return c.through(func() {
-			c.door.turns(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, noSpace, noSpaceText) })
-		})
+		return c.through(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, noSpace, noSpaceText) })
 	}
 	c.sql("SYSTEM STOP MERGES")
 	await.Until(c.t, func() error {

@@ -19,78 +19,79 @@ import (
 	"time"
 )
 
-// A door is a proxy between weir and ClickHouse. It forwards every request,
-// until a test makes it misbehave.
-type door struct {
-	url   string // the address that weir gets
-	proxy *httputil.ReverseProxy
-	log   *log.Logger
+// A proxy stands between weir and ClickHouse. It forwards every request until a
+// test sets another handler, which makes a fault.
+type proxy struct {
+	url     string // the address that weir gets
+	forward *httputil.ReverseProxy
+	log     *log.Logger
 
-	mu     sync.Mutex
-	rng    *rand.Rand
-	manner func(w http.ResponseWriter, r *http.Request) // how it misbehaves; nil: it forwards
-	hits   int                                          // requests that the present manner handled
-	late   sync.WaitGroup                               // inserts that have not landed yet
+	mu      sync.Mutex
+	rng     *rand.Rand
+	handler http.HandlerFunc // nil: it forwards
+	count   int              // requests that the present handler got
+	late    sync.WaitGroup   // inserts that have not landed yet
 }
 
-func newDoor(t *testing.T, engine string) *door {
+func newProxy(t *testing.T, engine string) *proxy {
 	t.Helper()
 	to, err := url.Parse(engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{log: log.New(io.Discard, "", 0), rng: rand.New(rand.NewPCG(1, 0))}
-	d.proxy = &httputil.ReverseProxy{
+	p := &proxy{log: log.New(io.Discard, "", 0), rng: rand.New(rand.NewPCG(1, 0))}
+	p.forward = &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
-		ErrorLog: d.log,
+		ErrorLog: p.log,
 		// If the engine is unreachable, the client's connection breaks too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	server := httptest.NewUnstartedServer(d)
-	server.Config.ErrorLog = d.log
+	server := httptest.NewUnstartedServer(p)
+	server.Config.ErrorLog = p.log
 	server.Start()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
-		d.late.Wait()
+		p.late.Wait()
 	})
-	d.url = server.URL
-	return d
+	p.url = server.URL
+	return p
 }
 
 // ServeHTTP implements http.Handler.
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	manner := d.manner
-	if manner != nil {
-		d.hits++
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	handler := p.handler
+	if handler != nil {
+		p.count++
 	}
-	d.mu.Unlock()
-	if manner == nil {
-		manner = d.proxy.ServeHTTP
+	p.mu.Unlock()
+	if handler == nil {
+		handler = p.forward.ServeHTTP
 	}
-	manner(w, r)
+	handler(w, r)
 }
 
-// turns sets how the door handles requests from now on; nil forwards them.
-func (d *door) turns(manner func(w http.ResponseWriter, r *http.Request)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.manner, d.hits = manner, 0
+// handle sets the handler of all requests from now on; nil forwards them.
+func (p *proxy) handle(handler http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handler, p.count = handler, 0
 }
 
 // draw is a random number below n. Requests get the numbers in the order in
 // which they come.
-func (d *door) draw(n int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rng.IntN(n)
+func (p *proxy) draw(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rng.IntN(n)
 }
 
-func (d *door) met() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.hits
+// handled is the number of requests that the present handler got.
+func (p *proxy) handled() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
 }
 
 // inserts reports whether a request inserts rows into a table; with an empty
@@ -101,11 +102,11 @@ func inserts(r *http.Request, table string) bool {
 }
 
 // slow answers late and reads the request in small pieces.
-func (d *door) slow(before, bite time.Duration) func(http.ResponseWriter, *http.Request) {
+func (p *proxy) slow(before, bite time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(before)
 		r.Body = slowBody{r.Body, bite}
-		d.proxy.ServeHTTP(w, r)
+		p.forward.ServeHTTP(w, r)
 	}
 }
 
@@ -122,9 +123,9 @@ func (b slowBody) Read(p []byte) (int, error) {
 var errCut = errors.New("cut off")
 
 // cut breaks both connections in the middle of the request.
-func (d *door) cut(w http.ResponseWriter, r *http.Request) {
-	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + d.draw(8000)}
-	d.proxy.ServeHTTP(w, r)
+func (p *proxy) cut(w http.ResponseWriter, r *http.Request) {
+	r.Body = &cutBody{ReadCloser: r.Body, left: 1 + p.draw(8000)}
+	p.forward.ServeHTTP(w, r)
 }
 
 type cutBody struct {
@@ -145,8 +146,8 @@ func (b *cutBody) Read(p []byte) (int, error) {
 }
 
 // deaf forwards requests and drops the answers.
-func (d *door) deaf(_ http.ResponseWriter, r *http.Request) {
-	d.proxy.ServeHTTP(httptest.NewRecorder(), r)
+func (p *proxy) deaf(_ http.ResponseWriter, r *http.Request) {
+	p.forward.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)
 }
 
@@ -167,8 +168,8 @@ var refusals = []struct {
 const noSpace, noSpaceText = 243, "Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)"
 
 // refuse answers with one of the errors, in turn.
-func (d *door) refuse(w http.ResponseWriter, r *http.Request) {
-	with := refusals[d.draw(len(refusals))]
+func (p *proxy) refuse(w http.ResponseWriter, r *http.Request) {
+	with := refusals[p.draw(len(refusals))]
 	refuse(w, r, with.code, with.text)
 }
 
@@ -180,14 +181,14 @@ func refuse(w http.ResponseWriter, r *http.Request, code int, text string) {
 }
 
 // freeze does not answer.
-func (d *door) freeze(_ http.ResponseWriter, r *http.Request) {
+func (p *proxy) freeze(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
 // hold lets inserts into tables of that name wait until it is over.
-func (d *door) hold(table string, over <-chan struct{}) func(http.ResponseWriter, *http.Request) {
+func (p *proxy) hold(table string, over <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if inserts(r, table) {
 			select {
@@ -196,16 +197,16 @@ func (d *door) hold(table string, over <-chan struct{}) func(http.ResponseWriter
 				panic(http.ErrAbortHandler)
 			}
 		}
-		d.proxy.ServeHTTP(w, r)
+		p.forward.ServeHTTP(w, r)
 	}
 }
 
 // delay cuts the connection of an insert after it has arrived whole, and sends
 // the insert to ClickHouse after a time, when newer ones are there.
-func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) {
+func (p *proxy) delay(by time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inserts(r, "") {
-			d.proxy.ServeHTTP(w, r)
+			p.forward.ServeHTTP(w, r)
 			return
 		}
 		body, err := io.ReadAll(r.Body)
@@ -214,10 +215,10 @@ func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) 
 		}
 		again := r.Clone(context.WithoutCancel(r.Context()))
 		again.Body = io.NopCloser(bytes.NewReader(body))
-		d.late.Go(func() {
+		p.late.Go(func() {
 			defer func() { _ = recover() }() // the engine is away: it never lands
 			time.Sleep(by)
-			d.proxy.ServeHTTP(httptest.NewRecorder(), again)
+			p.forward.ServeHTTP(httptest.NewRecorder(), again)
 		})
 		panic(http.ErrAbortHandler)
 	}
@@ -225,10 +226,10 @@ func (d *door) delay(by time.Duration) func(http.ResponseWriter, *http.Request) 
 
 // swallow acknowledges inserts into a table and drops them. No writer can
 // survive that; the test shows that the comparison notices it.
-func (d *door) swallow(table string) func(http.ResponseWriter, *http.Request) {
+func (p *proxy) swallow(table string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inserts(r, table) {
-			d.proxy.ServeHTTP(w, r)
+			p.forward.ServeHTTP(w, r)
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
