@@ -7,12 +7,14 @@ CACHE := $(CURDIR)/.cache
 LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 # The longest first: Go starts packages in this order, and names each once.
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./serve/redis ./sketches/hll ./locks/redislock ./...
+# Of those without broker and engine.
+UNITS := ./serve/redis ./locks/redislock ./serve/http ./jobs ./...
 export CGO_ENABLED ?= 0
 # What is compiled does not depend on where the checkout lies, so that a second
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -41,15 +43,19 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 # -count=1, for Go would serve a result again although the programs that a test
 # starts say something else by now: broker, redis-server, go list. Four packages
 # at a time even on two cores: those with brokers and engines wait more than they
-# compute. The timeout is the last resort; no test depends on how long it takes.
+# compute. Vet is part of lint. The timeout is the last resort; no test depends on how
+# long it takes.
 test: tools build ## everything a change must pass, real broker, engine and redis-server included
-	go test -count=1 -p 4 -timeout 60m $(PKGS)
+	go test -count=1 -p 4 -vet=off -timeout 60m $(PKGS)
+
+check: ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint unit
 
 # -short leaves out what starts a broker or an engine (internal/kafkatest and
 # localtest decide that), and the simulator takes a thousand schedules. Vet is part of
 # lint.
-check: lint redis ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
-	go test -short -vet=off $(PKGS)
+unit: redis ## the tests without broker and engine
+	go test -short -vet=off $(UNITS)
 
 N ?= 10
 flaky: tools build ## the whole suite N times beside two busy loops; fails unless all N pass

@@ -134,7 +134,7 @@ func TestStrangerInGroup(t *testing.T) {
 	s.clicks()
 	s.create("clicks", 4)
 	group := s.name + ".clicks"
-	stranger, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ClientID("somebodys-tail"), kgo.ConsumerGroup(group),
+	stranger, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ClientID("kcat-tail"), kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(s.topic("clicks")), kgo.Balancers(kgo.RangeBalancer()))
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +153,9 @@ func TestStrangerInGroup(t *testing.T) {
 		return nil
 	})
 	p := s.weir("run")
-	p.ready(503, "job clicks", "not weir", `client "somebodys-tail" at `, "member somebodys-tail-", `assignor "range"`)
-	p.says(`"level":"ERROR".*not weir.*somebodys-tail`)
-	s.weir("check").exits(1).prints(`✗ kafka +group .*somebodys-tail`)
+	p.ready(503, "job clicks", "not weir", `client "kcat-tail" at `, "member kcat-tail-", `assignor "range"`)
+	p.says(`"level":"ERROR".*not weir.*kcat-tail`)
+	s.weir("check").exits(1).prints(`✗ kafka +group .*kcat-tail`)
 	truth := s.produced("clicks", 5_000)
 	stranger.Close()
 	p.ready(200)

@@ -69,9 +69,9 @@ func TestBytes(t *testing.T) {
 	l := New(connect(t, srv))
 	ctx := t.Context()
 
-	srv.Do(t, "SET", "x", "somebody", "NX", "PX", 60000)
+	srv.Do(t, "SET", "x", "another", "NX", "PX", 60000)
 	if lease, err := l.Acquire(ctx, "x", "ann", time.Minute); !errors.Is(err, locks.ErrHeld) {
-		t.Fatalf("acquired somebody's lock: %+v, %v", lease, err)
+		t.Fatalf("acquired a lock that is held: %+v, %v", lease, err)
 	}
 	srv.Do(t, "DEL", "x")
 	lease, err := l.Acquire(ctx, "x", "ann", time.Minute)
@@ -84,17 +84,17 @@ func TestBytes(t *testing.T) {
 	if ttl := srv.Do(t, "PTTL", "x").(int64); ttl < 50_000 || ttl > 60_000 {
 		t.Errorf("PTTL = %d", ttl)
 	}
-	if got := srv.Do(t, "SET", "x", "somebody", "NX", "PX", 60000); got != nil {
+	if got := srv.Do(t, "SET", "x", "another", "NX", "PX", 60000); got != nil {
 		t.Errorf("SET NX over a lease = %v", got)
 	}
 	if got := srv.Do(t, "TTL", "{x}:fence"); got != int64(-1) {
 		t.Errorf("TTL of the fence = %v, want none", got)
 	}
-	srv.Do(t, "SET", "x", "somebody")
+	srv.Do(t, "SET", "x", "another")
 	if _, err := l.Release(ctx, lease); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("released over somebody's token: %v", err)
+		t.Errorf("released over a foreign token: %v", err)
 	}
-	if got := srv.Do(t, "GET", "x"); got != "somebody" {
+	if got := srv.Do(t, "GET", "x"); got != "another" {
 		t.Errorf("the token is %v", got)
 	}
 }

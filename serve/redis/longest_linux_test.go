@@ -302,6 +302,9 @@ var longest = []struct {
 // a command takes a second, so that a busy machine does not fail it.
 func TestLongest(t *testing.T) {
 	turns := 3
+	if testing.Short() {
+		turns = 1
+	}
 	if *million {
 		many, turns = 1_000_000, 15
 	}
