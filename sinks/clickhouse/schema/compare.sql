@@ -3,9 +3,9 @@ rolled and held are their numbers of events. whole: none of the rows can have ex
 due: the rollup should have all of them by now. With measures, odd has those that
 differ: the measure's index, the lesser and the greater of the rollup's two numbers (its
 finished number and that of its state), and the number by the rows. States of sets that
-may have expired are left out. The states of both sides stand in one column, finished
-says of which side, so that each number has one expression: the server takes longer to
-analyse that of an HLL than to compute it for a thousand windows. */ -}}
+may have expired are left out. The states of both sides are in one column, and finished
+says of which side they are. So each number has one expression: the server takes longer
+to analyse that of an HLL than to compute it for a thousand windows. */ -}}
 SELECT
     {{.Groups}}window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
