@@ -295,7 +295,9 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 	started, limit, _ := strings.Cut(before, " ")
 	lifted := func() error { return c.run(ctx, "docker", "update", "--memory", limit, "--memory-swap", limit, name) }
 	tight := false
-	for mib := 16; mib <= 1024 && !tight; mib *= 2 { // docker refuses a limit below the memory in use
+	// docker refuses a limit below the memory in use. weir's own bound for the client's keys
+	// must not come first, so the steps are small.
+	for mib := 16; mib <= 1024 && !tight; mib += 8 {
 		size := strconv.Itoa(mib) + "m"
 		tight = c.run(ctx, "docker", "update", "--memory", size, "--memory-swap", size, name) == nil
 	}
