@@ -7,10 +7,10 @@ import (
 )
 
 var geoCommands = []command{
-	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 700 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: onKeys(geoadd)},
+	{name: "geoadd", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, each: 1000 * nanosecond, since: "3.2.0", family: "geo", about: "adds members at positions; NX XX CH", run: onKeys(geoadd)},
 	{name: "geodist", arity: -4, keys: firstKey, since: "3.2.0", family: "geo", about: "the distance of two members in m, km, ft or mi", run: onKeys(geodist)},
-	{name: "geopos", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: onKeys(geopos)},
-	{name: "geohash", arity: -2, keys: firstKey, each: 800 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: onKeys(geohash)},
+	{name: "geopos", arity: -2, keys: firstKey, each: 1200 * nanosecond, since: "3.2.0", family: "geo", about: "the positions of members", run: onKeys(geopos)},
+	{name: "geohash", arity: -2, keys: firstKey, each: 1200 * nanosecond, since: "3.2.0", family: "geo", about: "the geohash texts of members", run: onKeys(geohash)},
 	{name: "georadius", arity: -6, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a position; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{store: true}) })},
 	{name: "georadius_ro", arity: -6, keys: firstKey, since: "3.2.10", family: "geo", about: "members within a radius of a position", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{}) })},
 	{name: "georadiusbymember", arity: -5, flags: flagWrite | flagGrow, keys: firstKey, dest: -1, since: "3.2.0", family: "geo", about: "members within a radius of a member; may STORE them", run: onKeys(func(c call, k *keyspace) { georadius(c, k, search{byMember: true, store: true}) })},

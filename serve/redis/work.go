@@ -23,10 +23,10 @@ const (
 // The cost of single steps, measured on a slow, busy machine with cold caches.
 const (
 	perCall      = 200 * nanosecond    // a command
-	perArg       = 100 * nanosecond    // an argument, unless the command says otherwise
+	perArg       = 120 * nanosecond    // an argument, unless the command says otherwise
 	perByte      = 500                 // a byte copied into a reply or into a string, the page faults included
 	perRead      = 100                 // a byte of a string that is read
-	perSource    = 200                 // a byte of a source of BITOP
+	perSource    = 350                 // a byte of a source of BITOP
 	perMade      = 170                 // a byte of the result of BITOP
 	perContainer = 60 * nanosecond     // 8 KiB of a window's bitmap
 	perElement   = 100 * nanosecond    // an element of a list, or a member of a sorted set, in a reply
@@ -36,7 +36,7 @@ const (
 	perWalked    = 14 * nanosecond     // a member that is skipped
 	perNear      = 25 * nanosecond     // a member that a search compares with its shape
 	perHit       = 250 * nanosecond    // a member that a search sorts, or sends with its distance or position
-	perKey       = 250 * nanosecond    // a key that KEYS or SCAN looks at
+	perKey       = 330 * nanosecond    // a key that KEYS or SCAN looks at
 	perMatch     = 4 * nanosecond      // a byte of a key against a byte of a pattern
 	perSketch    = 2500 * nanosecond   // a dense sketch that is merged
 	perOpcode    = 8 * nanosecond      // a byte of a sparse sketch that is merged

@@ -10,9 +10,9 @@ import (
 )
 
 var zsetCommands = []command{
-	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1200 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: onKeys(zadd)},
+	{name: "zadd", arity: -4, flags: flagWrite | flagGrow, keys: firstKey, each: 1600 * nanosecond, since: "1.2.0", family: "sorted set", about: "adds members with scores; NX XX GT LT CH INCR", run: onKeys(zadd)},
 	{name: "zincrby", arity: 4, flags: flagWrite | flagGrow, keys: firstKey, since: "1.2.0", family: "sorted set", about: "adds to the score of a member", run: onKeys(zincrby)},
-	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2000 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: onKeys(zrem)},
+	{name: "zrem", arity: -3, flags: flagWrite, keys: firstKey, each: 2700 * nanosecond, since: "1.2.0", family: "sorted set", about: "removes members", run: onKeys(zrem)},
 	{name: "zcard", arity: 2, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the number of members", run: onKeys(zcard)},
 	{name: "zscore", arity: 3, keys: firstKey, since: "1.2.0", family: "sorted set", about: "the score of a member", run: onKeys(zscore)},
 	{name: "zrank", arity: 3, keys: firstKey, since: "2.0.0", family: "sorted set", about: "the number of members in front of a member", run: onKeys(zrank)},
