@@ -304,21 +304,26 @@ func (c *chaos) outOfMemory(ctx context.Context) error {
 	if !tight {
 		return errors.New("no limit was accepted")
 	}
-	ended := func() error {
-		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}}")
-		if err == nil && now == started {
-			err = errors.New("it lives")
-		}
-		return err
+	lives := func() bool {
+		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}} {{.State.Running}}")
+		return err == nil && now == started+" true"
 	}
-	for i := 0; ended() != nil; i++ {
+	for i := 0; lives(); i++ {
 		if i == 100 {
 			return errors.Join(errors.New("weir does not run out of memory"), lifted())
 		}
 		// weir may be killed in the middle, so the result of redis-cli does not matter.
 		_ = c.run(ctx, "redis-cli", "-h", "127.0.0.1", "-a", c.env["REDIS_PASSWORD"], "--no-auth-warning", "SETRANGE", "fill"+strconv.Itoa(i), "16777215", "x")
 	}
-	if err := lifted(); err != nil {
+	// The engine of the containers looks for dead ones every few seconds.
+	restarted := func() error {
+		now, err := c.inspect(ctx, "weir", "{{.State.StartedAt}}")
+		if err == nil && now == started {
+			err = errors.New("its container is not started again")
+		}
+		return err
+	}
+	if err := errors.Join(c.wait(ctx, "weir killed and started again", restarted), lifted()); err != nil {
 		return err
 	}
 	return c.wait(ctx, "weir healthy", func() error { return c.healthy(ctx, "weir") })
