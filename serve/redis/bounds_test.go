@@ -307,6 +307,7 @@ func TestBuffersTogether(t *testing.T) {
 // TestUnauthenticated: the server cuts off silent connections that have not given
 // the password, and however many of them come, a client with the password gets in.
 func TestUnauthenticated(t *testing.T) {
+	t.Parallel() // it waits
 	bothWays(t, Config{Password: "secret", Clients: 40, Greet: 2 * time.Second}, func(t *testing.T, addr string) {
 		var flood []net.Conn
 		for i := range 200 {
@@ -335,6 +336,7 @@ func TestUnauthenticated(t *testing.T) {
 // TestGuessing: the reply to each wrong password takes longer than the one before,
 // the tenth ends the connection, and the log has one line a minute.
 func TestGuessing(t *testing.T) {
+	t.Parallel() // it waits
 	for name, guess := range map[string]string{"AUTH": "AUTH wrong\r\n", "HELLO": "HELLO 2 AUTH default wrong\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			var log lines

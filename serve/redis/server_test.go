@@ -226,6 +226,7 @@ func TestTooManyClients(t *testing.T) {
 }
 
 func TestAuth(t *testing.T) {
+	t.Parallel() // it waits
 	_, addr := start(t, Config{Password: "secret"})
 	c := dial(t, addr)
 	expect(t, c, redistest.Error("NOAUTH Authentication required."), "GET", "k")

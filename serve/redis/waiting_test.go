@@ -274,6 +274,7 @@ func gets(t *testing.T, conn net.Conn, want string) {
 // TestSlowWindows: a client whose window key is being looked up gets its
 // replies in order, and no other client waits.
 func TestSlowWindows(t *testing.T) {
+	t.Parallel() // it waits
 	w := &slowWindows{newFakeWindows(), make(chan struct{}), make(chan struct{})}
 	bothWays(t, Config{Windows: w, Stall: 2 * time.Second, Idle: await.Never}, func(t *testing.T, addr string) {
 		const hits = "GET w:clicks:hits:now:/p/1\r\n"
