@@ -67,10 +67,10 @@ lint: $(LINT) ## golangci-lint with .golangci.yml
 race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
 
-FUZZTIME ?= 20s
 noepoll: redis ## the tests of the Redis endpoint without epoll
 	go test -count=1 -tags noepoll ./serve/redis
 
+FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME each
 	@set -e; for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \

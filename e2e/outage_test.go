@@ -53,18 +53,18 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	s.create("clicks", 1)
-	d := newProxy(t, s.url)
+	proxy := newProxy(t, s.url)
 	const away = 3
 	var asked atomic.Int64
-	d.handle(func(w http.ResponseWriter, r *http.Request) {
+	proxy.handle(func(w http.ResponseWriter, r *http.Request) {
 		sql, err := io.ReadAll(r.Body)
 		if err != nil || bytes.Contains(sql, []byte("system.columns")) && asked.Add(1) <= away {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(sql))
-		d.forward.ServeHTTP(w, r)
+		proxy.forward.ServeHTTP(w, r)
 	})
-	p := s.weir("run", "--clickhouse.url="+d.url)
+	p := s.weir("run", "--clickhouse.url="+proxy.url)
 	p.says(`"msg":"weir runs"`)
 	p.says(`"msg":"clickhouse does not answer yet",.*list columns`)
 	if n := asked.Load(); n != away+1 {
@@ -73,7 +73,7 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 
-	p = s.weir("run", "--clickhouse.url="+d.url, "--clickhouse.database=nowhere").exits(1)
+	p = s.weir("run", "--clickhouse.url="+proxy.url, "--clickhouse.database=nowhere").exits(1)
 	p.says("^error: clickhouse: job clicks: there is no database nowhere: run `weir migrate`")
 }
 

@@ -307,7 +307,6 @@ func TestBuffersTogether(t *testing.T) {
 // TestUnauthenticated: the server cuts off silent connections that have not given
 // the password, and however many of them come, a client with the password gets in.
 func TestUnauthenticated(t *testing.T) {
-	t.Parallel() // it waits
 	bothWays(t, Config{Password: "secret", Clients: 40, Greet: 2 * time.Second}, func(t *testing.T, addr string) {
 		var flood []net.Conn
 		for i := range 200 {

@@ -186,9 +186,9 @@ func (l *layout) where() string {
 	return "job = " + text(l.Spec.Job) + " AND version = " + strconv.Itoa(l.Spec.Version)
 }
 
-// byKey ends a query of a small weir_ table whose conditions are where alone. The
-// primary key selects these rows. ClickHouse would filter them once more, in a stage of
-// its own for each part (PREWHERE), which is a third of what such a query costs.
+// byKey ends a query of a weir_ table whose conditions are where alone. The primary key
+// selects these rows. ClickHouse would filter them once more, in a stage of its own for
+// each part (PREWHERE).
 const byKey = " SETTINGS optimize_move_to_prewhere = 0"
 
 // span writes a duration in the largest unit that divides it: 1m, 90s, 1d.
