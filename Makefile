@@ -41,12 +41,12 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 	@bin/stack $(or $(ARGS),-floors)
 
 # -count=1, for Go would serve a result again although the programs that a test
-# starts say something else by now: broker, redis-server, go list. Four packages
-# at a time even on two cores: those with brokers and engines wait more than they
-# compute. Vet is part of lint. The timeout is the last resort; no test depends on how
+# starts say something else by now: broker, redis-server, go list. Three packages
+# at a time even on two cores: those with brokers and engines wait often, but what
+# asks at intervals asks more often in all where four take turns. Vet is part of lint. The timeout is the last resort; no test depends on how
 # long it takes.
 test: tools build ## everything a change must pass, real broker, engine and redis-server included
-	go test -count=1 -p 4 -vet=off -timeout 60m $(PKGS)
+	go test -count=1 -p 3 -vet=off -timeout 60m $(PKGS)
 
 check: ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint unit
