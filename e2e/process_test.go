@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -201,24 +199,8 @@ func statusAt(t *testing.T, address string) map[string]jobs.Status {
 	return by
 }
 
-// A text is the output of a process, line by line, which other goroutines may
-// read meanwhile.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.String()
-}
+// A text is the output of a process, line by line.
+type text struct{ await.Output }
 
 func (x *text) tail(n int) string {
 	lines := strings.Split(strings.TrimRight(x.String(), "\n"), "\n")

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/kafkatest"
+	"weir/internal/tcptest"
 )
 
 // Every kind of listener that a broker offers, for the group and for fetching.
@@ -103,10 +104,9 @@ func TestRefusedAtTheDoor(t *testing.T) {
 			[]string{"TLS"},
 		},
 		"no Kafka": {
-			Config{Brokers: []string{listen(t, func(c net.Conn) {
+			Config{Brokers: []string{tcptest.Serve(tcptest.Listen(t), func(c net.Conn) {
 				c.Read(make([]byte, 100))
 				c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
-				c.Close()
 			})}},
 			[]string{"does not speak Kafka", "HTTP/1.1 400"},
 		},
@@ -147,31 +147,16 @@ func expired(t *testing.T) string {
 // connection.
 func tlsServer(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				c.Read(make([]byte, 1)) // shakes hands first
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return tcptest.Serve(tls.NewListener(tcptest.Listen(t), c), func(c net.Conn) {
+		c.Read(make([]byte, 1)) // shakes hands first
+	})
 }
 
 // A Source retries temporary failures: a port without a listener, a listener
 // that closes the connection, one that does not answer, an unknown host name.
 // If the caller's context ends, the error names the failure.
 func TestUnreachableIsWaitedFor(t *testing.T) {
-	closed := listen(t, func(c net.Conn) { c.Close() })
+	closed := tcptest.Serve(tcptest.Listen(t), func(net.Conn) {})
 	kafka := realKafka(t)
 	for name, test := range map[string]struct {
 		addr string
@@ -202,25 +187,6 @@ func TestUnreachableIsWaitedFor(t *testing.T) {
 			}
 		})
 	}
-}
-
-func listen(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serve(c)
-		}
-	}()
-	return l.Addr().String()
 }
 
 func TestConfig(t *testing.T) {

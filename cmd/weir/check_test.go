@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"weir/internal/await"
 	"weir/internal/config"
 )
 
@@ -94,12 +93,7 @@ func TestCheckPosition(t *testing.T) {
 	says := func(code int, want string, args ...string) {
 		t.Helper()
 		cmd, out, ended := s.start(t, args...)
-		select {
-		case <-ended:
-		case <-time.After(await.Never):
-			t.Fatalf("weir %q does not end:\n%s", args, out)
-		}
-		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out.String(), want) {
+		if got := ends(t, cmd, ended); got != code || !strings.Contains(out.String(), want) {
 			t.Errorf("weir %q: exit code %d, want %d, and %q:\n%s", args, got, code, want, out)
 		}
 	}

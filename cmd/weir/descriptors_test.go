@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"weir/internal/await"
 	"weir/internal/redistest"
@@ -49,15 +48,11 @@ func TestFloodLeavesHealthChecks(t *testing.T) {
 	if err := os.WriteFile(file, append(text, "resp: {listen: 127.0.0.1:0, password_file: password}\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, ended := new(record), make(chan struct{})
+	out := new(await.Output)
 	cmd := exec.Command("sh", "-c", `ulimit -n 256; exec "$0" run`, s.weir)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
 	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	ended := launch(t, cmd)
 	at := map[string]string{}
 	await.Until(t, func() error {
 		for _, m := range regexp.MustCompile(`"(http|resp)":"(127[^"]*)"`).FindAllStringSubmatch(out.String(), -1) {
@@ -113,12 +108,7 @@ func TestFloodLeavesHealthChecks(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(await.Never):
-		t.Fatalf("it does not end:\n%s", out)
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
-		t.Error(fmt.Errorf("exit code %d:\n%s", code, out))
+	if code := ends(t, cmd, ended); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

@@ -53,14 +53,10 @@ func TestHostileMix(t *testing.T) {
 	if err := os.WriteFile(file, []byte("opensesame\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, ended := new(record), make(chan struct{})
+	out := new(await.Output)
 	cmd := exec.Command(binary(t), "serve", "--listen", "127.0.0.1:0", "--password-file", file, "--memory", fmt.Sprint(memory, "MiB"))
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	ended := launch(t, cmd)
 	var addr string
 	await.Until(t, func() error {
 		if addr = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(out.String()); addr == "" {

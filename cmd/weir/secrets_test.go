@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,24 +37,6 @@ func binary(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// A record is everything that a process has printed.
-type record struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.Write(p)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.String()
 }
 
 // The secrets of the tests. Each is used in one place only, so that a leak
@@ -147,7 +127,7 @@ jobs:
 	// said runs the binary to its end and returns its output.
 	said := func(code int, env []string, args ...string) string {
 		t.Helper()
-		var out record
+		var out await.Output
 		cmd := start(&out, env, args...)
 		limit := time.AfterFunc(await.Never, func() { _ = cmd.Process.Kill() }) // then the code is wrong
 		defer limit.Stop()
@@ -220,7 +200,7 @@ jobs:
 		good()
 	})
 	t.Run("while it runs", func(t *testing.T) {
-		var out record
+		var out await.Output
 		cmd := start(&out, fromEnv, "run")
 		ended := make(chan struct{})
 		go func() { _ = cmd.Wait(); close(ended) }() // the test checks the output, not the exit code

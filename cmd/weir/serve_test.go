@@ -1,38 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"weir/internal/await"
 	"weir/internal/redistest"
 )
-
-// lines is a writer whose text another goroutine may read.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // TestServe runs the command: it answers, requires the password, and exits with
 // 0 after a signal.
@@ -43,19 +23,18 @@ func TestServe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var log lines
+	var log await.Output
 	code := make(chan int, 1)
 	go func() {
 		code <- execute(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--password-file", file, "--read-only"}, &log, &log)
 	}()
 	var addr string
-	for deadline := await.Deadline(); addr == ""; time.Sleep(5 * time.Millisecond) {
-		if m := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(log.String()); m != "" {
-			addr = m
-		} else if time.Now().After(deadline) {
-			t.Fatalf("it does not say where it listens: %s", log.String())
+	await.Until(t, func() error {
+		if addr = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(log.String()); addr == "" {
+			return fmt.Errorf("it does not say where it listens: %s", log.String())
 		}
-	}
+		return nil
+	})
 	c, err := redistest.Dial(addr)
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +55,8 @@ func TestServe(t *testing.T) {
 		}
 	}
 	cancel()
-	select {
-	case n := <-code:
-		if n != 0 {
-			t.Errorf("exit code %d: %s", n, log.String())
-		}
-	case <-time.After(await.Never):
-		t.Fatal("it does not end")
+	if n := await.Receive(t, "its end", code); n != 0 {
+		t.Errorf("exit code %d: %s", n, log.String())
 	}
 	if strings.Contains(log.String(), "opensesame") {
 		t.Errorf("the log has the password: %s", log.String())
@@ -95,12 +69,12 @@ func TestServe(t *testing.T) {
 func TestServeStaysOnLoopback(t *testing.T) {
 	t.Setenv("WEIR_RESP_PASSWORD", "")
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "example.org:1"} {
-		var out lines
+		var out await.Output
 		if code := execute(t.Context(), []string{"serve", "--listen", listen}, &out, &out); code != exitConfig {
 			t.Errorf("--listen %s without a password: exit code %d: %s", listen, code, out.String())
 		}
 	}
-	var out lines
+	var out await.Output
 	if code := execute(t.Context(), []string{"serve", "--memory", "0B"}, &out, &out); code != exitUsage {
 		t.Errorf("--memory 0B: exit code %d, want %d: %s", code, exitUsage, out.String())
 	}

@@ -23,30 +23,16 @@ import (
 	"weir/internal/kafkatest"
 	"weir/internal/local/localtest"
 	"weir/internal/redistest"
+	"weir/internal/tcptest"
 )
 
 // says returns a listener that writes a text to each connection.
 func says(t *testing.T, text string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.WriteString(c, text)
-				_, _ = c.Read(make([]byte, 1024)) // with unread data, Close could discard what was written
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return tcptest.Serve(tcptest.Listen(t), func(c net.Conn) {
+		_, _ = io.WriteString(c, text)
+		_, _ = c.Read(make([]byte, 1024)) // with unread data, Close could discard what was written
+	})
 }
 
 func hostOf(t *testing.T, raw string) string {

@@ -64,31 +64,51 @@ jobs:
 	return s
 }
 
+// command returns weir with these arguments, which reads the configuration of the stage.
+func (s *stage) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.weir, args...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "WEIR_CONFIG=")
+	return cmd
+}
+
 // start runs weir; ended is closed when it has ended.
-func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *record, ended chan struct{}) {
+func (s *stage) start(t *testing.T, args ...string) (cmd *exec.Cmd, out *await.Output, ended <-chan struct{}) {
 	t.Helper()
-	cmd, out, ended = exec.Command(s.weir, args...), new(record), make(chan struct{})
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
-	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
+	cmd, out = s.command(args...), new(await.Output)
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = await.Never
+	return cmd, out, launch(t, cmd)
+}
+
+// launch starts a process and returns a channel that is closed when it has ended. The
+// process is killed at the end of the test.
+func launch(t *testing.T, cmd *exec.Cmd) <-chan struct{} {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-	return cmd, out, ended
+	return ended
+}
+
+// ends waits until a process that launch has started ends, and returns its exit code.
+func ends(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}) int {
+	t.Helper()
+	select {
+	case <-ended:
+	case <-time.After(await.Never):
+		t.Fatalf("%q does not end:\n%v", cmd.Args, cmd.Stderr)
+	}
+	return cmd.ProcessState.ExitCode()
 }
 
 // done runs weir to its end, which must have exit code 0, and returns its output.
 func (s *stage) done(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd, out, ended := s.start(t, args...)
-	select {
-	case <-ended:
-	case <-time.After(await.Never):
-		t.Fatalf("weir %q does not end:\n%s", args, out)
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
+	if code := ends(t, cmd, ended); code != 0 {
 		t.Fatalf("weir %q: exit code %d:\n%s", args, code, out)
 	}
 	return out.String()
@@ -145,12 +165,7 @@ func TestHangup(t *testing.T) {
 		eventually(t, "the stop", func() bool { return strings.Contains(out.String(), "stopping: last flush") })
 	}
 	s.server.answer.Store("")
-	select {
-	case <-ended:
-	case <-time.After(await.Never):
-		t.Fatalf("SIGHUP does not end it:\n%s", out)
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
+	if code := ends(t, cmd, ended); code != 0 {
 		t.Errorf("it ended with %v, want exit code 0:\n%s", cmd.ProcessState, out)
 	}
 	if n := s.hits(t); n != "1" {
@@ -167,13 +182,9 @@ func TestReaderGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(s.weir, "run", "--log.level=debug")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, write, write
-	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := waitFor(t, cmd)
+	cmd := s.command("run", "--log.level=debug")
+	cmd.Stdout, cmd.Stderr = write, write
+	ended := launch(t, cmd)
 	write.Close()
 	for line := bufio.NewScanner(read); line.Scan() && !strings.Contains(line.Text(), "weir runs"); {
 	}
@@ -181,18 +192,9 @@ func TestReaderGone(t *testing.T) {
 	s.worksOn(t, cmd, ended)
 }
 
-// waitFor returns a channel that is closed when the process has ended. The process
-// is killed at the end of the test.
-func waitFor(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
-	ended = make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }() // the exit code says it
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-	return ended
-}
-
 // worksOn checks a process whose log is not read: it must count, write log lines,
 // continue counting, and stop normally.
-func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended chan struct{}) {
+func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}) {
 	t.Helper()
 	s.produce(t)
 	eventually(t, "the first event", func() bool { return s.hits(t) == "1" })
@@ -204,12 +206,7 @@ func (s *stage) worksOn(t *testing.T, cmd *exec.Cmd, ended chan struct{}) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(await.Never):
-		t.Fatal("SIGTERM does not end it")
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
+	if code := ends(t, cmd, ended); code != 0 {
 		t.Errorf("it ended with %v, want exit code 0", cmd.ProcessState)
 	}
 }
@@ -224,18 +221,14 @@ func TestReaderStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	cmd := exec.Command(s.weir, "run", "--log.level=debug", "--flush.stop_timeout=5s")
-	cmd.Dir, cmd.Stderr = s.dir, write
-	cmd.Env = append(os.Environ(), "WEIR_CONFIG=")
+	cmd := s.command("run", "--log.level=debug", "--flush.stop_timeout=5s")
+	cmd.Stderr = write
 	full := make([]byte, 1<<20)
 	_ = write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	if _, err := write.Write(full); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("filling the pipe: %v, want a write that finds no room", err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := waitFor(t, cmd)
+	ended := launch(t, cmd)
 	s.worksOn(t, cmd, ended)
 	write.Close()
 }
@@ -292,7 +285,7 @@ func TestPrinterEnds(t *testing.T) {
 	}
 	read.Close() // gone before the first line
 	cmd := exec.Command(binary(t), "config", "schema")
-	words := new(record)
+	words := new(await.Output)
 	cmd.Stdout, cmd.Stderr = write, words
 	err = cmd.Run()
 	write.Close()

@@ -82,3 +82,26 @@ func TestContext(t *testing.T) {
 		}
 	})
 }
+
+// An Output can be read while it is written, and keeps everything.
+func TestOutput(t *testing.T) {
+	var out Output
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for range 1000 {
+			fmt.Fprint(&out, "ab")
+		}
+	}()
+	Until(t, func() error {
+		got := out.String()
+		if !strings.HasPrefix(strings.Repeat("ab", 1000), got) {
+			t.Fatalf("it has %q", got)
+		}
+		if len(got) < 2000 {
+			return fmt.Errorf("it has %d bytes", len(got))
+		}
+		return nil
+	})
+	<-written
+}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/internal/tcptest"
 )
 
 // TestRelay: a child's records reach the parent's log as records, however they
@@ -64,11 +66,7 @@ func TestRelay(t *testing.T) {
 // of output, with or without a line end, and whether or not the child has read
 // or answered the request.
 func TestLastWords(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := tcptest.Listen(t)
 	sock, err := l.(*net.TCPListener).File()
 	if err != nil {
 		t.Fatal(err)

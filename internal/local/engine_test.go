@@ -25,6 +25,7 @@ import (
 	"weir/internal/local"
 	"weir/internal/local/libchdb"
 	"weir/internal/local/localtest"
+	"weir/internal/tcptest"
 )
 
 // quiet drops the log lines that a test provokes.
@@ -229,11 +230,7 @@ func TestEngineDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
+	busy := tcptest.Listen(t)
 	for name, test := range map[string]struct {
 		cfg  local.EngineConfig
 		want string

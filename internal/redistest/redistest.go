@@ -9,7 +9,6 @@
 package redistest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +31,7 @@ type Server struct {
 	Addr string // host:port
 
 	cmd  *exec.Cmd
-	log  lockedBuffer
+	log  await.Output
 	done chan struct{} // closed when the process has ended
 	conn *Conn         // of Do
 }
@@ -172,21 +170,4 @@ func (s *Server) CPU() (time.Duration, error) {
 		}
 	}
 	return time.Duration(sum * float64(time.Second)), nil
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"weir/internal/await"
+	"weir/internal/tcptest"
 )
 
 // TestFlood opens more connections than the server allows, silent ones and ones
 // with a header that never ends: the server closes the oldest of them, and
 // answers health checks at once all the while.
 func TestFlood(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- (&Server{}).Serve(ctx, l) }()
@@ -77,10 +75,7 @@ func isTimeout(err error) bool {
 // answering, and refuses a new one when all are such.
 func TestAnsweredStay(t *testing.T) {
 	c := newConnections(2)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	in, out := make(chan struct{}), make(chan struct{})
 	s := &http.Server{ConnState: c.state, ConnContext: c.context, Handler: c.answering(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		in <- struct{}{}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"weir/internal/tcptest"
 )
 
 // TestHost: a listener on loopback without a token answers only requests with
@@ -106,10 +108,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 
 // TestServerLog: messages of net/http become ordinary lines of the log.
 func TestServerLog(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	var out bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"weir/event"
 	"weir/internal/await"
 	"weir/internal/redistest"
+	"weir/internal/tcptest"
 	"weir/serve/live"
 	"weir/serve/redis"
 	"weir/window"
@@ -119,10 +119,7 @@ func newEndpoints(t *testing.T) (*endpoints, *pageJob) {
 	windows.Add(job, &job.sink)
 	windows.Add(emptyJob{&other}, emptySink(t, &other))
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- redis.New(redis.Config{Windows: windows}).Serve(ctx, l) }()

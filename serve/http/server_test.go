@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/await"
+	"weir/internal/tcptest"
 )
 
 // ask sends one request to a handler, with an Authorization header if that is
@@ -134,10 +135,7 @@ func TestMethods(t *testing.T) {
 // TestLimits: the server refuses a header that is too large, cuts off one that
 // never ends, answers other clients meanwhile, and ends with its context.
 func TestLimits(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	served := make(chan error, 1)
@@ -164,13 +162,8 @@ func TestLimits(t *testing.T) {
 
 	idle := dialHTTP(t, l, "")
 	stop()
-	select {
-	case err := <-served:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(await.Never):
-		t.Error("the server did not end with its context")
+	if err := await.Receive(t, "its end with its context", served); err != nil {
+		t.Error(err)
 	}
 	idle.Close()
 }

@@ -2,19 +2,17 @@ package http
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
 	"time"
+
+	"weir/internal/tcptest"
 )
 
 // TestServeFinishes: Serve returns only after it has answered the requests that
 // it began.
 func TestServeFinishes(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tcptest.Listen(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	calls := 0
 	h := &Server{Audit: func() Audit {

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/await"
 	"weir/internal/redistest"
+	"weir/internal/tcptest"
 )
 
 // TestListIsADeque: pushing at either end and popping keep the order over many
@@ -338,7 +339,7 @@ func TestGuessing(t *testing.T) {
 	t.Parallel() // it waits
 	for name, guess := range map[string]string{"AUTH": "AUTH wrong\r\n", "HELLO": "HELLO 2 AUTH default wrong\r\n"} {
 		t.Run(name, func(t *testing.T) {
-			var log lines
+			var log await.Output
 			const pause = 10 * time.Millisecond
 			bothWays(t, Config{Password: "secret", Log: slog.New(slog.NewTextHandler(&log, nil)), pause: pause, Greet: time.Minute}, func(t *testing.T, addr string) {
 				conn := raw(t, addr)
@@ -376,7 +377,7 @@ func TestStopWaitsForNoCommand(t *testing.T) {
 	defer delete(table, "hang")
 	defer close(goOn)
 	s := New(Config{})
-	l := listen(t)
+	l := tcptest.Listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
@@ -385,12 +386,7 @@ func TestStopWaitsForNoCommand(t *testing.T) {
 	}
 	<-runs
 	cancel()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(await.Never):
-		t.Fatal("it does not end")
+	if err := await.Receive(t, "its end", ended); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,25 +5,16 @@ import (
 	"net"
 	"reflect"
 	"testing"
-	"time"
 
 	"weir/internal/await"
 	"weir/internal/redistest"
+	"weir/internal/tcptest"
 )
 
 // start runs a server until the test ends.
 func start(t testing.TB, config Config) (s *Server, addr string) {
 	t.Helper()
-	return startOn(t, config, listen(t))
-}
-
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return startOn(t, config, tcptest.Listen(t))
 }
 
 // veiled is a listener that hides the descriptors of its connections, as TLS
@@ -46,7 +37,7 @@ func bothWays(t *testing.T, config Config, test func(t *testing.T, addr string))
 		test(t, addr)
 	})
 	t.Run("plain", func(t *testing.T) {
-		_, addr := startOn(t, config, veiled{listen(t)})
+		_, addr := startOn(t, config, veiled{tcptest.Listen(t)})
 		test(t, addr)
 	})
 }
@@ -59,13 +50,8 @@ func startOn(t testing.TB, config Config, l net.Listener) (s *Server, addr strin
 	go func() { done <- s.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("Serve: %v", err)
-			}
-		case <-time.After(await.Never):
-			t.Error("Serve does not end")
+		if err := await.Receive(t, "the end of Serve", done); err != nil {
+			t.Errorf("Serve: %v", err)
 		}
 	})
 	return s, l.Addr().String()

@@ -136,7 +136,7 @@ func TestIdleConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var output lines
+	var output await.Output
 	holder.Stdout, holder.Stderr = &output, &output
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
@@ -194,24 +194,6 @@ func hold(t *testing.T, addr string, n int) {
 			t.Fatalf("connection %d: %q, %v", i, b, err)
 		}
 	}
-}
-
-// lines is a buffer that one goroutine writes and another reads.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func TestTooManyClients(t *testing.T) {

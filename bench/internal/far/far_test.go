@@ -7,33 +7,19 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"weir/internal/tcptest"
 )
 
 // Everything arrives, in order, both ways, and no sooner than it may.
 func TestLink(t *testing.T) {
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer echo.Close()
-	go func() {
-		for {
-			c, err := echo.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				io.Copy(c, c)
-				c.(*net.TCPConn).CloseWrite()
-			}()
-		}
-	}()
+	echo := tcptest.Serve(tcptest.Listen(t), func(c net.Conn) { io.Copy(c, c) })
 	l, err := Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	l.To(echo.Addr().String())
+	l.To(echo)
 	random := rand.New(rand.NewPCG(1, 1))
 	const trip = 40 * time.Millisecond
 	for _, d := range []time.Duration{0, trip} {
