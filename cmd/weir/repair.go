@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,36 +29,25 @@ number, delete the row of the rollup first, if its state rows still exist.
 --from and --to bound the windows; without them, all are recomputed.`,
 		Example: "  weir repair -c weir.yaml --from 24h\n  weir repair -c weir.yaml --job clicks --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
-			begin, end, err := span.read(time.Now())
+			b, err := span.open(c)
 			if err != nil {
 				return err
 			}
-			cfg, client, err := connected(c)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
+			defer b.client.Close()
 			var names []string
-			for i := range cfg.Jobs {
-				j := &cfg.Jobs[i]
+			for i := range b.cfg.Jobs {
+				j := &b.cfg.Jobs[i]
 				names = append(names, j.Name)
 				if only != "" && only != j.Name {
 					continue
 				}
-				s, err := j.Spec()
-				if err != nil {
-					return &exit{exitConfig, err, ""}
-				}
-				sink, err := client.Job(c.Context(), sinkJob(j, s))
+				sink, _, err := b.sink(c.Context(), j)
 				if err != nil {
 					return err
 				}
-				said := time.Now()
-				done, err := sink.Repair(c.Context(), begin, end, func(table string, made, total int) {
-					if time.Since(said) > 2*time.Second || isTerminal(c.ErrOrStderr()) {
-						said = time.Now()
-						fmt.Fprintf(c.ErrOrStderr(), "%s: %s: %d of %d windows recomputed\n", j.Name, table, made, total)
-					}
+				say := progress(c.ErrOrStderr())
+				done, err := sink.Repair(c.Context(), b.from, b.to, func(table string, made, total int) {
+					say("%s: %s: %d of %d windows recomputed\n", j.Name, table, made, total)
 				})
 				for _, d := range done {
 					fmt.Fprintf(c.OutOrStdout(), "%s: %s: %d windows recomputed", j.Name, d.Table, d.Made)

@@ -15,6 +15,7 @@ import (
 	"weir/internal/config"
 	"weir/jobs"
 	"weir/sinks/clickhouse"
+	"weir/window"
 )
 
 func verifyCommand() *cobra.Command {
@@ -39,18 +40,14 @@ mismatch: another deployment or consumer reads them in this group, or no process
 does. Use --stopped while weir run is stopped on purpose and records may wait.`,
 		Example: "  weir verify -c weir.yaml\n  weir verify -c weir.yaml --from 24h\n  weir verify -c weir.yaml --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z",
 		RunE: func(c *cobra.Command, _ []string) error {
-			begin, end, err := span.read(time.Now())
+			b, err := span.open(c)
 			if err != nil {
 				return err
 			}
-			cfg, client, err := connected(c)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			v := &verifier{cfg: cfg, client: client, from: begin, to: end, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr()}
-			for i := range cfg.Jobs {
-				if err := v.job(c.Context(), &cfg.Jobs[i]); err != nil {
+			defer b.client.Close()
+			v := &verifier{books: b, stopped: stopped, out: c.OutOrStdout(), err: c.ErrOrStderr()}
+			for i := range b.cfg.Jobs {
+				if err := v.job(c.Context(), &b.cfg.Jobs[i]); err != nil {
 					return err
 				}
 			}
@@ -84,6 +81,49 @@ func (s *spanFlags) read(now time.Time) (from, to event.Time, err error) {
 	return from, to, err
 }
 
+// books are what verify and repair work on: the tables of the configured jobs, and the
+// bounds of the windows.
+type books struct {
+	cfg      *config.Config
+	client   *clickhouse.Client
+	from, to event.Time // 0: no bound
+}
+
+// open reads the flags and connects to ClickHouse. The caller must close the client.
+func (s *spanFlags) open(c *cobra.Command) (*books, error) {
+	from, to, err := s.read(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	cfg, client, err := connected(c)
+	if err != nil {
+		return nil, err
+	}
+	return &books{cfg, client, from, to}, nil
+}
+
+// sink returns what reads and writes the tables of a job.
+func (b *books) sink(ctx context.Context, j *config.Job) (*clickhouse.Sink, *window.Spec, error) {
+	s, err := j.Spec()
+	if err != nil {
+		return nil, nil, &exit{exitConfig, err, ""}
+	}
+	sink, err := b.client.Job(ctx, sinkJob(j, s))
+	return sink, s, err
+}
+
+// progress returns a function that prints how far a command is: each time to a
+// terminal, otherwise at most once in two seconds.
+func progress(to io.Writer) func(format string, args ...any) {
+	said, always := time.Now(), isTerminal(to)
+	return func(format string, args ...any) {
+		if always || time.Since(said) > 2*time.Second {
+			said = time.Now()
+			fmt.Fprintf(to, format, args...)
+		}
+	}
+}
+
 // moment reads a time or an age; "" means no bound.
 func moment(flag, s string, now time.Time) (event.Time, error) {
 	if s == "" {
@@ -100,20 +140,14 @@ func moment(flag, s string, now time.Time) (event.Time, error) {
 }
 
 type verifier struct {
-	cfg        *config.Config
-	client     *clickhouse.Client
-	from, to   event.Time
+	*books
 	stopped    bool
 	out, err   io.Writer
 	mismatches int
 }
 
 func (v *verifier) job(ctx context.Context, j *config.Job) error {
-	s, err := j.Spec()
-	if err != nil {
-		return &exit{exitConfig, err, ""}
-	}
-	sink, err := v.client.Job(ctx, sinkJob(j, s))
+	sink, s, err := v.sink(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -130,13 +164,8 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
 	}
 	sums := audit.New(auditJob(j, s), audit.Scope{From: v.from, Until: v.to})
-	said := time.Now()
-	err = sink.Audit(ctx, sums, func(done, total int) {
-		if time.Since(said) > 2*time.Second || isTerminal(v.err) {
-			said = time.Now()
-			fmt.Fprintf(v.err, "%s: %d of %d days read\n", j.Name, done, total)
-		}
-	})
+	say := progress(v.err)
+	err = sink.Audit(ctx, sums, func(done, total int) { say("%s: %d of %d days read\n", j.Name, done, total) })
 	if err != nil {
 		return fmt.Errorf("job %s: %w", j.Name, err)
 	}
