@@ -153,6 +153,17 @@ func Here(run func(n int)) Side {
 	}
 }
 
+// Around makes a side of a function that handles the events from and up to a number, of
+// as many as there are. Each run goes on after the one before, and begins again at the
+// end; of must be a multiple of every n.
+func Around(of int, run func(from, to int)) Side {
+	next := 0
+	return Here(func(n int) {
+		run(next, next+n)
+		next = (next + n) % of
+	})
+}
+
 func ownCPU() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -10,16 +10,7 @@ import (
 	"weir/sketches/bitmap"
 )
 
-func init() { register("bitmap", bitmapRows) }
-
-func bitmapRows(b *Bench) error {
-	for _, rows := range []func(*Bench) error{bitmapStrings, bitmapPool, bitmapMany} {
-		if err := rows(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func init() { register("bitmap", bitmapStrings, bitmapPool, bitmapMany) }
 
 // bitmapStrings measures sixty strings of 1 Mbit, half of the bits set, in
 // Redis and here.
@@ -158,17 +149,10 @@ func bitmapMany(b *Bench) error {
 			return fmt.Errorf("bitmap %d has %d users here and another number there", i, ours.Count(i))
 		}
 	}
-	var i, j int
 	if err := b.Compare(Row{
 		Name: name, Other: "map of RoaringBitmap/roaring", Against: Libraries, Floor: 2, Aim: 5, N: run,
-		Ours: Here(func(n int) {
-			add(i, i+n)
-			i = (i + n) % events
-		}),
-		Theirs: Here(func(n int) {
-			addOther(j, j+n)
-			j = (j + n) % events
-		}),
+		Ours:   Around(events, add),
+		Theirs: Around(events, addOther),
 	}); err != nil {
 		return err
 	}

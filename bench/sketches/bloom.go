@@ -11,16 +11,7 @@ import (
 	"weir/sketches/bloom"
 )
 
-func init() { register("bloom", bloomRows) }
-
-func bloomRows(b *Bench) error {
-	for _, rows := range []func(*Bench) error{bloomInCache, bloomLarge, bloomMany} {
-		if err := rows(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func init() { register("bloom", bloomInCache, bloomLarge, bloomMany) }
 
 const (
 	bloomError = 0.01
@@ -180,17 +171,10 @@ func bloomMany(b *Bench) error {
 	}
 	add(0, events)
 	addOther(0, events)
-	var i, j int
 	if err := b.Compare(Row{
 		Name: name, Other: "map of " + bloomOther, Against: Libraries, Floor: 2, Aim: 5, N: run,
-		Ours: Here(func(n int) {
-			add(i, i+n)
-			i = (i + n) % events
-		}),
-		Theirs: Here(func(n int) {
-			addOther(j, j+n)
-			j = (j + n) % events
-		}),
+		Ours:   Around(events, add),
+		Theirs: Around(events, addOther),
 	}); err != nil {
 		return err
 	}

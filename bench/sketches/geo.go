@@ -11,16 +11,7 @@ import (
 	"weir/sketches/geo"
 )
 
-func init() { register("geo", geoRows) }
-
-func geoRows(b *Bench) error {
-	for _, rows := range []func(*Bench) error{geoSearch, geoEncode} {
-		if err := rows(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func init() { register("geo", geoSearch, geoEncode) }
 
 // geoSearch measures searches among 100,000 members spread over 2° by 2°, about
 // 200 by 150 km, from 64 places; some 930 members are within 10 km of each

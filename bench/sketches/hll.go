@@ -11,16 +11,7 @@ import (
 	"weir/sketches/hll"
 )
 
-func init() { register("hll", hllRows) }
-
-func hllRows(b *Bench) error {
-	for _, rows := range []func(*Bench) error{hllMerge, hllAdd, hllCount, hllKeys} {
-		if err := rows(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func init() { register("hll", hllMerge, hllAdd, hllCount, hllKeys) }
 
 // keys are n random elements of 16 bytes.
 func keys(n int, seed uint64) [][]byte {
@@ -218,22 +209,10 @@ func hllKeys(b *Bench) error {
 	if ours.Len() != live || len(theirs) != live {
 		return fmt.Errorf("%d and %d keys, want %d", ours.Len(), len(theirs), live)
 	}
-	var i, j int
-	next := func(at *int) (from, to int) {
-		from = *at
-		*at = (from + run) % events
-		return from, from + run
-	}
 	if err := b.Compare(Row{
 		Name: againName, Other: "map of axiomhq/hyperloglog", Against: Libraries, Floor: 4, Aim: 5, N: run,
-		Ours: Here(func(int) {
-			from, to := next(&i)
-			ours.AddBatch(key[from:to], hash[from:to])
-		}),
-		Theirs: Here(func(int) {
-			from, to := next(&j)
-			insert(key[from:to], hash[from:to])
-		}),
+		Ours:   Around(events, func(from, to int) { ours.AddBatch(key[from:to], hash[from:to]) }),
+		Theirs: Around(events, func(from, to int) { insert(key[from:to], hash[from:to]) }),
 	}); err != nil {
 		return err
 	}

@@ -19,17 +19,17 @@ import (
 	"regexp"
 )
 
-// A family registers the rows of one kind of sketch. Each has a file here with
+// A family is one kind of sketch, with what runs its rows. Each has a file here with
 //
-//	func init() { register("hll", hllRows) }
+//	func init() { register("hll", hllMerge, hllAdd) }
 type family struct {
 	name string
-	rows func(b *Bench) error
+	rows []func(b *Bench) error
 }
 
 var families []family
 
-func register(name string, rows func(b *Bench) error) {
+func register(name string, rows ...func(b *Bench) error) {
 	families = append(families, family{name, rows})
 }
 
@@ -51,10 +51,12 @@ func main() {
 	b := &Bench{against: against, only: only, rounds: *rounds}
 	b.header()
 	for _, f := range families {
-		if err := f.rows(b); err != nil {
-			b.close()
-			fmt.Fprintf(os.Stderr, "sketches: %s: %v\n", f.name, err)
-			os.Exit(1)
+		for _, rows := range f.rows {
+			if err := rows(b); err != nil {
+				b.close()
+				fmt.Fprintf(os.Stderr, "sketches: %s: %v\n", f.name, err)
+				os.Exit(1)
+			}
 		}
 	}
 	b.close()
