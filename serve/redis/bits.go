@@ -282,12 +282,9 @@ func bitfield(c call, k *keyspace, readOnly bool) {
 	if writes && !c.lengthens(k, it, int(end)) {
 		return
 	}
-	var b []byte
-	if it != nil {
-		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
-			return
-		}
-		b = it.text()
+	b, ok := c.textOf(it)
+	if !ok {
+		return
 	}
 	out, replies, changes := bitmap.Fields(b, ops, nil)
 	switch {
@@ -320,10 +317,4 @@ func activityForm(it *item, value any) bool {
 }
 
 // bits returns the bitmap of a window key, or nil.
-func (it *item) bits() *bitmap.Activity {
-	if it.window == nil {
-		return nil
-	}
-	a, _ := it.window.value.(*bitmap.Activity)
-	return a
-}
+func (it *item) bits() *bitmap.Activity { return answerOf[*bitmap.Activity](it) }

@@ -32,6 +32,16 @@ func (c call) filterOf(k *keyspace, key []byte) (*item, bool) {
 	return it, ok
 }
 
+// knownFilter is filterOf for a command that makes no filter: if there is none, it sends
+// the error.
+func (c call) knownFilter(k *keyspace, key []byte) (*item, bool) {
+	it, ok := c.filterOf(k, key)
+	if ok && it == nil {
+		c.w.Error("ERR not found")
+	}
+	return it, ok && it != nil
+}
+
 // bloomMost bounds a filter: making a layer clears its memory at once.
 const bloomMost = 16 << 20
 
@@ -309,12 +319,8 @@ func bfInfo(c call, k *keyspace) {
 		c.w.Error(arityError(c.cmd.name))
 		return
 	}
-	it, ok := c.filterOf(k, c.args[1])
+	it, ok := c.knownFilter(k, c.args[1])
 	if !ok {
-		return
-	}
-	if it == nil {
-		c.w.Error("ERR not found")
 		return
 	}
 	info := it.bloom.Info()
@@ -377,12 +383,8 @@ func (c call) iterator(arg []byte) (int64, bool) {
 }
 
 func bfScanDump(c call, k *keyspace) {
-	it, ok := c.filterOf(k, c.args[1])
+	it, ok := c.knownFilter(k, c.args[1])
 	if !ok {
-		return
-	}
-	if it == nil {
-		c.w.Error("ERR not found")
 		return
 	}
 	n, ok := c.iterator(c.args[2])
@@ -453,10 +455,4 @@ func filterForm(it *item, value any) bool {
 }
 
 // filter returns the filter of a window key, or nil.
-func (it *item) filter() *bloom.Filter {
-	if it.window == nil {
-		return nil
-	}
-	f, _ := it.window.value.(*bloom.Filter)
-	return f
-}
+func (it *item) filter() *bloom.Filter { return answerOf[*bloom.Filter](it) }

@@ -93,19 +93,14 @@ func geodist(c call, k *keyspace) {
 		c.w.Error(errSyntax)
 		return
 	}
-	z, ok := c.members(k, c.args[1])
-	if !ok {
-		return
-	}
-	if z != nil {
+	c.ask(k, func(z *zset) bool {
 		lon1, lat1, ok1 := z.Position(c.args[2])
 		lon2, lat2, ok2 := z.Position(c.args[3])
 		if ok1 && ok2 {
 			c.distance(geo.Distance(lon1, lat1, lon2, lat2) / float64(u))
-			return
 		}
-	}
-	c.w.Null()
+		return ok1 && ok2
+	})
 }
 
 // distance sends a distance, which is a string in RESP3, too.
@@ -121,39 +116,41 @@ func (c call) position(lon, lat float64) {
 	c.w.Number(geo.AppendCoordinate(room[:0], lat))
 }
 
-func geopos(c call, k *keyspace) {
+// askEach replies with an array of what answer sends for each member that is named.
+// missing sends the element if there is no sorted set, or if answer returns false, which
+// has sent nothing then.
+func (c call) askEach(k *keyspace, answer func(z *zset, name []byte) bool, missing func()) {
 	z, ok := c.members(k, c.args[1])
 	if !ok {
 		return
 	}
 	c.w.Array(len(c.args) - 2)
 	for _, name := range c.args[2:] {
-		if z != nil {
-			if lon, lat, ok := z.Position(name); ok {
-				c.position(lon, lat)
-				continue
-			}
+		if z == nil || !answer(z, name) {
+			missing()
 		}
-		c.w.NullArray()
 	}
 }
 
-func geohash(c call, k *keyspace) {
-	z, ok := c.members(k, c.args[1])
-	if !ok {
-		return
-	}
-	c.w.Array(len(c.args) - 2)
-	for _, name := range c.args[2:] {
-		if z != nil {
-			if score, ok := z.Score(name); ok {
-				var room [geo.HashPrecisionMax]byte
-				c.w.Bulk(geo.AppendHashOf(room[:0], uint64(score)))
-				continue
-			}
+func geopos(c call, k *keyspace) {
+	c.askEach(k, func(z *zset, name []byte) bool {
+		lon, lat, ok := z.Position(name)
+		if ok {
+			c.position(lon, lat)
 		}
-		c.w.Null()
-	}
+		return ok
+	}, c.w.NullArray)
+}
+
+func geohash(c call, k *keyspace) {
+	c.askEach(k, func(z *zset, name []byte) bool {
+		score, ok := z.Score(name)
+		if ok {
+			var room [geo.HashPrecisionMax]byte
+			c.w.Bulk(geo.AppendHashOf(room[:0], uint64(score)))
+		}
+		return ok
+	}, c.w.Null)
 }
 
 // A search is a geo search while its arguments are read: in one pass, with errors in

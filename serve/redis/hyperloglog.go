@@ -245,10 +245,4 @@ func sketchForm(it *item, value any) bool {
 }
 
 // sketch returns the sketch of a window key, or nil.
-func (it *item) sketch() *hll.Sketch {
-	if it.window == nil {
-		return nil
-	}
-	s, _ := it.window.value.(*hll.Sketch)
-	return s
-}
+func (it *item) sketch() *hll.Sketch { return answerOf[*hll.Sketch](it) }

@@ -186,6 +186,18 @@ func getdel(c call, k *keyspace) {
 	}
 }
 
+// textOf returns the text of a string, nil if there is none. If making it takes too long,
+// it sends the error.
+func (c call) textOf(it *item) ([]byte, bool) {
+	if it == nil {
+		return nil, true
+	}
+	if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
+		return nil, false
+	}
+	return it.text(), true
+}
+
 func getrange(c call, k *keyspace) {
 	start, end, ok := c.bounds()
 	if !ok {
@@ -195,12 +207,9 @@ func getrange(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	var b []byte
-	if it != nil {
-		if it.bits() != nil && !c.afford(it.length(), perByte) { // the text must be made first
-			return
-		}
-		b = it.text()
+	b, ok := c.textOf(it)
+	if !ok {
+		return
 	}
 	n := int64(len(b))
 	if start < 0 && end < 0 && start > end {

@@ -42,6 +42,14 @@ type windowValue struct {
 	text  func(dst []byte) []byte // appends it as a string; nil: it is in item.str, or no string
 }
 
+// answerOf returns the answer of a window key if it is a T, and else the zero T.
+func answerOf[T any](it *item) (answer T) {
+	if it.window != nil {
+		answer, _ = it.window.value.(T)
+	}
+	return answer
+}
+
 // errReadOnlyWindow is the reply to a command that would write to a window key.
 const errReadOnlyWindow = "ERR window keys are read-only: keys that begin with w: show what a job has counted"
 

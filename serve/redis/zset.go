@@ -38,6 +38,15 @@ func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
 	return z, ok
 }
 
+// ask replies with what answer sends of a sorted set. It sends null if there is none, or
+// if answer returns false, which has sent nothing then.
+func (c call) ask(k *keyspace, answer func(z *zset) bool) {
+	z, ok := c.members(k, c.args[1])
+	if ok && (z == nil || !answer(z)) {
+		c.w.Null()
+	}
+}
+
 // addOptions are the options of ZADD and GEOADD, which say which members to add or
 // change.
 type addOptions struct{ nx, xx, gt, lt, changed, incr bool }
@@ -200,31 +209,23 @@ func zcard(c call, k *keyspace) {
 }
 
 func zscore(c call, k *keyspace) {
-	z, ok := c.members(k, c.args[1])
-	if !ok {
-		return
-	}
-	if z != nil {
-		if v, ok := z.Score(c.args[2]); ok {
+	c.ask(k, func(z *zset) bool {
+		v, ok := z.Score(c.args[2])
+		if ok {
 			c.score(v)
-			return
 		}
-	}
-	c.w.Null()
+		return ok
+	})
 }
 
 func zrank(c call, k *keyspace) {
-	z, ok := c.members(k, c.args[1])
-	if !ok {
-		return
-	}
-	if z != nil {
-		if n, ok := z.Rank(c.args[2]); ok {
+	c.ask(k, func(z *zset) bool {
+		n, ok := z.Rank(c.args[2])
+		if ok {
 			c.w.Int(int64(n))
-			return
 		}
-	}
-	c.w.Null()
+		return ok
+	})
 }
 
 // interval reads a range of scores; if it is none, it sends the error.
@@ -259,16 +260,14 @@ func zcount(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	z, ok := c.members(k, c.args[1])
-	if !ok {
-		return
-	}
-	if z == nil {
+	switch z, ok := c.members(k, c.args[1]); {
+	case !ok:
+	case z == nil:
 		c.w.Int(0)
-		return
+	default:
+		from, to := z.Ranks(in)
+		c.w.Int(int64(to - from))
 	}
-	from, to := z.Ranks(in)
-	c.w.Int(int64(to - from))
 }
 
 func zremrangebyscore(c call, k *keyspace) {
@@ -276,6 +275,12 @@ func zremrangebyscore(c call, k *keyspace) {
 	if !ok {
 		return
 	}
+	c.removeRange(k, func(z *zset) (from, to int) { return z.Ranks(in) })
+}
+
+// removeRange removes the members with ranks in [from, to), which ranks returns, and
+// replies.
+func (c call) removeRange(k *keyspace, ranks func(z *zset) (from, to int)) {
 	it, ok := k.typed(c, c.args[1], kindZset)
 	if !ok {
 		return
@@ -284,12 +289,7 @@ func zremrangebyscore(c call, k *keyspace) {
 		c.w.Int(0)
 		return
 	}
-	from, to := it.zset.Ranks(in)
-	c.removeRanks(k, it, from, to)
-}
-
-// removeRanks removes the members with ranks in [from, to) and replies.
-func (c call) removeRanks(k *keyspace, it *item, from, to int) {
+	from, to := ranks(it.zset)
 	if c.afford(to-from, perRemoved) {
 		c.removed(k, it, it.zset.removeRanks(from, to))
 	}
@@ -300,16 +300,7 @@ func zremrangebyrank(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	it, ok := k.typed(c, c.args[1], kindZset)
-	if !ok {
-		return
-	}
-	if it == nil {
-		c.w.Int(0)
-		return
-	}
-	from, to := rankRange(start, end, it.zset.Len())
-	c.removeRanks(k, it, from, to)
+	c.removeRange(k, func(z *zset) (from, to int) { return rankRange(start, end, z.Len()) })
 }
 
 type rangeBy uint8
