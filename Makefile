@@ -112,13 +112,13 @@ kafka: ## fetch the Kafka broker's jars once
 	@internal/kafkatest/kafka.sh jars
 
 pyclient: ## install ClickHouse's Python client once, for the engine's test
-	@internal/local/pyclient.sh
+	@internal/python.sh pyclient clickhouse-connect 1.12.0
 
 redis: ## install redis-server and redis-tools where they are missing
 	@internal/redistest/install.sh
 
 redispy: ## install redis-py once, for the endpoint's test
-	@serve/redis/redispy.sh
+	@internal/python.sh redispy redis 5.2.1
 
 tools: engine kafka pyclient redis redispy
 
