@@ -12,7 +12,7 @@ import (
 	"weir/event"
 	"weir/internal/config"
 	"weir/internal/local/localtest"
-	"weir/sinks/clickhouse"
+	"weir/internal/presettest"
 	"weir/window"
 )
 
@@ -79,35 +79,13 @@ func TestDocumentsSQL(t *testing.T) {
 // presets makes the presets' tables and counts a few events into them.
 func presets(t *testing.T, url, database string) {
 	t.Helper()
-	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	var jobs []clickhouse.Job
-	for _, j := range cfg.Jobs {
-		spec, err := j.Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
+	jobs, sinks := presettest.Migrate(t, url, database, func(spec *window.Spec) {
 		if spec.Job == "clicks" {
 			// The preset lacks these measures, to save memory.
 			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
 				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true})
 		}
-		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
-		for _, r := range j.Rollups {
-			job.Rollups = append(job.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
-		}
-		jobs = append(jobs, job)
-	}
-	if _, err := client.Migrate(t.Context(), jobs, clickhouse.Migration{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	now := event.Time(time.Now().UnixMilli())
 	stamp := func(doc string) []byte {
 		return []byte(strings.ReplaceAll(doc, "NOW", time.UnixMilli(int64(now)).UTC().Format("2006-01-02T15:04:05.000Z")))
@@ -128,19 +106,15 @@ func presets(t *testing.T, url, database string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sink, err := client.Job(t.Context(), jobs[i])
-		if err != nil {
-			t.Fatal(err)
-		}
 		c := op.Take()
 		c.Table.Seal()
 		if c.Table.Len() != 1 {
 			t.Fatalf("%s: the event was not counted: %+v", job.Spec.Job, c.Dead)
 		}
-		if err := sink.Write(t.Context(), c); err != nil {
+		if err := sinks[i].Write(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if err := sink.Rollup(t.Context(), true, 0); err != nil {
+		if err := sinks[i].Rollup(t.Context(), true, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

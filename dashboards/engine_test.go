@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/config"
 	"weir/internal/local/localtest"
-	"weir/sinks/clickhouse"
+	"weir/internal/presettest"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }
@@ -19,7 +18,7 @@ func TestMain(m *testing.M) { localtest.Main(m) }
 func TestQueriesRun(t *testing.T) {
 	url, database := localtest.Engine(t)
 	now := time.Now().UTC()
-	sinks := migrate(t, url, database)
+	_, sinks := presettest.Migrate(t, url, database, nil)
 	fill(t, url, database, now)
 	for _, s := range sinks {
 		if err := s.Rollup(t.Context(), true, 0); err != nil {
@@ -52,44 +51,6 @@ func TestQueriesRun(t *testing.T) {
 			t.Errorf("there is no query %s", where)
 		}
 	}
-}
-
-// migrate makes the tables of the presets and returns the sinks that write to
-// them.
-func migrate(t *testing.T, url, database string) (sinks []*clickhouse.Sink) {
-	t.Helper()
-	cfg, _, err := config.Load(config.Options{Presets: config.Presets()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	var jobs []clickhouse.Job
-	for _, j := range cfg.Jobs {
-		spec, err := j.Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
-		job := clickhouse.Job{Spec: spec, Topic: j.Topic, Keep: time.Duration(j.Keep)}
-		for _, r := range j.Rollups {
-			job.Rollups = append(job.Rollups, clickhouse.Rollup{Window: time.Duration(r.Window), Keep: time.Duration(r.Keep)})
-		}
-		jobs = append(jobs, job)
-	}
-	if _, err := client.Migrate(t.Context(), jobs, clickhouse.Migration{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, job := range jobs {
-		sink, err := client.Job(t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sinks = append(sinks, sink)
-	}
-	return sinks
 }
 
 // fill writes three days: 10 users a day on /p/1, five of whom were there the
