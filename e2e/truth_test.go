@@ -30,13 +30,7 @@ func union(truths ...*gen.Truth) *gen.Truth {
 		all.Outcomes.Future += t.Outcomes.Future
 		all.Outcomes.Duplicate += t.Outcomes.Duplicate
 		for g, c := range t.Counts {
-			have := all.Counts[g]
-			if have == nil {
-				have = &gen.Count{Users: map[uint32]struct{}{}}
-				all.Counts[g] = have
-			}
-			have.Hits += c.Hits
-			maps.Copy(have.Users, c.Users)
+			gen.Merge(all.Counts, g, c)
 		}
 		for m, p := range t.Places {
 			if last, ok := all.Places[m]; !ok || p.Stamp >= last.Stamp {

@@ -48,6 +48,24 @@ type Count struct {
 	Users map[uint32]struct{}
 }
 
+// Merge adds a count to the one of a key, which need not be there yet. Counts of the same
+// events must not be merged: their hits add up.
+func Merge[K comparable](counts map[K]*Count, key K, c *Count) {
+	have := of(counts, key)
+	have.Hits += c.Hits
+	maps.Copy(have.Users, c.Users)
+}
+
+// of returns the count of a key, which it makes if it is not there yet.
+func of[K comparable](counts map[K]*Count, key K) *Count {
+	c := counts[key]
+	if c == nil {
+		c = &Count{Users: map[uint32]struct{}{}}
+		counts[key] = c
+	}
+	return c
+}
+
 // A Member is a person in a window.
 type Member struct {
 	Window event.Time
@@ -132,11 +150,7 @@ func (t *Truth) Add(r *Record) {
 }
 
 func (t *Truth) count(g Group, user uint32) {
-	c := t.Counts[g]
-	if c == nil {
-		c = &Count{Users: map[uint32]struct{}{}}
-		t.Counts[g] = c
-	}
+	c := of(t.Counts, g)
 	c.Hits++
 	c.Users[user] = struct{}{}
 }

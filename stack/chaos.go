@@ -200,14 +200,7 @@ func (c *chaos) produce(ctx context.Context, seed uint64, rate, events int64) er
 		return err
 	}
 	for g, n := range t.Counts {
-		key := place(g.Window, g.Name)
-		have := c.truth[key]
-		if have == nil {
-			have = &gen.Count{Users: map[uint32]struct{}{}}
-			c.truth[key] = have
-		}
-		have.Hits += n.Hits
-		maps.Copy(have.Users, n.Users)
+		gen.Merge(c.truth, place(g.Window, g.Name), n)
 		c.events += n.Hits
 	}
 	return nil
