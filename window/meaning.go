@@ -73,16 +73,16 @@ func (c Change) String() string { return c.Key + " was " + c.Was + ", is " + c.I
 // the order of the texts. ok is false if it cannot read one of the texts, for example
 // because a later version of weir has written it.
 func Difference(was, is string) (all []Change, ok bool) {
-	before, readBefore := readMeaning(was)
-	after, readAfter := readMeaning(is)
+	return difference(was, is, readMeaning)
+}
+
+// difference compares two texts that read makes lists of settings of, in the same order.
+func difference(was, is string, read func(string) ([]setting, bool)) (all []Change, ok bool) {
+	before, readBefore := read(was)
+	after, readAfter := read(is)
 	if !readBefore || !readAfter {
 		return nil, false
 	}
-	return compare(before, after), true
-}
-
-// compare lists what differs between two lists of settings in the same order.
-func compare(before, after []setting) (all []Change) {
 	for i, s := range before {
 		if s.fingerprint == after[i].fingerprint {
 			continue
@@ -97,7 +97,7 @@ func compare(before, after []setting) (all []Change) {
 		}
 		all = append(all, c)
 	}
-	return all
+	return all, true
 }
 
 // A setting is a key of a configuration, its value as people write it, and a text
@@ -225,12 +225,7 @@ func span(v []string) string {
 
 // MeasureDifference does the same for two texts of Measure.Meaning.
 func MeasureDifference(was, is string) (all []Change, ok bool) {
-	before, readBefore := readMeasure(was)
-	after, readAfter := readMeasure(is)
-	if !readBefore || !readAfter {
-		return nil, false
-	}
-	return compare(before, after), true
+	return difference(was, is, readMeasure)
 }
 
 func readMeasure(text string) ([]setting, bool) {
