@@ -11,13 +11,8 @@ import (
 
 // bitmapKind answers with a *bitmap.Activity.
 var bitmapKind = Kind{
-	Name: window.Bitmap.String(),
-	Number: func(value any) any {
-		if a, ok := value.(*bitmap.Activity); ok {
-			return a.Count()
-		}
-		return 0
-	},
+	Name:   window.Bitmap.String(),
+	Number: numberOf((*bitmap.Activity).Count),
 	Member: func(text string) (func(any) bool, error) {
 		id, ok := event.Value{Kind: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
 		if !ok {

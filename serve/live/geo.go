@@ -8,13 +8,8 @@ import (
 // geoKind answers with a *geo.Set: the last position of each member over the
 // windows. positions.go has how it is made.
 var geoKind = Kind{
-	Name: window.Geo.String(),
-	Number: func(value any) any {
-		if s, ok := value.(*geo.Set); ok {
-			return s.Len()
-		}
-		return 0
-	},
+	Name:   window.Geo.String(),
+	Number: numberOf((*geo.Set).Len),
 	Member: func(text string) (func(any) bool, error) {
 		return func(value any) bool {
 			s, ok := value.(*geo.Set)

@@ -8,14 +8,9 @@ import (
 // hllKind answers with a *hll.Sketch that has been counted, so that Count only
 // reads.
 var hllKind = Kind{
-	Name: window.HLL.String(),
-	Number: func(value any) any {
-		if s, ok := value.(*hll.Sketch); ok {
-			return s.Count()
-		}
-		return 0
-	},
-	begin: func(*window.Measure) merging { return new(hllValue) },
+	Name:   window.HLL.String(),
+	Number: numberOf((*hll.Sketch).Count),
+	begin:  func(*window.Measure) merging { return new(hllValue) },
 }
 
 type hllValue struct{ sketch hll.Sketch }

@@ -24,6 +24,17 @@ type Kind struct {
 	begin func(m *window.Measure) merging
 }
 
+// numberOf makes the Number of a kind from the method that counts its values. It is 0 if
+// nothing was counted.
+func numberOf[T, N any](count func(T) N) func(value any) any {
+	return func(value any) any {
+		if v, ok := value.(T); ok {
+			return count(v)
+		}
+		return 0
+	}
+}
+
 // hitsKind answers with a Count.
 var hitsKind = Kind{Name: Hits, Number: func(value any) any {
 	n, _ := value.(Count)

@@ -168,12 +168,19 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestLookupOfNothing(t *testing.T) {
-	spec := sinktest.Spec()
+// emptyWindows returns Windows with a job that has counted nothing.
+func emptyWindows(t *testing.T, spec *window.Spec) *Windows {
+	t.Helper()
 	empty := window.NewTable(spec)
 	empty.Seal()
 	w := New(Config{Now: time.Now, Memory: 1 << 30})
 	w.Add(tableJob{empty}, newSink(t, spec))
+	return w
+}
+
+func TestLookupOfNothing(t *testing.T) {
+	spec := sinktest.Spec()
+	w := emptyWindows(t, spec)
 	for _, measure := range []string{Hits, "users", "places"} {
 		if _, found, err := w.lookup(t.Context(), query{Job: spec.Job, Measure: measure, Until: 100}); found || err != nil {
 			t.Errorf("%s: found %t, %v", measure, found, err)
@@ -192,10 +199,7 @@ func TestLookupOfNothing(t *testing.T) {
 // break the line.
 func TestUnknown(t *testing.T) {
 	spec := sinktest.Spec()
-	empty := window.NewTable(spec)
-	empty.Seal()
-	w := New(Config{Now: time.Now, Memory: 1 << 30})
-	w.Add(tableJob{empty}, newSink(t, spec))
+	w := emptyWindows(t, spec)
 	for _, c := range []struct{ job, measure, want string }{
 		{"siute", "users", "no job siute; is it suite?"},
 		{"Suite", Hits, "no job Suite; is it suite?"},
