@@ -85,16 +85,22 @@ const (
 	maxPayload = 16 << 10 // what a dead letter keeps of its record
 )
 
+// clicksAndLocations makes the tables of both jobs, and topics of one partition.
+func (s *stage) clicksAndLocations() {
+	s.t.Helper()
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+	s.create("clicks", 1)
+	s.create("locations", 1)
+}
+
 // All kinds of records that producers send: each record has its outcome, each
 // that is not counted has a dead letter with a reason, and the good records
 // around them are counted normally. A null value counts as an empty one.
 func TestBadInput(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
-	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
-	s.migrate()
-	s.create("clicks", 1)
-	s.create("locations", 1)
+	s.clicksAndLocations()
 	p := s.weir("run")
 
 	clicks := s.mixed("clicks", `{"ts":{NOW},"user_id":7,"page":"/good"}`, badClicks)
@@ -212,10 +218,7 @@ func (s *stage) judged(job, group string, odd []*kgo.Record, others []sent) {
 func TestBombInTopic(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
-	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
-	s.migrate()
-	s.create("clicks", 1)
-	s.create("locations", 1)
+	s.clicksAndLocations()
 	p := s.weir("run")
 
 	now := time.Now()

@@ -809,8 +809,7 @@ func TestADeletedTopicIsNotJoinedFor(t *testing.T) {
 	}
 	<-g.Done()
 	g.Release()
-	got := make(chan *Generation, 1)
-	go func() { g, _ := s.Next(ctx); got <- g }()
+	got := later(ctx, s)
 	eventually(t, "it is said that the topic is gone", func() bool { return strings.Contains(book.String(), "does not exist") })
 	before := joins.Hits()
 	time.Sleep(300 * time.Millisecond)

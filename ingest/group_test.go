@@ -28,6 +28,13 @@ func next(t testing.TB, ctx context.Context, s *Source) *Generation {
 	return g
 }
 
+// later calls Next meanwhile. It returns nil if Next fails.
+func later(ctx context.Context, s *Source) <-chan *Generation {
+	got := make(chan *Generation, 1)
+	go func() { g, _ := s.Next(ctx); got <- g }()
+	return got
+}
+
 func ended(g *Generation) bool {
 	select {
 	case <-g.Done():
@@ -165,15 +172,13 @@ func TestSpareMemberWaits(t *testing.T) {
 	a, _ := open(t, config)
 	first := next(t, ctx, a)
 	b, spare := open(t, config)
-	got := make(chan *Generation, 1)
-	go func() { g, _ := b.Next(ctx); got <- g }()
+	got := later(ctx, b)
 	<-first.Done()
 	first.Release()
 	// Which of the two gets the partition is the assignor's choice.
-	again := make(chan *Generation, 1)
-	go func() { g, _ := a.Next(ctx); again <- g }()
+	again := later(ctx, a)
 	var owner, waiting *Source
-	var rest chan *Generation
+	var rest <-chan *Generation
 	select {
 	case <-got:
 		owner, waiting, rest = b, a, again
@@ -204,16 +209,11 @@ func TestZombieIsEvicted(t *testing.T) {
 	a, _ := open(t, config)
 	zombie := next(t, ctx, a)
 	b, _ := open(t, config)
-	got := make(chan *Generation, 1)
-	go func() { g, _ := b.Next(ctx); got <- g }()
+	got := later(ctx, b)
 	<-zombie.Done()
-	select {
-	case g := <-got: // the zombie holds on to its partition
-		if g == nil || g.Partitions()[0].Committed != -1 {
-			t.Fatalf("the other member got %v", g)
-		}
-	case <-time.After(await.Never):
-		t.Fatal("the partition was not taken from a member that is silent for many sessions")
+	// The zombie holds on to its partition.
+	if g := await.Receive(t, "the partition of a member that is silent for many sessions", got); g == nil || g.Partitions()[0].Committed != -1 {
+		t.Fatalf("the other member got %v", g)
 	}
 	if err := zombie.Commit(ctx, map[int32]int64{0: 5}); err == nil {
 		t.Error("the zombie's commit went through")
@@ -273,9 +273,7 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 	if n := strings.Count(book.String(), "does not exist; it is waited for"); n != 1 {
 		t.Errorf("said %d times that the topic does not exist, want once:\n%s", n, book)
 	}
-	got := make(chan *Generation, 1)
-	ctx := await.Context(t)
-	go func() { g, _ := s.Next(ctx); got <- g }()
+	got := later(await.Context(t), s)
 	createTopic(t, kafka.Addrs(), topic, 2)
 	if g := <-got; g == nil || len(g.Partitions()) != 2 {
 		t.Errorf("after its creation: %v", g)
@@ -394,8 +392,7 @@ func TestDeletedTopicIsWaitedFor(t *testing.T) {
 	}
 	<-g.Done()
 	g.Release()
-	got := make(chan *Generation, 1)
-	go func() { g, _ := s.Next(ctx); got <- g }()
+	got := later(ctx, s)
 	eventually(t, "it is said that the topic is gone", func() bool { return strings.Contains(book.String(), "does not exist") })
 	createTopic(t, kafka.Addrs(), topic, 3)
 	if g := <-got; g == nil || len(g.Partitions()) != 3 {

@@ -81,8 +81,7 @@ func TestDeadMemberIsRemoved(t *testing.T) {
 			Brokers: kafka.Addrs(), Topic: topic, Group: topic, ClientID: "weir-a-7-new",
 			Gone: func(id string) bool { return id == "weir-a-7-old" },
 		})
-		got := make(chan *Generation, 1)
-		go func() { g, _ := s.Next(ctx); got <- g }()
+		got := later(ctx, s)
 		eventually(t, "it is said which member is waited for", func() bool {
 			return strings.Contains(s.Trouble(), `client "weir-b-7-old" at 127.0.0.1`)
 		})

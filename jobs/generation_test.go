@@ -113,23 +113,14 @@ func (s *onceSource) Next(ctx context.Context) (g Generation, err error) {
 // their present owner does.
 func TestStandby(t *testing.T) {
 	src := &onceSource{fakeSource: &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}}
-	j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 1)
-	go func() { errs <- j.Run(ctx) }()
+	j, stop := started(t, Config{Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
 	await.Until(t, func() error {
 		if s := j.Status(); s.Generations == 0 || s.State != "joining" || len(s.Partitions) > 0 {
 			return fmt.Errorf("state %q with %d partitions, want joining with none", s.State, len(s.Partitions))
 		}
 		return nil
 	})
-	cancel()
-	if err := <-errs; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 }
 
 // deadSink has an empty ledger, and never answers a write.
@@ -146,20 +137,11 @@ func (deadSink) Write(ctx context.Context, _ *window.Changes) error {
 func TestLeftBeforeClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}, ttl: func() time.Duration { return 20 * time.Millisecond }}
-		j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: deadSink{newSink(spec())}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 1)
-		go func() { errs <- j.Run(ctx) }()
+		j, stop := started(t, Config{Source: src, Sink: deadSink{newSink(spec())}})
 		time.Sleep(time.Second)
 		if n := j.Status().Generations; n < 40 {
 			t.Errorf("%d generations in a second, each of 20 ms", n)
 		}
-		cancel()
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }

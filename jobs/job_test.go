@@ -270,6 +270,26 @@ func runJob(t *testing.T, ctx context.Context, cfg Config) error {
 	return j.Run(ctx)
 }
 
+// started runs a job until stop is called, which fails the test if the job failed.
+func started(t *testing.T, cfg Config) (j *Job, stop func()) {
+	t.Helper()
+	cfg.Spec, cfg.Topic = spec(), "clicks"
+	j, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 1)
+	go func() { errs <- j.Run(ctx) }()
+	return j, func() {
+		t.Helper()
+		cancel()
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestUntilEnd reads a log to its end, with sinks that fail in every way and
 // generations that end at any time, and must count every record once.
 func TestUntilEnd(t *testing.T) {
@@ -323,37 +343,26 @@ func TestUntilEnd(t *testing.T) {
 	}
 }
 
-// staleSource returns an outdated end of the log.
-type staleSource struct{ *fakeSource }
-
-type staleGeneration struct{ Generation }
-
-func (s staleSource) Next(ctx context.Context) (Generation, error) {
-	g, err := s.fakeSource.Next(ctx)
-	return staleGeneration{g}, err
+// An otherSource changes what a source says of each partition.
+type otherSource struct {
+	*fakeSource
+	change func(*event.Assignment)
 }
 
-func (g staleGeneration) Partitions() []event.Assignment {
+type otherGeneration struct {
+	Generation
+	change func(*event.Assignment)
+}
+
+func (s otherSource) Next(ctx context.Context) (Generation, error) {
+	g, err := s.fakeSource.Next(ctx)
+	return otherGeneration{g, s.change}, err
+}
+
+func (g otherGeneration) Partitions() []event.Assignment {
 	as := g.Generation.Partitions()
 	for i := range as {
-		as[i].LogEnd = 100
-	}
-	return as
-}
-
-type addedSource struct{ *fakeSource }
-
-type addedGeneration struct{ Generation }
-
-func (s addedSource) Next(ctx context.Context) (Generation, error) {
-	g, err := s.fakeSource.Next(ctx)
-	return addedGeneration{g}, err
-}
-
-func (g addedGeneration) Partitions() []event.Assignment {
-	as := g.Generation.Partitions()
-	for i := range as {
-		as[i].LogStart = 300
+		g.change(&as[i])
 	}
 	return as
 }
@@ -368,7 +377,7 @@ func TestAddedPartition(t *testing.T) {
 	for n, want := range []string{"", "partition=2 from=0 to=300", ""} {
 		l := &fakeLog{parts: log.parts[:min(2+n, 3)]}
 		var out bytes.Buffer
-		cfg := Config{Source: addedSource{&fakeSource{log: l, committed: committed}}, Sink: sink, UntilEnd: true, Log: slog.New(slog.NewTextHandler(&out, nil))}
+		cfg := Config{Source: otherSource{&fakeSource{log: l, committed: committed}, func(a *event.Assignment) { a.LogStart = 300 }}, Sink: sink, UntilEnd: true, Log: slog.New(slog.NewTextHandler(&out, nil))}
 		if err := runJob(t, t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +395,7 @@ func TestStaleEnd(t *testing.T) {
 	sink := newSink(spec())
 	src := &fakeSource{log: log, committed: map[int32]int64{}}
 	for range 2 {
-		cfg := Config{Source: staleSource{src}, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}}
+		cfg := Config{Source: otherSource{src, func(a *event.Assignment) { a.LogEnd = 100 }}, Sink: sink, UntilEnd: true, Policy: window.Policy{NewEpoch: true}}
 		if err := runJob(t, t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -550,13 +559,7 @@ func TestCommitIsRepeated(t *testing.T) {
 	defer func(d time.Duration) { commitPause = d }(commitPause)
 	commitPause = time.Millisecond
 	src := &forgetfulSource{fakeSource: &fakeSource{log: newLog(2, 5), committed: map[int32]int64{}}}
-	j, err := New(Config{Spec: spec(), Topic: "clicks", Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 1)
-	go func() { errs <- j.Run(ctx) }()
+	_, stop := started(t, Config{Source: src, Sink: newSink(spec()), Flush: 5 * time.Millisecond})
 	committed := func() map[int32]int64 {
 		src.mu.Lock()
 		defer src.mu.Unlock()
@@ -569,10 +572,7 @@ func TestCommitIsRepeated(t *testing.T) {
 		}
 		return nil
 	})
-	cancel()
-	if err := <-errs; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 }
 
 // TestStopWithoutSink: if the sink stays unreachable, a stop ends within its
@@ -695,14 +695,7 @@ func TestExclusive(t *testing.T) {
 	} {
 		sink := newSink(spec())
 		src := &fakeSource{log: newLog(1, 10), committed: map[int32]int64{}}
-		cfg := Config{Spec: spec(), Topic: "clicks", Source: src, Sink: sink, Rollup: 5 * time.Millisecond, Exclusive: want.lock}
-		j, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 1)
-		go func() { errs <- j.Run(ctx) }()
+		_, stop := started(t, Config{Source: src, Sink: sink, Rollup: 5 * time.Millisecond, Exclusive: want.lock})
 		if want.rollups {
 			await.Until(t, func() error {
 				sink.mu.Lock()
@@ -715,10 +708,7 @@ func TestExclusive(t *testing.T) {
 		} else {
 			time.Sleep(100 * time.Millisecond) // time for many rollups
 		}
-		cancel()
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		// The last rollup of a job that ends is made in any case.
 		if got := sink.rollups > 1; got != want.rollups {
 			t.Errorf("%s: %d rollups", name, sink.rollups)
