@@ -29,10 +29,10 @@ type message struct {
 var messages = []message{
 	{kind: audit.Unbalanced, back: chunkBegins,
 		what: "{chunk}: the ledger line spans {expected} offsets, but its outcomes sum up to {found} {offsets}",
-		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
+		do:   lineChanged},
 	{kind: audit.Outside, back: chunkBegins,
 		what: "{chunk}: the ledger line reaches beyond its chunk {offsets}",
-		do:   "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"},
+		do:   lineChanged},
 	{kind: audit.Hole, back: ledgerEnds,
 		what: "{chunk}: the ledger continues at offset {found}, but the lines before end at {expected} {offsets}",
 		do:   "a ledger line is gone: set the group's offset of the partition back to where the ledger ends and restart weir, if Kafka still has it; otherwise the line can only be restored from a backup"},
@@ -82,6 +82,7 @@ var messages = []message{
 }
 
 const (
+	lineChanged  = "the line was changed by hand: restore {ledger}, or set the group's offset of the partition back before the chunk and restart weir, if Kafka still has it"
 	rollupBehind = "rows of the rollup are gone, were never made, or hold less than they did: run `weir repair`, which makes them again from the rows below; a running weir does so by itself with its next audit. If weir was killed and not started since, start it"
 	chunkCut     = "this chunk cannot be counted any better. Let the topic keep records (retention.ms) for longer than lateness + skew and than a chunk takes to fill, and delete none by hand above the last chunk that is counted to its end"
 

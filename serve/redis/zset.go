@@ -38,6 +38,16 @@ func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
 	return z, ok
 }
 
+// present returns the item of a sorted set to remove from. If there is none, it replies
+// that nothing was removed.
+func (c call) present(k *keyspace) (*item, bool) {
+	it, ok := k.typed(c, c.args[1], kindZset)
+	if ok && it == nil {
+		c.w.Int(0)
+	}
+	return it, it != nil
+}
+
 // ask replies with what answer sends of a sorted set. It sends null if there is none, or
 // if answer returns false, which has sent nothing then.
 func (c call) ask(k *keyspace, answer func(z *zset) bool) {
@@ -183,12 +193,8 @@ func (c call) removed(k *keyspace, it *item, n int) {
 }
 
 func zrem(c call, k *keyspace) {
-	it, ok := k.typed(c, c.args[1], kindZset)
+	it, ok := c.present(k)
 	if !ok {
-		return
-	}
-	if it == nil {
-		c.w.Int(0)
 		return
 	}
 	n := 0
@@ -281,12 +287,8 @@ func zremrangebyscore(c call, k *keyspace) {
 // removeRange removes the members with ranks in [from, to), which ranks returns, and
 // replies.
 func (c call) removeRange(k *keyspace, ranks func(z *zset) (from, to int)) {
-	it, ok := k.typed(c, c.args[1], kindZset)
+	it, ok := c.present(k)
 	if !ok {
-		return
-	}
-	if it == nil {
-		c.w.Int(0)
 		return
 	}
 	from, to := ranks(it.zset)
