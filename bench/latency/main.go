@@ -23,11 +23,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,12 +48,10 @@ import (
 )
 
 var (
+	bench  = ground.Command("latency")
 	events = flag.Int64("events", 10_000_000, "events in the log")
 	rounds = flag.Int("rounds", 3, "rounds of catching up; the best counts")
 	only   = flag.String("only", "", "catchup or fresh: measure nothing else")
-	bin    = flag.String("weir", "bin/weir", "the binary to measure")
-	out    = flag.String("out", "bench/results/latency.txt", "file for the figures")
-	floor  = flag.Bool("floor", true, "exit 1 below a floor")
 )
 
 // A setting has the round-trip times to Kafka and ClickHouse.
@@ -93,13 +89,7 @@ type result struct {
 
 func (r result) speed() float64 { return float64(*events) / r.caught.Seconds() }
 
-func main() {
-	flag.Parse()
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-latency:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main(run) }
 
 // A testbed is a broker and an engine with a proxy in front of each.
 type testbed struct {
@@ -108,9 +98,7 @@ type testbed struct {
 	n                 int // number of names that were made
 }
 
-func run() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+func run(ctx context.Context) error {
 	s := &testbed{}
 	var err error
 	if s.kafka, err = far.Open(); err != nil {
@@ -122,7 +110,7 @@ func run() error {
 	}
 	defer s.clickhouse.Close()
 	// The broker tells clients of this listener the proxy's address.
-	if s.Ground, err = ground.New(*bin, kafkatest.Listener{Name: "FAR", Security: "PLAINTEXT", Advertise: s.kafka.Addr()}); err != nil {
+	if s.Ground, err = ground.New(bench.Weir, kafkatest.Listener{Name: "FAR", Security: "PLAINTEXT", Advertise: s.kafka.Addr()}); err != nil {
 		return err
 	}
 	defer s.Close()
@@ -189,13 +177,7 @@ func say(report *ground.Report, results []result) error {
 		report.Say("%v %s%s", at, catching, fresh)
 	}
 	report.Say("floors: %.0f %% of the near speed with 20 ms to Kafka, %.0f %% with 50 ms; at most %v more in the view with 20 ms to ClickHouse: missed %d", 100*speedAt20, 100*speedAt50, freshAt20, len(missed))
-	if err := report.Save(*out); err != nil {
-		return err
-	}
-	if len(missed) > 0 && *floor {
-		return fmt.Errorf("below the floor: %s", strings.Join(missed, ", "))
-	}
-	return nil
+	return bench.Save(report, missed)
 }
 
 // A process is a running `weir run`, with its log.
@@ -229,16 +211,8 @@ jobs:
 `, s.kafka.Addr(), name, s.clickhouse.Addr(), listen, topic), 0o600)
 }
 
-func (s *testbed) migrate(file string) error {
-	said, err := exec.Command(*bin, "migrate", "-c", file).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("weir migrate: %w\n%s", err, said)
-	}
-	return nil
-}
-
 func start(file, listen string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(*bin, append([]string{"run", "-c", file}, args...)...), http: listen, began: time.Now(), ended: make(chan error, 1)}
+	p := &process{cmd: exec.Command(bench.Weir, append([]string{"run", "-c", file}, args...)...), http: listen, began: time.Now(), ended: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -250,16 +224,11 @@ func start(file, listen string, args ...string) (*process, error) {
 
 // status returns the status of the process's job; nil if it does not answer yet.
 func (p *process) status() *jobs.Status {
-	res, err := http.Get("http://" + p.http + "/api/v1/status")
-	if err != nil {
+	all, err := ground.Status(p.http)
+	if err != nil || len(all) != 1 {
 		return nil
 	}
-	defer res.Body.Close()
-	var all struct{ Jobs []jobs.Status }
-	if err := json.NewDecoder(res.Body).Decode(&all); err != nil || len(all.Jobs) != 1 {
-		return nil
-	}
-	return &all.Jobs[0]
+	return &all[0]
 }
 
 // until waits until a condition on the status holds.
@@ -298,7 +267,7 @@ func (s *testbed) catchUp(at setting) (r result, err error) {
 	name := s.names(at)
 	file, listen, err := s.configure(name, "", "log")
 	if err == nil {
-		err = s.migrate(file)
+		err = bench.Migrate(file)
 	}
 	if err != nil {
 		return r, err
@@ -331,10 +300,7 @@ func (s *testbed) catchUp(at setting) (r result, err error) {
 }
 
 func (s *testbed) check(name string, want int64) error {
-	got, err := s.Engine.Query("SELECT sum(hits) FROM " + name + ".clicks_1m")
-	if err == nil && got != strconv.FormatInt(want, 10) {
-		err = fmt.Errorf("%s events counted, want %d", got, want)
-	}
+	err := s.Engine.Check(want, name+".clicks_1m")
 	if err == nil {
 		_, err = s.Engine.Query("DROP DATABASE " + name)
 	}
@@ -422,7 +388,7 @@ func (s *testbed) keepUp(ctx context.Context, at setting, r *result) error {
 			return err
 		}
 	}
-	if err := s.migrate(files[0]); err != nil {
+	if err := bench.Migrate(files[0]); err != nil {
 		return err
 	}
 	join := func(i, partitions int) (err error) {

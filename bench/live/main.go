@@ -26,17 +26,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -52,12 +49,10 @@ import (
 )
 
 var (
+	bench  = ground.Command("live")
 	clicks = flag.Int64("events", 24_000_000, "clicks in a log; there are a tenth as many positions")
 	rounds = flag.Int("rounds", 4, "measured rounds a side")
 	rate   = flag.Int("rate", 100, "questions a second, for a process that runs alone; 0: none")
-	bin    = flag.String("weir", "bin/weir", "the binary to measure")
-	out    = flag.String("out", "bench/results/live.txt", "where the figures are kept besides")
-	floor  = flag.Bool("floor", true, "exit 1 below the floor")
 )
 
 // A pace is a log to read: how far behind the processes start.
@@ -76,13 +71,7 @@ var paces = []pace{
 // without.
 const least = 0.95
 
-func main() {
-	flag.Parse()
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-live:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main(run) }
 
 // sharing is how many processes run on the same CPUs.
 const sharing = 2
@@ -93,9 +82,7 @@ type turn struct {
 	slow      []time.Duration // how long each answer took
 }
 
-func run() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+func run(ctx context.Context) error {
 	ours, others, err := halves()
 	if err == nil {
 		err = settle(&others)
@@ -103,7 +90,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	g, err := ground.New(*bin)
+	g, err := ground.New(bench.Weir)
 	if err != nil {
 		return err
 	}
@@ -122,13 +109,7 @@ func run() error {
 			missed = append(missed, p.name)
 		}
 	}
-	if err := report.Save(*out); err != nil {
-		return err
-	}
-	if len(missed) > 0 && *floor {
-		return fmt.Errorf("below the floor: %s", strings.Join(missed, ", "))
-	}
-	return nil
+	return bench.Save(&report, missed)
 }
 
 // measure fills the topics and runs the rounds.
@@ -242,16 +223,13 @@ jobs:
 	if err := os.WriteFile(r.file, []byte(config), 0o644); err != nil {
 		return nil, err
 	}
-	if out, err := exec.Command(*bin, "migrate", "-c", r.file).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("weir migrate: %w\n%s", err, out)
-	}
-	return r, nil
+	return r, bench.Migrate(r.file)
 }
 
 // read reads both topics to their ends.
 func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error) {
 	var log bytes.Buffer
-	cmd := exec.Command(*bin, "run", "-c", r.file, "--until", "end")
+	cmd := exec.Command(bench.Weir, "run", "-c", r.file, "--until", "end")
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	began := time.Now()
@@ -282,23 +260,17 @@ func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error
 // countsAll waits until the process has counted every event. It asks both sides
 // for their status equally often.
 func (r *reader) countsAll(ended <-chan struct{}) error {
+	var failed error // of the last question: before it listens, each one fails
 	for {
 		select {
 		case <-ended:
-			return errors.New("it ended before it was seen to have counted everything")
+			return errors.Join(errors.New("it ended before it was seen to have counted everything"), failed)
 		case <-time.After(100 * time.Millisecond):
 		}
-		res, err := http.Get("http://" + r.http + "/api/v1/status")
-		if err != nil {
-			continue // it does not listen yet
-		}
-		var status struct{ Jobs []jobs.Status }
-		err = json.NewDecoder(res.Body).Decode(&status)
-		if err := errors.Join(err, res.Body.Close()); err != nil {
-			return err
-		}
+		var status []jobs.Status
+		status, failed = ground.Status(r.http)
 		n := int64(0)
-		for _, job := range status.Jobs {
+		for _, job := range status {
 			n += int64(job.Records[window.Counted.String()])
 		}
 		if n == *clicks+*clicks/10 {
@@ -309,10 +281,7 @@ func (r *reader) countsAll(ended <-chan struct{}) error {
 
 // check compares the counts with the log, and drops the tables.
 func (r *reader) check() error {
-	got, err := r.ground.Engine.Query(fmt.Sprintf("SELECT (SELECT sum(hits) FROM %s.clicks_1m) + (SELECT sum(hits) FROM %[1]s.locations_1m)", r.name))
-	if err == nil && got != strconv.FormatInt(*clicks+*clicks/10, 10) {
-		err = fmt.Errorf("%s: %s events counted, want %d", r.name, got, *clicks+*clicks/10)
-	}
+	err := r.ground.Engine.Check(*clicks+*clicks/10, r.name+".clicks_1m", r.name+".locations_1m")
 	if err == nil {
 		_, err = r.ground.Engine.Query("DROP DATABASE " + r.name)
 	}

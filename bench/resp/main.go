@@ -134,12 +134,7 @@ func run(weir string, rounds int, only string) (under int, err error) {
 
 // serve starts `weir serve` on a free port.
 func serve(weir string) (addr string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	addr = l.Addr().String()
-	if err := l.Close(); err != nil {
+	if addr, err = ground.FreeAddress(); err != nil {
 		return "", nil, err
 	}
 	cmd := exec.Command(weir, "serve", "--listen", addr)

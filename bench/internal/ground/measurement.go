@@ -1,0 +1,102 @@
+package ground
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"weir/jobs"
+)
+
+// A Measurement is a command that measures a weir binary, with the flags -weir, -out and
+// -floor.
+type Measurement struct {
+	Weir string // the binary to measure
+
+	name  string
+	out   string
+	floor bool
+}
+
+// Command declares the flags of the measurement in bench/NAME. Its figures go to
+// bench/results/NAME.txt unless -out names another file.
+func Command(name string) *Measurement {
+	m := &Measurement{name: name}
+	flag.StringVar(&m.Weir, "weir", "bin/weir", "the binary to measure")
+	flag.StringVar(&m.out, "out", filepath.Join("bench", "results", name+".txt"), "file for the figures")
+	flag.BoolVar(&m.floor, "floor", true, "exit 1 below a floor")
+	return m
+}
+
+// Main parses the flags and runs the measurement. After an error it ends the process
+// with 1.
+func (m *Measurement) Main(run func(context.Context) error) {
+	flag.Parse()
+	ctx, cancel := context.WithCancel(context.Background())
+	err := run(ctx)
+	cancel()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench-%s: %v\n", m.name, err)
+		os.Exit(1)
+	}
+}
+
+// Save writes the report to the file of -out. It returns an error that names the floors
+// that were missed, unless -floor is false.
+func (m *Measurement) Save(r *Report, missed []string) error {
+	if err := r.Save(m.out); err != nil {
+		return err
+	}
+	if len(missed) > 0 && m.floor {
+		return fmt.Errorf("below the floor: %s", strings.Join(missed, ", "))
+	}
+	return nil
+}
+
+// Migrate makes the tables of a configuration.
+func (m *Measurement) Migrate(file string) error {
+	if said, err := exec.Command(m.Weir, "migrate", "-c", file).CombinedOutput(); err != nil {
+		return fmt.Errorf("weir migrate: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// Status returns the status of the jobs of a process, which answers HTTP at host:port.
+func Status(address string) ([]jobs.Status, error) {
+	res, err := http.Get("http://" + address + "/api/v1/status")
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	var status struct{ Jobs []jobs.Status }
+	err = json.NewDecoder(res.Body).Decode(&status)
+	return status.Jobs, err
+}
+
+// Check returns an error unless as many events as wanted are counted in the views
+// together.
+func (e Engine) Check(want int64, views ...string) error {
+	got := int64(0)
+	for _, view := range views {
+		text, err := e.Query("SELECT sum(hits) FROM " + view)
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("hits of %s: %w", view, err)
+		}
+		got += n
+	}
+	if got != want {
+		return fmt.Errorf("%s: %d events counted, want %d", strings.Join(views, " and "), got, want)
+	}
+	return nil
+}
