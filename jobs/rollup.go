@@ -9,7 +9,7 @@ import (
 	"weir/event"
 )
 
-// rollups recomputes touched windows into plain numbers while the job runs. A
+// rollups makes the numbers of complete windows while the job runs. A
 // rollup may fail, run twice, or run in several processes at once: its results
 // merge like all stored values, and the view reads windows that are not rolled
 // up yet from the state rows. So a [cadence] decides nothing but the cost.
@@ -68,14 +68,14 @@ func (r *rollups) loop(ctx context.Context) {
 }
 
 // A cadence says when a process rolls a job up: at every interval while the
-// ledger changes, by whatever process, and all rollups once it has come to rest.
-// Of the processes of a group, the one that reads the lowest partition that the
+// ledger changes, by whatever process, and all windows, open ones too, once it has come
+// to rest. Of the processes of a group, the one that reads the lowest partition that the
 // ledger has leads: it rolls up, and the others stand in for it now and then.
 type cadence struct {
 	interval time.Duration
 	last     time.Time // when the last rollup began, or the process
 	rolled   bool      // whether there was one
-	all      bool      // whether it was of all levels
+	all      bool      // whether it was of all windows
 	seen     seen      // when it began
 }
 
@@ -87,7 +87,7 @@ type seen struct {
 
 const (
 	// calm is the number of intervals without a change of the ledger after which
-	// every rollup is brought up to date, also those that are made less often.
+	// open windows are rolled up, too.
 	calm = 5
 
 	// standIn is the number of intervals to one of a process that does not lead,
@@ -99,7 +99,7 @@ const (
 	atRest = 5 * time.Minute
 )
 
-// due reports whether to roll up now, and whether all levels.
+// due reports whether to roll up now, and whether all windows.
 func (c *cadence) due(now time.Time, leads bool, s seen) (roll, all bool) {
 	pause := c.interval
 	if !leads {

@@ -13,4 +13,6 @@ var hllKind = kind{
 	numberMerge: "max",
 	shown:       "toUInt64(%s)",
 	rank:        "toUInt64(%s)",
+
+	empty: "CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')",
 }

@@ -62,7 +62,6 @@ type level struct {
 	seconds int64
 	table   string // clicks_1m_rollup
 	view    string // clicks_1m
-	every   time.Duration
 }
 
 // plan derives the layout of a job and refuses what cannot be stored.
@@ -118,9 +117,6 @@ func (j Job) plan() (*layout, error) {
 		l.levels = append(l.levels, level{
 			Rollup: r, seconds: int64(r.Window / time.Second),
 			table: l.base + "_" + name + "_rollup", view: j.Spec.Job + "_" + name,
-			// So that the rollup's newest window lags by about one percent of its
-			// length, between 5 s and a minute.
-			every: min(max(r.Window/120, 5*time.Second), time.Minute),
 		})
 	}
 	return l, errors.Join(errs...)

@@ -23,7 +23,7 @@ type kind struct {
 	shown       string // of a number: as a view shows it
 	rank        string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 
-	empty string // a state without ids, if the kind HoldsIDs
+	empty string // the state of no events
 
 	// How a state is written into a Native block. plain is the type, if it is not
 	// state. runs says how many runs of bytes the column has, if more than one; add

@@ -22,6 +22,7 @@ var maxKind = kind{
 	rank: "toUInt64(if(isNull(%[1]s), 0, if(assumeNotNull(%[1]s) < 0, bitNot(reinterpretAsUInt64(assumeNotNull(%[1]s))), " +
 		"bitOr(reinterpretAsUInt64(assumeNotNull(%[1]s)), 9223372036854775808))))",
 
+	empty: "CAST(NULL, 'Nullable(Float64)')",
 	plain: "Nullable(Float64)",
 	runs:  2, // one byte a row that says whether it is NULL, then the numbers
 	add: func(runs [][]byte, row window.Row, m int) {

@@ -3,7 +3,8 @@ package clickhouse
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -43,109 +44,164 @@ func (s *Sink) sweep(level int, now time.Time, opened uint64) (from uint64, due 
 	from = opened - min(opened, sweepRounds)
 	lag := 2*s.client.cfg.InsertTimeout + 30*time.Second
 	for _, m := range s.passed {
-		if s.swept[level].Sub(m.at) >= lag {
+		if s.memos[level].swept.Sub(m.at) >= lag {
 			from = m.opened
 		}
 	}
-	oldest := slices.MinFunc(s.swept, time.Time.Compare)
+	oldest := now
+	for _, m := range s.memos {
+		if m.swept.Before(oldest) {
+			oldest = m.swept
+		}
+	}
 	for len(s.passed) > 1 && oldest.Sub(s.passed[1].at) >= lag { // the first serves no sweep any more
 		s.passed = s.passed[1:]
 	}
-	return from, !now.Before(s.swept[level].Add(sweepEvery))
+	return from, s.sweepDue(level, now)
 }
 
-// Rollup recomputes the finished numbers of windows that were written since
-// the last time, by whatever process. The first rollup is made from the state
-// rows at every call, longer ones from the one before and less often; with
-// all, every level is brought up to date. It may be repeated, run by several
-// processes at once, and broken off at any point: all it writes is merged, and
-// how far it came is noted last. See rounds.go.
+func (s *Sink) sweepDue(level int, now time.Time) bool {
+	return s.lags && !now.Before(s.memos[level].swept.Add(sweepEvery))
+}
+
+// Rollup makes the finished numbers of windows that are complete, and makes them again
+// if rows were written to them since, by whatever process. Rows of open windows stay in
+// the live tail of the views. So do rows that come into complete windows, until the
+// watermark passes the end of one more window. With all, every window that was written
+// to is rolled up. A rollup may be repeated, run by several processes at once, and broken
+// off at any point: all it writes is merged, and how far it came is noted last. See
+// rounds.go.
 //
 // watermark is that of the job, as the ledger had it before the call; 0: not
 // known. The windows that end by then are noted to be complete, in each level
 // once it is made of them.
+//
+// While the watermark stays within one window, most calls ask the server nothing.
 func (s *Sink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for i := range s.layout.levels {
-		v := &s.layout.levels[i]
-		if !all && i > 0 && now.Before(s.due[i]) {
-			continue
+	for i := range s.memos {
+		if err := s.rollup(ctx, i, now, all, watermark); err != nil {
+			return fmt.Errorf("rollup of %s: %w", s.layout.levels[i].view, err)
 		}
-		if i > 0 {
-			watermark = s.complete[i-1] // what the level is made of
-		}
-		d := s.level(i)
-		at, err := s.progress(ctx, d)
-		sweep := false
-		if err == nil {
-			var from uint64
-			d.since = at.done
-			if from, sweep = s.sweep(i, now, at.opened); sweep || all && s.lags {
-				d.since = min(d.since, from)
-			}
-			err = s.rollup(ctx, d, at, watermark, all)
-		}
-		if err != nil {
-			return fmt.Errorf("rollup of %s: %w", v.view, err)
-		}
-		s.complete[i] = max(s.complete[i], watermark)
-		s.due[i] = now.Add(v.every)
-		if sweep {
-			s.swept[i] = now
-		}
+		watermark = s.memos[i].complete // the next level is made of this one
 	}
 	return nil
 }
 
-// level returns the data of a level for the templates.
-func (s *Sink) level(i int) levelData {
-	d := levelData{c: s.client, l: s.layout, v: &s.layout.levels[i], First: i == 0}
-	if i > 0 {
-		d.before = &s.layout.levels[i-1]
-	}
-	return d
+// tailTime is how long the live tail of a level may grow before all of the level is
+// rolled up, open windows included. It decides nothing but the cost, of a view that reads
+// the tail against rollups: windows may be long, and a watermark may stand still.
+const tailTime = 6 * time.Minute
+
+// A memo is what a process remembers of its rollups of a level. It decides nothing but
+// the cost. A process that starts has an empty one, and makes some windows once more.
+type memo struct {
+	complete event.Time       // the time up to which windows are noted as complete
+	due      time.Time        // when the live tail has grown for tailTime
+	swept    time.Time        // when the rollup last looked far back
+	made     map[int64]uint64 // by the start of a window: the round in which it was last made
 }
 
-// rollup brings one level up to date: all windows with rows of round d.since
-// and later. It writes nothing if there are none and the watermark stands. With
-// all, the rounds go on past every row that is there, so that none is left in
-// the live tail because its writer stamped it ahead.
-func (s *Sink) rollup(ctx context.Context, d levelData, at progress, watermark event.Time, all bool) error {
+// passes reports whether the end of a window is in (from, until].
+func (v *level) passes(from, until event.Time) bool {
+	length := event.Time(v.seconds) * 1000
+	return until/length > from/length
+}
+
+// rollup brings one level up to date: it makes windows that have rows of the round up to
+// which the level is done, or later. It writes nothing if there are none to make and
+// the watermark passes no window. With all, the rounds go on past every row that is
+// there, so that none is left in the live tail because its writer stamped it ahead.
+func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, watermark event.Time) error {
+	m, d := &s.memos[i], s.layout.level(s.client, i)
+	whole := all || !now.Before(m.due)
+	if !whole && !s.sweepDue(i, now) && !d.v.passes(m.complete, watermark) {
+		return nil
+	}
+	at, err := s.progress(ctx, d)
+	if err != nil {
+		return err
+	}
+	m.complete = max(m.complete, at.complete) // another process may have made it
+	from, sweep := s.sweep(i, now, at.opened)
+	passes := d.v.passes(m.complete, watermark)
+	if !whole && !sweep && !passes {
+		return nil
+	}
+	d.since = at.done
+	again := sweep || all && s.lags
+	if again {
+		d.since = min(d.since, from)
+	}
+	// choose returns the windows to make, and the earliest round of the rows that stay
+	// in the live tail.
+	choose := func(list []touchedWindow) (chosen []touchedWindow, tail uint64) {
+		tail = math.MaxUint64
+		for _, w := range list {
+			switch open := event.Time(w.start+d.v.seconds)*1000 > watermark; {
+			case !again && w.last < m.made[w.start]: // it has these rows
+			case whole || !open || w.first < at.done:
+				chosen = append(chosen, w)
+			default:
+				tail = min(tail, w.first)
+			}
+		}
+		return chosen, tail
+	}
+
 	list, latest, err := s.touched(ctx, d)
 	if err != nil {
 		return err
 	}
 	done := at.done
-	if len(list) > 0 {
+	if chosen, _ := choose(list); len(chosen) > 0 {
 		// What is there before a round is opened is in the list that is read
 		// after it.
-		done = at.opened + 1
+		round := at.opened + 1
 		if all || latest > at.opened+farAhead {
-			done = max(done, latest+1)
+			round = max(round, latest+1)
 		}
-		if err := s.note(ctx, "open a round", d, done, 0, 0); err != nil {
+		if err := s.note(ctx, "open a round", d, round, 0, 0); err != nil {
 			return err
 		}
-		s.rounds.store(done)
+		s.rounds.store(round)
 		if list, _, err = s.touched(ctx, d); err != nil {
 			return err
 		}
-		if len(list) > 1 { // one window takes one statement, whatever its rows
-			if list, err = s.count(ctx, d, list); err != nil {
+		chosen, tail := choose(list)
+		if len(chosen) > 1 { // one window takes one statement, whatever its rows
+			if chosen, err = s.count(ctx, d, chosen); err != nil {
 				return err
 			}
 		}
-		if len(list) > 0 { // the rows may have expired since
-			if err := s.rollUp(ctx, d, list); err != nil {
+		if len(chosen) > 0 { // the rows may have expired since
+			if err := s.rollUp(ctx, d, chosen); err != nil {
 				return err
 			}
 		}
-	} else if watermark <= at.complete {
-		return nil
+		for _, w := range chosen {
+			m.made[w.start] = round
+		}
+		done = min(round, tail)
 	}
-	return s.note(ctx, "note the rollup", d, 0, done, watermark)
+	if done > at.done || passes {
+		if err := s.note(ctx, "note the rollup", d, 0, done, watermark); err != nil {
+			return err
+		}
+	}
+	m.complete = max(m.complete, watermark)
+	if whole || done > at.done {
+		m.due = now.Add(tailTime)
+	}
+	if sweep {
+		m.swept = now
+	}
+	// A window with a row of a round that is not done is made again if the row is later
+	// than its making, so only such makings need to be remembered.
+	maps.DeleteFunc(m.made, func(_ int64, round uint64) bool { return round <= max(done, at.done) })
+	return nil
 }
 
 // note merges the progress of a level into weir_rollups.
@@ -191,8 +247,9 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 
 // A touchedWindow is a window to roll up and the number of rows it is made of.
 type touchedWindow struct {
-	start int64
-	rows  uint64 // 0 if not counted
+	start       int64
+	first, last uint64 // the rounds of its rows of d.since and later
+	rows        uint64 // 0 if not counted
 }
 
 // touched returns the windows with rows of round d.since or later, in order,
@@ -200,10 +257,9 @@ type touchedWindow struct {
 func (s *Sink) touched(ctx context.Context, d levelData) (list []touchedWindow, latest uint64, err error) {
 	err = s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w touchedWindow
-		var round uint64
-		err := scan(&w.start, &round)
+		err := scan(&w.start, &w.first, &w.last)
 		list = append(list, w)
-		latest = max(latest, round)
+		latest = max(latest, w.last)
 		return err
 	})
 	return list, latest, err

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,10 +11,15 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"weir/event"
 	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
@@ -127,5 +133,118 @@ func TestRollupFaults(t *testing.T) {
 	if err := writer.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	exact(t, writer, "after the trouble", 2)
+	exact(t, writer, "after the trouble")
+}
+
+// TestCompleteWindows: a window is rolled up once it is complete, once more if rows came
+// since, and otherwise not. Open windows are rolled up if the live tail has grown for
+// long. An hour is rolled up at its end.
+func TestCompleteWindows(t *testing.T) {
+	url, database := localtest.Engine(t)
+	other := unaudited(t, dial(t, Config{URL: url, Database: database}), actives())
+	var made, asked []string // windows made, and other statements, since the last look
+	list := regexp.MustCompile(`INSERT INTO \S+_(1[mh])_rollup(?s:.*)toUnixTimestamp\(.*\) IN \(([0-9, ]+)\)`)
+	s := another(through(t, url, database, func(statement string) bool {
+		if m := list.FindStringSubmatch(statement); m != nil {
+			for _, start := range strings.Split(m[2], ", ") {
+				seconds, err := strconv.Atoi(start)
+				if err != nil {
+					t.Error(err)
+				}
+				made = append(made, fmt.Sprint(m[1], "+", (int64(seconds)-noon/1000)/60))
+			}
+		} else {
+			asked = append(asked, statement)
+		}
+		return true
+	}, nil), other)
+	op, next := operator(t, s.layout.Spec, 0), int64(0)
+	at := func(minutes ...int64) {
+		t.Helper()
+		for _, m := range minutes {
+			observe(t, op, 0, next, noon+7_200_000, click(noon+m*60_000, "/", int(next), fmt.Sprint(next)))
+			next++
+		}
+		write(t, s, op.Take())
+	}
+	roll := func(what string, s *Sink, minutes int64, want ...string) {
+		t.Helper()
+		made, asked = nil, nil
+		if err := s.Rollup(t.Context(), false, event.Time(noon+minutes*60_000)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(made, want) {
+			t.Errorf("%s: made %v, want %v", what, made, want)
+		}
+		exact(t, other, what)
+	}
+	at(0, 1)
+	roll("the first is complete", s, 1, "1m+0")
+	at(1, 2, 3)
+	roll("two are complete", s, 3, "1m+1", "1m+2")
+	at(3)
+	roll("the watermark stays within a window", s, 3)
+	if len(asked) > 0 {
+		t.Errorf("it asked the server %q", asked)
+	}
+	at(0, 4)
+	roll("late events", s, 3)
+	roll("late events, and one is complete", s, 4, "1m+0", "1m+3")
+	roll("by another", another(s.client, s), 4)
+	at(5)
+	s.memos[0].due = time.Now()
+	roll("the tail has grown for long", s, 4, "1m+4", "1m+5")
+	s.memos[1].due = time.Now()
+	roll("the tail of the hour has grown for long", s, 4, "1h+0")
+	at(6, 60)
+	roll("the hour is complete", s, 60, "1m+6", "1h+0")
+	for i := range s.memos {
+		if n := len(s.memos[i].made); n > 3 {
+			t.Errorf("level %d remembers %d windows", i, n)
+		}
+	}
+}
+
+// TestViewBesideRollup: a rollup is made and noted while ClickHouse analyses a query of a
+// view. The query lacks nothing.
+func TestViewBesideRollup(t *testing.T) {
+	c := open(t)
+	s := unaudited(t, c, actives())
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	b := &backend{c: c}
+	for i := range s.layout.levels {
+		d := s.layout.level(c, i)
+		// The analysis takes three seconds where it is about to learn how far the
+		// first rollup is.
+		_, query, ok := strings.Cut(render("view", d), "AS SELECT")
+		slow := strings.Replace("SELECT"+query, "flushed_in >= (", "flushed_in + (SELECT sleep(3)) >= (", 1)
+		if !ok || !strings.Contains(slow, "sleep(3)") {
+			t.Fatalf("no place for a pause in %s", query)
+		}
+		for made := false; !made; {
+			for _, table := range []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "weir_rollups"} {
+				b.exec(t, "TRUNCATE TABLE "+c.name(table))
+			}
+			s = another(c, s)
+			write(t, s, f.flow(t, 6))
+			got := make(chan string)
+			go func() { got <- one(t, c, "SELECT sum(hits) FROM ("+slow+")") }()
+			await.Until(t, func() error {
+				if one(t, c, "SELECT count() FROM system.processes WHERE query LIKE '%sleep(3)) >=%' AND query NOT LIKE '%system.processes%'") == "(0)" {
+					return errors.New("the query has not begun")
+				}
+				return nil
+			})
+			roll(t, s, true)
+			select { // the machine was too slow for this to tell anything
+			case <-got:
+				continue
+			default:
+				made = true
+			}
+			if n, want := <-got, fmt.Sprintf("(%d)", f.next); n != want { // each window has all of its events anew
+				t.Errorf("%s: %s events, want %s", d.v.view, n, want)
+			}
+		}
+	}
 }

@@ -24,16 +24,20 @@ import (
 //	1 stamp rows with round r            1 read opened = t-1, done = d
 //	2 insert them; they are there        2 open round t; it is there
 //	3 read opened = p                    3 read the rows of round d and later
-//	4 p ≤ r: acknowledged                4 roll their windows up
-//	  p > r: overtaken, from 1 again     5 note done = t
+//	4 p ≤ r: acknowledged                4 roll their windows up, but leave open ones
+//	  p > r: overtaken, from 1 again     5 note done = t, or the first round of what is left
 //
-// No row is missed. Let a row of round r be acknowledged, and let a rollup note
-// done = t > r. The writer read p ≤ r at its step 3, so round t was not open
+// No row is missed. Let a row of round r be acknowledged, and let a rollup of round t
+// note done > r, so t > r. The writer read p ≤ r at its step 3, so round t was not open
 // then. The rollup reads rows at its step 3, with round t open: later than the
 // writer read, so the row is there. The rollup sees it if it looks back as far
 // as r; and of all rollups that note more than r, the first to note has read
-// d ≤ r. Hence a reader that finds done > r finds the window rolled up with
-// the row, and one that finds done ≤ r finds the row in the live tail.
+// d ≤ r. It did not leave the row, because it would have noted r at most. Hence a reader
+// that finds done > r finds the window rolled up with the row, if it looks at the rollup
+// afterwards, and one that finds done ≤ r finds the row in the live tail.
+//
+// For the same reason a process may leave out windows that it has rolled up itself in
+// round m if all their rows are of earlier rounds.
 //
 // This is Dekker's pattern: each side writes first and reads second, so at
 // least one of the two sees the other. Neither side has to be quick:
@@ -50,10 +54,10 @@ import (
 // that is made from it, and notes its own progress when its rows are
 // acknowledged in that sense.
 //
-// Liveness: a writer that is overtaken stamps its next rows ahead by twice the
-// number of rounds that went by meanwhile, and so is not overtaken again at
+// Liveness: a writer that is overtaken twice in a row stamps its next rows ahead by twice
+// the number of rounds that went by meanwhile, and so is not overtaken again at
 // the same pace. A row that is stamped ahead stays in the live tail for longer,
-// and costs that much.
+// and its window is rolled up more often.
 //
 // On replicas, "is there" holds for the replicas that acknowledged, and both
 // reads may ask another one that lags. Against that a rollup looks further
@@ -118,7 +122,7 @@ func (s *Sink) inRound(ctx context.Context, ahead *uint64, insert func(round uin
 			return err
 		}
 	}
-	for {
+	for first := *ahead == 0; ; first = false {
 		stamp := opened + *ahead
 		if err := insert(stamp); err != nil {
 			return err
@@ -130,6 +134,9 @@ func (s *Sink) inRound(ctx context.Context, ahead *uint64, insert func(round uin
 		*ahead = 2 * (max(now, opened) - opened)
 		if now <= stamp {
 			return nil
+		}
+		if first { // a round that was opened by chance just then
+			*ahead = 0
 		}
 		opened = now
 	}

@@ -67,20 +67,25 @@ func through(t *testing.T, url, database string, before, after func(statement st
 // another returns the job of s once more by way of c, as another process has it.
 func another(c *Client, s *Sink) *Sink { return c.sink(s.layout) }
 
+// roll rolls up windows that are open, too: with all, past every row, and otherwise as
+// if their live tails had grown for long.
 func roll(t *testing.T, s *Sink, all bool) {
 	t.Helper()
+	for i := range s.memos {
+		s.memos[i].due = time.Time{}
+	}
 	if err := s.Rollup(t.Context(), all, 0); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// exact compares the first n views of the job with what the state rows make.
-func exact(t *testing.T, s *Sink, what string, n int) {
+// exact compares the views of the job with what the state rows make.
+func exact(t *testing.T, s *Sink, what string) {
 	t.Helper()
 	b, l := &backend{c: s.client}, s.layout
 	held := &memory.Contents{Rows: map[memory.Key]*memory.Row{}}
 	b.rows(t, l, held)
-	for _, v := range l.levels[:n] {
+	for _, v := range l.levels {
 		length := event.Time(v.seconds) * 1000
 		if got, want := b.view(t, l, length), memory.Merge(held.Rows, length); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s, %s:\n got %v\nwant %v", what, v.view, got, want)
@@ -91,7 +96,7 @@ func exact(t *testing.T, s *Sink, what string, n int) {
 // noTail fails if a window is in the live tail of the first view.
 func noTail(t *testing.T, s *Sink) {
 	t.Helper()
-	d := s.level(0)
+	d := s.layout.level(s.client, 0)
 	at, err := s.progress(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
@@ -148,12 +153,12 @@ func TestClocks(t *testing.T) {
 		for n := range 2 {
 			write(t, s, f.flow(t, 4))
 			what := fmt.Sprintf("clocks %d, %v, flush %d", i, shift, n)
-			exact(t, s, what, 1)
+			exact(t, s, what)
 			roll(t, s, false)
-			exact(t, s, what+", rolled up", 1)
+			exact(t, s, what+", rolled up")
 		}
 		roll(t, another(c, s), true)
-		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift), 2)
+		exact(t, s, fmt.Sprintf("clocks %d, %v, all rolled up", i, shift))
 	}
 	// The windows that nothing was written to since are in the rollup itself.
 	if got, want := one(t, c, "SELECT sum(h) FROM (SELECT max(hits) AS h FROM "+c.name("clicks_1m_rollup")+" GROUP BY page, country, window_start)"), fmt.Sprintf("(%d)", f.next); got != want {
@@ -223,11 +228,11 @@ func TestOvertaken(t *testing.T) {
 				t.Errorf("%s: it stalled %d times, from round %d to %d: the test tests nothing", step, stalled, before, after)
 			}
 			stall = nil
-			exact(t, other, "stalled "+step, 1)
+			exact(t, other, "stalled "+step)
 			roll(t, other, false)
-			exact(t, other, "stalled "+step+", rolled up", 1)
+			exact(t, other, "stalled "+step+", rolled up")
 			roll(t, other, true)
-			exact(t, other, "stalled "+step+", all rolled up", 2)
+			exact(t, other, "stalled "+step+", all rolled up")
 			noTail(t, other) // although the writer stamped its rows ahead
 		}
 	}
@@ -256,13 +261,13 @@ func TestRollupBrokenOff(t *testing.T) {
 		n = 0
 		alive = another(way, other).Rollup(t.Context(), true, 0) != nil
 		what := fmt.Sprintf("broken off after %d inserts", last)
-		exact(t, other, what, 1)
+		exact(t, other, what)
 		if last%2 == 0 { // something is written before the next
 			write(t, other, f.flow(t, 2))
-			exact(t, other, what+", written to since", 1)
+			exact(t, other, what+", written to since")
 		}
 		roll(t, other, true)
-		exact(t, other, what+", rolled up by another", 2)
+		exact(t, other, what+", rolled up by another")
 	}
 	if last < 7 {
 		t.Errorf("a rollup of two levels is whole after %d inserts: the test tests little", last-1)
@@ -291,7 +296,7 @@ func TestRowsExpireMeanwhile(t *testing.T) {
 	}
 	write(t, s, f.flow(t, 6))
 	roll(t, s, true)
-	exact(t, s, "after rows have expired", 2)
+	exact(t, s, "after rows have expired")
 }
 
 // TestZombieRows: rows of a writer that was overtaken land long after, when the
@@ -329,14 +334,14 @@ func TestZombieRows(t *testing.T) {
 		write(t, owner, next.flow(t, 9))
 		roll(t, owner, true)
 	}
-	exact(t, owner, "without the zombie", 2)
+	exact(t, owner, "without the zombie")
 	close(thaw)
 	if err := <-ended; err == nil {
 		t.Error("the zombie had an answer")
 	}
-	exact(t, owner, "with the zombie's rows", 2)
+	exact(t, owner, "with the zombie's rows")
 	roll(t, owner, true)
-	exact(t, owner, "with the zombie's rows, rolled up", 2)
+	exact(t, owner, "with the zombie's rows, rolled up")
 	if got := one(t, direct, "SELECT sum(hits) FROM "+direct.name("clicks_1m")); got != "(36)" {
 		t.Errorf("%s events, want 36", got)
 	}
@@ -356,14 +361,14 @@ func TestRoundsStartOver(t *testing.T) {
 	for _, name := range []string{"clicks_1m_rollup", "clicks_1h_rollup"} {
 		b.exec(t, "TRUNCATE TABLE "+c.name(name))
 	}
-	exact(t, s, "without weir_rollups", 1)
+	exact(t, s, "without weir_rollups")
 	write(t, s, f.flow(t, 6))
 	s = another(c, s)
 	for range 2 {
 		write(t, s, f.flow(t, 6))
-		exact(t, s, "starting over", 1)
+		exact(t, s, "starting over")
 		roll(t, s, true)
-		exact(t, s, "starting over, rolled up", 2)
+		exact(t, s, "starting over, rolled up")
 	}
 	noTail(t, s)
 }
@@ -389,9 +394,9 @@ func TestOpenedRoundLost(t *testing.T) {
 		s = another(c, s)
 		for range 2 {
 			write(t, s, f.flow(t, 6))
-			exact(t, s, fmt.Sprintf("round %d was never opened", done), 1)
+			exact(t, s, fmt.Sprintf("round %d was never opened", done))
 			roll(t, s, true)
-			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done), 2)
+			exact(t, s, fmt.Sprintf("round %d was never opened, rolled up", done))
 		}
 	}
 }
@@ -402,7 +407,7 @@ func TestOpenedRoundLost(t *testing.T) {
 // sweep after it, whether rollups are made all the time or after a long rest.
 func TestSweep(t *testing.T) {
 	start := time.Now()
-	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 30 * time.Second}}, swept: make([]time.Time, 1)}
+	s := &Sink{client: &Client{cfg: Config{InsertTimeout: 30 * time.Second}}, memos: make([]memo, 1)}
 	if _, due := s.sweep(0, start, 1000); due {
 		t.Error("it sweeps a table without replicas")
 	}
@@ -417,7 +422,7 @@ func TestSweep(t *testing.T) {
 	}
 	calls = append(calls, 620, 920, 1220)
 	last := 0 // when it swept
-	s.swept[0] = start
+	s.memos[0].swept = start
 	for _, i := range calls {
 		at := start.Add(time.Duration(i) * time.Second)
 		from, due := s.sweep(0, at, uint64(1000+min(i, 600))) // a round a second, then a rest
@@ -432,7 +437,7 @@ func TestSweep(t *testing.T) {
 				t.Fatalf("after %d s it sweeps from round %d, want %d", i, from, want)
 			}
 		}
-		s.swept[0], last = at, i
+		s.memos[0].swept, last = at, i
 	}
 	if len(s.passed) > 400 {
 		t.Errorf("it remembers %d rounds", len(s.passed))

@@ -306,8 +306,8 @@ type view struct{ name, sql string }
 func (l *layout) views(c *Client) []view {
 	var all []view
 	for i := range l.levels {
-		v := &l.levels[i]
-		all = append(all, view{v.view, render("view", levelData{c: c, l: l, v: v, First: i == 0})})
+		d := l.level(c, i)
+		all = append(all, view{d.v.view, render("view", d)})
 	}
 	for m := range l.located {
 		all = append(all, view{l.placesView(m), render("places", placesData{c, l, m})})
@@ -317,17 +317,29 @@ func (l *layout) views(c *Client) []view {
 
 // levelData is what the templates about a rollup see.
 type levelData struct {
-	c     *Client
-	l     *layout
-	v     *level
-	First bool // it is made from state rows
+	c      *Client
+	l      *layout
+	i      int    // its number
+	v      *level // l.levels[i]
+	before *level // the shorter rollup that it is made from; nil if First
+	First  bool   // it is made from state rows
 
 	// Only for the statements of Rollup and Repair.
-	before  *level // the shorter rollup that it is made from; nil if First
 	since   uint64 // windows with rows of this round or later are made
 	round   uint64 // the stamp of the rows that are made
 	windows []touchedWindow
 }
+
+// level returns the data of a level.
+func (l *layout) level(c *Client, i int) levelData {
+	d := levelData{c: c, l: l, i: i, v: &l.levels[i], First: i == 0}
+	if i > 0 {
+		d.before = &l.levels[i-1]
+	}
+	return d
+}
+
+func (d levelData) at(i int) levelData { return d.l.level(d.c, i) }
 
 func (d levelData) OnCluster() string { return d.c.onCluster() }
 func (d levelData) View() string      { return d.c.name(d.v.view) }
@@ -337,6 +349,22 @@ func (d levelData) Rollups() string   { return d.c.name("weir_rollups") }
 func (d levelData) Job() string       { return d.l.where() }
 func (d levelData) Seconds() int64    { return d.v.seconds }
 func (d levelData) Groups() string    { return d.l.groups() }
+
+// Done returns a subquery for the round up to which the rollup has every row.
+func (d levelData) Done() string {
+	return fmt.Sprintf("(SELECT max(done) FROM %s WHERE %s AND rollup = %d)", d.Rollups(), d.Job(), d.Seconds())
+}
+
+// Shortest returns the first level, Shorter all levels before this one, and Next the one
+// behind it.
+func (d levelData) Shortest() levelData { return d.at(0) }
+func (d levelData) Next() levelData     { return d.at(d.i + 1) }
+func (d levelData) Shorter() (all []levelData) {
+	for i := range d.i {
+		all = append(all, d.at(i))
+	}
+	return all
+}
 
 // Columns returns the columns of the view.
 func (d levelData) Columns() string {

@@ -34,13 +34,11 @@ type Sink struct {
 	group               [][]byte
 
 	// Owned by Rollup.
-	mu       sync.Mutex
-	due      []time.Time  // by level: when it is rolled up next
-	rolled   uint64       // what ahead is for Write: see inRound
-	lags     bool         // the tables have replicas, which may lag
-	swept    []time.Time  // by level: when Rollup last looked far back
-	passed   []mark       // the latest rounds
-	complete []event.Time // by level: the time up to which this process recorded windows as complete
+	mu     sync.Mutex
+	memos  []memo // by level
+	rolled uint64 // what ahead is for Write: see inRound
+	lags   bool   // the tables have replicas, which may lag
+	passed []mark // the latest rounds
 }
 
 // Job compares the job's tables with what the job needs and returns the sink
@@ -68,7 +66,10 @@ func (c *Client) sink(l *layout) *Sink {
 	s := &Sink{
 		client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows,
 		state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(),
-		due: make([]time.Time, len(l.levels)), swept: make([]time.Time, len(l.levels)), complete: make([]event.Time, len(l.levels)),
+		memos: make([]memo, len(l.levels)),
+	}
+	for i := range s.memos {
+		s.memos[i] = memo{due: time.Now().Add(tailTime), made: map[int64]uint64{}}
 	}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))

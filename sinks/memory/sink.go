@@ -198,8 +198,7 @@ func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 	return numbers
 }
 
-// View returns what the view of a rollup shows: the first one as of the last Write,
-// longer ones as of the last Rollup.
+// View returns what the view of a rollup shows, as of the last Write.
 func (s *Sink) View(length event.Time) map[Key]Numbers {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -208,14 +207,12 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 	for key, n := range c.Rollups[length] {
 		view[key] = n
 	}
-	if length == s.rollups[0] {
-		for key, n := range Merge(c.Rows, length) {
-			n.Hits = max(n.Hits, view[key].Hits)
-			for name, was := range view[key].Measures {
-				n.Measures[name] = max(n.Measures[name], was)
-			}
-			view[key] = n
+	for key, n := range Merge(c.Rows, length) {
+		n.Hits = max(n.Hits, view[key].Hits)
+		for name, was := range view[key].Measures {
+			n.Measures[name] = max(n.Measures[name], was)
 		}
+		view[key] = n
 	}
 	return view
 }

@@ -2,6 +2,7 @@ package sinktest
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -197,51 +198,55 @@ func known(t *testing.T, b Backend) {
 	}
 }
 
-// views: the view of the first rollup is exact as of the last write, with and without a
-// Rollup in between; that of the longer one as of the last Rollup. A second Rollup
-// changes nothing.
+// views: the views are exact as of the last write, with and without a Rollup in between,
+// of the windows that are complete and of all. A second Rollup changes nothing.
 func views(t *testing.T, b Backend) {
 	log, spec := NewLog(4), Spec()
 	_, twin := reference(t, log, spec)
 	s := open(t, b, spec)
 	all := pieces(t, log, spec, 1)
-	half := len(all) / 2
+	part := len(all) / 4
 	interim := memory.New()
 	upTo, err := interim.Job(spec, Topic, Rollups...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range all[:half] {
-		write(t, s, c)
-		write(t, upTo, c)
-	}
-	SameNumbers(t, "before any rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
-	for range 2 {
-		if err := s.Rollup(t.Context(), false, 0); err != nil {
-			t.Fatal(err)
-		}
-		SameNumbers(t, "after a rollup", b.View(t, spec, Rollups[0]), upTo.View(Rollups[0]))
-	}
-	for _, c := range all[half:] {
-		write(t, s, c)
-	}
-	SameNumbers(t, "written since the rollup", b.View(t, spec, Rollups[0]), twin.View(Rollups[0]))
-	if err := twin.Rollup(t.Context(), true, 0); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := s.Rollup(t.Context(), true, 0); err != nil {
-			t.Fatal(err)
-		}
+	exact := func(what string, with *memory.Sink) {
+		t.Helper()
 		for _, length := range Rollups {
-			SameNumbers(t, "rolled up", b.View(t, spec, length), twin.View(length))
+			SameNumbers(t, fmt.Sprintf("%s, %d ms", what, length), b.View(t, spec, length), with.View(length))
 		}
+	}
+	rollup := func(all bool, watermark event.Time) {
+		t.Helper()
+		if err := s.Rollup(t.Context(), all, watermark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, watermark := range []event.Time{0, base + 5*Rollups[0], base + 2*Rollups[1]} {
+		for _, c := range all[i*part : (i+1)*part] {
+			write(t, s, c)
+			write(t, upTo, c)
+		}
+		exact("before a rollup", upTo)
+		for range 2 {
+			rollup(false, watermark)
+			exact("after a rollup", upTo)
+		}
+	}
+	for _, c := range all[3*part:] {
+		write(t, s, c)
+	}
+	exact("written since the rollup", twin)
+	for range 2 {
+		rollup(true, 0)
+		exact("rolled up", twin)
 	}
 	// A second process comes to the same rollups, also of what was written long before.
 	if err := open(t, b, spec).Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	SameNumbers(t, "rolled up by another", b.View(t, spec, Rollups[1]), twin.View(Rollups[1]))
+	exact("rolled up by another", twin)
 }
 
 // deadLetters: repeated letters are stored once, with every byte of the payload.

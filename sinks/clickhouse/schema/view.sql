@@ -1,6 +1,7 @@
-{{- /* What people and dashboards read. The view of the first rollup adds the live tail:
-the state rows of windows that were written since the rollup last ran. So it is exact
-as of the last flush. The others read their rollup only. The statement lists the
+{{- /* What people and dashboards read: the rollup and the live tail, which has what the
+rollup may lack. So it is exact as of the last flush. The tail comes first, because
+ClickHouse reads the parts of a statement in this order: it must know up to which round
+the rollup is done before it looks at the rollup's rows. The statement lists the
 columns, so that ClickHouse need not analyse the query to create the view. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 ({{.Columns}})
@@ -13,11 +14,9 @@ AS SELECT
     toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(complete_until) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}}), 0)) AS complete
 FROM
 (
+    {{if .First}}{{template "live.sql" .}}{{else}}{{template "longer.sql" .}}{{end}}
+    UNION ALL
     SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}
     FROM {{.Table}}
-{{- if .First}}
-    UNION ALL
-    {{template "live.sql" .}}
-{{- end}}
 ) AS _t
 GROUP BY {{.Groups}}window_start

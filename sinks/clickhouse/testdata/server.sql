@@ -399,9 +399,6 @@ AS SELECT
     toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60), 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
-    FROM `weir`.`clicks_1m_rollup`
-    UNION ALL
     SELECT `page`, `country`, window_start, hits, weirPfCount(_w.`users`) AS `users`, bitmapCardinality(_w.`active`) AS `active`, bitmapCardinality(_w.`seen`) AS `seen`
     FROM
     (
@@ -415,6 +412,9 @@ FROM
         WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
         GROUP BY `page`, `country`, window_start
     ) AS _w
+    UNION ALL
+    SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+    FROM `weir`.`clicks_1m_rollup`
 ) AS _t
 GROUP BY `page`, `country`, window_start;
 
@@ -430,6 +430,43 @@ AS SELECT
     toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600), 0)) AS complete
 FROM
 (
+    SELECT
+        `page`, `country`, _start AS window_start,
+        sum(_w.hits) AS hits,
+        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`,
+        bitmapCardinality(groupBitmapMergeState(_w.`active`)) AS `active`,
+        bitmapCardinality(groupBitmapMergeState(_w.`seen`)) AS `seen`
+    FROM
+    (
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`, groupBitmapMergeState(_v.`active`) AS `active`, groupBitmapMergeState(_v.`seen`) AS `seen`
+        FROM
+        (
+        SELECT
+            `page`, `country`, window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`,
+            groupBitmapMergeState(_s.`active`) AS `active`,
+            groupBitmapMergeState(_s.`seen`) AS `seen`
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        GROUP BY `page`, `country`, window_start
+            UNION ALL
+            SELECT `page`, `country`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)'), bitmapBuild(CAST([], 'Array(UInt32)')), bitmapBuild(CAST([], 'Array(UInt32)'))
+            FROM `weir`.`clicks_1m_rollup`
+            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))
+        ) AS _v
+        GROUP BY `page`, `country`, window_start
+        UNION ALL
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        FROM `weir`.`clicks_1m_rollup`
+        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)
+        UNION ALL
+        SELECT `page`, `country`, window_start, 0, `users_state`, `active_state`, `seen_state`
+        FROM `weir`.`clicks_1h_rollup`
+        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))
+    ) AS _w
+    GROUP BY `page`, `country`, _start
+    UNION ALL
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1h_rollup`
 ) AS _t
@@ -447,6 +484,47 @@ AS SELECT
     toUInt8(ifNull(window_start + 86400 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400), 0)) AS complete
 FROM
 (
+    SELECT
+        `page`, `country`, _start AS window_start,
+        sum(_w.hits) AS hits,
+        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`,
+        bitmapCardinality(groupBitmapMergeState(_w.`active`)) AS `active`,
+        bitmapCardinality(groupBitmapMergeState(_w.`seen`)) AS `seen`
+    FROM
+    (
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`, groupBitmapMergeState(_v.`active`) AS `active`, groupBitmapMergeState(_v.`seen`) AS `seen`
+        FROM
+        (
+        SELECT
+            `page`, `country`, window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`,
+            groupBitmapMergeState(_s.`active`) AS `active`,
+            groupBitmapMergeState(_s.`seen`) AS `seen`
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        GROUP BY `page`, `country`, window_start
+            UNION ALL
+            SELECT `page`, `country`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)'), bitmapBuild(CAST([], 'Array(UInt32)')), bitmapBuild(CAST([], 'Array(UInt32)'))
+            FROM `weir`.`clicks_1m_rollup`
+            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))
+        ) AS _v
+        GROUP BY `page`, `country`, window_start
+        UNION ALL
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        FROM `weir`.`clicks_1m_rollup`
+        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)
+        UNION ALL
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        FROM `weir`.`clicks_1h_rollup`
+        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400)
+        UNION ALL
+        SELECT `page`, `country`, window_start, 0, `users_state`, `active_state`, `seen_state`
+        FROM `weir`.`clicks_1d_rollup`
+        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))
+    ) AS _w
+    GROUP BY `page`, `country`, _start
+    UNION ALL
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
     FROM `weir`.`clicks_1d_rollup`
 ) AS _t
@@ -480,9 +558,6 @@ AS SELECT
     toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60), 0)) AS complete
 FROM
 (
-    SELECT `cell`, window_start, hits, `users`
-    FROM `weir`.`locations_v3_1m_rollup`
-    UNION ALL
     SELECT `cell`, window_start, hits, weirPfCount(_w.`users`) AS `users`
     FROM
     (
@@ -494,6 +569,9 @@ FROM
         WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
         GROUP BY `cell`, window_start
     ) AS _w
+    UNION ALL
+    SELECT `cell`, window_start, hits, `users`
+    FROM `weir`.`locations_v3_1m_rollup`
 ) AS _t
 GROUP BY `cell`, window_start;
 
@@ -507,6 +585,39 @@ AS SELECT
     toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600), 0)) AS complete
 FROM
 (
+    SELECT
+        `cell`, _start AS window_start,
+        sum(_w.hits) AS hits,
+        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    FROM
+    (
+        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        FROM
+        (
+        SELECT
+            `cell`, window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            uniqCombined64MergeState(14)(_s.`users`) AS `users`
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
+        GROUP BY `cell`, window_start
+            UNION ALL
+            SELECT `cell`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')
+            FROM `weir`.`locations_v3_1m_rollup`
+            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))
+        ) AS _v
+        GROUP BY `cell`, window_start
+        UNION ALL
+        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`
+        FROM `weir`.`locations_v3_1m_rollup`
+        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600)
+        UNION ALL
+        SELECT `cell`, window_start, 0, `users_state`
+        FROM `weir`.`locations_v3_1h_rollup`
+        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))
+    ) AS _w
+    GROUP BY `cell`, _start
+    UNION ALL
     SELECT `cell`, window_start, hits, `users`
     FROM `weir`.`locations_v3_1h_rollup`
 ) AS _t
@@ -540,24 +651,28 @@ AS SELECT
     toUInt8(ifNull(window_start + 300 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300), 0)) AS complete
 FROM
 (
-    SELECT window_start, hits, `users`
-    FROM `weir`.`total_5m_rollup`
-    UNION ALL
-    SELECT
-        _start AS window_start,
-        sum(_w.hits) AS hits,
-        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    SELECT window_start, hits, weirPfCount(_w.`users`) AS `users`
     FROM
     (
         SELECT
-            toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
-            uniqCombined64MergeState(14)(_s.`users`) AS `users`
-        FROM `weir`.`total_state` AS _s
-        WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
-        GROUP BY window_start
+            _start AS window_start,
+            sum(_v.hits) AS hits,
+            uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        FROM
+        (
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+                arraySum(mapValues(maxMap(_s.hits))) AS hits,
+                uniqCombined64MergeState(14)(_s.`users`) AS `users`
+            FROM `weir`.`total_state` AS _s
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+            GROUP BY window_start
+        ) AS _v
+        GROUP BY _start
     ) AS _w
-    GROUP BY _start
+    UNION ALL
+    SELECT window_start, hits, `users`
+    FROM `weir`.`total_5m_rollup`
 ) AS _t
 GROUP BY window_start;
 
@@ -571,6 +686,47 @@ AS SELECT
     toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600), 0)) AS complete
 FROM
 (
+    SELECT
+        _start AS window_start,
+        sum(_w.hits) AS hits,
+        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    FROM
+    (
+        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        FROM
+        (
+        SELECT
+            _start AS window_start,
+            sum(_v.hits) AS hits,
+            uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        FROM
+        (
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+                arraySum(mapValues(maxMap(_s.hits))) AS hits,
+                uniqCombined64MergeState(14)(_s.`users`) AS `users`
+            FROM `weir`.`total_state` AS _s
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+            GROUP BY window_start
+        ) AS _v
+        GROUP BY _start
+            UNION ALL
+            SELECT window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')
+            FROM `weir`.`total_5m_rollup`
+            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))
+        ) AS _v
+        GROUP BY window_start
+        UNION ALL
+        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`
+        FROM `weir`.`total_5m_rollup`
+        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600)
+        UNION ALL
+        SELECT window_start, 0, `users_state`
+        FROM `weir`.`total_1h_rollup`
+        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))
+    ) AS _w
+    GROUP BY _start
+    UNION ALL
     SELECT window_start, hits, `users`
     FROM `weir`.`total_1h_rollup`
 ) AS _t

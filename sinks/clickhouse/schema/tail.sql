@@ -1,0 +1,34 @@
+{{- /* Hits and merged states of the windows of the first rollup that it may lack rows of,
+from the state rows. ClickHouse evaluates the set of windows once for each query, and
+pushes predicates on groups and window_start down to the state table. */ -}}
+{{- if .Same -}}
+SELECT
+            {{.Groups}}window_start,
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+            {{.Merge (print "_s." .Column)}} AS {{.Column}}
+{{- end}}
+        FROM {{.State}} AS _s
+        WHERE window_start IN ({{template "touched.sql" .}})
+        GROUP BY {{.Groups}}window_start
+{{- else -}}
+SELECT
+            {{.Groups}}_start AS window_start,
+            sum(_v.hits) AS hits
+{{- range .Measures}},
+            {{.Merge (print "_v." .Column)}} AS {{.Column}}
+{{- end}}
+        FROM
+        (
+            SELECT
+                {{.Groups}}{{.Start}} AS _start,
+                arraySum(mapValues(maxMap(_s.hits))) AS hits
+{{- range .Measures}},
+                {{.Merge (print "_s." .Column)}} AS {{.Column}}
+{{- end}}
+            FROM {{.State}} AS _s
+            WHERE {{.Start}} IN ({{template "touched.sql" .}})
+            GROUP BY {{.Groups}}window_start
+        ) AS _v
+        GROUP BY {{.Groups}}_start
+{{- end}}
