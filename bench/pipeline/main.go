@@ -8,8 +8,9 @@
 // Each side reads the same topic in a process of its own; the measure is that
 // process's user and system time. Each side reads the topic once before it is
 // measured, because the first pass over a topic is slow for any reader. The
-// naive side stores nothing; weir's side flushes to the engine, whose CPU is
-// printed beside it.
+// naive side stores nothing. weir's side flushes to the engine, so it is measured
+// twice: alone, and together with the time that the engine used until it had nothing
+// more to merge.
 package main
 
 import (
@@ -23,7 +24,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/axiomhq/hyperloglog"
@@ -44,13 +44,20 @@ var (
 	floor  = flag.Bool("floor", true, "exit 1 below a floor")
 )
 
+// counting is the number of rounds before those that are measured. Each stops the merges
+// of the rollup and counts its rows; the median counts, because the end of a run may
+// break off a rollup, which is then made again.
+const counting = 3
+
 // A side is one measured process.
 type side struct {
 	wall, cpu time.Duration
-	peak      int64 // resident set, bytes
+	engine    time.Duration // the CPU time of the engine
+	peak      int64         // resident set, bytes
 }
 
-func (s side) perSecond() float64 { return float64(*events) / s.cpu.Seconds() }
+func (s side) perSecond() float64   { return float64(*events) / s.total().Seconds() }
+func (s side) total() time.Duration { return s.cpu + s.engine }
 
 func main() {
 	flag.Parse()
@@ -76,45 +83,59 @@ func run() error {
 	var report ground.Report
 	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the embedded engine", *events, ground.Partitions)
 	report.SayWhere()
-	report.Say("%-6s %-6s %16s %10s %10s %12s %12s", "codec", "side", "events/CPU-s", "CPU s", "wall s", "peak MiB", "engine CPU s")
+	report.Say("# the engine's CPU is that of inserts, rollups and all merges; its peak MiB since its start")
+	report.Say("%-6s %-14s %14s %8s %8s %9s", "codec", "side", "events/CPU-s", "CPU s", "wall s", "peak MiB")
 	below := false
 	for _, c := range []struct {
-		name       string
-		codec      kgo.CompressionCodec
-		floor, aim float64
-	}{{"none", kgo.NoCompression(), 7, 14}, {"lz4", kgo.Lz4Compression(), 6, 14}} {
+		name         string
+		codec        kgo.CompressionCodec
+		alone, whole float64 // floors
+	}{{"none", kgo.NoCompression(), 7, 4}, {"lz4", kgo.Lz4Compression(), 6, 4}} {
 		topic := "clicks_" + c.name
 		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, 2_000_000, *events, 10*time.Minute); err != nil {
 			return err
 		}
 		var ours, theirs side
-		var engineCPU time.Duration
-		for round := range *rounds + 1 { // the first is the warm-up
+		var disk int64
+		var rows []float64
+		for round := range *rounds + counting { // the first ones warm up, and count rows
 			// The sides take turns, so that a noisy minute slows down both.
-			t, err := measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10)))
-			if err != nil {
-				return fmt.Errorf("naive side: %w", err)
+			var t side
+			if round == 0 || round >= counting {
+				if t, err = measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10))); err != nil {
+					return fmt.Errorf("naive side: %w", err)
+				}
 			}
-			before := g.Engine.CPU()
-			o, err := readWithWeir(g, topic, round+1)
+			o, w, err := readWithWeir(g, topic, round+1, round < counting)
 			if err != nil {
 				return fmt.Errorf("weir's side: %w", err)
 			}
-			if round == 0 {
+			if round < counting {
+				rows = append(rows, float64(w.rows)/float64(w.keys))
 				continue
 			}
 			if theirs.cpu == 0 || t.cpu < theirs.cpu {
 				theirs = t
 			}
-			if ours.cpu == 0 || o.cpu < ours.cpu {
-				ours, engineCPU = o, g.Engine.CPU()-before
+			if ours.cpu == 0 || o.total() < ours.total() {
+				ours = o
 			}
+			disk = w.disk
 		}
-		report.Say("%-6s %-6s %16.0f %10.2f %10.2f %12.0f %12s", c.name, "naive", theirs.perSecond(), theirs.cpu.Seconds(), theirs.wall.Seconds(), float64(theirs.peak)/(1<<20), "-")
-		report.Say("%-6s %-6s %16.0f %10.2f %10.2f %12.0f %12.2f", c.name, "weir", ours.perSecond(), ours.cpu.Seconds(), ours.wall.Seconds(), float64(ours.peak)/(1<<20), engineCPU.Seconds())
-		ratio := ours.perSecond() / theirs.perSecond()
-		report.Say("%-6s ratio %.1f (floor %.0f, aim %.0f); peak %.0f MiB (floor 256)", c.name, ratio, c.floor, c.aim, float64(ours.peak)/(1<<20))
-		below = below || ratio < c.floor || ours.peak > 256<<20
+		alone := ours
+		alone.engine = 0
+		say := func(name string, s side) {
+			report.Say("%-6s %-14s %14.0f %8.2f %8.2f %9.0f", c.name, name, s.perSecond(), s.total().Seconds(), s.wall.Seconds(), float64(s.peak)/(1<<20))
+		}
+		say("naive", theirs)
+		say("weir", alone)
+		ours.peak = g.Engine.Peak()
+		say("weir + engine", ours)
+		ratio, whole := alone.perSecond()/theirs.perSecond(), ours.perSecond()/theirs.perSecond()
+		perKey := ground.Median(rows)
+		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor 256)", c.name, ratio, c.alone, whole, c.whole, float64(alone.peak)/(1<<20))
+		report.Say("%-6s %.2f rollup rows for each window and page (floor 1.1); %.1f bytes on disk for each event", c.name, perKey, float64(disk)/float64(*events))
+		below = below || ratio < c.alone || whole < c.whole || alone.peak > 256<<20 || perKey > 1.1
 	}
 	if err := report.Save(*out); err != nil {
 		return err
@@ -143,16 +164,23 @@ func measure(cmd *exec.Cmd) (side, error) {
 			if err != nil {
 				return side{}, fmt.Errorf("%w\n%s", err, log.String())
 			}
-			return side{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak}, nil
+			return side{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak: peak}, nil
 		case <-time.After(20 * time.Millisecond):
-			peak = max(peak, highWater(cmd.Process.Pid))
+			peak = max(peak, ground.Peak(cmd.Process.Pid))
 		}
 	}
 }
 
+// written is what a run left in the engine.
+type written struct {
+	rows, keys int64 // of the rollup: rows before any merge, and (window, page) pairs
+	disk       int64 // bytes of all tables, merged
+}
+
 // readWithWeir reads the topic to its end with weir, into tables and a group of
-// its own, and compares the total.
-func readWithWeir(g *ground.Ground, topic string, round int) (side, error) {
+// its own, and compares the total. With count, it stops the merges of the rollup
+// meanwhile, so that each row that is written can be counted.
+func readWithWeir(g *ground.Ground, topic string, round int, count bool) (s side, w written, err error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {url: %q, database: bench}
@@ -168,23 +196,50 @@ jobs:
     measures: [{name: users, sketch: hll, field: user_id}]
 `, g.Broker, g.Engine.URL, topic, round, topic)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		return side{}, err
+		return s, w, err
 	}
 	if _, err := measure(exec.Command(*bin, "migrate", "-c", file)); err != nil {
-		return side{}, err
+		return s, w, err
 	}
-	s, err := measure(exec.Command(*bin, "run", "-c", file, "--until", "end"))
+	tables := topic
+	if round > 1 {
+		tables += fmt.Sprint("_v", round)
+	}
+	rollup := "bench." + tables + "_1m_rollup"
+	if count {
+		if _, err := g.Engine.Query("SYSTEM STOP MERGES " + rollup); err != nil {
+			return s, w, err
+		}
+	}
+	before := g.Engine.CPU()
+	s, err = measure(exec.Command(*bin, "run", "-c", file, "--until", "end"))
 	if err != nil {
-		return s, err
+		return s, w, err
 	}
-	got, err := g.Engine.Query("SELECT sum(hits) FROM bench." + topic + "_1m")
+	g.Engine.Settle()
+	s.engine = g.Engine.CPU() - before
+	for sql, want := range map[string]*int64{
+		"SELECT count() FROM " + rollup: &w.rows,
+		"SELECT count() FROM (SELECT DISTINCT page, window_start FROM " + rollup + ")":                                                                      &w.keys,
+		"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'bench' AND table IN ('" + tables + "_state', '" + tables + "_1m_rollup')": &w.disk,
+	} {
+		if *want, err = number(g, sql); err != nil {
+			return s, w, err
+		}
+	}
+	got, err := number(g, "SELECT sum(hits) FROM bench."+topic+"_1m")
+	if err == nil && got != *events {
+		err = fmt.Errorf("%d events counted, want %d", got, *events)
+	}
+	return s, w, err
+}
+
+func number(g *ground.Ground, sql string) (int64, error) {
+	text, err := g.Engine.Query(sql)
 	if err != nil {
-		return s, err
+		return 0, err
 	}
-	if got != strconv.FormatInt(*events, 10) {
-		return s, fmt.Errorf("%s events counted, want %d", got, *events)
-	}
-	return s, nil
+	return strconv.ParseInt(text, 10, 64)
 }
 
 // readNaively is the naive side: kafka-go's Reader, encoding/json, a map of
@@ -230,16 +285,4 @@ func readNaively(topic string) {
 	}
 	// The process ends without Reader.Close, which can wait for seconds.
 	fmt.Println(len(cells))
-}
-
-// highWater returns a process's peak resident set in bytes.
-func highWater(pid int) int64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
 }

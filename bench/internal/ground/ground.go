@@ -124,6 +124,34 @@ func (e Engine) Query(sql string) (string, error) {
 // CPU returns the time the engine has used.
 func (e Engine) CPU() time.Duration { return CPU(e.pid) }
 
+// Peak returns the engine's greatest resident set so far, in bytes.
+func (e Engine) Peak() int64 { return Peak(e.pid) }
+
+// Settle waits until the engine has used no CPU time to speak of for three seconds:
+// until it has merged what it wants to merge.
+func (e Engine) Settle() {
+	for quiet, was := 0, e.CPU(); quiet < 6; {
+		time.Sleep(500 * time.Millisecond)
+		now := e.CPU()
+		if quiet++; now-was > 20*time.Millisecond {
+			quiet = 0
+		}
+		was = now
+	}
+}
+
+// Peak returns a process's greatest resident set so far, in bytes.
+func Peak(pid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
 // CPU returns the processor time that a process has used, as the kernel counts it.
 func CPU(pid int) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
