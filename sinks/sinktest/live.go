@@ -34,10 +34,7 @@ type LiveSink interface {
 // RunLive runs the suite for reading. begin makes an empty backend, whose sinks are
 // LiveSinks.
 func RunLive(t *testing.T, begin func(t *testing.T) Backend) {
-	for _, c := range []struct {
-		name string
-		run  func(t *testing.T, b Backend)
-	}{
+	runAll(t, begin, []test{
 		{"Empty", empty},
 		{"Selections", selections},
 		{"Merged", mergedReads},
@@ -45,9 +42,7 @@ func RunLive(t *testing.T, begin func(t *testing.T) Backend) {
 		{"Progress", progress},
 		{"WhileWritten", whileWritten},
 		{"Stops", stops},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.run(t, begin(t)) })
-	}
+	})
 }
 
 func openLive(t *testing.T, b Backend, spec *window.Spec) LiveSink {

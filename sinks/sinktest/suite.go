@@ -16,10 +16,7 @@ import (
 
 // Run runs the suite. begin makes an empty backend.
 func Run(t *testing.T, begin func(t *testing.T) Backend) {
-	for _, c := range []struct {
-		name string
-		run  func(t *testing.T, b Backend)
-	}{
+	runAll(t, begin, []test{
 		{"Once", once},
 		{"Merges", merges},
 		{"Restart", restart},
@@ -29,7 +26,18 @@ func Run(t *testing.T, begin func(t *testing.T) Backend) {
 		{"Audit", audits},
 		{"Repair", repair},
 		{"Fingerprints", fingerprints},
-	} {
+	})
+}
+
+// A test is one of a suite.
+type test struct {
+	name string
+	run  func(t *testing.T, b Backend)
+}
+
+// runAll runs each test with a backend of its own.
+func runAll(t *testing.T, begin func(t *testing.T) Backend, tests []test) {
+	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) { c.run(t, begin(t)) })
 	}
 }
