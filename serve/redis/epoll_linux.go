@@ -39,6 +39,7 @@ type epollLoop struct {
 	room    *resp.Room
 	w       resp.Writer // the replies of the clients in results, one after the other
 	results []turnResult
+	fresh   []*epollClient // those of clients that have sent something, and had no turn yet
 	clients []*epollClient // by file descriptor
 	number  int
 	resting int       // how many clients are in stage resting
@@ -60,6 +61,7 @@ type epollClient struct {
 	lastTurn   time.Time // when it last had a turn, if it is heavy
 	unsent     []byte    // replies that the kernel has not taken yet
 	heavyUntil time.Time // until then it is heavy
+	known      bool      // it has had a turn
 	since      time.Time // since when it has been in its stage, sending or resting
 	leaving    bool      // the connection ends when unsent is sent
 	failed     error     // the error of a detached turn
@@ -225,8 +227,10 @@ func (l *epollLoop) run(ctx context.Context) error {
 			return err
 		}
 		l.now = now
-		// Heavy clients have their turns after all others, one at a time, the one
-		// that has waited longest first.
+		// Clients without a turn yet have theirs after those that are known, until they
+		// have taken as long as one turn may. Heavy clients have their turns after all
+		// others, one at a time, the one that has waited longest first.
+		l.fresh = l.fresh[:0]
 		var heavy *epollClient
 		for _, e := range events {
 			switch fd := int(e.Fd); {
@@ -237,6 +241,8 @@ func (l *epollLoop) run(ctx context.Context) error {
 				if lc := l.clients[fd]; heavy == nil || lc.lastTurn.Before(heavy.lastTurn) {
 					heavy = lc
 				}
+			case !l.clients[fd].known:
+				l.fresh = append(l.fresh, l.clients[fd])
 			default:
 				l.handle(l.clients[fd])
 			}
@@ -245,6 +251,13 @@ func (l *epollLoop) run(ctx context.Context) error {
 			}
 		}
 		l.sendResults()
+		for i, used := 0, cost(0); i < len(l.fresh) && used < turnMost; i++ { // epoll reports the others again
+			if lc := l.fresh[i]; l.clients[lc.fd] == lc {
+				l.handle(lc)
+				used += lc.work.used
+			}
+			l.sendResults()
+		}
 		if heavy != nil && l.clients[heavy.fd] == heavy {
 			heavy.lastTurn = l.now
 			l.handle(heavy)
@@ -321,6 +334,7 @@ func (l *epollLoop) handle(lc *epollClient) {
 		return
 	}
 	lc.lastInput = l.now
+	lc.known = lc.authed // giving the password does not count
 	l.serve(lc)
 }
 

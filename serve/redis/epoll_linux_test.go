@@ -4,9 +4,14 @@ package redis
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"weir/internal/await"
+	"weir/internal/redistest"
 )
 
 // idleMost is how many bytes an idle connection may take.
@@ -54,5 +59,48 @@ func TestHeavyAreLast(t *testing.T) {
 	// after one turn of each it would be at most 25.
 	if pings < 40 {
 		t.Errorf("%d pings meanwhile", pings)
+	}
+}
+
+// TestNewAreLast: a client that is known has its turn before clients whose first command
+// has arrived earlier.
+func TestNewAreLast(t *testing.T) {
+	var armed atomic.Bool
+	entered, release := make(chan struct{}), make(chan struct{})
+	before := runtime.GOMAXPROCS(2) // one loop
+	_, addr := start(t, Config{Now: func() time.Time {
+		if armed.CompareAndSwap(true, false) {
+			close(entered)
+			<-release
+		}
+		return time.Now()
+	}})
+	runtime.GOMAXPROCS(before)
+	known, plug := dial(t, addr), dial(t, addr)
+	expect(t, known, "PONG", "PING")
+	expect(t, plug, "PONG", "PING")
+	var fresh []*redistest.Conn
+	for range 20 {
+		fresh = append(fresh, dial(t, addr))
+	}
+	send := func(c *redistest.Conn, args ...any) {
+		c.Send(args...)
+		c.Flush()
+	}
+	armed.Store(true)
+	send(plug, "PING")
+	await.Receive(t, "the turn of the first", entered) // the others send during this turn
+	for i, c := range fresh {
+		send(c, "RPUSH", "order", i)
+	}
+	send(known, "RPUSH", "order", "known")
+	close(release)
+	for _, c := range append(fresh, known, plug) {
+		if r, err := c.Receive(); err != nil {
+			t.Fatal(r, err)
+		}
+	}
+	if first := fmt.Sprint(do(t, known, "LRANGE", "order", 0, 0)); first != "[known]" {
+		t.Errorf("client %v was first", first)
 	}
 }
