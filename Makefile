@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -141,8 +141,8 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $@
 
 # Each exits 1 under a floor; -k lets the others go on.
-bench: ## every measurement against its floors, one after the other; about three quarters of an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency
+bench: ## every measurement against its floors, one after the other; about an hour
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
@@ -153,6 +153,10 @@ bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -events $(EVENTS)
+
+bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process and three; fails over a floor
+	go build -trimpath -o bin/bench-idle ./bench/idle
+	bin/bench-idle $(ARGS)
 
 bench-latency: EVENTS ?= 10000000
 bench-latency: tools build ## what 5, 20 and 50 ms to Kafka, to ClickHouse and to both cost; fails under a floor

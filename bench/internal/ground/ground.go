@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -207,6 +208,43 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		})
 	}
 	return errors.Join(cl.Flush(ctx), failed)
+}
+
+// Flow sends so many events a second, on 1,000 pages, to an existing topic until ctx
+// ends, and returns how many there were.
+func (g *Ground) Flow(ctx context.Context, topic string, traffic func(gen.Config) (*gen.Generator, error), rate int64) (sent int64, err error) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
+		kgo.ProducerLinger(50*time.Millisecond), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	cfg := gen.Default()
+	cfg.Users, cfg.Pages, cfg.Rate, cfg.Start = 100_000, 1000, rate, event.Time(time.Now().UnixMilli())
+	made, err := traffic(cfg)
+	if err != nil {
+		return 0, err
+	}
+	var mu sync.Mutex
+	var failed error
+	for ctx.Err() == nil {
+		var r gen.Record
+		made.Next(&r)
+		at := time.UnixMilli(int64(r.Time))
+		if early := time.Until(at); early > 0 {
+			time.Sleep(early + 50*time.Millisecond) // the next ones are due then, too
+		}
+		cl.Produce(context.WithoutCancel(ctx), &kgo.Record{Value: r.Value, Timestamp: at}, func(_ *kgo.Record, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+		})
+		sent++
+	}
+	err = cl.Flush(context.WithoutCancel(ctx))
+	mu.Lock()
+	defer mu.Unlock()
+	return sent, errors.Join(err, failed)
 }
 
 // Create makes an empty topic.

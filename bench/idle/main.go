@@ -1,0 +1,204 @@
+// Command idle measures what running jobs cost at a low rate, and without any traffic:
+// the shares of a core that weir and the ClickHouse engine use, with one process and with
+// three of a group, on a real Kafka 4 broker and the real engine, in one run.
+//
+//	make bench-idle
+//
+// Two jobs run, of clicks and of positions, with rollups of a minute, an hour and a day.
+// First there are 2,500 events a second, then none. What the engine uses before any job
+// runs is measured first; the figures without traffic are above it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"weir/bench/internal/ground"
+	"weir/gen"
+	"weir/internal/await"
+)
+
+var (
+	bench  = ground.Command("idle")
+	during = flag.Duration("for", 2*time.Minute, "how long each state is measured")
+	clicks = flag.Int64("clicks", 2000, "clicks a second; there are a quarter as many positions")
+)
+
+// members are the numbers of processes, with the floors of the engine's shares: of a
+// core, with traffic, and without, above what it uses alone.
+var members = []struct {
+	n              int
+	traffic, still float64
+}{{1, 0.08, 0.01}, {3, 0.10, 0.01}}
+
+// warmUp is how long traffic flows before it is measured, and how long there is none
+// before that is measured: the last windows are rolled up and merged meanwhile.
+const warmUp = 45 * time.Second
+
+func main() { bench.Main(run) }
+
+func run(ctx context.Context) error {
+	g, err := ground.New(bench.Weir)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var report ground.Report
+	report.Say("# %d clicks and %d positions a second in %d partitions each, jobs with rollups of 1m, 1h, 1d; then none", *clicks, *clicks/4, ground.Partitions)
+	report.SayWhere()
+	report.Say("# shares of a core; statements a second that the engine ran")
+	report.Say("%-12s %-9s %9s %9s %13s", "processes", "traffic", "engine", "weir", "statements/s")
+	alone, err := observe(g, nil)
+	if err != nil {
+		return err
+	}
+	report.Say("%-12d %-9s %8.1f%% %9s %13.1f", 0, "none", 100*alone.engine, "-", alone.statements)
+	var missed []string
+	for _, m := range members {
+		group, err := start(g, m.n)
+		if err != nil {
+			return err
+		}
+		busy, still, err := group.measure(ctx)
+		if err = errors.Join(err, group.stop()); err != nil {
+			return err
+		}
+		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "2,500/s", 100*busy.engine, 100*busy.weir, busy.statements)
+		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "none", 100*still.engine, 100*still.weir, still.statements)
+		above := still.engine - alone.engine
+		report.Say("%d processes: engine %.1f%% (floor %.0f%%); without traffic %.2f%% above the engine alone (floor %.0f%%)", m.n, 100*busy.engine, 100*m.traffic, 100*above, 100*m.still)
+		if busy.engine > m.traffic {
+			missed = append(missed, fmt.Sprintf("%d processes with traffic", m.n))
+		}
+		if above > m.still {
+			missed = append(missed, fmt.Sprintf("%d processes without traffic", m.n))
+		}
+	}
+	return bench.Save(&report, missed)
+}
+
+// shares are what was used while it was observed: of a core, and statements a second.
+type shares struct{ engine, weir, statements float64 }
+
+// observe measures the engine and these processes.
+func observe(g *ground.Ground, processes []*exec.Cmd) (s shares, err error) {
+	cpu := func() (sum time.Duration) {
+		for _, p := range processes {
+			sum += ground.CPU(p.Process.Pid)
+		}
+		return sum
+	}
+	count := func() (n float64, err error) {
+		text, err := g.Engine.Query("SELECT value FROM system.events WHERE event = 'Query'")
+		if err == nil {
+			_, err = fmt.Sscan(text, &n)
+		}
+		return n, err
+	}
+	began, engine, weir := time.Now(), g.Engine.CPU(), cpu()
+	before, err := count()
+	if err != nil {
+		return s, err
+	}
+	time.Sleep(*during)
+	after, err := count()
+	took := time.Since(began).Seconds()
+	return shares{(g.Engine.CPU() - engine).Seconds() / took, (cpu() - weir).Seconds() / took, (after - before) / took}, err
+}
+
+// A group is some processes that run the same jobs.
+type group struct {
+	ground    *ground.Ground
+	name      string // of the database, the consumer group, and the end of the topics' names
+	processes []*exec.Cmd
+	log       await.Output
+}
+
+func start(g *ground.Ground, n int) (*group, error) {
+	p := &group{ground: g, name: fmt.Sprint("idle", n)}
+	for _, topic := range []string{"clicks_", "locations_"} {
+		if err := g.Create(context.Background(), topic+p.name); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(g.Dir, p.name+".yaml")
+	config := fmt.Sprintf(`kafka: {brokers: [%[2]q], group: %[1]s}
+clickhouse: {url: %[3]q, database: %[1]s}
+http: {listen: "127.0.0.1:0"}
+jobs:
+  - {name: clicks, topic: clicks_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [page], measures: [{name: users, sketch: hll, field: user_id}, {name: active, sketch: bitmap, field: user_id}]}
+  - {name: locations, topic: locations_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}], measures: [{name: users, sketch: hll, field: user_id}, {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}]}
+`, p.name, g.Broker, g.Engine.URL)
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		return nil, err
+	}
+	if err := bench.Migrate(file); err != nil {
+		return nil, err
+	}
+	for range n {
+		cmd := exec.Command(bench.Weir, "run", "-c", file)
+		cmd.Stdout, cmd.Stderr = &p.log, &p.log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			return nil, errors.Join(err, p.stop())
+		}
+		p.processes = append(p.processes, cmd)
+	}
+	return p, nil
+}
+
+// measure measures the group with traffic and without, and compares the counts with
+// what was sent.
+func (p *group) measure(ctx context.Context) (busy, still shares, err error) {
+	flowing, end := context.WithCancel(ctx)
+	defer end()
+	type result struct {
+		sent int64
+		err  error
+	}
+	sent := make(chan result)
+	flow := func(topic string, traffic func(gen.Config) (*gen.Generator, error), rate int64) {
+		n, err := p.ground.Flow(flowing, topic+p.name, traffic, rate)
+		sent <- result{n, err}
+	}
+	go flow("clicks_", gen.Clicks, *clicks)
+	go flow("locations_", gen.Locations, *clicks/4)
+	time.Sleep(warmUp)
+	busy, err = observe(p.ground, p.processes)
+	end()
+	total := int64(0)
+	for range 2 {
+		r := <-sent
+		total += r.sent
+		err = errors.Join(err, r.err)
+	}
+	if err != nil {
+		return busy, still, err
+	}
+	time.Sleep(warmUp)
+	if still, err = observe(p.ground, p.processes); err == nil {
+		err = p.ground.Engine.Check(total, p.name+".clicks_1m", p.name+".locations_1m")
+	}
+	return busy, still, err
+}
+
+// stop ends the processes and waits for them.
+func (p *group) stop() (err error) {
+	for _, cmd := range p.processes {
+		err = errors.Join(err, cmd.Process.Signal(syscall.SIGTERM))
+	}
+	for _, cmd := range p.processes {
+		err = errors.Join(err, cmd.Wait())
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, p.log.String())
+	}
+	return nil
+}
