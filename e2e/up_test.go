@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"weir/internal/await"
 	"weir/internal/local/localtest"
 )
@@ -97,6 +100,30 @@ func TestUpFirstRow(t *testing.T) {
 	}
 }
 
+// boundedLog checks that the log of generated traffic does not grow without end.
+func (p *upProcess) boundedLog(topic string) {
+	p.t.Helper()
+	broker := regexp.MustCompile(`(?m)^broker +(\S+)`).FindStringSubmatch(p.out.String())[1]
+	cl, err := kgo.NewClient(kgo.SeedBrokers(broker))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer cl.Close()
+	configs, err := kadm.NewClient(cl).DescribeTopicConfigs(p.t.Context(), topic)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, c := range configs[0].Configs {
+		if c.Key == "retention.bytes" {
+			if n, err := strconv.Atoi(c.MaybeValue()); err != nil || n <= 0 {
+				p.t.Errorf("retention.bytes of %s is %q", topic, c.MaybeValue())
+			}
+			return
+		}
+	}
+	p.t.Errorf("%s has no retention.bytes: %v", topic, configs[0].Configs)
+}
+
 // weir up: ctrl-C drains, and the next start continues there; two at the same
 // time do not disturb each other.
 func TestUp(t *testing.T) {
@@ -107,6 +134,7 @@ func TestUp(t *testing.T) {
 	p.prints(`^ready `)
 	p.prints(`clicks +window +hits`) // the live table
 	p.prints(`\d\d:\d\d +\d+ .*/p/\d+ .*still filling`)
+	p.boundedLog("clicks")
 
 	beside := startUp(t, t.TempDir(), "--rate", "200")
 	if beside.url == p.url {

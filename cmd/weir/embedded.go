@@ -55,7 +55,7 @@ records are kept in --data. It is not a full Kafka: one node, no replication.`,
 				return err
 			}
 			log := newLog(c.ErrOrStderr(), config.Log{Level: "info", Format: "auto"})
-			b, err := local.StartBroker(c.Context(), local.BrokerConfig{Listen: listen, Data: data, Topics: localTopics(topics, partitions), Log: log})
+			b, err := local.StartBroker(c.Context(), local.BrokerConfig{Listen: listen, Data: data, Topics: localTopics(topics, partitions, nil), Log: log})
 			if err != nil {
 				return place{addr: listen, key: "--listen"}.explain(err)
 			}
@@ -83,10 +83,11 @@ func directory(flag, name string) error {
 	return &exit{exitUsage, fmt.Errorf("%s %s is a file", flag, name), "name a directory; it is made if it is missing"}
 }
 
-func localTopics(names []string, partitions int) []local.Topic {
+// localTopics returns topics that have the same configuration.
+func localTopics(names []string, partitions int, config map[string]string) []local.Topic {
 	ts := make([]local.Topic, len(names))
 	for i, n := range names {
-		ts[i] = local.Topic{Name: n, Partitions: partitions}
+		ts[i] = local.Topic{Name: n, Partitions: partitions, Config: config}
 	}
 	return ts
 }

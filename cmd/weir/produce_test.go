@@ -18,7 +18,7 @@ import (
 // line that cannot be a record gives an error, after the lines before it are in
 // the topic.
 func TestLines(t *testing.T) {
-	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Topics: localTopics([]string{"plays"}, 2)})
+	broker, err := local.StartBroker(t.Context(), local.BrokerConfig{Listen: "127.0.0.1:0", Topics: localTopics([]string{"plays"}, 2, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

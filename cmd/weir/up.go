@@ -29,6 +29,10 @@ var upTopics = []string{"clicks", "locations"}
 
 const upPartitions = 4
 
+// demoLog bounds the log of generated traffic, which would grow by 40 GB a day at the
+// default rate. A partition keeps more than a chunk of its events.
+var demoLog = map[string]string{"retention.ms": "86400000", "retention.bytes": "268435456"}
+
 func upCommand() *cobra.Command {
 	var data string
 	var rate int
@@ -225,8 +229,12 @@ func (u *up) run(ctx context.Context) (err error) {
 // broker starts the embedded broker.
 func (u *up) broker(ctx context.Context) (*local.Broker, error) {
 	data := filepath.Join(u.data, "broker")
+	var config map[string]string
+	if u.gen {
+		config = demoLog
+	}
 	b, err := orFree(u, u.place("kafka.brokers", u.cfg.Kafka.Brokers[0]), func(addr string) (*local.Broker, error) {
-		return local.StartBroker(ctx, local.BrokerConfig{Listen: addr, Data: data, Topics: localTopics(u.topics(), upPartitions), Log: u.log})
+		return local.StartBroker(ctx, local.BrokerConfig{Listen: addr, Data: data, Topics: localTopics(u.topics(), upPartitions, config), Log: u.log})
 	})
 	if err == nil {
 		u.step("broker", "%s   (Kafka protocol, in this process, log in %s)", b.Addr(), data)
