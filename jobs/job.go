@@ -174,7 +174,7 @@ func (j *Job) Run(ctx context.Context) (err error) {
 	}
 	watch := j.startWatch()
 	defer watch.stop()
-	rollups := j.startRollups(watch)
+	rollups := j.startRollups(ctx, watch)
 	defer rollups.stop()
 	for {
 		gen, err := j.cfg.Source.Next(ctx)

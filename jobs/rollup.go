@@ -16,14 +16,15 @@ import (
 type rollups struct {
 	job    *Job
 	watch  *watch
+	run    context.Context // of Job.Run
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	once   sync.Once
 }
 
-func (j *Job) startRollups(w *watch) *rollups {
+func (j *Job) startRollups(run context.Context, w *watch) *rollups {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &rollups{job: j, watch: w, cancel: cancel}
+	r := &rollups{job: j, watch: w, run: run, cancel: cancel}
 	r.wg.Go(func() { r.loop(ctx) })
 	return r
 }
@@ -47,7 +48,11 @@ func (r *rollups) loop(ctx context.Context) {
 		if !roll {
 			continue
 		}
-		ran, err := r.job.exclusively(ctx, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, all, before.watermark) })
+		whole := ctx
+		if r.job.cfg.UntilEnd { // a rollup that is broken off is made again at the end
+			whole = r.run
+		}
+		ran, err := r.job.exclusively(whole, func(ctx context.Context) error { return r.job.cfg.Sink.Rollup(ctx, all, before.watermark) })
 		if ctx.Err() != nil {
 			return
 		}

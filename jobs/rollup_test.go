@@ -1,9 +1,67 @@
 package jobs
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
+
+	"weir/event"
+	"weir/window"
 )
+
+// lastingSink's first rollup lasts until some time after everything was written, and
+// nothing is written before it has begun.
+type lastingSink struct {
+	*mergeSink
+	events    uint64
+	begun     chan struct{}
+	once      sync.Once
+	brokenOff error
+}
+
+func (s *lastingSink) Write(ctx context.Context, c *window.Changes) error {
+	if c.Table.Len() > 0 {
+		<-s.begun
+	}
+	return s.mergeSink.Write(ctx, c)
+}
+
+func (s *lastingSink) Rollup(ctx context.Context, all bool, watermark event.Time) error {
+	s.once.Do(func() { close(s.begun) })
+	for !all && s.brokenOff == nil {
+		sum := uint64(0)
+		for _, n := range s.counts() {
+			sum += n
+		}
+		rest := time.Millisecond
+		if sum == s.events {
+			rest = 300 * time.Millisecond // the job sees the end of its log meanwhile
+		}
+		select {
+		case <-ctx.Done():
+			s.brokenOff = ctx.Err()
+		case <-time.After(rest):
+		}
+		if sum == s.events {
+			break
+		}
+	}
+	return s.mergeSink.Rollup(ctx, all, watermark)
+}
+
+// TestEndDuringRollup: a rollup that runs when the end of the log is reached is not broken
+// off, because all its windows would be made once more.
+func TestEndDuringRollup(t *testing.T) {
+	log := newLog(2, 1000)
+	sink := &lastingSink{mergeSink: newSink(spec()), events: 2000, begun: make(chan struct{})}
+	if err := runJob(t, t.Context(), Config{Source: &fakeSource{log: log, committed: map[int32]int64{}}, Sink: sink, UntilEnd: true, Rollup: time.Millisecond, Flush: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if sink.brokenOff != nil {
+		t.Error("the rollup was broken off")
+	}
+}
 
 // TestCadence plays an hour of a job, in steps of one interval, and counts its
 // rollups: of some levels and of all.
