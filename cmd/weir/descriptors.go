@@ -37,9 +37,10 @@ func share(log *slog.Logger, jobs int) (http, resp int) {
 
 // keepTo has the garbage collector work harder before the memory of a process that
 // keeps so much in it grows beyond half as much again: left alone, it would let
-// it double. GOMEMLIMIT of the environment wins.
+// it double. GOMEMLIMIT of the environment wins. The system also counts the pages of the
+// program file, about 20 MiB, which the collector does not know.
 func keepTo(memory int64) {
-	const program = 32 << 20
+	const program = 20 << 20
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memory + memory/2 + program)
 	}
