@@ -182,6 +182,7 @@ type watch struct {
 
 	// Only look uses these.
 	covered map[int32]audit.Covered // at the last look that read the ledger
+	spans   map[int32]event.Span    // of the log, at that look
 	last    time.Time               // time of the last look; zero: none yet
 	waits   audit.Waits
 	open    map[int32]OpenTransaction // all open transactions, even short ones
@@ -211,15 +212,27 @@ func (j *Job) startWatch() *watch {
 	return w
 }
 
+// A look at a job at rest finds what the look before found. After restAfter of these in
+// a row, the next ones come after a longer pause, because each costs ClickHouse a query:
+// restPause times as long.
+const (
+	restAfter = 20
+	restPause = 4
+)
+
 func (w *watch) loop(ctx context.Context) {
-	tick := time.NewTicker(w.job.cfg.Look)
-	defer tick.Stop()
-	for {
-		w.look(ctx)
+	for still := 0; ; still++ {
+		if !w.look(ctx) {
+			still = 0
+		}
+		pause := w.job.cfg.Look
+		if still >= restAfter {
+			pause *= restPause
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }
@@ -233,13 +246,14 @@ func (w *watch) stop() {
 	w.opened.Gone()
 }
 
-// look makes one look and draws the conclusions.
-func (w *watch) look(ctx context.Context) {
+// look makes one look and draws the conclusions. It reports whether the job is at rest:
+// ledger and log are as they were, and no records wait.
+func (w *watch) look(ctx context.Context) (rest bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	spans, c, err := look(ctx, w.job.cfg.Source, w.job.cfg.Sink)
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return // the job ends
+		return false // the job ends
 	}
 	if c == nil {
 		w.ledger.Failed(err)
@@ -247,6 +261,9 @@ func (w *watch) look(ctx context.Context) {
 	} else {
 		w.ledger.Worked()
 		w.job.status.sinkAnswered(nil)
+		if rest = maps.Equal(c.Partitions, w.covered) && maps.Equal(spans, w.spans); !rest {
+			w.spans = spans
+		}
 		if !maps.Equal(c.Partitions, w.covered) {
 			w.covered = c.Partitions
 			w.changes.Add(1)
@@ -256,10 +273,10 @@ func (w *watch) look(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		return // the source reports its own failures
+		return false // the source reports its own failures
 	}
 	w.passed(c.Watermark(spans))
-	w.judge(time.Now(), spans, c)
+	return !w.judge(time.Now(), spans, c) && rest
 }
 
 // lastLook looks once more, for the windows that the last flush completed. It
@@ -282,13 +299,13 @@ func (w *watch) passed(at event.Time) {
 // complete returns the last known watermark of the job.
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
-// judge draws the conclusions of a look.
-func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Coverage) {
+// judge draws the conclusions of a look. It reports whether records wait.
+func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Coverage) (wait bool) {
 	var since time.Duration
 	if !w.last.IsZero() {
 		// Time without a look does not count: the ledger or the log was unreachable,
 		// or the process was suspended.
-		since = min(now.Sub(w.last), w.job.cfg.Look+lookTimeout)
+		since = min(now.Sub(w.last), restPause*w.job.cfg.Look+lookTimeout)
 	}
 	w.last = now
 	waits := w.waits.Look(c, spans, milliseconds(since))
@@ -306,9 +323,10 @@ func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Covera
 	if u == nil {
 		w.misses.Worked()
 		w.job.status.watched(nil, longest, open, w.complete())
-		return
+		return len(waits)+len(open) > 0
 	}
 	u.Cause = u.because(func(p int32) bool { return w.job.status.partition(p) != nil })
 	w.misses.Failed(u)
 	w.job.status.watched(u, longest, open, w.complete())
+	return true
 }

@@ -24,6 +24,7 @@ type scene struct {
 	log    map[int32]event.Span
 	ledger map[int32]audit.Covered
 	hangs  bool // an unreachable part does not answer, instead of failing
+	looks  atomic.Int32
 }
 
 // turn orders what a test sets and what a look reads, for the race detector: both read it
@@ -48,6 +49,7 @@ func (s *scene) Spans(ctx context.Context) (map[int32]event.Span, error) {
 
 func (s *scene) Coverage(ctx context.Context) (audit.Coverage, error) {
 	turn.Load()
+	s.looks.Add(1)
 	ledger := s.ledger
 	turn.Add(1)
 	if ledger == nil {
@@ -80,6 +82,32 @@ func after(d time.Duration) {
 	turn.Add(1)
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// TestWatchRests: when nothing has changed for a minute, looks become fewer, until
+// something changes or records wait.
+func TestWatchRests(t *testing.T) {
+	watched(t, func(t *testing.T, s *scene, _ *Job, _ *bytes.Buffer) {
+		looks := func(d time.Duration) int32 {
+			before := s.looks.Load()
+			after(d)
+			return s.looks.Load() - before
+		}
+		if n := looks(3 * time.Minute); n != 60 {
+			t.Errorf("%d looks in 3 minutes while records wait, want 60", n)
+		}
+		s.log = map[int32]event.Span{0: {Next: 100}, 1: {Next: 100}}
+		after(2 * time.Minute)
+		if n := looks(2 * time.Minute); n != 10 {
+			t.Errorf("%d looks in 2 minutes at rest, want 10", n)
+		}
+		s.log = map[int32]event.Span{0: {Next: 101}, 1: {Next: 100}}
+		s.ledger = map[int32]audit.Covered{0: {Next: 101, Watermark: 5000}, 1: {Next: 100, Watermark: 4000}}
+		after(12 * time.Second)
+		if n := looks(30 * time.Second); n != 10 {
+			t.Errorf("%d looks in 30 s after a change, want 10", n)
+		}
+	})
 }
 
 // TestWatchUncounted: two of four partitions hold records and nothing of them
