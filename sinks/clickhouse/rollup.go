@@ -101,7 +101,8 @@ type memo struct {
 	complete event.Time       // the time up to which windows are noted as complete
 	due      time.Time        // when the live tail has grown for tailTime
 	swept    time.Time        // when the rollup last looked far back
-	made     map[int64]uint64 // by the start of a window: the round in which it was last made
+	made     map[int64]uint64 // by the start of a window: the round in which it was last made…
+	falls    int              // …since the current round has fallen for this time
 }
 
 // passes reports whether the end of a window is in (from, until].
@@ -124,6 +125,10 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	if err != nil {
 		return err
 	}
+	if falls := s.rounds.falls(); falls != m.falls {
+		m.falls = falls
+		clear(m.made)
+	}
 	m.complete = max(m.complete, at.complete) // another process may have made it
 	from, sweep := s.sweep(i, now, at.opened)
 	passes := d.v.passes(m.complete, watermark)
@@ -131,60 +136,13 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 		return nil
 	}
 	d.since = at.done
-	again := sweep || all && s.lags
-	if again {
+	c := choice{again: sweep || all && s.lags, whole: whole, past: all, watermark: watermark, made: m.made}
+	if c.again {
 		d.since = min(d.since, from)
 	}
-	// choose returns the windows to make, and the earliest round of the rows that stay
-	// in the live tail.
-	choose := func(list []touchedWindow) (chosen []touchedWindow, tail uint64) {
-		tail = math.MaxUint64
-		for _, w := range list {
-			switch open := event.Time(w.start+d.v.seconds)*1000 > watermark; {
-			case !again && w.last < m.made[w.start]: // it has these rows
-			case whole || !open || w.first < at.done:
-				chosen = append(chosen, w)
-			default:
-				tail = min(tail, w.first)
-			}
-		}
-		return chosen, tail
-	}
-
-	list, latest, err := s.touched(ctx, d)
+	done, err := s.advance(ctx, d, at, c)
 	if err != nil {
 		return err
-	}
-	done := at.done
-	if chosen, _ := choose(list); len(chosen) > 0 {
-		// What is there before a round is opened is in the list that is read
-		// after it.
-		round := at.opened + 1
-		if all || latest > at.opened+farAhead {
-			round = max(round, latest+1)
-		}
-		if err := s.note(ctx, "open a round", d, round, 0, 0); err != nil {
-			return err
-		}
-		s.rounds.store(round)
-		if list, _, err = s.touched(ctx, d); err != nil {
-			return err
-		}
-		chosen, tail := choose(list)
-		if len(chosen) > 1 { // one window takes one statement, whatever its rows
-			if chosen, err = s.count(ctx, d, chosen); err != nil {
-				return err
-			}
-		}
-		if len(chosen) > 0 { // the rows may have expired since
-			if err := s.rollUp(ctx, d, chosen); err != nil {
-				return err
-			}
-		}
-		for _, w := range chosen {
-			m.made[w.start] = round
-		}
-		done = min(round, tail)
 	}
 	if done > at.done || passes {
 		if err := s.note(ctx, "note the rollup", d, 0, done, watermark); err != nil {
@@ -202,6 +160,70 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	// than its making, so only such makings need to be remembered.
 	maps.DeleteFunc(m.made, func(_ int64, round uint64) bool { return round <= max(done, at.done) })
 	return nil
+}
+
+// A choice says which of the windows that were written to a rollup makes.
+type choice struct {
+	whole     bool             // open ones, too
+	past      bool             // the rounds go on past every row
+	again     bool             // those that this process made, too, for rows that a replica may have got since
+	watermark event.Time       // windows that end by then are complete
+	made      map[int64]uint64 // of memo
+}
+
+// of returns the windows to make, and the earliest round of the rows that stay in the
+// live tail. The level is done up to the round done.
+func (c choice) of(list []touchedWindow, d levelData, done uint64) (chosen []touchedWindow, tail uint64) {
+	tail = math.MaxUint64
+	for _, w := range list {
+		switch open := event.Time(w.start+d.v.seconds)*1000 > c.watermark; {
+		case !c.again && w.last < c.made[w.start]: // it has these rows
+		case c.whole || !open || w.first < done:
+			chosen = append(chosen, w)
+		default:
+			tail = min(tail, w.first)
+		}
+	}
+	return chosen, tail
+}
+
+// advance opens a round and makes the windows of the choice, if there are any. It returns
+// the round up to which the level is done then.
+func (s *Sink) advance(ctx context.Context, d levelData, at progress, c choice) (done uint64, err error) {
+	list, latest, err := s.touched(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	if chosen, _ := c.of(list, d, at.done); len(chosen) == 0 {
+		return at.done, nil
+	}
+	// What is there before a round is opened is in the list that is read after it.
+	round := at.opened + 1
+	if c.past || latest > at.opened+farAhead {
+		round = max(round, latest+1)
+	}
+	if err := s.note(ctx, "open a round", d, round, 0, 0); err != nil {
+		return 0, err
+	}
+	s.rounds.store(round)
+	if list, _, err = s.touched(ctx, d); err != nil {
+		return 0, err
+	}
+	chosen, tail := c.of(list, d, at.done)
+	if len(chosen) > 1 { // one window takes one statement, whatever its rows
+		if chosen, err = s.count(ctx, d, chosen); err != nil {
+			return 0, err
+		}
+	}
+	if len(chosen) > 0 { // the rows may have expired since
+		if err := s.rollUp(ctx, d, chosen); err != nil {
+			return 0, err
+		}
+	}
+	for _, w := range chosen {
+		c.made[w.start] = round
+	}
+	return min(round, tail), nil
 }
 
 // note merges the progress of a level into weir_rollups.

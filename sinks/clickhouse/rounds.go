@@ -67,6 +67,7 @@ type rounds struct {
 	mu     sync.Mutex
 	opened uint64
 	asked  time.Time
+	fell   int // how often it was less than before
 }
 
 const (
@@ -87,7 +88,18 @@ const (
 func (r *rounds) store(opened uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if opened < r.opened {
+		r.fell++
+	}
 	r.opened, r.asked = opened, time.Now()
+}
+
+// falls returns how often the current round was less than before. What is remembered of
+// rounds before that means nothing any more.
+func (r *rounds) falls() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fell
 }
 
 // known returns the stored round if it was read less than freshRound ago.

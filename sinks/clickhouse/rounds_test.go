@@ -373,6 +373,38 @@ func TestRoundsStartOver(t *testing.T) {
 	noTail(t, s)
 }
 
+// TestRoundsStartOverMeanwhile: the same, without the rollups and while a process goes on
+// that remembers later rounds.
+func TestRoundsStartOverMeanwhile(t *testing.T) {
+	c := open(t)
+	s := unaudited(t, c, actives())
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	complete := func(minute event.Time) {
+		t.Helper()
+		if err := s.Rollup(t.Context(), false, noon+minute*60_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, minute := range []event.Time{1, 21, 41, 61} { // later windows stay open
+		write(t, s, f.flow(t, 6))
+		complete(minute)
+	}
+	if len(s.memos[0].made) == 0 {
+		t.Error("the process remembers nothing: the test tests nothing")
+	}
+	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
+	s.rounds.asked = time.Time{} // the writer reads the round
+	write(t, s, f.flow(t, 6))    // to windows that the process has made
+	f.minute = true
+	write(t, s, f.flow(t, 6)) // and to others
+	exact(t, s, "starting over")
+	complete(119)
+	exact(t, s, "starting over, rolled up")
+	roll(t, s, true)
+	exact(t, s, "all rolled up")
+	noTail(t, s)
+}
+
 // TestOpenedRoundLost: the row of weir_rollups that opened a round is gone, and
 // those that note what is done are there. What is written then is in the views,
 // at once and rolled up.
