@@ -78,7 +78,7 @@ func run(ctx context.Context) error {
 		name         string
 		codec        kgo.CompressionCodec
 		alone, whole float64 // floors
-	}{{"none", kgo.NoCompression(), 7, 4}, {"lz4", kgo.Lz4Compression(), 6, 4}} {
+	}{{"none", kgo.NoCompression(), 7, 6}, {"lz4", kgo.Lz4Compression(), 6, 6}} {
 		topic := "clicks_" + c.name
 		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, 2_000_000, *events, 10*time.Minute); err != nil {
 			return err
