@@ -21,8 +21,9 @@ const idleMost = 2 << 10
 // make others wait for one of their commands at a time, not for one of each. Each of
 // them gets its turns.
 func TestHeavyAreLast(t *testing.T) {
+	const size = 3 << 20 // more than a turn may take, and far less than heavyFor in all, also under the race detector
 	_, addr := start(t, Config{})
-	do(t, dial(t, addr), "SETRANGE", "big", 8<<20-1, "x")
+	do(t, dial(t, addr), "SETRANGE", "big", size-1, "x")
 	c := dial(t, addr) // the other is heavy now
 	var all sync.WaitGroup
 	const turns = 25
@@ -36,7 +37,7 @@ func TestHeavyAreLast(t *testing.T) {
 		heavy.Flush()
 		all.Go(func() {
 			for range turns {
-				if r, err := heavy.Receive(); err != nil || r != int64(8<<20) {
+				if r, err := heavy.Receive(); err != nil || r != int64(size) {
 					t.Errorf("%v, %v", r, err)
 				}
 				done[i].Add(1)
