@@ -42,9 +42,9 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 
 # -count=1, for Go would serve a result again although the programs that a test
 # starts say something else by now: broker, redis-server, go list. Three packages
-# at a time even on two cores: those with brokers and engines wait often, but what
-# asks at intervals asks more often in all where four take turns. Vet is part of lint. The timeout is the last resort; no test depends on how
-# long it takes.
+# at a time even on two cores, because those with brokers and engines wait often. With
+# four, each takes longer, and what asks at intervals asks more often. Vet is part of
+# lint. The timeout is the last resort; no test depends on how long it takes.
 test: tools build ## everything a change must pass, real broker, engine and redis-server included
 	go test -count=1 -p 3 -vet=off -timeout 60m $(PKGS)
 

@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	report.Say("%-12d %-9s %8.1f%% %9s %13.1f", 0, "none", 100*alone.engine, "-", alone.statements)
 	var missed []string
 	for _, m := range members {
-		group, err := start(g, m.n)
+		group, err := start(ctx, g, m.n)
 		if err != nil {
 			return err
 		}
@@ -70,10 +70,10 @@ func run(ctx context.Context) error {
 		if err = errors.Join(err, group.stop()); err != nil {
 			return err
 		}
-		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "2,500/s", 100*busy.engine, 100*busy.weir, busy.statements)
+		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, fmt.Sprintf("%d/s", *clicks+*clicks/4), 100*busy.engine, 100*busy.weir, busy.statements)
 		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "none", 100*still.engine, 100*still.weir, still.statements)
 		above := still.engine - alone.engine
-		report.Say("%d processes: engine %.1f%% (floor %.0f%%); without traffic %.2f%% above the engine alone (floor %.0f%%)", m.n, 100*busy.engine, 100*m.traffic, 100*above, 100*m.still)
+		report.Say("processes %d: engine %.1f%% (floor %.0f%%); without traffic %.2f%% above the engine alone (floor %.0f%%)", m.n, 100*busy.engine, 100*m.traffic, 100*above, 100*m.still)
 		if busy.engine > m.traffic {
 			missed = append(missed, fmt.Sprintf("%d processes with traffic", m.n))
 		}
@@ -121,10 +121,10 @@ type group struct {
 	log       await.Output
 }
 
-func start(g *ground.Ground, n int) (*group, error) {
+func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
 	p := &group{ground: g, name: fmt.Sprint("idle", n)}
 	for _, topic := range []string{"clicks_", "locations_"} {
-		if err := g.Create(context.Background(), topic+p.name); err != nil {
+		if err := g.Create(ctx, topic+p.name); err != nil {
 			return nil, err
 		}
 	}

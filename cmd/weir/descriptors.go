@@ -37,8 +37,9 @@ func share(log *slog.Logger, jobs int) (http, resp int) {
 
 // keepTo has the garbage collector work harder before the memory of a process that
 // keeps so much in it grows beyond half as much again: left alone, it would let
-// it double. GOMEMLIMIT of the environment wins. The system also counts the pages of the
-// program file, about 20 MiB, which the collector does not know.
+// it double. GOMEMLIMIT of the environment wins. The promise is half as much again and
+// 64 MiB, as the system counts: the rest of these is for the pages of the program's file,
+// which the collector does not count, and for what it is late to give back.
 func keepTo(memory int64) {
 	const program = 20 << 20
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {

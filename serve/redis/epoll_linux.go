@@ -39,7 +39,7 @@ type epollLoop struct {
 	room    *resp.Room
 	w       resp.Writer // the replies of the clients in results, one after the other
 	results []turnResult
-	fresh   []*epollClient // those of clients that have sent something, and had no turn yet
+	fresh   []*epollClient // clients that have sent something and had no turn yet
 	clients []*epollClient // by file descriptor
 	number  int
 	resting int       // how many clients are in stage resting
@@ -230,6 +230,7 @@ func (l *epollLoop) run(ctx context.Context) error {
 		// Clients without a turn yet have theirs after those that are known, until they
 		// have taken as long as one turn may. Heavy clients have their turns after all
 		// others, one at a time, the one that has waited longest first.
+		clear(l.fresh) // keeps none that has left
 		l.fresh = l.fresh[:0]
 		var heavy *epollClient
 		for _, e := range events {

@@ -3,8 +3,10 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,9 +86,19 @@ func TestNewAreLast(t *testing.T) {
 	for range 20 {
 		fresh = append(fresh, dial(t, addr))
 	}
+	// From here on, only turns ask for the time.
+	do(t, known, "DEBUG", "SET-ACTIVE-EXPIRE", 0)
+	await.Until(t, func() error {
+		if n := strings.Count(fmt.Sprint(do(t, known, "CLIENT", "LIST")), "id="); n < 2+len(fresh) {
+			return fmt.Errorf("%d clients are accepted", n)
+		}
+		return nil
+	})
 	send := func(c *redistest.Conn, args ...any) {
-		c.Send(args...)
-		c.Flush()
+		t.Helper()
+		if err := errors.Join(c.Send(args...), c.Flush()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	armed.Store(true)
 	send(plug, "PING")

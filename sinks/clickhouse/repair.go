@@ -44,7 +44,7 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 		for rest := list; len(rest) > 0; {
 			n := s.batch(rest)
 			s.mu.Lock()
-			err := s.rollUp(ctx, d, rest[:n])
+			err := s.makeAnew(ctx, d, rest[:n])
 			s.mu.Unlock()
 			if err != nil {
 				return append(all, r), fmt.Errorf("repair of %s: %w", d.v.table, err)

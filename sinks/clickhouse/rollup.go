@@ -216,7 +216,7 @@ func (s *Sink) advance(ctx context.Context, d levelData, at progress, c choice) 
 		}
 	}
 	if len(chosen) > 0 { // the rows may have expired since
-		if err := s.rollUp(ctx, d, chosen); err != nil {
+		if err := s.makeAnew(ctx, d, chosen); err != nil {
 			return 0, err
 		}
 	}
@@ -233,8 +233,8 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 	return s.client.exec(ctx, what, sql, queryTimeout)
 }
 
-// rollUp makes the windows of a level anew, some with each statement.
-func (s *Sink) rollUp(ctx context.Context, d levelData, touched []touchedWindow) error {
+// makeAnew makes windows of a level anew, some with each statement.
+func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []touchedWindow) error {
 	insert := func(round uint64) error {
 		d.round = round
 		for rest := touched; len(rest) > 0; {
