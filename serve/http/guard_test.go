@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/await"
 	"weir/internal/tcptest"
 )
 
@@ -132,7 +133,7 @@ func TestServerLog(t *testing.T) {
 // TestRefusals: guesses of the token are counted, and logged once a minute.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out await.Output
 		h := &Server{Token: "plum", Log: slog.New(slog.NewTextHandler(&out, nil))}
 		handler := h.Handler()
 		guess := func(n int) {
