@@ -66,8 +66,8 @@ jobs:
     chunk: %d
     by: [page]
     measures:
-      - {name: users, sketch: hll, field: user_id}
-      - {name: active, sketch: bitmap, field: user_id}
+      - {name: users, kind: hll, field: user_id}
+      - {name: active, kind: bitmap, field: user_id}
 `
 
 const (

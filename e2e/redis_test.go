@@ -242,7 +242,7 @@ func TestRedisCLI(t *testing.T) {
 		t.Fatalf("redis-cli is not installed: run `make redis`: %v", err)
 	}
 	s := newStage(t)
-	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "    measures:\n", "    measures:\n      - {name: seen, sketch: bloom, field: user_id, capacity: 5000, error: 0.01}\n", 1),
+	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "    measures:\n", "    measures:\n      - {name: seen, kind: bloom, field: user_id, capacity: 5000, error: 0.01}\n", 1),
 		fmt.Sprintf(locationsJob, s.topic("locations")))
 	s.migrate()
 	traffic := func(kind string, events int, start, seed string) *gen.Truth {

@@ -61,8 +61,8 @@ const (
     chunk: 65536
     by: [page]
     measures:
-      - {name: users, sketch: hll, field: user_id}
-      - {name: active, sketch: bitmap, field: user_id}
+      - {name: users, kind: hll, field: user_id}
+      - {name: active, kind: bitmap, field: user_id}
 `
 	locationsJob = `
   - name: locations
@@ -73,8 +73,8 @@ const (
     chunk: 65536
     by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}]
     measures:
-      - {name: users, sketch: hll, field: user_id}
-      - {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}
+      - {name: users, kind: hll, field: user_id}
+      - {name: places, kind: geo, member: user_id, lon: lon, lat: lat}
 `
 )
 

@@ -27,10 +27,10 @@ func TestWhole(t *testing.T) {
     by: [page]
     dedupe: {field: event_id, error: 0.000001}
     measures:
-      - {name: users, sketch: hll, field: user_id}
-      - {name: active, sketch: bitmap, field: user_id}
-      - {name: seen, sketch: bloom, field: user_id, capacity: %d, error: 0.01}
-      - {name: greatest, sketch: max, field: user_id}
+      - {name: users, kind: hll, field: user_id}
+      - {name: active, kind: bitmap, field: user_id}
+      - {name: seen, kind: bloom, field: user_id, capacity: %d, error: 0.01}
+      - {name: greatest, kind: max, field: user_id}
 `, s.topic("clicks"), capacity), strings.Replace(fmt.Sprintf(locationsJob, s.topic("locations")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
 	s.migrate()
 

@@ -235,7 +235,7 @@ func readMeasure(text string) ([]setting, bool) {
 	if _, err := fmt.Sscanf(text, "%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", &kind, &path, &optional, &capacity, &wrong, &lon, &lat); err != nil {
 		return nil, false
 	}
-	all := []setting{{"sketch", kind, kind}, {"field", path, path}, {"optional", strings.Replace(optional, "position", "true", 1), optional}}
+	all := []setting{{"kind", kind, kind}, {"field", path, path}, {"optional", strings.Replace(optional, "position", "true", 1), optional}}
 	if k, ok := ParseKind(kind); ok && k.ByMember() {
 		all[1].key = "member"
 	}

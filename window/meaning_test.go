@@ -65,7 +65,7 @@ func TestMeasureDifference(t *testing.T) {
 		want    string
 	}{
 		{Measure{Kind: HLL, Path: "a b"}, Measure{Kind: HLL, Path: `"c"`}, `field was a b, is "c"`},
-		{Measure{Kind: HLL, Path: "u"}, Measure{Kind: Bitmap, Path: "u", Optional: true}, "sketch was hll, is bitmap; optional was false, is true"},
+		{Measure{Kind: HLL, Path: "u"}, Measure{Kind: Bitmap, Path: "u", Optional: true}, "kind was hll, is bitmap; optional was false, is true"},
 		{Measure{Kind: Bloom, Path: "u", Capacity: 10, Error: 0.01}, Measure{Kind: Bloom, Path: "u", Capacity: 20, Error: 0.001}, "capacity was 10, is 20; error was 0.01, is 0.001"},
 		{Measure{Kind: Geo, Path: "u", Lon: "x", Lat: "y"}, Measure{Kind: Geo, Path: "v", Lon: "lon", Lat: "lat"}, "member was u, is v; lon was x, is lon; lat was y, is lat"},
 	} {

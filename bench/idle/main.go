@@ -133,8 +133,8 @@ func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
 clickhouse: {url: %[3]q, database: %[1]s}
 http: {listen: "127.0.0.1:0"}
 jobs:
-  - {name: clicks, topic: clicks_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [page], measures: [{name: users, sketch: hll, field: user_id}, {name: active, sketch: bitmap, field: user_id}]}
-  - {name: locations, topic: locations_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}], measures: [{name: users, sketch: hll, field: user_id}, {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}]}
+  - {name: clicks, topic: clicks_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [page], measures: [{name: users, kind: hll, field: user_id}, {name: active, kind: bitmap, field: user_id}]}
+  - {name: locations, topic: locations_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}], measures: [{name: users, kind: hll, field: user_id}, {name: places, kind: geo, member: user_id, lon: lon, lat: lat}]}
 `, p.name, g.Broker, g.Engine.URL)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return nil, err

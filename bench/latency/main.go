@@ -207,7 +207,7 @@ func (s *testbed) configure(name, member, topic string) (file, listen string, er
 clickhouse: {url: "http://%s", database: %[2]s}
 http: {listen: %[4]q}
 jobs:
-  - {name: clicks, topic: %[5]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], by: [page], measures: [{name: users, sketch: hll, field: user_id}]}
+  - {name: clicks, topic: %[5]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], by: [page], measures: [{name: users, kind: hll, field: user_id}]}
 `, s.kafka.Addr(), name, s.clickhouse.Addr(), listen, topic), 0o600)
 }
 

@@ -217,8 +217,8 @@ flush: {interval: %[4]s}
 http: {listen: %[5]q}
 resp: {listen: %[6]q}
 jobs:
-  - {name: clicks, topic: clicks%[7]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], by: [page], measures: [{name: users, sketch: hll, field: user_id}]}
-  - {name: locations, topic: locations%[7]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], measures: [{name: places, sketch: geo, member: user_id, lon: lon, lat: lat}]}
+  - {name: clicks, topic: clicks%[7]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], by: [page], measures: [{name: users, kind: hll, field: user_id}]}
+  - {name: locations, topic: locations%[7]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m], measures: [{name: places, kind: geo, member: user_id, lon: lon, lat: lat}]}
 `, name, g.Broker, g.Engine.URL, sharing*time.Second, r.http, r.resp, topic)
 	if err := os.WriteFile(r.file, []byte(config), 0o644); err != nil {
 		return nil, err

@@ -182,7 +182,7 @@ jobs:
     window: 1m
     rollups: [1m]
     by: [page]
-    measures: [{name: users, sketch: hll, field: user_id}]
+    measures: [{name: users, kind: hll, field: user_id}]
 `, g.Broker, g.Engine.URL, topic, round, topic)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return s, w, err

@@ -116,7 +116,7 @@ func (k *checker) people(cfg *config.Config) {
 		j := &cfg.Jobs[i]
 		var sets []string
 		for _, m := range j.Measures {
-			if m.Kind().HoldsIDs() {
+			if m.WindowKind().HoldsIDs() {
 				sets = append(sets, m.Name)
 			}
 		}

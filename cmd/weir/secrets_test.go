@@ -110,7 +110,7 @@ jobs:
     time: {field: ts}
     window: 1m
     hash_key_file: hash_key
-    measures: [{name: users, sketch: hll, field: user_id}]
+    measures: [{name: users, kind: hll, field: user_id}]
 `, brokers, password, clickhouse, database, password))
 	}
 	start := func(out io.Writer, env []string, args ...string) *exec.Cmd {

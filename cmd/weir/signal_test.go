@@ -55,8 +55,8 @@ clickhouse: {url: "%s", database: %s, insert_timeout: 2s}
 http: {listen: 127.0.0.1:0}
 flush: {interval: 100ms, stop_timeout: 30s}
 jobs:
-  - {name: clicks, topic: clicks, time: {field: ts}, window: 1m, measures: [{name: users, sketch: hll, field: user_id}]}
-  - {name: appended, topic: appended, time: {field: ts}, window: 1m, lateness: 5d, measures: [{name: users, sketch: hll, field: user_id}]}
+  - {name: clicks, topic: clicks, time: {field: ts}, window: 1m, measures: [{name: users, kind: hll, field: user_id}]}
+  - {name: appended, topic: appended, time: {field: ts}, window: 1m, lateness: 5d, measures: [{name: users, kind: hll, field: user_id}]}
 `, addr, s.server.URL, database)
 	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func (u *up) table(ctx context.Context, engine string) (string, error) {
 		view := j.Name + "_" + j.Rollups[0].Window.String()
 		users := ""
 		for _, m := range j.Measures {
-			if m.Kind() == window.HLL {
+			if m.WindowKind() == window.HLL {
 				users = m.Name
 				break
 			}

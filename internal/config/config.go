@@ -13,8 +13,9 @@ package config
 //	enum      the accepted words
 //	format    the shape of a text, see values.go
 //	required  the key has to be given
-//	when      "sketch=bloom": the key belongs to entries whose sketch is bloom;
-//	          "sketch!=geo": to all others, the key sketch being in front of it
+//	older     an earlier name of the key, which is still read
+//	when      "kind=bloom": the key belongs to entries whose kind is bloom;
+//	          "kind!=geo": to all others, the key kind being in front of it
 //	short     a bare text in the list stands for an entry with only this key
 //	secret    refused in YAML and on the command line
 type Config struct {

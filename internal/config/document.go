@@ -140,17 +140,25 @@ func (r *reader) section(k *key, n *yaml.Node, path string, offset map[string]in
 	given := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
-		below := join(path, name.Value)
+		child := k.child(name.Value)
+		of := name.Value // the key, under its present name
+		if child != nil {
+			of = child.name
+		}
+		below := join(path, of)
 		if name.Kind != yaml.ScalarNode || name.Tag == "!!merge" {
 			r.complain(name, path, "merge keys and keys that are not text have no meaning here; write every key out")
 			continue
 		}
-		if first := given[name.Value]; first != nil {
-			r.complain(name, below, "given twice, first in line %d; keep one", first.Line)
+		if first := given[of]; first != nil {
+			spelt := ""
+			if first.Value != name.Value {
+				spelt = fmt.Sprintf(" (%s is the older name of %s)", child.older, child.name)
+			}
+			r.complain(name, below, "given twice, first in line %d%s; keep one", first.Line, spelt)
 			continue
 		}
-		given[name.Value] = name
-		child := k.child(name.Value)
+		given[of] = name
 		if child == nil {
 			r.complain(name, below, "unknown key%s", k.whichKey(name.Value))
 			continue

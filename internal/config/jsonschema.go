@@ -35,6 +35,7 @@ type node struct {
 	Title       string           `json:"title,omitempty"`
 	Description string           `json:"description,omitempty"`
 	Type        []string         `json:"type,omitempty"`
+	Deprecated  bool             `json:"deprecated,omitempty"`
 	Default     any              `json:"default,omitempty"`
 	Const       string           `json:"const,omitempty"`
 	Enum        []string         `json:"enum,omitempty"`
@@ -45,6 +46,7 @@ type node struct {
 	MinItems    int              `json:"minItems,omitempty"`
 	Items       *node            `json:"items,omitempty"`
 	AnyOf       []*node          `json:"anyOf,omitempty"`
+	OneOf       []*node          `json:"oneOf,omitempty"`
 	Properties  map[string]*node `json:"properties,omitempty"`
 	Additional  *bool            `json:"additionalProperties,omitempty"`
 	Required    []string         `json:"required,omitempty"`
@@ -121,6 +123,17 @@ func (k *key) schema() *node {
 	return n
 }
 
+// is returns the schema of the entries in which the key is given as a word.
+func (k *key) is(word string) *node {
+	under := func(name string) *node {
+		return &node{Properties: map[string]*node{name: {Const: word}}, Required: []string{name}}
+	}
+	if k.older == "" {
+		return under(k.name)
+	}
+	return &node{AnyOf: []*node{under(k.name), under(k.older)}}
+}
+
 // object fills in the keys of a mapping.
 func (k *key) object(n *node) {
 	no := false
@@ -133,7 +146,14 @@ func (k *key) object(n *node) {
 			continue
 		}
 		n.Properties[c.name] = c.schema()
+		if c.older != "" {
+			older := c.schema()
+			older.Description, older.Deprecated = "The older name of "+c.name+".", true
+			n.Properties[c.older] = older
+		}
 		switch {
+		case c.older != "":
+			n.OneOf = []*node{{Required: []string{c.name}}, {Required: []string{c.older}}}
 		case c.when.sibling == "" && c.required && inList:
 			n.Required = append(n.Required, c.name)
 		case c.when.sibling != "":
@@ -141,7 +161,7 @@ func (k *key) object(n *node) {
 				condition := conditions[word]
 				if condition == nil {
 					condition = &node{
-						If:   &node{Properties: map[string]*node{c.when.sibling: {Const: word}}},
+						If:   k.child(c.when.sibling).is(word),
 						Then: &node{},
 					}
 					conditions[word] = condition

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,16 +43,16 @@ jobs:
     dedupe: {field: event_id, error: 0.0001}
     where: [{field: action, in: [view, 1, true]}]
     measures:
-      - {name: users,  sketch: hll,    field: user_id, optional: true}
-      - {name: active, sketch: bitmap, field: user_id}
-      - {name: seen,   sketch: bloom,  field: event_id, capacity: 100000}
+      - {name: users,  kind: hll,    field: user_id, optional: true}
+      - {name: active, kind: bitmap, field: user_id}
+      - {name: seen,   kind: bloom,  field: event_id, capacity: 100000}
   - name: locations
     topic: locations
     time: {field: ts}
     window: 1m
     by: [{name: cell, geohash: {lon: lon, lat: lat}}]
     measures:
-      - {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}
+      - {name: places, kind: geo, member: user_id, lon: lon, lat: lat}
 `
 
 func mustLoad(t *testing.T, o Options) (*Config, *Origins) {
@@ -95,9 +96,9 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			},
 			MaxGroups: 10000, Dedupe: &Dedupe{"event_id", 0.0001},
 			Measures: []Measure{
-				{Name: "users", Sketch: "hll", Field: "user_id", Optional: true},
-				{Name: "active", Sketch: "bitmap", Field: "user_id"},
-				{Name: "seen", Sketch: "bloom", Field: "event_id", BloomKeys: BloomKeys{100000, 0.01}},
+				{Name: "users", Kind: "hll", Field: "user_id", Optional: true},
+				{Name: "active", Kind: "bitmap", Field: "user_id"},
+				{Name: "seen", Kind: "bloom", Field: "event_id", BloomKeys: BloomKeys{100000, 0.01}},
 			},
 		}, {
 			Place: "jobs[1]",
@@ -105,11 +106,35 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			Window: minute, Rollups: []Rollup{{minute, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
 			By:       []Column{{Name: "cell", Geohash: &Geohash{"lon", "lat", 5}}},
-			Measures: []Measure{{Name: "places", Sketch: "geo", GeoKeys: GeoKeys{"user_id", "lon", "lat"}}},
+			Measures: []Measure{{Name: "places", Kind: "geo", GeoKeys: GeoKeys{"user_id", "lon", "lat"}}},
 		}},
 	}
 	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+const olderNames = `
+jobs:
+  - name: clicks
+    topic: clicks
+    time: {field: ts}
+    window: 1m
+    measures:
+      - {name: users, sketch: hll, field: user_id}
+      - {name: seen, sketch: bloom, field: event_id, capacity: 100000}
+      - {name: places, sketch: geo, member: user_id, lon: lon, lat: lat}
+`
+
+// TestOlderNames: a key has the same meaning under an earlier name.
+func TestOlderNames(t *testing.T) {
+	older, _ := mustLoad(t, Options{File: "weir.yaml", Data: []byte(olderNames)})
+	now, origins := mustLoad(t, Options{File: "weir.yaml", Data: []byte(strings.ReplaceAll(olderNames, "sketch:", "kind:"))})
+	if diff := cmp.Diff(now, older, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("-now +older\n%s", diff)
+	}
+	if got := origins.Of("jobs[0].measures[1].kind").String(); got != "weir.yaml:9:28" {
+		t.Errorf("origin %s", got)
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"weir/window"
 )
 
-// A Measure is one sketch per window and group. The keys that only one kind of measure
+// A Measure is one value per window and group, such as a sketch. The keys that only one kind of measure
 // has are in the kind's file.
 type Measure struct {
-	Name   string `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
-	Sketch string `yaml:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
-	Field  string `yaml:"field" required:"true" when:"sketch!=geo" format:"path" doc:"Path of the id, or of the number where one is measured."`
+	Name  string `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
+	Kind  string `yaml:"kind" older:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
+	Field string `yaml:"field" required:"true" when:"kind!=geo" format:"path" doc:"Path of the id, or of the number where one is measured."`
 	BloomKeys
 	GeoKeys
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
@@ -52,17 +52,17 @@ func measureDoc() string {
 	return either(measureNames()) + ". " + strings.Join(abouts, "; ") + "."
 }
 
-// kind returns the measure's kind; nil if there is no such sketch.
+// kind returns the measure's kind; nil if there is no such kind.
 func (m *Measure) kind() *measureKind {
-	i := slices.IndexFunc(measureKinds, func(k *measureKind) bool { return k.String() == m.Sketch })
+	i := slices.IndexFunc(measureKinds, func(k *measureKind) bool { return k.String() == m.Kind })
 	if i < 0 {
 		return nil
 	}
 	return measureKinds[i]
 }
 
-// Kind returns the measure's kind in package window. Load has checked the measure.
-func (m *Measure) Kind() window.Kind { return m.kind().Kind }
+// WindowKind returns the measure's kind in package window. Load has checked the measure.
+func (m *Measure) WindowKind() window.Kind { return m.kind().Kind }
 
 // reads returns the keys that name a path.
 func (m *Measure) reads() []keyPath {
@@ -76,7 +76,7 @@ func (m *Measure) reads() []keyPath {
 func (m *Measure) spec(job string) (window.Measure, error) {
 	k := m.kind()
 	if k == nil {
-		return window.Measure{}, fmt.Errorf("job %s: no sketch %q", job, m.Sketch)
+		return window.Measure{}, fmt.Errorf("job %s: no kind %q", job, m.Kind)
 	}
 	w := window.Measure{Name: m.Name, Kind: k.Kind, Path: m.Field, Optional: m.Optional}
 	if k.spec != nil {

@@ -4,9 +4,9 @@ import "weir/window"
 
 // GeoKeys are the keys of geo measures.
 type GeoKeys struct {
-	Member string `yaml:"member" required:"true" when:"sketch=geo" format:"path" doc:"Path of the id of the member at the position."`
-	Lon    string `yaml:"lon" required:"true" when:"sketch=geo" format:"path" doc:"Path of the longitude in degrees."`
-	Lat    string `yaml:"lat" required:"true" when:"sketch=geo" format:"path" doc:"Path of the latitude in degrees."`
+	Member string `yaml:"member" required:"true" when:"kind=geo" format:"path" doc:"Path of the id of the member at the position."`
+	Lon    string `yaml:"lon" required:"true" when:"kind=geo" format:"path" doc:"Path of the longitude in degrees."`
+	Lat    string `yaml:"lat" required:"true" when:"kind=geo" format:"path" doc:"Path of the latitude in degrees."`
 }
 
 var geoMeasure = measureKind{

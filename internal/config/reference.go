@@ -135,8 +135,12 @@ func (k *key) shownDefault() string {
 }
 
 func (k *key) meaning() string {
-	if k.when.sibling == "" {
-		return k.doc
+	doc := k.doc
+	if k.older != "" {
+		doc += fmt.Sprintf(" The older name `%s` of the key is still read.", k.older)
 	}
-	return fmt.Sprintf("With %s %s: %s", k.when.sibling, either(k.when.values), k.doc)
+	if k.when.sibling == "" {
+		return doc
+	}
+	return fmt.Sprintf("With %s %s: %s", k.when.sibling, either(k.when.values), doc)
 }

@@ -12,6 +12,7 @@ import (
 // and its documentation.
 type key struct {
 	name  string // as written in YAML
+	older string // an earlier name, which is still read; empty: none
 	path  string // dotted from the root; [] stands for the elements of a list: jobs[].window
 	kind  kind
 	index []int // reflect index path of the field in the parent's struct
@@ -97,7 +98,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 			continue
 		}
 		k := &key{
-			name: name, path: prefix + name, index: at,
+			name: name, older: tag("older"), path: prefix + name, index: at,
 			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
 			format: tag("format"), required: tag("required") == "true",
 			secret: tag("secret"), short: tag("short"),
@@ -161,10 +162,10 @@ func (k *key) classify(t reflect.Type) {
 	}
 }
 
-// child returns the key called name, nil when there is none.
+// child returns the key called name, now or earlier; nil when there is none.
 func (k *key) child(name string) *key {
 	for _, c := range k.keys {
-		if c.name == name {
+		if c.name == name || c.older == name && name != "" {
 			return c
 		}
 	}
