@@ -83,7 +83,8 @@ func presets(t *testing.T, url, database string) {
 		if spec.Job == "clicks" {
 			// The preset lacks these measures, to save memory.
 			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
-				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true})
+				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
+				window.Measure{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true})
 		}
 	})
 	now := event.Time(time.Now().UnixMilli())

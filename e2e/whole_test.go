@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,7 @@ func TestWhole(t *testing.T) {
       - {name: active, kind: bitmap, field: user_id}
       - {name: seen, kind: bloom, field: user_id, capacity: %d, error: 0.01}
       - {name: greatest, kind: max, field: user_id}
+      - {name: least, kind: min, field: user_id}
 `, s.topic("clicks"), capacity), strings.Replace(fmt.Sprintf(locationsJob, s.topic("locations")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
 	s.migrate()
 
@@ -53,13 +55,15 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hasAll("clicks_state", "seen", "page", bits, truth)
-	s.sameGreatest("clicks_1m", "greatest", "page", truth)
+	s.sameExtreme("clicks_1m", "greatest", "page", truth, slices.Max)
+	s.sameExtreme("clicks_1m", "least", "page", truth, slices.Min)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
 		long := truth.Rollup(window)
 		s.sameView(view, "page", long)
 		s.sameSketches(view+"_rollup", "users_state", "page", long)
 		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
-		s.sameGreatest(view, "greatest", "page", long)
+		s.sameExtreme(view, "greatest", "page", long, slices.Max)
+		s.sameExtreme(view, "least", "page", long, slices.Min)
 	}
 
 	where := union(locations...)

@@ -328,6 +328,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	optional := []window.Measure{
 		{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true},
 		{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01},
+		{Name: "west", Kind: window.Min, Path: "lon", Optional: true},
 		{Name: "east", Kind: window.Max, Path: "lon", Optional: true},
 		{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"},
 	}

@@ -17,6 +17,7 @@ var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.HLL:    newHLLKeeper,
 	window.Bitmap: newBitmapKeeper,
 	window.Bloom:  newBloomKeeper,
+	window.Min:    newMinKeeper,
 	window.Max:    newMaxKeeper,
 }
 

@@ -41,7 +41,7 @@ type Kind interface {
 }
 
 // kinds has every kind, in the order of the documentation.
-var kinds = []Kind{HLL, Bitmap, Bloom, Max, Geo}
+var kinds = []Kind{HLL, Bitmap, Bloom, Min, Max, Geo}
 
 // Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }

@@ -28,6 +28,7 @@ func clicks() *Spec {
 			{Name: "seen", Kind: Bloom, Path: "id", Capacity: 1000, Error: 0.01},
 			{Name: "places", Kind: Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
 			{Name: "east", Kind: Max, Path: "lon", Optional: true},
+			{Name: "west", Kind: Min, Path: "lon", Optional: true},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -290,7 +291,7 @@ func TestNaiveTwin(t *testing.T) {
 		}
 		hits := map[key]map[int64]uint64{}
 		users := map[key]map[string]bool{}
-		east := map[key]float64{}
+		longitudes := map[key][]float64{}
 		type place struct {
 			w      event.Time
 			member string
@@ -372,9 +373,7 @@ func TestNaiveTwin(t *testing.T) {
 				without++
 				continue
 			}
-			if was, ok := east[k]; !ok || lon > was {
-				east[k] = lon
-			}
+			longitudes[k] = append(longitudes[k], lon)
 			score, _ := geo.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
 			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
@@ -422,9 +421,12 @@ func TestNaiveTwin(t *testing.T) {
 		}
 		for row := range c.Table.Rows {
 			g := row.Group(nil)
-			want, any := east[key{row.Window(), string(g[0]), string(g[1])}]
-			if f, ok := row.Max(4); ok != any || f != want {
-				t.Fatalf("seed %d: %d %q: %v (%t) is the greatest, want %v (%t)", seed, row.Window(), g, f, ok, want, any)
+			given := longitudes[key{row.Window(), string(g[0]), string(g[1])}]
+			for m, of := range map[int]func([]float64) float64{4: slices.Max[[]float64], 5: slices.Min[[]float64]} {
+				f, ok := row.Extreme(m)
+				if ok != (len(given) > 0) || ok && f != of(given) {
+					t.Fatalf("seed %d: %d %q: %s is %v (%t), of %v", seed, row.Window(), g, s.Measures[m].Name, f, ok, given)
+				}
 			}
 		}
 		got := map[place]seenAt{}

@@ -34,7 +34,7 @@ type measureKind struct {
 type keyPath struct{ key, path string }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &maxMeasure, &geoMeasure}
+var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {

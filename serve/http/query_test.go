@@ -36,6 +36,7 @@ func clicksSpec() *window.Spec {
 			{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 1000, Error: 0.01},
 			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
 			{Name: "greatest", Kind: window.Max, Path: "user"},
+			{Name: "least", Kind: window.Min, Path: "user"},
 		},
 	}
 }
@@ -203,7 +204,7 @@ func TestMisspelt(t *testing.T) {
 		"w:visits:hits:now":           "no job visits; there is clicks, locations",
 		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
 		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
-		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, hits",
+		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, hits",
 		"w:clikcs:users:today":        "",
 		"w:locations:place:now":       "job locations has no measure place; is it places?",
 		"w:clicks:users:20261120T12Z": "",

@@ -49,6 +49,7 @@ var kinds = map[window.Kind]*Kind{
 	window.HLL:    &hllKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
+	window.Min:    &minKind,
 	window.Max:    &maxKind,
 	window.Geo:    &geoKind,
 }

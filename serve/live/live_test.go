@@ -208,7 +208,7 @@ func TestUnknown(t *testing.T) {
 		{strings.Repeat("x", 1<<20), Hits, "no job " + strings.Repeat("x", 64) + "…; there is suite"},
 		{spec.Job, "usres", "job suite has no measure usres; is it users?"},
 		{spec.Job, "hit", "job suite has no measure hit; is it hits?"},
-		{spec.Job, "revenue", "job suite has no measure revenue; there is users, active, seen, places, dearest, hits"},
+		{spec.Job, "revenue", "job suite has no measure revenue; there is users, active, seen, places, dearest, cheapest, hits"},
 	} {
 		var unknown *key.UnknownError
 		q := query{Job: c.job, Measure: c.measure, Until: 100}

@@ -19,7 +19,7 @@ type kind struct {
 
 	number      string // of a state: its number
 	numberType  string // type of that number
-	numberMerge string // the aggregate function that merges numbers of one window: max
+	numberMerge string // the aggregate function that merges numbers of one window, such as max
 	shown       string // of a number: as a view shows it
 	rank        string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 
@@ -41,6 +41,7 @@ var kinds = map[window.Kind]*kind{
 	window.HLL:    &hllKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
+	window.Min:    &minKind,
 	window.Max:    &maxKind,
 }
 

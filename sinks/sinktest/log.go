@@ -30,6 +30,7 @@ func Spec() *window.Spec {
 			{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 200, Error: 0.01},
 			{Name: "places", Kind: window.Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
 			{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
+			{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true},
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},

@@ -8,8 +8,9 @@ import (
 	"weir/gen"
 )
 
-// sameGreatest compares a max measure of the users' ids in a view with the truth.
-func (s *stage) sameGreatest(view, column, group string, truth *gen.Truth) {
+// sameExtreme compares a max or min measure of the users' ids in a view with the truth;
+// of is slices.Max or slices.Min.
+func (s *stage) sameExtreme(view, column, group string, truth *gen.Truth, of func([]uint32) uint32) {
 	s.t.Helper()
 	d := &differences{what: column + " in " + view + " against the ids"}
 	defer d.report(s.t)
@@ -21,8 +22,8 @@ func (s *stage) sameGreatest(view, column, group string, truth *gen.Truth) {
 			d.add("%v: a number, and no event had one", g)
 			continue
 		}
-		if want := strconv.Itoa(int(slices.Max(slices.Collect(maps.Keys(c.Users))))); row[2] != want {
-			d.add("%v: the greatest is %s, want %s", g, row[2], want)
+		if want := strconv.Itoa(int(of(slices.Collect(maps.Keys(c.Users))))); row[2] != want {
+			d.add("%v: the number is %s, want %s", g, row[2], want)
 		}
 	}
 	if len(rows) != len(truth.Counts) {

@@ -1,0 +1,8 @@
+package config
+
+import "weir/window"
+
+var minMeasure = measureKind{
+	Kind:  window.Min,
+	about: "keeps the least value of a number",
+}

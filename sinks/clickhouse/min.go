@@ -1,0 +1,4 @@
+package clickhouse
+
+// minKind stores the least value of a number, whose rank is the greatest.
+var minKind = extremeKind("min", "bitNot")
