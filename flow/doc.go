@@ -24,6 +24,9 @@
 //	    │                       ├───────► GaveUp    the time for it was over
 //	    └───────────────────────┴───────► Refused   the sink will never take it
 //
+// Flushes come at an interval, which is longer while the log is far ahead
+// ([Machine.Behind]), and early if memory is nearly used up.
+//
 // The order of a flush is: take the workers' changes; write them; when they are
 // durable, commit the positions that they reach. One write is in flight at a
 // time. A write whose result is unknown is merged into the next one.

@@ -7,6 +7,10 @@ type Budget int64
 // flush is due before the interval is over.
 func (b Budget) Near(bytes int64) bool { return bytes >= int64(b)/5*4 }
 
+// Roomy reports whether the bytes are less than a quarter of the budget. Only then may
+// changes wait for longer than the shortest interval.
+func (b Budget) Roomy(bytes int64) bool { return bytes < int64(b)/4 }
+
 // Full reports whether the bytes use up the budget.
 func (b Budget) Full(bytes int64) bool { return bytes >= int64(b) }
 

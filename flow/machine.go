@@ -17,6 +17,7 @@ const Never Time = math.MaxInt64
 // Config holds the intervals and the memory budget.
 type Config struct {
 	Flush  Time                  // from one flush to the next, above 0
+	Behind Time                  // the same while the log is far ahead, at least Flush: see Machine.Behind
 	Memory Budget                // bytes, above 0
 	Retry  backoff.Backoff[Time] // after a write that failed
 	Commit Time                  // after a commit that failed, until the next one
@@ -79,6 +80,7 @@ type Machine struct {
 
 	committing []window.Position // handed out in Ready.Commit, no answer yet
 
+	interval Time // Flush or Behind of the configuration
 	flushAt  Time // when the interval is over
 	writeAt  Time // no write before
 	commitAt Time // no commit before
@@ -98,7 +100,7 @@ const (
 // New makes the machine for the partitions of the plans. It first claims the
 // epochs that the plans open.
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
-	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, flushAt: now + cfg.Flush}
+	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, flushAt: now + cfg.Flush}
 	m.claim.plans = plans
 	if m.claim.needed() {
 		m.phase, m.flush = Claiming, wanted
@@ -116,6 +118,21 @@ func (m *Machine) Held(workers int64) {
 		m.gate.open()
 	}
 	m.near = m.cfg.Memory.Near(bytes)
+}
+
+// Behind tells the machine how far behind the log the process is: how long it will take, at
+// its present pace, until it has read one of its partitions to the end; and how many bytes
+// the workers hold. While that takes longer than the long interval, and a quarter of the
+// memory suffices, the long interval holds: larger flushes cost the sink less, and all
+// that waits in the log is older than the interval. The interval that has begun changes,
+// too. It decides when rows are written, and nothing about what is in them.
+func (m *Machine) Behind(left Time, workers int64) {
+	interval := m.cfg.Flush
+	if left >= m.cfg.Behind && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
+		interval = m.cfg.Behind
+	}
+	m.flushAt += interval - m.interval
+	m.interval = interval
 }
 
 // Taken gives the machine the workers' changes, in answer to Ready.Take. The
@@ -198,9 +215,9 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	m.near = false
 	if now >= m.flushAt {
 		due = true
-		m.flushAt += m.cfg.Flush
+		m.flushAt += m.interval
 		if m.flushAt <= now { // the driver was late by more than an interval
-			m.flushAt = now + m.cfg.Flush
+			m.flushAt = now + m.interval
 		}
 	}
 	idle := !m.outbox.flight && now >= m.writeAt
@@ -228,7 +245,7 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	// A claim is over when the ledger has stored it.
 	settled := m.flush == resting && m.outbox.empty()
 	if m.phase == Claiming && settled {
-		m.phase, m.flushAt = Reading, now+m.cfg.Flush
+		m.phase, m.flushAt = Reading, now+m.interval
 	}
 
 	// A drain is over when everything is durable and the last commit was tried, or

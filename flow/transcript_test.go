@@ -19,6 +19,7 @@ import (
 //	T new [opens] [flush=N] [memory=N] [retry=FIRST-MOST] [commit=N]
 //	T wake
 //	T held BYTES
+//	T behind LEFT BYTES
 //	T taken [PARTITION:NEXT]... [payload=BYTES]; lines: of each plan that opens an epoch
 //	T answer durable|unknown|fatal
 //	T committed|refused
@@ -63,6 +64,8 @@ func (s *script) input(line string, now Time, command string, args []string) {
 	case "wake": // by the clock
 	case "held":
 		s.m.Held(s.number(args[0]))
+	case "behind":
+		s.m.Behind(Time(s.number(args[0])), s.number(args[1]))
 	case "taken":
 		s.m.Taken(s.changes(args))
 	case "answer":
@@ -83,7 +86,7 @@ func (s *script) input(line string, now Time, command string, args []string) {
 }
 
 func (s *script) start(now Time, args []string) {
-	cfg := Config{Flush: 10, Memory: 1_000_000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
+	cfg := Config{Flush: 10, Behind: 50, Memory: 1_000_000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
 	plans := []window.Plan{{Partition: 0}, {Partition: 1}}
 	for _, a := range args {
 		k, v, _ := strings.Cut(a, "=")
@@ -92,6 +95,7 @@ func (s *script) start(now Time, args []string) {
 			plans[1].Opens = true
 		case "flush":
 			cfg.Flush = Time(s.number(v))
+			cfg.Behind = 5 * cfg.Flush
 		case "memory":
 			cfg.Memory = Budget(s.number(v))
 		case "commit":

@@ -16,6 +16,7 @@
 //	deliver.go  from the fetch to the workers, as far as memory allows
 //	worker.go   counting, on the goroutine that owns the partitions
 //	rollup.go   touched windows recomputed into plain numbers
+//	pace.go     how far behind the log a run is
 //	watch.go    what the ledger covers of the whole topic; open.go: and what
 //	            transactions keep from being read
 //	verify.go   how far the ledger is from the log

@@ -82,7 +82,7 @@ func (r *run) reached(now time.Time) bool {
 	var open openError
 	var ends int64 // the sum of the readable ends of those partitions; it grows when a transaction ends
 	for _, p := range r.plans {
-		end := max(r.ends[p.Partition].Next, r.ends[p.Partition].End)
+		end := r.stop(p.Partition)
 		s := r.job.status.partition(p.Partition)
 		if s == nil {
 			return false
@@ -113,4 +113,9 @@ func (r *run) reached(now time.Time) bool {
 	}
 	r.job.unread = fmt.Errorf("job %s: topic %s: %w: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, ErrUnread, open)
 	return true
+}
+
+// stop returns the offset before which the reading of a partition stops, for UntilEnd.
+func (r *run) stop(partition int32) int64 {
+	return max(r.ends[partition].Next, r.ends[partition].End)
 }

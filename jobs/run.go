@@ -29,6 +29,7 @@ type run struct {
 	began time.Time // when flow's time was 0
 	phase flow.Phase
 	wake  *time.Timer // flow's Wake
+	pace  pace
 
 	workers []*worker
 	working bool // the workers' goroutines run
@@ -77,7 +78,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		r.owner(p.Partition).op.Start(p)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: flow.Time(j.cfg.Flush), Memory: flow.Budget(j.cfg.Memory), Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
+		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Memory: flow.Budget(j.cfg.Memory), Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
 	}, plans, r.now())
 	return r, nil
 }
@@ -221,6 +222,7 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 		case <-pulse.C:
 			r.job.status.beat()
 			r.bytes()
+			r.flow.Behind(r.left(time.Now()), r.held())
 		case <-r.wake.C:
 			look = true
 		}

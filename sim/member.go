@@ -185,7 +185,7 @@ func (m *member) begin() {
 		memory = flow.Budget(s.budget)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: s.flush, Memory: memory, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
+		Flush: s.flush, Behind: 4 * s.flush, Memory: memory, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
 	}, r.plans, s.now())
 	m.run, m.phase = r, holding
 	r.obey()
@@ -281,6 +281,7 @@ func (r *run) fetch() {
 	s.reading(r, b.Partition)
 	s.forget()
 	r.next[i] = to
+	r.flow.Behind(flow.Time(stable-to), r.workers()) // as if it read a record in each step
 	s.note(uint64(to)<<16 | uint64(b.Partition))
 	s.held(r)
 }
