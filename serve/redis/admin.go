@@ -86,6 +86,7 @@ func (c call) commandInfo(cmd *command) {
 		{"readonly", cmd.flags&flagWrite == 0 && cmd.keys.first > 0},
 		{"denyoom", cmd.flags&flagGrow != 0},
 		{"no_auth", cmd.flags&flagNoAuth != 0},
+		{"movablekeys", cmd.keys == countedKeys},
 	} {
 		if f.set {
 			names = append(names, f.name)
@@ -98,9 +99,13 @@ func (c call) commandInfo(cmd *command) {
 	for _, name := range names {
 		c.w.Status(name)
 	}
-	c.w.Int(int64(cmd.keys.first))
-	c.w.Int(int64(cmd.keys.last))
-	c.w.Int(int64(cmd.keys.step))
+	keys := cmd.keys
+	if keys == countedKeys {
+		keys = noKeys // clients find them by COMMAND GETKEYS or know them
+	}
+	c.w.Int(int64(keys.first))
+	c.w.Int(int64(keys.last))
+	c.w.Int(int64(keys.step))
 	c.w.Set(0) // ACL categories
 	c.w.Array(0)
 	c.w.Array(0)
@@ -285,15 +290,17 @@ func objectCommand(c call, k *keyspace) {
 func (it *item) encoding() string {
 	switch it.kind {
 	case kindZset:
-		if it.zset.Len() > 128 {
+		if it.zset().Len() > 128 {
 			return "skiplist"
 		}
-		for member := range it.zset.Slice(0, it.zset.Len()) {
+		for member := range it.zset().Slice(0, it.zset().Len()) {
 			if len(member) > 64 {
 				return "skiplist"
 			}
 		}
 		return "listpack"
+	case kindSet:
+		return it.set().encoding()
 	case kindBloom:
 		return "raw"
 	case kindList:
@@ -308,6 +315,26 @@ func (it *item) encoding() string {
 		return "embstr"
 	}
 	return "raw"
+}
+
+// encoding returns the name of the encoding in which Redis 7.2 would make such a set.
+func (s *hashset) encoding() string {
+	const intsMost, listMost, lengthMost = 512, 128, 64
+	if s.n > intsMost {
+		return "hashtable"
+	}
+	ints, list := true, s.n <= listMost
+	for member := range s.all {
+		_, ok := parseInt(member)
+		ints, list = ints && ok, list && len(member) <= lengthMost
+	}
+	switch {
+	case ints:
+		return "intset"
+	case list:
+		return "listpack"
+	}
+	return "hashtable"
 }
 
 func debug(c call, s *Server) {

@@ -67,7 +67,7 @@ func (c call) makeFilter(k *keyspace, config bloom.ScalableConfig) *item {
 		c.fail(err)
 		return nil
 	}
-	return k.put(c.args[1], &item{kind: kindBloom, bloom: f})
+	return k.put(c.args[1], &item{kind: kindBloom, value: f})
 }
 
 func bfReserve(c call, k *keyspace) {
@@ -164,20 +164,20 @@ var errBloomWork = errors.New(strings.TrimPrefix(errWork, "ERR "))
 // addItems adds items and replies, with an array if many is true. Then an error is the
 // last element of the array.
 func (c call) addItems(k *keyspace, it *item, items [][]byte, many bool) {
-	before := it.bloom.Bytes()
-	it.bloom.Limit(c.bloomLimit(k, before))
+	before := it.bloom().Bytes()
+	it.bloom().Limit(c.bloomLimit(k, before))
 	var added []bool
 	var err error
 	// A piece at a time: a filter that grows takes longer with each layer.
 	for len(items) > 0 && err == nil {
 		piece := items[:min(len(items), bloomPiece)]
-		if items = items[len(piece):]; !c.work.spend(len(piece), perItem(it.bloom)) {
+		if items = items[len(piece):]; !c.work.spend(len(piece), perItem(it.bloom())) {
 			err = errBloomWork
 			break
 		}
-		size, layers := it.bloom.Bytes(), it.bloom.Layers()
-		added, err = it.bloom.AddMany(piece, added)
-		c.work.used += cost(it.bloom.Bytes()-size)*perRead + cost(it.bloom.Layers()-layers)*perLayer
+		size, layers := it.bloom().Bytes(), it.bloom().Layers()
+		added, err = it.bloom().AddMany(piece, added)
+		c.work.used += cost(it.bloom().Bytes()-size)*perRead + cost(it.bloom().Layers()-layers)*perLayer
 	}
 	k.touch(it)
 	if !many {
@@ -292,8 +292,8 @@ func bfExists(c call, k *keyspace, many bool) {
 	it := k.read(c.args[1])
 	if it != nil && it.kind == kindBloom {
 		each := perMiss // one block of a window's filter
-		if it.bloom != nil {
-			each = perItem(it.bloom)
+		if it.bloom() != nil {
+			each = perItem(it.bloom())
 		}
 		if !c.afford(len(c.args)-2, each) {
 			return
@@ -309,7 +309,7 @@ func bfExists(c call, k *keyspace, many bool) {
 		case it.filter() != nil:
 			c.w.Bool(it.filter().Has(bloom.Hash(a)))
 		default:
-			c.w.Bool(it.bloom.Has(a))
+			c.w.Bool(it.bloom().Has(a))
 		}
 	}
 }
@@ -323,7 +323,7 @@ func bfInfo(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	info := it.bloom.Info()
+	info := it.bloom().Info()
 	expansion := func() {
 		if info.NonScaling {
 			c.w.Null()
@@ -369,7 +369,7 @@ func bfCard(c call, k *keyspace) {
 	case it == nil:
 		c.w.Int(0)
 	default:
-		c.w.Int(int64(it.bloom.Card()))
+		c.w.Int(int64(it.bloom().Card()))
 	}
 }
 
@@ -391,7 +391,7 @@ func bfScanDump(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	next, piece := it.bloom.Dump(n)
+	next, piece := it.bloom().Dump(n)
 	if over := len(piece) - k.set.bulk; over > 0 { // as large as LOADCHUNK can take
 		next, piece = next-int64(over), piece[:k.set.bulk]
 	}
@@ -422,7 +422,7 @@ func bfLoadChunk(c call, k *keyspace) {
 			c.fail(err)
 			return
 		}
-		k.put(c.args[1], &item{kind: kindBloom, bloom: f})
+		k.put(c.args[1], &item{kind: kindBloom, value: f})
 		c.w.Status("OK")
 		return
 	}
@@ -431,12 +431,12 @@ func bfLoadChunk(c call, k *keyspace) {
 		return
 	}
 	// The first piece of a layer makes all of it.
-	before := it.bloom.Bytes()
-	missing := int(it.bloom.Info().Size) - before
+	before := it.bloom().Bytes()
+	missing := int(it.bloom().Info().Size) - before
 	if !k.fits(c, before+missing, before) || !c.afford(missing, perRead) {
 		return
 	}
-	err := it.bloom.LoadChunk(n, c.args[3])
+	err := it.bloom().LoadChunk(n, c.args[3])
 	k.touch(it)
 	if err != nil {
 		c.fail(err)

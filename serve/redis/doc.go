@@ -54,7 +54,7 @@
 //	                          the keys as a command sees them; scratch keys: items, expiry, memory, index
 //	windows.go                window keys: how answers become what commands read
 //	strings.go keys.go hyperloglog.go bits.go geo.go zset.go bloom.go number.go
-//	throttle.go lists.go locks.go transactions.go connection.go admin.go
+//	sets.go members.go throttle.go lists.go locks.go transactions.go connection.go admin.go
 //	                          one family of commands each
 //	document.go               the table as a document
 package redis

@@ -13,6 +13,7 @@ var familyOrder = []struct{ name, title, about string }{
 	{"bloom", "Bloom filters", "RedisBloom's filters, bit for bit; a dump of one loads into the other."},
 	{"geo", "Positions", "Sorted sets whose scores are 52-bit cells."},
 	{"sorted set", "Sorted sets", "What positions and the sliding-window limiter rest on."},
+	{"set", "Sets", "Exact, and they know their members; a HyperLogLog counts as many in at most 12 KiB."},
 	{"throttle", "Rate limiter", "redis-cell's command."},
 	{"locks", "Locks", "With SET NX PX, a whole lock."},
 	{"strings", "Strings", ""},
@@ -48,7 +49,8 @@ What differs everywhere:
 - The server checks that carriage return and line feed follow a bulk string; Redis
   does not.
 - Distances that STOREDIST stores may differ from Redis's in the last bit of 64.
-- ` + "`SCAN`" + ` returns keys in another order, with the same guarantee.
+- ` + "`SCAN`" + ` returns keys, and every command the members of a set, in another order;
+  scans have the same guarantee. A cursor of Redis means nothing here.
 
 ## How much at a time
 
@@ -166,9 +168,14 @@ func amounts() string {
 	row("arguments of ZADD, two for each member", table["zadd"].each)
 	row("arguments of GEOPOS, GEOHASH", table["geopos"].each)
 	row("arguments of ZREM", table["zrem"].each)
+	row("arguments of SADD", table["sadd"].each)
+	row("arguments of SREM", table["srem"].each)
 	row("elements or members in a reply", perElement)
 	row("members with scores in a reply", perElement+perScore)
 	row("members that ZREMRANGEBY… removes", perRemoved)
+	row("members that SINTER, SINTERCARD, SDIFF look up in a set", perWalked+perSought)
+	row("members that SUNION and the STORE forms put together", perWalked+perJoined)
+	row("members that SPOP with a count takes", perElement+perDrawn+perTaken)
 	row("members that a search by position looks at", 2*perNear)
 	row("members that it finds", 4*perElement)
 	row("the same sorted, or with distance or position", 4*perElement+2*perHit)

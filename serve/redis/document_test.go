@@ -46,7 +46,8 @@ func TestListedCommands(t *testing.T) {
 		bf.loadchunk geoadd geodist geopos geohash georadius georadiusbymember georadius_ro georadiusbymember_ro geosearch
 		geosearchstore zadd zrem zcard zscore zrange zrangebyscore zremrangebyscore zcount cl.throttle delex delifeq eval multi exec
 		discard watch hello auth ping echo select quit reset client command config info memory object debug function time
-		lpush rpush rpop lrange llen`) {
+		lpush rpush rpop lrange llen sadd srem scard sismember smismember smembers smove sinter sintercard sinterstore sunion
+		sunionstore sdiff sdiffstore srandmember spop sscan`) {
 		if table[name] == nil {
 			t.Errorf("%s is missing", name)
 		}
@@ -66,7 +67,7 @@ func TestCookbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatchIndex(string(text), -1)
-	if len(blocks) < 7 {
+	if len(blocks) < 9 {
 		t.Fatalf("%d blocks in %s: fewer than the recipes there ought to be", len(blocks), path)
 	}
 	var out strings.Builder

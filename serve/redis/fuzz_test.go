@@ -25,6 +25,7 @@ func FuzzCommands(f *testing.F) {
 		"MULTI\r\nSET a 1\r\nGET a\r\nEXEC\r\nWATCH a\r\nMULTI\r\nDISCARD\r\nHELLO 3\r\nCOMMAND DOCS get\r\nSCAN 0 MATCH *[a-\r\n",
 		"CL.THROTTLE u 15 30 60\r\nSET l me NX PX 100\r\nDELEX l IFEQ me\r\nEVAL x 0\r\nOBJECT ENCODING l\r\nMEMORY USAGE l\r\n",
 		"PFCOUNT w:clicks:users:now:/p/1\r\nKEYS *\r\nGET w:clicks:hits:-3..now\r\nBITCOUNT w:clicks:active:now:/p/1 0 -1 BIT\r\n",
+		"SADD u 1 2 x\r\nSREM u 2\r\nSMOVE u v x\r\nSINTERCARD 2 u v LIMIT 1\r\nSUNIONSTORE d u v\r\nSRANDMEMBER d -3\r\nSPOP d 1\r\nSSCAN d 0 MATCH *[ COUNT 2\r\nSDIFF d w:clicks:users:now:/p/1\r\n",
 		"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n",
 		"LPUSH l a b\r\nLRANGE l 0 -1\r\nGET l\r\nRENAME l m\r\nEXPIREAT m 9223372036854775807\r\nPTTL m\r\nFLUSHALL\r\nINFO\r\n",
 	} {

@@ -381,7 +381,7 @@ func (c call) storeHits(k *keyspace, s *search, hits []geo.Hit) {
 	if it := k.find(s.dest, k.now); it != nil {
 		before = it.size
 	}
-	it := &item{kind: kindZset, zset: z}
+	it := &item{kind: kindZset, value: z}
 	if !k.fits(c, it.memory(), before) {
 		return
 	}
@@ -421,7 +421,7 @@ func (c call) sendHits(s *search, hits []geo.Hit) {
 func placesForm(it *item, value any) bool {
 	s, ok := value.(*geo.Set)
 	if ok {
-		it.kind, it.zset = kindZset, &zset{Set: *s}
+		it.kind, it.value = kindZset, &zset{Set: *s}
 	}
 	return ok
 }

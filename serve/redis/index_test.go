@@ -70,7 +70,7 @@ func TestPrefetch(t *testing.T) {
 	for i := range 100 {
 		s.put(fmt.Appendf(nil, "k%d", i), newString([]byte("value")))
 	}
-	s.put([]byte("z"), &item{kind: kindZset, zset: new(zset)})
+	s.put([]byte("z"), &item{kind: kindZset, value: new(zset)})
 	s.put([]byte("empty"), newString(nil))
 	commands := [][][]byte{{[]byte("PING")}, {[]byte("GET"), nil}, {[]byte("GET"), []byte("empty")}, {[]byte("ZCARD"), []byte("z")},
 		{[]byte("GET"), []byte("none")}, {[]byte("GET"), make([]byte, 1000)}}

@@ -16,7 +16,7 @@ var keyCommands = []command{
 	{name: "ttl", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "seconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1000) })},
 	{name: "pttl", arity: 2, keys: firstKey, since: "2.6.0", family: "generic", about: "milliseconds left; −1: no end; −2: no key", run: onKeys(func(c call, k *keyspace) { ttl(c, k, 1) })},
 	{name: "persist", arity: 2, flags: flagWrite, keys: firstKey, since: "2.2.0", family: "generic", about: "takes the end from a key", run: onKeys(persist)},
-	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, zset, list, MBbloom-- or none", run: onKeys(typeOf)},
+	{name: "type", arity: 2, keys: firstKey, since: "1.0.0", family: "generic", about: "string, set, zset, list, MBbloom-- or none", run: onKeys(typeOf)},
 	{name: "keys", arity: 2, flags: flagList, since: "1.0.0", family: "generic", about: "every key that matches a pattern, window keys included", run: onKeys(keys)},
 	{name: "scan", arity: -2, flags: flagList, since: "2.8.0", family: "generic", about: "the keys, some at a time, window keys last; MATCH COUNT TYPE",
 		differ: "TYPE leaves window keys out, unless it is left out.", run: onKeys(scan)},
@@ -189,69 +189,106 @@ func (c call) strings(list []string) {
 	}
 }
 
-func scan(c call, k *keyspace) {
-	cursor, err := strconv.ParseUint(string(c.args[1]), 10, 64)
+// A scanQuery is the options of SCAN and SSCAN.
+type scanQuery struct {
+	pattern string
+	kind    string // "": any
+	count   int
+}
+
+// cursor reads the cursor of SCAN or SSCAN as strtoul of C does; if it is none, it sends
+// the error.
+func (c call) cursor(arg []byte) (cursor uint64, ok bool) {
+	if len(arg) == 0 {
+		return 0, true
+	}
+	digits, minus := arg, arg[0] == '-'
+	if minus || arg[0] == '+' {
+		digits = arg[1:]
+	}
+	cursor, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil {
 		c.w.Error("ERR invalid cursor")
-		return
+		return 0, false
 	}
-	pattern, kind, count := "*", "", int64(10)
-	for i := 2; i < len(c.args); i += 2 {
-		if i+1 == len(c.args) {
-			c.w.Error(errSyntax)
-			return
-		}
-		value := c.args[i+1]
+	if minus {
+		cursor = -cursor
+	}
+	return cursor, true
+}
+
+// scanOptions reads the options of SCAN, or those without TYPE of SSCAN.
+func (c call) scanOptions(args [][]byte, types bool) (q scanQuery, ok bool) {
+	q = scanQuery{pattern: "*", count: 10}
+	for ; len(args) > 0; args = args[2:] {
 		switch {
-		case is(c.args[i], "COUNT"):
-			var ok bool
-			if count, ok = c.integer(value); !ok {
-				return
+		case len(args) == 1:
+			c.w.Error(errSyntax)
+			return q, false
+		case is(args[0], "COUNT"):
+			count, ok := c.integer(args[1])
+			if !ok {
+				return q, false
 			}
 			if count < 1 {
 				c.w.Error(errSyntax)
-				return
+				return q, false
 			}
-		case is(c.args[i], "MATCH"):
-			var ok bool
-			if pattern, ok = c.pattern(value); !ok {
-				return
+			q.count = int(min(count, 1<<20)) // a scan ends before its COUNT when its time is used up
+		case is(args[0], "MATCH"):
+			if q.pattern, ok = c.pattern(args[1]); !ok {
+				return q, false
 			}
-		case is(c.args[i], "TYPE"):
-			kind = string(value)
+		case is(args[0], "TYPE") && types:
+			q.kind = string(args[1])
 		default:
 			c.w.Error(errSyntax)
-			return
+			return q, false
 		}
 	}
-	// SCAN ends before its COUNT when its time is used up.
-	n := int(min(count, 1<<20))
+	return q, true
+}
+
+// sendScan sends what a scan has found, and where the next one begins.
+func (c call) sendScan(next uint64, found []string) {
+	c.w.Array(2)
+	c.w.BulkString(strconv.FormatUint(next, 10))
+	c.strings(found)
+}
+
+func scan(c call, k *keyspace) {
+	cursor, ok := c.cursor(c.args[1])
+	if !ok {
+		return
+	}
+	q, ok := c.scanOptions(c.args[2:], true)
+	if !ok {
+		return
+	}
 	var found []string
 	var next uint64
 	if cursor < windowCursor {
-		next = k.scan(cursor, n, k.now, func(it *item) bool {
+		next = k.scan(cursor, q.count, k.now, func(it *item) bool {
 			key := string(it.key)
-			if !c.spendKey(pattern, key) {
+			if !c.spendKey(q.pattern, key) {
 				return false
 			}
-			if match(pattern, key) && (kind == "" || kind == it.kind.typeName()) {
+			if match(q.pattern, key) && (q.kind == "" || q.kind == it.kind.typeName()) {
 				found = append(found, key)
 			}
 			return true
 		})
-		if next == 0 && len(k.listed) > 0 && kind == "" {
+		if next == 0 && len(k.listed) > 0 && q.kind == "" {
 			next = windowCursor
 		}
 	} else {
-		next = k.scanWindows(cursor, min(n, scanWindowsMost), func(key string) {
-			if match(pattern, key) {
+		next = k.scanWindows(cursor, min(q.count, scanWindowsMost), func(key string) {
+			if match(q.pattern, key) {
 				found = append(found, key)
 			}
 		})
 	}
-	c.w.Array(2)
-	c.w.BulkString(strconv.FormatUint(next, 10))
-	c.strings(found)
+	c.sendScan(next, found)
 }
 
 // scanWindowsMost is how many window keys one SCAN looks at. They are short.

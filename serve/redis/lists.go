@@ -85,13 +85,13 @@ func push(c call, k *keyspace, front bool) {
 		return
 	}
 	if it == nil {
-		it = k.put(c.args[1], &item{kind: kindList, list: new(list)})
+		it = k.put(c.args[1], &item{kind: kindList, value: new(list)})
 	}
 	for _, a := range c.args[2:] {
-		it.list.push(append([]byte{}, a...), front)
+		it.list().push(append([]byte{}, a...), front)
 	}
 	k.touch(it)
-	c.w.Int(int64(it.list.n))
+	c.w.Int(int64(it.list().n))
 }
 
 func rpop(c call, k *keyspace) {
@@ -107,8 +107,8 @@ func rpop(c call, k *keyspace) {
 		c.w.Null()
 		return
 	}
-	c.w.Bulk(it.list.pop())
-	if it.list.n == 0 {
+	c.w.Bulk(it.list().pop())
+	if it.list().n == 0 {
 		k.drop(it)
 	} else {
 		k.touch(it)
@@ -119,7 +119,7 @@ func llen(c call, k *keyspace) {
 	if it, ok := k.typed(c, c.args[1], kindList); ok {
 		n := 0
 		if it != nil {
-			n = it.list.n
+			n = it.list().n
 		}
 		c.w.Int(int64(n))
 	}
@@ -136,7 +136,7 @@ func lrange(c call, k *keyspace) {
 	}
 	n := 0
 	if it != nil {
-		n = it.list.n
+		n = it.list().n
 	}
 	from, to := rankRange(start, end, n)
 	if !c.afford(to-from, perElement) {
@@ -144,14 +144,14 @@ func lrange(c call, k *keyspace) {
 	}
 	size := 0
 	for i := from; i < to; i++ {
-		size += len(*it.list.at(i))
+		size += len(*it.list().at(i))
 	}
 	if !c.affordReply(to-from, size) {
 		return
 	}
 	c.w.Array(to - from)
 	for i := from; i < to; i++ {
-		c.w.Bulk(*it.list.at(i))
+		c.w.Bulk(*it.list().at(i))
 	}
 }
 

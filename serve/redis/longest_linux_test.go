@@ -111,6 +111,16 @@ func (b *bench) scores(n int) {
 	})
 }
 
+func (b *bench) members(key string, n int) {
+	b.fill(n, 2000, func(from, n int) [][]byte {
+		words := line("SADD", key)
+		for i := from; i < from+n; i++ {
+			words = append(words, fmt.Appendf(nil, "member:%d", i))
+		}
+		return words
+	})
+}
+
 func (b *bench) lexical(n int) {
 	b.fill(n, 1500, func(from, n int) [][]byte {
 		words := line("ZADD", "z")
@@ -249,6 +259,55 @@ var longest = []struct {
 		return line("ZREMRANGEBYRANK", "z", 0, most(perRemoved)-1)
 	}},
 	{"ZRANK, ZCOUNT", "in many", func(b *bench) { b.scores(many) }, nil, func(int) [][]byte { return line("ZCOUNT", "z", "(5", "(999000") }},
+	{"SADD", "new members into many", func(b *bench) { b.members("u", many) }, nil, func(turn int) [][]byte {
+		return line("SADD", "u", series(argsOf("sadd", 2), fmt.Sprint(turn)+" new:%d"))
+	}},
+	{"SADD", "a member that divides the index", nil, func(b *bench, _ int) {
+		b.do("DEL", "u")
+		b.members("u", 49_152) // three quarters of 65,536 slots
+	}, func(int) [][]byte { return line("SADD", "u", "one more") }},
+	{"SREM", "members of many", func(b *bench) { b.members("u", many) }, nil, func(turn int) [][]byte {
+		n := argsOf("srem", 2)
+		words := line("SREM", "u")
+		for i := turn * n; i < (turn+1)*n; i++ {
+			words = append(words, fmt.Appendf(nil, "member:%d", i*31%many))
+		}
+		return words
+	}},
+	{"SMISMEMBER", "members of many", func(b *bench) { b.members("u", many) }, nil, func(turn int) [][]byte {
+		words := line("SMISMEMBER", "u")
+		for i := range argsOf("smismember", 2) {
+			words = append(words, fmt.Appendf(nil, "member:%d", (turn+i)*7919%many))
+		}
+		return words
+	}},
+	{"SMEMBERS", "members", func(b *bench) { b.members("u", most(perElement+13*perByte)) }, nil, func(int) [][]byte { return line("SMEMBERS", "u") }},
+	{"SRANDMEMBER", "different members of many", func(b *bench) { b.members("u", max(many, 100_000)) }, nil, func(int) [][]byte {
+		return line("SRANDMEMBER", "u", most(perElement+perDrawn+13*perByte))
+	}},
+	{"SPOP", "members of many", func(b *bench) { b.members("u", max(many, 200_000)) }, nil, func(int) [][]byte {
+		return line("SPOP", "u", most(perElement+perDrawn+perTaken+13*perByte))
+	}},
+	{"SINTERCARD", "members sought in many", func(b *bench) {
+		b.members("u", many)
+		b.members("v", most(perWalked+perSought+26*perRead))
+	}, nil, func(int) [][]byte { return line("SINTERCARD", 2, "u", "v") }},
+	{"SDIFF", "members of 50 sets, none found", func(b *bench) {
+		b.members("u", most(perWalked+50*perSought+663*perRead+perJoined+perElement+26*perByte))
+		for i := range 50 {
+			b.do("SADD", fmt.Sprint("v", i), series(1000, "other:%d"))
+		}
+	}, nil, func(int) [][]byte { return line("SDIFF", "u", series(50, "v%d")) }},
+	{"SUNION", "members", func(b *bench) { b.members("u", most(perWalked+perJoined+perElement+26*perByte)) }, nil, func(int) [][]byte { return line("SUNION", "u") }},
+	{"SUNIONSTORE", "members", func(b *bench) { b.members("u", most(perWalked+perJoined+13*perByte)) }, nil, func(int) [][]byte { return line("SUNIONSTORE", "d", "u") }},
+	{"SSCAN", "COUNT 1000000 of many members", func(b *bench) { b.members("u", many) }, nil, func(int) [][]byte {
+		return line("SSCAN", "u", 0, "COUNT", 1_000_000, "MATCH", "*:*9*")
+	}},
+	{"DEL", "a set of many", nil, func(b *bench, turn int) {
+		if turn == 0 {
+			b.members("u", many)
+		}
+	}, func(int) [][]byte { return line("DEL", "u") }},
 	{"LPUSH", "elements", nil, func(b *bench, _ int) { b.do("DEL", "l") }, func(int) [][]byte { return line("LPUSH", "l", series(argsOf("lpush", 2), "element %d")) }},
 	{"RPUSH", "elements behind many", func(b *bench) { b.elements(many) }, nil, func(int) [][]byte { return line("RPUSH", "l", series(argsOf("rpush", 2), "element %d")) }},
 	{"LRANGE", "elements", func(b *bench) { b.elements(200_000) }, nil, func(int) [][]byte { return line("LRANGE", "l", 0, most(perElement+14*perByte)-1) }},

@@ -12,11 +12,12 @@ const (
 	kindZset
 	kindBloom
 	kindList
+	kindSet
 )
 
 // typeName returns the reply of TYPE.
 func (k kind) typeName() string {
-	return [...]string{"string", "zset", "MBbloom--", "list"}[k]
+	return [...]string{"string", "zset", "MBbloom--", "list", "set"}[k]
 }
 
 // An item is a key and its value. Its kind says which fields are set. It takes 128
@@ -30,11 +31,20 @@ type item struct {
 	expires int64  // Unix milliseconds; 0: never
 
 	size   int // as last counted in store.used
-	room   [24]byte
-	zset   *zset
-	bloom  *bloom.Scalable
-	list   *list
+	room   [32]byte
+	value  any          // of the other kinds, see below; nil of a window key that shows something else
 	window *windowValue // of a window key
+}
+
+func (it *item) zset() *zset            { return valueOf[zset](it) }
+func (it *item) bloom() *bloom.Scalable { return valueOf[bloom.Scalable](it) }
+func (it *item) list() *list            { return valueOf[list](it) }
+func (it *item) set() *hashset          { return valueOf[hashset](it) }
+
+// valueOf returns the value of an item if it is a T, and else nil.
+func valueOf[T any](it *item) *T {
+	v, _ := it.value.(*T)
+	return v
 }
 
 // name sets the key of the item.
@@ -58,13 +68,15 @@ func (it *item) memory() int {
 	}
 	switch it.kind {
 	case kindZset:
-		n += it.zset.bytes + it.zset.Len()*96 // an entry of the order, one of the hash table
+		n += it.zset().bytes + it.zset().Len()*96 // an entry of the order, one of the hash table
 	case kindBloom:
-		if it.bloom != nil {
-			n += it.bloom.Bytes()
+		if it.bloom() != nil {
+			n += it.bloom().Bytes()
 		}
 	case kindList:
-		n += it.list.memory()
+		n += it.list().memory()
+	case kindSet:
+		n += it.set().memory()
 	}
 	return n
 }

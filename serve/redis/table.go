@@ -19,22 +19,28 @@ const (
 	flagList                      // needs the list of window keys
 )
 
-// A keySpec says which arguments are keys: each step-th from first to last,
-// where −1 is the last argument; all zero if there is no key.
+// A keySpec says which arguments are keys: each step-th from first to last, where −1 is
+// the last argument, and 0 means that the argument before the first one says how many
+// there are; all zero if there is no key.
 type keySpec struct{ first, last, step int }
 
 var (
-	noKeys   = keySpec{}
-	firstKey = keySpec{1, 1, 1}
-	allKeys  = keySpec{1, -1, 1}
+	noKeys      = keySpec{}
+	firstKey    = keySpec{1, 1, 1}
+	allKeys     = keySpec{1, -1, 1}
+	countedKeys = keySpec{2, 0, 1}
 )
 
 // of iterates over the indexes of the keys in args.
 func (k keySpec) of(args [][]byte) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		last := k.last
-		if last < 0 {
+		switch {
+		case last < 0:
 			last += len(args)
+		case last == 0 && k.first > 0 && k.first < len(args):
+			n, _ := parseInt(args[k.first-1])
+			last = k.first - 1 + int(min(max(n, 0), int64(len(args))))
 		}
 		for i := k.first; i > 0 && i <= last && i < len(args); i += k.step {
 			if !yield(i) {
@@ -71,7 +77,7 @@ var table = map[string]*command{}
 func init() {
 	for _, family := range [][]command{
 		stringCommands, keyCommands, hllCommands, bitCommands, bloomCommands, geoCommands, zsetCommands,
-		throttleCommands, lockCommands, listCommands, transactionCommands, connectionCommands, adminCommands,
+		setCommands, throttleCommands, lockCommands, listCommands, transactionCommands, connectionCommands, adminCommands,
 	} {
 		for i := range family {
 			table[family[i].name] = &family[i]

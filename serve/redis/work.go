@@ -32,6 +32,10 @@ const (
 	perElement   = 100 * nanosecond    // an element of a list, or a member of a sorted set, in a reply
 	perScore     = 200 * nanosecond    // the score of such a member
 	perRemoved   = 600 * nanosecond    // a member that is removed from a sorted set with its neighbours
+	perSought    = 300 * nanosecond    // a member that is looked up in a set
+	perJoined    = 700 * nanosecond    // a member that a combination of sets keeps
+	perDrawn     = 300 * nanosecond    // a random member of a set
+	perTaken     = 1000 * nanosecond   // a member that SPOP removes
 	perStored    = 500 * nanosecond    // a member that a search stores
 	perWalked    = 14 * nanosecond     // a member that is skipped
 	perNear      = 25 * nanosecond     // a member that a search compares with its shape

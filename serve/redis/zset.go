@@ -33,7 +33,7 @@ func (c call) score(v float64) {
 func (c call) members(k *keyspace, key []byte) (z *zset, ok bool) {
 	it, ok := k.typed(c, key, kindZset)
 	if it != nil {
-		z = it.zset
+		z = it.zset()
 	}
 	return z, ok
 }
@@ -134,9 +134,9 @@ func (c call) addMembers(k *keyspace, r addOptions, scores []float64, names [][]
 			}
 			return
 		}
-		it = k.put(c.args[1], &item{kind: kindZset, zset: new(zset)})
+		it = k.put(c.args[1], &item{kind: kindZset, value: new(zset)})
 	}
-	z := it.zset
+	z := it.zset()
 	added, moved := 0, 0
 	processed, score := false, 0.0
 	for i, name := range names {
@@ -184,7 +184,7 @@ func (c call) addMembers(k *keyspace, r addOptions, scores []float64, names [][]
 func (c call) removed(k *keyspace, it *item, n int) {
 	switch {
 	case n == 0:
-	case it.zset.Len() == 0:
+	case it.zset().Len() == 0:
 		k.drop(it)
 	default:
 		k.touch(it)
@@ -199,7 +199,7 @@ func zrem(c call, k *keyspace) {
 	}
 	n := 0
 	for _, name := range c.args[2:] {
-		n += btoi(it.zset.remove(name))
+		n += btoi(it.zset().remove(name))
 	}
 	c.removed(k, it, n)
 }
@@ -291,9 +291,9 @@ func (c call) removeRange(k *keyspace, ranks func(z *zset) (from, to int)) {
 	if !ok {
 		return
 	}
-	from, to := ranks(it.zset)
+	from, to := ranks(it.zset())
 	if c.afford(to-from, perRemoved) {
-		c.removed(k, it, it.zset.removeRanks(from, to))
+		c.removed(k, it, it.zset().removeRanks(from, to))
 	}
 }
 

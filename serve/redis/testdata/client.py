@@ -22,6 +22,11 @@ for protocol in (2, 3):
     assert abs(r.geopos("g", "Palermo")[0][0] - 13.36138933897018433) < 1e-9
     assert r.zadd("z", {"a": 1.5, "b": 2}) == 2 and r.zscore("z", "a") == 1.5
     assert [(m, s) for m, s in r.zrange("z", 0, -1, withscores=True)] == [("a", 1.5), ("b", 2.0)]
+    assert r.sadd("u", "a", "b", "c") == 3 and r.sismember("u", "a") and r.smismember("u", "a", "x") == [1, 0]
+    assert r.smembers("u") == {"a", "b", "c"} and r.sinter("u", "u") == {"a", "b", "c"}
+    assert r.sunionstore("u2", "u") == 3 and r.sdiff("u", "u2") == set() and r.sintercard(2, ["u", "u2"]) == 3
+    assert len(r.srandmember("u", 2)) == 2 and len(r.spop("u2", 2)) == 2 and r.scard("u2") == 1
+    assert set(r.sscan_iter("u", count=2)) == {"a", "b", "c"}
     assert sorted(r.scan_iter(count=2)) == sorted(r.keys("*"))
 
     bf = r.bf()
