@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -71,7 +70,7 @@ func startBroker(ctx context.Context, cfg BrokerConfig) (_ *Broker, err error) {
 	}
 	remembered := ""
 	if cfg.Data != "" {
-		if b.lock, err = lockDir(cfg.Data); err != nil {
+		if b.lock, err = lockDir(cfg.Data, "broker"); err != nil {
 			return nil, err
 		}
 		opts = append(opts, kfake.DataDir(filepath.Join(cfg.Data, "log")))
@@ -143,23 +142,6 @@ func ServeBroker(ctx context.Context, cfg BrokerConfig) error {
 	}
 	<-ctx.Done()
 	return b.Close()
-}
-
-// lockDir makes dir and locks it for this process; the kernel releases the lock
-// when the process ends.
-func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s is used by another broker: %w", dir, err)
-	}
-	return f, nil
 }
 
 // advertised is a listener whose Addr is the advertised address.

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,9 +11,12 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // childEnv is the environment variable that holds the child's configuration. A
@@ -68,7 +72,32 @@ func runChild(text string) error {
 		return fmt.Errorf("local: engine: inherited listener: %w", err)
 	}
 	cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, childLog)) // relay reads it
+	if err := awaitFormer(cfg); err != nil {
+		return fmt.Errorf("local: engine: %w", err)
+	}
 	return serveEngine(ctx, cfg, l)
+}
+
+// awaitFormer waits until no engine uses the directory. The parent has locked it, so an
+// engine that uses it is the child of a parent that was killed: the kernel ends it, but
+// on a busy machine not before its successor starts. ClickHouse locks the file status, and
+// gives up if that is locked.
+func awaitFormer(cfg EngineConfig) error {
+	f, err := os.Open(filepath.Join(cfg.Data, "status"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
+		cfg.Log.Info("engine: waits for the end of the engine of a process that was killed", "data", cfg.Data)
+		for err = unix.EINTR; err == unix.EINTR; {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+	}
+	return err
 }
 
 // childLog writes durations with their unit: JSON alone would write

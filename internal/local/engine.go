@@ -39,6 +39,7 @@ type Engine struct {
 	policy restarts
 	exe    string
 	sock   *os.File // the listening socket, kept open across restarts
+	lock   *os.File // of the directory, against engines of other processes
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -94,8 +95,13 @@ func startEngine(ctx context.Context, cfg EngineConfig, policy restarts) (*Engin
 	if err != nil {
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
+	if e.lock, err = lockDir(cfg.Data, "engine"); err != nil {
+		e.sock.Close()
+		return nil, fmt.Errorf("local: engine: %w", err)
+	}
 	c, err := e.launch(ctx)
 	if err != nil {
+		e.lock.Close()
 		e.sock.Close()
 		return nil, fmt.Errorf("local: engine: %w", err)
 	}
@@ -147,6 +153,7 @@ func (e *Engine) Close() error {
 // crashes.
 func (e *Engine) supervise(ctx context.Context, c *child) {
 	defer close(e.done)
+	defer e.lock.Close()
 	defer e.sock.Close()
 	defer e.setPid(0)
 	crashes, last := 0, time.Now()

@@ -303,6 +303,45 @@ func TestEngineDiesWithParent(t *testing.T) {
 	})
 }
 
+// TestEngineOfKilledParent: the engine of a parent that was killed may end only after the
+// next one starts. Another engine that is alive is an error.
+func TestEngineOfKilledParent(t *testing.T) {
+	localtest.Wanted(t)
+	dir := t.TempDir()
+	former, err := os.Create(filepath.Join(dir, "status")) // the former engine, as ClickHouse sees it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer former.Close()
+	if err := syscall.Flock(int(former.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var out await.Output
+	started := make(chan error, 1)
+	cfg := local.EngineConfig{Listen: "127.0.0.1:0", Data: dir, Memory: 1 << 30, Log: slog.New(slog.NewTextHandler(&out, nil))}
+	go func() {
+		e, err := local.StartEngine(t.Context(), cfg)
+		if err == nil {
+			t.Cleanup(func() { e.Close() })
+			_, err = localtest.Query(e.URL(), "", "SELECT 1")
+		}
+		started <- err
+	}()
+	await.Until(t, func() error {
+		if !strings.Contains(out.String(), "waits for the end of the engine") {
+			return errors.New("the engine does not wait for the former one")
+		}
+		return nil
+	})
+	if _, err := local.StartEngine(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), dir+" is used by another engine") {
+		t.Errorf("a second engine: %v", err)
+	}
+	former.Close()
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCloseFinishesQueries: a query in flight gets its answer.
 func TestCloseFinishesQueries(t *testing.T) {
 	e := start(t, t.TempDir())
