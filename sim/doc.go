@@ -1,6 +1,6 @@
 // Package sim tests weir's claim. It runs weir's own core (window.Spec.Resume,
-// window.Operator, window.Changes, flow.Machine, audit.Audit and the sketches)
-// in up to three simulated processes, with a log and a sink that fail in every
+// window.Operator, window.Changes, flow.Machine, rounds.Advance, audit.Audit and the
+// sketches) in up to three simulated processes, with a log and a sink that fail in every
 // way of the failure model, and compares the sink's contents at the end with a
 // reference built straight from the log.
 //
@@ -9,8 +9,9 @@
 //
 // One number, the seed, decides everything: the log's content, the job's spec,
 // which kinds of fault are on and how often they happen (swarm testing: each seed
-// switches off a random subset), and what happens at each step. A run has one
-// goroutine and reads no clock, so the same seed gives the same [Result.Digest]
+// switches off a random subset), and what happens at each step. A run reads
+// no clock, and of its goroutines (one, and one for each rollup that is under way) one
+// at a time runs, as the seed says. So the same seed gives the same [Result.Digest]
 // on every machine.
 //
 // The simulation covers everything around the core: Kafka's log, the consumer
@@ -28,6 +29,7 @@
 //	member.go     a process: it fetches, counts, and does what flow says
 //	network.go    requests, and what becomes of them
 //	sink.go       the store
+//	rollup.go     rollups and views
 //	reference.go  what the log says should be there
 //	measure.go    states of measures, merged naively: hll.go bitmap.go bloom.go max.go
 //	oracle.go     the comparison

@@ -25,6 +25,7 @@ const (
 	LandLate   // an insert times out, and is applied many steps later
 	Slow       // an insert is answered many steps later
 	Down       // the sink refuses everything for a long time
+	LoseRounds // the table of rounds is emptied by hand
 
 	Rebalance   // partitions change hands without a reason
 	LoseCommit  // a commit is lost, or its answer is
@@ -49,7 +50,7 @@ const (
 
 var faults = [Faults]string{
 	Kill: "kill", Stop: "stop", Zombie: "zombie", Rolling: "rolling", Memory: "memory",
-	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down",
+	Refuse: "refuse", LoseAnswer: "lose-answer", Partial: "partial", LandLate: "late-landing", Slow: "slow", Down: "down", LoseRounds: "lose-rounds",
 	Rebalance: "rebalance", LoseCommit: "lose-commit", MoveCommit: "move-commit", Expire: "expire", Coordinator: "coordinator",
 	Grow: "grow", Retention: "retention", Gaps: "gaps", Compact: "compact", Aborted: "aborted", Recreate: "recreate",
 	Disorder: "disorder", Malformed: "malformed", Repeats: "repeats", Dedupe: "dedupe", Cap: "cap", Where: "where",

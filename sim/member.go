@@ -26,6 +26,7 @@ type member struct {
 	owned      []event.Assignment
 	topic      *topic // the topic when the partitions were assigned
 	run        *run
+	roller     *roller
 }
 
 type phase uint8
@@ -68,12 +69,14 @@ const (
 func (m *member) start() {
 	m.alive, m.paused, m.leaving, m.phase, m.generation, m.run = true, false, false, joining, -1, nil
 	m.spec = m.s.version()
+	m.roller = &roller{asked: -fresh}
 	m.s.group.rebalance()
 }
 
 // kill is SIGKILL. The network still has the inserts that the process has sent.
 func (m *member) kill() {
 	m.s.network.orphan(m.run)
+	m.roller.end()
 	m.alive, m.run, m.phase = false, nil, joining
 	m.s.group.silent()
 }
@@ -98,6 +101,7 @@ func (m *member) terminate() {
 }
 
 func (m *member) exit() {
+	m.roller.end()
 	m.alive, m.leaving, m.run, m.phase = false, false, nil, joining
 	m.s.group.rebalance()
 }
@@ -313,9 +317,15 @@ func (r *run) pass() bool {
 
 // answered handles the answer to the last insert.
 func (r *run) answered(err error) {
+	there := false
+	if err == nil {
+		there, err = r.write.acknowledged(r.m.s, r)
+	}
 	switch {
 	case err != nil:
 		r.answer(flow.Unknown)
+	case !there:
+		return // the insert is sent again
 	case r.write.next(r.m.s, r):
 		r.answer(flow.Durable)
 	default:

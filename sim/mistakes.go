@@ -34,6 +34,12 @@ const (
 	NewFromEnd   // a partition never read before is read from its end
 	SlotShared   // the slot does not name the partition
 
+	NeverOvertaken // a writer does not look at the round after its insert
+	LooksFirst     // a rollup lists what it makes before its round is open
+	NotedFirst     // a rollup notes that it is done before it writes
+	TailForgotten  // rows that a rollup leaves in the live tail do not hold back what it notes
+	MadeTrusted    // a process trusts what it remembers of its rollups after the rounds fell
+
 	CommitFirst     // the offset is committed before the insert is answered
 	DropFailed      // changes whose insert failed are not sent again
 	ErrorsIgnored   // an error is taken for a success
@@ -64,6 +70,11 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
 	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
 	SlotShared:      {"slot-shared", "slots of two partitions are one"},
+	NeverOvertaken:  {"never-overtaken", "a writer does not look at the round after its insert"},
+	LooksFirst:      {"looks-first", "a rollup lists windows before its round is open"},
+	NotedFirst:      {"noted-first", "a rollup notes that it is done before it writes"},
+	TailForgotten:   {"tail-forgotten", "rows left in the live tail hold nothing back"},
+	MadeTrusted:     {"made-trusted", "rollups remembered after the rounds fell"},
 	CommitFirst:     {"commit-first", "flow: commit before the insert is answered"},
 	DropFailed:      {"drop-failed", "flow: changes dropped when their insert fails"},
 	ErrorsIgnored:   {"errors-ignored", "flow: an error counts as a success"},

@@ -46,6 +46,7 @@ func (s *schedule) judge() {
 		f.read(t, key, added)
 		s.totals.Events += len(p.records)
 	}
+	s.judgeRollups()
 	s.judgeRows(f)
 	s.judgePlaces(f)
 	s.judgeDead(f)
@@ -68,7 +69,7 @@ func (s *schedule) judgeRows(f *reference) {
 			found++
 		}
 		surely := false
-		slots := 0
+		slots, least := 0, uint64(0)
 		for _, b := range w.hits {
 			count := uint64(0)
 			if i := slices.IndexFunc(row.hits, func(h hit) bool { return h.slot == b.slot }); i >= 0 {
@@ -79,6 +80,10 @@ func (s *schedule) judgeRows(f *reference) {
 				s.fail("row %s: slot %d/%d/%d counts %d, the log has %d to %d", name(key), b.slot.Epoch(), b.slot.Partition(), b.slot.Chunk(), count, b.low, b.high)
 			}
 			surely = surely || b.low > 0
+			least += b.low
+		}
+		if row.rolled < least {
+			s.fail("row %s: the rollup has %d events, the log has %d", name(key), row.rolled, least)
 		}
 		if slots != len(row.hits) {
 			s.fail("row %s: counts under %d slots, the log has %d", name(key), len(row.hits), len(w.hits))

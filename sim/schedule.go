@@ -42,6 +42,11 @@ type Totals struct {
 	Events  int // records in the logs
 	Inserts int
 	Rows    int // in inserts
+
+	Rollups   int // of one level, to their end
+	Views     int // that were read
+	Overtaken int // inserts that were made again because a round was opened meanwhile
+
 	Replays int // offsets read again
 	Cut     int // chunks whose rows lack counted events, because retention deleted the chunk's beginning
 	Fenced  int // refused commits of removed members
@@ -56,6 +61,9 @@ func (t *Totals) add(o *Totals) {
 	t.Events += o.Events
 	t.Inserts += o.Inserts
 	t.Rows += o.Rows
+	t.Rollups += o.Rollups
+	t.Views += o.Views
+	t.Overtaken += o.Overtaken
 	t.Replays += o.Replays
 	t.Cut += o.Cut
 	t.Fenced += o.Fenced
@@ -71,10 +79,13 @@ const (
 
 // A schedule is one run.
 type schedule struct {
-	r, faults *rand.Rand // for the order of steps; for the faults
-	mix       mix
-	mistake   Mistake
-	trace     func(step int, what string)
+	r, faults  *rand.Rand // for the order of steps; for the faults
+	rolls      *rand.Rand // for rollups and views
+	rollEvery  int        // how rarely a process begins a rollup…
+	wholeEvery int        // …and rolls up open windows, too
+	mix        mix
+	mistake    Mistake
+	trace      func(step int, what string)
 
 	old, spec *window.Spec // processes begin with old and end with spec
 	workers   int
@@ -128,6 +139,9 @@ func Run(seed uint64, o Options) Result {
 			s.judge()
 		}
 	})
+	for _, m := range s.members {
+		m.roller.end()
+	}
 	s.totals.Faults, s.totals.Steps = s.mix.count, s.ticks
 	return Result{Seed: seed, Options: o, On: on, Steps: steps, Totals: s.totals, Digest: s.digest, Problems: s.problems}
 }
@@ -147,7 +161,7 @@ func newSchedule(seed uint64, o Options) *schedule {
 	// of the order of steps stay the same.
 	stream := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
 	s := &schedule{
-		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace,
+		r: stream(1), faults: stream(2), mix: draw(stream(3), o.Without), mistake: o.Mistake, trace: o.Trace, rolls: stream(6),
 		counted: map[partitionEpoch]*topic{}, warned: map[window.Slot]bool{}, digest: seed,
 	}
 	setup := stream(4)
@@ -161,6 +175,8 @@ func newSchedule(seed uint64, o Options) *schedule {
 	s.group = &group{s: s}
 	s.network = &network{s: s}
 	s.sink = newSink(s)
+	s.wholeEvery = 3 + s.rolls.IntN(8)
+	s.rollEvery = 1 + s.rolls.IntN(3)*s.rolls.IntN(4)
 	for range 1 + setup.IntN(3) {
 		m := &member{s: s}
 		s.members = append(s.members, m)
@@ -219,6 +235,7 @@ func (s *schedule) tick(faults bool) {
 			m.turn()
 		}
 	}
+	s.rollup()
 }
 
 // epochOf returns the latest epoch under which the topic's partition was read; false

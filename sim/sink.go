@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/rounds"
 	"weir/sketches/geo"
 	"weir/window"
 )
@@ -27,6 +28,8 @@ type sink struct {
 	dead   map[deadKey]window.DeadLetter
 	ledger map[partitionEpoch][]window.Line // by first offset
 
+	rolled rollups
+
 	tokens map[uint64]bool // for a planted mistake only
 }
 
@@ -34,6 +37,15 @@ type storedRow struct {
 	key   string
 	hits  []hit
 	state uint32 // number in states
+
+	start    int64    // of its window, in seconds
+	total    uint64   // sum of hits
+	acked    []uint64 // by hit: how much of it a writer was told is there
+	sure     uint64   // their sum
+	stamp    uint64   // the latest round in which it was written
+	rolled   uint64   // what the first rollup has
+	rolledIn uint64   // the latest round in which that was written; 0: never
+	long     int      // its row of the second rollup
 }
 
 type hit struct {
@@ -78,6 +90,7 @@ type insert struct {
 	keep         float64 // share of the rows that is applied
 	token        uint64
 
+	at       rounds.Stamping // of rows
 	rows     []sentRow
 	measures []int // the measure of the spec, by state of a row
 	data     []byte
@@ -92,6 +105,7 @@ type sentRow struct {
 	key    []byte
 	hits   []hit
 	states [][]byte
+	stored int // the row of the sink that it was merged into
 }
 
 type sentPlace struct {
@@ -115,9 +129,52 @@ func (w *write) next(s *schedule, r *run) (done bool) {
 	w.at++
 	i := w.stages[w.at-1]
 	i.run = r
+	if len(i.rows) > 0 {
+		i.at = r.m.roller.rows.Begin(r.m.roller.last(s))
+	}
 	s.network.send(i)
 	s.totals.Inserts++
 	return false
+}
+
+// acknowledged reports whether the insert that was answered last is there in the sense
+// of package rounds. If a round was opened meanwhile, it sends it again.
+func (w *write) acknowledged(s *schedule, r *run) (bool, error) {
+	i := w.stages[w.at-1]
+	if len(i.rows) == 0 {
+		return true, nil
+	}
+	if s.sink.down {
+		return false, errRefused
+	}
+	if now := r.m.roller.read(s); !i.at.Passes(now) && s.mistake != NeverOvertaken {
+		again := *i // the network still has the other one
+		again.err = nil
+		w.stages[w.at-1] = &again
+		s.network.send(&again)
+		s.totals.Inserts++
+		s.totals.Overtaken++
+		return false, nil
+	}
+	for n := range i.rows {
+		s.sink.rows[i.rows[n].stored].acknowledge(i.rows[n].hits)
+	}
+	return true, nil
+}
+
+// acknowledge notes counts that a writer was told are there.
+func (r *storedRow) acknowledge(hits []hit) {
+	for len(r.acked) < len(r.hits) {
+		r.acked = append(r.acked, 0)
+	}
+	for _, h := range hits {
+		for n := range r.hits {
+			if r.hits[n].slot == h.slot && r.acked[n] < h.count {
+				r.sure += h.count - r.acked[n]
+				r.acked[n] = h.count
+			}
+		}
+	}
 }
 
 // encode encodes changes as the inserts of a write.
@@ -192,6 +249,9 @@ func appendKey(dst []byte, at event.Time, group ...[]byte) []byte {
 	return dst
 }
 
+// keyWindow returns the window of a key.
+func keyWindow(key string) event.Time { return event.Time(binary.BigEndian.Uint64([]byte(key[:8]))) }
+
 // apply merges an insert into the tables. Of a partial insert any rows may be
 // missing, because ClickHouse divides a block by the table's partitions. The
 // ledger has no partitions: of lines sent in several blocks, the first ones
@@ -210,7 +270,7 @@ func (k *sink) apply(i *insert) {
 	}
 	for n := range i.rows {
 		if !missing() {
-			k.merge(&i.rows[n], i.measures)
+			k.merge(&i.rows[n], i.measures, i.at.Stamp)
 		}
 	}
 	for _, p := range i.places {
@@ -234,17 +294,22 @@ func (k *sink) apply(i *insert) {
 	s.note(uint64(len(i.rows))<<48 | uint64(len(i.dead))<<24 | uint64(len(i.lines)))
 }
 
-func (k *sink) merge(row *sentRow, measures []int) {
+func (k *sink) merge(row *sentRow, measures []int, stamp uint64) {
 	s := k.s
 	n, ok := k.index[string(row.key)]
 	if !ok {
 		n = len(k.rows)
 		k.rows = append(k.rows, storedRow{key: string(row.key), state: k.states.add()})
 		k.index[k.rows[n].key] = n
+		k.entered(n)
 	}
 	stored := &k.rows[n]
+	row.stored = n
+	stored.stamp = max(stored.stamp, stamp)
 	for _, h := range row.hits {
-		k.slots[h.slot] += stored.merge(h, s.mistake)
+		more := stored.merge(h, s.mistake)
+		k.slots[h.slot] += more
+		stored.total += more
 	}
 	if s.mistake == LastWins {
 		stored.state = k.states.add()

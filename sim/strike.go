@@ -50,6 +50,9 @@ func (s *schedule) strike() {
 			s.sink.up += r.IntN(200)
 		}
 	}
+	if m.on.Has(LoseRounds) && r.IntN(3*m.every[LoseRounds]) == 0 {
+		s.loseRounds()
+	}
 	if s.step >= s.group.down && m.on.Has(Coordinator) && r.IntN(20*m.every[Coordinator]) == 0 {
 		s.group.down = s.step + r.IntN(30)
 	}

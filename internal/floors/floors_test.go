@@ -37,6 +37,7 @@ var floor = []struct {
 	{"weir/window", 1, "the pure core"},
 	{"weir/flow", 1.25, "the order of a flush, as pure as the core"},
 	{"weir/audit", 1.25, "what adds up, as pure as the core"},
+	{"weir/rounds", 1.25, "the order of rollups and writes, as pure as the core"},
 	{"weir/ingest", 2, "Kafka"},
 	{"weir/sinks/sinktest", 3, "one suite for every sink"},
 	{"weir/sinks/...", 2, "where changes become durable"},
@@ -89,6 +90,7 @@ var alone = []struct {
 }{
 	{"weir/flow", []string{"weir/event", "weir/window", "weir/internal/backoff"}, "the order of a flush is pure, so that the simulator runs the same code: it knows the core only"},
 	{"weir/audit", []string{"weir/event", "weir/window"}, "what adds up is a matter of numbers: no sink, no words, no remedy"},
+	{"weir/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},

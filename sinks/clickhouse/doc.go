@@ -37,7 +37,7 @@
 //	rows.go       makes Native blocks of changes
 //	sink.go       Known, Write
 //	read.go       reads windows back, for live answers
-//	rounds.go     which rows a rollup may lack
+//	rounds.go     the current round, and writes against it
 //	rollup.go     Rollup
 //	audit.go      reads the numbers that package audit compares
 //	repair.go     recomputes windows of rollups

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weir/event"
+	"weir/rounds"
 )
 
 // Repaired says what a repair did to one rollup.
@@ -32,8 +33,8 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 		if until > 0 {
 			last = min(last, (int64(until)/1000-1)/d.v.seconds*d.v.seconds)
 		}
-		d.windows = []touchedWindow{{start: first}, {start: last}}
-		list, err := s.windows(ctx, d)
+		d.windows = []rounds.Window{{Start: first}, {Start: last}}
+		list, rows, err := s.windows(ctx, d)
 		if err != nil {
 			return all, err
 		}
@@ -42,9 +43,9 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 			return all, err
 		}
 		for rest := list; len(rest) > 0; {
-			n := s.batch(rest)
+			n := s.batch(rest, rows)
 			s.mu.Lock()
-			err := s.makeAnew(ctx, d, rest[:n])
+			err := s.makeAnew(ctx, d, rest[:n], rows)
 			s.mu.Unlock()
 			if err != nil {
 				return append(all, r), fmt.Errorf("repair of %s: %w", d.v.table, err)
@@ -59,16 +60,20 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 	return all, nil
 }
 
-// windows returns the windows within d.Range that have rows to be made from.
-func (s *Sink) windows(ctx context.Context, d levelData) (list []touchedWindow, err error) {
+// windows returns the windows within d.Range that have rows to be made from, and how many
+// rows each has.
+func (s *Sink) windows(ctx context.Context, d levelData) (list []rounds.Window, rows map[int64]uint64, err error) {
+	rows = map[int64]uint64{}
 	err = s.client.queryFor(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
-		var w touchedWindow
-		err := scan(&w.start, &w.rows)
-		list = append(list, w)
+		var start int64
+		var n uint64
+		err := scan(&start, &n)
+		list = append(list, rounds.Window{Start: start})
+		rows[start] = n
 		return err
 	})
-	slices.SortFunc(list, func(a, b touchedWindow) int { return int(a.start - b.start) })
-	return list, err
+	slices.SortFunc(list, func(a, b rounds.Window) int { return int(a.Start - b.Start) })
+	return list, rows, err
 }
 
 // alone returns the number of windows of the rollup within d.Range that have no rows to

@@ -3,12 +3,11 @@ package clickhouse
 import (
 	"context"
 	"fmt"
-	"maps"
-	"math"
 	"strings"
 	"time"
 
 	"weir/event"
+	"weir/rounds"
 )
 
 const (
@@ -70,7 +69,7 @@ func (s *Sink) sweepDue(level int, now time.Time) bool {
 // watermark passes the end of one more window. With all, every window that was written
 // to is rolled up. A rollup may be repeated, run by several processes at once, and broken
 // off at any point: all it writes is merged, and how far it came is noted last. See
-// rounds.go.
+// package rounds.
 //
 // watermark is that of the job, as the ledger had it before the call; 0: not
 // known. The windows that end by then are noted to be complete, in each level
@@ -98,11 +97,10 @@ const tailTime = 6 * time.Minute
 // A memo is what a process remembers of its rollups of a level. It decides nothing but
 // the cost. A process that starts has an empty one, and makes some windows once more.
 type memo struct {
-	complete event.Time       // the time up to which windows are noted as complete
-	due      time.Time        // when the live tail has grown for tailTime
-	swept    time.Time        // when the rollup last looked far back
-	made     map[int64]uint64 // by the start of a window: the round in which it was last made…
-	falls    int              // …since the current round has fallen for this time
+	complete event.Time // the time up to which windows are noted as complete
+	due      time.Time  // when the live tail has grown for tailTime
+	swept    time.Time  // when the rollup last looked far back
+	made     rounds.Made
 }
 
 // passes reports whether the end of a window is in (from, until].
@@ -125,10 +123,8 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	if err != nil {
 		return err
 	}
-	if falls := s.rounds.falls(); falls != m.falls {
-		m.falls = falls
-		clear(m.made)
-	}
+	read, _ := s.rounds.last()
+	m.made.Trust(read)
 	m.complete = max(m.complete, at.complete) // another process may have made it
 	from, sweep := s.sweep(i, now, at.opened)
 	passes := d.v.passes(m.complete, watermark)
@@ -136,11 +132,13 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 		return nil
 	}
 	d.since = at.done
-	c := choice{again: sweep || all && s.lags, whole: whole, past: all, watermark: watermark, made: m.made}
-	if c.again {
+	c := rounds.Choice{
+		Length: d.v.seconds, Done: at.done, Again: sweep || all && s.lags, Whole: whole, Past: all, Watermark: watermark, Made: &m.made,
+	}
+	if c.Again {
 		d.since = min(d.since, from)
 	}
-	done, err := s.advance(ctx, d, at, c)
+	done, err := rounds.Advance(s.statements(ctx, d), at.opened, c)
 	if err != nil {
 		return err
 	}
@@ -156,74 +154,31 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	if sweep {
 		m.swept = now
 	}
-	// A window with a row of a round that is not done is made again if the row is later
-	// than its making, so only such makings need to be remembered.
-	maps.DeleteFunc(m.made, func(_ int64, round uint64) bool { return round <= max(done, at.done) })
+	m.made.Prune(max(done, at.done))
 	return nil
 }
 
-// A choice says which of the windows that were written to a rollup makes.
-type choice struct {
-	whole     bool             // open ones, too
-	past      bool             // the rounds go on past every row
-	again     bool             // those that this process made, too, for rows that a replica may have got since
-	watermark event.Time       // windows that end by then are complete
-	made      map[int64]uint64 // of memo
-}
-
-// of returns the windows to make, and the earliest round of the rows that stay in the
-// live tail. The level is done up to the round done.
-func (c choice) of(list []touchedWindow, d levelData, done uint64) (chosen []touchedWindow, tail uint64) {
-	tail = math.MaxUint64
-	for _, w := range list {
-		switch open := event.Time(w.start+d.v.seconds)*1000 > c.watermark; {
-		case !c.again && w.last < c.made[w.start]: // it has these rows
-		case c.whole || !open || w.first < done:
-			chosen = append(chosen, w)
-		default:
-			tail = min(tail, w.first)
-		}
+// statements returns what a rollup of the level asks the server.
+func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
+	return rounds.Statements{
+		Touched: func() ([]rounds.Window, error) { return s.touched(ctx, d) },
+		Open: func(round uint64) error {
+			err := s.note(ctx, "open a round", d, round, 0, 0)
+			if err == nil {
+				s.rounds.store(round)
+			}
+			return err
+		},
+		Make: func(list []rounds.Window) (err error) {
+			var rows map[int64]uint64
+			if len(list) > 1 { // one window takes one statement, whatever its rows
+				if rows, err = s.count(ctx, d, list); err != nil {
+					return err
+				}
+			}
+			return s.makeAnew(ctx, d, list, rows)
+		},
 	}
-	return chosen, tail
-}
-
-// advance opens a round and makes the windows of the choice, if there are any. It returns
-// the round up to which the level is done then.
-func (s *Sink) advance(ctx context.Context, d levelData, at progress, c choice) (done uint64, err error) {
-	list, latest, err := s.touched(ctx, d)
-	if err != nil {
-		return 0, err
-	}
-	if chosen, _ := c.of(list, d, at.done); len(chosen) == 0 {
-		return at.done, nil
-	}
-	// What is there before a round is opened is in the list that is read after it.
-	round := at.opened + 1
-	if c.past || latest > at.opened+farAhead {
-		round = max(round, latest+1)
-	}
-	if err := s.note(ctx, "open a round", d, round, 0, 0); err != nil {
-		return 0, err
-	}
-	s.rounds.store(round)
-	if list, _, err = s.touched(ctx, d); err != nil {
-		return 0, err
-	}
-	chosen, tail := c.of(list, d, at.done)
-	if len(chosen) > 1 { // one window takes one statement, whatever its rows
-		if chosen, err = s.count(ctx, d, chosen); err != nil {
-			return 0, err
-		}
-	}
-	if len(chosen) > 0 { // the rows may have expired since
-		if err := s.makeAnew(ctx, d, chosen); err != nil {
-			return 0, err
-		}
-	}
-	for _, w := range chosen {
-		c.made[w.start] = round
-	}
-	return min(round, tail), nil
 }
 
 // note merges the progress of a level into weir_rollups.
@@ -233,12 +188,13 @@ func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done 
 	return s.client.exec(ctx, what, sql, queryTimeout)
 }
 
-// makeAnew makes windows of a level anew, some with each statement.
-func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []touchedWindow) error {
+// makeAnew makes windows of a level anew, some with each statement. rows has the number
+// of rows that a window is made of, if they were counted.
+func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Window, rows map[int64]uint64) error {
 	insert := func(round uint64) error {
 		d.round = round
 		for rest := touched; len(rest) > 0; {
-			n := s.batch(rest)
+			n := s.batch(rest, rows)
 			d.windows = rest[:n]
 			if err := s.client.exec(ctx, "roll up into "+d.v.table, render("rollup", d), queryTimeout); err != nil {
 				return err
@@ -267,30 +223,21 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 	return at, err
 }
 
-// A touchedWindow is a window to roll up and the number of rows it is made of.
-type touchedWindow struct {
-	start       int64
-	first, last uint64 // the rounds of its rows of d.since and later
-	rows        uint64 // 0 if not counted
-}
-
-// touched returns the windows with rows of round d.since or later, in order,
-// and the latest of these rounds.
-func (s *Sink) touched(ctx context.Context, d levelData) (list []touchedWindow, latest uint64, err error) {
+// touched returns the windows with rows of round d.since or later, in order.
+func (s *Sink) touched(ctx context.Context, d levelData) (list []rounds.Window, err error) {
 	err = s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
-		var w touchedWindow
-		err := scan(&w.start, &w.first, &w.last)
+		var w rounds.Window
+		err := scan(&w.Start, &w.First, &w.Last)
 		list = append(list, w)
-		latest = max(latest, w.last)
 		return err
 	})
-	return list, latest, err
+	return list, err
 }
 
-// count adds to each window the number of rows it is made of. It is a query
+// count returns the number of rows that each window is made of. It is a query
 // apart from that of touched, because each can use an index then: this one by
 // window, the other by round.
-func (s *Sink) count(ctx context.Context, d levelData, list []touchedWindow) ([]touchedWindow, error) {
+func (s *Sink) count(ctx context.Context, d levelData, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list
 	rows := map[int64]uint64{}
 	err := s.client.query(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
@@ -300,17 +247,14 @@ func (s *Sink) count(ctx context.Context, d levelData, list []touchedWindow) ([]
 		rows[start] = n
 		return err
 	})
-	for i := range list {
-		list[i].rows = rows[list[i].start]
-	}
-	return list, err
+	return rows, err
 }
 
 // batch returns how many of the windows one statement rolls up.
-func (s *Sink) batch(list []touchedWindow) int {
-	rows := 0
+func (s *Sink) batch(list []rounds.Window, rows map[int64]uint64) int {
+	sum := 0
 	for i, w := range list {
-		if rows += int(w.rows); i > 0 && rows > s.merge {
+		if sum += int(rows[w.Start]); i > 0 && sum > s.merge {
 			return i
 		}
 	}
@@ -341,9 +285,9 @@ func (d levelData) Ledger() string { return d.c.name(LedgerTable) }
 
 // Range bounds the windows by time, for the primary key; List names them.
 func (d levelData) Range() string {
-	first, last := d.windows[0].start, d.windows[0].start
+	first, last := d.windows[0].Start, d.windows[0].Start
 	for _, w := range d.windows {
-		first, last = min(first, w.start), max(last, w.start)
+		first, last = min(first, w.Start), max(last, w.Start)
 	}
 	return fmt.Sprintf("window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC')", first, last+d.v.seconds)
 }
@@ -354,7 +298,7 @@ func (d levelData) List() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprint(&b, w.start)
+		fmt.Fprint(&b, w.Start)
 	}
 	return b.String()
 }

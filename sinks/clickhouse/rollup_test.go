@@ -199,7 +199,7 @@ func TestCompleteWindows(t *testing.T) {
 	at(6, 60)
 	roll("the hour is complete", s, 60, "1m+6", "1h+0")
 	for i := range s.memos {
-		if n := len(s.memos[i].made); n > 3 {
+		if n := s.memos[i].made.Len(); n > 3 {
 			t.Errorf("level %d remembers %d windows", i, n)
 		}
 	}

@@ -3,17 +3,13 @@ package clickhouse
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +98,7 @@ func noTail(t *testing.T, s *Sink) {
 		t.Fatal(err)
 	}
 	d.since = at.done
-	if list, _, err := s.touched(t.Context(), d); err != nil || len(list) > 0 {
+	if list, err := s.touched(t.Context(), d); err != nil || len(list) > 0 {
 		t.Errorf("%d windows are in the live tail of %s after a rollup of everything, %v", len(list), d.v.view, err)
 	}
 }
@@ -389,7 +385,7 @@ func TestRoundsStartOverMeanwhile(t *testing.T) {
 		write(t, s, f.flow(t, 6))
 		complete(minute)
 	}
-	if len(s.memos[0].made) == 0 {
+	if s.memos[0].made.Len() == 0 {
 		t.Error("the process remembers nothing: the test tests nothing")
 	}
 	(&backend{c: c}).exec(t, "TRUNCATE TABLE "+c.name("weir_rollups"))
@@ -476,212 +472,5 @@ func TestSweep(t *testing.T) {
 	}
 	if from, _ := s.sweep(0, start, 3); from > 3 {
 		t.Errorf("it sweeps from round %d of 3", from)
-	}
-}
-
-// The protocol of rounds.go as a model: rows and rounds are numbers, each
-// statement is one step, and steps of writers and rollups interleave in any
-// order. Mistakes planted in it are found, so the model can fail.
-type model struct {
-	r        *rand.Rand
-	opened   int
-	done     int
-	rows     []modelRow
-	mistakes string
-}
-
-type modelRow struct {
-	window int
-	stamp  int
-	there  bool // visible
-	acked  bool // its writer was told so
-	rolled bool // the rollup holds it
-}
-
-var errMissed = errors.New("a row is acknowledged, and neither rolled up nor in the live tail")
-
-// writer is one flush of one row: it inserts and reads the round, until it is
-// not overtaken. Now and then it dies.
-func (m *model) writer(yield func() bool) {
-	i := len(m.rows)
-	m.rows = append(m.rows, modelRow{window: m.r.IntN(4)})
-	stamp := m.opened
-	for {
-		if !yield() {
-			return
-		}
-		// A row of the same key merges with what is there by maximum.
-		m.rows[i].stamp, m.rows[i].there = max(m.rows[i].stamp, stamp), true
-		if !yield() || m.r.IntN(20) == 0 {
-			return
-		}
-		now := m.opened
-		if !yield() {
-			return
-		}
-		if now <= stamp || m.mistakes == "never overtaken" {
-			m.rows[i].acked = true
-			return
-		}
-		stamp = now + m.r.IntN(3)
-	}
-}
-
-// process rolls up again and again, and remembers in which round it made a window. A
-// rollup may fail anywhere; a process that dies forgets.
-func (m *model) process(yield func() bool) {
-	made := map[int]int{}
-	for m.rollup(yield, made) {
-		if m.r.IntN(20) == 0 {
-			return
-		}
-	}
-}
-
-// rollup returns false if the process is not to go on.
-func (m *model) rollup(yield func() bool, made map[int]int) bool {
-	opened, done := m.opened, m.done
-	if !yield() {
-		return false
-	}
-	round := opened + 1
-	type span struct{ first, last int }
-	look := func() map[int]span {
-		list := map[int]span{}
-		for _, row := range m.rows {
-			if row.there && row.stamp >= done {
-				s, ok := list[row.window]
-				if !ok {
-					s = span{row.stamp, row.stamp}
-				}
-				list[row.window] = span{min(s.first, row.stamp), max(s.last, row.stamp)}
-			}
-		}
-		return list
-	}
-	list := look()
-	if !yield() {
-		return false
-	}
-	m.opened = max(m.opened, round)
-	if !yield() {
-		return false
-	}
-	if m.mistakes != "looks before it opens" {
-		list = look()
-	}
-	if m.mistakes == "notes before it rolls up" {
-		m.done = max(m.done, round)
-	}
-	tail := round
-	var chosen []int
-	for w := range 4 {
-		s, touched := list[w]
-		latest := s.last
-		if m.mistakes == "leaves out rows of the round of the making" {
-			latest--
-		}
-		switch {
-		case !touched || latest < made[w]:
-		case m.r.IntN(3) == 0: // open
-			if m.mistakes != "forgets what it leaves" {
-				tail = min(tail, s.first)
-			}
-		default:
-			chosen = append(chosen, w)
-		}
-	}
-	for _, w := range chosen {
-		if m.mistakes == "remembers before it rolls up" {
-			made[w] = round
-		}
-		if !yield() {
-			return false
-		}
-		if m.r.IntN(40) == 0 { // the statement fails
-			return true
-		}
-		for i := range m.rows {
-			if m.rows[i].there && m.rows[i].window == w {
-				m.rows[i].rolled = true
-			}
-		}
-	}
-	for _, w := range chosen {
-		made[w] = round
-	}
-	if !yield() {
-		return false
-	}
-	m.done = max(m.done, tail)
-	return true
-}
-
-func (m *model) run(steps int) error {
-	type actor struct {
-		next func() (struct{}, bool)
-		stop func()
-	}
-	var actors []actor
-	start := func(f func(yield func() bool)) {
-		next, stop := iter.Pull(func(yield func(struct{}) bool) { f(func() bool { return yield(struct{}{}) }) })
-		actors = append(actors, actor{next, stop})
-	}
-	defer func() {
-		for _, a := range actors {
-			a.stop()
-		}
-	}()
-	for range steps {
-		switch m.r.IntN(16) {
-		case 0, 1:
-			start(m.writer)
-		case 2:
-			start(m.process)
-		}
-		if len(actors) == 0 {
-			continue
-		}
-		// A few run, the others stall.
-		at := m.r.IntN(min(len(actors), 4))
-		if m.r.IntN(30) == 0 {
-			at = m.r.IntN(len(actors))
-		}
-		if _, more := actors[at].next(); !more {
-			actors = slices.Delete(actors, at, at+1)
-		}
-		for _, row := range m.rows {
-			if row.acked && !row.rolled && row.stamp < m.done {
-				return errMissed
-			}
-		}
-	}
-	return nil
-}
-
-// TestRounds: no interleaving of writers and rollups, with stalls and deaths,
-// misses an acknowledged row; and the same model with a mistake does.
-func TestRounds(t *testing.T) {
-	schedules := func(mistake string) (at int, err error) {
-		for seed := range uint64(3000) {
-			m := &model{r: rand.New(rand.NewPCG(seed, 14)), mistakes: mistake}
-			if err := m.run(250); err != nil {
-				return int(seed), err
-			}
-		}
-		return 0, nil
-	}
-	if seed, err := schedules(""); err != nil {
-		t.Errorf("schedule %d: %v", seed, err)
-	}
-	for _, mistake := range []string{
-		"never overtaken", "looks before it opens", "notes before it rolls up",
-		"forgets what it leaves", "leaves out rows of the round of the making", "remembers before it rolls up",
-	} {
-		seed, err := schedules(mistake)
-		if err == nil {
-			t.Errorf("with a mistake planted (%s) nothing is missed", mistake)
-		}
-		t.Logf("%s: schedule %d", mistake, seed)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"text/template"
 	"time"
 
+	"weir/rounds"
 	"weir/window"
 )
 
@@ -100,7 +101,7 @@ func touchedIndex(name string) string {
 	return fmt.Sprintf("INDEX %s %s TYPE minmax GRANULARITY 1", indexName(name), name)
 }
 
-// stamped returns the column that says in which round (rounds.go) a row was last written.
+// stamped returns the column that says in which round (package rounds) a row was last written.
 func stamped(name string) column {
 	c := largest(name, "UInt64")
 	c.index = touchedIndex(name)
@@ -327,7 +328,7 @@ type levelData struct {
 	// Only for the statements of Rollup and Repair.
 	since   uint64 // windows with rows of this round or later are made
 	round   uint64 // the stamp of the rows that are made
-	windows []touchedWindow
+	windows []rounds.Window
 }
 
 // level returns the data of a level.

@@ -9,6 +9,7 @@ import (
 
 	"weir/audit"
 	"weir/event"
+	"weir/rounds"
 	"weir/window"
 )
 
@@ -25,10 +26,10 @@ type Sink struct {
 	limit int           // rows in a block
 	merge int           // rows that a statement of a rollup reads
 
-	rounds rounds
+	rounds current
 
 	// Owned by Write.
-	ahead               uint64 // see inRound
+	writer              rounds.Writer
 	state, dead, ledger *block
 	places              []*block // one for each measure that layout.located yields
 	group               [][]byte
@@ -36,7 +37,7 @@ type Sink struct {
 	// Owned by Rollup.
 	mu     sync.Mutex
 	memos  []memo // by level
-	rolled uint64 // what ahead is for Write: see inRound
+	rolled rounds.Writer
 	lags   bool   // the tables have replicas, which may lag
 	passed []mark // the latest rounds
 }
@@ -69,7 +70,7 @@ func (c *Client) sink(l *layout) *Sink {
 		memos: make([]memo, len(l.levels)),
 	}
 	for i := range s.memos {
-		s.memos[i] = memo{due: time.Now().Add(tailTime), made: map[int64]uint64{}}
+		s.memos[i] = memo{due: time.Now().Add(tailTime)}
 	}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
@@ -148,12 +149,12 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 }
 
 // Write writes the changes into the tables, in an order that makes a crash harmless:
-// places and state rows, acknowledged in the sense of rounds.go, then dead letters, then
+// places and state rows, acknowledged in the sense of package rounds, then dead letters, then
 // the ledger lines. It does not change c, whose table must be sealed. After an error, any
 // part of c may be written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
-		err := s.inRound(ctx, &s.ahead, func(round uint64) error {
+		err := s.inRound(ctx, &s.writer, func(round uint64) error {
 			at := 0
 			for m := range s.layout.located {
 				if err := s.writePlaces(ctx, s.places[at], c.Table, m); err != nil {
