@@ -154,7 +154,7 @@ bench-live: tools build ## what a hundred live questions a second cost the pipel
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -events $(EVENTS)
 
-bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process and three; fails over a floor
+bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
 	go build -trimpath -o bin/bench-idle ./bench/idle
 	bin/bench-idle $(ARGS)
 

@@ -6,7 +6,8 @@
 //
 // Two jobs run, of clicks and of positions, with rollups of a minute, an hour and a day.
 // First there are 2,500 events a second, then none. What the engine uses before any job
-// runs is measured first; the figures without traffic are above it.
+// runs is measured first; the figures without traffic are above it. Last comes the demo,
+// weir up at its default rate, whose process is broker, generator and jobs together.
 package main
 
 import (
@@ -17,6 +18,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +40,13 @@ var members = []struct {
 	n              int
 	traffic, still float64
 }{{1, 0.08, 0.01}, {3, 0.10, 0.01}}
+
+// The floors of the shares of the demo: of weir's process, and of its engine.
+const (
+	demoWeir   = 0.12
+	demoEngine = 0.10
+	demoRate   = 2500 // events a second, of both topics
+)
 
 // warmUp is how long traffic flows before it is measured, and how long there is none
 // before that is measured: the last windows are rolled up and merged meanwhile.
@@ -80,6 +90,20 @@ func run(ctx context.Context) error {
 		if above > m.still {
 			missed = append(missed, fmt.Sprintf("%d processes without traffic", m.n))
 		}
+	}
+	up, rate, err := demo(g)
+	if err != nil {
+		return err
+	}
+	report.Say("weir up: its process %.1f%% (floor %.0f%%), its engine %.1f%% (floor %.0f%%), with %.0f events/s in ClickHouse", 100*up.weir, 100*demoWeir, 100*up.engine, 100*demoEngine, rate)
+	if rate < 0.95*demoRate {
+		missed = append(missed, "events a second of weir up, because the machine is busy: its shares mean nothing")
+	}
+	if up.weir > demoWeir {
+		missed = append(missed, "the process of weir up")
+	}
+	if up.engine > demoEngine {
+		missed = append(missed, "the engine of weir up")
 	}
 	return bench.Save(&report, missed)
 }
@@ -201,4 +225,79 @@ func (p *group) stop() (err error) {
 		return fmt.Errorf("%w\n%s", err, p.log.String())
 	}
 	return nil
+}
+
+// demo runs weir up at its default rate, and measures its process, that of its engine, and
+// how many events a second become durable.
+func demo(g *ground.Ground) (s shares, rate float64, err error) {
+	address, err := ground.FreeAddress()
+	if err != nil {
+		return s, 0, err
+	}
+	var log await.Output
+	cmd := exec.Command(bench.Weir, "up", "--data", filepath.Join(g.Dir, "up"), "--http.listen", address)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return s, 0, err
+	}
+	defer func() {
+		err = errors.Join(err, cmd.Process.Signal(syscall.SIGINT), cmd.Wait())
+		if err != nil {
+			err = fmt.Errorf("weir up: %w\n%s", err, log.String())
+		}
+	}()
+	time.Sleep(warmUp)
+	children, err := childrenOf(cmd.Process.Pid)
+	if err != nil {
+		return s, 0, err
+	}
+	if len(children) != 1 {
+		return s, 0, fmt.Errorf("it has the child processes %v, want one, the engine", children)
+	}
+	before, err := durable(address)
+	if err != nil {
+		return s, 0, err
+	}
+	began, weir, engine := time.Now(), ground.CPU(cmd.Process.Pid), ground.CPU(children[0])
+	time.Sleep(*during)
+	after, err := durable(address)
+	took := time.Since(began).Seconds()
+	s.engine = (ground.CPU(children[0]) - engine).Seconds() / took
+	s.weir = (ground.CPU(cmd.Process.Pid) - weir).Seconds() / took
+	return s, float64(after-before) / took, err
+}
+
+// durable returns how many records of all topics are in ClickHouse, says the process that
+// answers HTTP there.
+func durable(address string) (n int64, err error) {
+	all, err := ground.Status(address)
+	for _, job := range all {
+		for _, p := range job.Partitions {
+			n += p.Durable
+		}
+	}
+	return n, err
+}
+
+// childrenOf returns the processes that a process has started and that run.
+func childrenOf(pid int) (children []int, err error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil { // the process has ended
+			continue
+		}
+		// pid (name) state parent …, and a name may have spaces and brackets
+		_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), ") ")
+		if f := strings.Fields(rest); len(f) < 2 || f[1] != strconv.Itoa(pid) {
+			continue
+		}
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	return children, err
 }
