@@ -56,6 +56,11 @@ func commandCommand(c call) {
 				list = append(list, cmd)
 			}
 		}
+		size := 0
+		for _, cmd := range list {
+			size += len(cmd.name) + len(cmd.about) + len(cmd.since) + len(cmd.family) + 100
+		}
+		c.w.Grow(size)
 		c.w.Map(len(list))
 		for _, cmd := range list {
 			c.w.BulkString(cmd.name)

@@ -40,6 +40,7 @@ type epollLoop struct {
 	w       resp.Writer // the replies of the clients in results, one after the other
 	results []turnResult
 	fresh   []*epollClient // clients that have sent something and had no turn yet
+	owed    bool           // a heavy client let the fresh ones have the long turn of a round
 	clients []*epollClient // by file descriptor
 	number  int
 	resting int       // how many clients are in stage resting
@@ -87,7 +88,8 @@ type turnResult struct {
 }
 
 const (
-	epollRoom = 64 << 10
+	epollRoom  = 64 << 10
+	epollSpare = 8 << 20 // bytes of buffers that long commands leave for the next ones, in all loops
 
 	// A client is heavy for a while after a turn that took long, or after a long command
 	// began to arrive. One light turn does not end that: otherwise several clients with
@@ -141,7 +143,7 @@ func newEpollLoops(s *Server, n int) (loops []*epollLoop, err error) {
 			poll.close()
 			return loops, os.NewSyscallError("eventfd", err)
 		}
-		l := &epollLoop{server: s, poll: poll, wake: wake, room: resp.NewRoom(epollRoom)}
+		l := &epollLoop{server: s, poll: poll, wake: wake, room: resp.NewRoom(epollRoom, min(s.config.Buffers/4, epollSpare)/n)}
 		loops = append(loops, l)
 		if err := l.poll.control(unix.EPOLL_CTL_ADD, wake, unix.EPOLLIN); err != nil {
 			return loops, err
@@ -229,7 +231,8 @@ func (l *epollLoop) run(ctx context.Context) error {
 		l.now = now
 		// Clients without a turn yet have theirs after those that are known, until they
 		// have taken as long as one turn may. Heavy clients have their turns after all
-		// others, one at a time, the one that has waited longest first.
+		// others, one at a time, the one that has waited longest first. If both would take
+		// long, they alternate, so that the light ones wait for one long turn, not for two.
 		clear(l.fresh) // keeps none that has left
 		l.fresh = l.fresh[:0]
 		var heavy *epollClient
@@ -252,14 +255,15 @@ func (l *epollLoop) run(ctx context.Context) error {
 			}
 		}
 		l.sendResults()
-		for i, used := 0, cost(0); i < len(l.fresh) && used < turnMost; i++ { // epoll reports the others again
+		used := cost(0)
+		for i := 0; i < len(l.fresh) && used < turnMost && !(l.owed && heavy != nil); i++ { // epoll reports the others again
 			if lc := l.fresh[i]; l.clients[lc.fd] == lc {
 				l.handle(lc)
 				used += lc.work.used
 			}
 			l.sendResults()
 		}
-		if heavy != nil && l.clients[heavy.fd] == heavy {
+		if l.owed = heavy != nil && used >= turnMost; heavy != nil && !l.owed && l.clients[heavy.fd] == heavy {
 			heavy.lastTurn = l.now
 			l.handle(heavy)
 			l.sendResults()
@@ -349,7 +353,7 @@ func (l *epollLoop) serve(lc *epollClient) {
 		return
 	}
 	if lc.work.used >= turnMost || lc.r.Held() > heavyInput {
-		lc.heavyUntil = l.now.Add(heavyFor)
+		lc.heavyUntil, lc.lastTurn = l.now.Add(heavyFor), l.now
 	}
 	l.results = append(l.results, turnResult{lc, from, l.w.Len(), next})
 }
@@ -460,7 +464,7 @@ func (l *epollLoop) lookUp(lc *epollClient) {
 	lc.stage = detached
 	l.lookups.Go(func() {
 		var w resp.Writer
-		next, err := lc.turn(resp.NewRoom(0), &w, true)
+		next, err := lc.turn(resp.NewRoom(0, 0), &w, true)
 		lc.unsent, lc.leaving, lc.failed = w.Take(), next == ends, err
 		l.enter(lc)
 	})
@@ -498,6 +502,7 @@ func (l *epollLoop) leave(lc *epollClient, why error) {
 	}
 	l.clients[lc.fd] = nil
 	l.number--
+	lc.r.Close(l.room)
 	l.end(lc, why)
 }
 

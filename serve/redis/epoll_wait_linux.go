@@ -170,9 +170,12 @@ func descriptor(conn syscall.Conn) int {
 //
 // They make raw system calls. golang.org/x/sys/unix tells Go's scheduler about
 // each call, which is needed only for calls that may wait and costs as much as a
-// short command. Long writes are made in the usual way, because copying takes a
-// while.
+// short command; and a loop that has told it may have to wait for a processor
+// afterwards, with all its clients. So that a call does not take long, it transfers
+// transferMost bytes at most.
 type nonblocking int
+
+const transferMost = 1 << 20
 
 func (fd nonblocking) Read(b []byte) (int, error) {
 	n, errno := transfer(unix.SYS_READ, fd, b)
@@ -202,11 +205,7 @@ func (fd nonblocking) Write(b []byte) (int, error) {
 func transfer(call uintptr, fd nonblocking, b []byte) (n int, errno syscall.Errno) {
 	for {
 		var r uintptr
-		if len(b) > epollRoom {
-			r, _, errno = unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		} else {
-			r, _, errno = unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		}
+		r, _, errno = unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(min(len(b), transferMost)))
 		if errno != unix.EINTR {
 			return int(r), errno
 		}

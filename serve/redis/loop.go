@@ -16,7 +16,7 @@ const loopRoom = 8 << 10
 // goroutine, unless a connection is more than a file descriptor, such as TLS.
 func (c *client) loop(conn net.Conn) error {
 	d := &deadlines{client: c, conn: conn}
-	room := resp.NewRoom(loopRoom)
+	room := resp.NewRoom(loopRoom, 0)
 	var w resp.Writer
 	for {
 		d.last = time.Now()

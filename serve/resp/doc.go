@@ -1,7 +1,7 @@
 // Package resp reads commands and writes replies in the protocol of Redis:
 // RESP2 and RESP3, and inline commands, as typed into telnet.
 //
-//	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(64<<10)
+//	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(64<<10, 0)
 //	var w resp.Writer
 //	for {
 //		err := r.Fill(room, conn)

@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(1024)
+	r, room := resp.NewReader(resp.Limits{}), resp.NewRoom(1024, 0)
 	_ = r.Fill(room, strings.NewReader("PING\r\n*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n"))
 	var w resp.Writer
 	commands, _ := r.Batch(room, 64)

@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 // Limits bound what a peer may send. A zero field means its default.
@@ -32,13 +33,50 @@ func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 // needs none.
 type Room struct {
 	buf      []byte
+	spare    [][]byte // buffers of long commands that are done
+	keeps    int      // how many bytes spare may have
 	args     [][]byte // of all commands handed out
 	commands [][][]byte
 	begins   []int // where in the input each of them begins
 }
 
-// NewRoom returns a Room that reads up to size bytes at a time.
-func NewRoom(size int) *Room { return &Room{buf: make([]byte, size)} }
+// NewRoom returns a Room that reads up to size bytes at a time. It keeps up to spare
+// bytes of the buffers of long commands for the next ones: to zero and to collect
+// new ones takes longer than most commands.
+func NewRoom(size, spare int) *Room { return &Room{buf: make([]byte, size), keeps: spare} }
+
+// moved returns a buffer with room for size bytes that begins with b, and takes the
+// memory of b.
+func (room *Room) moved(b []byte, size int) []byte {
+	for i, s := range room.spare {
+		if cap(s) >= size && cap(s) < 2*size {
+			room.spare = slices.Delete(room.spare, i, i+1)
+			s = append(s[:0], b...)
+			room.take(b)
+			return s
+		}
+	}
+	grown := make([]byte, size)
+	copy(grown, b)
+	room.take(b)
+	return grown[:len(b)]
+}
+
+// take keeps a buffer of a long command in place of the oldest ones.
+func (room *Room) take(b []byte) {
+	if cap(b) < max(len(room.buf), 1) || cap(b) > room.keeps {
+		return
+	}
+	sum := cap(b)
+	for _, s := range room.spare {
+		sum += cap(s)
+	}
+	n := 0
+	for ; sum > room.keeps; n++ {
+		sum -= cap(room.spare[n])
+	}
+	room.spare = append(slices.Delete(room.spare, 0, n), b)
+}
 
 // A Reader parses the commands of one connection. Use NewReader.
 type Reader struct {
@@ -65,6 +103,7 @@ const (
 	heldIdle  = 512     // how much memory an empty Reader keeps
 	spansIdle = 64      // how many spans it keeps
 	argsIdle  = 4 << 10 // how many arguments of a batch a Room keeps
+	batchArgs = 1 << 10 // a batch ends with the command that makes it so many arguments
 )
 
 // NewReader returns a Reader for a new connection.
@@ -107,12 +146,13 @@ func (r *Reader) Fill(room *Room, src io.Reader) error {
 	} else {
 		if from == cap(r.held) {
 			// The buffer grows to the size of the arriving argument at most, if that is
-			// known.
+			// known; it grows to that at once if a fifth has arrived, because a large
+			// step takes longer than most commands.
 			size := 2 * from
-			if need := r.at + r.bulk + 2; r.bulk >= 0 && need > from {
-				size = min(size, need)
+			if need := r.at + r.bulk + 2; r.bulk >= 0 && need > from && need <= 5*from {
+				size = need
 			}
-			r.held = append(make([]byte, 0, size), r.held...)
+			r.held = room.moved(r.held, size)
 		}
 		into = r.held[:cap(r.held)]
 	}
@@ -129,6 +169,9 @@ func (r *Reader) Fill(room *Room, src io.Reader) error {
 // until the room is used again. The error is a [ProtocolError], without
 // commands; each later call returns it again.
 //
+// A batch ends early after commands with many arguments: a caller that runs only
+// the first of them and takes back the others would parse them again each time.
+//
 // If it returns no commands, more input is needed and the turn is over: the
 // Reader has copied the beginning of the next command to its own memory.
 func (r *Reader) Batch(room *Room, most int) ([][][]byte, error) {
@@ -137,12 +180,12 @@ func (r *Reader) Batch(room *Room, most int) ([][][]byte, error) {
 	}
 	clear(room.commands)
 	room.args, room.commands, room.begins = room.args[:0], room.commands[:0], room.begins[:0]
-	for len(room.commands) < most && r.err == nil && r.parse(room) {
+	for len(room.commands) < most && len(room.args) < batchArgs && r.err == nil && r.parse(room) {
 	}
 	if len(room.commands) > 0 {
 		return room.commands, nil
 	}
-	r.keep()
+	r.keep(room)
 	return nil, r.err
 }
 
@@ -153,16 +196,30 @@ func (r *Reader) Unread(room *Room, n int) {
 		r.at, r.left, r.bulk, r.spans = 0, 0, -1, r.spans[:0]
 		r.unquoted, r.err = nil, nil // Batch finds a protocol error after them again
 	}
-	r.keep()
+	r.keep(room)
+}
+
+// Close gives the memory of the Reader, which is not used any more, to the room.
+func (r *Reader) Close(room *Room) {
+	room.take(r.held)
+	r.held, r.in, r.start = nil, nil, 0
 }
 
 // keep ends a turn: it copies the rest of the input to the Reader's own memory.
-func (r *Reader) keep() {
+func (r *Reader) keep(room *Room) {
 	rest := r.in[r.start:]
 	if len(rest) == 0 && cap(r.held) > heldIdle {
+		room.take(r.held)
 		r.held = nil
 	}
-	r.held = append(r.held[:0], rest...) // they may overlap
+	if len(r.spans) == 0 && cap(r.spans) > spansIdle {
+		r.spans = nil
+	}
+	if held := r.held[:cap(r.held)]; len(rest) > 0 && len(held) > 0 && &rest[0] == &held[0] {
+		r.held = held[:len(rest)] // a long command that arrives in parts stays where it is
+	} else {
+		r.held = append(r.held[:0], rest...) // they may overlap
+	}
 	r.in, r.start = r.held, 0
 }
 
@@ -188,6 +245,9 @@ func (r *Reader) parse(room *Room) bool {
 		if b[r.bulk] != '\r' || b[r.bulk+1] != '\n' {
 			return r.fail("expected CRLF after bulk")
 		}
+		if len(r.spans) == cap(r.spans) { // to twice as many; append would make a quarter more, and leave much garbage
+			r.spans = slices.Grow(r.spans, min(r.left, max(len(r.spans), spansIdle)))
+		}
 		r.spans = append(r.spans, span{r.at, r.at + r.bulk})
 		r.at += r.bulk + 2
 		r.bulk = -1
@@ -204,14 +264,12 @@ func (r *Reader) take(room *Room) {
 	if r.unquoted != nil {
 		in, r.unquoted = r.unquoted, nil
 	}
+	room.args = slices.Grow(room.args, len(r.spans))
 	for _, s := range r.spans {
 		room.args = append(room.args, in[s.from:s.to:s.to])
 	}
 	room.commands = append(room.commands, room.args[first:len(room.args):len(room.args)])
 	room.begins = append(room.begins, r.start)
-	if cap(r.spans) > spansIdle {
-		r.spans = nil
-	}
 	r.spans = r.spans[:0]
 	r.start += r.at
 	r.at = 0

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,7 +15,7 @@ import (
 // collect reads everything and returns copies. After every other batch it calls
 // Unread for all but the first command, and reads these again.
 func collect(src io.Reader, l Limits, most int) (list [][]string, err error) {
-	r, room := NewReader(l), NewRoom(64)
+	r, room := NewReader(l), NewRoom(64, 1<<20)
 	for {
 		ended := r.Fill(room, src)
 		for turn := 0; ; turn++ {
@@ -148,7 +149,7 @@ func (c repeat) Read(b []byte) (int, error) {
 
 // TestAnnouncedLength: a length alone takes no memory.
 func TestAnnouncedLength(t *testing.T) {
-	r, room := NewReader(Limits{}), NewRoom(1024)
+	r, room := NewReader(Limits{}), NewRoom(1024, 0)
 	if err := r.Fill(room, strings.NewReader("*1000000\r\n$536870912\r\nabc")); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestAnnouncedLength(t *testing.T) {
 // otherwise.
 func TestMemory(t *testing.T) {
 	var in bytes.Buffer
-	r, room := NewReader(Limits{}), NewRoom(4096)
+	r, room := NewReader(Limits{}), NewRoom(4096, 0)
 	send := func(size, commands int) (most int) {
 		t.Helper()
 		for range commands {
@@ -199,6 +200,150 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestGrowth: the buffer of a command of known length never has room for more than five
+// times what has arrived, and all that it has been moved from is half as long at most.
+func TestGrowth(t *testing.T) {
+	const size = 8 << 20
+	r, room := NewReader(Limits{}), NewRoom(64<<10, 0)
+	in := strings.NewReader(fmt.Sprintf("*1\r\n$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
+	sum, last := 0, 0
+	for in.Len() > 0 {
+		if err := r.Fill(room, in); err != nil {
+			t.Fatal(err)
+		}
+		if n := cap(r.held); n != last {
+			sum, last = sum+n, n
+		}
+		if list, err := r.Batch(room, 1); err != nil || (len(list) == 1) != (in.Len() == 0) {
+			t.Fatal(len(list), err)
+		}
+		if n := cap(r.held); n > 5*len(r.held)+heldIdle && in.Len() > 0 {
+			t.Errorf("room for %d bytes when %d have arrived", n, len(r.held))
+		}
+	}
+	if last < size || sum > last*8/5 {
+		t.Errorf("%d bytes in all for a command of %d", sum, last)
+	}
+}
+
+// TestLongBatches: a caller that runs one command of a batch and takes back the others
+// makes the Reader parse each of them once if they are long; short ones come many at a
+// time.
+func TestLongBatches(t *testing.T) {
+	const commands = 64
+	for _, x := range []struct{ args, batches, most int }{
+		{2 * batchArgs, commands, commands},
+		{3, commands, commands * commands},
+	} {
+		one := fmt.Sprintf("*%d\r\n%s", x.args, strings.Repeat("$1\r\nx\r\n", x.args))
+		r, room := NewReader(Limits{}), NewRoom(commands*len(one), 0)
+		if err := r.Fill(room, strings.NewReader(strings.Repeat(one, commands))); err != nil {
+			t.Fatal(err)
+		}
+		batches, parsed := 0, 0
+		for {
+			list, err := r.Batch(room, commands)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) == 0 {
+				break
+			}
+			batches++
+			parsed += len(list)
+			if x.args > batchArgs {
+				r.Unread(room, len(list)-1)
+			}
+		}
+		if x.args > batchArgs && (batches != commands || parsed != commands) || x.args < batchArgs && batches != 1 {
+			t.Errorf("%d commands of %d arguments: parsed %d in %d batches", commands, x.args, parsed, batches)
+		}
+	}
+}
+
+// TestSpare: a Room keeps the buffers of long commands for the next ones, as many bytes as
+// it may, also those of a Reader that ends within a command; two Readers never have the
+// same one.
+func TestSpare(t *testing.T) {
+	const size, keeps = 300 << 10, 1 << 20
+	room := NewRoom(4096, keeps)
+	sum := func() (n int) {
+		for _, s := range room.spare {
+			n += cap(s)
+		}
+		return n
+	}
+	command := func(c byte) io.Reader {
+		return strings.NewReader(fmt.Sprintf("*1\r\n$%d\r\n%s\r\n", size, bytes.Repeat([]byte{c}, size)))
+	}
+	type sender struct {
+		*Reader
+		src  io.Reader
+		done bool
+	}
+	turn := func(s *sender, c byte) {
+		t.Helper()
+		if err := s.Fill(room, s.src); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			list, err := s.Batch(room, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) == 0 {
+				break
+			}
+			if len(list[0][0]) != size || bytes.Count(list[0][0], []byte{c}) != size {
+				t.Fatalf("a command of %q has other bytes", c)
+			}
+			s.done = true
+		}
+		if sum() > keeps {
+			t.Fatalf("%d bytes kept", sum())
+		}
+	}
+	largest := func() (b []byte) {
+		for _, s := range room.spare {
+			if cap(s) > cap(b) {
+				b = s
+			}
+		}
+		return b[:1]
+	}
+	for range 5 { // two at a time
+		a, b := &sender{Reader: NewReader(Limits{}), src: command('a')}, &sender{Reader: NewReader(Limits{}), src: command('b')}
+		for !a.done || !b.done {
+			if !a.done {
+				turn(a, 'a')
+			}
+			if !b.done {
+				turn(b, 'b')
+			}
+		}
+	}
+	if n := sum(); n < size {
+		t.Errorf("%d bytes kept", n)
+	}
+	before := largest()
+	c := &sender{Reader: NewReader(Limits{}), src: command('c')}
+	for !c.done {
+		turn(c, 'c')
+	}
+	if &largest()[0] != &before[0] {
+		t.Error("the next command had another buffer")
+	}
+	d := &sender{Reader: NewReader(Limits{}), src: io.LimitReader(command('d'), size*2/3)}
+	for d.Held() < size/2 {
+		turn(d, 'd')
+	}
+	left := d.held
+	d.Close(room)
+	if !slices.ContainsFunc(room.spare, func(s []byte) bool { return &s[0] == &left[0] }) {
+		t.Error("the buffer of a Reader that ended within a command was not kept")
+	}
+}
+
 type loop struct {
 	text []byte
 	at   int
@@ -212,7 +357,7 @@ func (l *loop) Read(b []byte) (int, error) {
 
 func TestAllocations(t *testing.T) {
 	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
-	r, room := NewReader(Limits{}), NewRoom(4096)
+	r, room := NewReader(Limits{}), NewRoom(4096, 0)
 	var w Writer
 	step := func() {
 		if err := r.Fill(room, src); err != nil {
@@ -326,7 +471,7 @@ func (s *steps) Read(b []byte) (int, error) {
 
 func BenchmarkReader(b *testing.B) {
 	src := &loop{text: bytes.Repeat([]byte("*3\r\n$5\r\nPFADD\r\n$1\r\nk\r\n$7\r\nelement\r\n"), 50)}
-	r, room := NewReader(Limits{}), NewRoom(64<<10)
+	r, room := NewReader(Limits{}), NewRoom(64<<10, 0)
 	n := 0
 	for b.Loop() {
 		for n == 0 {
