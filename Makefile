@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -142,12 +142,16 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle bench-groups
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
 	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
 	bin/bench-pipeline -events $(EVENTS)
+
+bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
+	go build -trimpath -o bin/bench-groups ./bench/groups
+	bin/bench-groups $(ARGS)
 
 bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
@@ -169,8 +173,9 @@ bench-redis: tools ## the sketches against redis-server, one run; fails under a 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
 	go run ./bench/sketches libraries
 
-bench-views: engine ## a day of windows and the last minutes through the views, on the embedded engine
-	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse
+bench-views: export RATE ?= 100000
+bench-views: engine ## a day of windows, the last minutes and the open hour through the views at RATE events/s; fails over a floor
+	go test -run xxx -bench 'Day|Live' -benchtime 20x ./sinks/clickhouse -args -floors
 
 longest: ## how long the longest commands of the Redis endpoint hold up the others
 	@go test -count=1 -v ./serve/redis -run 'TestLongest$$' -args -million

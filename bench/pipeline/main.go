@@ -14,7 +14,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -48,13 +47,12 @@ const counting = 3
 
 // A side is one measured process.
 type side struct {
-	wall, cpu time.Duration
-	engine    time.Duration // the CPU time of the engine
-	peak      int64         // resident set, bytes
+	ground.Process
+	engine time.Duration // the CPU time of the engine
 }
 
 func (s side) perSecond() float64   { return float64(*events) / s.total().Seconds() }
-func (s side) total() time.Duration { return s.cpu + s.engine }
+func (s side) total() time.Duration { return s.CPU + s.engine }
 
 func main() { bench.Main(run) }
 
@@ -80,7 +78,7 @@ func run(ctx context.Context) error {
 		alone, whole float64 // floors
 	}{{"none", kgo.NoCompression(), 7, 6}, {"lz4", kgo.Lz4Compression(), 6, 6}} {
 		topic := "clicks_" + c.name
-		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, 2_000_000, *events, 10*time.Minute); err != nil {
+		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
 			return err
 		}
 		var ours, theirs side
@@ -90,7 +88,7 @@ func run(ctx context.Context) error {
 			// The sides take turns, so that a noisy minute slows down both.
 			var t side
 			if round == 0 || round >= counting {
-				if t, err = measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10))); err != nil {
+				if t.Process, err = ground.Measure(exec.Command(os.Args[0], "-naive", topic, "-brokers", g.Broker, "-events", strconv.FormatInt(*events, 10))); err != nil {
 					return fmt.Errorf("naive side: %w", err)
 				}
 			}
@@ -102,10 +100,10 @@ func run(ctx context.Context) error {
 				rows = append(rows, float64(w.rows)/float64(w.keys))
 				continue
 			}
-			if theirs.cpu == 0 || t.cpu < theirs.cpu {
+			if theirs.CPU == 0 || t.CPU < theirs.CPU {
 				theirs = t
 			}
-			if ours.cpu == 0 || o.total() < ours.total() {
+			if ours.CPU == 0 || o.total() < ours.total() {
 				ours = o
 			}
 			disk = w.disk
@@ -113,51 +111,26 @@ func run(ctx context.Context) error {
 		alone := ours
 		alone.engine = 0
 		say := func(name string, s side) {
-			report.Say("%-6s %-14s %14.0f %8.2f %8.2f %9.0f", c.name, name, s.perSecond(), s.total().Seconds(), s.wall.Seconds(), float64(s.peak)/(1<<20))
+			report.Say("%-6s %-14s %14.0f %8.2f %8.2f %9.0f", c.name, name, s.perSecond(), s.total().Seconds(), s.Wall.Seconds(), float64(s.Peak)/(1<<20))
 		}
 		say("naive", theirs)
 		say("weir", alone)
-		ours.peak = g.Engine.Peak()
+		ours.Peak = g.Engine.Peak()
 		say("weir + engine", ours)
 		ratio, whole := alone.perSecond()/theirs.perSecond(), ours.perSecond()/theirs.perSecond()
 		perKey := ground.Median(rows)
-		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor 256)", c.name, ratio, c.alone, whole, c.whole, float64(alone.peak)/(1<<20))
+		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor 256)", c.name, ratio, c.alone, whole, c.whole, float64(alone.Peak)/(1<<20))
 		report.Say("%-6s %.2f rollup rows for each window and page (floor 1.1); %.1f bytes on disk for each event", c.name, perKey, float64(disk)/float64(*events))
 		for _, floor := range []struct {
 			of     string
 			missed bool
-		}{{"ratio", ratio < c.alone}, {"ratio with the engine", whole < c.whole}, {"peak of weir", alone.peak > 256<<20}, {"rollup rows", perKey > 1.1}} {
+		}{{"ratio", ratio < c.alone}, {"ratio with the engine", whole < c.whole}, {"peak of weir", alone.Peak > 256<<20}, {"rollup rows", perKey > 1.1}} {
 			if floor.missed {
 				missed = append(missed, "codec "+c.name+": "+floor.of)
 			}
 		}
 	}
 	return bench.Save(&report, missed)
-}
-
-// measure runs a process and reads what it cost.
-func measure(cmd *exec.Cmd) (side, error) {
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return side{}, err
-	}
-	// The kernel's own figure (ru_maxrss) begins with the memory of the parent
-	// process, so the peak is read while the process runs.
-	peak, done := int64(0), make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	for {
-		select {
-		case err := <-done:
-			if err != nil {
-				return side{}, fmt.Errorf("%w\n%s", err, log.String())
-			}
-			return side{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak: peak}, nil
-		case <-time.After(20 * time.Millisecond):
-			peak = max(peak, ground.Peak(cmd.Process.Pid))
-		}
-	}
 }
 
 // written is what a run left in the engine.
@@ -201,7 +174,7 @@ jobs:
 		}
 	}
 	before := g.Engine.CPU()
-	s, err = measure(exec.Command(bench.Weir, "run", "-c", file, "--until", "end"))
+	s.Process, err = ground.Measure(exec.Command(bench.Weir, "run", "-c", file, "--until", "end"))
 	if err != nil {
 		return s, w, err
 	}

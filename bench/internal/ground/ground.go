@@ -175,9 +175,16 @@ func FreeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Fill makes a topic and fills it with events on 1,000 pages: the traffic
-// (gen.Clicks or gen.Locations) of a span of time that ends now.
-func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), users, events int64, span time.Duration) error {
+// Traffic returns so many events of so many people on 1,000 pages, for Fill.
+func Traffic(users, events int64) gen.Config {
+	cfg := gen.Default()
+	cfg.Users, cfg.Pages, cfg.Events = users, 1000, events
+	return cfg
+}
+
+// Fill makes a topic and fills it with the traffic (gen.Clicks or gen.Locations) of a span
+// of time that ends now. It sets the beginning and the rate of cfg.
+func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), cfg gen.Config, span time.Duration) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -187,8 +194,7 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 	if err := create(ctx, cl, topic); err != nil {
 		return err
 	}
-	cfg := gen.Default()
-	cfg.Users, cfg.Pages, cfg.Events, cfg.Rate = users, 1000, events, max(1, events/int64(span/time.Second))
+	cfg.Rate = max(1, cfg.Events/int64(span/time.Second))
 	cfg.Start = event.Time(time.Now().Add(-span).UnixMilli())
 	made, err := traffic(cfg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package ground
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/jobs"
 )
@@ -58,6 +60,37 @@ func (m *Measurement) Save(r *Report, missed []string) error {
 		return fmt.Errorf("below the floor: %s", strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// A Process is what a process used from its beginning to its end.
+type Process struct {
+	Wall, CPU time.Duration // CPU: user and system time
+	Peak      int64         // greatest resident set, in bytes
+}
+
+// Measure runs a process to its end and returns what it used.
+func Measure(cmd *exec.Cmd) (Process, error) {
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return Process{}, err
+	}
+	// The kernel's own figure (ru_maxrss) begins with the memory of the parent
+	// process, so the peak is read while the process runs.
+	peak, done := int64(0), make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return Process{}, fmt.Errorf("%w\n%s", err, log.String())
+			}
+			return Process{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak}, nil
+		case <-time.After(20 * time.Millisecond):
+			peak = max(peak, Peak(cmd.Process.Pid))
+		}
+	}
 }
 
 // Migrate makes the tables of a configuration.
