@@ -102,17 +102,22 @@ func (s *Scanner) object(i, depth int, b *branch, wanted bool) int {
 	return i + 1
 }
 
-// member reads the value of a key of a branch: f is its field, nil if the key
-// is not wanted.
+// member reads the value of a key or an element of a branch: f is its field, nil
+// if it is not wanted.
 func (s *Scanner) member(i, depth int, f *field) int {
-	if f != nil && f.sub != nil && i < len(s.doc) && s.doc[i] == '{' {
-		return s.object(i+1, depth+1, f.sub, true)
+	if f != nil && f.sub != nil && i < len(s.doc) {
+		switch c := s.doc[i]; {
+		case c == '{' && f.sub.keys != nil:
+			return s.object(i+1, depth+1, f.sub, true)
+		case c == '[' && f.sub.items != nil:
+			return s.elements(i+1, depth+1, f.sub)
+		}
 	}
 	slot := unwanted
 	switch {
 	case f == nil:
 	case f.sub != nil:
-		slot = blocked
+		slot = f.sub.blocked()
 	default:
 		slot = f.slot
 	}
@@ -180,13 +185,34 @@ func (s *Scanner) array(i, depth int) int {
 	if depth > MaxDepth {
 		return s.fail(i-1, ErrDepth)
 	}
+	if i = space(s.doc, i); i < len(s.doc) && s.doc[i] == ']' {
+		return i + 1
+	}
+	if i, _, _ = s.value(i, depth); i < 0 {
+		return -1
+	}
+	if i = s.rest(i, depth); i < 0 {
+		return -1
+	}
+	return i + 1
+}
+
+// elements reads an array that is the branch b, from after its bracket, and
+// stores the wanted values.
+func (s *Scanner) elements(i, depth int, b *branch) int {
+	if depth > MaxDepth {
+		return s.fail(i-1, ErrDepth)
+	}
 	doc := s.doc
 	if i = space(doc, i); i < len(doc) && doc[i] == ']' {
 		return i + 1
 	}
-	for {
-		if i, _, _ = s.value(i, depth); i < 0 {
+	for n := 0; ; n++ {
+		if i = s.member(i, depth, b.item(n)); i < 0 {
 			return -1
+		}
+		if n == b.last {
+			break
 		}
 		if i = space(doc, i); i >= len(doc) {
 			return s.fail(i, ErrTruncated)
@@ -198,6 +224,32 @@ func (s *Scanner) array(i, depth int) int {
 			return s.fail(i, ErrSyntax)
 		}
 		i = space(doc, i+1)
+	}
+	end := s.rest(i, depth)
+	if end < 0 {
+		return -1
+	}
+	s.known.mark(i, end, rest, depth)
+	return end + 1
+}
+
+// rest reads what follows an element of an array, and returns the index of the
+// array's closing bracket.
+func (s *Scanner) rest(i, depth int) int {
+	doc := s.doc
+	for {
+		if i = space(doc, i); i >= len(doc) {
+			return s.fail(i, ErrTruncated)
+		}
+		if doc[i] == ']' {
+			return i
+		}
+		if doc[i] != ',' {
+			return s.fail(i, ErrSyntax)
+		}
+		if i, _, _ = s.value(space(doc, i+1), depth); i < 0 {
+			return -1
+		}
 	}
 }
 

@@ -15,9 +15,10 @@ import (
 //
 // The literals of several layouts make a tree (optional keys, two producers):
 // a step has a literal, what value follows it, the step after that value, and
-// another step to try if the literal does not match. Objects on the way to a
-// wanted value are part of the literals; other objects, and arrays, are
-// values.
+// another step to try if the literal does not match. Objects and arrays on the way
+// to a wanted value are part of the literals; others are values. What follows the
+// last wanted element of an array is one value too, so that arrays of different
+// lengths have the same layout.
 //
 // The tree can only prove that a document is valid. The grammar reads a
 // document that does not match; only the grammar refuses documents and names
@@ -25,9 +26,12 @@ import (
 
 // What a step does with its value, if it is not the index of a wanted one.
 const (
-	unwanted = -1 // skip it
-	blocked  = -2 // skip it; it must not be an object, which would be a branch
-	tail     = -3 // no value: the document ends
+	unwanted     = -1 // skip it
+	blocked      = -2 // skip it; it must not be an object, which would be a branch
+	blockedArray = -3 // the same for an array
+	blockedBoth  = -4 // the same for both
+	tail         = -5 // no value: the document ends
+	rest         = -6 // the further elements of an array, up to its closing bracket
 )
 
 // Bounds of what is remembered: about 20 KB per scanner.
@@ -100,7 +104,14 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 			}
 		}
 		j, slot := i+int(st.size), int(st.slot)
-		if slot == tail || j == len(doc) {
+		if slot <= tail || j == len(doc) {
+			if slot == rest {
+				if i = s.knownRest(doc, j, st); i < 0 {
+					return false
+				}
+				at = st.next
+				continue
+			}
 			if slot != tail || j != len(doc) {
 				at = st.other
 				continue
@@ -141,7 +152,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 				i, at = k, st.next
 				continue
 			}
-		} else if c <= ' ' || c == '{' && slot == blocked {
+		} else if c <= ' ' || c == ']' || slot <= blocked && opens(c, slot) {
 			// Another step has the longer literal that matches here.
 			at = st.other
 			continue
@@ -165,6 +176,20 @@ func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	}
 	s.doc, s.vals = nil, nil
 	return end
+}
+
+// knownRest reads the further elements of an array by the grammar.
+func (s *Scanner) knownRest(doc []byte, i int, st *step) int {
+	s.doc, s.names = doc, s.names[:0]
+	end := s.rest(i, int(st.depth))
+	s.doc = nil
+	return end
+}
+
+// opens reports whether a value that begins with c would be a branch where the
+// step's document had none.
+func opens(c byte, slot int) bool {
+	return c == '{' && slot != blockedArray || c == '[' && slot != blocked
 }
 
 // match compares the whole literal. It must not be inlined: it would take the

@@ -33,6 +33,39 @@ var layoutPairs = [][2]string{
 	{`{"x":[],"ts":1}`, `{"x":[[1]],"ts":1}`},
 	{`{"x":1,"ts":1}`, `{"x":tru,"ts":1}`},
 	{`{}`, ` {}`},
+	{`{"tags":[1,2,3,4]}`, `{"tags":[1,2,3]}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c","d",{"x":[]}]}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c""d"]}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c",]}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c"5]}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c"}`},
+	{`{"tags":[1,2,"c"]}`, `{"tags":[1,2,"c"`},
+	{`{"tags":[1,2,"c",4]}`, `{"tags":[1,2,"c" , 4 ] }`},
+	{`{"tags":[1,2,"c",{"x":1}]}`, `{"tags":[1,2,"c",{"x":1,"x":1}]}`},
+	{`{"tags":[1,2]}`, `{"tags":[1]}`},
+	{`{"tags":[1]}`, `{"tags":[]}`},
+	{`{"tags":[]}`, `{"tags":[1,2,3]}`},
+	{`{"tags":null}`, `{"tags":[1,2,3]}`},
+	{`{"tags":[1,2,3]}`, `{"tags":{"a":1}}`},
+	{`{"tags":[1,2,3]}`, `{"tags":{"a":1,"a":1}}`},
+	{`{"tags[2]":1}`, `{"tags":[1,2,3]}`},
+	{`{"items":[5]}`, `{"items":[{"sku":1}]}`},
+	{`{"items":[{"sku":1}]}`, `{"items":[5]}`},
+	{`{"items":[{"sku":1}]}`, `{"items":[{"sku":1,"sku":1}]}`},
+	{`{"items":[{"sku":1},{"sku":2},{"sku":3}]}`, `{"items":[{"sku":1},{"sku":2},{"sku":3,"sku":3}]}`},
+	{`{"items":[{"sku":1},{"sku":2}]}`, `{"items":[{"sku":1},{"sku":2},{"sku":3}]}`},
+	{`{"items":[{"sku":1},{"sku":2}]}`, `{"items":[{},{"x":[],"sku":2}],"ts":1}`},
+	{`{"items":[[],{"sku":2}]}`, `{"items":[{"sku":1},{"sku":2}]}`},
+	{`{"grid":[[1],[2]]}`, `{"grid":[1,[2,3],4],"ts":5}`},
+	{`{"grid":[[1],[2]]}`, `{"grid":[[1],2]}`},
+	{`{"either":{"a":1}}`, `{"either":[1]}`},
+	{`{"either":[1]}`, `{"either":{"a":1}}`},
+	{`{"either":1}`, `{"either":[1]}`},
+	{`{"either":1}`, `{"either":{"a":1}}`},
+	{`{"tags":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
+		`{"tags":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`},
+	{`{"tags":[1,2,3,` + strings.Repeat("[", 62) + strings.Repeat("]", 62) + `]}`,
+		`{"tags":[1,2,3,` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `]}`},
 	{`{"ts":1,"page":"` + strings.Repeat("p", 30) + `"}`, `{"ts":1,"page":""}`},
 	{`{"` + strings.Repeat("k", 40) + `":1,"ts":2}`, `{"` + strings.Repeat("k", 39) + `x":1,"ts":2}`},
 	{`{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
@@ -89,6 +122,34 @@ func TestLayoutHolds(t *testing.T) {
 	}
 	for _, doc := range docs {
 		checkScan(t, s, []byte(doc), refPaths)
+	}
+}
+
+// An array with wanted elements has one layout, however long it is.
+func TestLayoutOfArrays(t *testing.T) {
+	s := newScanner(t, refPaths...)
+	docs := []string{
+		`{"ts":1,"items":[{"sku":"a","n":1},{"sku":"b","n":2}],"tags":["x","y","z"]}`,
+		`{"ts":2,"items":[{"sku":"a","n":1},{"sku":"b","n":2},{"sku":"c"}],"tags":["x","y",7,"z","z"]}`,
+		`{"ts":3,"items":[{"sku":5,"n":[]},{"sku":null,"n":2},1,[2],"3"],"tags":["x",{},[3],null]}`,
+	}
+	teach(t, s, docs[:1])
+	if n := hits(s, docs); n != len(docs) {
+		t.Errorf("%d of %d documents have a known layout, want all", n, len(docs))
+	}
+	checkScan(t, s, []byte(docs[2]), refPaths)
+	for _, docs := range [][]string{
+		{`{"items":[]}`, `{"items":[7]}`, `{"items":null}`, `{"items":{}}`, `{"items":[{"sku":1}]}`},
+		{`{"tags":[1]}`, `{"tags":[]}`, `{"either":[]}`, `{"either":{}}`, `{"either":2}`},
+	} {
+		s := newScanner(t, refPaths...)
+		teach(t, s, docs)
+		if n := hits(s, docs); n != len(docs) {
+			t.Errorf("%d of %q have a known layout, want all", n, docs)
+		}
+		for _, doc := range docs {
+			checkScan(t, s, []byte(doc), refPaths)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func refScan(doc []byte, paths []string) (vals []Value, ok bool) {
 	return vals, true
 }
 
-// refObject collects every value that a path can name.
+// refObject collects every value of an object that a path can name.
 func refObject(dec *jsontext.Decoder, prefix string, found map[string]Value) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -46,47 +46,62 @@ func refObject(dec *jsontext.Decoder, prefix string, found map[string]Value) err
 		}
 		key := tok.String()
 		path := prefix + key
-		named := key != "" && !strings.Contains(key, ".")
-		if dec.PeekKind() == '{' && named {
-			// The same object twice: as a value, and for what is in it.
-			raw, err := dec.ReadValue()
-			if err != nil {
-				return err
-			}
-			found[path] = Value{Composite, bytes.Clone(raw)}
-			if err := refObject(jsontext.NewDecoder(bytes.NewReader(bytes.Clone(raw))), path+".", found); err != nil {
-				return err
-			}
-			continue
+		if key == "" || strings.ContainsAny(key, ".[]") { // no path names it
+			path = ""
 		}
-		raw, err := dec.ReadValue()
-		if err != nil {
+		if err := refValue(dec, path, found); err != nil {
 			return err
 		}
-		if !named {
-			continue
-		}
-		val := Value{Bytes: bytes.Clone(raw)}
-		switch raw.Kind() {
-		case 'n':
-			val = Value{Kind: Null}
-		case 't', 'f':
-			val.Kind = Bool
-		case '0':
-			val.Kind = Number
-		case '"':
-			text, err := jsontext.AppendUnquote(nil, raw)
-			if err != nil {
-				return err
-			}
-			val = Value{String, text}
-		default:
-			val.Kind = Composite
-		}
-		found[path] = val
 	}
 	_, err := dec.ReadToken()
 	return err
+}
+
+// refArray collects every value of an array that a path can name.
+func refArray(dec *jsontext.Decoder, prefix string, found map[string]Value) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for i := 0; dec.PeekKind() != ']'; i++ {
+		if err := refValue(dec, fmt.Sprintf("%s[%d]", prefix, i), found); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// refValue collects a value, and what is in it.
+func refValue(dec *jsontext.Decoder, path string, found map[string]Value) error {
+	raw, err := dec.ReadValue()
+	if err != nil || path == "" {
+		return err
+	}
+	raw = bytes.Clone(raw)
+	inside := jsontext.NewDecoder(bytes.NewReader(raw))
+	switch val := (Value{Bytes: raw}); raw.Kind() {
+	case 'n':
+		found[path] = Value{Kind: Null}
+	case 't', 'f':
+		val.Kind = Bool
+		found[path] = val
+	case '0':
+		val.Kind = Number
+		found[path] = val
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			return err
+		}
+		found[path] = Value{String, text}
+	case '{':
+		found[path] = Value{Composite, raw}
+		return refObject(inside, path+".", found)
+	default:
+		found[path] = Value{Composite, raw}
+		return refArray(inside, path, found)
+	}
+	return nil
 }
 
 // deepest counts the containers open at the deepest place of a valid document.
@@ -100,8 +115,10 @@ func deepest(doc []byte) (most int) {
 	}
 }
 
-// refPaths are the paths in all comparisons: flat, nested, deep, odd.
-var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id"}
+// refPaths are the paths in all comparisons: flat, nested, deep, odd, in arrays, and
+// in what may be an object or an array.
+var refPaths = []string{"ts", "user_id", "page", "geo.country", "geo.pos.lat", "a", "ключ", "event_id",
+	"items[1].sku", "items[0].sku", "tags[2]", "grid[1][0]", "either.a", "either[0]"}
 
 // checkScan compares one Scan with the reference.
 func checkScan(t *testing.T, s *Scanner, doc []byte, paths []string) {

@@ -3,7 +3,6 @@ package event
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Limits of a Scanner.
@@ -98,14 +97,17 @@ const (
 	keepNames = 1 << 10
 )
 
-// A branch is an object on the way to wanted values.
+// A branch is an object, an array, or either, on the way to wanted values.
 type branch struct {
-	fields []field
+	keys  []field // of an object
+	items []field // of an array
+	last  int     // greatest index in items
 }
 
-// A field is a key of a branch: either a wanted value or a further branch.
+// A field is a key or an element of a branch: either a wanted value or a further
+// branch.
 type field struct {
-	key  string
+	pathStep
 	slot int // index of the value in vals; -1 for a branch
 	sub  *branch
 }
@@ -114,18 +116,37 @@ func (b *branch) find(key []byte) *field {
 	if b == nil {
 		return nil
 	}
-	for i := range b.fields {
-		if b.fields[i].key == string(key) {
-			return &b.fields[i]
+	for i := range b.keys {
+		if b.keys[i].key == string(key) {
+			return &b.keys[i]
 		}
 	}
 	return nil
 }
 
-// NewScanner compiles paths: keys joined by dots, as in "geo.country". A key
-// that itself contains a dot, or is empty, cannot be named, and arrays are not
-// entered. Paths are compared byte by byte, so case matters. A repeated path,
-// or one that leads through another ("a" and "a.b"), is an error.
+func (b *branch) item(index int) *field {
+	for i := range b.items {
+		if b.items[i].index == index {
+			return &b.items[i]
+		}
+	}
+	return nil
+}
+
+// blocked returns the slot of a value that is there instead of the branch.
+func (b *branch) blocked() int {
+	switch {
+	case b.items == nil:
+		return blocked
+	case b.keys == nil:
+		return blockedArray
+	}
+	return blockedBoth
+}
+
+// NewScanner compiles paths: see CheckPath. Paths are compared byte by byte, so
+// case matters. A repeated path, or one that leads through another ("a" and "a.b"),
+// is an error.
 func NewScanner(paths []string) (*Scanner, error) {
 	if len(paths) > MaxPaths {
 		return nil, fmt.Errorf("event: %d paths, at most %d", len(paths), MaxPaths)
@@ -142,30 +163,30 @@ func NewScanner(paths []string) (*Scanner, error) {
 }
 
 func (b *branch) insert(path string, slot int) error {
-	keys := strings.Split(path, ".")
-	if len(keys) >= MaxDepth {
-		return fmt.Errorf("event: path %q has %d keys, at most %d", path, len(keys), MaxDepth-1)
+	steps, err := pathSteps(path)
+	if err != nil {
+		return err
 	}
-	for i, key := range keys {
-		if key == "" {
-			return fmt.Errorf("event: path %q has an empty key", path)
+	for i, st := range steps {
+		of, f := &b.keys, b.find([]byte(st.key))
+		if st.key == "" {
+			of, f = &b.items, b.item(st.index)
+			b.last = max(b.last, st.index)
 		}
-		last := i == len(keys)-1
-		f := b.find([]byte(key))
+		last := i == len(steps)-1
 		switch {
 		case f == nil && last:
-			b.fields = append(b.fields, field{key: key, slot: slot})
+			*of = append(*of, field{pathStep: st, slot: slot})
 			return nil
 		case f == nil:
-			b.fields = append(b.fields, field{key: key, slot: -1, sub: &branch{}})
-			f = &b.fields[len(b.fields)-1]
+			*of = append(*of, field{pathStep: st, slot: -1, sub: &branch{}})
+			f = &(*of)[len(*of)-1]
 		case last && f.sub == nil:
 			return fmt.Errorf("event: path %q is given twice", path)
 		case last:
 			return fmt.Errorf("event: path %q is the beginning of another path", path)
 		case f.sub == nil:
-			return fmt.Errorf("event: path %q leads through %q, which is a path itself",
-				path, strings.Join(keys[:i+1], "."))
+			return fmt.Errorf("event: path %q leads through %q, which is a path itself", path, path[:st.end])
 		}
 		b = f.sub
 	}

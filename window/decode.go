@@ -13,12 +13,18 @@ type decoder struct {
 	scanner *event.Scanner
 	vals    []event.Value
 
+	// The values that the scanner finds are the first of vals, those of the derived fields
+	// follow.
+	scanned int
+	derived []derived
+	text    []byte // texts that functions have made
+
 	// The index in vals of each field of the spec.
 	timeAt   int
 	by       []columnAt
-	where    []int
+	where    []condition
 	dedupeAt int
-	paths    []string
+	names    []string // of the fields, for messages
 	defaults [][]byte // by column
 
 	feeds []feed // by measure
@@ -41,20 +47,13 @@ type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*decoder, error) {
 	d := &decoder{spec: s, dedupeAt: -1, feeds: make([]feed, len(s.Measures))}
-	var paths []string
-	at := map[string]int{}
-	field := func(path string) int {
-		if path == "" {
-			return -1
-		}
-		i, ok := at[path]
-		if !ok {
-			i = len(paths)
-			at[path] = i
-			paths = append(paths, path)
-		}
-		return i
+	fields, err := readFields(s)
+	if err != nil {
+		return nil, err
 	}
+	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
+	d.vals = make([]event.Value, len(fields.names))
+	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {
 		d.by = append(d.by, columnAt{field(c.Path), field(c.Lon), field(c.Lat)})
@@ -68,17 +67,17 @@ func newDecoder(s *Spec) (*decoder, error) {
 			also = append(also, field(path))
 		}
 		f.intake = m.Kind.intake(s, m, also)
+		if f.where, err = compile(m.Where, field); err != nil {
+			return nil, err
+		}
 	}
-	for _, c := range s.Where {
-		d.where = append(d.where, field(c.Path))
+	if d.where, err = compile(s.Where, field); err != nil {
+		return nil, err
 	}
 	if s.Dedupe != nil {
 		d.dedupeAt = field(s.Dedupe.Path)
 	}
-	var err error
-	d.scanner, err = event.NewScanner(paths)
-	d.vals = make([]event.Value, len(paths))
-	d.paths = paths
+	d.scanner, err = event.NewScanner(fields.paths)
 	return d, err
 }
 
@@ -93,13 +92,14 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	if len(rec.Value) == 0 {
 		return Malformed, "empty value"
 	}
-	if err := d.scanner.Scan(rec.Value, d.vals); err != nil {
+	if err := d.scanner.Scan(rec.Value, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
-	for i, c := range s.Where {
-		if !oneOf(d.vals[d.where[i]], c.In) {
-			return Filtered, ""
-		}
+	if d.derived != nil {
+		d.derive()
+	}
+	if !allHold(d.where, d.vals) {
+		return Filtered, ""
 	}
 	t, ok := d.vals[d.timeAt].Time(s.TimeUnit)
 	if !ok || t < 0 || t > maxTime {
@@ -174,6 +174,10 @@ func (d *decoder) decodeGroup() (reason string) {
 func (d *decoder) decodeMeasures() (reason string) {
 	for i := range d.feeds {
 		f := &d.feeds[i]
+		if f.where != nil && !allHold(f.where, d.vals) {
+			f.takes = false
+			continue
+		}
 		if d.absent(f.at) {
 			if f.takes = false; f.optional {
 				continue
@@ -204,7 +208,7 @@ func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {
 		return 0, 0, d.wrong(latAt, "is not a number")
 	}
 	if _, ok = geo.Encode(lon, lat); !ok {
-		return 0, 0, d.wrong(latAt, "or "+d.paths[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
+		return 0, 0, d.wrong(latAt, "or "+d.names[lonAt]+" is out of range: ±85.05112878 and ±180 degrees")
 	}
 	return lon, lat, ""
 }
@@ -222,19 +226,7 @@ const notID = "is neither text nor number"
 // needs it.
 func (d *decoder) wrong(at int, what string) string {
 	if d.absent(at) {
-		return "field " + d.paths[at] + " is missing"
+		return "field " + d.names[at] + " is missing"
 	}
-	return "field " + d.paths[at] + " " + what
-}
-
-func oneOf(v event.Value, in []string) bool {
-	if v.Kind != event.String && v.Kind != event.Number && v.Kind != event.Bool {
-		return false
-	}
-	for _, s := range in {
-		if string(v.Bytes) == s {
-			return true
-		}
-	}
-	return false
+	return "field " + d.names[at] + " " + what
 }

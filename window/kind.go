@@ -106,6 +106,7 @@ type feed struct {
 	intake
 	at       int // index in decoder.vals of the value of Path
 	optional bool
+	where    []condition // what an event must meet to be read
 
 	takes bool // the measure takes something of the event that was decoded last
 	n     int  // number of entries that wait

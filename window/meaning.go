@@ -33,7 +33,11 @@ func (s *Spec) Meaning() string {
 		f("by", c.Name, c.Path, c.Default, lenience(c.HasDefault, c.Path == ""), c.Lon, c.Lat, n(int64(c.Precision)))
 	}
 	for _, c := range s.Where {
-		f("where", append([]string{c.Path}, c.In...)...)
+		if c.onlyIn() {
+			f("where", append([]string{c.Path}, c.In...)...)
+		} else {
+			f("condition", c.text())
+		}
 	}
 	if s.Dedupe != nil {
 		f("dedupe", s.Dedupe.Path, strconv.FormatFloat(s.Dedupe.Error, 'g', -1, 64))
@@ -48,7 +52,11 @@ func (s *Spec) Meaning() string {
 // Meaning returns one measure as a text. A job may get further measures (windows
 // from before have nothing in them), but a measure may not change.
 func (m *Measure) Meaning() string {
-	return fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, lenience(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
+	text := fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, lenience(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
+	if len(m.Where) > 0 { // earlier versions had none
+		text += " where=" + strconv.Quote(conditionsText(m.Where))
+	}
+	return text
 }
 
 // lenience says whether an event may lack the field. For a position it says
@@ -133,7 +141,7 @@ func readMeaning(text string) ([]setting, bool) {
 		all = append(all, s)
 	}
 	first := func(v []string) string { return v[0] }
-	add("time.field", 2, first)
+	add("time.field", 2, func(v []string) string { return fieldWords(v[0]) })
 	add("time.unit", 2, func(v []string) string { return v[1] })
 	add("window", 1, span)
 	add("lateness", 1, span)
@@ -143,6 +151,12 @@ func readMeaning(text string) ([]setting, bool) {
 	list := func(key string, least int, show func(v []string) string) {
 		s := setting{key: key, shown: "nothing", fingerprint: fmt.Sprintf("%q", lines[key])}
 		var texts []string
+		for _, v := range lines["condition"] {
+			if key == "where" && len(v) == 1 {
+				texts = append(texts, v[0])
+				s.fingerprint += strconv.Quote(v[0])
+			}
+		}
 		for _, v := range lines[key] {
 			if len(v) < least {
 				ok = false
@@ -156,15 +170,15 @@ func readMeaning(text string) ([]setting, bool) {
 		all = append(all, s)
 	}
 	list("by", 7, showColumn)
-	list("where", 1, func(v []string) string { return "{field: " + v[0] + ", in: [" + strings.Join(v[1:], ", ") + "]}" })
-	add("dedupe", 2, func(v []string) string { return "{field: " + v[0] + ", error: " + v[1] + "}" })
+	list("where", 1, func(v []string) string { return "{" + fieldText(v[0]) + ", in: [" + strings.Join(v[1:], ", ") + "]}" })
+	add("dedupe", 2, func(v []string) string { return "{" + fieldText(v[0]) + ", error: " + v[1] + "}" })
 	key := setting{key: "hash_key_file", shown: "nothing"}
 	if check := lines["hash_key"]; check != nil {
 		key.shown, key.fingerprint = "a file with a secret", fmt.Sprintf("%q", check)
 	}
 	all = append(all, key)
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "dedupe", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "hash_key"}, key)
 	}
 	return all, ok
 }
@@ -190,12 +204,12 @@ func quoted(rest string) (values []string, ok bool) {
 // default, whether there is a default, lon, lat, precision.
 func showColumn(v []string) string {
 	name, path, value, lon, lat := v[0], v[1], v[2], v[4], v[5]
-	if path != "" && v[3] == "false" && name == strings.ReplaceAll(path, ".", "_") {
+	if path != "" && path[0] != '[' && v[3] == "false" && name == strings.ReplaceAll(path, ".", "_") {
 		return path
 	}
 	text := "{name: " + name
 	if path != "" {
-		text += ", field: " + path
+		text += ", " + fieldText(path)
 	} else {
 		text += ", geohash: {lon: " + lon + ", lat: " + lat + ", precision: " + v[6] + "}"
 	}
@@ -235,7 +249,7 @@ func readMeasure(text string) ([]setting, bool) {
 	if _, err := fmt.Sscanf(text, "%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", &kind, &path, &optional, &capacity, &wrong, &lon, &lat); err != nil {
 		return nil, false
 	}
-	all := []setting{{"kind", kind, kind}, {"field", path, path}, {"optional", strings.Replace(optional, "position", "true", 1), optional}}
+	all := []setting{{"kind", kind, kind}, {"field", fieldWords(path), path}, {"optional", strings.Replace(optional, "position", "true", 1), optional}}
 	if k, ok := ParseKind(kind); ok && k.ByMember() {
 		all[1].key = "member"
 	}
@@ -247,7 +261,12 @@ func readMeasure(text string) ([]setting, bool) {
 	}
 	add("capacity", strconv.Itoa(capacity), capacity != 0)
 	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), capacity != 0)
-	add("lon", lon, lon != "")
-	add("lat", lat, lat != "")
+	add("lon", fieldWords(lon), lon != "")
+	add("lat", fieldWords(lat), lat != "")
+	where := ""
+	if at := strings.LastIndex(text, ` where="`); at >= 0 {
+		where, _ = strconv.Unquote(text[at+len(" where="):]) // not a where if it is no text
+	}
+	add("where", where, where != "")
 	return all, true
 }

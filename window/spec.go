@@ -9,6 +9,10 @@ import (
 
 // A Spec says what a job means: it has everything that a stored value depends
 // on, and nothing else. Two processes with equal Specs store equal values.
+//
+// A field is written as event.Field.String writes it: a path such as "geo.country",
+// or several paths and functions, such as "[userId][anonymousId] lower". The time and
+// the coordinates of positions have no functions.
 type Spec struct {
 	Job     string
 	Version int // a higher one means new tables; at least 1
@@ -64,12 +68,11 @@ type Measure struct {
 	Error    float64 // Bloom: share of false positives at that many items
 
 	Lon, Lat string // Geo: fields of the position
-}
 
-// A Condition keeps events whose field has one of the given texts.
-type Condition struct {
-	Path string
-	In   []string
+	// Where has the conditions that an event must meet to count in the measure. One
+	// that does not counts in hits and in the other measures, and need not have the
+	// fields of this one.
+	Where []Condition
 }
 
 // Dedupe counts an event only if its id did not occur before in the same chunk
@@ -128,9 +131,12 @@ func (s *Spec) Validate() error {
 			continue
 		}
 		m.Kind.check(&m, bad)
+		for i := range m.Where {
+			m.Where[i].check(bad)
+		}
 	}
-	for _, c := range s.Where {
-		bad(c.Path != "", "a condition without a field")
+	for i := range s.Where {
+		s.Where[i].check(bad)
 	}
 	if s.Dedupe != nil {
 		bad(s.Dedupe.Path != "", "dedupe: no field")

@@ -60,7 +60,7 @@ func startTranscript(t *testing.T) func(line string) string {
 					spec.By = []Column{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5, Default: v, HasDefault: v != ""}}
 				case "where":
 					f, in, _ := strings.Cut(v, ":")
-					spec.Where = append(spec.Where, Condition{f, []string{in}})
+					spec.Where = append(spec.Where, Condition{Path: f, In: []string{in}})
 				default:
 					t.Fatalf("spec %s?", w)
 				}

@@ -1,0 +1,106 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Field says which value of an event is meant: the first of those at Paths that
+// is there and not null, with the functions of Apply applied to it, in order.
+type Field struct {
+	Paths []string
+	Apply []Function
+}
+
+// String returns the field as one text. A single path is its own text; otherwise each
+// path has brackets, and the functions follow:
+//
+//	geo.country
+//	[userId][anonymousId]
+//	[url] host
+//
+// Stored meanings contain these texts, so a text never changes.
+func (f Field) String() string {
+	if len(f.Paths) == 1 && len(f.Apply) == 0 {
+		return f.Paths[0]
+	}
+	var b strings.Builder
+	for _, path := range f.Paths {
+		b.WriteString("[" + path + "]")
+	}
+	for _, fn := range f.Apply {
+		b.WriteString(" " + fn.String())
+	}
+	return b.String()
+}
+
+// Words returns the field in words for a message: "host of url", "userId or anonymousId".
+func (f Field) Words() string {
+	words := strings.Join(f.Paths, " or ")
+	for _, fn := range f.Apply {
+		words = fn.String() + " of " + words
+	}
+	return words
+}
+
+// ParseField returns the inverse of Field.String. It checks the paths too.
+func ParseField(text string) (Field, error) {
+	var f Field
+	if !strings.HasPrefix(text, "[") {
+		f.Paths = []string{text}
+		return f, CheckPath(text)
+	}
+	rest := text
+	for strings.HasPrefix(rest, "[") {
+		open, end := 0, -1
+		for i := range len(rest) {
+			switch rest[i] {
+			case '[':
+				open++
+			case ']':
+				open--
+			}
+			if open == 0 {
+				end = i
+				break
+			}
+		}
+		if end < 0 {
+			return f, fmt.Errorf("event: field %q has a bracket that is not closed", text)
+		}
+		path := rest[1:end]
+		if err := CheckPath(path); err != nil {
+			return f, err
+		}
+		f.Paths, rest = append(f.Paths, path), rest[end+1:]
+	}
+	for rest != "" {
+		name, after, _ := strings.Cut(strings.TrimPrefix(rest, " "), " ")
+		fn, err := ParseFunction(name)
+		if err != nil {
+			return f, err
+		}
+		f.Apply, rest = append(f.Apply, fn), after
+	}
+	if f.String() != text {
+		return f, errors.New("event: field " + text + " is not as Field.String writes it")
+	}
+	return f, nil
+}
+
+// First returns the value of the field among those that a scanner found: at has the index
+// in vals of each of f.Paths. A result that is neither a view of vals nor null is
+// appended to text. Views of earlier results stay valid when text grows.
+func (f *Field) First(vals []Value, at []int, text []byte) (Value, []byte) {
+	i := slices.IndexFunc(at, func(i int) bool { return vals[i].Kind > Null })
+	if i < 0 {
+		return Value{}, text
+	}
+	v := vals[at[i]]
+	for _, fn := range f.Apply {
+		v, text = fn.apply(v, text)
+	}
+	return v, text
+}

@@ -1,0 +1,366 @@
+package window
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"weir/event"
+)
+
+// A Condition says which events count: those whose field passes every test that is given
+// here, or those that meet Any of, All of, or Not some conditions. A condition has
+// a field with at least one test, or exactly one of Any, All and Not.
+type Condition struct {
+	Path string // the field
+
+	// The value's text is one of these, or none: the contents of a string, the text of a
+	// number as it stands, true or false. NotIn is the opposite of In, so an event without the
+	// field passes it.
+	In, NotIn []string
+	// The value's text begins or ends with one of these, byte by byte.
+	Prefix, Suffix []string
+
+	// Constants as Operand writes them; empty: no test. A number is compared with
+	// numbers only, by event.Value.Compare; a text with strings only, byte by byte; true
+	// and false with bools only. IsNot is the opposite of Is, so an event without the field
+	// passes it; it passes none of the others.
+	Is, IsNot                     string
+	Below, AtMost, Above, AtLeast string // not true or false
+
+	// Exists is "true" if the value must be there and not be null, "false" for the
+	// opposite; empty: no test.
+	Exists string
+
+	Any, All []Condition
+	Not      *Condition
+}
+
+// Operand returns a text as a constant of a Condition. Numbers, true and false stand for
+// themselves.
+func Operand(text string) string { return strconv.Quote(text) }
+
+// tests are the tests of a condition by their keys in a configuration.
+func (c *Condition) tests() []keyTest {
+	return []keyTest{
+		{"in", in, c.In, ""}, {"not_in", notIn, c.NotIn, ""}, {"is", is, nil, c.Is}, {"is_not", isNot, nil, c.IsNot},
+		{"below", below, nil, c.Below}, {"at_most", atMost, nil, c.AtMost}, {"above", above, nil, c.Above}, {"at_least", atLeast, nil, c.AtLeast},
+		{"prefix", prefix, c.Prefix, ""}, {"suffix", suffix, c.Suffix, ""}, {"exists", exists, nil, c.Exists},
+	}
+}
+
+type keyTest struct {
+	key     string
+	op      op
+	texts   []string
+	operand string
+}
+
+func (t *keyTest) given() bool { return t.texts != nil || t.operand != "" }
+
+type op uint8
+
+const (
+	in op = iota
+	notIn
+	is
+	isNot
+	below
+	atMost
+	above
+	atLeast
+	prefix
+	suffix
+	exists
+)
+
+// check calls bad for everything that is wrong with the condition.
+func (c *Condition) check(bad func(ok bool, format string, args ...any)) {
+	forms, tests := 0, 0
+	for _, there := range []bool{c.Path != "", c.Any != nil, c.All != nil, c.Not != nil} {
+		if there {
+			forms++
+		}
+	}
+	for _, t := range c.tests() {
+		if !t.given() {
+			continue
+		}
+		tests++
+		if t.op != exists && t.operand != "" {
+			_, err := compileTest(t)
+			bad(err == nil, "condition on %s: %s: %v", c.Path, t.key, err)
+		}
+		bad(t.op != exists || t.operand == "true" || t.operand == "false", "condition on %s: exists %s", c.Path, t.operand)
+	}
+	bad(forms > 0, "a condition without a field")
+	bad(forms <= 1, "a condition of %d forms", forms)
+	bad(forms != 1 || (tests > 0) == (c.Path != ""), "a condition on %q with %d tests", c.Path, tests)
+	for i := range c.Any {
+		c.Any[i].check(bad)
+	}
+	for i := range c.All {
+		c.All[i].check(bad)
+	}
+	if c.Not != nil {
+		c.Not.check(bad)
+	}
+}
+
+// A condition is a Condition made ready for the decoder's values.
+type condition struct {
+	at       int // index of the field's value; -1: not a test of a field
+	tests    []test
+	any, all []condition
+	not      *condition
+}
+
+// A test is one test of a field.
+type test struct {
+	op     op
+	texts  []string
+	kind   event.Kind // of the operand
+	number event.Bound
+	text   []byte
+}
+
+// compile makes conditions ready. field returns the index of a field's value.
+func compile(conditions []Condition, field func(string) int) (all []condition, err error) {
+	for i := range conditions {
+		c := &conditions[i]
+		to := condition{at: field(c.Path)}
+		for _, t := range c.tests() {
+			if !t.given() {
+				continue
+			}
+			made, err := compileTest(t)
+			if err != nil {
+				return nil, fmt.Errorf("condition on %s: %s: %w", c.Path, t.key, err)
+			}
+			to.tests = append(to.tests, made)
+		}
+		if to.any, err = compile(c.Any, field); err != nil {
+			return nil, err
+		}
+		if to.all, err = compile(c.All, field); err != nil {
+			return nil, err
+		}
+		if c.Not != nil {
+			not, err := compile([]Condition{*c.Not}, field)
+			if err != nil {
+				return nil, err
+			}
+			to.not = &not[0]
+		}
+		all = append(all, to)
+	}
+	return all, nil
+}
+
+func compileTest(t keyTest) (test, error) {
+	made := test{op: t.op, texts: t.texts}
+	switch {
+	case t.operand == "":
+	case t.operand[0] == '"':
+		text, err := strconv.Unquote(t.operand)
+		made.kind, made.text = event.String, []byte(text)
+		return made, err
+	case t.operand == "true", t.operand == "false":
+		made.kind, made.text = event.Bool, []byte(t.operand)
+		if t.op >= below && t.op <= atLeast {
+			return made, fmt.Errorf("%s has no order", t.operand)
+		}
+	default:
+		var err error
+		made.kind = event.Number
+		made.number, err = event.ParseBound(t.operand)
+		return made, err
+	}
+	return made, nil
+}
+
+// holds reports whether the decoded values meet the condition.
+func (c *condition) holds(vals []event.Value) bool {
+	if c.at >= 0 {
+		v := &vals[c.at]
+		for i := range c.tests {
+			if !c.tests[i].holds(v) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case c.not != nil:
+		return !c.not.holds(vals)
+	case c.any != nil:
+		for i := range c.any {
+			if c.any[i].holds(vals) {
+				return true
+			}
+		}
+		return false
+	}
+	return allHold(c.all, vals)
+}
+
+func allHold(conditions []condition, vals []event.Value) bool {
+	for i := range conditions {
+		if !conditions[i].holds(vals) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *test) holds(v *event.Value) bool {
+	switch t.op {
+	case in:
+		return oneOf(v, t.texts)
+	case notIn:
+		return !oneOf(v, t.texts)
+	case prefix, suffix:
+		if !hasText(v) {
+			return false
+		}
+		for _, s := range t.texts {
+			if len(s) > len(v.Bytes) {
+				continue
+			}
+			if t.op == prefix && string(v.Bytes[:len(s)]) == s || t.op == suffix && string(v.Bytes[len(v.Bytes)-len(s):]) == s {
+				return true
+			}
+		}
+		return false
+	case exists:
+		return (v.Kind > event.Null) == (t.text[0] == 't')
+	}
+	order, ok := t.compare(v)
+	switch t.op {
+	case is:
+		return ok && order == 0
+	case isNot:
+		return !ok || order != 0
+	case below:
+		return ok && order < 0
+	case atMost:
+		return ok && order <= 0
+	case above:
+		return ok && order > 0
+	}
+	return ok && order >= 0 // atLeast
+}
+
+// compare compares a value with the operand. ok is false if they are not of one kind.
+func (t *test) compare(v *event.Value) (order int, ok bool) {
+	if v.Kind != t.kind {
+		return 0, false
+	}
+	if t.kind == event.Number {
+		return v.Compare(&t.number)
+	}
+	return bytes.Compare(v.Bytes, t.text), true
+}
+
+// hasText reports whether a value has a text: a string, a number, true or false.
+func hasText(v *event.Value) bool {
+	return v.Kind == event.String || v.Kind == event.Number || v.Kind == event.Bool
+}
+
+func oneOf(v *event.Value, in []string) bool {
+	if !hasText(v) {
+		return false
+	}
+	for _, s := range in {
+		if string(v.Bytes) == s {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyIn reports whether a condition has no test but In, as all had in earlier versions.
+func (c *Condition) onlyIn() bool {
+	for _, t := range c.tests() {
+		if t.op != in && t.given() {
+			return false
+		}
+	}
+	return c.Path != ""
+}
+
+// text writes a condition as a configuration has it. Equal conditions have equal texts,
+// and others have others.
+func (c *Condition) text() string {
+	var parts []string
+	if c.Path != "" {
+		parts = append(parts, fieldText(c.Path))
+	}
+	for _, t := range c.tests() {
+		switch {
+		case t.texts != nil:
+			parts = append(parts, t.key+": "+listText(t.texts, strconv.Quote))
+		case t.operand != "":
+			parts = append(parts, t.key+": "+t.operand)
+		}
+	}
+	if c.Any != nil {
+		parts = append(parts, "any: "+conditionsText(c.Any))
+	}
+	if c.All != nil {
+		parts = append(parts, "all: "+conditionsText(c.All))
+	}
+	if c.Not != nil {
+		parts = append(parts, "not: "+c.Not.text())
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func conditionsText(conditions []Condition) string {
+	return listText(conditions, func(c Condition) string { return c.text() })
+}
+
+func listText[T any](list []T, text func(T) string) string {
+	var texts []string
+	for _, x := range list {
+		texts = append(texts, text(x))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// plainPath matches the paths that need no quotes in a text.
+var plainPath = regexp.MustCompile(`^[\w.-]+(\[[0-9]+\][\w.-]*)*$`)
+
+func pathText(path string) string {
+	if plainPath.MatchString(path) {
+		return path
+	}
+	return strconv.Quote(path)
+}
+
+// fieldText writes a field of a Spec as the keys of a configuration.
+func fieldText(field string) string {
+	if strings.HasPrefix(field, "[") {
+		return "field: " + fieldWords(field)
+	}
+	return "field: " + pathText(field)
+}
+
+// fieldWords writes a field of a Spec as the value of the key field. A path alone stays as it
+// is.
+func fieldWords(field string) string {
+	f, err := event.ParseField(field)
+	if err != nil || !strings.HasPrefix(field, "[") {
+		return field
+	}
+	text := pathText(f.Paths[0])
+	if len(f.Paths) > 1 {
+		text = listText(f.Paths, pathText)
+	}
+	if f.Apply != nil {
+		text += ", apply: " + listText(f.Apply, event.Function.String)
+	}
+	return text
+}

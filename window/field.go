@@ -1,0 +1,109 @@
+package window
+
+import (
+	"slices"
+
+	"weir/event"
+)
+
+// keepText bounds the scratch that is kept from one event to the next.
+const keepText = 64 << 10
+
+// A derived field is one that the scanner does not find by a path: the first of several,
+// or the result of functions.
+type derived struct {
+	field event.Field
+	at    []int // index in decoder.vals of the value of each path
+}
+
+// fields has every field that a spec reads: first the paths, which the scanner
+// finds, then the derived ones.
+type fields struct {
+	paths   []string
+	derived []derived
+	names   []string // of paths and derived fields, in words
+	at      map[string]int
+}
+
+// index returns the index in decoder.vals of a field of the spec; -1 for none.
+func (f *fields) index(field string) int {
+	if field == "" {
+		return -1
+	}
+	return f.at[field]
+}
+
+// readFields collects the fields of a spec.
+func readFields(s *Spec) (*fields, error) {
+	texts := []string{s.TimeField}
+	var conditions func(all []Condition)
+	conditions = func(all []Condition) {
+		for i := range all {
+			c := &all[i]
+			texts = append(texts, c.Path)
+			conditions(c.Any)
+			conditions(c.All)
+			if c.Not != nil {
+				conditions([]Condition{*c.Not})
+			}
+		}
+	}
+	for _, c := range s.By {
+		texts = append(texts, c.Path, c.Lon, c.Lat)
+	}
+	for i := range s.Measures {
+		m := &s.Measures[i]
+		texts = append(append(texts, m.Path), m.Kind.paths(m)...)
+		conditions(m.Where)
+	}
+	conditions(s.Where)
+	if s.Dedupe != nil {
+		texts = append(texts, s.Dedupe.Path)
+	}
+
+	f := &fields{at: map[string]int{}}
+	path := func(path string) int {
+		i, ok := f.at[path]
+		if !ok {
+			i = len(f.paths)
+			f.at[path] = i
+			f.paths = append(f.paths, path)
+		}
+		return i
+	}
+	var later []string
+	for _, text := range texts {
+		if text == "" || slices.Contains(later, text) {
+			continue
+		}
+		read, err := event.ParseField(text)
+		if err != nil {
+			return nil, err
+		}
+		var at []int
+		for _, p := range read.Paths {
+			at = append(at, path(p))
+		}
+		if read.String() != read.Paths[0] {
+			later = append(later, text)
+			f.derived = append(f.derived, derived{read, at})
+		}
+	}
+	f.names = slices.Clone(f.paths)
+	for i, text := range later {
+		f.at[text] = len(f.names)
+		f.names = append(f.names, f.derived[i].field.Words())
+	}
+	return f, nil
+}
+
+// derive computes the derived fields of the event that was scanned.
+func (d *decoder) derive() {
+	if d.text = d.text[:0]; cap(d.text) > keepText {
+		d.text = nil
+	}
+	for i := range d.derived {
+		f := &d.derived[i]
+		d.vals[d.scanned+i], d.text = f.field.First(d.vals, f.at, d.text)
+	}
+}
