@@ -16,6 +16,7 @@ package config
 //	older     an earlier name of the key, which is still read
 //	when      "kind=bloom": the key belongs to entries whose kind is bloom;
 //	          "kind!=geo": to all others, the key kind being in front of it
+//	like      its form is described under the key of this name
 //	short     a bare text in the list stands for an entry with only this key
 //	secret    refused in YAML and on the command line
 type Config struct {

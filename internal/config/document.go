@@ -61,6 +61,7 @@ func (r *reader) document(file string, order int, data []byte, offset map[string
 
 var (
 	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	indexed    = regexp.MustCompile(`[A-Za-z_][\w.]*\[[0-9]+\][\w.]*`)
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
@@ -85,6 +86,9 @@ func (r *reader) syntax(data []byte, err error) {
 	switch {
 	case strings.HasPrefix(message, "did not find expected"):
 		remedy = "; look for a bracket or quote left open, or for another indent than above"
+		if at := indexed.Find(lines[line-1]); at != nil {
+			remedy = fmt.Sprintf("; inside [ ] and { }, a path with an index needs quotes: %q", at)
+		}
 	case strings.Contains(message, "mapping values are not allowed"):
 		remedy = "; a text with a colon and a space in it needs quotes, and keys of one section the same indent"
 	case bytes.Contains(lines[line-1], []byte("\t")):
@@ -222,6 +226,10 @@ func (r *reader) value(k *key, n *yaml.Node, path string, offset map[string]int)
 			r.complain(n, path, "expected a list, found %s; begin each entry with a dash", describe(n))
 			return nil, false
 		}
+		if k.like != "" && k.name != "where" && len(n.Content) == 0 {
+			r.complain(n, path, "an empty list; give it conditions or leave the key out")
+			return nil, false
+		}
 		var list []any
 		for i, item := range r.atMost(k, n, path) {
 			below := fmt.Sprintf("%s[%d]", path, i+offset[path])
@@ -281,6 +289,9 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
 	ok := true
 	for i, item := range items {
 		below := fmt.Sprintf("%s[%d]", path, i)
+		if k.format == "path" && n.Kind != yaml.SequenceNode {
+			below = path
+		}
 		item = follow(item)
 		r.places[below] = r.at(item)
 		got, good := r.scalar(k, item, below)
@@ -307,6 +318,18 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 	case isNull(n):
 		r.complain(n, path, "empty; give it %s or leave the key out", example(k))
 		return "", false
+	case k.format == "operand":
+		got, err := operandText(n.Tag, n.Value, n.Style == 0, func() (i int64, ok bool) { ok = n.Decode(&i) == nil; return i, ok })
+		if err != nil {
+			r.complain(n, path, "%s", err)
+		}
+		return got, err == nil
+	case k.format == "flag":
+		got := strings.ToLower(n.Value)
+		if n.Tag != "!!bool" {
+			r.complain(n, path, "expected true or false, found %s", describe(n))
+		}
+		return got, n.Tag == "!!bool"
 	case element.kind == text && n.Tag != "!!str" && k.format != "any":
 		r.complain(n, path, "expected text, found %s; put it in quotes: %q", describe(n), n.Value)
 		return "", false
@@ -334,6 +357,15 @@ func (r *reader) scalar(k *key, n *yaml.Node, path string) (string, bool) {
 
 // whichKey returns the tail of the message about an unknown key.
 func (k *key) whichKey(name string) string {
+	if right := otherNames[name]; right != "" && k.child("at_least") != nil {
+		if k.child(right) == nil {
+			return "; conditions nest two deep: any of all, or all of any, can say the same"
+		}
+		return fmt.Sprintf("; write %s", right)
+	}
+	if (name == "any" || name == "all" || name == "not") && k.child("at_least") != nil {
+		return "; conditions nest two deep: any of all, or all of any, can say the same"
+	}
 	if near := spelling.Nearest(name, names(k.keys)); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/event"
+	"weir/window"
 )
 
 // FuzzLoad: for any file, Load either returns a configuration that the core
@@ -22,6 +22,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(c.yaml))
 	}
 	f.Add([]byte(full))
+	f.Add([]byte(conditional))
 	for _, file := range []string{"../../weir.yaml", "presets/clicks.yaml", "presets/locations.yaml", "testdata/printed.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -76,25 +77,7 @@ func accepted(t *testing.T, cfg *Config) {
 			t.Error(err)
 			continue
 		}
-		paths := map[string]bool{spec.TimeField: true}
-		for _, c := range spec.By {
-			paths[c.Path], paths[c.Lon], paths[c.Lat] = true, true, true
-		}
-		for _, w := range spec.Where {
-			paths[w.Path] = true
-		}
-		for _, m := range spec.Measures {
-			paths[m.Path], paths[m.Lon], paths[m.Lat] = true, true, true
-		}
-		if d := spec.Dedupe; d != nil {
-			paths[d.Path] = true
-		}
-		delete(paths, "")
-		var list []string
-		for path := range paths {
-			list = append(list, path)
-		}
-		if _, err := event.NewScanner(list); err != nil {
+		if _, err := window.NewOperator(spec); err != nil {
 			t.Error(err)
 		}
 	}

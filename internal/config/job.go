@@ -30,8 +30,8 @@ type Job struct {
 
 // Time names the field that holds the event time.
 type Time struct {
-	Field string `yaml:"field" required:"true" format:"path" doc:"Path of the time."`
-	Unit  string `yaml:"unit" default:"ms" enum:"s,ms,us,ns,rfc3339" doc:"What the number counts, or rfc3339 for a text."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and not null."`
+	Unit  string   `yaml:"unit" default:"ms" enum:"s,ms,us,ns,rfc3339" doc:"What the number counts, or rfc3339 for a text."`
 }
 
 // A Rollup is one table of finished numbers.
@@ -43,30 +43,26 @@ type Rollup struct {
 	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures, which hold or recognise ids, live in its rows; the job's keep when not given. Numbers and hll states live as long as the row."`
 }
 
-// A Where is one condition on an event: the text of the field is one of In.
-type Where struct {
-	Field string   `yaml:"field" required:"true" format:"path" doc:"Path of the field. An event without it does not meet the condition."`
-	In    []string `yaml:"in" max:"1000" required:"true" format:"any" doc:"Accepted values: a string's contents, a number's text, true or false."`
-}
-
 // A Column is one group column: either the text of a field or the geohash of
 // a position.
 type Column struct {
 	Name    string   `yaml:"name" format:"name" doc:"Name of the column; the path with _ for . when not given."`
-	Field   string   `yaml:"field" format:"path" doc:"Path of the value."`
+	Field   []string `yaml:"field" max:"8" format:"path" doc:"Path of the value, or several: the first that is there and not null. Then the column needs a name."`
+	Apply   []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the text, in this order: see [functions](#functions). A column of a function's results needs a name."`
 	Geohash *Geohash `yaml:"geohash" doc:"Group by the geohash cell of a position instead of by a field."`
 	Default *string  `yaml:"default" doc:"Value for events in which the field, or both lon and lat of a geohash, are missing or null. Without it such an event is malformed."`
 }
 
 // Geohash names a position and the size of its cells.
 type Geohash struct {
-	Lon       string `yaml:"lon" required:"true" format:"path" doc:"Path of the longitude in degrees."`
-	Lat       string `yaml:"lat" required:"true" format:"path" doc:"Path of the latitude in degrees."`
-	Precision int    `yaml:"precision" default:"5" min:"1" max:"12" doc:"Number of letters: with 5 a cell is about 5 km wide, with 6 1.2 km by 0.6 km, with 7 150 m."`
+	Lon       []string `yaml:"lon" required:"true" max:"8" format:"path" doc:"Path of the longitude in degrees, or several."`
+	Lat       []string `yaml:"lat" required:"true" max:"8" format:"path" doc:"Path of the latitude in degrees, or several."`
+	Precision int      `yaml:"precision" default:"5" min:"1" max:"12" doc:"Number of letters: with 5 a cell is about 5 km wide, with 6 1.2 km by 0.6 km, with 7 150 m."`
 }
 
 // Dedupe says how to recognise a repeated event.
 type Dedupe struct {
-	Field string  `yaml:"field" required:"true" format:"path" doc:"Path of the event's id."`
-	Error float64 `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the event's id, or several: the first that is there and not null."`
+	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id, in this order: see [functions](#functions)."`
+	Error float64  `yaml:"error" default:"0.0001" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats."`
 }

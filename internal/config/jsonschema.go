@@ -103,8 +103,11 @@ func (k *key) schema() *node {
 		n.Type = []string{"boolean"}
 	case text:
 		n.Type = []string{"string"}
-		if k.format == "any" {
+		switch k.format {
+		case "any", "operand":
 			n.Type = []string{"string", "number", "boolean"}
+		case "flag":
+			n.Type = []string{"boolean"}
 		}
 		n.Enum = slices.DeleteFunc(slices.Clone(k.enum), func(word string) bool { return word == "" && k.required })
 		if k.format == "name" {

@@ -118,6 +118,13 @@ func TestSchemaRefuses(t *testing.T) {
 		"jobs: [{" + job + ", measures: [{name: m, kind: hll, field: id, capacity: 5}]}]",
 		"jobs: [{" + job + ", measures: [{name: m, kind: bloom, field: id}]}]",
 		"jobs: [{" + job + ", measures: [{name: m, kind: geo, member: id, lon: lon}]}]",
+		"jobs: [{" + job + ", where: [{field: a, '>=': 1}]}]",
+		"jobs: [{" + job + ", where: [{field: a, at_least: [1]}]}]",
+		"jobs: [{" + job + ", where: [{field: a, exists: 1}]}]",
+		"jobs: [{" + job + ", where: [{field: a, is: 1, apply: upper}]}]",
+		"jobs: [{" + job + ", where: [{any: [{field: a, gt: 1}]}]}]",
+		"jobs: [{" + job + ", where: [{any: [{all: [{not: {field: a, is: 1}}]}]}]}]",
+		"jobs: [{" + job + ", measures: [{name: m, kind: hll, field: id, where: {field: a, is: 1}}]}]",
 		"jobs: [{" + job + ", measures: [{name: Users, kind: hll, field: id}]}]",
 	} {
 		if err := validates(t, compiledSchema(t), []byte(data)); err == nil {

@@ -180,8 +180,8 @@ func (c *Config) complete(origins *Origins) {
 			}
 		}
 		for k := range j.By {
-			if column := &j.By[k]; column.Name == "" && column.Field != "" {
-				column.Name = strings.ReplaceAll(column.Field, ".", "_")
+			if column := &j.By[k]; column.Name == "" && len(column.Field) == 1 && column.Apply == nil {
+				column.Name = strings.ReplaceAll(column.Field[0], ".", "_")
 			}
 		}
 	}

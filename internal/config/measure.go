@@ -11,9 +11,11 @@ import (
 // A Measure is one value per window and group, such as a sketch. The keys that only one kind of measure
 // has are in the kind's file.
 type Measure struct {
-	Name  string `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
-	Kind  string `yaml:"kind" older:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
-	Field string `yaml:"field" required:"true" when:"kind!=geo" format:"path" doc:"Path of the id, or of the number where one is measured."`
+	Name  string   `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
+	Kind  string   `yaml:"kind" older:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
+	Field []string `yaml:"field" required:"true" when:"kind!=geo" max:"8" format:"path" doc:"Path of the id, or of the number where one is measured; or several: the first that is there and not null."`
+	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id (with geo, to the member), in this order: see [functions](#functions)."`
+	Where []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
 	BloomKeys
 	GeoKeys
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
@@ -22,7 +24,8 @@ type Measure struct {
 // A measureKind is a kind of measure as a configuration knows it.
 type measureKind struct {
 	window.Kind
-	about string // what it does, for the reference: "counts distinct ids"
+	number bool   // it measures a number, so functions on texts have no use
+	about  string // what it does, for the reference: "counts distinct ids"
 
 	// Each of these may be nil.
 	spec  func(m *Measure, w *window.Measure)       // fills in what only this kind has
@@ -30,8 +33,11 @@ type measureKind struct {
 	judge func(v *validator, at string, m *Measure) // reports values that do not fit together
 }
 
-// A keyPath is a key and the path that it names.
-type keyPath struct{ key, path string }
+// A keyPath is a key and the paths that it names.
+type keyPath struct {
+	key   string
+	paths []string
+}
 
 // measureKinds has every kind, in the order of the reference.
 var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &geoMeasure}
@@ -78,7 +84,7 @@ func (m *Measure) spec(job string) (window.Measure, error) {
 	if k == nil {
 		return window.Measure{}, fmt.Errorf("job %s: no kind %q", job, m.Kind)
 	}
-	w := window.Measure{Name: m.Name, Kind: k.Kind, Path: m.Field, Optional: m.Optional}
+	w := window.Measure{Name: m.Name, Kind: k.Kind, Path: fieldOf(m.Field, m.Apply), Where: conditions(m.Where), Optional: m.Optional}
 	if k.spec != nil {
 		k.spec(m, &w)
 	}

@@ -3,6 +3,7 @@ package config
 import "weir/window"
 
 var maxMeasure = measureKind{
-	Kind:  window.Max,
-	about: "keeps the greatest value of a number",
+	Kind:   window.Max,
+	number: true,
+	about:  "keeps the greatest value of a number",
 }

@@ -3,6 +3,7 @@ package config
 import "weir/window"
 
 var minMeasure = measureKind{
-	Kind:  window.Min,
-	about: "keeps the least value of a number",
+	Kind:   window.Min,
+	number: true,
+	about:  "keeps the least value of a number",
 }

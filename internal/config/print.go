@@ -68,6 +68,11 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 		node.LineComment = comment
 		return node
 	}
+	if k.format == "path" && v.Len() == 1 {
+		node := scalarNode(k, v.Index(0))
+		node.LineComment = comment
+		return node
+	}
 	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, LineComment: comment}
 	for i := range v.Len() {
 		list.Content = append(list.Content, scalarNode(k, v.Index(i)))
@@ -81,6 +86,14 @@ func scalarNode(k *key, v reflect.Value) *yaml.Node {
 	case text, texts:
 		if secret, ok := v.Interface().(Secret); ok {
 			node.SetString(secret.String())
+			return node
+		}
+		if k.format == "operand" || k.format == "flag" {
+			if text, err := strconv.Unquote(v.String()); err == nil {
+				_ = node.Encode(text)
+			} else {
+				node.Kind, node.Value = yaml.ScalarNode, v.String()
+			}
 			return node
 		}
 		node.SetString(v.String())

@@ -19,8 +19,11 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
 - **Durations and sizes need a unit**: ` + "`500ms`, `30s`, `1m`, `1h30m`, `24h`, `7d`; `64MiB`, `1GiB`" + `.
 - **Secrets** are in files (keys ending in ` + "`_file`" + `) or in the environment, never in this file or on the command line. They are printed as ` + "`***`" + `.
 - **A path** names a value of an event by its key: ` + "`page`" + `, or ` + "`geo.country`" + ` for ` + "`{\"geo\": {\"country\": \"DE\"}}`" + `: the keys of nested objects
-  with dots between them, from the outermost in, at most 63. It is compared byte by byte, so case matters. Elements of arrays and keys that are empty
-  or contain a dot cannot be named, and one path cannot lead through the value of another. Other notations (` + "`$.a.b`, `/a/b`, `a[0]`, `a['b']`" + `) are refused.
+  with dots between them, from the outermost in. An element of an array has its index in brackets, 0 to 999: ` + "`items[0].sku`, `grid[1][0]`" + `; inside
+  ` + "`{ }` and `[ ]`" + ` of YAML such a path needs quotes. At most 63 keys and indexes. A path is compared byte by byte, so case matters. Keys that are empty
+  or contain a dot or a bracket cannot be named, and one path cannot lead through the value of another. ` + "`items.0`" + ` names the key ` + "`0`" + ` of an object, not
+  an element. Other notations (` + "`$.a.b`, `/a/b`, `a['b']`" + `) are refused.
+- **Several paths**: ` + "`field: [userId, anonymousId]`" + ` is the first that is there and not null, in the order of the list.
 - **Mistakes** are reported all at once, each with its place, and exit code 78:
   ` + "`weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m`" + `
 - **Editors** complete and check the file with ` + "`# yaml-language-server: $schema=docs/weir.schema.json`" + ` in its first line.
@@ -52,8 +55,48 @@ func Reference() []byte {
 			rows(&b, k, "")
 		}
 	}
+	b.WriteString(functionsTail)
 	return []byte(b.String())
 }
+
+const functionsTail = `
+## conditions
+
+All conditions of a list must hold, and all tests of a condition. This job counts views and purchases of at least 10, except those of robots and of
+test sites, and knows buyers apart:
+
+` + "```yaml" + `
+jobs:
+  - name: shop
+    topic: shop
+    time: {field: [ts, meta.ts]}
+    window: 1m
+    where:
+      - any:
+          - {field: action, is: view}
+          - all: [{field: action, is: buy}, {field: amount, at_least: 10}]
+      - {field: robot, is_not: true}
+      - not: {field: url, apply: host, suffix: [.test, .invalid]}
+    by:
+      - {name: site, field: [url, referrer], apply: host, default: none}
+    measures:
+      - {name: people, kind: hll, field: [userId, anonymousId], apply: [trim, lower]}
+      - {name: buyers, kind: hll, field: userId, where: [{field: action, is: buy}]}
+      - {name: first_items, kind: hll, field: "items[0].sku", optional: true}
+` + "```" + `
+
+## functions
+
+The functions of ` + "`apply`" + ` are pure functions of the bytes. Their definition never changes, because stored groups depend on it. They apply to
+strings, after the choice among several paths; ` + "`lower` and `trim`" + ` leave numbers, true and false as they are, and ` + "`host` and `path`" + ` of these are missing.
+
+| function | result |
+|---|---|
+| ` + "`lower`" + ` | A to Z in lower case; all other bytes stay, also letters beyond ASCII |
+| ` + "`trim`" + ` | without blanks, tabs, line feeds, vertical tabs, form feeds and carriage returns at both ends; no other white space |
+| ` + "`host`" + ` | the host of a URL ` + "`scheme://host…` or `//host…`" + `: up to the next /, ? or #, without user and password (up to the last @) and port (from the first colon), an IPv6 address without brackets, A to Z in lower case, nothing decoded. A text without ` + "`//`" + ` in front of a host has none: the value is missing |
+| ` + "`path`" + ` | the path of a URL up to the first ? or #, nothing decoded or shortened. With a host, an empty path is /. A text without a host is all path; if it is empty, the value is missing |
+`
 
 // rows writes the table of a section's keys; sections inside it are written
 // with dots, those of the root and of a job on their own.
@@ -66,6 +109,12 @@ func rows(b *strings.Builder, k *key, prefix string) {
 		name := prefix + c.name
 		switch {
 		case k.path == "" && (c.kind == section || c.kind == sections):
+			continue
+		case c.like != "" && c.kind == section:
+			fmt.Fprintf(b, "| `%s` | like an entry of [%s](#jobs%s) | | %s |\n", name, c.like, c.like, c.doc)
+			continue
+		case c.like != "":
+			fmt.Fprintf(b, "| `%s` | list like [%s](#jobs%s), at most %s | | %s |\n", name, c.like, c.like, c.max, c.doc)
 			continue
 		case c.kind == section && chapter:
 			fmt.Fprintf(b, "| `%s` | section, see [below](#jobs%s) | %s | %s |\n", name, c.name, c.sectionDefault(), c.doc)
@@ -94,7 +143,12 @@ func (k *key) accepts() string {
 				words = append(words, "`"+word+"`")
 			}
 		}
+		if k.kind == texts {
+			return fmt.Sprintf("%s, or a list of at most %s", either(words), k.max)
+		}
 		return either(words)
+	case k.kind == texts && k.format == "path":
+		return fmt.Sprintf("%s, or a list of at most %s", shapes[k.format], k.max)
 	case k.kind == texts:
 		return fmt.Sprintf("%s, at most %s", k.kind, k.max)
 	case k.min != "":
@@ -112,7 +166,7 @@ func (k *key) accepts() string {
 // shapes describe the formats of values.go.
 var shapes = map[string]string{
 	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "topic": "a Kafka name",
-	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "url": "a URL",
+	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
 }
 
 func (k *key) sectionDefault() string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"weir/event"
 )
 
 // A key describes one key of the configuration: its path, the values that it may have,
@@ -25,6 +27,7 @@ type key struct {
 	required bool
 	secret   string // sibling that names a file instead; set means: refused in YAML and argv
 	when     when
+	like     string // described like the key of this name, for the reference
 	short    string // list of sections: the key that a bare text gives a value to
 
 	optional bool   // a section that is absent unless given (a pointer)
@@ -101,13 +104,16 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 			name: name, older: tag("older"), path: prefix + name, index: at,
 			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
 			format: tag("format"), required: tag("required") == "true",
-			secret: tag("secret"), short: tag("short"),
+			secret: tag("secret"), short: tag("short"), like: tag("like"),
 		}
 		if words, ok := field.Tag.Lookup("enum"); ok {
 			k.enum = strings.Split(words, ",")
 		}
 		if tag("enum") == "(measures)" {
 			k.enum, k.doc = measureNames(), measureDoc()
+		}
+		if tag("enum") == "(functions)" {
+			k.enum = event.Functions()
 		}
 		k.when = whenOf(tag("when"), keys)
 		if k.name == "" || k.doc == "" {

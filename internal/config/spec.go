@@ -16,17 +16,17 @@ func (j *Job) Spec() (*window.Spec, error) {
 	}
 	s := &window.Spec{
 		Job: j.Name, Version: j.Version,
-		TimeField: j.Time.Field, TimeUnit: unit,
+		TimeField: fieldOf(j.Time.Field, nil), TimeUnit: unit,
 		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
 	}
 	for _, c := range j.By {
-		col := window.Column{Name: c.Name, Path: c.Field}
+		col := window.Column{Name: c.Name, Path: fieldOf(c.Field, c.Apply)}
 		if c.Default != nil {
 			col.Default, col.HasDefault = *c.Default, true
 		}
 		if g := c.Geohash; g != nil {
-			col.Path, col.Lon, col.Lat, col.Precision = "", g.Lon, g.Lat, g.Precision
+			col.Path, col.Lon, col.Lat, col.Precision = "", fieldOf(g.Lon, nil), fieldOf(g.Lat, nil), g.Precision
 		}
 		s.By = append(s.By, col)
 	}
@@ -37,11 +37,9 @@ func (j *Job) Spec() (*window.Spec, error) {
 		}
 		s.Measures = append(s.Measures, w)
 	}
-	for _, w := range j.Where {
-		s.Where = append(s.Where, window.Condition{Path: w.Field, In: w.In})
-	}
+	s.Where = conditions(j.Where)
 	if j.Dedupe != nil {
-		s.Dedupe = &window.Dedupe{Path: j.Dedupe.Field, Error: j.Dedupe.Error}
+		s.Dedupe = &window.Dedupe{Path: fieldOf(j.Dedupe.Field, j.Dedupe.Apply), Error: j.Dedupe.Error}
 	}
 	if j.HashKey.IsSet() {
 		key := j.HashKey.Key128()

@@ -37,16 +37,19 @@ func (v *validator) job(path string, j *Job) {
 	if m := versionTail.FindString(j.Name); m != "" {
 		v.complain(path+".name", "names that end in %s are kept for versions of a job; try %s and version: %s", m, strings.TrimSuffix(j.Name, m), m[2:])
 	}
-	for i, w := range j.Where {
-		seen := map[string]bool{}
-		for k, value := range w.In {
-			if seen[value] {
-				v.complain(fmt.Sprintf("%s.where[%d].in[%d]", path, i, k), "%q is listed twice; keep one", value)
-			}
-			seen[value] = true
+	v.where(path+".where", j.Where)
+	for i := range j.Measures {
+		m := &j.Measures[i]
+		at := fmt.Sprintf("%s.measures[%d]", path, i)
+		v.where(at+".where", m.Where)
+		if m.kind().number && m.Apply != nil {
+			v.complain(at+".apply", "functions make texts of texts, and %s measures a number; leave apply out", m.Kind)
 		}
 	}
 }
+
+// digits matches a key that looks like an index.
+var digits = regexp.MustCompile(`\.(0|[1-9][0-9]{0,2})(\.|$)`)
 
 var versionTail = regexp.MustCompile(`_v[0-9]+$`)
 
@@ -147,11 +150,17 @@ func (v *validator) columns(path string, j *Job) {
 		place := fmt.Sprintf("by[%d]", i)
 		at := path + "." + place
 		switch {
-		case c.Field == "" && c.Geohash == nil:
+		case c.Field == nil && c.Geohash == nil:
 			v.complain(at, "needs field or geohash")
 			continue
-		case c.Field != "" && c.Geohash != nil:
+		case c.Field != nil && c.Geohash != nil:
 			v.complain(at, "has field and geohash; keep one")
+			continue
+		case c.Geohash != nil && c.Apply != nil:
+			v.complain(at+".apply", "a geohash has no functions; leave apply out")
+			continue
+		case c.Name == "" && c.Field != nil:
+			v.complain(at, "needs name (what to call the column of %s)", fieldName(c.Field, c.Apply))
 			continue
 		case c.Name == "":
 			v.complain(at, "needs name (what to call the column of cells)")
@@ -162,7 +171,7 @@ func (v *validator) columns(path string, j *Job) {
 			name = at
 		}
 		if err := checkName(c.Name); err != nil { // made from the path
-			v.complain(at, "the path cannot become a column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(c.Name), "column"), c.Field)
+			v.complain(at, "the path cannot become a column name; give it one: {name: %s, field: %s}", cmpOr(nameLike(strings.ReplaceAll(c.Name, "]", "")), "column"), quoteIndexed(c.Field[0]))
 			continue
 		}
 		claim(name, place, c.Name)
@@ -178,6 +187,23 @@ func (v *validator) columns(path string, j *Job) {
 	}
 }
 
+// fieldName names a field in a message.
+func fieldName(paths, apply []string) string {
+	name := strings.Join(paths, " or ")
+	for _, fn := range apply {
+		name = fn + " of " + name
+	}
+	return name
+}
+
+// quoteIndexed puts a path in quotes where YAML needs them.
+func quoteIndexed(path string) string {
+	if strings.ContainsAny(path, "[]") {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
 func cmpOr(s, other string) string {
 	if s == "" {
 		return other
@@ -188,27 +214,47 @@ func cmpOr(s, other string) string {
 // paths checks that no field is both a value and an object with other fields.
 func (v *validator) paths(path string, j *Job) {
 	type use struct{ at, field string }
-	uses := []use{{"time.field", j.Time.Field}}
-	for i, w := range j.Where {
-		uses = append(uses, use{fmt.Sprintf("where[%d].field", i), w.Field})
+	var uses []use
+	add := func(at string, paths []string) {
+		for i, p := range paths {
+			place := at
+			if len(paths) > 1 {
+				place = fmt.Sprintf("%s[%d]", at, i)
+			}
+			if slices.Contains(paths[:i], p) {
+				v.complain(path+"."+place, "%s is listed twice; keep one", p)
+			}
+			uses = append(uses, use{place, p})
+		}
 	}
+	inWhere := func(at string, list []Where) {
+		for i := range list {
+			fields(fmt.Sprintf("%s[%d]", at, i), &list[i], func(at string, paths []string) { add(at+".field", paths) })
+		}
+	}
+	add("time.field", j.Time.Field)
+	inWhere("where", j.Where)
 	for i, c := range j.By {
 		at := fmt.Sprintf("by[%d]", i)
-		if c.Field != "" {
-			uses = append(uses, use{at, c.Field})
+		if len(c.Field) == 1 {
+			add(at, c.Field)
+		} else {
+			add(at+".field", c.Field)
 		}
 		if c.Geohash != nil {
-			uses = append(uses, use{at + ".geohash.lon", c.Geohash.Lon}, use{at + ".geohash.lat", c.Geohash.Lat})
+			add(at+".geohash.lon", c.Geohash.Lon)
+			add(at+".geohash.lat", c.Geohash.Lat)
 		}
 	}
 	if j.Dedupe != nil {
-		uses = append(uses, use{"dedupe.field", j.Dedupe.Field})
+		add("dedupe.field", j.Dedupe.Field)
 	}
 	for i, m := range j.Measures {
 		at := fmt.Sprintf("measures[%d].", i)
 		for _, r := range m.reads() {
-			uses = append(uses, use{at + r.key, r.path})
+			add(at+r.key, r.paths)
 		}
+		inWhere(at+"where", m.Where)
 	}
 	distinct := map[string]bool{}
 	for _, u := range uses {
@@ -217,9 +263,15 @@ func (v *validator) paths(path string, j *Job) {
 	if len(distinct) > event.MaxPaths {
 		v.complain(path, "reads %d different fields; at most %d", len(distinct), event.MaxPaths)
 	}
+	warned := map[string]bool{}
 	for _, u := range uses {
+		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
+			warned[u.field] = true
+			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names the key %s of an object; the element of an array is %q", path, u.at, u.field,
+				u.field[m[2]:m[3]], u.field[:m[0]]+"["+u.field[m[2]:m[3]]+"]"+u.field[m[3]:]))
+		}
 		for i := range len(u.field) {
-			if outer := u.field[:i]; u.field[i] == '.' && distinct[outer] {
+			if outer := u.field[:i]; (u.field[i] == '.' || u.field[i] == '[') && distinct[outer] {
 				v.complain(path+"."+u.at, "%s leads through %s, which this job reads as a value; one of them cannot be right", u.field, outer)
 				break
 			}

@@ -166,8 +166,9 @@ func nameLike(s string) string {
 	return strings.TrimRight(strings.TrimLeft(b.String(), "_0123456789"), "_")
 }
 
-// checkPath checks a path: names of nested keys with dots between them. It
-// refuses other notations ($.a.b, /a/b, a['b'], a[0]), because they would name
+// checkPath checks a path: names of nested keys with dots between them, and indexes of
+// array elements in brackets. It
+// refuses other notations ($.a.b, /a/b, a['b']), because they would name
 // a key of that spelling, which no event has, and all events would be
 // malformed.
 func checkPath(s string) error {
@@ -176,12 +177,12 @@ func checkPath(s string) error {
 		if plain := plainPath(s); plain != "" {
 			return fmt.Errorf("%q is no path: %s; write %s", s, why, plain)
 		}
-		return fmt.Errorf("%q is no path: %s; write the key, or nested keys with a dot between them, such as geo.country", s, why)
+		return fmt.Errorf("%q is no path: %s; write the key, or nested keys with a dot between them, such as geo.country or items[0].sku", s, why)
 	}
-	if n := strings.Count(s, ".") + 1; n > deepest {
+	if n := strings.Count(s, ".") + 1 + strings.Count(s, "["); n > deepest {
 		return fmt.Errorf("path of %d keys; at most %d", n, deepest)
 	}
-	return nil
+	return event.CheckPath(s)
 }
 
 // foreignPath says which part of s belongs to another notation; "" if none
@@ -195,8 +196,10 @@ func foreignPath(s string) string {
 		return "nested keys have a dot between them, not a slash before them"
 	case strings.Contains(s, `\`):
 		return "there are no escapes, and a key that contains a dot cannot be named"
-	case strings.ContainsAny(s, "[]"):
-		return "it names keys of objects without brackets, and no elements of arrays"
+	case quotedKey.MatchString(s):
+		return "it names keys of objects without brackets"
+	case strings.Count(s, "[") < event.MaxDepth-1 && strings.ContainsAny(s, "[]") && !slices.Contains(parts, "") && event.CheckPath(s) != nil:
+		return fmt.Sprintf("brackets follow a key and hold the index of an array's element, 0 to %d", event.MaxIndex)
 	case slices.Contains(parts, "*"):
 		return "it names one key of each object, not all"
 	case slices.Contains(parts, ""):

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const conditional = `
+jobs:
+  - name: shop
+    topic: shop
+    time: {field: [ts, meta.ts]}
+    window: 1m
+    where:
+      - {field: action, in: [view, 1, true]}
+      - {field: amount, at_least: 10, below: 1e3}
+      - {field: code, is: "10", is_not: 0x10, not_in: [a, 2]}
+      - any:
+          - {field: "items[0].sku", prefix: [A, B], suffix: Z}
+          - {not: {field: url, apply: [trim, host], is: Example.org}}
+          - {all: [{field: bot, exists: false}, {field: ok, is: true}]}
+      - {not: {any: [{field: at, above: "2026", at_most: 2027-01-01}]}}
+    by:
+      - {name: site, field: [url, "items[0].url"], apply: host}
+    dedupe: {field: [id, event_id], apply: lower}
+    measures:
+      - {name: people, kind: hll, field: [userId, anonymousId], apply: [trim, lower]}
+      - {name: buyers, kind: hll, field: userId, where: [{field: action, is: buy}]}
+      - {name: places, kind: geo, member: [userId, anonymousId], lon: [lon, "pos[0]"], lat: [lat, "pos[1]"]}
+`
+
+// TestConditions: what a file says about fields and conditions reaches the core, and the
+// printed form says the same.
+func TestConditions(t *testing.T) {
+	cfg, origins, err := Load(Options{File: "weir.yaml", Data: []byte(conditional)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validates(t, compiledSchema(t), []byte(conditional)); err != nil {
+		t.Error(err)
+	}
+	spec, err := cfg.Jobs[0].Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `time "[ts][meta.ts]" "ms"
+by "site" "[url][items[0].url] host" "" "false" "" "" "0"
+where "action" "view" "1" "true"
+condition "{field: amount, below: 1e3, at_least: 10}"
+condition "{field: code, not_in: [\"a\", \"2\"], is: \"10\", is_not: 16}"
+condition "{any: [{field: items[0].sku, prefix: [\"A\", \"B\"], suffix: [\"Z\"]}, {not: {field: url, apply: [trim, host], is: \"Example.org\"}}, {all: [{field: bot, exists: false}, {field: ok, is: true}]}]}"
+condition "{not: {any: [{field: at, at_most: \"2027-01-01\", above: \"2026\"}]}}"
+dedupe "[id][event_id] lower" "0.0001"
+hll "[userId][anonymousId] trim lower" optional=false capacity=0 error=0 lon="" lat=""
+hll "userId" optional=false capacity=0 error=0 lon="" lat="" where="[{field: action, is: \"buy\"}]"
+geo "[userId][anonymousId]" optional=false capacity=0 error=0 lon="[lon][pos[0]]" lat="[lat][pos[1]]"
+`
+	var got strings.Builder
+	for line := range strings.Lines(spec.Meaning()) {
+		switch key, _, _ := strings.Cut(line, " "); key {
+		case "time", "by", "where", "condition", "dedupe":
+			got.WriteString(line)
+		}
+	}
+	for i := range spec.Measures {
+		got.WriteString(spec.Measures[i].Meaning() + "\n")
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	var out bytes.Buffer
+	if err := Print(&out, cfg, origins); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Load(Options{File: "printed.yaml", Data: out.Bytes()})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if diff := cmp.Diff(cfg, again, cmp.AllowUnexported(Secret{})); diff != "" {
+		t.Errorf("printed form: -before +after\n%s\n%s", diff, out.String())
+	}
+}
+
+// TestIndexLikeKey: a key that looks like an index is an object's, and a warning says so.
+func TestIndexLikeKey(t *testing.T) {
+	_, origins, err := Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, time: {field: ts}, window: 1m, by: [{name: sku, field: items.0.sku}, {name: v, field: v.10x}]}]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`jobs[0].by[0]: items.0.sku names the key 0 of an object; the element of an array is "items[0].sku"`}, origins.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
