@@ -187,6 +187,9 @@ func (t *Table) Rows(yield func(Row) bool) {
 	}
 }
 
+// Row returns row i, below Len, of a sealed table in the order of Rows.
+func (t *Table) Row(i int) Row { return Row{t, t.order[i]} }
+
 // Find returns the row of a window and a group (the texts of its dimensions) in
 // a sealed table.
 func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {

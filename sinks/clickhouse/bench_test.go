@@ -249,18 +249,16 @@ func BenchmarkRows(b *testing.B) {
 	f.observe(b, time.UnixMilli(noon), time.Minute, 200_000)
 	table := f.op.Take().Table
 	table.Seal()
-	block := stateBlock(l)
-	var group [][]byte
-	rows := 0
+	s := new(Client).sink(l)
+	rows, bytes := 0, 0
 	b.ReportAllocs()
 	for b.Loop() {
-		block.reset()
-		for row := range table.Rows {
-			group = block.addRow(l, row, 0, group)
+		for piece := range s.stateRows(table, 0, table.Len(), 0) {
+			bytes += len(piece)
 		}
-		rows += block.rows
+		rows += table.Len()
 	}
-	b.SetBytes(int64(block.size()))
+	b.SetBytes(int64(bytes / b.N))
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
 }
 

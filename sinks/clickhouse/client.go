@@ -181,12 +181,13 @@ func (c *Client) writeSettings() ch.Settings {
 	return s
 }
 
-// insert sends one Native block into a table of the database.
-func (c *Client) insert(ctx context.Context, b *block) error {
+// insert runs one INSERT statement into the table of a block, with the rows that the
+// reader yields in the Native format.
+func (c *Client) insert(ctx context.Context, b *block, rows io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout)
 	defer cancel()
 	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-	err := c.conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), b.reader())
+	err := c.conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
 	return c.explain("insert into "+b.table, err)
 }
 

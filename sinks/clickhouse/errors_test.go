@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -302,26 +301,6 @@ func TestConfig(t *testing.T) {
 		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-// TestAbandon: the next block does not overwrite memory that a failed request may still
-// read.
-func TestAbandon(t *testing.T) {
-	b := newBlock("t", value("a", "String", 1))
-	b.cols[0].runs[0] = append(b.cols[0].runs[0], "first"...)
-	b.rows = 1
-	body := b.reader()
-	b.abandon()
-	b.cols[0].runs[0] = append(b.cols[0].runs[0], "SECOND"...)
-	b.rows = 1
-	b.reader()
-	sent, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(sent, []byte("first")) || bytes.Contains(sent, []byte("SECOND")) {
-		t.Errorf("the first request now reads %q", sent)
 	}
 }
 

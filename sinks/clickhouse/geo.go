@@ -61,13 +61,15 @@ func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *me
 	b.reset()
 	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
 		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
-		err = s.flush(ctx, b, s.full(b))
+		if s.full(b) {
+			err = s.flush(ctx, b)
+		}
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.flush(ctx, b, true)
+	return s.flush(ctx, b)
 }
 
 // Places merges the positions of geo measure m into last: for each member, the last one

@@ -2,8 +2,7 @@ package clickhouse
 
 import (
 	"encoding/binary"
-	"io"
-	"slices"
+	"iter"
 	"strings"
 
 	"weir/event"
@@ -13,7 +12,8 @@ import (
 // A block builds one Native block, in revision 0, which is what the server reads over
 // HTTP: the numbers of columns and rows as varints, then for each column its name, its
 // type and the values of all rows. The server casts String to LowCardinality, and a
-// plain type to SimpleAggregateFunction. The buffers are used again for the next block.
+// plain type to SimpleAggregateFunction. The buffers are used again for the next block:
+// see Sink.insert.
 type block struct {
 	table string
 	cols  []values
@@ -29,11 +29,23 @@ type values struct {
 }
 
 const (
-	// A block is sent when it reaches either bound. Blocks are large, because each
-	// becomes a part of the table; they are bounded, because weir and the server hold
-	// them in memory. 16 MiB are 1,300 dense sketches.
+	// A block is sent when it reaches either bound. Each becomes a part of the table, and
+	// parts have to be merged, so blocks are large; the server holds them in memory, so
+	// they are bounded. blockBytes of state rows is what a statement aims at, because they
+	// are never together in weir's memory: see writeState.
 	blockRows  = 1 << 16
 	blockBytes = 16 << 20
+
+	// keptBytes bounds the blocks that are built as a whole: dead letters, ledger lines,
+	// positions.
+	keptBytes = 4 << 20
+
+	// firstRows is how many rows the first statement of state rows has at most: fewer than
+	// blockBytes with a dense HLL in each.
+	firstRows = 1 << 10
+
+	// pieceBytes is how much of a column of states is encoded at a time.
+	pieceBytes = 256 << 10
 )
 
 func newBlock(table string, columns ...values) *block {
@@ -45,10 +57,14 @@ func value(name, typ string, n int) values {
 	return values{name: name, typ: typ, runs: make([][]byte, n)}
 }
 
+// reset empties the block. It keeps its memory, except that of an unusual run.
 func (b *block) reset() {
 	b.rows = 0
 	for _, c := range b.cols {
 		for i := range c.runs {
+			if cap(c.runs[i]) > 2*keptBytes {
+				c.runs[i] = nil
+			}
 			c.runs[i] = c.runs[i][:0]
 		}
 	}
@@ -81,57 +97,56 @@ func (b *block) statement(database string) string {
 	return "INSERT INTO " + quote(database) + "." + quote(b.table) + " (" + strings.Join(names, ", ") + ")"
 }
 
-// reader returns the bytes of the block, which it does not copy.
-func (b *block) reader() io.Reader {
+// pieces yields the bytes of the block, which it does not copy.
+func (b *block) pieces(yield func([]byte) bool) {
+	b.stream(b.rows, func(*values, int) {}, yield)
+}
+
+// stream yields the bytes of a block of n rows, column by column. add appends row i to a
+// column, which is empty at first or has all rows already. A column of one run is yielded
+// while it grows, in pieces; what is in the block's buffers is never more. What is small is
+// gathered, because a request sends each piece in a packet of its own.
+func (b *block) stream(n int, add func(c *values, i int), yield func([]byte) bool) {
 	b.head = binary.AppendUvarint(b.head[:0], uint64(len(b.cols)))
-	b.head = binary.AppendUvarint(b.head, uint64(b.rows))
-	ends := []int{0}
-	for _, c := range b.cols {
+	b.head = binary.AppendUvarint(b.head, uint64(n))
+	// out yields bytes, or gathers them in the head.
+	out := func(run []byte) bool {
+		if len(run) <= pieceBytes/8 {
+			b.head = append(b.head, run...)
+			if len(b.head) < pieceBytes {
+				return true
+			}
+			run = nil
+		}
+		if !yield(b.head) {
+			return false
+		}
+		b.head = b.head[:0]
+		return len(run) == 0 || yield(run)
+	}
+	for k := range b.cols {
+		c := &b.cols[k]
 		b.head = appendString(b.head, c.name)
 		b.head = appendString(b.head, c.typ)
-		ends = append(ends, len(b.head))
-	}
-	// The first column's name and type follow the counts directly.
-	var r runs
-	for i, c := range b.cols {
-		from := ends[i]
-		if i == 0 {
-			from = 0
+		for i := range n {
+			add(c, i)
+			if len(c.runs) == 1 && len(c.runs[0]) >= pieceBytes && b.rows == 0 {
+				if !out(c.runs[0]) {
+					return
+				}
+				c.runs[0] = c.runs[0][:0]
+			}
 		}
-		r = append(r, b.head[from:ends[i+1]])
-		r = append(r, c.runs...)
-	}
-	return &r
-}
-
-// runs reads slices one after another. Its WriteTo passes each slice whole, whereas
-// io.Copy would copy it through a buffer of 32 KiB.
-type runs [][]byte
-
-func (r *runs) Read(p []byte) (int, error) {
-	for len(*r) > 0 && len((*r)[0]) == 0 {
-		*r = (*r)[1:]
-	}
-	if len(*r) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, (*r)[0])
-	(*r)[0] = (*r)[0][n:]
-	return n, nil
-}
-
-func (r *runs) WriteTo(w io.Writer) (sum int64, err error) {
-	for ; len(*r) > 0; *r = (*r)[1:] {
-		if len((*r)[0]) == 0 {
-			continue
-		}
-		n, err := w.Write((*r)[0])
-		sum += int64(n)
-		if err != nil {
-			return sum, err
+		for r := range c.runs {
+			if !out(c.runs[r]) {
+				return
+			}
+			if b.rows == 0 {
+				c.runs[r] = c.runs[r][:0]
+			}
 		}
 	}
-	return sum, nil
+	yield(b.head)
 }
 
 func appendString[T string | []byte](dst []byte, s T) []byte {
@@ -158,30 +173,42 @@ func stateBlock(l *layout) *block {
 	return newBlock(l.state(), append(cols, value("flushed_in", "UInt64", 1))...)
 }
 
-// addRow adds one (window, group) to a state block, stamped with the round.
-// group is scratch.
-func (b *block) addRow(l *layout, row window.Row, round uint64, group [][]byte) [][]byte {
-	group = row.Group(group[:0])
-	for i, text := range group {
-		run := &b.cols[i].runs[0]
-		*run = appendString(*run, text)
+// stateRows yields the bytes of a block of the state rows [from, to) of a table, stamped with
+// the round. It takes the memory of a piece, and of the columns that have several runs.
+func (s *Sink) stateRows(t *window.Table, from, to int, round uint64) iter.Seq[[]byte] {
+	b, l := s.state, s.layout
+	by := len(l.by)
+	measures := s.counted
+	return func(yield func([]byte) bool) {
+		b.reset()
+		at := 0 // of the column, which stream takes one after the other
+		last := &b.cols[0]
+		b.stream(to-from, func(c *values, i int) {
+			if c != last {
+				at++
+				last = c
+			}
+			row := t.Row(from + i)
+			run := &c.runs[0]
+			switch k := at - by; {
+			case k < 0:
+				s.group = row.Group(s.group[:0])
+				*run = appendString(*run, s.group[at])
+			case k == 0:
+				*run = appendSeconds(*run, row.Window())
+			case k == 1:
+				for slot, n := range row.Hits {
+					c.runs[1] = append64(c.runs[1], uint64(slot))
+					c.runs[2] = append64(c.runs[2], n)
+				}
+				*run = append64(*run, uint64(len(c.runs[1])/8)) // where the row's entries end
+			case k < 2+len(measures):
+				measures[k-2].addTo(c, row)
+			default:
+				*run = append64(*run, round)
+			}
+		}, yield)
 	}
-	start := &b.cols[len(l.by)].runs[0]
-	*start = appendSeconds(*start, row.Window())
-	hits := b.cols[len(l.by)+1].runs
-	for slot, n := range row.Hits {
-		hits[1] = append64(hits[1], uint64(slot))
-		hits[2] = append64(hits[2], n)
-	}
-	hits[0] = append64(hits[0], uint64(len(hits[1])/8)) // where the row's entries end
-	at := len(l.by) + 2
-	for m := range l.counted {
-		m.addTo(&b.cols[at], row)
-		at++
-	}
-	b.cols[at].runs[0] = append64(b.cols[at].runs[0], round)
-	b.rows++
-	return group
 }
 
 // deadBlock returns the block of dead letters.
@@ -245,15 +272,4 @@ func (b *block) key(j *Job, epoch uint8, partition int32) (put func(func([]byte)
 	put(func(dst []byte) []byte { return append(dst, epoch) })
 	put(func(dst []byte) []byte { return binary.LittleEndian.AppendUint16(dst, uint16(partition)) })
 	return put
-}
-
-// clip frees runs that one large flush has grown.
-func (b *block) clip() {
-	for _, c := range b.cols {
-		for i := range c.runs {
-			if cap(c.runs[i]) > 2*blockBytes {
-				c.runs[i] = slices.Clip(c.runs[i][:0:0])
-			}
-		}
-	}
 }

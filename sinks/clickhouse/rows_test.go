@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net/http"
+	"iter"
 	"strings"
 	"testing"
 	"testing/iotest"
 
-	"weir/internal/local/localtest"
 	"weir/window"
 )
 
@@ -23,13 +22,7 @@ func TestBlockBytes(t *testing.T) {
 	observe(t, op, 2, 0, noon, click(noon, "/", 1, "a"), click(noon+1, "/", 1, "b"), click(noon+60_000, "/", 2, "c"))
 	table := op.Take().Table
 	table.Seal()
-	b := stateBlock(l)
-	for range 2 { // the buffers are used again
-		b.reset()
-		for row := range table.Rows {
-			b.addRow(l, row, 7, nil)
-		}
-	}
+	s := new(Client).sink(l)
 	var users []byte
 	for row := range table.Rows {
 		users = row.AppendState(users, 0)
@@ -42,66 +35,22 @@ func TestBlockBytes(t *testing.T) {
 		"\x02\x00\x00\x00\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" + // counts
 		"\x05users\x2dAggregateFunction(uniqCombined64(14), UInt64)" + string(users) +
 		"\x0aflushed_in\x06UInt64" + strings.Repeat("\x07\x00\x00\x00\x00\x00\x00\x00", 2)
-	got, err := io.ReadAll(iotest.OneByteReader(b.reader()))
-	if err != nil || string(got) != want {
-		t.Errorf("read, %v:\n%q, want\n%q", err, got, want)
+	// The same bytes whichever way a request reads them, and when the buffers are used
+	// again.
+	for range 2 {
+		read, _ := reading(s.stateRows(table, 0, 2, 7))
+		got, err := io.ReadAll(iotest.OneByteReader(read))
+		if err != nil || string(got) != want {
+			t.Errorf("read, %v:\n%q, want\n%q", err, got, want)
+		}
+		var buf bytes.Buffer
+		read, _ = reading(s.stateRows(table, 0, 2, 7))
+		if n, err := read.WriteTo(&buf); err != nil || buf.String() != want || int(n) != len(want) {
+			t.Errorf("written, %d, %v:\n%q, want\n%q", n, err, buf.String(), want)
+		}
 	}
-	var buf bytes.Buffer
-	if n, err := b.reader().(io.WriterTo).WriteTo(&buf); err != nil || buf.String() != want || int(n) != len(want) {
-		t.Errorf("written, %d, %v:\n%q, want\n%q", n, err, buf.String(), want)
-	}
-	if got := b.statement("db"); got != "INSERT INTO `db`.`total_state` (`window_start`, `hits`, `users`, `flushed_in`)" {
+	if got := s.state.statement("db"); got != "INSERT INTO `db`.`total_state` (`window_start`, `hits`, `users`, `flushed_in`)" {
 		t.Error(got)
-	}
-}
-
-// TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with
-// gzip.
-func TestSplit(t *testing.T) {
-	engine, database := localtest.Engine(t)
-	b := stand(t, engine)
-	for _, compress := range []bool{false, true} {
-		c := dial(t, Config{URL: b.URL, Database: database, Compress: compress})
-		j := clicks()
-		j.Spec.Chunk = 16
-		s := unaudited(t, c, j)
-		op := operator(t, s.layout.Spec, 0)
-		var docs []string
-		for i := range 16 {
-			docs = append(docs, click(noon+int64(i)*60_000, fmt.Sprintf("/p/%d", i%2), i, fmt.Sprint(i)), `{`)
-		}
-		observe(t, op, 0, 0, noon+3_900_000, docs...)
-		changes := op.Take()
-		changes.Table.Seal()
-		if n := changes.Table.Len(); n != 16 {
-			t.Fatalf("%d rows", n)
-		}
-		// 16 rows, positions and dead letters, two ledger lines.
-		for limit, want := range map[int]int{1: 50, 10: 7, 1 << 30: 4} {
-			s.limit = limit
-			inserts := 0
-			b.on(func(w http.ResponseWriter, r *http.Request) {
-				if inserts++; r.Header.Get("Content-Encoding") == "gzip" != compress {
-					t.Errorf("Content-Encoding %q", r.Header.Get("Content-Encoding"))
-				}
-				b.engine.ServeHTTP(w, r)
-			})
-			write(t, s, changes)
-			b.off()
-			if inserts != want {
-				t.Errorf("%d rows a block: %d inserts, want %d", limit, inserts, want)
-			}
-			for sql, want := range map[string]string{
-				"SELECT sum(hits), count() FROM " + c.name("clicks_1m"):                      "(16,16)",
-				"SELECT count() FROM " + c.name("clicks_places"):                             "(16)",
-				"SELECT count() FROM " + c.name("weir_dead_letters") + " FINAL":              "(16)",
-				"SELECT sum(next - first), count() FROM " + c.name("weir_ledger") + " FINAL": "(32,2)",
-			} {
-				if got := one(t, c, sql); got != want {
-					t.Errorf("limit %d: %s is %s, want %s", limit, sql, got, want)
-				}
-			}
-		}
 	}
 }
 
@@ -122,10 +71,13 @@ func TestWriteKeepsChanges(t *testing.T) {
 }
 
 func dump(l *layout, c *window.Changes) string {
-	b := stateBlock(l)
-	for row := range c.Table.Rows {
-		b.addRow(l, row, 0, nil)
-	}
-	out, _ := io.ReadAll(b.reader())
+	read, _ := reading(new(Client).sink(l).stateRows(c.Table, 0, c.Table.Len(), 0))
+	out, _ := io.ReadAll(read)
 	return fmt.Sprintf("%s %v %v %v", out, c.Lines, c.Dead, c.Next)
+}
+
+// reading returns what a request reads of a sequence of pieces.
+func reading(pieces iter.Seq[[]byte]) (*body, func()) {
+	next, stop := iter.Pull(pieces)
+	return &body{next: next}, stop
 }

@@ -33,6 +33,8 @@ type Sink struct {
 	state, dead, ledger *block
 	places              []*block // one for each measure that layout.located yields
 	group               [][]byte
+	counted             []*measure // that layout.counted yields
+	most                int        // rows in the next statement of state rows
 
 	// Owned by Rollup.
 	mu     sync.Mutex
@@ -65,12 +67,15 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 // sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *layout) *Sink {
 	s := &Sink{
-		client: c, layout: l, quiet: quiet, limit: blockRows, merge: rollupRows,
+		client: c, layout: l, quiet: quiet, limit: blockRows, most: firstRows, merge: rollupRows,
 		state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(),
 		memos: make([]memo, len(l.levels)),
 	}
 	for i := range s.memos {
 		s.memos[i] = memo{due: time.Now().Add(tailTime)}
+	}
+	for m := range l.counted {
+		s.counted = append(s.counted, m)
 	}
 	for m := range l.located {
 		s.places = append(s.places, placesBlock(l, m))
@@ -175,16 +180,30 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	return send(ctx, s, s.ledger, c.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
 }
 
+// writeState writes the rows of a table. Each statement has as many rows as would have
+// blockBytes if they are like those of the statement before; the table's rows are in an
+// order that makes that likely, and nothing but the server's memory depends on it.
 func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) error {
-	b := s.state
-	b.reset()
-	for row := range t.Rows {
-		s.group = b.addRow(s.layout, row, round, s.group)
-		if err := s.flush(ctx, b, s.full(b)); err != nil {
+	for from := 0; from < t.Len(); {
+		to := min(from+s.most, from+s.limit, t.Len())
+		sent := 0
+		err := s.insert(ctx, s.state, func(yield func([]byte) bool) {
+			for piece := range s.stateRows(t, from, to, round) {
+				if sent += len(piece); !yield(piece) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			s.state.abandon()
 			return err
 		}
+		if per := sent/(to-from) + 1; to-from >= 100 || s.most > blockBytes/per {
+			s.most = min(max(blockBytes/per, 1), 4*s.most)
+		}
+		from = to
 	}
-	return s.flush(ctx, b, true)
+	return nil
 }
 
 // send writes a list, with one row for each element.
@@ -192,29 +211,14 @@ func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T))
 	b.reset()
 	for i := range list {
 		add(&list[i])
-		if err := s.flush(ctx, b, s.full(b)); err != nil {
-			return err
+		if s.full(b) {
+			if err := s.flush(ctx, b); err != nil {
+				return err
+			}
 		}
 	}
-	return s.flush(ctx, b, true)
+	return s.flush(ctx, b)
 }
 
 // full reports whether a block has to be sent.
-func (s *Sink) full(b *block) bool { return b.rows >= s.limit || b.size() >= blockBytes }
-
-// flush inserts the block, if now is true and the block has rows.
-func (s *Sink) flush(ctx context.Context, b *block, now bool) error {
-	if !now || b.rows == 0 {
-		return nil
-	}
-	err := s.client.insert(ctx, b)
-	if err != nil {
-		// A request that failed may still read the block, so the block's memory must
-		// not be used again.
-		b.abandon()
-		return err
-	}
-	b.reset()
-	b.clip()
-	return nil
-}
+func (s *Sink) full(b *block) bool { return b.rows >= s.limit || b.size() >= keptBytes }

@@ -1,0 +1,181 @@
+package clickhouse
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"weir/internal/local/localtest"
+	"weir/window"
+)
+
+// TestSplit: a flush beyond the bounds of a block is inserted as several blocks, also with
+// gzip.
+func TestSplit(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	b := stand(t, engine)
+	for _, compress := range []bool{false, true} {
+		c := dial(t, Config{URL: b.URL, Database: database, Compress: compress})
+		j := clicks()
+		j.Spec.Chunk = 16
+		s := unaudited(t, c, j)
+		op := operator(t, s.layout.Spec, 0)
+		var docs []string
+		for i := range 16 {
+			docs = append(docs, click(noon+int64(i)*60_000, fmt.Sprintf("/p/%d", i%2), i, fmt.Sprint(i)), `{`)
+		}
+		observe(t, op, 0, 0, noon+3_900_000, docs...)
+		changes := op.Take()
+		changes.Table.Seal()
+		if n := changes.Table.Len(); n != 16 {
+			t.Fatalf("%d rows", n)
+		}
+		// 16 rows, positions and dead letters, two ledger lines.
+		for limit, want := range map[int]int{1: 50, 10: 7, 1 << 30: 4} {
+			s.limit = limit
+			inserts := 0
+			b.on(func(w http.ResponseWriter, r *http.Request) {
+				if inserts++; r.Header.Get("Content-Encoding") == "gzip" != compress {
+					t.Errorf("Content-Encoding %q", r.Header.Get("Content-Encoding"))
+				}
+				b.engine.ServeHTTP(w, r)
+			})
+			write(t, s, changes)
+			b.off()
+			if inserts != want {
+				t.Errorf("%d rows a block: %d inserts, want %d", limit, inserts, want)
+			}
+			for sql, want := range map[string]string{
+				"SELECT sum(hits), count() FROM " + c.name("clicks_1m"):                      "(16,16)",
+				"SELECT count() FROM " + c.name("clicks_places"):                             "(16)",
+				"SELECT count() FROM " + c.name("weir_dead_letters") + " FINAL":              "(16)",
+				"SELECT sum(next - first), count() FROM " + c.name("weir_ledger") + " FINAL": "(32,2)",
+			} {
+				if got := one(t, c, sql); got != want {
+					t.Errorf("limit %d: %s is %s, want %s", limit, sql, got, want)
+				}
+			}
+		}
+	}
+}
+
+// letters makes n dead letters of 16 KiB.
+func letters(n int, fill byte) []window.DeadLetter {
+	payload := bytes.Repeat([]byte{fill}, 16<<10)
+	list := make([]window.DeadLetter, n)
+	for i := range list {
+		list[i] = window.DeadLetter{Offset: int64(i), Reason: "why", Payload: payload, Size: len(payload)}
+	}
+	return list
+}
+
+// far returns a sink whose inserts a function answers instead of the engine.
+func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
+	t.Helper()
+	engine, database := localtest.Engine(t)
+	b := stand(t, engine)
+	b.on(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-ClickHouse-Query-Id", "1")
+		serve(w, r)
+	})
+	l, err := clicks().plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dial(t, Config{URL: b.URL, Database: database, InsertTimeout: timeout}).sink(l)
+}
+
+func (s *Sink) writeDead(t *testing.T, list []window.DeadLetter) error {
+	return send(t.Context(), s, s.dead, list, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
+}
+
+// TestFlushInPieces: however large a flush is, the sink holds some pieces of it, and
+// a statement stays about within its bound.
+func TestFlushInPieces(t *testing.T) {
+	var sizes []int64
+	s := far(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		sizes = append(sizes, n)
+	})
+	const rows = 3000 // of 12 KiB each, with more than 100 ids
+	s.layout.Spec.MaxGroups, s.layout.Spec.Chunk = rows, 1<<30
+	op := operator(t, s.layout.Spec, 0)
+	var docs []string
+	for page := range rows {
+		for user := range 105 {
+			docs = append(docs, fmt.Sprintf(`{"ts":%d,"page":"/%d","user":%d,"id":"x","lon":1,"lat":1}`, noon, page, user*7919))
+		}
+	}
+	observe(t, op, 0, 0, noon, docs...)
+	table := op.Take().Table
+	table.Seal()
+	if table.Len() != rows {
+		t.Fatalf("%d rows", table.Len())
+	}
+	if err := s.writeState(t.Context(), table, 1); err != nil {
+		t.Fatal(err)
+	}
+	all := int64(0)
+	for _, size := range sizes {
+		if all += size; size > blockBytes+blockBytes/8 {
+			t.Errorf("a statement of %d bytes", size)
+		}
+	}
+	if all < rows*12<<10 || int64(len(sizes)) > all/blockBytes+2 {
+		t.Errorf("statements of %d bytes", sizes)
+	}
+	held := 0
+	for _, c := range s.state.cols {
+		for _, run := range c.runs {
+			held += cap(run)
+		}
+	}
+	if held > 8*pieceBytes {
+		t.Errorf("%d bytes are kept after a flush of %d", held, all)
+	}
+}
+
+// TestTimeoutLetsGo: a statement that has failed reads nothing more of the block, which
+// the next one fills anew, although its request still sends what it has read.
+func TestTimeoutLetsGo(t *testing.T) {
+	slow, first := make(chan struct{}), make(chan []byte, 1)
+	s := far(t, 300*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) {
+		<-slow
+		body, _ := io.ReadAll(r.Body)
+		first <- body
+	})
+	if err := s.writeDead(t, letters(200, 'A')); err == nil {
+		t.Fatal("a server that does not read has acknowledged")
+	}
+	s.dead.reset()
+	for _, d := range letters(60, 'B') {
+		s.dead.addDead(&s.layout.Job, &d)
+	}
+	close(slow)
+	if body := <-first; !bytes.Contains(body, []byte("AAAA")) || bytes.Contains(body, []byte("BBBB")) {
+		t.Errorf("the first statement had %d bytes, %d of them of the second", len(body), bytes.Count(body, []byte("B")))
+	}
+}
+
+// TestEarlyAnswer: an acknowledgement that comes before the server has read all rows
+// acknowledges nothing.
+func TestEarlyAnswer(t *testing.T) {
+	s := far(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
+	piece := make([]byte, 1<<20)
+	err := s.insert(t.Context(), s.dead, func(yield func([]byte) bool) {
+		for range 64 { // more than sockets hold
+			if !yield(piece) {
+				return
+			}
+		}
+	})
+	if err == nil {
+		t.Error("rows that were not read count as written")
+	}
+}
