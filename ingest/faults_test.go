@@ -861,26 +861,53 @@ func TestRequestsGrowWhileWorkersWait(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	l := &loop{share: 100, asked: make([]*partition, 3), fetch: &fetch{source: &Source{config: Config{PartitionBytes: 100, RequestBytes: 1000}}}}
+	const ms = time.Millisecond
 	for i, step := range []struct {
-		waited    bool
-		got, want int
+		waited        bool
+		got           int
+		latency, took time.Duration
+		want          int
 	}{
-		{true, 49, 100}, // there was no more
-		{true, 100, 200},
-		{true, 600, 333},
-		{true, 999, 333},
-		{false, 999, 323},
-		{false, 145, 323},
-		{true, 323, 333},
+		{true, 49, 50 * ms, 60 * ms, 100}, // there was no more
+		{true, 100, 50 * ms, 60 * ms, 200},
+		{true, 600, 50 * ms, 60 * ms, 333},
+		{true, 999, 50 * ms, 60 * ms, 333},
+		{false, 999, 50 * ms, 60 * ms, 323},
+		{false, 145, 50 * ms, 60 * ms, 323},
+		{true, 323, 50 * ms, 60 * ms, 333},
+		{true, 323, 50 * ms, 600 * ms, 323}, // the network's throughput
+		{true, 323, 1 * ms, 60 * ms, 313},   // a nearer broker
+		{true, 323, 50 * ms, 60 * ms, 304},  // it was busy for once
 	} {
-		if l.resize(step.waited, step.got); l.share != step.want {
+		if l.resize(step.waited, step.got, step.latency, step.took); l.share != step.want {
 			t.Fatalf("step %d: %d bytes, want %d", i, l.share, step.want)
 		}
 	}
+	for range 100 { // it is farther away now
+		l.resize(true, 999, 50*ms, 60*ms)
+	}
+	if l.share != 333 {
+		t.Errorf("from afar in the end %d bytes, want 333", l.share)
+	}
 	for range 60 {
-		l.resize(false, 999)
+		l.resize(false, 999, 50*ms, 60*ms)
 	}
 	if l.share != 100 {
 		t.Errorf("without waiting in the end %d bytes, want 100", l.share)
+	}
+}
+
+// A buffer is freed when the requests have become far smaller, but not where responses
+// are large by their batches.
+func TestShrink(t *testing.T) {
+	l := &loop{share: 100, partitions: make([]*partition, 2)}
+	for _, c := range []struct {
+		kept, last int
+		want       bool
+	}{{600, 10, true}, {601, 10, false}, {6000, 2500, true}, {6000, 1000, false}} {
+		call := &call{response: make([]byte, c.last, c.kept)}
+		if l.shrink(call); (call.response != nil) != c.want {
+			t.Errorf("%d bytes for requests of 200 and a response of %d: kept %v", c.kept, c.last, !c.want)
+		}
 	}
 }

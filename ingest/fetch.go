@@ -314,6 +314,7 @@ type loop struct {
 	asked      []*partition  // those in the request in flight
 	leaving    []*partition  // for another broker, after the Parts of this response are delivered
 	share      int           // bytes to request of each partition, see resize
+	latency    time.Duration // until the first bytes of a response come, about the least of late
 	pause      time.Duration // how long the broker throttles this client
 }
 
@@ -419,6 +420,7 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	l.asked = append(l.asked[:0], ps...)
 	source := l.fetch.source
 	b.holders.Store(1)
+	l.shrink(b.call)
 	b.call.request = appendFetch(b.call.request, &source.config, l.rack(), l.share, l.fetch.generation.topicID, l.asked)
 	l.flying = true
 	go func() {
@@ -427,21 +429,40 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	}()
 }
 
-// resize adapts the size of the requests to the round-trip time. If the workers have
-// finished all earlier responses when one arrives, they have waited for the network, and
-// the next request asks for twice as much of each partition, up to RequestBytes in all.
-// Otherwise the next request asks for a little less, down to PartitionBytes, because
-// small responses stay in the CPU caches. A response with less than half of what one
-// partition could have brought changes nothing, because there was no more data.
-func (l *loop) resize(waited bool, got int) {
+// resize adapts the size of the requests to the network, after an exchange in which the
+// first bytes of the response came after latency and the last ones after took. If the
+// workers had finished all earlier responses before (waited), and a good part of the time
+// was latency, the next request asks for twice as much of each partition, up to
+// RequestBytes in all. Where latency is a small part of it, more in each request would
+// only take memory: the workers wait for the network's or the broker's throughput.
+// Otherwise the next request asks for a little less, down to PartitionBytes, because small
+// responses stay in the CPU caches. A response with less than half of what one partition
+// could have brought changes nothing, because there was no more data.
+//
+// Latency is the least of late, because on a busy machine a single one may be anything.
+func (l *loop) resize(waited bool, got int, latency, took time.Duration) {
 	c := &l.fetch.source.config
 	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
-	switch {
-	case got < l.share/2:
-	case waited:
+	if got < l.share/2 {
+		return
+	}
+	if l.latency == 0 || latency < l.latency {
+		l.latency = latency
+	} else {
+		l.latency += (latency - l.latency) / 16
+	}
+	if waited && l.latency > took/8 {
 		l.share = min(2*l.share, most)
-	default:
+	} else {
 		l.share = max(l.share-l.share/32, least)
+	}
+}
+
+// shrink frees a buffer that is far larger than the requests are now, unless its last
+// response was large nevertheless, as one with large batches is.
+func (l *loop) shrink(c *call) {
+	if kept := cap(c.response); kept > 3*l.share*len(l.partitions) && kept > 3*len(c.response) {
+		c.response = nil
 	}
 }
 
@@ -479,7 +500,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 		}
 		return nil, lost, nil
 	}
-	l.resize(len(l.free) == buffers-1, len(f.buffer.call.response))
+	l.resize(len(l.free) == buffers-1, len(f.buffer.call.response), f.buffer.call.latency, f.buffer.call.took)
 	l.pause = time.Duration(response.throttle) * time.Millisecond
 	now := time.Now()
 	for i := range response.partitions {

@@ -58,7 +58,7 @@ func TestRequests(t *testing.T) {
 	if r.Rack != "eu-1a" {
 		t.Errorf("rack %q", r.Rack)
 	}
-	if r.MaxWaitMillis != 123 || r.MinBytes != 9 || r.MaxBytes != 16<<20 || r.IsolationLevel != 1 || r.SessionID != 0 || r.SessionEpoch != -1 || r.ReplicaID != -1 {
+	if r.MaxWaitMillis != 123 || r.MinBytes != 9 || r.MaxBytes != 8<<20 || r.IsolationLevel != 1 || r.SessionID != 0 || r.SessionEpoch != -1 || r.ReplicaID != -1 {
 		t.Errorf("request %+v", r)
 	}
 	if len(r.Topics) != 1 || r.Topics[0].TopicID != [16]byte{9, 8} || len(r.Topics[0].Partitions) != 2 {

@@ -29,6 +29,10 @@ type call struct {
 	request  []byte // everything after the length, which beginRequest leaves room for
 	response []byte // without its length; capacity is reused
 	limit    int    // of the response
+
+	// Of the last exchange: how long the first bytes of the response took to come, and
+	// the whole response.
+	latency, took time.Duration
 }
 
 // exchange sends the call and waits for the whole response.
@@ -77,6 +81,7 @@ func (c *call) Required(map[protocol.ApiKey]int16) bool { return true }
 // RawExchange implements protocol.RawExchanger. An error closes the connection,
 // so it returns one only if the connection is not usable any more.
 func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	sent := time.Now()
 	if _, err := rw.Write(c.request); err != nil {
 		return nil, err
 	}
@@ -84,6 +89,7 @@ func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if _, err := io.ReadFull(rw, length[:]); err != nil {
 		return nil, err
 	}
+	c.latency = time.Since(sent)
 	n := int(int32(binary.BigEndian.Uint32(length[:])))
 	if n < 4 || n > c.limit {
 		return nil, &sizeError{api: c.api, size: n, limit: c.limit}
@@ -95,6 +101,7 @@ func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if _, err := io.ReadFull(rw, c.response); err != nil {
 		return nil, err
 	}
+	c.took = time.Since(sent)
 	if got := binary.BigEndian.Uint32(c.response); got != correlation {
 		return nil, fmt.Errorf("a broker answered request %d with response %d", correlation, got)
 	}
