@@ -98,6 +98,16 @@ func plainInt(b []byte) (int64, bool) {
 		return 0, false
 	}
 	var n int64
+	if k := len(b) - 8; k > 0 && k < 8 {
+		// The last eight digits, and the k before them with zeros in front: a time in
+		// milliseconds has 13.
+		head, tail := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[k:])
+		if nondigit(head)|nondigit(tail) != 0 {
+			return 0, false
+		}
+		zeros := uint64(ones*'0') >> (8 * k)
+		n, b = eightDigits(head<<(64-8*k)|zeros)*1e8+eightDigits(tail), nil
+	}
 	for len(b) >= 8 {
 		w := binary.LittleEndian.Uint64(b)
 		if nondigit(w) != 0 {

@@ -241,23 +241,11 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 		r := payload[w+1 : w+int(n)] // the attributes mean nothing yet
 		payload = payload[w+int(n):]
 
-		timeDelta, w := varint(r)
-		if w <= 0 {
-			return broken()
+		timeDelta, delta, size, w := usual(r)
+		if w == 0 {
+			timeDelta, delta, size, w = unusual(r)
 		}
-		r = r[w:]
-		delta, w := varint(r)
-		if w <= 0 || delta <= previous || delta > lastDelta {
-			return broken()
-		}
-		r = r[w:]
-		key, w := varint(r)
-		if w <= 0 || key < -1 || key > int64(len(r)-w) {
-			return broken()
-		}
-		r = r[w+max(int(key), 0):]
-		size, w := varint(r)
-		if w <= 0 || size < -1 || size > int64(len(r)-w) {
+		if w <= 0 || delta <= previous || delta > lastDelta || size < -1 || size > int64(len(r)-w) {
 			return broken()
 		}
 		previous = delta
@@ -301,21 +289,85 @@ func (u *unpacker) control(b batch) {
 
 func (u *unpacker) wasAborted(producer int64) bool { return slices.Contains(u.active, producer) }
 
+// unusual reads the fields of a record from the timestamp delta to the length of the value,
+// and returns where the value begins. w is 0 if they are not well formed.
+func unusual(r []byte) (timeDelta, delta, size int64, w int) {
+	for _, field := range [...]*int64{&timeDelta, &delta} {
+		v, n := varint(r[w:])
+		if n <= 0 {
+			return 0, 0, 0, 0
+		}
+		*field = v
+		w += n
+	}
+	key, n := varint(r[w:])
+	if n <= 0 || key < -1 || key > int64(len(r)-w-n) {
+		return 0, 0, 0, 0
+	}
+	w += n + max(int(key), 0)
+	size, n = varint(r[w:])
+	if n <= 0 {
+		return 0, 0, 0, 0
+	}
+	return timeDelta, delta, size, w + n
+}
+
+// usual is unusual for records as most are: with deltas and a length of one or two bytes
+// each, and a key of at most 63 bytes or none. It takes them out of a word without a branch
+// on their sizes. w is 0 if the record is not like that. BenchmarkUnpack shows what it
+// saves.
+func usual(r []byte) (timeDelta, delta, size int64, w int) {
+	if len(r) < 8 {
+		return 0, 0, 0, 0
+	}
+	word := binary.LittleEndian.Uint64(r)
+	// two is 1 if a field has a second byte, whose upper bit must be 0.
+	two := word >> 7 & 1
+	bad := two & (word >> 15)
+	t := word&0x7f | word>>1&(two*0x3f80)
+	word >>= 8 + 8*two
+	n := 3 + two
+
+	two = word >> 7 & 1
+	bad |= two & (word >> 15)
+	d := word&0x7f | word>>1&(two*0x3f80)
+	word >>= 8 + 8*two
+	n += two
+
+	if key := word & 0xff; key != 1 { // not null
+		bad |= key & 0x81
+		n += key >> 1
+	}
+	if bad != 0 || n+2 > uint64(len(r)) {
+		return 0, 0, 0, 0
+	}
+
+	length := uint64(binary.LittleEndian.Uint16(r[n:]))
+	two = length >> 7 & 1
+	if two&(length>>15) != 0 {
+		return 0, 0, 0, 0
+	}
+	l := length&0x7f | length>>1&(two*0x3f80)
+	return zigzag(t), zigzag(d), zigzag(l), int(n + 1 + two)
+}
+
+func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
 // varint is binary.Varint without its loop, for lengths of one to three bytes:
 // five of them per record take most of the time of walk.
 func varint(b []byte) (int64, int) {
 	if len(b) > 2 {
 		u := uint64(b[0])
 		if u < 0x80 {
-			return int64(u>>1) ^ -int64(u&1), 1
+			return zigzag(u), 1
 		}
 		u = u&0x7f | uint64(b[1])<<7
 		if u < 1<<14 {
-			return int64(u>>1) ^ -int64(u&1), 2
+			return zigzag(u), 2
 		}
 		u = u&(1<<14-1) | uint64(b[2])<<14
 		if u < 1<<21 {
-			return int64(u>>1) ^ -int64(u&1), 3
+			return zigzag(u), 3
 		}
 	}
 	return binary.Varint(b)
