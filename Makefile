@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -29,6 +29,9 @@ export WEIR_REVISION := $(or $(WEIR_REVISION),$(shell git describe --always --ab
 # TAGS=noepoll: the Redis endpoint with its plain loop.
 build: ## bin/weir
 	@go build -tags "$(TAGS)" -trimpath -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)" -o bin/weir ./cmd/weir
+
+avx: ## bin/weir-avx: for processors with AVX2 (Intel from 2013, AMD from 2015); it starts on no other
+	@GOAMD64=v3 go build -tags "$(TAGS)" -trimpath -ldflags "-X main.version=$(WEIR_VERSION) -X main.revision=$(WEIR_REVISION)" -o bin/weir-avx ./cmd/weir
 
 image: ## the container image weir:local, with version and revision stamped in
 	docker compose --env-file demo.env build weir
@@ -152,6 +155,23 @@ bench-pipeline: tools build ## the main job against the naive pipeline, ten mill
 bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
 	go build -trimpath -o bin/bench-groups ./bench/groups
 	bin/bench-groups $(ARGS)
+
+# BUILDS are binaries, made with make build, make avx, or of another commit.
+BUILDS ?= bin/weir,bin/weir-avx
+bench-compare: EVENTS ?= 10000000
+bench-compare: tools build avx ## builds of weir against each other on one topic, in turns: CPU, engine, memory; ARGS=-lz4
+	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
+	bin/bench-pipeline -events $(EVENTS) -compare $(BUILDS) $(ARGS)
+
+bench-profile: EVENTS ?= 10000000
+bench-profile: tools build ## CPU profile, and heap at its peak, of weir in the main job, into bin/profile; see docs/performance.md
+	go build -tags profile -trimpath -o bin/weir-profile ./cmd/weir
+	go build -trimpath -o bin/bench-pipeline ./bench/pipeline
+	rm -rf bin/profile && mkdir bin/profile
+	WEIR_PROFILE=bin/profile bin/bench-pipeline -events $(EVENTS) -rounds 1 -compare bin/weir-profile $(ARGS)
+	@f=$$(ls -t bin/profile/*.cpu | head -1); f=$${f%.cpu}; cat $$f.memory; \
+	  go tool pprof -sample_index=inuse_space -top bin/weir-profile $$f.heap | head -30; \
+	  go tool pprof -top bin/weir-profile $$f.cpu | head -50
 
 bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor

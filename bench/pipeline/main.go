@@ -4,6 +4,8 @@
 //
 //	make bench-pipeline            # ten million events
 //	make bench-pipeline EVENTS=2000000
+//	make bench-compare BUILDS=bin/weir,bin/weir-avx   # builds against each other
+//	make bench-profile             # profiles of one build: docs/performance.md
 //
 // Each side reads the same topic in a process of its own; the measure is that
 // process's user and system time. Each side reads the topic once before it is
@@ -36,6 +38,8 @@ var (
 	bench  = ground.Command("pipeline")
 	events = flag.Int64("events", 10_000_000, "events in the topic")
 	rounds = flag.Int("rounds", 3, "measured rounds a side; the best counts")
+	builds = flag.String("compare", "", "weir binaries, separated by commas, to measure against each other instead")
+	packed = flag.Bool("lz4", false, "with -compare: a compressed topic")
 	naive  = flag.String("naive", "", "internal: read this topic the naive way")
 	addr   = flag.String("brokers", "", "internal: where")
 )
@@ -44,6 +48,9 @@ var (
 // of the rollup and counts its rows; the median counts, because the end of a run may
 // break off a rollup, which is then made again.
 const counting = 3
+
+// mostMiB is the most memory that weir may take.
+const mostMiB = 96
 
 // A side is one measured process.
 type side struct {
@@ -65,6 +72,16 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer g.Close()
+	if *builds != "" {
+		codec := kgo.NoCompression()
+		if *packed {
+			codec = kgo.Lz4Compression()
+		}
+		if err := g.Fill(ctx, "clicks", codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
+			return err
+		}
+		return compare(g, "clicks", list(*builds))
+	}
 
 	var report ground.Report
 	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the embedded engine", *events, ground.Partitions)
@@ -92,7 +109,7 @@ func run(ctx context.Context) error {
 					return fmt.Errorf("naive side: %w", err)
 				}
 			}
-			o, w, err := readWithWeir(g, topic, round+1, round < counting)
+			o, w, err := readWithWeir(g, bench.Weir, topic, round+1, round < counting)
 			if err != nil {
 				return fmt.Errorf("weir's side: %w", err)
 			}
@@ -119,12 +136,12 @@ func run(ctx context.Context) error {
 		say("weir + engine", ours)
 		ratio, whole := alone.perSecond()/theirs.perSecond(), ours.perSecond()/theirs.perSecond()
 		perKey := ground.Median(rows)
-		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor 256)", c.name, ratio, c.alone, whole, c.whole, float64(alone.Peak)/(1<<20))
+		report.Say("%-6s ratio %.1f (floor %.0f), with the engine %.1f (floor %.0f); peak of weir %.0f MiB (floor %d)", c.name, ratio, c.alone, whole, c.whole, float64(alone.Peak)/(1<<20), mostMiB)
 		report.Say("%-6s %.2f rollup rows for each window and page (floor 1.1); %.1f bytes on disk for each event", c.name, perKey, float64(disk)/float64(*events))
 		for _, floor := range []struct {
 			of     string
 			missed bool
-		}{{"ratio", ratio < c.alone}, {"ratio with the engine", whole < c.whole}, {"peak of weir", alone.Peak > 256<<20}, {"rollup rows", perKey > 1.1}} {
+		}{{"ratio", ratio < c.alone}, {"ratio with the engine", whole < c.whole}, {"peak of weir", alone.Peak > mostMiB<<20}, {"rollup rows", perKey > 1.1}} {
 			if floor.missed {
 				missed = append(missed, "codec "+c.name+": "+floor.of)
 			}
@@ -139,10 +156,10 @@ type written struct {
 	disk       int64 // bytes of all tables, merged
 }
 
-// readWithWeir reads the topic to its end with weir, into tables and a group of
-// its own, and compares the total. With count, it stops the merges of the rollup
+// readWithWeir reads the topic to its end with a build of weir, into tables and a group
+// of its own, and compares the total. With count, it stops the merges of the rollup
 // meanwhile, so that each row that is written can be counted.
-func readWithWeir(g *ground.Ground, topic string, round int, count bool) (s side, w written, err error) {
+func readWithWeir(g *ground.Ground, weir, topic string, round int, count bool) (s side, w written, err error) {
 	file := filepath.Join(g.Dir, topic+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%q], group: bench}
 clickhouse: {url: %q, database: bench}
@@ -174,7 +191,7 @@ jobs:
 		}
 	}
 	before := g.Engine.CPU()
-	s.Process, err = ground.Measure(exec.Command(bench.Weir, "run", "-c", file, "--until", "end"))
+	s.Process, err = ground.Measure(exec.Command(weir, "run", "-c", file, "--until", "end"))
 	if err != nil {
 		return s, w, err
 	}

@@ -45,7 +45,7 @@ func (e *exit) Unwrap() error { return e.err }
 
 func main() {
 	local.MaybeChild() // the engine of `weir up` is this binary, started again
-	os.Exit(execute(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(profiled(func() int { return execute(untilSignal(), os.Args[1:], os.Stdout, os.Stderr) }))
 }
 
 // untilSignal returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. A

@@ -52,6 +52,7 @@ The tables must exist: weir migrate creates and extends them.`,
 				log.Warn(w)
 			}
 			keepTo(int64(cfg.Memory))
+			collectOften()
 			return runJobs(c.Context(), cfg, runOptions{untilEnd: until == "end", newEpoch: newEpoch, log: log})
 		},
 	}
