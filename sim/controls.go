@@ -3,7 +3,7 @@ package sim
 import "fmt"
 
 // Within is in how many seeds each mistake has to be found.
-const Within = 100
+const Within = 300
 
 // Plant puts a mistake that is in the core there, for the Runs that follow;
 // None takes it out. It fails in builds without the tag "mistakes". Mistakes
