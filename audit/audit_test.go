@@ -111,11 +111,12 @@ func TestLedgerAndRows(t *testing.T) {
 // events or in measures, is found.
 func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
+	users := &window.Measure{Name: "users", Kind: window.HLL}
 	whole := Compared{length, start, "x", true, true}
 	found := func(k Kind, measure string, expected, found uint64) []Finding {
 		f := Finding{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
 		if measure != "" {
-			f.Of = window.HLL
+			f.Of = users
 		}
 		return []Finding{f}
 	}
@@ -152,7 +153,7 @@ func TestWindows(t *testing.T) {
 		{"less, and not due", Compared{length, start, "x", true, false}, 6, 7, 7, nil},
 	} {
 		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
-		a.Measure(c.w, &window.Measure{Name: "users", Kind: window.HLL}, c.least, c.most, c.made)
+		a.Measure(c.w, users, c.least, c.most, c.made)
 		check(t, "measure: "+c.name, slices.Collect(a.Findings), c.want)
 	}
 }

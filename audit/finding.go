@@ -60,8 +60,8 @@ type Finding struct {
 	Group   string     // the texts of its columns, separated by spaces
 	Measure string     // what differs; empty: the number of events
 
-	// Of is the measure's kind. Its Text formats Expected and Found for people.
-	Of window.Kind
+	// Of is the measure. Its Text formats Expected and Found for people.
+	Of *window.Measure
 
 	// The number that should be there and the number that is there. They count
 	// events, or are numbers of the measure, unless the comment of the Kind says

@@ -36,7 +36,7 @@ func (a *Audit) Window(w Compared, rolled, rows uint64) bool {
 // rollup has two: its finished number and the number of its state. least and most are
 // the lesser and the greater of these; rows is the number of the rows.
 func (a *Audit) Measure(w Compared, m *window.Measure, least, most, rows uint64) {
-	a.compare(w, Finding{Measure: m.Name, Of: m.Kind}, least, most, rows)
+	a.compare(w, Finding{Measure: m.Name, Of: m}, least, most, rows)
 }
 
 func (a *Audit) compare(w Compared, of Finding, least, most, rows uint64) (ok bool) {

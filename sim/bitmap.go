@@ -15,7 +15,7 @@ func (k *bitmapKeeper) merge(i uint32, state []byte) error { return k.pool.Merge
 
 func (k *bitmapKeeper) bytes(dst []byte, i uint32) []byte { return k.pool.AppendClickHouse(dst, i) }
 
-func (k *bitmapKeeper) count(i uint32, _ *reference, rec *record, _ string) {
+func (k *bitmapKeeper) count(i uint32, _ *reference, rec *record, _ window.Slot, _ string) {
 	if rec.device >= 0 {
 		k.pool.Add(i, uint32(rec.device))
 	}

@@ -17,6 +17,6 @@ func (k *bloomKeeper) merge(i uint32, state []byte) error { return k.pool.MergeC
 
 func (k *bloomKeeper) bytes(dst []byte, i uint32) []byte { return k.pool.AppendClickHouse(dst, i) }
 
-func (k *bloomKeeper) count(i uint32, f *reference, rec *record, _ string) {
+func (k *bloomKeeper) count(i uint32, f *reference, rec *record, _ window.Slot, _ string) {
 	k.pool.Add(i, bloom.Hash(f.text("e", rec.id)))
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"weir/window"
 )
 
 // An extremeKeeper lists every number that a row was given, and looks for the greatest or
@@ -39,7 +41,7 @@ func (k *extremeKeeper) bytes(dst []byte, i uint32) []byte {
 
 // count takes how far east an event is. The record spells hundredths; the nearest
 // float64 of the text is that of the quotient.
-func (k *extremeKeeper) count(i uint32, _ *reference, rec *record, _ string) {
+func (k *extremeKeeper) count(i uint32, _ *reference, rec *record, _ window.Slot, _ string) {
 	if rec.placed() {
 		k.given[i] = append(k.given[i], float64(rec.lon)/100)
 	}

@@ -18,7 +18,7 @@ func (k *hllKeeper) merge(i uint32, state []byte) error {
 
 func (k *hllKeeper) bytes(dst []byte, i uint32) []byte { return k.pool.AppendClickHouse(dst, i) }
 
-func (k *hllKeeper) count(i uint32, f *reference, rec *record, m string) {
+func (k *hllKeeper) count(i uint32, f *reference, rec *record, _ window.Slot, m string) {
 	text := f.text("u", rec.user)
 	if m == addedMeasure {
 		text = f.text("e", rec.id)

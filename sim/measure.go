@@ -7,10 +7,11 @@ import "weir/window"
 // Each kind of measure has a keeper, in a file of its own, except those by member, which
 // are kept as places.
 type keeper interface {
-	grow(n int)                                          // makes the states [0, n) exist
-	merge(i uint32, state []byte) error                  // merges a state into that of row i
-	bytes(dst []byte, i uint32) []byte                   // appends the state of row i
-	count(i uint32, f *reference, rec *record, m string) // adds what measure m takes of an event to row i
+	grow(n int)                         // makes the states [0, n) exist
+	merge(i uint32, state []byte) error // merges a state into that of row i
+	bytes(dst []byte, i uint32) []byte  // appends the state of row i
+	// count adds what measure m takes of an event of a slot to row i.
+	count(i uint32, f *reference, rec *record, slot window.Slot, m string)
 }
 
 var keepers = map[window.Kind]func(m *window.Measure) keeper{
@@ -19,6 +20,8 @@ var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.Bloom:  newBloomKeeper,
 	window.Min:    newMinKeeper,
 	window.Max:    newMaxKeeper,
+	window.Sum:    newSumKeeper,
+	window.Avg:    newSumKeeper,
 }
 
 // states has the states of some rows: those of the sink, or those that the reference

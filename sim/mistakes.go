@@ -53,6 +53,7 @@ const (
 	CapKept      // the cap on groups counts the worker's groups, not the chunk's
 	RepeatLost   // a repeated id is not noted in its chunk's filter
 	CountsReset  // counts begin anew after each flush
+	SumsReset    // sums begin anew after each flush
 	Mistakes     // the number of mistakes, with None
 )
 
@@ -87,6 +88,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
 	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
+	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},
 }
 
 func (m Mistake) String() string { return mistakes[m].name }

@@ -34,7 +34,7 @@ func (in *bitmapIntake) read(d *decoder, at, n int) (ok bool, reason string) {
 	return true, ""
 }
 
-func (in *bitmapIntake) add(to column, rows []uint32) {
+func (in *bitmapIntake) add(to store, rows []uint32) {
 	to.(*bitmapColumn).pool.AddBatch(rows, in.ids[:len(rows)])
 }
 

@@ -42,7 +42,7 @@ func (in *bloomIntake) read(d *decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-func (in *bloomIntake) add(to column, rows []uint32) {
+func (in *bloomIntake) add(to store, rows []uint32) {
 	to.(*bloomColumn).pool.AddBatch(rows, in.hashes[:len(rows)])
 }
 

@@ -61,7 +61,7 @@ func newDecoder(s *Spec) (*decoder, error) {
 	}
 	for i := range s.Measures {
 		m, f := &s.Measures[i], &d.feeds[i]
-		f.at, f.optional = field(m.Path), m.Optional
+		f.at, f.optional, f.additive = field(m.Path), m.Optional, m.Kind.Additive()
 		var also []int
 		for _, path := range m.Kind.paths(m) {
 			also = append(also, field(path))

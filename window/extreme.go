@@ -23,7 +23,7 @@ func (k extreme) String() string { return k.name }
 
 func (extreme) HoldsIDs() bool { return false }
 
-func (k extreme) Text(rank uint64) string {
+func (k extreme) text(_ *Measure, rank uint64) string {
 	if rank == 0 {
 		return "nothing"
 	}
@@ -83,7 +83,7 @@ func (in *extremeIntake) read(d *decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-func (in *extremeIntake) add(to column, rows []uint32) {
+func (in *extremeIntake) add(to store, rows []uint32) {
 	ranks := to.(*extremeColumn).ranks
 	for n, i := range rows {
 		ranks[i] = max(ranks[i], in.ranks[n])

@@ -25,9 +25,10 @@ func TestRank(t *testing.T) {
 		t.Errorf("the ranks %d of %v are in another order", ranks, numbers)
 	}
 	for _, k := range []Kind{Max, Min} {
-		row := taken(t, &Measure{Name: "m", Kind: k, Path: "m"}, "-2.5")
-		if k.Text(row.Number(0)) != "-2.5" || k.Text(0) != "nothing" {
-			t.Errorf("%s: %s and %s", k, k.Text(row.Number(0)), k.Text(0))
+		m := &Measure{Name: "m", Kind: k, Path: "m"}
+		row := taken(t, m, "-2.5")
+		if m.Text(row.Number(0)) != "-2.5" || m.Text(0) != "nothing" {
+			t.Errorf("%s: %s and %s", k, m.Text(row.Number(0)), m.Text(0))
 		}
 	}
 }

@@ -8,7 +8,10 @@ import (
 // Geo keeps the last position of each member in each window.
 var Geo Kind = geoKind{}
 
-type geoKind struct{ count }
+type geoKind struct {
+	merged
+	count
+}
 
 func (geoKind) String() string { return "geo" }
 
@@ -71,7 +74,7 @@ func (in *geoIntake) read(d *decoder, at, n int) (bool, string) {
 }
 
 // add does not use the rows' groups: positions are kept by window and member.
-func (in *geoIntake) add(to column, rows []uint32) {
+func (in *geoIntake) add(to store, rows []uint32) {
 	last, from := &to.(*geoColumn).last, 0
 	for i := range rows {
 		s := &in.at[i]

@@ -42,7 +42,7 @@ func (in *hllIntake) read(d *decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-func (in *hllIntake) add(to column, rows []uint32) {
+func (in *hllIntake) add(to store, rows []uint32) {
 	to.(*hllColumn).pool.AddBatch(rows, in.hashes[:len(rows)])
 }
 

@@ -11,9 +11,9 @@ import (
 // this package, named after it, and an entry in kinds. Kinds are compared with ==.
 //
 // What a kind keeps depends on the events alone, and not on their order; merging is
-// commutative, associative and idempotent. A flush sends only what is new since the
-// last one. A kind that must send the whole of its chunk each time, as counts do,
-// would need a place in Partition. No kind needs that today.
+// commutative, associative and idempotent. Of most kinds a flush sends only what is new
+// since the last one. A kind that adds up cannot do that, because a repeat would count
+// twice: it is Additive, and has a tally (tally.go).
 type Kind interface {
 	// String is the kind's name in configurations.
 	String() string
@@ -21,12 +21,13 @@ type Kind interface {
 	// instead of a value in each row of (window, group).
 	ByMember() bool
 
+	// Additive reports whether the values of different windows and groups are added up,
+	// as counts are, and not merged. Such a kind keeps a value for each slot.
+	Additive() bool
+
 	// HoldsIDs reports whether a state can tell of a single id whether it was counted,
 	// as a set or a filter can.
 	HoldsIDs() bool
-
-	// Text formats a number that Row.Number has returned for people.
-	Text(number uint64) string
 
 	// check calls bad once for each condition that a measure of the kind must meet.
 	// The caller has checked Name and Path.
@@ -38,10 +39,14 @@ type Kind interface {
 	intake(s *Spec, m *Measure, also []int) intake
 	// column makes an empty column.
 	column(m *Measure) column
+	// tally makes an empty tally; nil if the kind is not Additive.
+	tally(m *Measure) tally
+	// text formats a number that Row.Number has returned for people.
+	text(m *Measure, number uint64) string
 }
 
 // kinds has every kind, in the order of the documentation.
-var kinds = []Kind{HLL, Bitmap, Bloom, Min, Max, Geo}
+var kinds = []Kind{HLL, Bitmap, Bloom, Min, Max, Sum, Avg, Geo}
 
 // Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
@@ -55,15 +60,25 @@ func ParseKind(s string) (Kind, bool) {
 	return kinds[i], true
 }
 
-// grouped is embedded in the kinds that keep a value in each row of (window, group).
-type grouped struct{}
+// merged is embedded in the kinds whose values merge across windows and groups.
+type merged struct{}
+
+func (merged) Additive() bool { return false }
+
+func (merged) tally(*Measure) tally { return nil }
+
+// grouped is embedded in those of them that keep a value in each row of (window, group).
+type grouped struct{ merged }
 
 func (grouped) ByMember() bool { return false }
 
 // count is embedded in the kinds whose number is a count.
 type count struct{}
 
-func (count) Text(number uint64) string { return strconv.FormatUint(number, 10) }
+func (count) text(_ *Measure, number uint64) string { return strconv.FormatUint(number, 10) }
+
+// Text formats a number that Row.Number has returned for people.
+func (m *Measure) Text(number uint64) string { return m.Kind.text(m, number) }
 
 // An intake reads one measure's values from events, gathers them in a block, and adds
 // the block to a column. Each worker has one for each measure.
@@ -73,14 +88,21 @@ type intake interface {
 	// does not count. d.vals[at] is the value of Path; it is not missing. ok is false
 	// if the measure takes nothing of the event. With a reason, the event is malformed.
 	read(d *decoder, at, n int) (ok bool, reason string)
-	// add adds entry i of the block to row rows[i] of the column, for each i.
-	add(to column, rows []uint32)
+	// add adds entry i of the block to row rows[i] of the store, for each i. The store is
+	// a column of the measure; a tally, with cells for rows, if the kind is Additive.
+	add(to store, rows []uint32)
 }
 
-// A column is what a table holds of one measure: a value for each row, empty at
-// first.
+// A store has a value for each of its rows, empty at first.
+type store interface {
+	grow(n int) // makes the rows [0, n) exist
+	reset()     // removes all rows and keeps the memory
+	bytes() int
+}
+
+// A column is what a table holds of one measure.
 type column interface {
-	grow(n int)                            // makes the rows [0, n) exist
+	store
 	merge(i uint32, from column, j uint32) // merges row j of a column of the same measure into row i
 	// load merges a state, as appendState makes it, into row i. A state that is not
 	// well formed is an error.
@@ -88,10 +110,9 @@ type column interface {
 	// appendState appends row i as the sink stores it. Equal values have equal bytes.
 	appendState(dst []byte, i uint32) []byte
 	// number returns the number that row i stands for. It is 0 for an empty row, and
-	// does not fall when something is merged into the row. It panics for a kind ByMember.
+	// does not fall when something is merged into the row, unless the kind is Additive.
+	// It panics for a kind ByMember.
 	number(i uint32) uint64
-	reset() // removes all rows and keeps the memory
-	bytes() int
 }
 
 // The column of a kind ByMember also implements members. It has no rows of groups, so
@@ -107,14 +128,15 @@ type feed struct {
 	at       int // index in decoder.vals of the value of Path
 	optional bool
 	where    []condition // what an event must meet to be read
+	additive bool
 
-	takes bool // the measure takes something of the event that was decoded last
-	n     int  // number of entries that wait
-	rows  [blockSize]uint32
+	takes bool              // the measure takes something of the event that was decoded last
+	n     int               // number of entries that wait
+	rows  [blockSize]uint32 // of the table, or cells of the partition if additive
 }
 
 // flush adds the entries that wait.
-func (f *feed) flush(to column) {
+func (f *feed) flush(to store) {
 	if f.n > 0 {
 		f.add(to, f.rows[:f.n])
 		f.n = 0
@@ -122,7 +144,8 @@ func (f *feed) flush(to column) {
 }
 
 // Merge merges states of the measure, as a sink holds them, into one, in the bytes
-// that Row.AppendState has for it.
+// that Row.AppendState has for it. If the kind is Additive, they must be of one window
+// and group.
 func (m *Measure) Merge(states ...[]byte) ([]byte, error) {
 	c, err := m.merged(states)
 	if err != nil {
@@ -138,6 +161,21 @@ func (m *Measure) Number(state []byte) (uint64, error) {
 		return 0, err
 	}
 	return c.number(0), nil
+}
+
+// Add adds up states of different windows or groups. The result is the state of their
+// total, under the slot Whole. The kind is Additive.
+func (m *Measure) Add(states ...[]byte) ([]byte, error) {
+	sum := m.Kind.column(m)
+	sum.grow(1)
+	for _, s := range states {
+		c, err := m.merged([][]byte{s})
+		if err != nil {
+			return nil, err
+		}
+		sum.(adder).plus(0, c, 0)
+	}
+	return sum.appendState(nil, 0), nil
 }
 
 func (m *Measure) merged(states [][]byte) (column, error) {

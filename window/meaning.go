@@ -53,6 +53,9 @@ func (s *Spec) Meaning() string {
 // from before have nothing in them), but a measure may not change.
 func (m *Measure) Meaning() string {
 	text := fmt.Sprintf("%s %q optional=%s capacity=%d error=%g lon=%q lat=%q", m.Kind, m.Path, lenience(m.Optional, m.Kind.ByMember()), m.Capacity, m.Error, m.Lon, m.Lat)
+	if m.Kind.Additive() { // the other kinds have the text that they had before there was a scale
+		text += fmt.Sprintf(" scale=%d", m.Scale)
+	}
 	if len(m.Where) > 0 { // earlier versions had none
 		text += " where=" + strconv.Quote(conditionsText(m.Where))
 	}
@@ -263,10 +266,15 @@ func readMeasure(text string) ([]setting, bool) {
 	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), capacity != 0)
 	add("lon", fieldWords(lon), lon != "")
 	add("lat", fieldWords(lat), lat != "")
-	where := ""
+	where, scale := "", ""
 	if at := strings.LastIndex(text, ` where="`); at >= 0 {
 		where, _ = strconv.Unquote(text[at+len(" where="):]) // not a where if it is no text
+		text = text[:at]
 	}
+	if at := strings.LastIndex(text, " scale="); at >= 0 {
+		scale = text[at+len(" scale="):]
+	}
+	add("scale", scale, scale != "")
 	add("where", where, where != "")
 	return all, true
 }

@@ -37,13 +37,19 @@ func (pt *partitionState) repeat(id uint64) bool {
 	return pt.Partition.repeat(id)
 }
 
-func (pt *partitionState) appendHits(dst []hit) []hit {
+func (pt *partitionState) report(to *Table) {
 	dirty := slices.Clone(pt.dirty)
-	dst = pt.Partition.appendHits(dst)
+	pt.Partition.report(to)
 	if planted("counts-reset") {
 		for _, i := range dirty {
 			pt.cells[i].count = 0
 		}
 	}
-	return dst
+	if planted("sums-reset") {
+		for _, t := range pt.tallies {
+			if t, ok := t.(*sumTally); ok {
+				clear(t.totals)
+			}
+		}
+	}
 }

@@ -29,7 +29,8 @@ type Operator struct {
 	deadBytes int
 	outcomes  [Outcomes]uint64
 
-	gathered int // events gathered since the last apply
+	gathered int             // events gathered since the last apply…
+	of       *partitionState // …which are of this partition
 }
 
 // NewOperator makes an operator without partitions. The spec must be valid.
@@ -120,6 +121,7 @@ func (o *Operator) Observe(b *event.Batch) error {
 		return nil
 	}
 	pt.moved = true
+	o.of = pt
 	o.decoder.partition, o.decoder.epoch = pt.partition, pt.epoch
 	if b.Unreadable != "" {
 		o.refuse(pt, b)
@@ -218,7 +220,7 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 		pt.dirty = append(pt.dirty, g.cell-1)
 	}
 	c.count++
-	o.gather(c.row)
+	o.gather(c.row, g.cell-1)
 	return Counted
 }
 
@@ -239,12 +241,16 @@ func (o *Operator) deadLetter(pt *partitionState, rec *event.Record, outcome Out
 	o.deadBytes += 96 + len(d.Payload)
 }
 
-// gather makes each measure keep what it needs of the decoded event, for a row.
-func (o *Operator) gather(row uint32) {
+// gather makes each measure keep what it needs of the decoded event, for a row of the
+// table, or for a cell of the partition.
+func (o *Operator) gather(row, cell uint32) {
 	feeds := o.decoder.feeds
 	for m := range feeds {
 		if f := &feeds[m]; f.takes {
 			f.rows[f.n] = row
+			if f.additive {
+				f.rows[f.n] = cell
+			}
 			f.n++
 		}
 	}
@@ -253,11 +259,19 @@ func (o *Operator) gather(row uint32) {
 	}
 }
 
-// apply adds the gathered events to the columns, one measure after the other.
+// apply adds the gathered events to the columns and tallies, one measure after the other.
 func (o *Operator) apply() {
+	if o.gathered == 0 {
+		return
+	}
 	o.gathered = 0
 	for m := range o.decoder.feeds {
-		o.decoder.feeds[m].flush(o.table.columns[m])
+		f := &o.decoder.feeds[m]
+		if f.additive {
+			f.flush(o.of.tallies[m])
+		} else {
+			f.flush(o.table.columns[m])
+		}
 	}
 }
 
@@ -267,7 +281,8 @@ func (o *Operator) collect(pt *partitionState) {
 	if pt.warming() || pt.next <= pt.first {
 		return
 	}
-	o.table.hits = pt.appendHits(o.table.hits)
+	o.apply()
+	pt.report(o.table)
 	o.lines = append(o.lines, pt.line())
 }
 

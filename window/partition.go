@@ -31,6 +31,7 @@ type Partition struct {
 	watermark event.Time
 	groups    interner
 	cells     []cell
+	tallies   []tally                 // by measure; nil for one that is not Additive
 	index     hashtable.Table[uint32] // cells by (window, group)
 	dirty     []uint32                // cells whose count has changed since the last Take
 
@@ -66,6 +67,10 @@ func (pt *Partition) begin(spec *Spec, p Plan) {
 		pt.durable-- // the group has no position yet, so committing Durable itself is useful
 	}
 	pt.groups.limit = spec.MaxGroups
+	for i := range spec.Measures {
+		m := &spec.Measures[i]
+		pt.tallies = append(pt.tallies, m.Kind.tally(m))
+	}
 	if d := spec.Dedupe; d != nil {
 		// Both filters are asked about each new id, so each gets half of the error.
 		pt.seen = bloom.New(int(spec.Chunk), d.Error/2)
@@ -95,22 +100,39 @@ func (pt *Partition) turn() {
 	pt.groups.reset()
 	pt.cells, pt.dirty = pt.cells[:0], pt.dirty[:0]
 	pt.index.Reset()
+	for _, t := range pt.tallies {
+		if t != nil {
+			t.reset()
+		}
+	}
 	if pt.seen != nil {
 		pt.seen, pt.before = pt.before, pt.seen
 		pt.seen.Reset()
 	}
 }
 
-// appendHits appends the counts that have changed since the last call, each as
-// the total of its chunk so far.
-func (pt *Partition) appendHits(dst []hit) []hit {
-	slot := MakeSlot(pt.epoch, pt.partition, pt.first/pt.spec.Chunk)
+// slot returns the slot of the chunk being read.
+func (pt *Partition) slot() Slot {
+	return MakeSlot(pt.epoch, pt.partition, pt.first/pt.spec.Chunk)
+}
+
+// report puts into the table what has changed since the last call: counts and tallies,
+// each as the total of its chunk so far.
+func (pt *Partition) report(to *Table) {
+	slot := pt.slot()
 	for _, i := range pt.dirty {
 		c := &pt.cells[i]
-		dst = append(dst, hit{c.row, slot, uint64(c.count)})
+		to.hits = append(to.hits, hit{c.row, slot, uint64(c.count)})
+	}
+	for m, t := range pt.tallies {
+		if t == nil {
+			continue
+		}
+		for _, i := range pt.dirty {
+			t.report(i, slot, to.columns[m], pt.cells[i].row)
+		}
 	}
 	pt.dirty = pt.dirty[:0]
-	return dst
 }
 
 // repeat adds an id to the filter of this chunk and reports whether it was seen
@@ -137,6 +159,11 @@ func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
 	}
 	pt.index.Insert(at, hash, uint32(len(pt.cells)))
 	pt.cells = append(pt.cells, cell{window: window, group: id})
+	for _, t := range pt.tallies {
+		if t != nil {
+			t.grow(len(pt.cells))
+		}
+	}
 	g.cell = uint32(len(pt.cells))
 	return &pt.cells[g.cell-1]
 }
@@ -144,6 +171,11 @@ func (pt *Partition) cell(window event.Time, g *group, id uint32) *cell {
 // Bytes returns about how many bytes the partition holds in memory.
 func (pt *Partition) Bytes() int {
 	n := cap(pt.cells)*24 + pt.index.Bytes() + cap(pt.dirty)*4 + pt.groups.bytes()
+	for _, t := range pt.tallies {
+		if t != nil {
+			n += t.bytes()
+		}
+	}
 	if pt.seen != nil {
 		n += pt.seen.Bytes() + pt.before.Bytes()
 	}

@@ -47,16 +47,27 @@ func (r *Range) Match(group [][]byte) bool {
 func (o *Operator) Snapshot(into *Table, r *Range) {
 	o.apply()
 	moved := o.table.Copy(into, r)
-	if !r.wants(Counts) {
-		return
-	}
 	for _, p := range o.sorted() {
-		pt := o.partitions[p]
-		slot := MakeSlot(pt.epoch, pt.partition, pt.first/o.spec.Chunk)
-		for _, i := range pt.dirty {
-			c := &pt.cells[i]
-			if to := moved[c.row]; to != 0 {
-				into.hits = append(into.hits, hit{to - 1, slot, uint64(c.count)})
+		o.partitions[p].show(into, r, moved)
+	}
+}
+
+// show copies what report would put into a table, of the selected rows; moved is that of
+// Table.Copy.
+func (pt *Partition) show(into *Table, r *Range, moved []uint32) {
+	slot := pt.slot()
+	for _, i := range pt.dirty {
+		c := &pt.cells[i]
+		to := moved[c.row]
+		if to == 0 {
+			continue
+		}
+		if r.wants(Counts) {
+			into.hits = append(into.hits, hit{to - 1, slot, uint64(c.count)})
+		}
+		for m, t := range pt.tallies {
+			if t != nil && r.wants(m) {
+				t.report(i, slot, into.columns[m], to-1)
 			}
 		}
 	}

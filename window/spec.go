@@ -69,6 +69,8 @@ type Measure struct {
 
 	Lon, Lat string // Geo: fields of the position
 
+	Scale int // Sum, Avg: digits after the point
+
 	// Where has the conditions that an event must meet to count in the measure. One
 	// that does not counts in hits and in the other measures, and need not have the
 	// fields of this one.

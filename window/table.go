@@ -205,6 +205,9 @@ func (t *Table) Find(window event.Time, group [][]byte) (Row, bool) {
 	return Row{t, *t.index.At(at)}, true
 }
 
+// Spec returns the spec that says what the row means.
+func (r Row) Spec() *Spec { return r.t.spec }
+
 // Window returns the start of the row's window.
 func (r Row) Window() event.Time { return r.t.rows[r.i].window }
 

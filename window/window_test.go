@@ -2,9 +2,11 @@ package window
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,6 +31,8 @@ func clicks() *Spec {
 			{Name: "places", Kind: Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
 			{Name: "east", Kind: Max, Path: "lon", Optional: true},
 			{Name: "west", Kind: Min, Path: "lon", Optional: true},
+			{Name: "way", Kind: Sum, Path: "lon", Optional: true, Scale: 6},
+			{Name: "middle", Kind: Avg, Path: "lat", Optional: true, Scale: 6},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -292,6 +296,11 @@ func TestNaiveTwin(t *testing.T) {
 		hits := map[key]map[int64]uint64{}
 		users := map[key]map[string]bool{}
 		longitudes := map[key][]float64{}
+		type added struct {
+			n        uint64
+			lon, lat int64 // millionths
+		}
+		sums := map[key]map[int64]added{} // by chunk
 		type place struct {
 			w      event.Time
 			member string
@@ -374,6 +383,11 @@ func TestNaiveTwin(t *testing.T) {
 				continue
 			}
 			longitudes[k] = append(longitudes[k], lon)
+			if sums[k] == nil {
+				sums[k] = map[int64]added{}
+			}
+			a := sums[k][chunk] // the documents have six digits after the point
+			sums[k][chunk] = added{a.n + 1, a.lon + int64(math.Round(lon*1e6)), a.lat + int64(math.Round(lat*1e6))}
 			score, _ := geo.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
 			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
@@ -427,6 +441,30 @@ func TestNaiveTwin(t *testing.T) {
 				if ok != (len(given) > 0) || ok && f != of(given) {
 					t.Fatalf("seed %d: %d %q: %s is %v (%t), of %v", seed, row.Window(), g, s.Measures[m].Name, f, ok, given)
 				}
+			}
+		}
+		for row := range c.Table.Rows {
+			g := row.Group(nil)
+			want := sums[key{row.Window(), string(g[0]), string(g[1])}]
+			var total added
+			var lon, lat []byte
+			for _, chunk := range slices.Sorted(maps.Keys(want)) {
+				a := want[chunk]
+				total = added{total.n + a.n, total.lon + a.lon, total.lat + a.lat}
+				for _, s := range []struct {
+					state *[]byte
+					sum   int64
+				}{{&lon, a.lon}, {&lat, a.lat}} {
+					for _, word := range []uint64{uint64(chunk), a.n, uint64(s.sum), uint64(s.sum >> 63)} {
+						*s.state = binary.LittleEndian.AppendUint64(*s.state, word)
+					}
+				}
+			}
+			if !bytes.Equal(row.AppendState(nil, 6), lon) || !bytes.Equal(row.AppendState(nil, 7), lat) {
+				t.Fatalf("seed %d: %d %q: the sums are %x and %x, want %x and %x", seed, row.Window(), g, row.AppendState(nil, 6), row.AppendState(nil, 7), lon, lat)
+			}
+			if got := row.Total(6); got != (Total{total.n, int128(total.lon)}) {
+				t.Fatalf("seed %d: %d %q: the total is %v, want %v", seed, row.Window(), g, got, total)
 			}
 		}
 		got := map[place]seenAt{}

@@ -110,7 +110,7 @@ func TestMeasuredNumbers(t *testing.T) {
 		}
 		return n
 	}
-	f := audit.Finding{Kind: audit.Lost, Length: 3_600_000, Group: "/p", Measure: m.Name, Of: m.Kind, Expected: number("\x00\x00\x00\x00\x00\xe0\x58\x40"), Found: number("\x00\x00\x00\x00\x00\x00\x08\xc0")}
+	f := audit.Finding{Kind: audit.Lost, Length: 3_600_000, Group: "/p", Measure: m.Name, Of: &m, Expected: number("\x00\x00\x00\x00\x00\xe0\x58\x40"), Found: number("\x00\x00\x00\x00\x00\x00\x08\xc0")}
 	if got, want := sentence(f), "measure dearest is 99.5 in its 1h rollup, and -3 by the rows"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -18,6 +18,7 @@ type Measure struct {
 	Where []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
 	BloomKeys
 	GeoKeys
+	SumKeys
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
@@ -40,7 +41,7 @@ type keyPath struct {
 }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &geoMeasure}
+var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &sumMeasure, &avgMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {

@@ -51,7 +51,7 @@ func (j *jobCache) alone(r *window.Range, m int, mem snapshot, now event.Time) (
 	case j.spec.Measures[m].Kind.ByMember():
 		return located(j.membersOf(j.of(m, r.Group, r.Until), r, m, mem).Set()), nil
 	}
-	v := begin(&j.spec.Measures[m])
+	v := begin(j.spec, m)
 	found := mergeEntries(v, j.cached(r, seriesID(m, r.Group)))
 	found = mem.merge(v, r, m) || found
 	return measured(v, found), nil

@@ -182,7 +182,7 @@ func (j *jobCache) entry(of *series, start event.Time) (e *entry, known bool) {
 	}
 	e = &entry{of: of, start: start, ready: make(chan struct{})}
 	if of.holdsSketches() {
-		e.value = begin(&j.spec.Measures[of.m])
+		e.value = begin(j.spec, of.m)
 	}
 	of.entries[start] = e
 	j.series[of.id] = of

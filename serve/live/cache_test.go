@@ -151,7 +151,7 @@ func (w *world) total() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := window.NewTable(w.spec)
-	if err := w.sink.Counts(context.Background(), all(w.spec), t); err != nil {
+	if err := w.sink.Rows(context.Background(), all(w.spec), window.Counts, t); err != nil {
 		w.t.Fatal(err)
 	}
 	w.ops[0].Snapshot(t, all(w.spec))
@@ -223,8 +223,8 @@ func (w *world) Totals(ctx context.Context, r *window.Range, yield func(event.Ti
 	})
 }
 
-func (w *world) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
-	return w.query(func() (func(), error) { return func() {}, w.sink.Counts(ctx, r, into) })
+func (w *world) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
+	return w.query(func() (func(), error) { return func() {}, w.sink.Rows(ctx, r, m, into) })
 }
 
 func (w *world) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {

@@ -22,6 +22,10 @@ type Kind struct {
 	// begin makes an empty value to merge into; nil for kinds by member (positions.go)
 	// and for the measures that every job has.
 	begin func(m *window.Measure) merging
+
+	// total returns the Answer.Value of a row that holds a total of measure m, nil if that
+	// is nothing. Additive kinds have it instead of begin.
+	total func(row window.Row, m int) any
 }
 
 // numberOf makes the Number of a kind from the method that counts its values. It is 0 if
@@ -51,6 +55,8 @@ var kinds = map[window.Kind]*Kind{
 	window.Bloom:  &bloomKind,
 	window.Min:    &minKind,
 	window.Max:    &maxKind,
+	window.Sum:    &sumKind,
+	window.Avg:    &avgKind,
 	window.Geo:    &geoKind,
 }
 
@@ -68,7 +74,7 @@ func WithMembers() string {
 
 // A merging is the value of one measure while things are merged into it.
 type merging interface {
-	// mergeState merges a state as the sink holds it.
+	// mergeState merges a state as the sink holds it. Additive kinds have only rows.
 	mergeState(state []byte) error
 	// mergeRow merges a row's value of measure m. It may be gathered until settle.
 	mergeRow(row window.Row, m int)
@@ -81,7 +87,14 @@ type merging interface {
 	bytes() int64
 }
 
-func begin(m *window.Measure) merging { return kinds[m.Kind].begin(m) }
+// begin makes an empty value of measure m to merge into.
+func begin(spec *window.Spec, m int) merging {
+	of := &spec.Measures[m]
+	if k := kinds[of.Kind]; k.total != nil {
+		return &addedValue{m: m, rows: window.NewTable(spec), total: k.total}
+	}
+	return kinds[of.Kind].begin(of)
+}
 
 // must panics if a state that this process has made itself cannot be merged.
 func must(err error) {

@@ -128,13 +128,24 @@ func TestLookup(t *testing.T) {
 				if measure.Kind.ByMember() {
 					continue
 				}
-				state, err := reference.State(t.Context(), r, m)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ref := begin(&measure)
-				if err := ref.mergeState(state); err != nil {
-					t.Fatal(err)
+				ref := begin(spec, m)
+				if measure.Kind.Additive() {
+					rows := window.NewTable(spec)
+					if err := reference.Rows(t.Context(), r, m, rows); err != nil {
+						t.Fatal(err)
+					}
+					rows.Seal()
+					for row := range rows.Rows {
+						ref.mergeRow(row, m)
+					}
+				} else {
+					state, err := reference.State(t.Context(), r, m)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := ref.mergeState(state); err != nil {
+						t.Fatal(err)
+					}
 				}
 				want := Answer{Value: ref.measured()}
 				if want.Value == nil { // no event had a number
@@ -208,7 +219,7 @@ func TestUnknown(t *testing.T) {
 		{strings.Repeat("x", 1<<20), Hits, "no job " + strings.Repeat("x", 64) + "…; there is suite"},
 		{spec.Job, "usres", "job suite has no measure usres; is it users?"},
 		{spec.Job, "hit", "job suite has no measure hit; is it hits?"},
-		{spec.Job, "revenue", "job suite has no measure revenue; there is users, active, seen, places, dearest, cheapest, hits"},
+		{spec.Job, "profit", "job suite has no measure profit; there is users, active, seen, places, dearest, cheapest, revenue, usual, hits"},
 	} {
 		var unknown *key.UnknownError
 		q := query{Job: c.job, Measure: c.measure, Until: 100}
@@ -273,9 +284,9 @@ func TestRecent(t *testing.T) {
 // A sleepySink takes a moment for the counts.
 type sleepySink struct{ Sink }
 
-func (s *sleepySink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+func (s *sleepySink) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
 	time.Sleep(10 * time.Millisecond)
-	return s.Sink.Counts(ctx, r, into)
+	return s.Sink.Rows(ctx, r, m, into)
 }
 
 func (s *sleepySink) Totals(ctx context.Context, r *window.Range, yield func(event.Time, uint64)) error {

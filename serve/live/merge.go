@@ -76,7 +76,7 @@ func (s *source) merged(ctx context.Context, took *work, r *window.Range, m int,
 	if err != nil {
 		return a, err
 	}
-	v := begin(&s.spec.Measures[m])
+	v := begin(s.spec, m)
 	found := s.cache.mergeInto(v, entries)
 	found = mem.merge(v, r, m) || found
 	return measured(v, found), nil
@@ -154,7 +154,7 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 			t := window.NewTable(s.spec)
 			recent.Only = []int{window.Counts}
 			mem[0].table.Copy(t, &recent)
-			err = s.sink.Counts(ctx, &recent, t)
+			err = s.sink.Rows(ctx, &recent, window.Counts, t)
 			t.Seal()
 			total += sum(t)
 		}
@@ -168,7 +168,19 @@ func (s *source) whole(ctx context.Context, r *window.Range, m int, mem snapshot
 		mem.mergePositions(last, r, m)
 		return located(last.Set(0)), nil
 	}
-	v := begin(&s.spec.Measures[m])
+	v := begin(s.spec, m)
+	if s.spec.Measures[m].Kind.Additive() {
+		t := window.NewTable(s.spec)
+		if err := s.sink.Rows(ctx, r, m, t); err != nil {
+			return Answer{}, err
+		}
+		t.Seal()
+		found := t.Len() > 0
+		for row := range t.Rows {
+			v.mergeRow(row, m)
+		}
+		return measured(v, mem.merge(v, r, m) || found), nil
+	}
 	state, err := s.sink.State(ctx, r, m)
 	if err != nil {
 		return Answer{}, err

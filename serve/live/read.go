@@ -61,17 +61,15 @@ func (s *source) read(ctx context.Context, es []*entry) {
 			_ = c.merge(es, start, func(e *entry) error { e.total += n; return nil })
 		})
 	case of.m == slotHits:
-		t := window.NewTable(s.spec)
-		if err = s.sink.Counts(ctx, r, t); err == nil {
-			t.Seal()
-			var id []byte
-			var group [][]byte
-			for row := range t.Rows {
-				group = row.Group(group[:0])
-				id = groupID(id[:0], group)
-				_ = c.merge(es, row.Window(), func(e *entry) error { e.mergeSlots(id, row); return nil })
-			}
-		}
+		var id []byte
+		var group [][]byte
+		err = s.readRows(ctx, es, r, window.Counts, func(e *entry, row window.Row) {
+			group = row.Group(group[:0])
+			id = groupID(id[:0], group)
+			e.mergeSlots(id, row)
+		})
+	case of.holdsSketches() && s.spec.Measures[of.m].Kind.Additive():
+		err = s.readRows(ctx, es, r, of.m, func(e *entry, row window.Row) { e.value.mergeRow(row, of.m) })
 	case of.positions != nil:
 		last := new(geo.Last)
 		if err = s.sink.Places(ctx, r, of.m, last); err == nil {
@@ -86,4 +84,19 @@ func (s *source) read(ctx context.Context, es []*entry) {
 		}
 	}
 	c.read(es, err, ctx.Err() != nil)
+}
+
+// readRows reads the rows of neighbours, and lets f merge each into the entry of its
+// window.
+func (s *source) readRows(ctx context.Context, es []*entry, r *window.Range, m int, f func(e *entry, row window.Row)) error {
+	t := window.NewTable(s.spec)
+	err := s.sink.Rows(ctx, r, m, t)
+	if err != nil {
+		return err
+	}
+	t.Seal()
+	for row := range t.Rows {
+		_ = s.cache.all.merge(es, row.Window(), func(e *entry) error { f(e, row); return nil })
+	}
+	return nil
 }

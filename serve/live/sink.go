@@ -20,9 +20,11 @@ type Sink interface {
 	// Totals yields the number of events of each window of the range that has any, in
 	// no order.
 	Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error
-	// Counts merges the hits by slot of the range's rows into a table.
-	Counts(ctx context.Context, r *window.Range, into *window.Table) error
-	// State returns measure m merged over the range, nil if there is no row.
+	// Rows merges the range's rows into a table: their hits by slot for window.Counts, or
+	// the states of measure m.
+	Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error
+	// State returns measure m merged over the range, nil if there is no row. m is neither
+	// by member nor additive.
 	State(ctx context.Context, r *window.Range, m int) ([]byte, error)
 	// States yields measure m merged by window, for each window of the range that has
 	// rows, in no order. The state is valid during the call.

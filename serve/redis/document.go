@@ -90,7 +90,7 @@ one so far (61 windows), and ` + "`-60..-1`" + ` the sixty minutes that have end
 
 The measure ` + "`hits`" + ` is the number of events (GET). A hll measure answers PFCOUNT and
 may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
-BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min or max GET, with nil where there is no
+BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min, max, sum or avg GET, with nil where there is no
 number; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
 list the window keys of the last sixty windows, up to 5,000 rows of a job; the list is
 at most five seconds old. Writing to a window key is an error, and so is a job, a

@@ -69,7 +69,7 @@ func TestExtremes(t *testing.T) {
 		of              window.Kind
 		expected, found string
 	}{{"dearest", window.Max, "99", "-1.25"}, {"cheapest", window.Min, "-99", "-7"}} {
-		if len(got) != 2 || got[i].Measure != want.measure || got[i].Of != want.of || want.of.Text(got[i].Expected) != want.expected || want.of.Text(got[i].Found) != want.found {
+		if len(got) != 2 || got[i].Measure != want.measure || got[i].Of.Kind != want.of || got[i].Of.Text(got[i].Expected) != want.expected || got[i].Of.Text(got[i].Found) != want.found {
 			t.Errorf("%s changed by hand: %+v", want.measure, got)
 		}
 	}

@@ -102,7 +102,7 @@ func (j Job) plan() (*layout, error) {
 	for i, m := range j.Spec.Measures {
 		usable(m.Name)
 		usable(m.Name + "_state")
-		l.measures = append(l.measures, measure{m, kinds[m.Kind], i})
+		l.measures = append(l.measures, newMeasure(m, i))
 	}
 	rollups := j.Rollups
 	if len(rollups) == 0 {

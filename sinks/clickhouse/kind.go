@@ -12,12 +12,21 @@ import (
 // A measure has a column of states in the state table and in every rollup, and one
 // of finished numbers in the rollups and views. A finished number of a window is only
 // replaced by one that numberMerge prefers.
+//
+// Of kinds that are window.Kind.Additive, a rollup has no finished numbers: they can fall
+// as well as grow. Its states hold one total of the window, under window.Whole. merge takes
+// the later of two totals of one window; fold makes the total of the states of one
+// window; plus adds the totals of several.
 type kind struct {
+	of func(m *window.Measure) *kind // makes the kind of a measure, if that depends on more; then nothing else is set
+
 	state string // type of the column of states
 	merge string // the aggregate function that merges states
 	bytes string // of a state: its bytes, as window.Measure.Merge reads them
+	fold  string // of a state: the total; only if additive
+	plus  string // the aggregate function that adds totals; only if additive
 
-	number      string // of a state: its number
+	number      string // of a state, or of a total if additive: its number
 	numberType  string // type of that number
 	numberMerge string // the aggregate function that merges numbers of one window, such as max
 	shown       string // of a number: as a view shows it
@@ -43,6 +52,8 @@ var kinds = map[window.Kind]*kind{
 	window.Bloom:  &bloomKind,
 	window.Min:    &minKind,
 	window.Max:    &maxKind,
+	window.Sum:    &sumKind,
+	window.Avg:    &avgKind,
 }
 
 // measure is one measure of a job. kind is nil if the measure is ByMember.
@@ -52,14 +63,25 @@ type measure struct {
 	index int // in Spec.Measures
 }
 
+// newMeasure returns the measure m, the index-th of a job.
+func newMeasure(m window.Measure, index int) measure {
+	k := kinds[m.Kind]
+	if k != nil && k.of != nil {
+		k = k.of(&m)
+	}
+	return measure{m, k, index}
+}
+
 // Column and State return the names of a measure's columns of numbers and of states.
 func (m *measure) Column() string { return quote(m.Name) }
 func (m *measure) State() string  { return quote(m.Name + "_state") }
 
-// Held and Whole return the names of columns inside a statement: in a comparison, the
-// measure's states in the rows that the rollup is made from; in the making of a rollup,
-// whether all of these rows still have their states.
+// Held, Known and Whole return the names of columns inside a statement. In a comparison,
+// Held are the measure's states in the rows that the rollup is made from. In the making of
+// a rollup, they say whether the rows of a window still have their states, whether the
+// window's number is known, and whether all windows still have their states.
 func (m *measure) Held() string  { return quote("_" + m.Name + "_held") }
+func (m *measure) Known() string { return quote("_" + m.Name + "_known") }
 func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }
 
 // Set reports whether the states of the measure expire before its numbers: see
@@ -73,7 +95,56 @@ func (m *measure) Bytes(state string) string  { return fmt.Sprintf(m.bytes, stat
 func (m *measure) Number(state string) string { return fmt.Sprintf(m.number, state) }
 func (m *measure) Shown(number string) string { return fmt.Sprintf(m.shown, number) }
 func (m *measure) Rank(number string) string  { return fmt.Sprintf(m.rank, number) }
-func (m *measure) Best(numbers string) string { return m.numberMerge + "(" + numbers + ")" }
+
+// Additive reports whether the kind adds up.
+func (m *measure) Additive() bool { return m.Kind.Additive() }
+
+// Fold returns an expression for what a rollup keeps of the merged state of a window, and
+// Plus for what it keeps of several windows.
+func (m *measure) Fold(state string) string {
+	if m.Additive() {
+		return fmt.Sprintf(m.fold, state)
+	}
+	return state
+}
+
+func (m *measure) Plus(states string) string {
+	if m.Additive() {
+		return fmt.Sprintf(m.plus, states)
+	}
+	return m.Merge(states)
+}
+
+// Viewed returns the column of a rollup that views read: the finished numbers, or the
+// totals. Live returns an expression for the same of what a live tail has, Best for the
+// best of several values of one window, and Final for its number.
+func (m *measure) Viewed() string {
+	if m.Additive() {
+		return m.State()
+	}
+	return m.Column()
+}
+
+func (m *measure) Live(state string) string {
+	if m.Additive() {
+		return state
+	}
+	return m.Number(state)
+}
+
+func (m *measure) Best(values string) string {
+	if m.Additive() {
+		return m.Merge(values)
+	}
+	return m.numberMerge + "(" + values + ")"
+}
+
+func (m *measure) Final(best string) string {
+	if m.Additive() {
+		return m.Number(best)
+	}
+	return best
+}
 
 // states and numbers return the measure's columns.
 func (m *measure) states(name, extra string) column {

@@ -65,7 +65,8 @@ func (s *Sink) counts(r *window.Range) string {
 	return sql
 }
 
-// states returns a query for the states of measure m, as st, and their window_start.
+// states returns a query for the states of measure m, as st, with their group and
+// window_start.
 func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err error) {
 	for i := range s.layout.measures {
 		if s.layout.measures[i].index == m {
@@ -75,12 +76,21 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 	if ms == nil || ms.Kind.ByMember() {
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
-	where := s.selects(r)
-	sql = "SELECT window_start, " + ms.Column() + " AS st FROM " + s.stateTable() + " WHERE " + where
+	by, where := s.layout.groups()+"window_start, ", s.selects(r)
+	sql = "SELECT " + by + ms.Column() + " AS st FROM " + s.stateTable() + " WHERE " + where
 	if a := s.archive(r); a != "" {
-		sql += " UNION ALL SELECT window_start, " + ms.State() + " AS st FROM " + a + " WHERE " + where
+		sql += " UNION ALL SELECT " + by + ms.State() + " AS st FROM " + a + " WHERE " + where
 	}
 	return sql, ms, nil
+}
+
+// merging is states for a measure whose states merge over rows.
+func (s *Sink) merging(r *window.Range, m int) (sql string, ms *measure, err error) {
+	sql, ms, err = s.states(r, m)
+	if err == nil && ms.Additive() {
+		err = fmt.Errorf("clickhouse: job %s: measure %s adds up, and has no state of several rows", s.layout.Spec.Job, ms.Name)
+	}
+	return sql, ms, err
 }
 
 // Total returns the number of events counted in the range.
@@ -105,31 +115,49 @@ func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start eve
 	})
 }
 
-// Counts merges the range's hits by slot into a table, row by row, without sketches. It
-// reads the state rows only.
-func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+// Rows merges the range's rows into a table: their hits by slot for window.Counts, which
+// it reads from the state rows only, or the states of measure m.
+func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
 	var columns strings.Builder
 	for _, c := range s.layout.by {
 		fmt.Fprintf(&columns, "toString(%s), ", quote(c.name))
 	}
-	sql := "SELECT " + columns.String() + "toInt64(toUnixTimestamp(window_start)), maxMap(hits) FROM " + s.stateTable() +
-		" WHERE " + s.selects(r) + " GROUP BY " + s.layout.groups() + "window_start"
+	what, value, from := "counts", "maxMap(hits)", s.stateTable()+" WHERE "+s.selects(r)
+	if m != window.Counts {
+		rows, ms, err := s.states(r, m)
+		if err != nil {
+			return err
+		}
+		what, value, from = "measure "+ms.Name, ms.Bytes(ms.Merge("st")), "("+rows+")"
+	}
+	sql := "SELECT " + columns.String() + "toInt64(toUnixTimestamp(window_start)), " + value + " FROM " + from +
+		" GROUP BY " + s.layout.groups() + "window_start"
 	texts := make([]string, len(s.layout.by))
 	group := make([][]byte, len(texts))
-	return s.client.query(ctx, "read the counts of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	return s.client.query(ctx, "read the "+what+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var hits map[uint64]uint64
+		var state string
 		to := make([]any, 0, len(texts)+2)
 		for i := range texts {
 			to = append(to, &texts[i])
 		}
-		if err := scan(append(to, &start, &hits)...); err != nil {
+		states := make([][]byte, len(s.layout.Spec.Measures))
+		if to = append(to, &start); m == window.Counts {
+			to = append(to, &hits)
+		} else {
+			to = append(to, &state)
+		}
+		if err := scan(to...); err != nil {
 			return err
+		}
+		if m != window.Counts {
+			states[m] = []byte(state)
 		}
 		for i, t := range texts {
 			group[i] = []byte(t)
 		}
-		return into.Load(event.Time(start)*1000, group, hits, nil)
+		return into.Load(event.Time(start)*1000, group, hits, states)
 	})
 }
 
@@ -160,7 +188,7 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 // State returns the state of measure m over the whole range, which the server merges;
 // nil if there is no row.
 func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte, err error) {
-	rows, ms, err := s.states(r, m)
+	rows, ms, err := s.merging(r, m)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +213,7 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 // States yields the merged state of measure m for each window in the range that has
 // rows. The order is arbitrary, and a state is valid only during the call.
 func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(start event.Time, state []byte) error) error {
-	rows, ms, err := s.states(r, m)
+	rows, ms, err := s.merging(r, m)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
 		}
 		states := make([][]byte, len(spec.Measures))
 		for m := range spec.Measures {
-			if spec.Measures[m].Kind != window.Geo {
+			if k := spec.Measures[m].Kind; !k.ByMember() && !k.Additive() {
 				states[m] = row.AppendState(nil, m)
 			}
 		}
@@ -46,7 +46,7 @@ func byWindow(t *testing.T, sink *Sink, r *window.Range, want *window.Table) {
 		t.Errorf("totals are missing: %v, %v", totals, err)
 	}
 	for m := range spec.Measures {
-		if spec.Measures[m].Kind == window.Geo {
+		if k := spec.Measures[m].Kind; k.ByMember() || k.Additive() { // see sinktest for the latter
 			continue
 		}
 		got := window.NewTable(merged.Spec())

@@ -231,7 +231,9 @@ func (l *layout) tables() []table {
 			t.ttl = expiry("window_start", v.Keep)
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, m.numbers())
+			if !m.Additive() {
+				t.columns = append(t.columns, m.numbers())
+			}
 		}
 		for m := range l.counted {
 			t.columns = append(t.columns, m.states(m.Name+"_state", zstd+v.forget(m)))
@@ -380,9 +382,19 @@ func (d levelData) Columns() string {
 	return strings.Join(texts, ", ")
 }
 
-// Measures returns the measures that have columns.
-func (d levelData) Measures() []*measure {
-	return slices.Collect(d.l.counted)
+// Measures returns the measures that have columns, and Finished those of them of which
+// rollups have finished numbers.
+func (d levelData) Measures() []*measure { return slices.Collect(d.l.counted) }
+
+func (d levelData) Finished() []*measure {
+	return slices.DeleteFunc(d.Measures(), (*measure).Additive)
+}
+
+// ByWindow reports whether the rows of each shorter window have to be merged before the
+// windows are put together: those of the first rollup if it is longer than the job's
+// windows, because counts by slot merge only within a window, and totals.
+func (d levelData) ByWindow() bool {
+	return d.First && !d.Same() || !d.First && len(d.Finished()) < len(d.Measures())
 }
 
 // Forgets reports whether the states of sets can have expired in the rows that the level

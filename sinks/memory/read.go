@@ -55,15 +55,20 @@ func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start eve
 	return nil
 }
 
-// Counts merges the range's hits by slot into a table.
-func (s *Sink) Counts(ctx context.Context, r *window.Range, into *window.Table) error {
+// Rows merges the range's rows into a table: their hits by slot for window.Counts, or
+// the states of measure m.
+func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
 	var failed error
 	err := s.rows(ctx, r, func(key Key, row *Row) {
-		hits := map[uint64]uint64{}
-		for slot, n := range row.Hits {
-			hits[uint64(slot)] = n
+		hits, states := map[uint64]uint64{}, make([][]byte, len(s.spec.Measures))
+		if m == window.Counts {
+			for slot, n := range row.Hits {
+				hits[uint64(slot)] = n
+			}
+		} else {
+			states[m] = row.States[s.spec.Measures[m].Name].Bytes
 		}
-		if err := into.Load(key.Window, key.texts(), hits, nil); err != nil {
+		if err := into.Load(key.Window, key.texts(), hits, states); err != nil {
 			failed = err
 		}
 	})
@@ -93,8 +98,8 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 
 // states merges the states of measure m by what key returns of their rows.
 func (s *Sink) states(ctx context.Context, r *window.Range, m int, key func(Key) event.Time) (map[event.Time][]byte, error) {
-	if m < 0 || m >= len(s.spec.Measures) || s.spec.Measures[m].Kind.ByMember() {
-		return nil, fmt.Errorf("memory: job %s: measure %d has no state", s.spec.Job, m)
+	if m < 0 || m >= len(s.spec.Measures) || s.spec.Measures[m].Kind.ByMember() || s.spec.Measures[m].Kind.Additive() {
+		return nil, fmt.Errorf("memory: job %s: measure %d has no state that merges over rows", s.spec.Job, m)
 	}
 	of := &s.spec.Measures[m]
 	merged := map[event.Time][]byte{}

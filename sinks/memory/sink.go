@@ -167,12 +167,7 @@ func (s *Sink) rollup(from, until event.Time) {
 			if key.Window+length <= from || until > 0 && key.Window >= until {
 				continue
 			}
-			now, was := row, c.Rollups[length][key]
-			now.Hits = max(now.Hits, was.Hits)
-			for name, n := range was.Measures {
-				now.Measures[name] = max(now.Measures[name], n)
-			}
-			c.Rollups[length][key] = now
+			c.Rollups[length][key] = s.best(row, c.Rollups[length][key])
 		}
 	}
 }
@@ -180,20 +175,16 @@ func (s *Sink) rollup(from, until event.Time) {
 // Merge returns the finished numbers of all windows of a length, by window and group.
 func Merge(rows map[Key]*Row, length event.Time) map[Key]Numbers {
 	merged := map[Key]*Row{}
-	sums := map[Key]uint64{}
 	for key, row := range rows {
 		key.Window -= key.Window % length
 		if merged[key] == nil {
 			merged[key] = newRow()
 		}
-		merged[key].merge(row)
-		sums[key] += row.Sum() // the slots of different windows do not merge
+		merged[key].add(row)
 	}
 	numbers := map[Key]Numbers{}
 	for key, row := range merged {
-		n := row.numbers()
-		n.Hits = sums[key]
-		numbers[key] = n
+		numbers[key] = row.numbers()
 	}
 	return numbers
 }
@@ -208,11 +199,7 @@ func (s *Sink) View(length event.Time) map[Key]Numbers {
 		view[key] = n
 	}
 	for key, n := range Merge(c.Rows, length) {
-		n.Hits = max(n.Hits, view[key].Hits)
-		for name, was := range view[key].Measures {
-			n.Measures[name] = max(n.Measures[name], was)
-		}
-		view[key] = n
+		view[key] = s.best(n, view[key])
 	}
 	return view
 }

@@ -116,10 +116,41 @@ type Numbers struct {
 	Measures map[string]uint64
 }
 
+// add puts o, of another window than r, into r: counts and totals are added up, and the
+// other states merge.
+func (r *Row) add(o *Row) {
+	r.Hits[window.Whole] += o.Sum()
+	for name, s := range o.States {
+		old, ok := r.States[name]
+		switch {
+		case s.Of.Kind.Additive():
+			s.Bytes = must(s.Of.Add(old.Bytes, s.Bytes))
+		case ok:
+			s.Bytes = must(s.Of.Merge(old.Bytes, s.Bytes))
+		}
+		r.States[name] = s
+	}
+}
+
 func (r *Row) numbers() Numbers {
 	n := Numbers{r.Sum(), map[string]uint64{}}
 	for name, s := range r.States {
 		n.Measures[name] = must(s.Of.Number(s.Bytes))
+	}
+	return n
+}
+
+// best merges two Numbers of one window. Of measures that add up, those of more events
+// are the better ones.
+func (s *Sink) best(a, b Numbers) Numbers {
+	if a.Hits < b.Hits {
+		a, b = b, a
+	}
+	n := Numbers{a.Hits, maps.Clone(a.Measures)}
+	for i := range s.spec.Measures {
+		if m := &s.spec.Measures[i]; !m.Kind.Additive() && !m.Kind.ByMember() && n.Measures != nil {
+			n.Measures[m.Name] = max(n.Measures[m.Name], b.Measures[m.Name])
+		}
 	}
 	return n
 }

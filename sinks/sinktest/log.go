@@ -31,6 +31,8 @@ func Spec() *window.Spec {
 			{Name: "places", Kind: window.Geo, Path: "user", Optional: true, Lon: "lon", Lat: "lat"},
 			{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
 			{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true},
+			{Name: "revenue", Kind: window.Sum, Path: "price", Optional: true, Scale: 2},
+			{Name: "usual", Kind: window.Avg, Path: "price", Optional: true, Scale: 2},
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &window.Dedupe{Path: "id", Error: 0.0001},

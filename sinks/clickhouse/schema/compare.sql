@@ -26,7 +26,7 @@ FROM
     (
 {{- end}}
     SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
-{{- range .Measures}}, {{.Rank (.Best (print "_r." .Column))}} AS {{.Column}}, {{.Merge (print "_r." .State)}} AS {{.State}}{{end}}
+{{- range .Measures}}, {{.Rank (.Final (.Best (print "_r." .Viewed)))}} AS {{.Column}}, {{.Merge (print "_r." .State)}} AS {{.State}}{{end}}
 {{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest, 1 AS finished{{end}}
     FROM {{.Table}} AS _r
     WHERE {{.Within}}
@@ -34,12 +34,12 @@ FROM
     UNION ALL
 {{- if .Several}}
     SELECT {{.Groups}}_start, 0, sum(_w.held), toDateTime(0, 'UTC'), max(_w.touched), max(_w.stamp)
-{{- range .Measures}}, 0, {{.Merge (print "_w." .Held)}}{{end}}, min(_w.oldest), 0
+{{- range .Measures}}, 0, {{.Plus (print "_w." .Held)}}{{end}}, min(_w.oldest), 0
     FROM
     (
 {{- end}}
     SELECT {{.Groups}}{{.Start}} AS _start, 0, {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS held, toDateTime(0, 'UTC'), max(_s.{{.Touched}}) AS touched, max(_s.{{.Stamp}}) AS stamp
-{{- range .Measures}}, 0, {{.Merge ($.Below .)}} AS {{.Held}}{{end}}
+{{- range .Measures}}, 0, {{if $.First}}{{.Fold (.Merge ($.Below .))}}{{else}}{{.Merge ($.Below .)}}{{end}} AS {{.Held}}{{end}}
 {{- if .Measures}}, min(_s.{{.Touched}}) AS oldest, 0{{end}}
     FROM {{.Source}} AS _s
     WHERE {{.Within}}

@@ -4,11 +4,11 @@ others. Hits are a map from slots, or from shorter windows, to counts, whose val
 merge by maximum and are summed at the end. Rows of a shorter rollup may have lost the
 states of their sets. If only some still have them, the set's number is 0 and its state
 is empty, because the states that are left would give a wrong number. */ -}}
-INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
+INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
 SELECT
     {{.Groups}}_start,
     hits
-{{- range .Measures}},
+{{- range .Finished}},
     {{if and $.Forgets .Set}}if({{.Whole}}, {{.Number .Column}}, 0){{else}}{{.Number .Column}}{{end}}
 {{- end}}
 {{- range .Measures}},
@@ -17,20 +17,27 @@ SELECT
     {{.Round}}
 FROM
 (
-{{- if and .First (not .Same)}}
+{{- if .ByWindow}}
     SELECT
         {{.Groups}}_start,
         sum(_w.hits) AS hits
 {{- range .Measures}},
-        {{.Merge (print "_w." .Column)}} AS {{.Column}}
+        {{.Plus (print "_w." .Column)}} AS {{.Column}}
+{{- if and $.Forgets .Set}},
+        sum(_w.{{.Known}}) = sum(_w.{{.Held}}) AS {{.Whole}}
+{{- end}}
 {{- end}}
     FROM
     (
         SELECT
             {{.Groups}}{{.Start}} AS _start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits
+            {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS hits
 {{- range .Measures}},
-            {{.Merge (print "_s." .Column)}} AS {{.Column}}
+            {{if $.First}}{{.Fold (.Merge (print "_s." .Column))}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
+{{- if and $.Forgets .Set}},
+            max(_s.{{.Column}} > 0) AS {{.Known}},
+            max({{.Number (print "_s." .State)}} > 0) AS {{.Held}}
+{{- end}}
 {{- end}}
         FROM {{.Source}} AS _s
         WHERE {{.Range}} AND toUnixTimestamp({{.Start}}) IN ({{.List}})
@@ -42,7 +49,7 @@ FROM
 {{- if .First}}
         arraySum(mapValues(maxMap(_s.hits))) AS hits
 {{- range .Measures}},
-        {{.Merge (print "_s." .Column)}} AS {{.Column}}
+        {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
 {{- else}}
         arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits

@@ -6,7 +6,7 @@ SELECT
             {{.Groups}}window_start,
             arraySum(mapValues(maxMap(_s.hits))) AS hits
 {{- range .Measures}},
-            {{.Merge (print "_s." .Column)}} AS {{.Column}}
+            {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
         FROM {{.State}} AS _s
         WHERE window_start IN ({{template "touched.sql" .}})
@@ -16,7 +16,7 @@ SELECT
             {{.Groups}}_start AS window_start,
             sum(_v.hits) AS hits
 {{- range .Measures}},
-            {{.Merge (print "_v." .Column)}} AS {{.Column}}
+            {{.Plus (print "_v." .Column)}} AS {{.Column}}
 {{- end}}
         FROM
         (
@@ -24,7 +24,7 @@ SELECT
                 {{.Groups}}{{.Start}} AS _start,
                 arraySum(mapValues(maxMap(_s.hits))) AS hits
 {{- range .Measures}},
-                {{.Merge (print "_s." .Column)}} AS {{.Column}}
+                {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
             FROM {{.State}} AS _s
             WHERE {{.Start}} IN ({{template "touched.sql" .}})

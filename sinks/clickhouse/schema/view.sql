@@ -9,14 +9,14 @@ AS SELECT
     {{.Groups}}window_start,
     toUInt64(max(_t.hits)) AS hits,
 {{- range .Measures}}
-    {{.Shown (.Best (print "_t." .Column))}} AS {{.Column}},
+    {{.Shown (.Final (.Best (print "_t." .Column)))}} AS {{.Column}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= (SELECT max(complete_until) FROM {{.Rollups}} WHERE {{.Job}} AND rollup = {{.Seconds}}), 0)) AS complete
 FROM
 (
     {{if .First}}{{template "live.sql" .}}{{else}}{{template "longer.sql" .}}{{end}}
     UNION ALL
-    SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Column}}{{end}}
+    SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Viewed}}{{end}}
     FROM {{.Table}}
 ) AS _t
 GROUP BY {{.Groups}}window_start
