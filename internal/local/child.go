@@ -91,9 +91,9 @@ func awaitFormer(cfg EngineConfig) error {
 		return err
 	}
 	defer f.Close()
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		cfg.Log.Info("engine: waits for the end of the engine of a process that was killed", "data", cfg.Data)
-		for err = unix.EINTR; err == unix.EINTR; {
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
 		}
 	}
