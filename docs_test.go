@@ -85,6 +85,9 @@ func presets(t *testing.T, url, database string) {
 			spec.Measures = append(spec.Measures, window.Measure{Name: "seen", Kind: window.Bloom, Path: "event_id", Optional: true, Capacity: 100_000, Error: 0.01},
 				window.Measure{Name: "dearest", Kind: window.Max, Path: "price", Optional: true},
 				window.Measure{Name: "revenue", Kind: window.Sum, Path: "price", Optional: true, Scale: 2},
+				window.Measure{Name: "entry", Kind: window.First, Path: "page"},
+				window.Measure{Name: "exit", Kind: window.Last, Path: "page"},
+				window.Measure{Name: "people", Kind: window.Set, Path: "user_id"},
 				window.Measure{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true})
 		}
 	})

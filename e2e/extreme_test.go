@@ -8,9 +8,9 @@ import (
 	"weir/gen"
 )
 
-// sameExtreme compares a max or min measure of the users' ids in a view with the truth;
-// of is slices.Max or slices.Min.
-func (s *stage) sameExtreme(view, column, group string, truth *gen.Truth, of func([]uint32) uint32) {
+// sameOfUsers compares a max, min or set measure of the users' ids in a view with the
+// truth; of is slices.Max, slices.Min or how many.
+func (s *stage) sameOfUsers(view, column, group string, truth *gen.Truth, of func([]uint32) uint32) {
 	s.t.Helper()
 	d := &differences{what: column + " in " + view + " against the ids"}
 	defer d.report(s.t)
@@ -30,3 +30,6 @@ func (s *stage) sameExtreme(view, column, group string, truth *gen.Truth, of fun
 		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
 	}
 }
+
+// howMany returns the number of ids.
+func howMany(ids []uint32) uint32 { return uint32(len(ids)) }

@@ -33,6 +33,7 @@ func TestWhole(t *testing.T) {
       - {name: seen, kind: bloom, field: user_id, capacity: %d, error: 0.01}
       - {name: greatest, kind: max, field: user_id}
       - {name: least, kind: min, field: user_id}
+      - {name: people, kind: set, field: user_id}
 `, s.topic("clicks"), capacity), strings.Replace(fmt.Sprintf(locationsJob, s.topic("locations")), "[1m, 1h]", "[1m, 1h, 1d]", 1))
 	s.migrate()
 
@@ -55,15 +56,17 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hasAll("clicks_state", "seen", "page", bits, truth)
-	s.sameExtreme("clicks_1m", "greatest", "page", truth, slices.Max)
-	s.sameExtreme("clicks_1m", "least", "page", truth, slices.Min)
+	s.sameOfUsers("clicks_1m", "greatest", "page", truth, slices.Max)
+	s.sameOfUsers("clicks_1m", "least", "page", truth, slices.Min)
+	s.sameOfUsers("clicks_1m", "people", "page", truth, howMany)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
 		long := truth.Rollup(window)
 		s.sameView(view, "page", long)
 		s.sameSketches(view+"_rollup", "users_state", "page", long)
 		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
-		s.sameExtreme(view, "greatest", "page", long, slices.Max)
-		s.sameExtreme(view, "least", "page", long, slices.Min)
+		s.sameOfUsers(view, "greatest", "page", long, slices.Max)
+		s.sameOfUsers(view, "least", "page", long, slices.Min)
+		s.sameOfUsers(view, "people", "page", long, howMany)
 	}
 
 	where := union(locations...)

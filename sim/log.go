@@ -325,17 +325,18 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		}[:r.IntN(3)],
 		Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user"}},
 	}
-	optional := []window.Measure{
-		{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true},
-		{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01},
-		{Name: "west", Kind: window.Min, Path: "lon", Optional: true},
-		{Name: "east", Kind: window.Max, Path: "lon", Optional: true},
-		{Name: "way", Kind: window.Sum, Path: "lon", Optional: true, Scale: 2},
-		{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"},
+	// A draw decides about each line: one of its measures, or none.
+	optional := [][]window.Measure{
+		{{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true}, {Name: "people", Kind: window.Set, Path: "user"}},
+		{{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: window.First, Path: "user"}},
+		{{Name: "west", Kind: window.Min, Path: "lon", Optional: true}},
+		{{Name: "east", Kind: window.Max, Path: "lon", Optional: true}},
+		{{Name: "way", Kind: window.Sum, Path: "lon", Optional: true, Scale: 2}},
+		{{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: window.Last, Path: "user"}},
 	}
-	for _, o := range optional {
-		if r.IntN(4) == 0 {
-			s.Measures = append(s.Measures, o)
+	for _, line := range optional {
+		if n := r.IntN(4); n < len(line) {
+			s.Measures = append(s.Measures, line[n])
 		}
 	}
 	if r.IntN(8) == 0 {

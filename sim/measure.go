@@ -16,12 +16,15 @@ type keeper interface {
 
 var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.HLL:    newHLLKeeper,
+	window.Set:    newSetKeeper,
 	window.Bitmap: newBitmapKeeper,
 	window.Bloom:  newBloomKeeper,
 	window.Min:    newMinKeeper,
 	window.Max:    newMaxKeeper,
 	window.Sum:    newSumKeeper,
 	window.Avg:    newSumKeeper,
+	window.First:  newFirstKeeper,
+	window.Last:   newLastKeeper,
 }
 
 // states has the states of some rows: those of the sink, or those that the reference

@@ -26,6 +26,7 @@ type reference struct {
 	exact bool   // no chunk is in doubt, and high is not used
 
 	places map[placeKey]wantedPlace
+	stamp  geo.Stamp // of the event that is counted
 	dead   map[deadKey]wantedDead
 	lines  []wantedLine
 
@@ -192,6 +193,7 @@ func (f *reference) key(dst []byte, k rowKey) []byte {
 func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, added bool) {
 	at := rec.at - rec.at%f.spec.Window
 	group := f.group(rec)
+	f.stamp = geo.Stamp{Time: int64(rec.at), Slot: uint64(slot), Offset: offset}
 	named := slices.Contains(f.names, group)
 	if !named && len(f.names) < f.spec.MaxGroups {
 		f.names = append(f.names, group)
@@ -216,7 +218,7 @@ func (f *reference) count(rec *record, slot window.Slot, offset int64, maybe, ad
 		// quotient.
 		score, _ := geo.Encode(float64(rec.lon)/100, float64(rec.lat)/100)
 		k := placeKey{n, at, string(f.text("p", rec.who))}
-		is := place{geo.Stamp{Time: int64(rec.at), Slot: uint64(slot), Offset: offset}, score}
+		is := place{f.stamp, score}
 		w := f.places[k]
 		if w.high.stamp.Compare(is.stamp) < 0 {
 			w.high = is

@@ -32,10 +32,10 @@ type Spec struct {
 	Where    []Condition // all must hold, else Filtered
 	Dedupe   *Dedupe     // nil: no deduplication
 
-	// HashKey, if set, keys the hash of the ids that HLL measures see, so that the
-	// sender of events cannot craft ids that make a sketch count wrong. The sketch
-	// is then no longer the one that PFADD of the ids makes. Bloom measures use
-	// the plain hash, which SQL can compute too.
+	// HashKey, if set, keys the hash of the ids that HLL and Set measures see, so that
+	// the sender of events cannot craft ids that make a sketch count wrong. An HLL sketch
+	// is then no longer the one that PFADD of the ids makes, and SQL cannot look for an
+	// id in a set. Bloom measures use the plain hash, which SQL can compute too.
 	HashKey *[16]byte
 }
 

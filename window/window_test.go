@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
+
 	"weir/event"
 	"weir/sketches/bitmap"
 	"weir/sketches/geo"
@@ -33,6 +35,9 @@ func clicks() *Spec {
 			{Name: "west", Kind: Min, Path: "lon", Optional: true},
 			{Name: "way", Kind: Sum, Path: "lon", Optional: true, Scale: 6},
 			{Name: "middle", Kind: Avg, Path: "lat", Optional: true, Scale: 6},
+			{Name: "people", Kind: Set, Path: "user"},
+			{Name: "earliest", Kind: First, Path: "id"},
+			{Name: "latest", Kind: Last, Path: "lon", Optional: true},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -301,6 +306,12 @@ func TestNaiveTwin(t *testing.T) {
 			lon, lat int64 // millionths
 		}
 		sums := map[key]map[int64]added{} // by chunk
+		type kept struct {
+			time  event.Time
+			off   int64 // which orders slots too, in one partition
+			value string
+		}
+		earliest, latest := map[key]kept{}, map[key]kept{}
 		type place struct {
 			w      event.Time
 			member string
@@ -378,6 +389,9 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			hits[k][chunk]++
 			users[k][string(v[3].Bytes)] = true
+			if was, ok := earliest[k]; !ok || ts < was.time || ts == was.time && rec.Offset < was.off {
+				earliest[k] = kept{ts, rec.Offset, id}
+			}
 			if !isLon {
 				without++
 				continue
@@ -388,6 +402,9 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			a := sums[k][chunk] // the documents have six digits after the point
 			sums[k][chunk] = added{a.n + 1, a.lon + int64(math.Round(lon*1e6)), a.lat + int64(math.Round(lat*1e6))}
+			if was, ok := latest[k]; !ok || ts > was.time || ts == was.time && rec.Offset > was.off {
+				latest[k] = kept{ts, rec.Offset, string(v[6].Bytes)}
+			}
 			score, _ := geo.Encode(lon, lat)
 			at, is := place{k.w, string(v[3].Bytes)}, seenAt{ts, rec.Offset, score}
 			if was, ok := places[at]; !ok || was.time < is.time || was.time == is.time && was.off < is.off {
@@ -429,6 +446,14 @@ func TestNaiveTwin(t *testing.T) {
 			if g, w := row.AppendState(nil, 0), want.AppendClickHouse(nil); !bytes.Equal(g, w) {
 				t.Fatalf("seed %d: %v: HLL state differs from the reference's", seed, k)
 			}
+			hashes := new(bitmap.Pool)
+			hashes.Grow(1)
+			for u := range users[k] {
+				hashes.Add(0, uint32(xxhash.Sum64String(u)))
+			}
+			if g, w := row.AppendState(nil, 8), hashes.AppendClickHouse(nil, 0); !bytes.Equal(g, w) || row.Number(8) != uint64(len(users[k])) {
+				t.Fatalf("seed %d: %v: the set has %d ids, want %d; or its state differs from the reference's", seed, k, row.Number(8), len(users[k]))
+			}
 			if g, w := row.AppendState(nil, 1), set.AppendClickHouse(nil, 0); !bytes.Equal(g, w) {
 				t.Fatalf("seed %d: %v: bitmap state differs from the reference's", seed, k)
 			}
@@ -440,6 +465,12 @@ func TestNaiveTwin(t *testing.T) {
 				f, ok := row.Extreme(m)
 				if ok != (len(given) > 0) || ok && f != of(given) {
 					t.Fatalf("seed %d: %d %q: %s is %v (%t), of %v", seed, row.Window(), g, s.Measures[m].Name, f, ok, given)
+				}
+			}
+			for m, of := range map[int]map[key]kept{9: earliest, 10: latest} {
+				want, ok := of[key{row.Window(), string(g[0]), string(g[1])}]
+				if mark, value := row.Value(m); string(value) != want.value || (mark != Mark{}) != ok {
+					t.Fatalf("seed %d: %d %q: %s is %q, want %q", seed, row.Window(), g, s.Measures[m].Name, value, want.value)
 				}
 			}
 		}

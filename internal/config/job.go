@@ -22,7 +22,7 @@ type Job struct {
 	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
 	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
 
-	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll sketches, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids. Bloom sketches keep the hash that SQL can compute."`
+	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll and set measures, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids, and weirSetHas finds no id. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
 
 	Place string `yaml:"-"` // its path in the configuration, for messages: jobs[0]

@@ -13,7 +13,7 @@ import (
 type Measure struct {
 	Name  string   `yaml:"name" required:"true" format:"name" doc:"Name of the column."`
 	Kind  string   `yaml:"kind" older:"sketch" required:"true" enum:"(measures)" doc:"(measures)"`
-	Field []string `yaml:"field" required:"true" when:"kind!=geo" max:"8" format:"path" doc:"Path of the id, or of the number where one is measured; or several: the first that is there and not null."`
+	Field []string `yaml:"field" required:"true" when:"kind!=geo" max:"8" format:"path" doc:"Path of the id, or of the number or value that is kept; or several: the first that is there and not null."`
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id (with geo, to the member), in this order: see [functions](#functions)."`
 	Where []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
 	BloomKeys
@@ -41,7 +41,7 @@ type keyPath struct {
 }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &sumMeasure, &avgMeasure, &geoMeasure}
+var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {

@@ -21,7 +21,7 @@ type queryReply struct {
 	Found   bool   `json:"found"`
 	Kind    string `json:"kind,omitempty"`    // hits, partial, or that of the measure
 	Value   any    `json:"value"`             // the number that the answer stands for
-	Has     *bool  `json:"has,omitempty"`     // with member=…, for bitmap, bloom and geo
+	Has     *bool  `json:"has,omitempty"`     // with member=…, for set, bitmap, bloom and geo
 	Partial bool   `json:"partial,omitempty"` // what ClickHouse holds is missing, or some of it…
 	Reason  string `json:"reason,omitempty"`  // …because of this
 	Error   string `json:"error,omitempty"`   // what is wrong with the key, or with ClickHouse

@@ -37,6 +37,9 @@ func clicksSpec() *window.Spec {
 			{Name: "places", Kind: window.Geo, Path: "user", Lon: "lon", Lat: "lat"},
 			{Name: "greatest", Kind: window.Max, Path: "user"},
 			{Name: "least", Kind: window.Min, Path: "user"},
+			{Name: "earliest", Kind: window.First, Path: "user"},
+			{Name: "latest", Kind: window.Last, Path: "user"},
+			{Name: "people", Kind: window.Set, Path: "user"},
 		},
 	}
 }
@@ -204,7 +207,7 @@ func TestMisspelt(t *testing.T) {
 		"w:visits:hits:now":           "no job visits; there is clicks, locations",
 		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
 		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
-		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, hits",
+		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, earliest, latest, people, hits",
 		"w:clikcs:users:today":        "",
 		"w:locations:place:now":       "job locations has no measure place; is it places?",
 		"w:clicks:users:20261120T12Z": "",
@@ -396,7 +399,7 @@ func TestParameters(t *testing.T) {
 		"key=w:clicks:users:now&from=1":           `there is no parameter "from"; there are key and member`,
 		"key=w:clicks:users:now&key=w:clicks:b:0": "key is given 2 times",
 		"key=w:clicks:users:now&member=7":         "member=7: nothing is a member of users, which is of kind hll",
-		"key=w:clicks:greatest:now&member=7":      "member=7: nothing is a member of greatest, which is of kind max; a bitmap, bloom or geo measure has members",
+		"key=w:clicks:greatest:now&member=7":      "member=7: nothing is a member of greatest, which is of kind max; a set, bitmap, bloom or geo measure has members",
 		"key=w:clicks:hits:now&member=7":          "member=7: nothing is a member of hits, which is of kind hits",
 	} {
 		w := httptest.NewRecorder()

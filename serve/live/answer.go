@@ -11,7 +11,7 @@ import (
 // callers may get the same answer: they must not change its value.
 type Answer struct {
 	// Value is nil if nothing was counted. Otherwise it is a *hll.Sketch, a
-	// *bitmap.Activity, a *bloom.Filter, a *geo.Set or a Number, by the kind of the
+	// *bitmap.Activity, a *Set, a *bloom.Filter, a *geo.Set, a Number or a Text, by the kind of the
 	// measure; a Count for the measure hits, a Reason for the measure partial.
 	Value any
 	// Partial is the reason why the value may lack what the sink holds; "" if the

@@ -23,7 +23,7 @@ var bitmapKind = Kind{
 			return ok && a.Has(id)
 		}, nil
 	},
-	begin: func(*window.Measure) merging { return &bitmapValue{set: new(bitmap.Activity)} },
+	begin: func(*window.Spec, *window.Measure) merging { return &bitmapValue{set: new(bitmap.Activity)} },
 }
 
 type bitmapValue struct {

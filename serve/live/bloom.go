@@ -15,7 +15,9 @@ var bloomKind = Kind{
 			return ok && f.Has(bloom.Hash([]byte(text)))
 		}, nil
 	},
-	begin: func(m *window.Measure) merging { return &bloomValue{of: m, filter: bloom.New(m.Capacity, m.Error)} },
+	begin: func(_ *window.Spec, m *window.Measure) merging {
+		return &bloomValue{of: m, filter: bloom.New(m.Capacity, m.Error)}
+	},
 }
 
 type bloomValue struct {

@@ -351,6 +351,9 @@ func same(a, b Answer) bool {
 		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
 		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
+	case *Set:
+		got := a.Value.(*Set)
+		ok = bytes.Equal(got.hashes.AppendClickHouse(nil), want.hashes.AppendClickHouse(nil)) && got.Count() == want.Count()
 	case *bloom.Filter:
 		for p := range 3 {
 			for id := range 1000 {

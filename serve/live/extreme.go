@@ -18,7 +18,7 @@ func extremeKind(k window.Kind, before func(n, than Number) bool) Kind {
 			}
 			return nil
 		},
-		begin: func(m *window.Measure) merging { return &extremeValue{of: m, before: before} },
+		begin: func(_ *window.Spec, m *window.Measure) merging { return &extremeValue{of: m, before: before} },
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 var hllKind = Kind{
 	Name:   window.HLL.String(),
 	Number: numberOf((*hll.Sketch).Count),
-	begin:  func(*window.Measure) merging { return new(hllValue) },
+	begin:  func(*window.Spec, *window.Measure) merging { return new(hllValue) },
 }
 
 type hllValue struct{ sketch hll.Sketch }

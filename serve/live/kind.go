@@ -21,7 +21,7 @@ type Kind struct {
 
 	// begin makes an empty value to merge into; nil for kinds by member (positions.go)
 	// and for the measures that every job has.
-	begin func(m *window.Measure) merging
+	begin func(s *window.Spec, m *window.Measure) merging
 
 	// total returns the Answer.Value of a row that holds a total of measure m, nil if that
 	// is nothing. Additive kinds have it instead of begin.
@@ -51,16 +51,19 @@ var partialKind = Kind{Name: Partial, Number: func(any) any { return 0 }}
 // kinds has every kind of measure.
 var kinds = map[window.Kind]*Kind{
 	window.HLL:    &hllKind,
+	window.Set:    &setKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
 	window.Min:    &minKind,
 	window.Max:    &maxKind,
+	window.First:  &firstKind,
+	window.Last:   &lastKind,
 	window.Sum:    &sumKind,
 	window.Avg:    &avgKind,
 	window.Geo:    &geoKind,
 }
 
-// WithMembers names the kinds that have members: bitmap, bloom or geo.
+// WithMembers names the kinds that have members: set, bitmap, bloom or geo.
 func WithMembers() string {
 	var names []string
 	for _, k := range window.Kinds() {
@@ -93,7 +96,7 @@ func begin(spec *window.Spec, m int) merging {
 	if k := kinds[of.Kind]; k.total != nil {
 		return &addedValue{m: m, rows: window.NewTable(spec), total: k.total}
 	}
-	return kinds[of.Kind].begin(of)
+	return kinds[of.Kind].begin(spec, of)
 }
 
 // must panics if a state that this process has made itself cannot be merged.

@@ -219,7 +219,7 @@ func TestUnknown(t *testing.T) {
 		{strings.Repeat("x", 1<<20), Hits, "no job " + strings.Repeat("x", 64) + "…; there is suite"},
 		{spec.Job, "usres", "job suite has no measure usres; is it users?"},
 		{spec.Job, "hit", "job suite has no measure hit; is it hits?"},
-		{spec.Job, "profit", "job suite has no measure profit; there is users, active, seen, places, dearest, cheapest, revenue, usual, hits"},
+		{spec.Job, "profit", "job suite has no measure profit; there is users, active, seen, places, dearest, cheapest, revenue, usual, entry, exit, …"},
 	} {
 		var unknown *key.UnknownError
 		q := query{Job: c.job, Measure: c.measure, Until: 100}

@@ -89,9 +89,10 @@ A range counts windows, and its last one may be open: with windows of a minute
 one so far (61 windows), and ` + "`-60..-1`" + ` the sixty minutes that have ended.
 
 The measure ` + "`hits`" + ` is the number of events (GET). A hll measure answers PFCOUNT and
-may be a source of PFMERGE; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
-BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min, max, sum or avg GET, with nil where there is no
-number; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
+may be a source of PFMERGE; a set SCARD, SISMEMBER, SMISMEMBER, and SINTERCARD of two
+window keys, or of one and a plain set; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
+BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min, max, first, last, sum or avg GET, with nil
+where there is no number or value; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
 list the window keys of the last sixty windows, up to 5,000 rows of a job; the list is
 at most five seconds old. Writing to a window key is an error, and so is a job, a
 measure or a number of groups that does not exist: the error suggests a name that is

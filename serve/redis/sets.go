@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"weir/serve/live"
 )
 
 // Sets are exact: what a HyperLogLog is compared with.
@@ -20,7 +22,7 @@ var setCommands = []command{
 	{name: "spop", arity: -2, flags: flagWrite, keys: firstKey, since: "1.0.0", family: "set", about: "takes a random member, or so many", run: onKeys(spop)},
 	{name: "sinter", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of all sets", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.intersect) })},
 	{name: "sinterstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "SINTER into a key", run: onKeys(func(c call, k *keyspace) { combineStore(c, k, call.intersect) })},
-	{name: "sintercard", arity: -3, keys: countedKeys, each: 400 * nanosecond, since: "7.0.0", family: "set", about: "the number of members of all sets; LIMIT", run: onKeys(sintercard)},
+	{name: "sintercard", arity: -3, keys: countedKeys, each: 400 * nanosecond, since: "7.0.0", family: "set", about: "the number of members of all sets; LIMIT", differ: "Of window keys it takes one or two.", run: onKeys(sintercard)},
 	{name: "sunion", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of any set", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.unite) })},
 	{name: "sunionstore", arity: -3, flags: flagWrite | flagGrow, keys: allKeys, dest: 1, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "SUNION into a key", run: onKeys(func(c call, k *keyspace) { combineStore(c, k, call.unite) })},
 	{name: "sdiff", arity: -2, keys: allKeys, each: 400 * nanosecond, since: "1.0.0", family: "set", about: "the members of the first set that are in no other", run: onKeys(func(c call, k *keyspace) { combine(c, k, call.subtract) })},
@@ -28,13 +30,25 @@ var setCommands = []command{
 	{name: "sscan", arity: -3, keys: firstKey, since: "2.8.0", family: "set", about: "the members, some at a time; MATCH COUNT", differ: "A small set, too, comes in parts of COUNT.", run: onKeys(sscan)},
 }
 
-// set returns the set of a key for reading; nil if there is none.
+// set returns the set of a key for reading; nil if there is none. The set of a window key
+// cannot list its members, so it is refused.
 func (c call) set(k *keyspace, key []byte) (s *hashset, ok bool) {
-	it, ok := k.typed(c, key, kindSet)
-	if it != nil {
-		s = it.set()
+	s, ids, ok := c.setOrIDs(k, key)
+	if ids != nil {
+		c.w.Error(errHashes)
+		return nil, false
 	}
 	return s, ok
+}
+
+// setOrIDs returns the set of a key, or the ids of a window key; both are nil if there is
+// no key.
+func (c call) setOrIDs(k *keyspace, key []byte) (s *hashset, ids *live.Set, ok bool) {
+	it, ok := k.typed(c, key, kindSet)
+	if it != nil {
+		s, ids = it.set(), answerOf[*live.Set](it)
+	}
+	return s, ids, ok
 }
 
 // changedSet ends a change of a set: it drops an empty one.
@@ -117,30 +131,37 @@ func smove(c call, k *keyspace) {
 }
 
 func scard(c call, k *keyspace) {
-	if s, ok := c.set(k, c.args[1]); ok {
-		n := 0
-		if s != nil {
-			n = s.n
-		}
-		c.w.Int(int64(n))
+	switch s, ids, ok := c.setOrIDs(k, c.args[1]); {
+	case !ok:
+	case ids != nil:
+		c.w.Int(int64(ids.Count()))
+	case s != nil:
+		c.w.Int(int64(s.n))
+	default:
+		c.w.Int(0)
 	}
 }
 
 func sismember(c call, k *keyspace) {
-	if s, ok := c.set(k, c.args[1]); ok {
-		c.w.Int(int64(btoi(s != nil && s.has(hashMember(c.args[2]), c.args[2]))))
+	if s, ids, ok := c.setOrIDs(k, c.args[1]); ok {
+		c.w.Int(int64(btoi(isMember(s, ids, c.args[2]))))
 	}
 }
 
 func smismember(c call, k *keyspace) {
-	s, ok := c.set(k, c.args[1])
+	s, ids, ok := c.setOrIDs(k, c.args[1])
 	if !ok {
 		return
 	}
 	c.w.Array(len(c.args) - 2)
 	for _, member := range c.args[2:] {
-		c.w.Int(int64(btoi(s != nil && s.has(hashMember(member), member))))
+		c.w.Int(int64(btoi(isMember(s, ids, member))))
 	}
+}
+
+// isMember reports whether a member is in what setOrIDs has returned.
+func isMember(s *hashset, ids *live.Set, member []byte) bool {
+	return s != nil && s.has(hashMember(member), member) || ids != nil && ids.Has(member)
 }
 
 func smembers(c call, k *keyspace) {
@@ -469,8 +490,20 @@ func sintercard(c call, k *keyspace) {
 			return
 		}
 	}
-	sets, ok := c.sets(k, c.args[2:2+count])
-	if !ok {
+	sets, windows := make([]*hashset, 0, count), []*live.Set(nil)
+	for _, key := range c.args[2 : 2+count] {
+		s, ids, ok := c.setOrIDs(k, key)
+		if !ok {
+			return
+		}
+		if ids != nil {
+			windows = append(windows, ids)
+		} else {
+			sets = append(sets, s)
+		}
+	}
+	if windows != nil {
+		c.sharedIDs(sets, windows, uint64(limit))
 		return
 	}
 	n := int64(0)

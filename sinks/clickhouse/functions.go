@@ -13,6 +13,8 @@ func functions() []function {
 	return []function{
 		{"weirPfCount", pfCount()},
 		{"weirBloomHas", bloomHas},
+		{"weirSetCount", setCount},
+		{"weirSetHas", setHas},
 		{"weirLon", "score -> " + centre("tupleElement(mortonDecode(2, score), 2)", "180", "360")},
 		{"weirLat", "score -> " + centre("tupleElement(mortonDecode(2, score), 1)", "85.05112878", "170.10225756")},
 		// Ten characters have 50 of the 52 bits; Redis' GEOHASH prints a 0
@@ -85,6 +87,13 @@ const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayM
 	`bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + ` +
 	`bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), ` +
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
+
+// setCount is bitmap.Distinct of a set of hashes (package bitmap, hashed.go).
+const setCount = `state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))`
+
+// setHas tells whether an id is in a set whose hashes have no key (package window,
+// SetHash). The id is taken as text, as in an event.
+const setHas = `(state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)))`
 
 // centre returns the middle of the i-th of 2^26 cells between -low and low, rounded as
 // in Redis (package geo, Decode).

@@ -30,6 +30,7 @@ type kind struct {
 	numberType  string // type of that number
 	numberMerge string // the aggregate function that merges numbers of one window, such as max
 	shown       string // of a number: as a view shows it
+	shownType   string // type of that, if it is not numberType
 	rank        string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 
 	empty string // the state of no events
@@ -48,12 +49,15 @@ type kind struct {
 // tables of their own, and layout.located yields them.
 var kinds = map[window.Kind]*kind{
 	window.HLL:    &hllKind,
+	window.Set:    &setKind,
 	window.Bitmap: &bitmapKind,
 	window.Bloom:  &bloomKind,
 	window.Min:    &minKind,
 	window.Max:    &maxKind,
 	window.Sum:    &sumKind,
 	window.Avg:    &avgKind,
+	window.First:  &firstKind,
+	window.Last:   &lastKind,
 }
 
 // measure is one measure of a job. kind is nil if the measure is ByMember.
@@ -153,6 +157,14 @@ func (m *measure) states(name, extra string) column {
 
 func (m *measure) numbers() column {
 	return column{name: m.Name, typ: "SimpleAggregateFunction(" + m.numberMerge + ", " + m.numberType + ")"}
+}
+
+// viewed returns the measure's column in views.
+func (m *measure) viewed() column {
+	if m.shownType != "" {
+		return column{name: m.Name, typ: m.shownType}
+	}
+	return column{name: m.Name, typ: m.numberType}
 }
 
 // values returns an empty column for the measure's states in a Native block.

@@ -341,6 +341,12 @@ CREATE OR REPLACE FUNCTION weirPfCount AS state -> arrayMap((hist, parts) -> arr
 -- weirBloomHas
 CREATE OR REPLACE FUNCTION weirBloomHas AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
 
+-- weirSetCount
+CREATE OR REPLACE FUNCTION weirSetCount AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
+
+-- weirSetHas
+CREATE OR REPLACE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)));
+
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
 

@@ -1,0 +1,8 @@
+package config
+
+import "weir/window"
+
+var lastMeasure = measureKind{
+	Kind:  window.Last,
+	about: "keeps the value of a field of the latest event, a text, number or bool of at most 1 KiB",
+}

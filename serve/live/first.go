@@ -1,0 +1,5 @@
+package live
+
+import "weir/window"
+
+var firstKind = orderedKind(window.First)

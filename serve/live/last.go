@@ -1,0 +1,5 @@
+package live
+
+import "weir/window"
+
+var lastKind = orderedKind(window.Last)

@@ -1,0 +1,49 @@
+package redis
+
+import "weir/serve/live"
+
+// setForm lets SCARD, SISMEMBER, SMISMEMBER and SINTERCARD read a *live.Set.
+func setForm(it *item, value any) bool {
+	_, ok := value.(*live.Set)
+	if ok {
+		it.kind = kindSet
+	}
+	return ok
+}
+
+const (
+	errHashes = "ERR a window key keeps hashes of its ids and cannot list them: ask SCARD, SISMEMBER, SMISMEMBER or SINTERCARD"
+	errShared = "ERR SINTERCARD takes one window key, or two without other sets: SQL answers for more, see docs/sql.md"
+)
+
+// sharedIDs answers SINTERCARD for window keys, alone or with one other set. A limit of 0
+// is none.
+func (c call) sharedIDs(sets []*hashset, windows []*live.Set, limit uint64) {
+	n := uint64(0)
+	switch {
+	case len(sets) == 1 && sets[0] == nil: // nothing is in a key that does not exist
+	case len(sets) == 0 && len(windows) == 1:
+		n = windows[0].Count()
+	case len(sets) == 0 && len(windows) == 2:
+		if !c.afford(int(min(windows[0].Count(), windows[1].Count(), 1<<16)), perShared) {
+			return
+		}
+		n = windows[0].Common(windows[1])
+	case len(sets) == 1 && len(windows) == 1:
+		if !c.afford(sets[0].n, perSought) {
+			return
+		}
+		for member := range sets[0].all {
+			if windows[0].Has(member) {
+				n++
+			}
+		}
+	default:
+		c.w.Error(errShared)
+		return
+	}
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	c.w.Int(int64(n))
+}

@@ -1,0 +1,40 @@
+package clickhouse
+
+import (
+	"encoding/binary"
+
+	"weir/window"
+)
+
+// orderedKind stores the first or the last value of a field behind its window.Mark, of
+// which the greater wins in both kinds; a time of 0 is none. So max is right over states
+// and over finished values, and the zeros that ClickHouse puts into a new column lose
+// against every value. Views show the value alone, NULL if there is none.
+func orderedKind() kind {
+	const tuple = "Tuple(time UInt64, slot UInt64, offset UInt64, value String)"
+	return kind{
+		state: "SimpleAggregateFunction(max, " + tuple + ")",
+		merge: "max(%s)",
+		bytes: "if(tupleElement(%[1]s, 1) = 0, '', concat(reinterpretAsFixedString(tupleElement(%[1]s, 1)), reinterpretAsFixedString(tupleElement(%[1]s, 2)), " +
+			"reinterpretAsFixedString(tupleElement(%[1]s, 3)), tupleElement(%[1]s, 4)))",
+
+		number:      "%s",
+		numberType:  tuple,
+		numberMerge: "max",
+		shown:       "if(tupleElement(%[1]s, 1) = 0, NULL, tupleElement(%[1]s, 4))",
+		shownType:   "Nullable(String)",
+		rank: "toUInt64(if(tupleElement(%[1]s, 1) = 0, 0, bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 22), bitAnd(xxHash64(" +
+			"concat(toString(tupleElement(%[1]s, 2)), ' ', toString(tupleElement(%[1]s, 3)), ' ', tupleElement(%[1]s, 4))), 4194303))))",
+
+		empty: "CAST((0, 0, 0, ''), '" + tuple + "')",
+		plain: tuple,
+		runs:  4,
+		add: func(runs [][]byte, row window.Row, m int) {
+			mark, value := row.Value(m)
+			for i, word := range [...]uint64{mark.Time, mark.Slot, mark.Offset} {
+				runs[i] = binary.LittleEndian.AppendUint64(runs[i], word)
+			}
+			runs[3] = appendString(runs[3], value)
+		},
+	}
+}

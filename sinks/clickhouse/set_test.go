@@ -1,0 +1,80 @@
+package clickhouse
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/sketches/bitmap"
+	"weir/window"
+)
+
+// TestSetFunctions: weirSetCount corrects as Go does, and weirSetHas finds what Go has
+// hashed, whatever the form of the id.
+func TestSetFunctions(t *testing.T) {
+	c := open(t)
+	functionsOn(t, c)
+	for _, n := range []uint64{0, 1, 10_000, 65_535, 65_536, 92_682, 999_884, 3_000_000} {
+		if got, want := one(t, c, fmt.Sprintf("SELECT weirSetCount(groupBitmapState(toUInt32(number))) FROM numbers(%d)", n)), fmt.Sprintf("(%d)", bitmap.Distinct(n)); got != want {
+			t.Errorf("of %d bits: %s, want %s", n, got, want)
+		}
+	}
+	var set bitmap.Activity
+	for _, id := range []string{"7", "", "6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11", "ü"} {
+		set.Add(window.SetHash(nil, []byte(id)))
+	}
+	got := one(t, c, fmt.Sprintf("SELECT arrayMap(id -> weirSetHas(s, id), ['7', '', '6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11', 'ü', '8', '07']), weirSetHas(s, 7), weirSetHas(s, 8) FROM (SELECT CAST(unhex('%x'), 'AggregateFunction(groupBitmap, UInt32)') AS s)",
+		set.AppendClickHouse(nil)))
+	if got != "([1,1,1,1,0,0],1,0)" {
+		t.Errorf("members: %s", got)
+	}
+}
+
+// TestSet: the views count ids of any form, before and after rollups; states answer who
+// was in both of two sets; and a set that was changed by hand is found.
+func TestSet(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	j.Rollups = j.Rollups[:2]
+	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
+	s := unaudited(t, c, j)
+	s.quiet = -time.Hour
+	op := operator(t, s.layout.Spec, 0)
+	n := int64(0)
+	visit := func(minute int64, page string, people ...string) {
+		t.Helper()
+		for _, who := range people {
+			ts := int64(noon) + minute*60_000
+			observe(t, op, 0, n, event.Time(ts), fmt.Sprintf(`{"event_id":"e%d","ts":%d,"page":"%s","who":%s}`, n, ts, page, who))
+			n++
+		}
+	}
+	visit(0, "/a", `"ann"`, `"6f1c2a4e-2b0f"`, `7`, `"7"`, `"ann"`)
+	visit(1, "/a", `"ann"`, `"bob"`)
+	write(t, s, op.Take())
+	visit(0, "/b", `"ann"`, `""`, `7`)
+	visit(1, "/a", `"carl"`, `"bob"`)
+	write(t, s, op.Take())
+	for range 2 {
+		if got := fmt.Sprint(read(t, c, "SELECT page, people, toTypeName(people) FROM "+c.name("clicks_1m")+" ORDER BY page, window_start")); got != "[('/a',3,'UInt64') ('/a',3,'UInt64') ('/b',3,'UInt64')]" {
+			t.Errorf("by minute: %s", got)
+		}
+		roll(t, s, true)
+	}
+	if got := fmt.Sprint(read(t, c, "SELECT page, people FROM "+c.name("clicks_1h")+" ORDER BY page")); got != "[('/a',5) ('/b',3)]" {
+		t.Errorf("by hour: %s", got)
+	}
+	const both = "SELECT weirSetCount(bitmapAnd(a, b)), weirSetCount(bitmapAndnot(a, b)), weirSetHas(bitmapAnd(a, b), 'ann'), weirSetHas(bitmapAnd(a, b), 'bob'), weirSetHas(bitmapAndnot(a, b), 'bob') FROM " +
+		"(SELECT groupBitmapMergeStateIf(people_state, page = '/a') AS a, groupBitmapMergeStateIf(people_state, page = '/b') AS b FROM "
+	if got := one(t, c, both+c.name("clicks_1h_rollup")+")"); got != "(2,3,1,0,1)" {
+		t.Errorf("in both: %s", got)
+	}
+	if got := findings(t, s); len(got) > 0 {
+		t.Errorf("before damage: %v", got)
+	}
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, country, window_start, people) SELECT '/b', '', window_start, 99 FROM "+c.name("clicks_1h_rollup")+" LIMIT 1")
+	if got := findings(t, s); len(got) != 1 || got[0].Measure != "people" || got[0].Expected != 99 || got[0].Found != 3 {
+		t.Errorf("raised by hand: %v", got)
+	}
+}
