@@ -68,6 +68,7 @@ jobs:
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: active, kind: bitmap, field: user_id}
+      - {name: id_sum, kind: sum, field: user_id}
 `
 
 const (

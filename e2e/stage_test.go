@@ -63,6 +63,7 @@ const (
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: active, kind: bitmap, field: user_id}
+      - {name: id_sum, kind: sum, field: user_id}
 `
 	locationsJob = `
   - name: locations
@@ -75,6 +76,7 @@ const (
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: places, kind: geo, member: user_id, lon: lon, lat: lat}
+      - {name: id_sum, kind: sum, field: user_id}
 `
 )
 

@@ -90,7 +90,7 @@ func (y *tally) add(have, want int64) {
 	y.doubled += max(0, have-want)
 }
 
-// sameView compares a view with the truth: hits per window and group, and
+// sameView compares a view with the truth: hits and sums per window and group, and
 // users as PFCOUNT would count them.
 func (s *stage) sameView(view, group string, truth *gen.Truth) {
 	s.t.Helper()
@@ -105,7 +105,7 @@ func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(g
 	d := &differences{what: view + " against the truth"}
 	var y tally
 	seen := make(map[gen.Group]bool)
-	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users FROM %s", group, view) {
+	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users, id_sum FROM %s", group, view) {
 		g := s.cell(row)
 		want := truth.Counts[g]
 		switch {
@@ -122,6 +122,9 @@ func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(g
 			}
 			if users, pf := integer(s.t, row[3]), int64(pfcount(g, want)); users != pf {
 				d.add("%v: %d users, PFCOUNT says %d", g, users, pf)
+			}
+			if sum := integer(s.t, row[4]); sum != want.Sum {
+				d.add("%v: the ids add up to %d, want %d", g, sum, want.Sum)
 			}
 		}
 		seen[g] = true

@@ -30,6 +30,7 @@ func TestWhole(t *testing.T) {
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: active, kind: bitmap, field: user_id}
+      - {name: id_sum, kind: sum, field: user_id}
       - {name: seen, kind: bloom, field: user_id, capacity: %d, error: 0.01}
       - {name: greatest, kind: max, field: user_id}
       - {name: least, kind: min, field: user_id}

@@ -41,18 +41,20 @@ type Group struct {
 	Name   string
 }
 
-// A Count is the truth about a group: its hits, and the ids of the people that
-// they came from. The ids are also the truth of an activity bitmap.
+// A Count is the truth about a group: its hits, the sum of their users' ids, and the ids
+// of the people that they came from. The ids are also the truth of an activity bitmap.
 type Count struct {
 	Hits  int64
+	Sum   int64
 	Users map[uint32]struct{}
 }
 
 // Merge adds a count to the one of a key, which need not be there yet. Counts of the same
-// events must not be merged: their hits add up.
+// events must not be merged: their hits and sums add up.
 func Merge[K comparable](counts map[K]*Count, key K, c *Count) {
 	have := of(counts, key)
 	have.Hits += c.Hits
+	have.Sum += c.Sum
 	maps.Copy(have.Users, c.Users)
 }
 
@@ -152,6 +154,7 @@ func (t *Truth) Add(r *Record) {
 func (t *Truth) count(g Group, user uint32) {
 	c := of(t.Counts, g)
 	c.Hits++
+	c.Sum += int64(user)
 	c.Users[user] = struct{}{}
 }
 
@@ -166,10 +169,7 @@ func (t *Truth) Rollup(window event.Time) *Truth {
 	long := NewTruth(rules)
 	long.Outcomes = t.Outcomes
 	for g, c := range t.Counts {
-		for user := range c.Users {
-			long.count(Group{g.Window - g.Window%window, g.Name}, user)
-		}
-		long.Counts[Group{g.Window - g.Window%window, g.Name}].Hits += c.Hits - int64(len(c.Users))
+		Merge(long.Counts, Group{g.Window - g.Window%window, g.Name}, c)
 	}
 	for m, p := range t.Places {
 		who := Member{m.Window - m.Window%window, m.User}

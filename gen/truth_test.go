@@ -233,9 +233,9 @@ func TestTruthFile(t *testing.T) {
 			"cut in line": file.String()[:file.Len()-5],
 			"longer":      file.String() + lines[1],
 			"empty":       "",
-			"version":     strings.Replace(file.String(), `"truth":1`, `"truth":2`, 1),
+			"version":     strings.Replace(file.String(), `"truth":2`, `"truth":3`, 1),
 			"window":      strings.Replace(file.String(), `"window":60000`, `"window":0`, 1),
-			"unknown":     strings.Replace(file.String(), `"truth":1`, `"truth":1,"x":1`, 1),
+			"unknown":     strings.Replace(file.String(), `"truth":2`, `"truth":2,"x":1`, 1),
 			"no JSON":     "hits\n",
 		} {
 			if _, err := ReadTruth(strings.NewReader(bad)); err == nil {

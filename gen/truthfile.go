@@ -20,7 +20,7 @@ import (
 //
 // then one per group, users in ascending order,
 //
-//	{"window":1763600040000,"group":"/p/17","hits":3,"users":[7,81234]}
+//	{"window":1763600040000,"group":"/p/17","hits":3,"sum":81248,"users":[7,81234]}
 //
 // then, for locations, one per person and window,
 //
@@ -28,7 +28,7 @@ import (
 //
 // Windows are named by their start; times are in milliseconds.
 
-const truthVersion = 1
+const truthVersion = 2
 
 type headLine struct {
 	Truth     int        `json:"truth"`
@@ -46,6 +46,7 @@ type groupLine struct {
 	Window event.Time `json:"window"`
 	Group  string     `json:"group"`
 	Hits   int64      `json:"hits"`
+	Sum    int64      `json:"sum"`
 	Users  []uint32   `json:"users"`
 }
 
@@ -73,7 +74,7 @@ func (t *Truth) WriteTo(w io.Writer) (int64, error) {
 			break
 		}
 		c := t.Counts[g]
-		err = enc.Encode(groupLine{g.Window, g.Name, c.Hits, slices.Sorted(maps.Keys(c.Users))})
+		err = enc.Encode(groupLine{g.Window, g.Name, c.Hits, c.Sum, slices.Sorted(maps.Keys(c.Users))})
 	}
 	for _, m := range t.Members() {
 		if err != nil {
@@ -136,7 +137,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		if err := next(&g); err != nil {
 			return nil, err
 		}
-		c := &Count{Hits: g.Hits, Users: make(map[uint32]struct{}, len(g.Users))}
+		c := &Count{Hits: g.Hits, Sum: g.Sum, Users: make(map[uint32]struct{}, len(g.Users))}
 		for _, u := range g.Users {
 			c.Users[u] = struct{}{}
 		}
