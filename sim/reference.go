@@ -33,8 +33,27 @@ type reference struct {
 	merged  states // scratch of within
 	scratch []byte
 	names   []int
-	seen    [2]*bloom.Filter // the ids of this chunk, and of the one before
+	seen    [2]ids // of this chunk, and of the one before; nil without dedupe
 }
+
+// ids are the ids of a chunk.
+type ids interface {
+	has(id []byte) bool
+	add(id []byte)
+	reset()
+}
+
+type exactIDs map[string]bool
+
+func (e exactIDs) has(id []byte) bool { return e[string(id)] }
+func (e exactIDs) add(id []byte)      { e[string(id)] = true }
+func (e exactIDs) reset()             { clear(e) }
+
+type bloomIDs struct{ filter *bloom.Filter }
+
+func (b bloomIDs) has(id []byte) bool { return b.filter.Has(bloom.Hash(id)) }
+func (b bloomIDs) add(id []byte)      { b.filter.Add(bloom.Hash(id)) }
+func (b bloomIDs) reset()             { b.filter.Reset() }
 
 type rowKey struct {
 	window event.Time
@@ -81,7 +100,9 @@ func newReference(spec *window.Spec, exact bool) *reference {
 	}
 	if d := spec.Dedupe; d != nil {
 		for n := range f.seen {
-			f.seen[n] = bloom.New(int(spec.Chunk), d.Error/2)
+			if f.seen[n] = (exactIDs{}); !d.Exact {
+				f.seen[n] = bloomIDs{bloom.New(int(spec.Chunk), d.Error/2)}
+			}
 		}
 	}
 	return f
@@ -95,7 +116,7 @@ func (f *reference) read(t *topic, key partitionEpoch, added int64) {
 	from := int64(0)
 	for _, filter := range f.seen {
 		if filter != nil {
-			filter.Reset()
+			filter.reset()
 		}
 	}
 	for from < p.end() {
@@ -110,7 +131,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 	f.names = f.names[:0]
 	f.seen[0], f.seen[1] = f.seen[1], f.seen[0]
 	if f.seen[0] != nil {
-		f.seen[0].Reset()
+		f.seen[0].reset()
 	}
 	doubt := p.doubtful(chunk)
 	want := wantedLine{maybe: doubt || p.thinned(chunk)}
@@ -121,11 +142,11 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 		maybe := doubt || rec.compacted
 		outcome := f.outcome(rec)
 		if f.seen[0] != nil && outcome == window.Counted {
-			h := bloom.Hash(f.text("e", rec.id))
-			before := f.seen[1].Has(h)
-			if (f.seen[0].TestAndAdd(h) || before) && !doubt {
+			id := f.text("e", rec.id)
+			if (f.seen[0].has(id) || f.seen[1].has(id)) && !doubt {
 				outcome = window.Duplicate
 			}
+			f.seen[0].add(id)
 		}
 		l.Outcomes[outcome]++
 		switch outcome {

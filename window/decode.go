@@ -2,7 +2,6 @@ package window
 
 import (
 	"weir/event"
-	"weir/sketches/bloom"
 	"weir/sketches/geo"
 )
 
@@ -38,7 +37,7 @@ type decoder struct {
 	time    event.Time
 	window  event.Time
 	group   []byte // a view into the record or into scratch
-	id      uint64 // hash of the id, for deduplication
+	id      id     // for deduplication
 	scratch []byte
 }
 
@@ -119,7 +118,7 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 		if !ok {
 			return Malformed, d.wrong(d.dedupeAt, notID)
 		}
-		d.id = bloom.Hash(id)
+		d.id = s.Dedupe.of(id)
 	}
 	switch {
 	case t < rec.Time-s.Lateness:

@@ -39,8 +39,12 @@ func (s *Spec) Meaning() string {
 			f("condition", c.text())
 		}
 	}
-	if s.Dedupe != nil {
-		f("dedupe", s.Dedupe.Path, strconv.FormatFloat(s.Dedupe.Error, 'g', -1, 64))
+	if d := s.Dedupe; d != nil {
+		how := exact
+		if !d.Exact {
+			how = strconv.FormatFloat(d.Error, 'g', -1, 64)
+		}
+		f("dedupe", d.Path, how)
 	}
 	if s.HashKey != nil {
 		// The key is secret. It is random, so its digest does not reveal it.
@@ -48,6 +52,9 @@ func (s *Spec) Meaning() string {
 	}
 	return b.String()
 }
+
+// exact stands in the place of the error of a Dedupe that makes none.
+const exact = "exact"
 
 // Meaning returns one measure as a text. A job may get further measures (windows
 // from before have nothing in them), but a measure may not change.
@@ -174,7 +181,12 @@ func readMeaning(text string) ([]setting, bool) {
 	}
 	list("by", 7, showColumn)
 	list("where", 1, func(v []string) string { return "{" + fieldText(v[0]) + ", in: [" + strings.Join(v[1:], ", ") + "]}" })
-	add("dedupe", 2, func(v []string) string { return "{" + fieldText(v[0]) + ", error: " + v[1] + "}" })
+	add("dedupe", 2, func(v []string) string {
+		if v[1] == exact {
+			return "{" + fieldText(v[0]) + ", exact: true}"
+		}
+		return "{" + fieldText(v[0]) + ", error: " + v[1] + "}"
+	})
 	key := setting{key: "hash_key_file", shown: "nothing"}
 	if check := lines["hash_key"]; check != nil {
 		key.shown, key.fingerprint = "a file with a secret", fmt.Sprintf("%q", check)

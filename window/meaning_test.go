@@ -31,6 +31,7 @@ func TestDifference(t *testing.T) {
 			`by was [page, {name: country, field: geo.country, default: "??"}], is [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}]`},
 		{func(s *Spec) { s.Where = nil }, "where was [{field: action, in: [view, click]}], is nothing"},
 		{func(s *Spec) { s.Dedupe.Error = 0.001 }, "dedupe was {field: id, error: 0.0001}, is {field: id, error: 0.001}"},
+		{func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Exact: true} }, "dedupe was {field: id, error: 0.0001}, is {field: id, exact: true}"},
 		{func(s *Spec) { s.Dedupe = nil }, "dedupe was {field: id, error: 0.0001}, is nothing"},
 		{func(s *Spec) { s.HashKey = &[16]byte{1} }, "hash_key_file was nothing, is a file with a secret"},
 		{func(s *Spec) { s.Window, s.Chunk = 120_000, 32 }, "window was 1m, is 2m; chunk was 64, is 32"},

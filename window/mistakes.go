@@ -30,7 +30,7 @@ func (pt *partitionState) turn() {
 	}
 }
 
-func (pt *partitionState) repeat(id uint64) bool {
+func (pt *partitionState) repeat(id id) bool {
 	if planted("repeat-lost") {
 		return pt.before.Has(id) || pt.seen.TestAndAdd(id)
 	}

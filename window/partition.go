@@ -5,14 +5,13 @@ import (
 
 	"weir/event"
 	"weir/internal/hashtable"
-	"weir/sketches/bloom"
 )
 
 // A Partition is the state of one Kafka partition that an operator counts: the
 // next offset and its chunk, which groups of the chunk keep their name, which
 // ids were seen, and the counts of the chunk being read.
 //
-// Everything in it but the deduplication filters starts empty at the beginning
+// Everything in it but the memory of ids starts empty at the beginning
 // of a chunk. Therefore every process that reads a chunk from its beginning
 // gets the same counts.
 type Partition struct {
@@ -35,7 +34,7 @@ type Partition struct {
 	index     hashtable.Table[uint32] // cells by (window, group)
 	dirty     []uint32                // cells whose count has changed since the last Take
 
-	seen, before *bloom.Filter // ids of this chunk and the one before; nil without dedupe
+	seen, before memory // ids of this chunk and the one before; nil without dedupe
 
 	moved   bool       // next has moved since the last Take
 	highest event.Time // watermark of the chunks before; only shown, never stored
@@ -71,17 +70,13 @@ func (pt *Partition) begin(spec *Spec, p Plan) {
 		m := &spec.Measures[i]
 		pt.tallies = append(pt.tallies, m.Kind.tally(m))
 	}
-	if d := spec.Dedupe; d != nil {
-		// Both filters are asked about each new id, so each gets half of the error.
-		pt.seen = bloom.New(int(spec.Chunk), d.Error/2)
-		pt.before = bloom.New(int(spec.Chunk), d.Error/2)
-	}
+	pt.seen, pt.before = newMemory(spec), newMemory(spec)
 }
 
 // chunk returns the index of the chunk that holds the next offset.
 func (pt *Partition) chunk() int64 { return pt.next / pt.spec.Chunk }
 
-// warming reports whether the next offset only warms the filters.
+// warming reports whether the next offset only warms the memory of ids.
 func (pt *Partition) warming() bool { return pt.next < pt.start }
 
 func (pt *Partition) line() Line {
@@ -135,11 +130,11 @@ func (pt *Partition) report(to *Table) {
 	pt.dirty = pt.dirty[:0]
 }
 
-// repeat adds an id to the filter of this chunk and reports whether it was seen
+// repeat adds an id to the memory of this chunk and reports whether it was seen
 // in this chunk or in the one before. It adds repeated ids too: the content of
-// a chunk's filter must not depend on the chunk before it, so that a warm-up
+// a chunk's memory must not depend on the chunk before it, so that a warm-up
 // can rebuild it.
-func (pt *Partition) repeat(id uint64) bool {
+func (pt *Partition) repeat(id id) bool {
 	return pt.seen.TestAndAdd(id) || pt.before.Has(id)
 }
 

@@ -78,11 +78,14 @@ type Measure struct {
 }
 
 // Dedupe counts an event only if its id did not occur before in the same chunk
-// or in the chunk before it. Error is the share of good events that may be
-// taken for repeats.
+// or in the chunk before it.
 type Dedupe struct {
 	Path  string
-	Error float64
+	Error float64 // share of good events that may be taken for repeats; 0 if Exact
+
+	// Exact keeps 128 bits of each id, which no other id is known to have, instead of
+	// Bloom filters: no good event is taken for a repeat.
+	Exact bool
 }
 
 // Other is the group of the events of a chunk whose own group came after
@@ -142,7 +145,8 @@ func (s *Spec) Validate() error {
 	}
 	if s.Dedupe != nil {
 		bad(s.Dedupe.Path != "", "dedupe: no field")
-		bad(s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
+		bad(s.Dedupe.Exact || s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
+		bad(!s.Dedupe.Exact || s.Dedupe.Error == 0, "dedupe: error %v, and exact", s.Dedupe.Error)
 	}
 	return errors.Join(errs...)
 }

@@ -44,6 +44,15 @@ func clicks() *Spec {
 	}
 }
 
+// variant returns clicks with another form of deduplication for every second seed.
+func variant(seed uint64) *Spec {
+	s := clicks()
+	if seed%2 == 1 {
+		s.Dedupe = &Dedupe{Path: "id", Exact: true}
+	}
+	return s
+}
+
 // logOf makes n records, with gaps between them, so that every outcome and every
 // branch of the decoder occurs.
 func logOf(r *rand.Rand, n int) []event.Record {
@@ -230,7 +239,7 @@ func whole(t testing.TB, s *Spec, logs map[int32][]event.Record, end int64) *Cha
 func TestPurity(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		s := clicks()
+		s := variant(seed)
 		logs := map[int32][]event.Record{}
 		end := int64(0)
 		for p := range int32(3) {
@@ -288,7 +297,7 @@ func TestPurity(t *testing.T) {
 func TestNaiveTwin(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		s := clicks()
+		s := variant(seed)
 		log := logOf(r, 600)
 		end := log[len(log)-1].Offset + 1
 		c := whole(t, s, map[int32][]event.Record{0: log}, end)

@@ -179,6 +179,9 @@ func (c *Config) complete(origins *Origins) {
 				r.KeepStates = j.Keep
 			}
 		}
+		if d := j.Dedupe; d != nil && !d.Exact && d.Error == 0 {
+			d.Error = 0.0001
+		}
 		for k := range j.By {
 			if column := &j.By[k]; column.Name == "" && len(column.Field) == 1 && column.Apply == nil {
 				column.Name = strings.ReplaceAll(column.Field[0], ".", "_")

@@ -39,7 +39,7 @@ func (j *Job) Spec() (*window.Spec, error) {
 	}
 	s.Where = conditions(j.Where)
 	if j.Dedupe != nil {
-		s.Dedupe = &window.Dedupe{Path: fieldOf(j.Dedupe.Field, j.Dedupe.Apply), Error: j.Dedupe.Error}
+		s.Dedupe = &window.Dedupe{Path: fieldOf(j.Dedupe.Field, j.Dedupe.Apply), Error: j.Dedupe.Error, Exact: j.Dedupe.Exact}
 	}
 	if j.HashKey.IsSet() {
 		key := j.HashKey.Key128()

@@ -23,8 +23,16 @@ func (v *validator) job(path string, j *Job) {
 			m.kind().judge(v, fmt.Sprintf("%s.measures[%d]", path, i), m)
 		}
 	}
-	if j.Dedupe != nil {
-		v.filter(path+".dedupe", j.Chunk, j.Dedupe.Error, "chunk")
+	switch d := j.Dedupe; {
+	case d == nil:
+	case !d.Exact:
+		v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
+	case d.Error != 0:
+		v.complain(path+".dedupe.error", "exact takes no good event for a repeat; leave error out, or exact")
+	default:
+		if bytes := Size(j.Chunk) * 32; bytes > v.cfg.Memory/4 {
+			v.complain(path+".dedupe.exact", "the ids of %d events are %dMiB per chunk, more than a quarter of memory (%s); take a smaller chunk, or error instead of exact", j.Chunk, bytes>>20, v.cfg.Memory)
+		}
 	}
 
 	if n := j.Chunk; n&(n-1) != 0 {

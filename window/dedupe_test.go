@@ -1,0 +1,79 @@
+package window
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"weir/event"
+)
+
+// TestExactDedupe: of events with ids of their own, a job with Bloom filters takes some
+// for repeats, and one that keeps the ids takes none, and finds each real one.
+func TestExactDedupe(t *testing.T) {
+	const chunk, n = 1 << 13, 1 << 15
+	outcomes := func(d Dedupe, ids int64) (o [Outcomes]uint64) {
+		s := clicks()
+		s.Chunk, s.Dedupe, s.Where = chunk, &d, nil
+		b := event.Batch{Next: n}
+		for i := range int64(n) {
+			at := event.Time(1_763_600_000_000)
+			b.Records = append(b.Records, event.Record{Offset: i, Time: at, Value: fmt.Appendf(nil, `{"id":"e%d","ts":%d,"user":1,"page":"/"}`, i%ids, at)})
+		}
+		op := newOperator(t, s)
+		op.Start(Plan{})
+		observe(t, op, b)
+		for _, l := range op.Take().Lines {
+			for f, n := range l.Outcomes {
+				o[f] += n
+			}
+		}
+		return o
+	}
+	if o := outcomes(Dedupe{Path: "id", Error: 0.1}, n); o[Duplicate] < n/1000 {
+		t.Errorf("Bloom filters with an error of 10 %%: %d of %d events are taken for repeats", o[Duplicate], n)
+	}
+	exact := Dedupe{Path: "id", Exact: true}
+	if o := outcomes(exact, n); o[Counted] != n {
+		t.Errorf("exact: %d of %d events are counted, %d are repeats", o[Counted], n, o[Duplicate])
+	}
+	// Each event comes again in the next chunk, and again.
+	if o := outcomes(exact, chunk); o[Counted] != chunk || o[Duplicate] != n-chunk {
+		t.Errorf("exact: %d are counted and %d are repeats, want %d and %d", o[Counted], o[Duplicate], chunk, n-chunk)
+	}
+}
+
+// TestExactMemory compares the memory of ids with a map, over chunks.
+func TestExactMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	m := new(exactMemory)
+	for _, n := range []int{0, 1, 47, 48, 49, 5000, 3} {
+		m.Reset()
+		want := map[id]bool{}
+		for range n {
+			// Few different first halves, so that many ids meet in a slot.
+			i := id{r.Uint64N(64), 1 + r.Uint64N(100)}
+			if m.Has(i) != want[i] || m.TestAndAdd(i) != want[i] {
+				t.Fatalf("%d ids: %v is there: %t", len(want), i, !want[i])
+			}
+			want[i] = true
+		}
+		if m.n != len(want) || m.Bytes() < 16*len(want) {
+			t.Fatalf("%d ids and %d bytes, want %d", m.n, m.Bytes(), len(want))
+		}
+	}
+	for range 1 << 14 {
+		m.TestAndAdd(exactID(fmt.Append(nil, r.Uint64())))
+	}
+	if m.n <= 1<<14 || m.Bytes() != 32<<14 {
+		t.Errorf("%d ids take %d bytes", m.n, m.Bytes())
+	}
+}
+
+func BenchmarkExactID(b *testing.B) {
+	text := []byte("0123456789abcdef0123456789abcdef")
+	b.ReportAllocs()
+	for b.Loop() {
+		exactID(text)
+	}
+}
