@@ -326,7 +326,7 @@ func (k *sink) merged(level int, list []rounds.Window, stamp uint64) (apply func
 	}
 }
 
-// A view is one reading of both views, as schema/view.sql and longer.sql read: first up
+// A view is one reading of both views, as schema/view.sql and totals.sql read: first up
 // to which rounds the rollups are done, then the live tail, then the rollups. Steps
 // pass in between.
 type view struct {

@@ -160,7 +160,9 @@ func BenchmarkDay(b *testing.B) {
 }
 
 // BenchmarkLive reads the last 15 minutes of 1,000 pages through clicks_1m, and the open
-// hour and the one before through clicks_1h, while traffic flows: a flush every second, a rollup every five.
+// hour and the one before through clicks_1h, while traffic flows: a flush every second, a
+// rollup every five, with the watermark of what is flushed. Open windows were rolled up
+// last six minutes ago, as late as a job does it (tailTime).
 // RATE is events a second, 10,000 by default.
 func BenchmarkLive(b *testing.B) {
 	rate := 10_000
@@ -175,9 +177,12 @@ func BenchmarkLive(b *testing.B) {
 	for at := time.Now().Add(-minutes * time.Minute); at.Before(time.Now()); at = at.Add(10 * time.Second) {
 		f.observe(b, at, 10*time.Second, min(rate, 2000)*10) // fewer events suffice for the past
 		f.flush(b, s)
-	}
-	if err := s.Rollup(b.Context(), true, 0); err != nil {
-		b.Fatal(err)
+		if ago := time.Since(at); ago < tailTime {
+			open := ago > tailTime-10*time.Second
+			if err := s.Rollup(b.Context(), open, event.Time(at.Add(10*time.Second).UnixMilli())); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 	sql := "SELECT window_start, page, hits, users FROM " + c.name("clicks_1m") + " WHERE window_start >= now() - INTERVAL 15 MINUTE"
 	hour := "SELECT window_start, page, hits, users FROM " + c.name("clicks_1h") + " WHERE window_start >= toStartOfHour(now()) - INTERVAL 1 HOUR"
@@ -192,7 +197,7 @@ func BenchmarkLive(b *testing.B) {
 		f.flush(b, s)
 		flushes += time.Since(began)
 		if second%5 == 4 {
-			if err := s.Rollup(b.Context(), false, 0); err != nil {
+			if err := s.Rollup(b.Context(), false, event.Time(tick.Add(time.Second).UnixMilli())); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -100,6 +100,10 @@ func (m *measure) Number(state string) string { return fmt.Sprintf(m.number, sta
 func (m *measure) Shown(number string) string { return fmt.Sprintf(m.shown, number) }
 func (m *measure) Rank(number string) string  { return fmt.Sprintf(m.rank, number) }
 
+// Nothing returns an expression for a finished number that changes no other when the two
+// are merged.
+func (m *measure) Nothing() string { return "defaultValueOfTypeName(" + text(m.numberType) + ")" }
+
 // Additive reports whether the kind adds up.
 func (m *measure) Additive() bool { return m.Kind.Additive() }
 

@@ -327,6 +327,8 @@ type levelData struct {
 	before *level // the shorter rollup that it is made from; nil if First
 	First  bool   // it is made from state rows
 
+	totals bool // only the measures that add up
+
 	// Only for the statements of Rollup and Repair.
 	since   uint64 // windows with rows of this round or later are made
 	round   uint64 // the stamp of the rows that are made
@@ -358,15 +360,28 @@ func (d levelData) Done() string {
 	return fmt.Sprintf("(SELECT max(done) FROM %s WHERE %s AND rollup = %d)", d.Rollups(), d.Job(), d.Seconds())
 }
 
-// Shortest returns the first level, Shorter all levels before this one, and Next the one
-// behind it.
-func (d levelData) Shortest() levelData { return d.at(0) }
-func (d levelData) Next() levelData     { return d.at(d.i + 1) }
-func (d levelData) Shorter() (all []levelData) {
-	for i := range d.i {
+// Place is the level's place among the levels, from 1. Shortest returns the first level,
+// Before the one before this one, Shorter all before, Levels these and this one, and Next
+// the one behind it.
+func (d levelData) Place() int           { return d.i + 1 }
+func (d levelData) Shortest() levelData  { return d.at(0) }
+func (d levelData) Before() levelData    { return d.at(d.i - 1) }
+func (d levelData) Next() levelData      { return d.at(d.i + 1) }
+func (d levelData) Shorter() []levelData { return d.Levels()[:d.i] }
+func (d levelData) Levels() (all []levelData) {
+	for i := range d.i + 1 {
 		all = append(all, d.at(i))
 	}
 	return all
+}
+
+// CompleteAt is the place of the time up to which windows are complete in _at of a view.
+func (d levelData) CompleteAt() int { return d.i + 2 }
+
+// Totals returns the level with only the measures that add up.
+func (d levelData) Totals() levelData {
+	d.totals = true
+	return d
 }
 
 // Columns returns the columns of the view.
@@ -382,9 +397,18 @@ func (d levelData) Columns() string {
 	return strings.Join(texts, ", ")
 }
 
-// Measures returns the measures that have columns, and Finished those of them of which
-// rollups have finished numbers.
-func (d levelData) Measures() []*measure { return slices.Collect(d.l.counted) }
+// Measures returns the measures that have columns, Additive those of them that add up,
+// and Finished the others, of which rollups have finished numbers.
+func (d levelData) Measures() []*measure {
+	if d.totals {
+		return d.Additive()
+	}
+	return slices.Collect(d.l.counted)
+}
+
+func (d levelData) Additive() []*measure {
+	return slices.DeleteFunc(slices.Collect(d.l.counted), func(m *measure) bool { return !m.Additive() })
+}
 
 func (d levelData) Finished() []*measure {
 	return slices.DeleteFunc(d.Measures(), (*measure).Additive)

@@ -1,34 +1,29 @@
-{{- /* The live tail of a longer rollup: its windows that have rows in the live tail of the
-first rollup, or rows of a shorter rollup that it may lack. Their states are those of
-these rows, merged with its own. Their hits and totals are the sum over the windows of the
-first rollup, each the greater of the rollup's and the tail's. */ -}}
-SELECT
-        {{.Groups}}_start AS window_start,
-        sum(_w.hits) AS hits
-{{- range .Measures}},
-        {{.Live (.Plus (print "_w." .Column))}} AS {{.Column}}
-{{- end}}
+{{- /* The live tail of a longer rollup. Hits and totals are sums of windows. Numbers come
+from merged states: of state rows, of the rows of shorter rollups that the next longer one
+may lack, and of the rollup's own rows. */ -}}
+SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{if .Additive}}{{.Column}}{{else}}{{.Nothing}} AS {{.Column}}{{end}}{{end}}
     FROM
     (
-        SELECT {{.Groups}}{{.Start}} AS _start, max(_v.hits) AS hits{{range .Measures}}, {{.Merge (print "_v." .Column)}} AS {{.Column}}{{end}}
-        FROM
-        (
-        {{template "tail.sql" .Shortest}}
-            UNION ALL
-            SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{if .Additive}}{{.State}}{{else}}{{.Empty}}{{end}}{{end}}
-            FROM {{.Shortest.Table}}
-            WHERE window_start >= (SELECT min(_start) FROM ({{template "stale.sql" .}})) AND {{.Start}} IN ({{template "stale.sql" .}})
-        ) AS _v
-        GROUP BY {{.Groups}}window_start
+        {{template "totals.sql" .}}
+    ) AS _h
+{{- if .Finished}}
+    UNION ALL
+    SELECT {{.Groups}}_start, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Number (.Merge (print "_w." .Column))}}{{end}}{{end}}
+    FROM
+    (
+        SELECT {{.Groups}}{{.Start}} AS _start{{range .Finished}}, {{.Column}}{{end}}
+        FROM {{.State}}
+        WHERE {{.Shortest.Start}} IN (_tail.1)
 {{- range .Shorter}}
         UNION ALL
-        SELECT {{.Groups}}{{$.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}
+        SELECT {{.Groups}}{{$.Start}}{{range .Finished}}, {{.State}}{{end}}
         FROM {{.Table}}
-        WHERE rolled_in >= {{.Next.Done}}
+        WHERE rolled_in >= _at.{{.Next.Place}}
 {{- end}}
         UNION ALL
-        SELECT {{.Groups}}window_start, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}
+        SELECT {{.Groups}}window_start{{range .Finished}}, {{.State}}{{end}}
         FROM {{.Table}}
-        WHERE window_start IN ({{template "stale.sql" .}})
+        WHERE window_start IN (_tail.{{.Place}})
     ) AS _w
     GROUP BY {{.Groups}}_start
+{{- end}}

@@ -1,6 +1,6 @@
 {{- /* Hits and merged states of the windows of the first rollup that it may lack rows of,
-from the state rows. ClickHouse evaluates the set of windows once for each query, and
-pushes predicates on groups and window_start down to the state table. */ -}}
+from the state rows. ClickHouse pushes predicates on groups and window_start down to the
+state table. */ -}}
 {{- if .Same -}}
 SELECT
             {{.Groups}}window_start,
@@ -9,7 +9,7 @@ SELECT
             {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
         FROM {{.State}} AS _s
-        WHERE window_start IN ({{template "touched.sql" .}})
+        WHERE window_start IN (_tail.1)
         GROUP BY {{.Groups}}window_start
 {{- else -}}
 SELECT
@@ -27,7 +27,7 @@ SELECT
                 {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
             FROM {{.State}} AS _s
-            WHERE {{.Start}} IN ({{template "touched.sql" .}})
+            WHERE {{.Start}} IN (_tail.1)
             GROUP BY {{.Groups}}window_start
         ) AS _v
         GROUP BY {{.Groups}}_start

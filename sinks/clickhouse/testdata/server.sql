@@ -396,13 +396,17 @@ max_groups "1"
 -- clicks_1m
 CREATE OR REPLACE VIEW `weir`.`clicks_1m`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60)) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60), 0)) AS complete
+    toUInt8(ifNull(window_start + 60 <= _at.2, 0)) AS complete
 FROM
 (
     SELECT `page`, `country`, window_start, hits, weirPfCount(_w.`users`) AS `users`, bitmapCardinality(_w.`active`) AS `active`, bitmapCardinality(_w.`seen`) AS `seen`
@@ -415,7 +419,7 @@ FROM
             groupBitmapMergeState(_s.`active`) AS `active`,
             groupBitmapMergeState(_s.`seen`) AS `seen`
         FROM `weir`.`clicks_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
     ) AS _w
     UNION ALL
@@ -427,49 +431,58 @@ GROUP BY `page`, `country`, window_start;
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 3600)) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT
-        `page`, `country`, _start AS window_start,
-        sum(_w.hits) AS hits,
-        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`,
-        bitmapCardinality(groupBitmapMergeState(_w.`active`)) AS `active`,
-        bitmapCardinality(groupBitmapMergeState(_w.`seen`)) AS `seen`
+    SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
     FROM
     (
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`, groupBitmapMergeState(_v.`active`) AS `active`, groupBitmapMergeState(_v.`seen`) AS `seen`
+        SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
         FROM
         (
-        SELECT
+            SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT
             `page`, `country`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
-            uniqCombined64MergeState(14)(_s.`users`) AS `users`,
-            groupBitmapMergeState(_s.`active`) AS `active`,
-            groupBitmapMergeState(_s.`seen`) AS `seen`
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
         FROM `weir`.`clicks_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
-            UNION ALL
-            SELECT `page`, `country`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)'), bitmapBuild(CAST([], 'Array(UInt32)')), bitmapBuild(CAST([], 'Array(UInt32)'))
-            FROM `weir`.`clicks_1m_rollup`
-            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))
-        ) AS _v
-        GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, hits
+                FROM `weir`.`clicks_1m_rollup`
+                WHERE window_start >= arrayMin(_tail.2) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (_tail.2)
+            ) AS _v
+            GROUP BY `page`, `country`, window_start
+        ) AS _w
+        GROUP BY `page`, `country`, _start
+    ) AS _h
+    UNION ALL
+    SELECT `page`, `country`, _start, 0, weirPfCount(uniqCombined64MergeState(14)(_w.`users`)), bitmapCardinality(groupBitmapMergeState(_w.`active`)), bitmapCardinality(groupBitmapMergeState(_w.`seen`))
+    FROM
+    (
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, `users`, `active`, `seen`
+        FROM `weir`.`clicks_state`
+        WHERE window_start IN (_tail.1)
         UNION ALL
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), `users_state`, `active_state`, `seen_state`
         FROM `weir`.`clicks_1m_rollup`
-        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)
+        WHERE rolled_in >= _at.2
         UNION ALL
-        SELECT `page`, `country`, window_start, 0, `users_state`, `active_state`, `seen_state`
+        SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
         FROM `weir`.`clicks_1h_rollup`
-        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600))
+        WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY `page`, `country`, _start
     UNION ALL
@@ -481,53 +494,76 @@ GROUP BY `page`, `country`, window_start;
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d`
 (`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` UInt64, `seen` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 86400)) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
     `page`, `country`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
     toUInt64(max(_t.`active`)) AS `active`,
     toUInt64(max(_t.`seen`)) AS `seen`,
-    toUInt8(ifNull(window_start + 86400 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400), 0)) AS complete
+    toUInt8(ifNull(window_start + 86400 <= _at.4, 0)) AS complete
 FROM
 (
-    SELECT
-        `page`, `country`, _start AS window_start,
-        sum(_w.hits) AS hits,
-        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`,
-        bitmapCardinality(groupBitmapMergeState(_w.`active`)) AS `active`,
-        bitmapCardinality(groupBitmapMergeState(_w.`seen`)) AS `seen`
+    SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
     FROM
     (
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`, groupBitmapMergeState(_v.`active`) AS `active`, groupBitmapMergeState(_v.`seen`) AS `seen`
+        SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
         FROM
         (
-        SELECT
+            SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
+        FROM
+        (
+            SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT
             `page`, `country`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
-            uniqCombined64MergeState(14)(_s.`users`) AS `users`,
-            groupBitmapMergeState(_s.`active`) AS `active`,
-            groupBitmapMergeState(_s.`seen`) AS `seen`
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
         FROM `weir`.`clicks_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60))
+        WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
-            UNION ALL
-            SELECT `page`, `country`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)'), bitmapBuild(CAST([], 'Array(UInt32)')), bitmapBuild(CAST([], 'Array(UInt32)'))
-            FROM `weir`.`clicks_1m_rollup`
-            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))
-        ) AS _v
-        GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, hits
+                FROM `weir`.`clicks_1m_rollup`
+                WHERE window_start >= arrayMin(_tail.2) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (_tail.2)
+            ) AS _v
+            GROUP BY `page`, `country`, window_start
+        ) AS _w
+        GROUP BY `page`, `country`, _start
+                UNION ALL
+                SELECT `page`, `country`, window_start, hits
+                FROM `weir`.`clicks_1h_rollup`
+                WHERE window_start >= arrayMin(_tail.3) AND toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') IN (_tail.3)
+            ) AS _v
+            GROUP BY `page`, `country`, window_start
+        ) AS _w
+        GROUP BY `page`, `country`, _start
+    ) AS _h
+    UNION ALL
+    SELECT `page`, `country`, _start, 0, weirPfCount(uniqCombined64MergeState(14)(_w.`users`)), bitmapCardinality(groupBitmapMergeState(_w.`active`)), bitmapCardinality(groupBitmapMergeState(_w.`seen`))
+    FROM
+    (
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start, `users`, `active`, `seen`
+        FROM `weir`.`clicks_state`
+        WHERE window_start IN (_tail.1)
         UNION ALL
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), `users_state`, `active_state`, `seen_state`
         FROM `weir`.`clicks_1m_rollup`
-        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600)
+        WHERE rolled_in >= _at.2
         UNION ALL
-        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 0, `users_state`, `active_state`, `seen_state`
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), `users_state`, `active_state`, `seen_state`
         FROM `weir`.`clicks_1h_rollup`
-        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400)
+        WHERE rolled_in >= _at.3
         UNION ALL
-        SELECT `page`, `country`, window_start, 0, `users_state`, `active_state`, `seen_state`
+        SELECT `page`, `country`, window_start, `users_state`, `active_state`, `seen_state`
         FROM `weir`.`clicks_1d_rollup`
-        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') AS _start FROM `weir`.`clicks_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1 AND rollup = 86400))
+        WHERE window_start IN (_tail.3)
     ) AS _w
     GROUP BY `page`, `country`, _start
     UNION ALL
@@ -557,11 +593,15 @@ FROM
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m`
 (`cell` String, `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60)) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 60 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60), 0)) AS complete
+    toUInt8(ifNull(window_start + 60 <= _at.2, 0)) AS complete
 FROM
 (
     SELECT `cell`, window_start, hits, weirPfCount(_w.`users`) AS `users`
@@ -572,7 +612,7 @@ FROM
             arraySum(mapValues(maxMap(_s.hits))) AS hits,
             uniqCombined64MergeState(14)(_s.`users`) AS `users`
         FROM `weir`.`locations_v3_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
+        WHERE window_start IN (_tail.1)
         GROUP BY `cell`, window_start
     ) AS _w
     UNION ALL
@@ -584,43 +624,56 @@ GROUP BY `cell`, window_start;
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h`
 (`cell` String, `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 3600)) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
     `cell`, window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT
-        `cell`, _start AS window_start,
-        sum(_w.hits) AS hits,
-        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    SELECT `cell`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
     FROM
     (
-        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        SELECT `cell`, _start AS window_start, sum(_w.hits) AS hits
         FROM
         (
-        SELECT
+            SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT
             `cell`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
-            uniqCombined64MergeState(14)(_s.`users`) AS `users`
+            arraySum(mapValues(maxMap(_s.hits))) AS hits
         FROM `weir`.`locations_v3_state` AS _s
-        WHERE window_start IN (SELECT window_start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60))
+        WHERE window_start IN (_tail.1)
         GROUP BY `cell`, window_start
-            UNION ALL
-            SELECT `cell`, window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')
-            FROM `weir`.`locations_v3_1m_rollup`
-            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))
-        ) AS _v
-        GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, hits
+                FROM `weir`.`locations_v3_1m_rollup`
+                WHERE window_start >= arrayMin(_tail.2) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (_tail.2)
+            ) AS _v
+            GROUP BY `cell`, window_start
+        ) AS _w
+        GROUP BY `cell`, _start
+    ) AS _h
+    UNION ALL
+    SELECT `cell`, _start, 0, weirPfCount(uniqCombined64MergeState(14)(_w.`users`))
+    FROM
+    (
+        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, `users`
+        FROM `weir`.`locations_v3_state`
+        WHERE window_start IN (_tail.1)
         UNION ALL
-        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`
+        SELECT `cell`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), `users_state`
         FROM `weir`.`locations_v3_1m_rollup`
-        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600)
+        WHERE rolled_in >= _at.2
         UNION ALL
-        SELECT `cell`, window_start, 0, `users_state`
+        SELECT `cell`, window_start, `users_state`
         FROM `weir`.`locations_v3_1h_rollup`
-        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`locations_v3_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 60) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3 AND rollup = 3600))
+        WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY `cell`, _start
     UNION ALL
@@ -650,11 +703,15 @@ FROM
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m`
 (`window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 300), maxIf(complete_until, rollup = 300)) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 300 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300), 0)) AS complete
+    toUInt8(ifNull(window_start + 300 <= _at.2, 0)) AS complete
 FROM
 (
     SELECT window_start, hits, weirPfCount(_w.`users`) AS `users`
@@ -671,7 +728,7 @@ FROM
                 arraySum(mapValues(maxMap(_s.hits))) AS hits,
                 uniqCombined64MergeState(14)(_s.`users`) AS `users`
             FROM `weir`.`total_state` AS _s
-            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
             GROUP BY window_start
         ) AS _v
         GROUP BY _start
@@ -685,51 +742,63 @@ GROUP BY window_start;
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h`
 (`window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
-AS SELECT
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 300), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 3600)) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`total_5m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
     window_start,
     toUInt64(max(_t.hits)) AS hits,
     toUInt64(max(_t.`users`)) AS `users`,
-    toUInt8(ifNull(window_start + 3600 <= (SELECT max(complete_until) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600), 0)) AS complete
+    toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT
-        _start AS window_start,
-        sum(_w.hits) AS hits,
-        weirPfCount(uniqCombined64MergeState(14)(_w.`users`)) AS `users`
+    SELECT window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
     FROM
     (
-        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits, uniqCombined64MergeState(14)(_v.`users`) AS `users`
+        SELECT _start AS window_start, sum(_w.hits) AS hits
         FROM
         (
-        SELECT
+            SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT
             _start AS window_start,
-            sum(_v.hits) AS hits,
-            uniqCombined64MergeState(14)(_v.`users`) AS `users`
+            sum(_v.hits) AS hits
         FROM
         (
             SELECT
                 toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
-                arraySum(mapValues(maxMap(_s.hits))) AS hits,
-                uniqCombined64MergeState(14)(_s.`users`) AS `users`
+                arraySum(mapValues(maxMap(_s.hits))) AS hits
             FROM `weir`.`total_state` AS _s
-            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300))
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
             GROUP BY window_start
         ) AS _v
         GROUP BY _start
-            UNION ALL
-            SELECT window_start, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)')
-            FROM `weir`.`total_5m_rollup`
-            WHERE window_start >= (SELECT min(_start) FROM (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))
-        ) AS _v
-        GROUP BY window_start
+                UNION ALL
+                SELECT window_start, hits
+                FROM `weir`.`total_5m_rollup`
+                WHERE window_start >= arrayMin(_tail.2) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (_tail.2)
+            ) AS _v
+            GROUP BY window_start
+        ) AS _w
+        GROUP BY _start
+    ) AS _h
+    UNION ALL
+    SELECT _start, 0, weirPfCount(uniqCombined64MergeState(14)(_w.`users`))
+    FROM
+    (
+        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, `users`
+        FROM `weir`.`total_state`
+        WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
         UNION ALL
-        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 0, `users_state`
+        SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), `users_state`
         FROM `weir`.`total_5m_rollup`
-        WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600)
+        WHERE rolled_in >= _at.2
         UNION ALL
-        SELECT window_start, 0, `users_state`
+        SELECT window_start, `users_state`
         FROM `weir`.`total_1h_rollup`
-        WHERE window_start IN (SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start FROM `weir`.`total_state` WHERE flushed_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 300) UNION ALL SELECT toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') FROM `weir`.`total_5m_rollup` WHERE rolled_in >= (SELECT max(done) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1 AND rollup = 3600))
+        WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY _start
     UNION ALL
