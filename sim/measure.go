@@ -23,6 +23,7 @@ var keepers = map[window.Kind]func(m *window.Measure) keeper{
 	window.Max:    newMaxKeeper,
 	window.Sum:    newSumKeeper,
 	window.Avg:    newSumKeeper,
+	window.TopK:   newTopKeeper,
 	window.First:  newFirstKeeper,
 	window.Last:   newLastKeeper,
 }

@@ -33,6 +33,7 @@ const (
 	GapUnwritten // expired records are not in the ledger
 	NewFromEnd   // a partition never read before is read from its end
 	SlotShared   // the slot does not name the partition
+	TopsMerged   // top lists of a slot are added up, where the later one replaces the earlier
 
 	NeverOvertaken // a writer does not look at the round after its insert
 	LooksFirst     // a rollup lists what it makes before its round is open
@@ -71,6 +72,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
 	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
 	SlotShared:      {"slot-shared", "slots of two partitions are one"},
+	TopsMerged:      {"tops-merged", "top lists of a slot added up, not replaced"},
 	NeverOvertaken:  {"never-overtaken", "a writer does not look at the round after its insert"},
 	LooksFirst:      {"looks-first", "a rollup lists windows before its round is open"},
 	NotedFirst:      {"noted-first", "a rollup notes that it is done before it writes"},

@@ -76,10 +76,14 @@ type partitionEpoch struct {
 }
 
 func newSink(s *schedule) *sink {
-	return &sink{
+	k := &sink{
 		s: s, index: map[string]int{}, states: newStates(s.spec), slots: map[window.Slot]uint64{},
 		places: map[placeKey]place{}, dead: map[deadKey]window.DeadLetter{}, ledger: map[partitionEpoch][]window.Line{},
 	}
+	if s.mistake == TopsMerged {
+		k.states.mergeTops()
+	}
+	return k
 }
 
 // An insert is one request: rows of one table.

@@ -63,6 +63,9 @@ func (m *Measure) Meaning() string {
 	if m.Kind.Additive() { // the other kinds have the text that they had before there was a scale
 		text += fmt.Sprintf(" scale=%d", m.Scale)
 	}
+	if m.K != 0 {
+		text += fmt.Sprintf(" k=%d listed=%d", m.K, m.listed())
+	}
 	if len(m.Where) > 0 { // earlier versions had none
 		text += " where=" + strconv.Quote(conditionsText(m.Where))
 	}
@@ -278,15 +281,22 @@ func readMeasure(text string) ([]setting, bool) {
 	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), capacity != 0)
 	add("lon", fieldWords(lon), lon != "")
 	add("lat", fieldWords(lat), lat != "")
-	where, scale := "", ""
+	where, scale, k, listed := "", "", "", ""
 	if at := strings.LastIndex(text, ` where="`); at >= 0 {
 		where, _ = strconv.Unquote(text[at+len(" where="):]) // not a where if it is no text
 		text = text[:at]
+	}
+	if at := strings.LastIndex(text, " k="); at >= 0 {
+		if words := strings.Fields(text[at:]); len(words) == 2 && strings.HasPrefix(words[1], "listed=") {
+			k, listed, text = words[0][len("k="):], words[1][len("listed="):], text[:at]
+		}
 	}
 	if at := strings.LastIndex(text, " scale="); at >= 0 {
 		scale = text[at+len(" scale="):]
 	}
 	add("scale", scale, scale != "")
+	add("k", k, k != "")
+	add("listed keys", listed, listed != "")
 	add("where", where, where != "")
 	return all, true
 }

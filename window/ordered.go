@@ -41,7 +41,7 @@ func (ordered) paths(*Measure) []string { return nil }
 
 func (ordered) column(*Measure) column { return new(orderedColumn) }
 
-func (k ordered) intake(*Spec, *Measure, []int) intake { return &orderedIntake{of: k} }
+func (k ordered) intake(*Spec, *Measure, []int) intake { return &orderedIntake{kind: k} }
 
 // A Mark says where the event of a value is in the order of events. Of two values the one
 // with the greater Mark stays, for both kinds, and the zero Mark is none. Last has the
@@ -75,15 +75,13 @@ func (k ordered) time(mark uint64) uint64 {
 	return mark - 1
 }
 
-// orderedIntake gathers the values one after another.
-type orderedIntake struct {
-	of    ordered
-	marks [blockSize]Mark
-	ends  [blockSize]int // of the values
-	text  []byte
+// texts gathers the values of a block one after another.
+type texts struct {
+	ends [blockSize]int
+	text []byte
 }
 
-func (in *orderedIntake) read(d *decoder, at, n int) (bool, string) {
+func (b *texts) read(d *decoder, at, n int) (bool, string) {
 	v := d.vals[at]
 	switch {
 	case v.Kind != event.String && v.Kind != event.Number && v.Kind != event.Bool:
@@ -91,20 +89,36 @@ func (in *orderedIntake) read(d *decoder, at, n int) (bool, string) {
 	case len(v.Bytes) > maxValue:
 		return false, d.wrong(at, "is longer than 1 KiB")
 	}
-	from := 0
-	if n > 0 {
-		from = in.ends[n-1]
-	}
-	in.text = append(in.text[:from], v.Bytes...)
-	in.marks[n], in.ends[n] = in.of.mark(d), len(in.text)
+	b.text = append(b.text[:b.begin(n)], v.Bytes...)
+	b.ends[n] = len(b.text)
 	return true, ""
 }
 
+func (b *texts) begin(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return b.ends[n-1]
+}
+
+// of returns the value of entry n.
+func (b *texts) of(n int) []byte { return b.text[b.begin(n):b.ends[n]] }
+
+type orderedIntake struct {
+	texts
+	kind  ordered
+	marks [blockSize]Mark
+}
+
+func (in *orderedIntake) read(d *decoder, at, n int) (bool, string) {
+	in.marks[n] = in.kind.mark(d)
+	return in.texts.read(d, at, n)
+}
+
 func (in *orderedIntake) add(to store, rows []uint32) {
-	c, from := to.(*orderedColumn), 0
+	c := to.(*orderedColumn)
 	for n, i := range rows {
-		c.put(i, in.marks[n], in.text[from:in.ends[n]])
-		from = in.ends[n]
+		c.put(i, in.marks[n], in.of(n))
 	}
 }
 

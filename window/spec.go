@@ -71,6 +71,8 @@ type Measure struct {
 
 	Scale int // Sum, Avg: digits after the point
 
+	K int // TopK: how many keys are shown
+
 	// Where has the conditions that an event must meet to count in the measure. One
 	// that does not counts in hits and in the other measures, and need not have the
 	// fields of this one.

@@ -38,6 +38,7 @@ func clicks() *Spec {
 			{Name: "people", Kind: Set, Path: "user"},
 			{Name: "earliest", Kind: First, Path: "id"},
 			{Name: "latest", Kind: Last, Path: "lon", Optional: true},
+			{Name: "often", Kind: TopK, Path: "user", Optional: true, K: 3},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},

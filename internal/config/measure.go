@@ -19,6 +19,7 @@ type Measure struct {
 	BloomKeys
 	GeoKeys
 	SumKeys
+	TopKKeys
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
@@ -41,7 +42,7 @@ type keyPath struct {
 }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &geoMeasure}
+var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &topkMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {

@@ -40,6 +40,7 @@ func clicksSpec() *window.Spec {
 			{Name: "earliest", Kind: window.First, Path: "user"},
 			{Name: "latest", Kind: window.Last, Path: "user"},
 			{Name: "people", Kind: window.Set, Path: "user"},
+			{Name: "often", Kind: window.TopK, Path: "user", K: 2},
 		},
 	}
 }
@@ -207,7 +208,7 @@ func TestMisspelt(t *testing.T) {
 		"w:visits:hits:now":           "no job visits; there is clicks, locations",
 		"w:clicks:usres:now":          "job clicks has no measure usres; is it users?",
 		"w:clicks:hit:-60..now:/p/1":  "job clicks has no measure hit; is it hits?",
-		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, earliest, latest, people, hits",
+		"w:clicks:revenue:now":        "job clicks has no measure revenue; there is users, active, seen, places, greatest, least, earliest, latest, people, often, …",
 		"w:clikcs:users:today":        "",
 		"w:locations:place:now":       "job locations has no measure place; is it places?",
 		"w:clicks:users:20261120T12Z": "",

@@ -351,6 +351,8 @@ func same(a, b Answer) bool {
 		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
 		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
+	case *Top:
+		ok = reflect.DeepEqual(a.Value, want)
 	case *Set:
 		got := a.Value.(*Set)
 		ok = bytes.Equal(got.hashes.AppendClickHouse(nil), want.hashes.AppendClickHouse(nil)) && got.Count() == want.Count()

@@ -60,6 +60,7 @@ var kinds = map[window.Kind]*Kind{
 	window.Last:   &lastKind,
 	window.Sum:    &sumKind,
 	window.Avg:    &avgKind,
+	window.TopK:   &topKind,
 	window.Geo:    &geoKind,
 }
 

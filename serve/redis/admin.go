@@ -306,7 +306,7 @@ func (it *item) encoding() string {
 		return "listpack"
 	case kindSet:
 		return it.set().encoding()
-	case kindBloom:
+	case kindBloom, kindTopK:
 		return "raw"
 	case kindList:
 		return "quicklist"

@@ -13,11 +13,12 @@ const (
 	kindBloom
 	kindList
 	kindSet
+	kindTopK
 )
 
 // typeName returns the reply of TYPE.
 func (k kind) typeName() string {
-	return [...]string{"string", "zset", "MBbloom--", "list", "set"}[k]
+	return [...]string{"string", "zset", "MBbloom--", "list", "set", "TopK-TYPE"}[k]
 }
 
 // An item is a key and its value. Its kind says which fields are set. It takes 128

@@ -15,6 +15,7 @@ func functions() []function {
 		{"weirBloomHas", bloomHas},
 		{"weirSetCount", setCount},
 		{"weirSetHas", setHas},
+		{"weirTopK", topK},
 		{"weirLon", "score -> " + centre("tupleElement(mortonDecode(2, score), 2)", "180", "360")},
 		{"weirLat", "score -> " + centre("tupleElement(mortonDecode(2, score), 1)", "85.05112878", "170.10225756")},
 		// Ten characters have 50 of the 52 bits; Redis' GEOHASH prints a 0

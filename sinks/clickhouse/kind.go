@@ -56,6 +56,7 @@ var kinds = map[window.Kind]*kind{
 	window.Max:    &maxKind,
 	window.Sum:    &sumKind,
 	window.Avg:    &avgKind,
+	window.TopK:   &topKind,
 	window.First:  &firstKind,
 	window.Last:   &lastKind,
 }

@@ -1,0 +1,78 @@
+package redis
+
+import "weir/serve/live"
+
+// Top lists are only in window keys.
+var topkCommands = []command{
+	{name: "topk.list", arity: -2, keys: firstKey, since: "topk 2.0.0", family: "topk", about: "the most frequent items of a window key; WITHCOUNT",
+		differ: "Only of window keys. A count is never above the true one.", run: onKeys(topkList)},
+	{name: "topk.count", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "topk 2.0.0", family: "topk", about: "at least how many events each item has; 0 of an item that is not among the most frequent",
+		differ: "Only of window keys.", run: onKeys(topkCount)},
+	{name: "topk.query", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "topk 2.0.0", family: "topk", about: "whether each item is one of those that TOPK.LIST names",
+		differ: "Only of window keys.", run: onKeys(topkQuery)},
+}
+
+// topForm lets the TOPK commands read a *live.Top.
+func topForm(it *item, value any) bool {
+	_, ok := value.(*live.Top)
+	if ok {
+		it.kind = kindTopK
+	}
+	return ok
+}
+
+// top returns the top list of a window key; if there is none, it sends the error.
+func (c call) top(k *keyspace) (*live.Top, bool) {
+	it, ok := k.typed(c, c.args[1], kindTopK)
+	if !ok {
+		return nil, false
+	}
+	if it == nil {
+		c.w.Error("TopK: key does not exist")
+		return nil, false
+	}
+	return answerOf[*live.Top](it), true
+}
+
+func topkList(c call, k *keyspace) {
+	counted := len(c.args) == 3 && is(c.args[2], "WITHCOUNT")
+	if len(c.args) > 2 && !counted {
+		c.w.Error("WITHCOUNT keyword expected")
+		return
+	}
+	top, ok := c.top(k)
+	if !ok {
+		return
+	}
+	n := len(top.Keys)
+	if counted {
+		n *= 2
+	}
+	c.w.Array(n)
+	for _, e := range top.Keys {
+		c.w.BulkString(e.Key)
+		if counted {
+			c.w.Int(int64(e.Count))
+		}
+	}
+}
+
+func topkCount(c call, k *keyspace) {
+	c.eachItem(k, func(top *live.Top, item []byte) int64 { return int64(top.Count(item)) })
+}
+
+func topkQuery(c call, k *keyspace) {
+	c.eachItem(k, func(top *live.Top, item []byte) int64 { return int64(btoi(top.Has(item))) })
+}
+
+// eachItem answers with a number for each item that a command names.
+func (c call) eachItem(k *keyspace, number func(*live.Top, []byte) int64) {
+	top, ok := c.top(k)
+	if !ok {
+		return
+	}
+	c.w.Array(len(c.args) - 2)
+	for _, item := range c.args[2:] {
+		c.w.Int(number(top, item))
+	}
+}

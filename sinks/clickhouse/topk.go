@@ -1,0 +1,78 @@
+package clickhouse
+
+import (
+	"fmt"
+	"strconv"
+
+	"weir/window"
+)
+
+// topKind stores a window.Top by slot. Of two Tops of a slot, that of more events is the
+// later one, and tuples compare by their first element first.
+var topKind = kind{of: func(m *window.Measure) *kind {
+	const tuple = "Tuple(UInt64, UInt64, Array(Tuple(String, UInt64, UInt64)))"
+	const plain = "Map(UInt64, " + tuple + ")"
+	listed := strconv.Itoa(m.Listed())
+	return &kind{
+		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
+		merge: "maxMap(%s)",
+		bytes: "arrayStringConcat(arrayMap((slot, top) -> concat(reinterpretAsFixedString(slot), reinterpretAsFixedString(tupleElement(top, 1)), reinterpretAsFixedString(tupleElement(top, 2)), " +
+			"reinterpretAsFixedString(length(tupleElement(top, 3))), arrayStringConcat(arrayMap(e -> concat(reinterpretAsFixedString(length(tupleElement(e, 1))), tupleElement(e, 1), " +
+			"reinterpretAsFixedString(tupleElement(e, 2)), reinterpretAsFixedString(tupleElement(e, 3))), tupleElement(top, 3)))), mapKeys(%[1]s), mapValues(%[1]s)))",
+		fold: "map(toUInt64(" + whole + "), " + topOf("arraySum(arrayMap(p -> tupleElement(p, 1), mapValues(%[1]s)))", "arraySum(arrayMap(p -> tupleElement(p, 2), mapValues(%[1]s)))",
+			"arrayReduce('sumMap', arrayMap(p -> tupleElement(tupleElement(p, 3), 1), mapValues(%[1]s)), arrayMap(p -> tupleElement(tupleElement(p, 3), 2), mapValues(%[1]s)), "+
+				"arrayMap(p -> arrayMap(e -> "+topOver("p")+", tupleElement(p, 3)), mapValues(%[1]s)))", listed) + ")",
+		plus: "map(toUInt64(" + whole + "), " + topPlus("%[1]s["+whole+"]", listed) + ")",
+
+		number:     "%s[" + whole + "]",
+		numberType: tuple,
+		shown:      "arraySlice(tupleElement(%s, 3), 1, " + strconv.Itoa(m.K) + ")",
+		shownType:  "Array(Tuple(key String, count UInt64, error UInt64))",
+		rank:       "tupleElement(%s, 1)",
+
+		empty: "CAST(map(), '" + plain + "')",
+		plain: plain,
+		runs:  8, // where the entries of each row end, slots, events, floors, where the lists end, keys, counts, errors
+		add: func(runs [][]byte, row window.Row, m int) {
+			for slot, t := range row.Tops(m) {
+				runs[1] = append64(runs[1], uint64(slot))
+				runs[2] = append64(runs[2], t.Events)
+				runs[3] = append64(runs[3], t.Floor)
+				for _, e := range t.List {
+					runs[5] = appendString(runs[5], e.Key)
+					runs[6] = append64(runs[6], e.Count)
+					runs[7] = append64(runs[7], e.Error)
+				}
+				runs[4] = append64(runs[4], uint64(len(runs[6])/8))
+			}
+			runs[0] = append64(runs[0], uint64(len(runs[1])/8))
+		},
+	}
+}}
+
+// topK adds up the states of windows and groups in a rollup, and returns the k most
+// frequent keys. It is an aggregate.
+var topK = "(state, k) -> tupleElement(" + topPlus("state["+whole+"]", "k") + ", 3)"
+
+// topPlus returns an aggregate that adds up Tops, with at most so many keys listed.
+func topPlus(top, listed string) string {
+	return topOf("sum(tupleElement("+top+", 1))", "sum(tupleElement("+top+", 2))",
+		"sumMap(tupleElement(tupleElement("+top+", 3), 1), tupleElement(tupleElement("+top+", 3), 2), arrayMap(e -> "+topOver(top)+", tupleElement("+top+", 3)))", listed)
+}
+
+// topOver is window.topShare.over of entry e of a Top.
+func topOver(top string) string {
+	return "toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(" + top + ", 2))"
+}
+
+// topOf returns the Top of a sum (window.topSum.top), from its events, the sum of the
+// floors, and what sumMap makes of the lists: keys, counts, and topOver. all has the keys
+// in the order of a list, each with its count below zero.
+func topOf(events, floors, lists, listed string) string {
+	const most = "toUInt64(toInt64(floors) + tupleElement(e, 3))"
+	return "arrayMap((events, floors, all) -> (events, " +
+		"arrayMax(arrayPushBack(arrayMap(e -> " + most + ", arraySlice(all, " + listed + " + 1)), floors)), " +
+		fmt.Sprintf("arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(%s - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, %s))), ", most, listed) +
+		"[" + events + "], [" + floors + "], " +
+		"[arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [" + lists + "])[1]])[1]"
+}

@@ -1,0 +1,380 @@
+package window
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"weir/internal/hashtable"
+)
+
+// TopK keeps the most frequent values of a field, with bounds of their counts that hold
+// for every value. In the chunk that is being read all counts are exact; what is sent of
+// it is a Top.
+var TopK Kind = topKind{}
+
+type topKind struct {
+	added
+	count
+}
+
+func (topKind) String() string { return "topk" }
+
+// MaxK is the greatest Measure.K.
+const MaxK = 1000
+
+func (topKind) check(m *Measure, bad func(bool, string, ...any)) {
+	bad(m.K >= 1 && m.K <= MaxK, "measure %s: k %d, want 1 to %d", m.Name, m.K, MaxK)
+}
+
+// listed returns how many keys a Top of the measure lists: more than it shows, because
+// what one chunk or window does not list is unknown when it is added up with others.
+func (m *Measure) listed() int { return max(4*m.K, 64) }
+
+// Listed returns how many keys the Tops of a measure of kind TopK list at most.
+func (m *Measure) Listed() int { return m.listed() }
+
+func (topKind) paths(*Measure) []string { return nil }
+
+func (topKind) column(m *Measure) column { return &topColumn{listed: m.listed()} }
+
+func (topKind) tally(m *Measure) tally { return &topTally{listed: m.listed()} }
+
+func (topKind) intake(*Spec, *Measure, []int) intake { return new(topIntake) }
+
+// A Top has the most frequent keys of some events, those of the greatest Count first,
+// equal ones in the order of their bytes.
+type Top struct {
+	Events uint64 // that had a key
+	Floor  uint64 // no key that is not listed has more events
+	List   []TopKey
+}
+
+// A TopKey is a key that has at least Count events, and at most Count + Error.
+type TopKey struct {
+	Key          string
+	Count, Error uint64
+}
+
+// before is the order of a list.
+func (a TopKey) before(b TopKey) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Key, b.Key))
+}
+
+// later returns the greater of two Tops of one slot, in ClickHouse's order of tuples: that
+// of more events, which are a longer prefix of the same ones.
+func (t Top) later(o Top) Top {
+	by := cmp.Or(cmp.Compare(t.Events, o.Events), cmp.Compare(t.Floor, o.Floor))
+	if by == 0 {
+		by = slices.CompareFunc(t.List, o.List, func(a, b TopKey) int {
+			return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Count, b.Count), cmp.Compare(a.Error, b.Error))
+		})
+	}
+	if by < 0 {
+		return o
+	}
+	return t
+}
+
+func (t Top) bytes() int {
+	const entry = 32
+	n := entry * len(t.List)
+	for i := range t.List {
+		n += len(t.List[i].Key)
+	}
+	return n
+}
+
+// A topSum adds up Tops of different events. It keeps every key that one of them lists, so
+// that the order of the Tops does not matter.
+type topSum struct {
+	events, floors uint64
+	keys           map[string]topShare
+}
+
+// A topShare is what the Tops that list a key add: at least count events, and at most
+// floors + over, which wraps around.
+type topShare struct{ count, over uint64 }
+
+func (s *topSum) add(t Top) {
+	if s.keys == nil {
+		s.keys = map[string]topShare{}
+	}
+	s.events += t.Events
+	s.floors += t.Floor
+	for _, e := range t.List {
+		have := s.keys[e.Key]
+		s.keys[e.Key] = topShare{have.count + e.Count, have.over + e.Count + e.Error - t.Floor}
+	}
+}
+
+// top returns the sum with at most so many keys listed.
+func (s *topSum) top(listed int) Top {
+	all := make([]TopKey, 0, len(s.keys))
+	for key, share := range s.keys {
+		all = append(all, TopKey{key, share.count, s.floors + share.over - share.count})
+	}
+	slices.SortFunc(all, TopKey.before)
+	t := Top{Events: s.events, Floor: s.floors, List: all}
+	if len(all) > listed {
+		for _, e := range all[listed:] {
+			t.Floor = max(t.Floor, e.Count+e.Error)
+		}
+		t.List = slices.Clone(all[:listed])
+	}
+	return t
+}
+
+type topIntake struct{ texts }
+
+func (in *topIntake) add(to store, cells []uint32) {
+	t := to.(*topTally)
+	for n, cell := range cells {
+		t.count(cell, in.of(n))
+	}
+}
+
+// A topTally has the exact count of each key in each cell.
+type topTally struct {
+	listed int
+	first  []uint32 // by cell: its latest entry + 1; 0: none
+	events []uint64 // by cell
+	keys   []topEntry
+	text   []byte
+	index  hashtable.Table[uint32] // keys by cell and key
+
+	best []*topEntry // to use again
+}
+
+type topEntry struct {
+	at    int // of the key in text
+	len   uint16
+	count uint32 // a chunk has at most 2^30 offsets
+	cell  uint32
+	next  uint32 // entry of the cell + 1
+}
+
+func (t *topTally) key(e *topEntry) []byte { return t.text[e.at:][:e.len] }
+
+func (t *topTally) count(cell uint32, key []byte) {
+	t.events[cell]++
+	hash := rowHash(0, groupHash(key)+uint64(cell)*0xff51afd7ed558ccd)
+	at := t.index.First(hash)
+	for ; at >= 0; at = t.index.Next(at) {
+		if e := &t.keys[*t.index.At(at)]; e.cell == cell && bytes.Equal(t.key(e), key) {
+			e.count++
+			return
+		}
+	}
+	t.index.Insert(at, hash, uint32(len(t.keys)))
+	t.keys = append(t.keys, topEntry{at: len(t.text), len: uint16(len(key)), count: 1, cell: cell, next: t.first[cell]})
+	t.text = append(t.text, key...)
+	t.first[cell] = uint32(len(t.keys))
+}
+
+func (t *topTally) grow(n int) {
+	for len(t.first) < n {
+		t.first, t.events = append(t.first, 0), append(t.events, 0)
+	}
+}
+
+func (t *topTally) reset() {
+	t.first, t.events, t.keys, t.text = t.first[:0], t.events[:0], t.keys[:0], t.text[:0]
+	t.index.Reset()
+}
+
+func (t *topTally) bytes() int {
+	return 4*cap(t.first) + 8*cap(t.events) + 24*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best)
+}
+
+// top returns the Top of a cell. It gathers twice as many keys as are listed before it
+// sorts them and drops one half: most keys are rarer than the last of those that stay,
+// and cost one comparison.
+func (t *topTally) top(cell uint32) Top {
+	top := Top{Events: t.events[cell]}
+	compare := func(a, b *topEntry) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), bytes.Compare(t.key(a), t.key(b)))
+	}
+	best, full := t.best[:0], false
+	cut := func() {
+		slices.SortFunc(best, compare)
+		if len(best) > t.listed {
+			top.Floor = max(top.Floor, uint64(best[t.listed].count))
+			best, full = best[:t.listed], true
+		}
+	}
+	for at := t.first[cell]; at != 0; at = t.keys[at-1].next {
+		e := &t.keys[at-1]
+		if full && compare(e, best[t.listed-1]) > 0 {
+			top.Floor = max(top.Floor, uint64(e.count))
+			continue
+		}
+		if best = append(best, e); len(best) == 2*t.listed {
+			cut()
+		}
+	}
+	cut()
+	length := 0
+	for _, e := range best {
+		length += int(e.len)
+	}
+	var keys strings.Builder
+	keys.Grow(length) // one string holds all of them
+	top.List = make([]TopKey, 0, len(best))
+	for _, e := range best {
+		at := keys.Len()
+		keys.Write(t.key(e))
+		top.List = append(top.List, TopKey{Key: keys.String()[at:], Count: uint64(e.count)})
+	}
+	t.best = best
+	return top
+}
+
+func (t *topTally) report(cell uint32, slot Slot, to column, row uint32) {
+	if t.events[cell] > 0 {
+		to.(*topColumn).put(row, slot, t.top(cell))
+	}
+}
+
+type topColumn struct {
+	slots[Top]
+	listed int
+	held   int                // bytes of the lists
+	sums   map[uint32]*topSum // by row that plus has added to
+}
+
+func (c *topColumn) put(i uint32, slot Slot, top Top) {
+	have, _ := c.at(i, slot)
+	c.held -= have.bytes()
+	*have = have.later(top)
+	c.held += have.bytes()
+}
+
+func (c *topColumn) merge(i uint32, from column, j uint32) {
+	for slot, top := range from.(*topColumn).of(j) {
+		c.put(i, slot, *top)
+	}
+}
+
+func (c *topColumn) reset() {
+	c.slots.reset()
+	c.held, c.sums = 0, nil
+}
+
+func (c *topColumn) bytes() int { return c.slots.bytes() + 16*cap(c.entries) + c.held }
+
+// of yields the slots of row i, ascending, and the Top of each.
+func (c *topColumn) of(i uint32) iter.Seq2[Slot, *Top] {
+	if sum := c.sums[i]; sum != nil {
+		c.put(i, Whole, sum.top(c.listed))
+		delete(c.sums, i)
+	}
+	return c.slots.of(i)
+}
+
+// total returns the Top of row i: that of its slots, or that of a rollup if it has more
+// events.
+func (c *topColumn) total(i uint32) Top {
+	var whole Top
+	var sum topSum
+	for slot, top := range c.of(i) {
+		if slot == Whole {
+			whole = *top
+		} else {
+			sum.add(*top)
+		}
+	}
+	if whole.Events > sum.events {
+		return whole
+	}
+	return sum.top(c.listed).later(whole)
+}
+
+func (c *topColumn) plus(i uint32, from column, j uint32) {
+	if c.sums == nil {
+		c.sums = map[uint32]*topSum{}
+	}
+	if c.sums[i] == nil {
+		c.sums[i] = new(topSum)
+	}
+	c.sums[i].add(from.(*topColumn).total(j))
+}
+
+func (c *topColumn) number(i uint32) uint64 { return c.total(i).Events }
+
+var errTopState = errors.New("not the state of a topk measure: for each slot, ascending, events, floor and keys with their counts and errors, the most frequent first")
+
+// topReader reads a state; short is set where it ends too early.
+type topReader struct {
+	rest  []byte
+	short bool
+}
+
+func (r *topReader) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.rest, r.short = nil, true
+		return make([]byte, 8)
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *topReader) word() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
+
+func (c *topColumn) load(i uint32, state []byte) error {
+	type loaded struct {
+		slot Slot
+		top  Top
+	}
+	var all []loaded
+	for r := (topReader{rest: state}); len(r.rest) > 0; {
+		l := loaded{Slot(r.word()), Top{Events: r.word(), Floor: r.word()}}
+		const least = 24 // bytes of a key
+		n := r.word()
+		if r.short || n > uint64(len(r.rest)/least) || len(all) > 0 && l.slot <= all[len(all)-1].slot {
+			return errTopState
+		}
+		l.top.List = make([]TopKey, n)
+		for j := range l.top.List {
+			e := &l.top.List[j]
+			length := r.word()
+			e.Key = string(r.bytes(length))
+			e.Count, e.Error = r.word(), r.word()
+			if r.short || j > 0 && l.top.List[j-1].before(*e) >= 0 {
+				return errTopState
+			}
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		c.put(i, l.slot, l.top)
+	}
+	return nil
+}
+
+// appendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
+// events, the floor, and how many keys follow; for each key its length, the key, its
+// count and its error.
+func (c *topColumn) appendState(dst []byte, i uint32) []byte {
+	word := binary.LittleEndian.AppendUint64
+	for slot, t := range c.of(i) {
+		dst = word(word(word(word(dst, uint64(slot)), t.Events), t.Floor), uint64(len(t.List)))
+		for _, e := range t.List {
+			dst = append(word(dst, uint64(len(e.Key))), e.Key...)
+			dst = word(word(dst, e.Count), e.Error)
+		}
+	}
+	return dst
+}
+
+// Tops yields the slots of measure m, which is of kind TopK, and the Top of each, slots
+// ascending.
+func (r Row) Tops(m int) iter.Seq2[Slot, *Top] { return r.t.columns[m].(*topColumn).of(r.i) }
+
+// Top returns the most frequent keys of measure m, which is of kind TopK.
+func (r Row) Top(m int) Top { return r.t.columns[m].(*topColumn).total(r.i) }

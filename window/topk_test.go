@@ -1,0 +1,206 @@
+package window
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/event"
+)
+
+func topSpec(k int) *Spec {
+	return &Spec{
+		Job: "shop", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 1 << 20, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		Measures: []Measure{{Name: "products", Kind: TopK, Path: "sku", K: k, Optional: true}},
+	}
+}
+
+// TestTopKReads: which values count, and why others are dead letters.
+func TestTopKReads(t *testing.T) {
+	spec := topSpec(2)
+	op := newOperator(t, spec)
+	op.Start(Plan{})
+	var b event.Batch
+	for i, sku := range []string{`"b"`, `"a"`, `7`, `"c"`, `7`, `"c"`, `true`, `null`, `{}`, `"` + strings.Repeat("x", 1025) + `"`} {
+		b.Records = append(b.Records, event.Record{Offset: int64(i), Time: 60_000, Value: fmt.Appendf(nil, `{"ts":60,"sku":%s}`, sku)})
+		b.Next++
+	}
+	observe(t, op, b)
+	c := op.Take()
+	c.Table.Seal()
+	row, _ := c.Table.Find(60_000, nil)
+	if got, want := fmt.Sprint(row.Top(0)), "{7 0 [{7 2 0} {c 2 0} {a 1 0} {b 1 0} {true 1 0}]}"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if len(c.Dead) != 2 || c.Dead[0].Reason != "field sku is not text, number or bool" || c.Dead[1].Reason != "field sku is longer than 1 KiB" {
+		t.Errorf("dead letters %+v", c.Dead)
+	}
+}
+
+// tops makes the Tops of chunks of a stream, and the truth.
+func tops(keys []string, ends []int, listed int) (all []Top, truth map[string]uint64) {
+	truth = map[string]uint64{}
+	from := 0
+	for _, end := range ends {
+		tally := &topTally{listed: listed}
+		tally.grow(1)
+		for _, key := range keys[from:end] {
+			tally.count(0, []byte(key))
+			truth[key]++
+		}
+		all = append(all, tally.top(0))
+		from = end
+	}
+	return all, truth
+}
+
+// within checks the bounds of a Top.
+func within(t *testing.T, top Top, truth map[string]uint64, listed int) {
+	t.Helper()
+	rest := maps.Clone(truth)
+	sum := uint64(0)
+	for _, n := range truth {
+		sum += n
+	}
+	if top.Events != sum || len(top.List) > listed || !slices.IsSortedFunc(top.List, TopKey.before) {
+		t.Fatalf("%d events, want %d; %d keys, want at most %d, in order", top.Events, sum, len(top.List), listed)
+	}
+	for _, e := range top.List {
+		if n := truth[e.Key]; e.Count > n || e.Count+e.Error < n {
+			t.Fatalf("%q: %d to %d, truth %d", e.Key, e.Count, e.Count+e.Error, n)
+		}
+		delete(rest, e.Key)
+	}
+	for key, n := range rest {
+		if n > top.Floor {
+			t.Fatalf("%q is not listed and has %d events, above the floor %d", key, n, top.Floor)
+		}
+	}
+}
+
+// TestTopKBounds: however a stream is cut into chunks, and however the chunks are
+// gathered into windows, the truth is within the bounds of every key, listed or not; the
+// Top of one chunk is that of a naive count; and the order of the parts changes no byte.
+func TestTopKBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 5))
+	m := &Measure{Name: "products", Kind: TopK, Path: "sku", K: 2}
+	for round := range 400 {
+		zipf := rand.NewZipf(r, 1.01+r.Float64(), 1, uint64(1+r.IntN(400)))
+		keys := make([]string, 1+r.IntN(3000))
+		for i := range keys {
+			keys[i] = fmt.Sprint(zipf.Uint64())
+		}
+		ends := []int{len(keys)}
+		for range r.IntN(8) {
+			ends = append(ends, r.IntN(len(keys)+1))
+		}
+		slices.Sort(ends)
+		listed := 1 + r.IntN(40)
+		chunks, truth := tops(keys, ends, listed)
+
+		one, _ := tops(keys, []int{len(keys)}, listed)
+		within(t, one[0], truth, listed)
+		var naive []TopKey
+		for key, n := range truth {
+			naive = append(naive, TopKey{Key: key, Count: n})
+		}
+		slices.SortFunc(naive, TopKey.before)
+		if want := naive[:min(listed, len(naive))]; !slices.Equal(one[0].List, want) {
+			t.Fatalf("round %d: the top of one chunk is %v, want %v", round, one[0].List, want)
+		}
+		if floor := one[0].Floor; len(naive) > listed && floor != naive[listed].Count || len(naive) <= listed && floor != 0 {
+			t.Fatalf("round %d: the floor of one chunk is %d", round, floor)
+		}
+
+		// Chunks into windows, windows into the answer.
+		columns := make([]*topColumn, 1+r.IntN(3))
+		for i := range columns {
+			columns[i] = &topColumn{listed: listed}
+			columns[i].grow(1)
+		}
+		for i, top := range chunks {
+			columns[r.IntN(len(columns))].put(0, Slot(i), top)
+		}
+		answer := func(order []int) (Top, []byte) {
+			sum := &topColumn{listed: listed}
+			sum.grow(1)
+			for _, i := range order {
+				sum.plus(0, columns[i], 0)
+			}
+			return sum.total(0), sum.appendState(nil, 0)
+		}
+		order := r.Perm(len(columns))
+		top, state := answer(order)
+		within(t, top, truth, listed)
+		slices.Reverse(order)
+		if _, again := answer(order); string(again) != string(state) {
+			t.Fatalf("round %d: another order makes other bytes", round)
+		}
+		if got, err := m.Merge(state, state); err != nil || string(got) != string(state) {
+			t.Fatalf("round %d: a state does not come back: %v", round, err)
+		}
+		if _, err := m.Merge(state[:len(state)-1-r.IntN(7)]); err == nil && len(top.List) > 0 {
+			t.Fatalf("round %d: a cut state is read", round)
+		}
+	}
+}
+
+// TestTopKRecall: of the hundred most frequent of 100,000 keys at Zipf 1.01, at least 99
+// are shown after 60 windows of several chunks were added up.
+func TestTopKRecall(t *testing.T) {
+	const k, events = 100, 1_000_000
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.01, 1, 100_000-1)
+	keys := make([]string, events)
+	for i := range keys {
+		keys[i] = fmt.Sprint("sku-", zipf.Uint64())
+	}
+	m := &Measure{Name: "products", Kind: TopK, Path: "sku", K: k}
+	for _, parts := range []int{1, 8, 60} {
+		var ends []int
+		for i := range parts {
+			ends = append(ends, events*(i+1)/parts)
+		}
+		chunks, truth := tops(keys, ends, m.listed())
+		var sum topSum
+		for _, c := range chunks {
+			sum.add(c)
+		}
+		top := sum.top(m.listed())
+		within(t, top, truth, m.listed())
+		var naive []TopKey
+		for key, n := range truth {
+			naive = append(naive, TopKey{Key: key, Count: n})
+		}
+		slices.SortFunc(naive, TopKey.before)
+		found := 0
+		for _, e := range top.List[:k] {
+			if e.Count > 0 && truth[e.Key] >= naive[k-1].Count {
+				found++
+			}
+		}
+		t.Logf("%d parts: %d of %d; the hundredth has %d to %d events, truth %d", parts, found, k, top.List[k-1].Count, top.List[k-1].Count+top.List[k-1].Error, truth[top.List[k-1].Key])
+		if found < 99 {
+			t.Errorf("%d parts: %d of the %d most frequent keys", parts, found, k)
+		}
+	}
+}
+
+// TestTopKAdd: to count a key that is known allocates nothing.
+func TestTopKAdd(t *testing.T) {
+	tally := &topTally{listed: 64}
+	tally.grow(2)
+	keys := [][]byte{[]byte("a"), []byte("b"), []byte("")}
+	add := func() {
+		for i, key := range keys {
+			tally.count(uint32(i%2), key)
+		}
+	}
+	add()
+	if n := testing.AllocsPerRun(1000, add); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
