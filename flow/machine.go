@@ -102,6 +102,13 @@ const (
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
 	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, flushAt: now + cfg.Flush}
 	m.claim.plans = plans
+	for _, p := range plans {
+		// What an earlier owner made durable and did not commit. If all of the log is
+		// durable, nothing else would commit it.
+		if !p.Opens && p.Durable > p.Committed {
+			m.outbox.reach([]window.Position{{Partition: p.Partition, Offset: p.Durable}})
+		}
+	}
 	if m.claim.needed() {
 		m.phase, m.flush = Claiming, wanted
 	}

@@ -73,6 +73,7 @@ func (l *fakeLog) counts(t *testing.T) map[string]uint64 {
 type fakeSource struct {
 	log *fakeLog
 	ttl func() time.Duration // how long a generation lasts; 0: for ever
+	mum bool                 // it delivers nothing
 
 	mu        sync.Mutex
 	committed map[int32]int64
@@ -127,6 +128,9 @@ func (g *fakeGeneration) Release()              {}
 
 func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	next := maps.Clone(from)
+	if g.s.mum {
+		clear(next)
+	}
 	for ctx.Err() == nil {
 		moved := false
 		for _, p := range slices.Sorted(maps.Keys(next)) {
@@ -339,6 +343,25 @@ func TestUntilEnd(t *testing.T) {
 		}
 		if c, _ := sink.Coverage(t.Context()); sink.complete == 0 || sink.complete != c.Watermark(spans(log)) {
 			t.Errorf("seed %d: the last rollup was told that windows are complete until %d", seed, sink.complete)
+		}
+	}
+}
+
+// TestUntilEndCommits: an earlier run made everything durable and was ended before it
+// committed. The next one commits, although it ends before it has read anything.
+func TestUntilEndCommits(t *testing.T) {
+	sink := newSink(spec())
+	src := &fakeSource{log: newLog(3, 700), committed: map[int32]int64{}}
+	for run := range 2 {
+		clear(src.committed)
+		src.mum = run == 1
+		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
+			t.Fatal(err)
+		}
+		for p := range int32(3) {
+			if c := src.committed[p]; c != 700 {
+				t.Errorf("run %d: partition %d committed at %d, want 700", run, p, c)
+			}
 		}
 	}
 }

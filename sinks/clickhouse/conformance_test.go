@@ -198,6 +198,10 @@ func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[m
 func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Key]memory.Numbers {
 	t.Helper()
 	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
+	from := b.c.name(l.levels[i].view)
+	if slices.ContainsFunc(l.measures, func(m measure) bool { return m.kind != nil && m.shownType != "" }) {
+		from = "(" + numbersOf(b.c, l, i) + ")"
+	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], hits"
 	var names []string
 	for m := range l.counted {
@@ -205,7 +209,7 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 		names = append(names, m.Name)
 	}
 	view := map[memory.Key]memory.Numbers{}
-	b.each(t, sql+" FROM "+b.c.name(l.levels[i].view), func(scan func(...any) error) error {
+	b.each(t, sql+" FROM "+from, func(scan func(...any) error) error {
 		var start int64
 		var groups []string
 		n := memory.Numbers{Measures: map[string]uint64{}}
@@ -226,6 +230,22 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 		return err
 	})
 	return view
+}
+
+// numbersOf returns the statement of a view that shows the numbers themselves where the view
+// shows something else of them, such as the text of a last value.
+func numbersOf(c *Client, l *layout, i int) string {
+	plain := *l
+	plain.measures = slices.Clone(l.measures)
+	for n := range plain.measures {
+		if m := &plain.measures[n]; m.kind != nil && m.shownType != "" {
+			k := *m.kind
+			k.shown, k.shownType = "%s", ""
+			m.kind = &k
+		}
+	}
+	_, sql, _ := strings.Cut(render("view", plain.level(c, i)), "\nAS ")
+	return sql
 }
 
 func (b *backend) exec(t *testing.T, sql string) {
