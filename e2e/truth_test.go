@@ -320,7 +320,7 @@ func (s *stage) compareBooks(job string) *differences {
 		) GROUP BY slot HAVING sum(held) != sum(counted)`, job, map[string]string{"clicks": "page", "locations": "cell"}[job]) {
 		d.add("slot %s: rows hold %s, the ledger counted %s", row[0], row[1], row[2])
 	}
-	if bad := s.sql("SELECT partition, chunk, first, next FROM weir_ledger FINAL WHERE job = '%s' AND next - first != counted + late + future + malformed + duplicate + filtered + gap", job); len(bad) > 0 {
+	if bad := s.sql("SELECT partition, chunk, first, next FROM weir_ledger FINAL WHERE job = '%s' AND next - first != counted + late + future + malformed + duplicate + filtered + throttled + gap", job); len(bad) > 0 {
 		d.add("lines whose outcomes do not add up to their offsets: %v", bad)
 	}
 	return d

@@ -35,6 +35,9 @@ type Log struct {
 	latest int64 // the latest time seen; time does not go back, because events may have been forgotten
 }
 
+// Bytes returns the memory of the times held.
+func (l *Log) Bytes() int { return 8 * cap(l.ring) }
+
 // Allow asks at the time now for one event to be let through. Events of
 // exactly one period ago no longer count.
 func (w Window) Allow(l *Log, now int64) Answer {

@@ -352,6 +352,9 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 			s.Dedupe = &window.Dedupe{Path: "id", Exact: true}
 		}
 	}
+	if size%3000 == 0 { // no further draw, too
+		s.Throttle = &window.Throttle{Path: "user", Limit: 1, Per: size}
+	}
 	if m.on.Has(Where) {
 		s.Where = []window.Condition{{Path: "action", In: []string{"click", "view"}}}
 	}

@@ -55,6 +55,7 @@ const (
 	RepeatLost   // a repeated id is not noted in its chunk's filter
 	CountsReset  // counts begin anew after each flush
 	SumsReset    // sums begin anew after each flush
+	LimitsReset  // limiters begin anew after a flush
 	Mistakes     // the number of mistakes, with None
 )
 
@@ -90,6 +91,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
 	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
+	LimitsReset:     {"limits-reset", "window: limiters begin anew after a flush"},
 	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},
 }
 

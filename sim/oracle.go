@@ -230,11 +230,11 @@ func (s *schedule) audit(f *reference) {
 // judgeCuts checks chunks whose beginning retention deleted while they were open.
 // The rows may lack no more counted events than the audit notes, and the process
 // that read on must have reported the cut. It leaves out two cases. With a group
-// cap or deduplication, the second reading means something else than the first, so
+// cap, deduplication or a throttle, the second reading means something else than the first, so
 // the missing number is not defined. And if a process read records that a ledger
 // line calls a gap, it is not known how far it read.
 func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
-	if s.spec.Dedupe != nil || s.mix.on.Has(Cap) || s.spec.MaxGroups < 1000 {
+	if s.spec.LooksBack() || s.mix.on.Has(Cap) || s.spec.MaxGroups < 1000 {
 		return
 	}
 	noted := map[window.Slot]uint64{}

@@ -34,6 +34,7 @@ type reference struct {
 	scratch []byte
 	names   []int
 	seen    [2]ids // of this chunk, and of the one before; nil without dedupe
+	limited [2]limited
 }
 
 // ids are the ids of a chunk.
@@ -41,6 +42,34 @@ type ids interface {
 	has(id []byte) bool
 	add(id []byte)
 	reset()
+}
+
+// limited has, by user, the times of the events that a throttle let through since the
+// beginning of this chunk, or of the one before, and the user's greatest time.
+type limited map[int]*letThrough
+
+type letThrough struct {
+	times []event.Time
+	clock event.Time
+}
+
+func (l limited) allows(t *window.Throttle, user int, at event.Time) bool {
+	p := l[user]
+	if p == nil {
+		p = &letThrough{}
+		l[user] = p
+	}
+	p.clock = max(p.clock, at)
+	within := 0
+	for _, time := range p.times {
+		if time > p.clock-t.Per {
+			within++
+		}
+	}
+	if within < t.Limit {
+		p.times = append(p.times, p.clock)
+	}
+	return within < t.Limit
 }
 
 type exactIDs map[string]bool
@@ -119,6 +148,7 @@ func (f *reference) read(t *topic, key partitionEpoch, added int64) {
 			filter.reset()
 		}
 	}
+	f.limited = [2]limited{{}, {}}
 	for from < p.end() {
 		chunk := from / f.spec.Chunk
 		to := min((chunk+1)*f.spec.Chunk, p.end())
@@ -133,6 +163,7 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 	if f.seen[0] != nil {
 		f.seen[0].reset()
 	}
+	f.limited = [2]limited{{}, f.limited[0]}
 	doubt := p.doubtful(chunk)
 	want := wantedLine{maybe: doubt || p.thinned(chunk)}
 	l := &want.line
@@ -141,12 +172,10 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 		rec := &p.records[o]
 		maybe := doubt || rec.compacted
 		outcome := f.outcome(rec)
-		if f.seen[0] != nil && outcome == window.Counted {
-			id := f.text("e", rec.id)
-			if (f.seen[0].has(id) || f.seen[1].has(id)) && !doubt {
-				outcome = window.Duplicate
+		if outcome == window.Counted {
+			if is := f.remembers(rec); !doubt {
+				outcome = is
 			}
-			f.seen[0].add(id)
 		}
 		l.Outcomes[outcome]++
 		switch outcome {
@@ -158,6 +187,27 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 		}
 	}
 	f.lines = append(f.lines, want)
+}
+
+// remembers returns the outcome of an event after the events before it.
+func (f *reference) remembers(rec *record) window.Outcome {
+	here, before := false, false
+	if f.seen[0] != nil {
+		id := f.text("e", rec.id)
+		here, before = f.seen[0].has(id), f.seen[1].has(id)
+		f.seen[0].add(id)
+	}
+	t := f.spec.Throttle
+	if t != nil && !here {
+		f.limited[0].allows(t, rec.user, rec.at)
+	}
+	switch {
+	case here || before:
+		return window.Duplicate
+	case t != nil && !f.limited[1].allows(t, rec.user, rec.at):
+		return window.Throttled
+	}
+	return window.Counted
 }
 
 // outcome returns the outcome of a record as far as it does not depend on other

@@ -102,7 +102,7 @@ func (s *schedule) retain(n int, r *rand.Rand) {
 	if p.start%chunk == 0 {
 		last--
 	}
-	if s.spec.Dedupe != nil {
+	if s.spec.LooksBack() {
 		last++
 	}
 	if next < p.start {
@@ -131,7 +131,7 @@ func (s *schedule) compact(n int, r *rand.Rand) {
 	s.tracef("partition %d is compacted from %d to %d", n, from, to)
 	first, last := from/s.spec.Chunk, (to-1)/s.spec.Chunk
 	switch {
-	case s.spec.Dedupe != nil: // which of two repeats counts; also in the chunk behind
+	case s.spec.LooksBack(): // which of two repeats counts; also in the chunk behind
 		p.taint(first, last+1)
 	case s.mix.on.Has(Cap): // which groups keep their names
 		p.taint(first, last)

@@ -23,6 +23,7 @@ type decoder struct {
 	by       []columnAt
 	where    []condition
 	dedupeAt int
+	keyAt    int      // of Throttle
 	names    []string // of the fields, for messages
 	defaults [][]byte // by column
 
@@ -38,6 +39,7 @@ type decoder struct {
 	window  event.Time
 	group   []byte // a view into the record or into scratch
 	id      id     // for deduplication
+	key     id     // of Throttle
 	scratch []byte
 }
 
@@ -45,7 +47,7 @@ type decoder struct {
 type columnAt struct{ path, lon, lat int }
 
 func newDecoder(s *Spec) (*decoder, error) {
-	d := &decoder{spec: s, dedupeAt: -1, feeds: make([]feed, len(s.Measures))}
+	d := &decoder{spec: s, dedupeAt: -1, keyAt: -1, feeds: make([]feed, len(s.Measures))}
 	fields, err := readFields(s)
 	if err != nil {
 		return nil, err
@@ -75,6 +77,9 @@ func newDecoder(s *Spec) (*decoder, error) {
 	}
 	if s.Dedupe != nil {
 		d.dedupeAt = field(s.Dedupe.Path)
+	}
+	if s.Throttle != nil {
+		d.keyAt = field(s.Throttle.Path)
 	}
 	d.scanner, err = event.NewScanner(fields.paths)
 	return d, err
@@ -119,6 +124,13 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 			return Malformed, d.wrong(d.dedupeAt, notID)
 		}
 		d.id = s.Dedupe.of(id)
+	}
+	if d.keyAt >= 0 {
+		key, ok := d.vals[d.keyAt].ID()
+		if !ok {
+			return Malformed, d.wrong(d.keyAt, notID)
+		}
+		d.key = exactID(key)
 	}
 	switch {
 	case t < rec.Time-s.Lateness:

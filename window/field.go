@@ -60,6 +60,9 @@ func readFields(s *Spec) (*fields, error) {
 	if s.Dedupe != nil {
 		texts = append(texts, s.Dedupe.Path)
 	}
+	if s.Throttle != nil {
+		texts = append(texts, s.Throttle.Path)
+	}
 
 	f := &fields{at: map[string]int{}}
 	path := func(path string) int {

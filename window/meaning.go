@@ -46,6 +46,13 @@ func (s *Spec) Meaning() string {
 		}
 		f("dedupe", d.Path, how)
 	}
+	if t := s.Throttle; t != nil {
+		form := "window"
+		if t.Funnel {
+			form = "funnel"
+		}
+		f("throttle", t.Path, form, n(int64(t.Limit)), n(int64(t.Per)), n(int64(t.Burst)))
+	}
 	if s.HashKey != nil {
 		// The key is secret. It is random, so its digest does not reveal it.
 		f("hash_key", n(int64(keyCheck(s.HashKey))))
@@ -137,7 +144,7 @@ func readMeaning(text string) ([]setting, bool) {
 		}
 		lines[key] = append(lines[key], values)
 	}
-	all := make([]setting, 0, 10)
+	all := make([]setting, 0, 11)
 	ok := true
 	add := func(key string, values int, show func(v []string) string) {
 		name, _, _ := strings.Cut(key, ".")
@@ -190,13 +197,20 @@ func readMeaning(text string) ([]setting, bool) {
 		}
 		return "{" + fieldText(v[0]) + ", error: " + v[1] + "}"
 	})
+	add("throttle", 5, func(v []string) string {
+		text := "{" + fieldText(v[0]) + ", limit: " + v[2] + ", per: " + span(v[3:4])
+		if v[1] != "window" {
+			text += ", form: " + v[1] + ", burst: " + v[4]
+		}
+		return text + "}"
+	})
 	key := setting{key: "hash_key_file", shown: "nothing"}
 	if check := lines["hash_key"]; check != nil {
 		key.shown, key.fingerprint = "a file with a secret", fmt.Sprintf("%q", check)
 	}
 	all = append(all, key)
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

@@ -33,6 +33,9 @@ func TestDifference(t *testing.T) {
 		{func(s *Spec) { s.Dedupe.Error = 0.001 }, "dedupe was {field: id, error: 0.0001}, is {field: id, error: 0.001}"},
 		{func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Exact: true} }, "dedupe was {field: id, error: 0.0001}, is {field: id, exact: true}"},
 		{func(s *Spec) { s.Dedupe = nil }, "dedupe was {field: id, error: 0.0001}, is nothing"},
+		{func(s *Spec) { s.Throttle = &Throttle{Path: "user", Limit: 9, Per: 60_000} }, "throttle was nothing, is {field: user, limit: 9, per: 1m}"},
+		{func(s *Spec) { s.Throttle = &Throttle{Path: "user", Limit: 9, Per: 1500, Funnel: true, Burst: 3} },
+			"throttle was nothing, is {field: user, limit: 9, per: 1500ms, form: funnel, burst: 3}"},
 		{func(s *Spec) { s.HashKey = &[16]byte{1} }, "hash_key_file was nothing, is a file with a secret"},
 		{func(s *Spec) { s.Window, s.Chunk = 120_000, 32 }, "window was 1m, is 2m; chunk was 64, is 32"},
 	} {

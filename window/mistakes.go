@@ -30,9 +30,10 @@ func (pt *partitionState) turn() {
 	}
 }
 
-func (pt *partitionState) repeat(id id) bool {
+func (pt *partitionState) repeat(id id) (here, before bool) {
 	if planted("repeat-lost") {
-		return pt.before.Has(id) || pt.seen.TestAndAdd(id)
+		before = pt.before.Has(id)
+		return !before && pt.seen.TestAndAdd(id), before
 	}
 	return pt.Partition.repeat(id)
 }
@@ -44,6 +45,9 @@ func (pt *partitionState) report(to *Table) {
 		for _, i := range dirty {
 			pt.cells[i].count = 0
 		}
+	}
+	if planted("limits-reset") && pt.old != nil {
+		pt.old.reset()
 	}
 	if planted("sums-reset") {
 		for _, t := range pt.tallies {

@@ -207,8 +207,8 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 		}
 		return outcome
 	}
-	if pt.seen != nil && pt.repeat(d.id) {
-		return Duplicate
+	if outcome := pt.look(d); outcome != Counted {
+		return outcome
 	}
 	pt.watermark = max(pt.watermark, d.time)
 	id := pt.groups.id(d.group, groupHash(d.group), o.other)
@@ -224,14 +224,14 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 	return Counted
 }
 
-// warm adds the id of a record of the chunk before to the filter, if the record
-// would have been counted.
+// warm shows a record of the chunk before to what the partition remembers, if the
+// record would have been counted by itself.
 func (o *Operator) warm(pt *partitionState, rec *event.Record) {
-	if pt.seen == nil {
+	if !o.spec.LooksBack() {
 		return
 	}
 	if outcome, _ := o.decoder.decode(rec); outcome == Counted {
-		pt.repeat(o.decoder.id)
+		pt.look(o.decoder)
 	}
 }
 

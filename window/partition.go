@@ -11,7 +11,7 @@ import (
 // next offset and its chunk, which groups of the chunk keep their name, which
 // ids were seen, and the counts of the chunk being read.
 //
-// Everything in it but the memory of ids starts empty at the beginning
+// Everything in it but the memory of ids and the limiters starts empty at the beginning
 // of a chunk. Therefore every process that reads a chunk from its beginning
 // gets the same counts.
 type Partition struct {
@@ -35,6 +35,10 @@ type Partition struct {
 	dirty     []uint32                // cells whose count has changed since the last Take
 
 	seen, before memory // ids of this chunk and the one before; nil without dedupe
+
+	// The limiters of the keys since the beginning of this chunk, and since that of the
+	// one before; nil without throttle. The latter decide.
+	young, old *throttler
 
 	moved   bool       // next has moved since the last Take
 	highest event.Time // watermark of the chunks before; only shown, never stored
@@ -71,6 +75,7 @@ func (pt *Partition) begin(spec *Spec, p Plan) {
 		pt.tallies = append(pt.tallies, m.Kind.tally(m))
 	}
 	pt.seen, pt.before = newMemory(spec), newMemory(spec)
+	pt.young, pt.old = newThrottler(spec.Throttle), newThrottler(spec.Throttle)
 }
 
 // chunk returns the index of the chunk that holds the next offset.
@@ -104,6 +109,10 @@ func (pt *Partition) turn() {
 		pt.seen, pt.before = pt.before, pt.seen
 		pt.seen.Reset()
 	}
+	if pt.young != nil {
+		pt.young, pt.old = pt.old, pt.young
+		pt.young.reset()
+	}
 }
 
 // slot returns the slot of the chunk being read.
@@ -131,11 +140,36 @@ func (pt *Partition) report(to *Table) {
 }
 
 // repeat adds an id to the memory of this chunk and reports whether it was seen
-// in this chunk or in the one before. It adds repeated ids too: the content of
+// in this chunk, or in the one before. It adds repeated ids too: the content of
 // a chunk's memory must not depend on the chunk before it, so that a warm-up
 // can rebuild it.
-func (pt *Partition) repeat(id id) bool {
-	return pt.seen.TestAndAdd(id) || pt.before.Has(id)
+func (pt *Partition) repeat(id id) (here, before bool) {
+	return pt.seen.TestAndAdd(id), pt.before.Has(id)
+}
+
+// look returns the outcome of an event that would be Counted by itself, after what the
+// partition remembers of others.
+//
+// The young limiters must not depend on the chunk before, so that a warm-up can rebuild
+// them: they also see an event that is a repeat of one in the chunk before.
+func (pt *partitionState) look(d *decoder) Outcome {
+	here, before := false, false
+	if pt.seen != nil {
+		here, before = pt.repeat(d.id)
+	}
+	if here {
+		return Duplicate
+	}
+	if pt.young != nil {
+		pt.young.allow(d.key, d.time)
+	}
+	switch {
+	case before:
+		return Duplicate
+	case pt.old != nil && !pt.old.allow(d.key, d.time):
+		return Throttled
+	}
+	return Counted
 }
 
 // cell finds or makes the cell of a window and a group.
@@ -173,6 +207,9 @@ func (pt *Partition) Bytes() int {
 	}
 	if pt.seen != nil {
 		n += pt.seen.Bytes() + pt.before.Bytes()
+	}
+	if pt.young != nil {
+		n += pt.young.bytes() + pt.old.bytes()
 	}
 	return n
 }

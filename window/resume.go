@@ -67,7 +67,7 @@ type Plan struct {
 	Epoch     uint8
 	TopicID   [16]byte
 
-	Warm    int64 // first offset to fetch; those below Start only warm the filters
+	Warm    int64 // first offset to fetch; those below Start only warm Dedupe and Throttle
 	Start   int64 // first offset that is counted: the beginning of a chunk, or of the log
 	Durable int64 // offsets below it were durable before; commits never fall below it
 	Lost    int64 // offsets [Lost, Start) were deleted by retention before they were read; Lost == Start: none
@@ -185,7 +185,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 }
 
 // from sets where to read so that counting goes on at position: at the beginning
-// of its chunk, or of the one before for the ids of Dedupe. known is the ledger's
+// of its chunk, or of the one before for Dedupe and Throttle. known is the ledger's
 // state of the plan's epoch; nil: it has none.
 func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
 	chunk := position &^ (s.Chunk - 1)
@@ -194,7 +194,7 @@ func (p *Plan) from(s *Spec, position, logStart int64, known *Known) {
 	if known != nil {
 		p.Cut = min(p.Start, max(chunk, known.First))
 	}
-	if s.Dedupe != nil {
+	if s.LooksBack() {
 		p.Warm = max(chunk-s.Chunk, logStart, 0)
 	}
 	p.Replays = position - p.Start

@@ -31,6 +31,7 @@ type Spec struct {
 	Measures []Measure
 	Where    []Condition // all must hold, else Filtered
 	Dedupe   *Dedupe     // nil: no deduplication
+	Throttle *Throttle   // nil: no limit
 
 	// HashKey, if set, keys the hash of the ids that HLL and Set measures see, so that
 	// the sender of events cannot craft ids that make a sketch count wrong. An HLL sketch
@@ -150,8 +151,14 @@ func (s *Spec) Validate() error {
 		bad(s.Dedupe.Exact || s.Dedupe.Error > 0 && s.Dedupe.Error < 1, "dedupe: error %v, want between 0 and 1", s.Dedupe.Error)
 		bad(!s.Dedupe.Exact || s.Dedupe.Error == 0, "dedupe: error %v, and exact", s.Dedupe.Error)
 	}
+	if s.Throttle != nil {
+		s.Throttle.check(bad)
+	}
 	return errors.Join(errs...)
 }
+
+// LooksBack reports whether the outcomes of a chunk depend on the chunk before it.
+func (s *Spec) LooksBack() bool { return s.Dedupe != nil || s.Throttle != nil }
 
 // A Slot names one chunk of one partition's log in one epoch of the topic: the
 // key of a G-counter. Bits: epoch 8, partition 16, chunk 40.
@@ -184,10 +191,11 @@ const (
 	Malformed         // not the event the job asks for; dead letter
 	Duplicate         // its id was seen in this chunk or the one before
 	Filtered          // a where condition did not hold
+	Throttled         // beyond the limit of its key
 	Gap               // no record: control, aborted, compacted, expired
 	Outcomes          // how many there are
 )
 
-var outcomes = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Gap: "gap"}
+var outcomes = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Throttled: "throttled", Gap: "gap"}
 
 func (f Outcome) String() string { return outcomes[f] }

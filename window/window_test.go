@@ -45,11 +45,19 @@ func clicks() *Spec {
 	}
 }
 
-// variant returns clicks with another form of deduplication for every second seed.
+// variant returns clicks with one of the forms of deduplication and of limits.
 func variant(seed uint64) *Spec {
 	s := clicks()
 	if seed%2 == 1 {
 		s.Dedupe = &Dedupe{Path: "id", Exact: true}
+	}
+	switch seed % 4 {
+	case 1:
+		s.Throttle = &Throttle{Path: "user", Limit: 1, Per: 300_000}
+	case 2:
+		s.Throttle = &Throttle{Path: "user", Limit: 1, Per: 300_000, Funnel: true, Burst: 1}
+	case 3:
+		s.Dedupe, s.Throttle = nil, &Throttle{Path: "user", Limit: 2, Per: 600_000}
 	}
 	return s
 }
@@ -296,6 +304,7 @@ func TestPurity(t *testing.T) {
 
 // TestNaiveTwin compares the operator with a few maps.
 func TestNaiveTwin(t *testing.T) {
+	var limitedBy [4]uint64 // by variant
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := variant(seed)
@@ -336,6 +345,7 @@ func TestNaiveTwin(t *testing.T) {
 		var outcomes [Outcomes]uint64
 		seen := map[int64]map[string]bool{}
 		groups := map[int64]map[string]bool{}
+		limiters := map[int64]naiveLimiter{} // by the chunk whose events they judge
 		decoded := 0
 		sc, err := event.NewScanner([]string{"ts", "page", "geo.country", "user", "id", "action", "lon", "lat"})
 		if err != nil {
@@ -375,10 +385,25 @@ func TestNaiveTwin(t *testing.T) {
 				continue
 			}
 			id := string(v[4].Bytes)
-			dup := seen[chunk][id] || seen[chunk-1][id]
+			here, before := seen[chunk][id], seen[chunk-1][id]
+			if s.Dedupe == nil {
+				here, before = false, false
+			}
 			seen[chunk][id] = true
-			if dup {
+			limited := false
+			if s.Throttle != nil && !here {
+				user := string(v[3].Bytes)
+				limiters[chunk+1] = limiters[chunk+1].ask(s.Throttle, user, ts, new(bool))
+				if !before {
+					limiters[chunk] = limiters[chunk].ask(s.Throttle, user, ts, &limited)
+				}
+			}
+			switch {
+			case here || before:
 				outcomes[Duplicate]++
+				continue
+			case limited:
+				outcomes[Throttled]++
 				continue
 			}
 			outcomes[Counted]++
@@ -428,6 +453,7 @@ func TestNaiveTwin(t *testing.T) {
 				sum[f] += n
 			}
 		}
+		limitedBy[seed%4] += outcomes[Throttled]
 		if sum != outcomes {
 			t.Fatalf("seed %d: outcomes %v, want %v", seed, sum, outcomes)
 		}
@@ -520,6 +546,9 @@ func TestNaiveTwin(t *testing.T) {
 			t.Fatalf("seed %d: only %d events counted, %d of them without a position: the test tests nothing", seed, decoded, without)
 		}
 	}
+	if l := limitedBy; l[0] != 0 || l[1] == 0 || l[2] == 0 || l[3] == 0 {
+		t.Errorf("by variant, %v events are throttled", l)
+	}
 }
 
 // TestDeadLetterCut: a dead letter holds the first 16 KiB of its record, a copy,
@@ -556,4 +585,41 @@ func diff(want, got string) string {
 		}
 	}
 	return b.String()
+}
+
+// naiveLimiter has the times of the events of each key that were let through, on the
+// key's clock, and its clock.
+type naiveLimiter map[string][]event.Time
+
+func (l naiveLimiter) ask(t *Throttle, key string, at event.Time, limited *bool) naiveLimiter {
+	if l == nil {
+		l = naiveLimiter{}
+	}
+	let, clock := l[key], l["clock of "+key]
+	if len(clock) > 0 {
+		at = max(at, clock[0])
+	}
+	l["clock of "+key] = []event.Time{at}
+	if t.Funnel {
+		// What is in the funnel, in periods per limit: it runs off with time.
+		level, last := 0.0, event.Time(0)
+		for _, passed := range let {
+			level = max(0, level-float64(passed-last)*float64(t.Limit)/float64(t.Per)) + 1
+			last = passed
+		}
+		level = max(0, level-float64(at-last)*float64(t.Limit)/float64(t.Per))
+		*limited = level > float64(t.Burst)+1e-9
+	} else {
+		n := 0
+		for _, passed := range let {
+			if passed > at-t.Per {
+				n++
+			}
+		}
+		*limited = n >= t.Limit
+	}
+	if !*limited {
+		l[key] = append(let, at)
+	}
+	return l
 }

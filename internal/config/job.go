@@ -19,6 +19,7 @@ type Job struct {
 	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`
 	By        []Column  `yaml:"by" max:"16" short:"field" doc:"Group columns, in order. A bare path stands for the column of that name, with _ for the dots."`
 	MaxGroups int       `yaml:"max_groups" default:"10000" min:"1" max:"10000000" doc:"Distinct groups per chunk that keep their name; the rest go to __other__."`
+	Throttle  *Throttle `yaml:"throttle" doc:"Let an event of a key, such as a user, count only up to a limit; the others get the outcome throttled."`
 	Dedupe    *Dedupe   `yaml:"dedupe" doc:"Count an event that comes again with the same id only once."`
 	Measures  []Measure `yaml:"measures" max:"64" doc:"Sketches per window and group. Hits are always counted."`
 
@@ -68,4 +69,14 @@ type Dedupe struct {
 
 	// Error defaults to 0.0001 if not Exact; complete fills it in.
 	Error float64 `yaml:"error" min:"0.000001" max:"0.1" doc:"Share of good events that may be taken for repeats; 0.0001 when not given. With exact there are none."`
+}
+
+// Throttle limits the events of a key that count.
+type Throttle struct {
+	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the key, or several: the first that is there and not null. All events of a key must be in one partition: each partition has a limit of its own."`
+	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the key, in this order: see [functions](#functions)."`
+	Limit int      `yaml:"limit" required:"true" min:"1" max:"1048576" doc:"How many events of a key count per period."`
+	Per   Duration `yaml:"per" required:"true" min:"1ms" max:"366d" doc:"The period, in event time."`
+	Form  string   `yaml:"form" default:"window" enum:"window,funnel" doc:"window: at most limit events within any period. funnel: limit events per period at a steady rate."`
+	Burst int      `yaml:"burst" default:"0" when:"form=funnel" min:"0" max:"1048576" doc:"How many events more may count at once."`
 }

@@ -41,6 +41,9 @@ func (j *Job) Spec() (*window.Spec, error) {
 	if j.Dedupe != nil {
 		s.Dedupe = &window.Dedupe{Path: fieldOf(j.Dedupe.Field, j.Dedupe.Apply), Error: j.Dedupe.Error, Exact: j.Dedupe.Exact}
 	}
+	if t := j.Throttle; t != nil {
+		s.Throttle = &window.Throttle{Path: fieldOf(t.Field, t.Apply), Limit: t.Limit, Per: millis(t.Per), Funnel: t.Form == "funnel", Burst: t.Burst}
+	}
 	if j.HashKey.IsSet() {
 		key := j.HashKey.Key128()
 		s.HashKey = &key

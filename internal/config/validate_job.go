@@ -257,6 +257,9 @@ func (v *validator) paths(path string, j *Job) {
 	if j.Dedupe != nil {
 		add("dedupe.field", j.Dedupe.Field)
 	}
+	if j.Throttle != nil {
+		add("throttle.field", j.Throttle.Field)
+	}
 	for i, m := range j.Measures {
 		at := fmt.Sprintf("measures[%d].", i)
 		for _, r := range m.reads() {

@@ -243,6 +243,35 @@ func TestMigrateRounds(t *testing.T) {
 
 // TestAlteredByHand: opening a job whose tables were changed by hand is an error that names
 // the change; a migration repairs it only if that loses nothing.
+// TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
+// until the migration has added its column; the lines that it has stay.
+func TestMigrateOutcome(t *testing.T) {
+	c := open(t)
+	s := install(t, c, actives())
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 8))
+	lines := one(t, c, "SELECT count(), sum(next - first) FROM "+c.name(LedgerTable)+" FINAL")
+	b := &backend{c: c}
+	b.exec(t, "DROP VIEW "+c.name("weir_audit"))
+	b.exec(t, "ALTER TABLE "+c.name(LedgerTable)+" DROP COLUMN throttled")
+	b.exec(t, "ALTER TABLE "+c.name("weir_schema")+" UPDATE sql = replaceRegexpAll(sql, '\n    `throttled`[^\n]*', '') WHERE 1 SETTINGS mutations_sync = 1")
+	if _, err := c.Job(t.Context(), actives()); !fatalWith(err, "lacks column throttled, which is new: run `weir migrate`") {
+		t.Errorf("before the migration the job opens with %v", err)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	if got := one(t, c, "SELECT count(), sum(next - first) FROM "+c.name(LedgerTable)+" FINAL WHERE throttled = 0"); got != lines {
+		t.Errorf("the ledger has %s, before %s", got, lines)
+	}
+	s = another(c, s)
+	write(t, s, f.flow(t, 8))
+	exact(t, s, "migrated, written to")
+}
+
 func TestAlteredByHand(t *testing.T) {
 	for _, a := range []struct {
 		name, sql string

@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger`
     `malformed` SimpleAggregateFunction(max, UInt64),
     `duplicate` SimpleAggregateFunction(max, UInt64),
     `filtered` SimpleAggregateFunction(max, UInt64),
+    `throttled` SimpleAggregateFunction(max, UInt64),
     `gap` SimpleAggregateFunction(max, UInt64),
     `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
     `topic_id` SimpleAggregateFunction(max, UUID),
@@ -820,7 +821,7 @@ AS WITH lines AS
 (
     SELECT
         job, version, epoch, partition, chunk, first,
-        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`gap`)) AS others,
+        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
         max(flushed_at) AS flushed, min(_l.began) AS began
     FROM `weir`.`weir_ledger` AS _l
     GROUP BY job, version, epoch, partition, chunk, first
