@@ -106,7 +106,7 @@ func answers(now time.Time) map[string]string {
 		"geo.json, 6 Busiest cells":                      "sqc8b\t7\t3",
 		"pipeline.json, 1 Audit mismatches":              "0",
 		"pipeline.json, 4 Dead letters":                  "1",
-		"pipeline.json, 8 Outcomes":                      "clicks\t72\t0\t0\t1\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0",
+		"pipeline.json, 8 Outcomes":                      "clicks\t72\t0\t0\t1\t0\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0\t0",
 		"pipeline.json, 9 What does not add up":          "",
 	}
 }
