@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -181,6 +181,10 @@ bench-live: tools build ## what a hundred live questions a second cost the pipel
 bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
 	go build -trimpath -o bin/bench-idle ./bench/idle
 	bin/bench-idle $(ARGS)
+
+bench-scale: ## two workers against one, each on a CPU of its own, without broker and engine; fails under the floor
+	go build -trimpath -o bin/bench-scale ./bench/scale
+	bin/bench-scale $(ARGS)
 
 bench-latency: EVENTS ?= 10000000
 bench-latency: tools build ## what 5, 20 and 50 ms to Kafka, to ClickHouse and to both cost; fails under a floor
