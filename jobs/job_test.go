@@ -71,9 +71,9 @@ func (l *fakeLog) counts(t *testing.T) map[string]uint64 {
 }
 
 type fakeSource struct {
-	log *fakeLog
-	ttl func() time.Duration // how long a generation lasts; 0: for ever
-	mum bool                 // it delivers nothing
+	log    *fakeLog
+	ttl    func() time.Duration // how long a generation lasts; 0: for ever
+	silent bool                 // it delivers nothing
 
 	mu        sync.Mutex
 	committed map[int32]int64
@@ -128,7 +128,7 @@ func (g *fakeGeneration) Release()              {}
 
 func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	next := maps.Clone(from)
-	if g.s.mum {
+	if g.s.silent {
 		clear(next)
 	}
 	for ctx.Err() == nil {
@@ -354,7 +354,7 @@ func TestUntilEndCommits(t *testing.T) {
 	src := &fakeSource{log: newLog(3, 700), committed: map[int32]int64{}}
 	for run := range 2 {
 		clear(src.committed)
-		src.mum = run == 1
+		src.silent = run == 1
 		if err := runJob(t, t.Context(), Config{Source: src, Sink: sink, UntilEnd: true}); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (m *Measure) Meaning() string {
 		text += fmt.Sprintf(" scale=%d", m.Scale)
 	}
 	if m.K != 0 {
-		text += fmt.Sprintf(" k=%d listed=%d", m.K, m.listed())
+		text += fmt.Sprintf(" k=%d listed=%d", m.K, m.Listed())
 	}
 	if len(m.Where) > 0 { // earlier versions had none
 		text += " where=" + strconv.Quote(conditionsText(m.Where))

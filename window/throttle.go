@@ -13,8 +13,10 @@ import (
 // It is a function of the log: the limiter of a key is asked about its events of one
 // partition in the order of their offsets. Its clock is the greatest event time of the
 // key so far, so that an event that comes late is judged as if it had come with the one
-// before it. The limiter of a chunk's events is as if the log began with the chunk before.
-// Events that are not Counted for another reason do not use it up.
+// before it. The limiter of a chunk's events is as if the log began with the chunk
+// before. Events that are malformed, late, future, filtered, or repeated within their chunk
+// do not use it up, and a repeat of an event of the chunk before does so only for the chunk
+// that follows: see Partition.look.
 type Throttle struct {
 	Path   string
 	Limit  int        // events per period
@@ -51,18 +53,18 @@ func (t *Throttle) check(bad func(ok bool, format string, args ...any)) {
 
 // A throttler has the limiters of the keys of one partition since the beginning of a chunk.
 type throttler struct {
-	form  *Throttle
-	by    limits.Window
-	tip   limits.Funnel
-	keys  []throttled
-	logs  []limits.Log // by key; empty with a funnel
-	index hashtable.Table[uint32]
-	held  int // bytes of the logs
+	form   *Throttle
+	window limits.Window
+	funnel limits.Funnel
+	keys   []throttled
+	logs   []limits.Log // by key; empty with a funnel
+	index  hashtable.Table[uint32]
+	held   int // bytes of the logs
 }
 
 type throttled struct {
 	id     id
-	tat    int64 // Funnel: the state
+	tat    int64 // Funnel: its state, the theoretical arrival time
 	latest int64 // Funnel: the clock
 }
 
@@ -73,9 +75,9 @@ func newThrottler(t *Throttle) *throttler {
 	r := &throttler{form: t}
 	var err error
 	if t.Funnel {
-		r.tip, err = t.funnel()
+		r.funnel, err = t.funnel()
 	} else {
-		r.by, err = t.window()
+		r.window, err = t.window()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("window: a throttle that Validate refuses: %v", err))
@@ -104,12 +106,12 @@ func (r *throttler) allow(key id, at event.Time) bool {
 		k := &r.keys[i]
 		k.latest = max(k.latest, now)
 		var a limits.Answer
-		a, k.tat = r.tip.Throttle(k.tat, k.latest, 1)
+		a, k.tat = r.funnel.Throttle(k.tat, k.latest, 1)
 		return !a.Limited
 	}
 	l := &r.logs[i]
 	before := l.Bytes()
-	a := r.by.Allow(l, now)
+	a := r.window.Allow(l, now)
 	r.held += l.Bytes() - before
 	return !a.Limited
 }

@@ -31,18 +31,16 @@ func (topKind) check(m *Measure, bad func(bool, string, ...any)) {
 	bad(m.K >= 1 && m.K <= MaxK, "measure %s: k %d, want 1 to %d", m.Name, m.K, MaxK)
 }
 
-// listed returns how many keys a Top of the measure lists: more than it shows, because
-// what one chunk or window does not list is unknown when it is added up with others.
-func (m *Measure) listed() int { return max(4*m.K, 64) }
-
-// Listed returns how many keys the Tops of a measure of kind TopK list at most.
-func (m *Measure) Listed() int { return m.listed() }
+// Listed returns how many keys a Top of a measure of kind TopK lists at most: more than
+// it shows, because what one chunk or window does not list is unknown when it is added up
+// with others.
+func (m *Measure) Listed() int { return max(4*m.K, 64) }
 
 func (topKind) paths(*Measure) []string { return nil }
 
-func (topKind) column(m *Measure) column { return &topColumn{listed: m.listed()} }
+func (topKind) column(m *Measure) column { return &topColumn{listed: m.Listed()} }
 
-func (topKind) tally(m *Measure) tally { return &topTally{listed: m.listed()} }
+func (topKind) tally(m *Measure) tally { return &topTally{listed: m.Listed()} }
 
 func (topKind) intake(*Spec, *Measure, []int) intake { return new(topIntake) }
 

@@ -164,13 +164,13 @@ func TestTopKRecall(t *testing.T) {
 		for i := range parts {
 			ends = append(ends, events*(i+1)/parts)
 		}
-		chunks, truth := tops(keys, ends, m.listed())
+		chunks, truth := tops(keys, ends, m.Listed())
 		var sum topSum
 		for _, c := range chunks {
 			sum.add(c)
 		}
-		top := sum.top(m.listed())
-		within(t, top, truth, m.listed())
+		top := sum.top(m.Listed())
+		within(t, top, truth, m.Listed())
 		var naive []TopKey
 		for key, n := range truth {
 			naive = append(naive, TopKey{Key: key, Count: n})

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/event"
 	"weir/window"
 )
 
@@ -21,16 +20,7 @@ func TestExtremes(t *testing.T) {
 	s := unaudited(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
-	n := int64(0)
-	sell := func(minute int64, page string, prices ...string) {
-		t.Helper()
-		for _, price := range prices {
-			ts := int64(noon) + minute*60_000
-			doc := strings.TrimSuffix(click(ts, page, int(n), fmt.Sprint(n)), "}") + price + "}"
-			observe(t, op, 0, n, event.Time(ts), doc)
-			n++
-		}
-	}
+	sell := seller(t, op)
 	sell(0, "/a", `,"price":-3.5`, `,"price":-1.25`, "")
 	sell(0, "/b", "", `,"price":null`)
 	sell(1, "/a", `,"price":-7`)

@@ -2,6 +2,8 @@ package clickhouse
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,8 +90,8 @@ func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 	return dial(t, Config{URL: b.URL, Database: database, InsertTimeout: timeout}).sink(l)
 }
 
-func (s *Sink) writeDead(t *testing.T, list []window.DeadLetter) error {
-	return send(t.Context(), s, s.dead, list, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
+func (s *Sink) writeDead(ctx context.Context, list []window.DeadLetter) error {
+	return send(ctx, s, s.dead, list, func(d *window.DeadLetter) { s.dead.addDead(&s.layout.Job, d) })
 }
 
 // TestFlushInPieces: however large a flush is, the sink holds some pieces of it, and
@@ -145,12 +147,16 @@ func TestFlushInPieces(t *testing.T) {
 // the next one fills anew, although its request still sends what it has read.
 func TestTimeoutLetsGo(t *testing.T) {
 	slow, first := make(chan struct{}), make(chan []byte, 1)
-	s := far(t, 300*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := far(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
+		begun := make([]byte, 32<<10) // with a part of the first payload
+		n, _ := io.ReadFull(r.Body, begun)
+		cancel()
 		<-slow
 		body, _ := io.ReadAll(r.Body)
-		first <- body
+		first <- append(begun[:n], body...)
 	})
-	if err := s.writeDead(t, letters(200, 'A')); err == nil {
+	if err := s.writeDead(ctx, letters(200, 'A')); err == nil {
 		t.Fatal("a server that does not read has acknowledged")
 	}
 	s.dead.reset()
@@ -160,6 +166,25 @@ func TestTimeoutLetsGo(t *testing.T) {
 	close(slow)
 	if body := <-first; !bytes.Contains(body, []byte("AAAA")) || bytes.Contains(body, []byte("BBBB")) {
 		t.Errorf("the first statement had %d bytes, %d of them of the second", len(body), bytes.Count(body, []byte("B")))
+	}
+}
+
+// TestLetGo: a body that is let go makes no further piece, by whichever method it is read.
+func TestLetGo(t *testing.T) {
+	for name, read := range map[string]func(*body) (int64, error){
+		"Read":    func(r *body) (int64, error) { n, err := r.Read(make([]byte, 8)); return int64(n), err },
+		"WriteTo": func(r *body) (int64, error) { return r.WriteTo(io.Discard) },
+	} {
+		r := &body{next: func() ([]byte, bool) {
+			t.Errorf("%s: a piece is made", name)
+			return nil, false
+		}}
+		if r.let() {
+			t.Errorf("%s: all is said to be read", name)
+		}
+		if n, err := read(r); n != 0 || !errors.Is(err, errLetGo) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/event"
 	"weir/window"
 )
 
@@ -24,16 +23,7 @@ func TestSum(t *testing.T) {
 	s := unaudited(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
-	n := int64(0)
-	sell := func(minute int64, page string, prices ...string) {
-		t.Helper()
-		for _, price := range prices {
-			ts := int64(noon) + minute*60_000
-			doc := strings.TrimSuffix(click(ts, page, int(n), fmt.Sprint(n)), "}") + price + "}"
-			observe(t, op, 0, n, event.Time(ts), doc)
-			n++
-		}
-	}
+	sell := seller(t, op)
 	see := func(view string, want ...string) {
 		t.Helper()
 		got := read(t, c, "SELECT concat(page, ' ', toString(revenue), ' ', ifNull(toString(usual), 'none')) FROM "+c.name(view)+" ORDER BY page, window_start")
