@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -83,6 +82,8 @@ var strikes = []*strike{
 	{name: "kill", weight: 50, needs: fleet, begin: kill},
 	{name: "take-over", weight: 6, needs: fleet, begin: takeOver},
 	{name: "zombie", weight: 6, needs: fleet, gentle: true, begin: zombie},
+	{name: "rollup-killed", weight: 5, needs: fleet | kafka | sink, begin: rollupKilled},
+	{name: "rollup-frozen", weight: 3, needs: fleet | kafka | sink, begin: rollupFrozen},
 	{name: "stop-one", weight: 5, needs: fleet | kafka | sink, begin: stopOne},
 	{name: "stop-all", weight: 7, needs: fleet | kafka | sink, begin: stopAll},
 	{name: "second-signal", weight: 4, needs: fleet | kafka | sink, begin: secondSignal},
@@ -431,12 +432,8 @@ func transactions(c *cycle) func() {
 		now := event.Time(time.Now().UnixMilli())
 		var made []*gen.Record
 		for range 100 + c.rng.IntN(400) {
-			r := &gen.Record{Time: now, Stamp: now, User: 1 + c.rng.Uint32N(5000), Page: 1 + c.rng.Uint32N(40)}
-			value, err := json.Marshal(map[string]any{"ts": r.Stamp, "user_id": r.User, "page": fmt.Sprintf("/p/%d", r.Page)})
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			client.Produce(ctx, &kgo.Record{Value: value, Timestamp: time.UnixMilli(int64(now))}, nil)
+			r, record := c.click(now, now)
+			client.Produce(ctx, record, nil)
 			made = append(made, r)
 		}
 		if err := client.Flush(ctx); err != nil {
