@@ -130,8 +130,8 @@ func TestWindows(t *testing.T) {
 		{"alike", whole, 4, 4, true, nil},
 		{"more", whole, 4, 3, false, found(Lost, "", 4, 3)},
 		{"less", whole, 3, 4, false, found(Behind, "", 4, 3)},
-		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 6, 5, true, nil},
-		{"less, and not due", Compared{length, start, "x", true, false}, 5, 6, true, nil},
+		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 6, 5, false, nil},
+		{"less, and not due", Compared{length, start, "x", true, false}, 5, 6, false, nil},
 	} {
 		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
 		if on := a.Window(c.w, c.rolled, c.rows); on != c.on || a.Looked().Windows != 1 {
