@@ -50,7 +50,7 @@ const (
 	shortSession = 6 * time.Second
 )
 
-const arenaJob = `
+var arenaJob = `
 kafka: {brokers: [%s], group: %s, session: 6s}
 clickhouse: {url: "%s", database: chaos, insert_timeout: 2s}
 http: {listen: 127.0.0.1:0}
@@ -68,8 +68,7 @@ jobs:
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: active, kind: bitmap, field: user_id}
-      - {name: id_sum, kind: sum, field: user_id}
-`
+` + bloomOfUsers + measuresOfUsers()
 
 const (
 	firstPartitions, lastPartitions = 3, 8
@@ -245,7 +244,7 @@ func (v *verdict) add(format string, args ...any) {
 // judge compares the answers of SQL with the truth, while the producer is paused
 // and everything is durable: each count and PFCOUNT of the view, every outcome
 // in the ledger, ledger and rows, and the sketches of the windows that begin at
-// from or later, register by register and id by id.
+// from or later, register by register, id by id and bit by bit.
 func (a *arena) judge(from event.Time) *verdict {
 	a.t.Helper()
 	v := new(verdict)
@@ -271,6 +270,7 @@ func (a *arena) judge(from event.Time) *verdict {
 	table := fmt.Sprintf("(SELECT * FROM clicks_state WHERE toUnixTimestamp(window_start) >= %d)", from/1000)
 	v.hold(a.compareSketches(table, "users", "page", part))
 	v.hold(a.compareBitmaps(table, "active", "page", part))
+	v.hold(a.compareFilters(table, "seen", "page", part))
 	return v
 }
 

@@ -236,6 +236,8 @@ func TestChaos(t *testing.T) {
 	for _, wrong := range v.wrong {
 		t.Error(wrong)
 	}
+	truth, _ := a.producer.state()
+	a.sameView("clicks_1h", "page", truth.Rollup(3_600_000))
 	t.Logf("the totals of seed %d:\n%s", seed, s.table(a))
 	if *chaosFloors {
 		s.floors(t)

@@ -92,13 +92,13 @@ func span(t *gen.Truth) string {
 
 // clicksQuestions are commands about a clicks job, with the true answers.
 func clicksQuestions(truth *gen.Truth) (e expects) {
-	all := map[uint32]struct{}{}
-	byPage := map[string]map[uint32]struct{}{}
+	all := map[uint32]int64{}
+	byPage := map[string]map[uint32]int64{}
 	var hits int64
 	for g, c := range truth.Counts {
 		maps.Copy(all, c.Users)
 		if byPage[g.Name] == nil {
-			byPage[g.Name] = map[uint32]struct{}{}
+			byPage[g.Name] = map[uint32]int64{}
 		}
 		maps.Copy(byPage[g.Name], c.Users)
 		hits += c.Hits
@@ -242,8 +242,8 @@ func TestRedisCLI(t *testing.T) {
 		t.Fatalf("redis-cli is not installed: run `make redis`: %v", err)
 	}
 	s := newStage(t)
-	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "    measures:\n", "    measures:\n      - {name: seen, kind: bloom, field: user_id, capacity: 5000, error: 0.01}\n", 1),
-		fmt.Sprintf(locationsJob, s.topic("locations")))
+	few := strings.NewReplacer(measuresOfUsers(), "") // KEYS lists a key for each measure of a row, up to a bound
+	s.configure(few.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")))+bloomOfUsers, few.Replace(fmt.Sprintf(locationsJob, s.topic("locations"))))
 	s.migrate()
 	traffic := func(kind string, events int, start, seed string) *gen.Truth {
 		return s.produced(kind, events, "--start", start, "--seed", seed, "--pages", "20", "--users", "3000", "--disorder", "90s")

@@ -51,7 +51,7 @@ func stageOn(t *testing.T, brokers []string, url, db string) *stage {
 func (s *stage) topic(kind string) string { return s.name + "." + kind }
 
 // jobs as most tests want them. %s is the topic.
-const (
+var (
 	clicksJob = `
   - name: clicks
     topic: %s
@@ -63,8 +63,7 @@ const (
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: active, kind: bitmap, field: user_id}
-      - {name: id_sum, kind: sum, field: user_id}
-`
+` + measuresOfUsers()
 	locationsJob = `
   - name: locations
     topic: %s
@@ -76,8 +75,7 @@ const (
     measures:
       - {name: users, kind: hll, field: user_id}
       - {name: places, kind: geo, member: user_id, lon: lon, lat: lat}
-      - {name: id_sum, kind: sum, field: user_id}
-`
+` + measuresOfUsers()
 )
 
 // configure writes the configuration of the test's processes.

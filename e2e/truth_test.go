@@ -71,7 +71,7 @@ func (s *stage) cell(row []string) gen.Group {
 }
 
 // reference is the sketch that a Redis would have made of the same ids.
-func reference(users map[uint32]struct{}) *hll.Sketch {
+func reference(users map[uint32]int64) *hll.Sketch {
 	var h hll.Sketch
 	for u := range users {
 		h.Add(strconv.AppendUint(nil, uint64(u), 10))
@@ -90,8 +90,8 @@ func (y *tally) add(have, want int64) {
 	y.doubled += max(0, have-want)
 }
 
-// sameView compares a view with the truth: hits and sums per window and group, and
-// users as PFCOUNT would count them.
+// sameView compares a view with the truth, per window and group: hits, users as PFCOUNT
+// would count them, and the measures of ofUsers.
 func (s *stage) sameView(view, group string, truth *gen.Truth) {
 	s.t.Helper()
 	d, _ := s.compareView(view, group, truth, func(_ gen.Group, c *gen.Count) uint64 { return reference(c.Users).Count() })
@@ -105,7 +105,7 @@ func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(g
 	d := &differences{what: view + " against the truth"}
 	var y tally
 	seen := make(map[gen.Group]bool)
-	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users, id_sum FROM %s", group, view) {
+	for _, row := range s.sql("SELECT toUnixTimestamp(window_start), %s, hits, users, %s FROM %s", group, columnsOfUsers(), view) {
 		g := s.cell(row)
 		want := truth.Counts[g]
 		switch {
@@ -123,8 +123,10 @@ func (s *stage) compareView(view, group string, truth *gen.Truth, pfcount func(g
 			if users, pf := integer(s.t, row[3]), int64(pfcount(g, want)); users != pf {
 				d.add("%v: %d users, PFCOUNT says %d", g, users, pf)
 			}
-			if sum := integer(s.t, row[4]); sum != want.Sum {
-				d.add("%v: the ids add up to %d, want %d", g, sum, want.Sum)
+			for i, m := range ofUsers {
+				if wrong := m.wrong(want, row[4+i]); wrong != "" {
+					d.add("%v: %s: %s", g, m.name, wrong)
+				}
 			}
 		}
 		seen[g] = true

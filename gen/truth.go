@@ -41,31 +41,60 @@ type Group struct {
 	Name   string
 }
 
-// A Count is the truth about a group: its hits, the sum of their users' ids, and the ids
-// of the people that they came from. The ids are also the truth of an activity bitmap.
+// A Count is the truth about a group: its hits, the sum of their users' ids, how many hits
+// each user has, and the users of the earliest and of the latest event. The ids are also
+// the truth of an activity bitmap.
 type Count struct {
-	Hits  int64
-	Sum   int64
-	Users map[uint32]struct{}
+	Hits        int64
+	Sum         int64
+	Users       map[uint32]int64
+	First, Last Moment
+}
+
+// A Moment is a millisecond and the users of its events, ascending, each once. Which of
+// these events comes first in the log depends on how the records spread over partitions.
+type Moment struct {
+	Stamp event.Time `json:"ts"`
+	Users []uint32   `json:"users"`
+}
+
+// and returns the moment of both, which have the same stamp.
+func (m Moment) and(o Moment) Moment {
+	users := slices.Concat(m.Users, o.Users)
+	slices.Sort(users)
+	return Moment{m.Stamp, slices.Compact(users)}
+}
+
+// merge adds a count of other events.
+func (c *Count) merge(o *Count) {
+	switch by := cmp.Compare(o.First.Stamp, c.First.Stamp); {
+	case c.Hits == 0 || by < 0:
+		c.First = o.First
+	case by == 0:
+		c.First = c.First.and(o.First)
+	}
+	switch by := cmp.Compare(o.Last.Stamp, c.Last.Stamp); {
+	case c.Hits == 0 || by > 0:
+		c.Last = o.Last
+	case by == 0:
+		c.Last = c.Last.and(o.Last)
+	}
+	c.Hits += o.Hits
+	c.Sum += o.Sum
+	for user, n := range o.Users {
+		c.Users[user] += n
+	}
 }
 
 // Merge adds a count to the one of a key, which need not be there yet. Counts of the same
 // events must not be merged: their hits and sums add up.
 func Merge[K comparable](counts map[K]*Count, key K, c *Count) {
-	have := of(counts, key)
-	have.Hits += c.Hits
-	have.Sum += c.Sum
-	maps.Copy(have.Users, c.Users)
-}
-
-// of returns the count of a key, which it makes if it is not there yet.
-func of[K comparable](counts map[K]*Count, key K) *Count {
-	c := counts[key]
-	if c == nil {
-		c = &Count{Users: map[uint32]struct{}{}}
-		counts[key] = c
+	have := counts[key]
+	if have == nil {
+		have = &Count{Users: map[uint32]int64{}}
+		counts[key] = have
 	}
-	return c
+	have.merge(c)
 }
 
 // A Member is a person in a window.
@@ -140,22 +169,20 @@ func (t *Truth) Add(r *Record) {
 
 	window := r.Stamp - r.Stamp%t.Rules.Window
 	if isClick {
-		t.count(Group{window, "/p/" + strconv.Itoa(int(r.Page))}, r.User)
+		t.count(Group{window, "/p/" + strconv.Itoa(int(r.Page))}, r)
 		return
 	}
 	lon, lat := float64(r.Lon)/1e6, float64(r.Lat)/1e6
-	t.count(Group{window, geohash(lon, lat, t.Rules.Precision)}, r.User)
+	t.count(Group{window, geohash(lon, lat, t.Rules.Precision)}, r)
 	who := Member{window, r.User}
 	if last, ok := t.Places[who]; !ok || r.Stamp >= last.Stamp {
 		t.Places[who] = Place{r.Stamp, lon, lat}
 	}
 }
 
-func (t *Truth) count(g Group, user uint32) {
-	c := of(t.Counts, g)
-	c.Hits++
-	c.Sum += int64(user)
-	c.Users[user] = struct{}{}
+func (t *Truth) count(g Group, r *Record) {
+	at := Moment{r.Stamp, []uint32{r.User}}
+	Merge(t.Counts, g, &Count{Hits: 1, Sum: int64(r.User), Users: map[uint32]int64{r.User: 1}, First: at, Last: at})
 }
 
 // Rollup returns the same truth in longer windows; window must be a multiple

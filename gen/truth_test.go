@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,7 +30,8 @@ func TestTruthByHand(t *testing.T) {
 		{Time: 100 * m, Stamp: 100 * m, User: 1, Page: 1, ID: id(2)},
 		{Time: 100 * m, Stamp: 100*m + 1, User: 2, Page: 1, ID: id(3)},
 		{Time: 100 * m, Stamp: 100*m + 2, User: 2, Page: 1, ID: id(4)},
-		{Time: 100 * m, Stamp: 100*m + 2, User: 2, Page: 1, ID: id(4)}, // again
+		{Time: 100 * m, Stamp: 100*m + 2, User: 2, Page: 1, ID: id(4)},  // again
+		{Time: 100 * m, Stamp: 100*m + 2, User: 3, Page: 1, ID: id(12)}, // in the same millisecond
 		{Time: 100 * m, Stamp: 100 * m, User: 3, Page: 7, ID: id(5)},
 		{Time: 100 * m, Malformed: true},
 		{Time: 2000 * m, Stamp: 2000*m - 1440*m, User: 4, Page: 1, ID: id(6)},     // just in time
@@ -42,26 +44,27 @@ func TestTruthByHand(t *testing.T) {
 	} {
 		truth.Add(&rec)
 	}
-	if want := (Outcomes{Valid: 7, Malformed: 3, Late: 2, Future: 1, Duplicate: 1}); truth.Outcomes != want {
+	if want := (Outcomes{Valid: 8, Malformed: 3, Late: 2, Future: 1, Duplicate: 1}); truth.Outcomes != want {
 		t.Errorf("outcomes %+v, want %+v", truth.Outcomes, want)
 	}
 	want := map[Group]struct {
-		hits  int64
-		users []uint32
+		hits, sum   int64
+		users       map[uint32]int64
+		first, last Moment
 	}{
-		{99 * m, "/p/1"}:   {1, []uint32{1}},
-		{100 * m, "/p/1"}:  {3, []uint32{1, 2}},
-		{100 * m, "/p/7"}:  {1, []uint32{3}},
-		{560 * m, "/p/1"}:  {1, []uint32{4}},
-		{2010 * m, "/p/1"}: {1, []uint32{5}},
+		{99 * m, "/p/1"}:   {1, 1, map[uint32]int64{1: 1}, Moment{100*m - 1, []uint32{1}}, Moment{100*m - 1, []uint32{1}}},
+		{100 * m, "/p/1"}:  {4, 8, map[uint32]int64{1: 1, 2: 2, 3: 1}, Moment{100 * m, []uint32{1}}, Moment{100*m + 2, []uint32{2, 3}}},
+		{100 * m, "/p/7"}:  {1, 3, map[uint32]int64{3: 1}, Moment{100 * m, []uint32{3}}, Moment{100 * m, []uint32{3}}},
+		{560 * m, "/p/1"}:  {1, 4, map[uint32]int64{4: 1}, Moment{560 * m, []uint32{4}}, Moment{560 * m, []uint32{4}}},
+		{2010 * m, "/p/1"}: {1, 5, map[uint32]int64{5: 1}, Moment{2010 * m, []uint32{5}}, Moment{2010 * m, []uint32{5}}},
 	}
 	if len(truth.Counts) != len(want) {
 		t.Errorf("%d groups, want %d", len(truth.Counts), len(want))
 	}
 	for g, w := range want {
 		c := truth.Counts[g]
-		if c == nil || c.Hits != w.hits || !slices.Equal(slices.Sorted(maps.Keys(c.Users)), w.users) {
-			t.Errorf("%v: %+v, want %+v", g, c, w)
+		if want := (&Count{w.hits, w.sum, w.users, w.first, w.last}); !reflect.DeepEqual(c, want) {
+			t.Errorf("%v: %+v, want %+v", g, c, want)
 		}
 	}
 }
@@ -101,7 +104,7 @@ func TestTruthFromBytes(t *testing.T) {
 		rules.Dedupe = m.name == "clicks"
 		truth := NewTruth(rules)
 		var outcomes Outcomes
-		hits, users := map[Group]int64{}, map[Group]map[string]bool{}
+		counted := map[Group][]says{}
 		seen := map[string]bool{}
 		places := map[Member]Place{}
 		var r Record
@@ -138,27 +141,62 @@ func TestTruthFromBytes(t *testing.T) {
 					places[who] = Place{ts, lon, lat}
 				}
 			}
-			hits[group]++
-			if users[group] == nil {
-				users[group] = map[string]bool{}
-			}
-			users[group][s.UserID.String()] = true
+			counted[group] = append(counted[group], s)
 		}
 		if truth.Outcomes != outcomes {
 			t.Errorf("%s: outcomes %+v, from bytes %+v", m.name, truth.Outcomes, outcomes)
 		}
-		if len(truth.Counts) != len(hits) || len(hits) < 100 {
-			t.Errorf("%s: %d groups, from bytes %d", m.name, len(truth.Counts), len(hits))
+		if len(truth.Counts) != len(counted) || len(counted) < 100 {
+			t.Errorf("%s: %d groups, from bytes %d", m.name, len(truth.Counts), len(counted))
 		}
 		for group, c := range truth.Counts {
-			if c.Hits != hits[group] || len(c.Users) != len(users[group]) {
-				t.Fatalf("%s %v: %d hits by %d, from bytes %d by %d", m.name, group, c.Hits, len(c.Users), hits[group], len(users[group]))
+			if want := countOf(t, counted[group]); !reflect.DeepEqual(c, want) {
+				t.Fatalf("%s %v: %+v, from bytes %+v", m.name, group, c, want)
 			}
 		}
 		if !maps.Equal(truth.Places, places) {
 			t.Errorf("%s: %d places, from bytes %d, or different ones", m.name, len(truth.Places), len(places))
 		}
 	}
+}
+
+// countOf counts events by sorting them.
+func countOf(t *testing.T, events []says) *Count {
+	t.Helper()
+	stamp := func(s says) event.Time {
+		n, err := s.TS.Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return event.Time(n)
+	}
+	user := func(s says) uint32 {
+		n, err := s.UserID.Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(n)
+	}
+	slices.SortFunc(events, func(a, b says) int {
+		return cmp.Or(cmp.Compare(stamp(a), stamp(b)), cmp.Compare(user(a), user(b)))
+	})
+	c := &Count{Users: map[uint32]int64{}}
+	at := func(of says) Moment {
+		m := Moment{Stamp: stamp(of)}
+		for _, s := range events {
+			if stamp(s) == m.Stamp && !slices.Contains(m.Users, user(s)) {
+				m.Users = append(m.Users, user(s))
+			}
+		}
+		return m
+	}
+	c.First, c.Last = at(events[0]), at(events[len(events)-1])
+	for _, s := range events {
+		c.Hits++
+		c.Sum += int64(user(s))
+		c.Users[user(s)]++
+	}
+	return c
 }
 
 // read reads an event strictly, on top of the standard library's lax parser.
@@ -233,9 +271,9 @@ func TestTruthFile(t *testing.T) {
 			"cut in line": file.String()[:file.Len()-5],
 			"longer":      file.String() + lines[1],
 			"empty":       "",
-			"version":     strings.Replace(file.String(), `"truth":2`, `"truth":3`, 1),
+			"version":     strings.Replace(file.String(), `"truth":3`, `"truth":2`, 1),
 			"window":      strings.Replace(file.String(), `"window":60000`, `"window":0`, 1),
-			"unknown":     strings.Replace(file.String(), `"truth":2`, `"truth":2,"x":1`, 1),
+			"unknown":     strings.Replace(file.String(), `"truth":3`, `"truth":3,"x":1`, 1),
 			"no JSON":     "hits\n",
 		} {
 			if _, err := ReadTruth(strings.NewReader(bad)); err == nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"weir/event"
 )
@@ -18,9 +16,11 @@ import (
 //	{"truth":1,"window":60000,"lateness":86400000,"skew":600000,"dedupe":false,"precision":5,
 //	 "valid":9900,"malformed":40,"late":30,"future":30,"duplicate":0,"groups":2,"places":1}
 //
-// then one per group, users in ascending order,
+// then one per group, with the hits of each user, and with the users of the earliest and
+// of the latest event,
 //
-//	{"window":1763600040000,"group":"/p/17","hits":3,"sum":81248,"users":[7,81234]}
+//	{"window":1763600040000,"group":"/p/17","hits":3,"sum":81248,"users":{"7":2,"81234":1},
+//	 "first":{"ts":1763600040456,"users":[7]},"last":{"ts":1763600050456,"users":[7,81234]}}
 //
 // then, for locations, one per person and window,
 //
@@ -28,7 +28,7 @@ import (
 //
 // Windows are named by their start; times are in milliseconds.
 
-const truthVersion = 2
+const truthVersion = 3
 
 type headLine struct {
 	Truth     int        `json:"truth"`
@@ -43,11 +43,13 @@ type headLine struct {
 }
 
 type groupLine struct {
-	Window event.Time `json:"window"`
-	Group  string     `json:"group"`
-	Hits   int64      `json:"hits"`
-	Sum    int64      `json:"sum"`
-	Users  []uint32   `json:"users"`
+	Window event.Time       `json:"window"`
+	Group  string           `json:"group"`
+	Hits   int64            `json:"hits"`
+	Sum    int64            `json:"sum"`
+	Users  map[uint32]int64 `json:"users"`
+	First  Moment           `json:"first"`
+	Last   Moment           `json:"last"`
 }
 
 type placeLine struct {
@@ -74,7 +76,7 @@ func (t *Truth) WriteTo(w io.Writer) (int64, error) {
 			break
 		}
 		c := t.Counts[g]
-		err = enc.Encode(groupLine{g.Window, g.Name, c.Hits, c.Sum, slices.Sorted(maps.Keys(c.Users))})
+		err = enc.Encode(groupLine{g.Window, g.Name, c.Hits, c.Sum, c.Users, c.First, c.Last})
 	}
 	for _, m := range t.Members() {
 		if err != nil {
@@ -137,11 +139,7 @@ func ReadTruth(r io.Reader) (*Truth, error) {
 		if err := next(&g); err != nil {
 			return nil, err
 		}
-		c := &Count{Hits: g.Hits, Sum: g.Sum, Users: make(map[uint32]struct{}, len(g.Users))}
-		for _, u := range g.Users {
-			c.Users[u] = struct{}{}
-		}
-		t.Counts[Group{g.Window, g.Group}] = c
+		t.Counts[Group{g.Window, g.Group}] = &Count{g.Hits, g.Sum, g.Users, g.First, g.Last}
 	}
 	for range head.Places {
 		var p placeLine

@@ -8,8 +8,8 @@ import (
 // row too many or too few.
 func TestTruthDiffers(t *testing.T) {
 	known := truth{
-		place(60_000, "/p/1"):  {Hits: 3, Users: map[uint32]struct{}{7: {}, 12: {}}},
-		place(120_000, "/p/2"): {Hits: 1, Users: map[uint32]struct{}{7: {}}},
+		place(60_000, "/p/1"):  {Hits: 3, Users: map[uint32]int64{7: 1, 12: 2}},
+		place(120_000, "/p/2"): {Hits: 1, Users: map[uint32]int64{7: 1}},
 	}
 	const right = "60\t/p/1\t3\t[7,12]\n120\t/p/2\t1\t[7]\n"
 	if err := known.differs(right); err != nil {
