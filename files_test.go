@@ -11,7 +11,7 @@ import (
 
 // ofKind matches the files that docs/files.md describes together: those named
 // after a kind of measure, and the interface that they implement.
-var ofKind = regexp.MustCompile(`^(measure_)?(hll|set|bitmap|bloom|geo|min|max|sum|topk|extreme|first|last|ordered|kind|number)\.go$|^measure\.go$`)
+var ofKind = regexp.MustCompile(`^(measure_)?(hll|set|bitmap|bloom|geo|min|max|sum|quantile|topk|extreme|first|last|ordered|kind|number)\.go$|^measure\.go$`)
 
 // TestFileMaps: docs/files.md has a map for each package with more than 2,500
 // lines; each map has every file of its package, and no file that is not there.

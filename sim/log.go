@@ -329,7 +329,7 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	optional := [][]window.Measure{
 		{{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true}, {Name: "people", Kind: window.Set, Path: "user"}},
 		{{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: window.First, Path: "user"}},
-		{{Name: "west", Kind: window.Min, Path: "lon", Optional: true}},
+		{{Name: "west", Kind: window.Min, Path: "lon", Optional: true}, {Name: "spread", Kind: window.Quantile, Path: "lon", Optional: true, Error: 0.05}},
 		{{Name: "east", Kind: window.Max, Path: "lon", Optional: true}},
 		{{Name: "way", Kind: window.Sum, Path: "lon", Optional: true, Scale: 2}, {Name: "tops", Kind: window.TopK, Path: "user", K: 3}},
 		{{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: window.Last, Path: "user"}},

@@ -15,17 +15,18 @@ type keeper interface {
 }
 
 var keepers = map[window.Kind]func(m *window.Measure) keeper{
-	window.HLL:    newHLLKeeper,
-	window.Set:    newSetKeeper,
-	window.Bitmap: newBitmapKeeper,
-	window.Bloom:  newBloomKeeper,
-	window.Min:    newMinKeeper,
-	window.Max:    newMaxKeeper,
-	window.Sum:    newSumKeeper,
-	window.Avg:    newSumKeeper,
-	window.TopK:   newTopKeeper,
-	window.First:  newFirstKeeper,
-	window.Last:   newLastKeeper,
+	window.HLL:      newHLLKeeper,
+	window.Set:      newSetKeeper,
+	window.Bitmap:   newBitmapKeeper,
+	window.Bloom:    newBloomKeeper,
+	window.Min:      newMinKeeper,
+	window.Max:      newMaxKeeper,
+	window.Sum:      newSumKeeper,
+	window.Avg:      newSumKeeper,
+	window.Quantile: newQuantileKeeper,
+	window.TopK:     newTopKeeper,
+	window.First:    newFirstKeeper,
+	window.Last:     newLastKeeper,
 }
 
 // states has the states of some rows: those of the sink, or those that the reference

@@ -55,6 +55,7 @@ const (
 	RepeatLost   // a repeated id is not noted in its chunk's filter
 	CountsReset  // counts begin anew after each flush
 	SumsReset    // sums begin anew after each flush
+	BucketsReset // counts of buckets begin anew after each flush
 	LimitsReset  // limiters begin anew after a flush
 	Mistakes     // the number of mistakes, with None
 )
@@ -93,6 +94,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
 	LimitsReset:     {"limits-reset", "window: limiters begin anew after a flush"},
 	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},
+	BucketsReset:    {"buckets-reset", "window: a bucket sent as what is new since the last flush"},
 }
 
 func (m Mistake) String() string { return mistakes[m].name }

@@ -65,6 +65,9 @@ func positive(f float64) float64 {
 	return f
 }
 
+// beyondFloat is the reason for a number that no Float64 comes near.
+const beyondFloat = "is a number beyond 1.8e308, the greatest Float64"
+
 type extremeIntake struct {
 	flip  uint64
 	ranks [blockSize]uint64
@@ -75,7 +78,7 @@ func (in *extremeIntake) read(d *decoder, at, n int) (bool, string) {
 	switch {
 	case ok:
 	case d.vals[at].Kind == event.Number:
-		return false, d.wrong(at, "is a number beyond 1.8e308, the greatest Float64")
+		return false, d.wrong(at, beyondFloat)
 	default:
 		return false, d.wrong(at, "is not a number")
 	}

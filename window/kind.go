@@ -46,7 +46,7 @@ type Kind interface {
 }
 
 // kinds has every kind, in the order of the documentation.
-var kinds = []Kind{HLL, Set, Bitmap, Bloom, Min, Max, First, Last, Sum, Avg, TopK, Geo}
+var kinds = []Kind{HLL, Set, Bitmap, Bloom, Min, Max, First, Last, Sum, Avg, Quantile, TopK, Geo}
 
 // Kinds returns all kinds, in the order of their documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }

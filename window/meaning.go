@@ -292,7 +292,7 @@ func readMeasure(text string) ([]setting, bool) {
 		all = append(all, setting{key, value, value})
 	}
 	add("capacity", strconv.Itoa(capacity), capacity != 0)
-	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), capacity != 0)
+	add("error", strconv.FormatFloat(wrong, 'g', -1, 64), wrong != 0)
 	add("lon", fieldWords(lon), lon != "")
 	add("lat", fieldWords(lat), lat != "")
 	where, scale, k, listed := "", "", "", ""

@@ -49,6 +49,14 @@ func (pt *partitionState) report(to *Table) {
 	if planted("limits-reset") && pt.old != nil {
 		pt.old.reset()
 	}
+	if planted("buckets-reset") {
+		for _, t := range pt.tallies {
+			if t, ok := t.(*quantileTally); ok {
+				t.pool.Reset()
+				t.pool.Grow(len(pt.cells))
+			}
+		}
+	}
 	if planted("sums-reset") {
 		for _, t := range pt.tallies {
 			if t, ok := t.(*sumTally); ok {

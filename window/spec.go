@@ -66,7 +66,7 @@ type Measure struct {
 	Optional bool
 
 	Capacity int     // Bloom: items per window and group it is sized for
-	Error    float64 // Bloom: share of false positives at that many items
+	Error    float64 // Bloom: share of false positives at that many items; Quantile: relative error
 
 	Lon, Lat string // Geo: fields of the position
 

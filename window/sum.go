@@ -141,7 +141,10 @@ func (in *sumIntake) add(to store, cells []uint32) {
 	}
 }
 
-type sumTally struct{ totals []Total } // by cell
+type sumTally struct {
+	entire
+	totals []Total // by cell
+}
 
 func (t *sumTally) grow(n int) {
 	for len(t.totals) < n {

@@ -138,6 +138,7 @@ func (in *topIntake) add(to store, cells []uint32) {
 
 // A topTally has the exact count of each key in each cell.
 type topTally struct {
+	entire
 	listed int
 	first  []uint32 // by cell: its latest entry + 1; 0: none
 	events []uint64 // by cell

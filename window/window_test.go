@@ -17,6 +17,7 @@ import (
 	"weir/event"
 	"weir/sketches/bitmap"
 	"weir/sketches/geo"
+	"weir/sketches/histogram"
 	"weir/sketches/hll"
 )
 
@@ -39,6 +40,7 @@ func clicks() *Spec {
 			{Name: "earliest", Kind: First, Path: "id"},
 			{Name: "latest", Kind: Last, Path: "lon", Optional: true},
 			{Name: "often", Kind: TopK, Path: "user", Optional: true, K: 3},
+			{Name: "far", Kind: Quantile, Path: "lon", Optional: true, Error: 0.05},
 		},
 		Where:  []Condition{{Path: "action", In: []string{"view", "click"}}},
 		Dedupe: &Dedupe{Path: "id", Error: 0.0001},
@@ -325,6 +327,12 @@ func TestNaiveTwin(t *testing.T) {
 			lon, lat int64 // millionths
 		}
 		sums := map[key]map[int64]added{} // by chunk
+		type bucket struct {
+			chunk int64
+			of    histogram.Bucket
+		}
+		spread := map[key]map[bucket]uint64{}
+		layout := histogram.NewLayout(histogram.ScaleFor(s.Measures[12].Error))
 		type kept struct {
 			time  event.Time
 			off   int64 // which orders slots too, in one partition
@@ -433,8 +441,9 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			longitudes[k] = append(longitudes[k], lon)
 			if sums[k] == nil {
-				sums[k] = map[int64]added{}
+				sums[k], spread[k] = map[int64]added{}, map[bucket]uint64{}
 			}
+			spread[k][bucket{chunk, layout.Of(lon)}]++
 			a := sums[k][chunk] // the documents have six digits after the point
 			sums[k][chunk] = added{a.n + 1, a.lon + int64(math.Round(lon*1e6)), a.lat + int64(math.Round(lat*1e6))}
 			if was, ok := latest[k]; !ok || ts > was.time || ts == was.time && rec.Offset > was.off {
@@ -529,6 +538,16 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			if !bytes.Equal(row.AppendState(nil, 6), lon) || !bytes.Equal(row.AppendState(nil, 7), lat) {
 				t.Fatalf("seed %d: %d %q: the sums are %x and %x, want %x and %x", seed, row.Window(), g, row.AppendState(nil, 6), row.AppendState(nil, 7), lon, lat)
+			}
+			wanted := spread[key{row.Window(), string(g[0]), string(g[1])}]
+			buckets := map[bucket]uint64{}
+			for slot, counts := range row.Histograms(12) {
+				for _, e := range *counts {
+					buckets[bucket{slot.Chunk(), e.Bucket}] = e.N
+				}
+			}
+			if !maps.Equal(buckets, wanted) || row.Histogram(12).Total() != total.n {
+				t.Fatalf("seed %d: %d %q: the buckets are %v, want %v", seed, row.Window(), g, buckets, wanted)
 			}
 			if got := row.Total(6); got != (Total{total.n, int128(total.lon)}) {
 				t.Fatalf("seed %d: %d %q: the total is %v, want %v", seed, row.Window(), g, got, total)

@@ -98,7 +98,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			Measures: []Measure{
 				{Name: "users", Kind: "hll", Field: []string{"user_id"}, Optional: true},
 				{Name: "active", Kind: "bitmap", Field: []string{"user_id"}},
-				{Name: "seen", Kind: "bloom", Field: []string{"event_id"}, BloomKeys: BloomKeys{100000, 0.01}},
+				{Name: "seen", Kind: "bloom", Field: []string{"event_id"}, BloomKeys: BloomKeys{100000}, ErrorKeys: ErrorKeys{0.01}},
 			},
 		}, {
 			Place: "jobs[1]",

@@ -17,17 +17,24 @@ type Measure struct {
 	Apply []string `yaml:"apply" max:"4" enum:"(functions)" doc:"Functions to apply to the id (with geo, to the member), in this order: see [functions](#functions)."`
 	Where []Where  `yaml:"where" max:"16" like:"where" doc:"Count only events that meet every condition. Others count in hits and in the other measures, just not here, and need not have the field."`
 	BloomKeys
+	ErrorKeys
 	GeoKeys
 	SumKeys
 	TopKKeys
 	Optional bool `yaml:"optional" default:"false" doc:"An event without the field (missing or null) counts in hits and in the other measures, just not here. Otherwise it is malformed. With geo that also holds for an event that has no member, or neither lon nor lat; an event with only one of the two is malformed."`
 }
 
+// ErrorKeys are the keys of the kinds whose error can be chosen.
+type ErrorKeys struct {
+	Error float64 `yaml:"error" default:"0.01" when:"kind=bloom,quantile" min:"0.000001" max:"0.5" doc:"With bloom, the share of unseen ids that are taken for seen ones. With quantile, how far a quantile may be from the true one, as a share of it: 0.001 to 0.3."`
+}
+
 // A measureKind is a kind of measure as a configuration knows it.
 type measureKind struct {
 	window.Kind
-	number bool   // it measures a number, so functions on texts have no use
-	about  string // what it does, for the reference: "counts distinct ids"
+	number bool     // it measures a number, so functions on texts have no use
+	about  string   // what it does, for the reference: "counts distinct ids"
+	parts  []string // the suffixes of its columns in views, if there is not one without
 
 	// Each of these may be nil.
 	spec  func(m *Measure, w *window.Measure)       // fills in what only this kind has
@@ -42,7 +49,7 @@ type keyPath struct {
 }
 
 // measureKinds has every kind, in the order of the reference.
-var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &topkMeasure, &geoMeasure}
+var measureKinds = []*measureKind{&hllMeasure, &setMeasure, &bitmapMeasure, &bloomMeasure, &minMeasure, &maxMeasure, &firstMeasure, &lastMeasure, &sumMeasure, &avgMeasure, &quantileMeasure, &topkMeasure, &geoMeasure}
 
 func measureNames() (names []string) {
 	for _, k := range measureKinds {

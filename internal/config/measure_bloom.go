@@ -4,8 +4,7 @@ import "weir/window"
 
 // BloomKeys are the keys of bloom measures.
 type BloomKeys struct {
-	Capacity int     `yaml:"capacity" required:"true" when:"kind=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
-	Error    float64 `yaml:"error" default:"0.01" when:"kind=bloom" min:"0.000001" max:"0.5" doc:"Share of unseen ids that are taken for seen ones."`
+	Capacity int `yaml:"capacity" required:"true" when:"kind=bloom" min:"1" max:"100000000" doc:"Distinct ids per window and group for which the error holds."`
 }
 
 var bloomMeasure = measureKind{

@@ -192,6 +192,11 @@ func (v *validator) columns(path string, j *Job) {
 			continue
 		}
 		claim(at, place, m.Name)
+		if k := m.kind(); k != nil {
+			for _, suffix := range k.parts {
+				claim(at, place+", for its column "+m.Name+suffix+",", m.Name+suffix)
+			}
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ var alone = []struct {
 	{"weir/rounds", []string{"weir/event"}, "the simulator runs the same code: it knows no database"},
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
-		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "it knows no protocol and no sink: it declares what it needs of one"},
+		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo", "weir/sketches/histogram"}, "it knows no protocol and no sink: it declares what it needs of one"},
 	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
 	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/internal/hashtable",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},

@@ -41,6 +41,7 @@ func clicksSpec() *window.Spec {
 			{Name: "latest", Kind: window.Last, Path: "user"},
 			{Name: "people", Kind: window.Set, Path: "user"},
 			{Name: "often", Kind: window.TopK, Path: "user", K: 2},
+			{Name: "spread", Kind: window.Quantile, Path: "user", Error: 0.01},
 		},
 	}
 }

@@ -351,7 +351,7 @@ func same(a, b Answer) bool {
 		ok = bytes.Equal(a.Value.(*hll.Sketch).AppendClickHouse(nil), want.AppendClickHouse(nil))
 	case *bitmap.Activity:
 		ok = bytes.Equal(a.Value.(*bitmap.Activity).AppendClickHouse(nil), want.AppendClickHouse(nil))
-	case *Top:
+	case *Top, *Quantiles:
 		ok = reflect.DeepEqual(a.Value, want)
 	case *Set:
 		got := a.Value.(*Set)

@@ -50,18 +50,19 @@ var partialKind = Kind{Name: Partial, Number: func(any) any { return 0 }}
 
 // kinds has every kind of measure.
 var kinds = map[window.Kind]*Kind{
-	window.HLL:    &hllKind,
-	window.Set:    &setKind,
-	window.Bitmap: &bitmapKind,
-	window.Bloom:  &bloomKind,
-	window.Min:    &minKind,
-	window.Max:    &maxKind,
-	window.First:  &firstKind,
-	window.Last:   &lastKind,
-	window.Sum:    &sumKind,
-	window.Avg:    &avgKind,
-	window.TopK:   &topKind,
-	window.Geo:    &geoKind,
+	window.HLL:      &hllKind,
+	window.Set:      &setKind,
+	window.Bitmap:   &bitmapKind,
+	window.Bloom:    &bloomKind,
+	window.Min:      &minKind,
+	window.Max:      &maxKind,
+	window.First:    &firstKind,
+	window.Last:     &lastKind,
+	window.Sum:      &sumKind,
+	window.Avg:      &avgKind,
+	window.Quantile: &quantileKind,
+	window.TopK:     &topKind,
+	window.Geo:      &geoKind,
 }
 
 // WithMembers names the kinds that have members: set, bitmap, bloom or geo.

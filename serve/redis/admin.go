@@ -306,7 +306,7 @@ func (it *item) encoding() string {
 		return "listpack"
 	case kindSet:
 		return it.set().encoding()
-	case kindBloom, kindTopK:
+	case kindBloom, kindTopK, kindDigest:
 		return "raw"
 	case kindList:
 		return "quicklist"

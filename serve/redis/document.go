@@ -14,6 +14,7 @@ var familyOrder = []struct{ name, title, about string }{
 	{"geo", "Positions", "Sorted sets whose scores are 52-bit cells."},
 	{"sorted set", "Sorted sets", "What positions and the sliding-window limiter rest on."},
 	{"set", "Sets", "Exact, and they know their members; a HyperLogLog counts as many in at most 12 KiB."},
+	{"tdigest", "Quantiles", "RedisBloom's reading commands, for the numbers that a job has counted."},
 	{"topk", "Top lists", "RedisBloom's reading commands, for the most frequent values that a job has counted."},
 	{"throttle", "Rate limiter", "redis-cell's command."},
 	{"locks", "Locks", "With SET NX PX, a whole lock."},
@@ -93,7 +94,8 @@ The measure ` + "`hits`" + ` is the number of events (GET). A hll measure answer
 may be a source of PFMERGE; a set SCARD, SISMEMBER, SMISMEMBER, and SINTERCARD of two
 window keys, or of one and a plain set; a bitmap BITCOUNT, GETBIT, BITPOS, and a source of
 BITOP; a bloom BF.EXISTS and BF.MEXISTS; a min, max, first, last, sum or avg GET, with nil
-where there is no number or value; a topk TOPK.LIST, TOPK.COUNT and TOPK.QUERY; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
+where there is no number or value; a quantile TDIGEST.QUANTILE, TDIGEST.CDF, TDIGEST.MIN
+and TDIGEST.MAX; a topk TOPK.LIST, TOPK.COUNT and TOPK.QUERY; a geo one the reading commands of positions and sorted sets. KEYS and SCAN
 list the window keys of the last sixty windows, up to 5,000 rows of a job; the list is
 at most five seconds old. Writing to a window key is an error, and so is a job, a
 measure or a number of groups that does not exist: the error suggests a name that is

@@ -14,11 +14,12 @@ const (
 	kindList
 	kindSet
 	kindTopK
+	kindDigest
 )
 
 // typeName returns the reply of TYPE.
 func (k kind) typeName() string {
-	return [...]string{"string", "zset", "MBbloom--", "list", "set", "TopK-TYPE"}[k]
+	return [...]string{"string", "zset", "MBbloom--", "list", "set", "TopK-TYPE", "TDIS-TYPE"}[k]
 }
 
 // An item is a key and its value. Its kind says which fields are set. It takes 128

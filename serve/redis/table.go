@@ -77,7 +77,7 @@ var table = map[string]*command{}
 func init() {
 	for _, family := range [][]command{
 		stringCommands, keyCommands, hllCommands, bitCommands, bloomCommands, geoCommands, zsetCommands,
-		setCommands, topkCommands, throttleCommands, lockCommands, listCommands, transactionCommands, connectionCommands, adminCommands,
+		setCommands, tdigestCommands, topkCommands, throttleCommands, lockCommands, listCommands, transactionCommands, connectionCommands, adminCommands,
 	} {
 		for i := range family {
 			table[family[i].name] = &family[i]

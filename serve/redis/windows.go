@@ -34,7 +34,7 @@ type Windows interface {
 // No reply says that its answer is partial: RESP2 has no place for it, and redis-cli
 // 7.0 and redis-py 5 close the connection when they get an attribute of RESP3. Clients
 // ask the measure partial.
-var windowForms = []func(it *item, value any) bool{sketchForm, setForm, activityForm, filterForm, placesForm, numberForm, topForm}
+var windowForms = []func(it *item, value any) bool{sketchForm, setForm, activityForm, filterForm, placesForm, numberForm, digestForm, topForm}
 
 // A windowValue is what a window key shows.
 type windowValue struct {

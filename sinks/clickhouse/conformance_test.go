@@ -240,7 +240,7 @@ func numbersOf(c *Client, l *layout, i int) string {
 	for n := range plain.measures {
 		if m := &plain.measures[n]; m.kind != nil && m.shownType != "" {
 			k := *m.kind
-			k.shown, k.shownType = "%s", ""
+			k.shown, k.shownType, k.parts = "%s", "", nil
 			m.kind = &k
 		}
 	}

@@ -62,6 +62,7 @@ func presets(t *testing.T, c *Client) {
 			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},
 			window.Measure{Name: "active", Kind: window.Bitmap, Path: "user"},
 			window.Measure{Name: "people", Kind: window.Set, Path: "user"},
+			window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01},
 			window.Measure{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 1000, Error: 0.01}),
 		job("locations", []window.Column{{Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
 			window.Measure{Name: "users", Kind: window.HLL, Path: "user"},

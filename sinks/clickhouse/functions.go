@@ -16,6 +16,7 @@ func functions() []function {
 		{"weirSetCount", setCount},
 		{"weirSetHas", setHas},
 		{"weirTopK", topK},
+		{"weirQuantile", quantile},
 		{"weirLon", "score -> " + centre("tupleElement(mortonDecode(2, score), 2)", "180", "360")},
 		{"weirLat", "score -> " + centre("tupleElement(mortonDecode(2, score), 1)", "85.05112878", "170.10225756")},
 		// Ten characters have 50 of the 52 bits; Redis' GEOHASH prints a 0

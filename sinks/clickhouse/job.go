@@ -102,7 +102,13 @@ func (j Job) plan() (*layout, error) {
 	for i, m := range j.Spec.Measures {
 		usable(m.Name)
 		usable(m.Name + "_state")
-		l.measures = append(l.measures, newMeasure(m, i))
+		of := newMeasure(m, i)
+		if of.kind != nil {
+			for _, suffix := range of.parts {
+				usable(m.Name + suffix)
+			}
+		}
+		l.measures = append(l.measures, of)
 	}
 	rollups := j.Rollups
 	if len(rollups) == 0 {

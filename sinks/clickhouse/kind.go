@@ -1,7 +1,10 @@
 package clickhouse
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"strings"
 
 	"weir/window"
 )
@@ -31,7 +34,12 @@ type kind struct {
 	numberMerge string // the aggregate function that merges numbers of one window, such as max
 	shown       string // of a number: as a view shows it
 	shownType   string // type of that, if it is not numberType
-	rank        string // of a number: a UInt64 that grows with it, as window.Row.Number has it
+
+	// The suffixes of the columns that a view has of the measure, if it has several: then
+	// shown returns an array with the value of each, and shownType is the type of one.
+	parts []string
+
+	rank string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 
 	empty string // the state of no events
 
@@ -48,17 +56,18 @@ type kind struct {
 // kinds has every kind of measure that is not window.Kind.ByMember. The others have
 // tables of their own, and layout.located yields them.
 var kinds = map[window.Kind]*kind{
-	window.HLL:    &hllKind,
-	window.Set:    &setKind,
-	window.Bitmap: &bitmapKind,
-	window.Bloom:  &bloomKind,
-	window.Min:    &minKind,
-	window.Max:    &maxKind,
-	window.Sum:    &sumKind,
-	window.Avg:    &avgKind,
-	window.TopK:   &topKind,
-	window.First:  &firstKind,
-	window.Last:   &lastKind,
+	window.HLL:      &hllKind,
+	window.Set:      &setKind,
+	window.Bitmap:   &bitmapKind,
+	window.Bloom:    &bloomKind,
+	window.Min:      &minKind,
+	window.Max:      &maxKind,
+	window.Sum:      &sumKind,
+	window.Avg:      &avgKind,
+	window.Quantile: &quantileKind,
+	window.TopK:     &topKind,
+	window.First:    &firstKind,
+	window.Last:     &lastKind,
 }
 
 // measure is one measure of a job. kind is nil if the measure is ByMember.
@@ -98,7 +107,6 @@ func (m *measure) Empty() string              { return m.empty }
 func (m *measure) Merge(state string) string  { return fmt.Sprintf(m.merge, state) }
 func (m *measure) Bytes(state string) string  { return fmt.Sprintf(m.bytes, state) }
 func (m *measure) Number(state string) string { return fmt.Sprintf(m.number, state) }
-func (m *measure) Shown(number string) string { return fmt.Sprintf(m.shown, number) }
 func (m *measure) Rank(number string) string  { return fmt.Sprintf(m.rank, number) }
 
 // Nothing returns an expression for a finished number that changes no other when the two
@@ -164,12 +172,37 @@ func (m *measure) numbers() column {
 	return column{name: m.Name, typ: "SimpleAggregateFunction(" + m.numberMerge + ", " + m.numberType + ")"}
 }
 
-// viewed returns the measure's column in views.
-func (m *measure) viewed() column {
-	if m.shownType != "" {
-		return column{name: m.Name, typ: m.shownType}
+// viewed returns the measure's columns in views.
+func (m *measure) viewed() (all []column) {
+	for name := range m.shows("") {
+		all = append(all, column{name: name, typ: cmp.Or(m.shownType, m.numberType)})
 	}
-	return column{name: m.Name, typ: m.numberType}
+	return all
+}
+
+// shows yields the names of these columns, each with its expression for a number.
+func (m *measure) shows(number string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		value := fmt.Sprintf(m.shown, number)
+		if m.parts == nil {
+			yield(m.Name, value)
+			return
+		}
+		for i, suffix := range m.parts {
+			if !yield(m.Name+suffix, fmt.Sprintf("%s[%d]", value, i+1)) {
+				return
+			}
+		}
+	}
+}
+
+// Shown returns these columns for the select list of a view.
+func (m *measure) Shown(number string) string {
+	var all []string
+	for name, value := range m.shows(number) {
+		all = append(all, value+" AS "+quote(name))
+	}
+	return strings.Join(all, ",\n    ")
 }
 
 // values returns an empty column for the measure's states in a Native block.

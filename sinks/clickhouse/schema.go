@@ -388,7 +388,7 @@ func (d levelData) Totals() levelData {
 func (d levelData) Columns() string {
 	all := append(slices.Clone(d.l.by), column{name: "window_start", typ: utc}, column{name: "hits", typ: "UInt64"})
 	for m := range d.l.counted {
-		all = append(all, m.viewed())
+		all = append(all, m.viewed()...)
 	}
 	var texts []string
 	for _, c := range append(all, column{name: "complete", typ: "UInt8"}) {

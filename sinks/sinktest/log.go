@@ -36,6 +36,7 @@ func Spec() *window.Spec {
 			{Name: "entry", Kind: window.First, Path: "action"},
 			{Name: "exit", Kind: window.Last, Path: "price", Optional: true},
 			{Name: "people", Kind: window.Set, Path: "user", Optional: true},
+			{Name: "spread", Kind: window.Quantile, Path: "price", Optional: true, Error: 0.05},
 			{Name: "often", Kind: window.TopK, Path: "user", Optional: true, K: 5},
 		},
 		Where:  []window.Condition{{Path: "action", In: []string{"view", "click"}}},

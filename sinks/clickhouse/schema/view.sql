@@ -17,7 +17,7 @@ SELECT
     {{.Groups}}window_start,
     toUInt64(max(_t.hits)) AS hits,
 {{- range .Measures}}
-    {{.Shown (.Final (.Best (print "_t." .Column)))}} AS {{.Column}},
+    {{.Shown (.Final (.Best (print "_t." .Column)))}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= _at.{{.CompleteAt}}, 0)) AS complete
 FROM

@@ -351,6 +351,9 @@ CREATE OR REPLACE FUNCTION weirSetHas AS (state, id) -> bitmapContains(state, to
 -- weirTopK
 CREATE OR REPLACE FUNCTION weirTopK AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
 
+-- weirQuantile
+CREATE OR REPLACE FUNCTION weirQuantile AS (state, level) -> arrayMap(t -> arrayMap((buckets, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [buckets[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)]])[1]), [level]), [tupleElement(t, 1)], [arrayCumSum(tupleElement(t, 2))])[1][1], [sumMap(arrayMap(k -> toUInt32(bitAnd(k, 4294967295)), mapKeys(state)), mapValues(state))])[1];
+
 -- weirLon
 CREATE OR REPLACE FUNCTION weirLon AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
 

@@ -1,0 +1,66 @@
+package live
+
+import (
+	"weir/sketches/histogram"
+	"weir/window"
+)
+
+// quantileKind answers with a *Quantiles.
+var quantileKind = Kind{
+	Name: window.Quantile.String(),
+	Number: func(value any) any {
+		if q, ok := value.(*Quantiles); ok {
+			return q.summary()
+		}
+		return new(Quantiles).summary()
+	},
+	total: func(row window.Row, m int) any {
+		if h := row.Histogram(m); len(h) > 0 {
+			return &Quantiles{h}
+		}
+		return nil
+	},
+}
+
+// Quantiles has the histogram of the numbers of some windows. What it answers differs from
+// the truth by at most the error of the measure. There is at least one number.
+type Quantiles struct{ counts histogram.Counts }
+
+// Buckets returns how many buckets there are. An answer takes as many steps.
+func (q *Quantiles) Buckets() int { return len(q.counts) }
+
+// At returns the number with a share of the numbers below it, 0 to 1: 0.5 for the median.
+func (q *Quantiles) At(share float64) float64 {
+	v, _ := q.counts.Quantile(share)
+	return v
+}
+
+// Below returns the share of the numbers that are less than v; those in the bucket of v
+// count half.
+func (q *Quantiles) Below(v float64) float64 { return q.counts.Below(v) }
+
+// Min and Max return the least and the greatest number.
+func (q *Quantiles) Min() float64 { return q.counts[0].Bucket.Value() }
+func (q *Quantiles) Max() float64 { return q.counts[len(q.counts)-1].Bucket.Value() }
+
+// A summary is what HTTP says of a histogram; null for what no number has.
+type summary struct {
+	Count uint64   `json:"count"`
+	Min   *float64 `json:"min"`
+	P50   *float64 `json:"p50"`
+	P90   *float64 `json:"p90"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	P999  *float64 `json:"p999"`
+	Max   *float64 `json:"max"`
+}
+
+func (q *Quantiles) summary() summary {
+	at := func(share float64) *float64 {
+		if v, ok := q.counts.Quantile(share); ok {
+			return &v
+		}
+		return nil
+	}
+	return summary{q.counts.Total(), at(0), at(0.5), at(0.9), at(0.95), at(0.99), at(0.999), at(1)}
+}

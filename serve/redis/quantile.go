@@ -1,0 +1,77 @@
+package redis
+
+import "weir/serve/live"
+
+// Quantiles are only in window keys.
+var tdigestCommands = []command{
+	{name: "tdigest.quantile", arity: -3, keys: firstKey, each: 400 * nanosecond, since: "tdigest 2.4.0", family: "tdigest", about: "the number that each share of the numbers is below: 0.5 for the median",
+		differ: "Only of window keys. Within the error of the measure; no interpolation between two numbers.", run: onKeys(tdigestQuantile)},
+	{name: "tdigest.cdf", arity: -3, keys: firstKey, each: 4000 * nanosecond, since: "tdigest 2.4.0", family: "tdigest", about: "the share of the numbers below each value, with half of those that equal it",
+		differ: "Only of window keys. Numbers in the bucket of a value count as equal.", run: onKeys(tdigestCDF)},
+	{name: "tdigest.min", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the least number",
+		differ: "Only of window keys. Within the error of the measure.", run: onKeys(func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Min) })},
+	{name: "tdigest.max", arity: 2, keys: firstKey, since: "tdigest 2.4.0", family: "tdigest", about: "the greatest number",
+		differ: "Only of window keys. Within the error of the measure.", run: onKeys(func(c call, k *keyspace) { tdigestEnd(c, k, (*live.Quantiles).Max) })},
+}
+
+// digestForm lets the TDIGEST commands read a (*live.Quantiles).
+func digestForm(it *item, value any) bool {
+	_, ok := value.(*live.Quantiles)
+	if ok {
+		it.kind = kindDigest
+	}
+	return ok
+}
+
+// quantiles returns the histogram of a window key; if there is none, or if there is too
+// little time for an answer to each argument, it sends the error.
+func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
+	it, ok := k.typed(c, c.args[1], kindDigest)
+	if !ok {
+		return q, false
+	}
+	if it == nil {
+		c.w.Error("ERR T-Digest: key does not exist")
+		return q, false
+	}
+	q = answerOf[*live.Quantiles](it)
+	return q, c.afford((len(c.args)-2)*q.Buckets(), 2*nanosecond)
+}
+
+func tdigestQuantile(c call, k *keyspace) {
+	tdigestEach(c, k, (*live.Quantiles).At, "ERR T-Digest: error parsing quantile", func(v float64) bool { return v >= 0 && v <= 1 })
+}
+
+func tdigestCDF(c call, k *keyspace) {
+	tdigestEach(c, k, (*live.Quantiles).Below, "ERR T-Digest: error parsing cdf", func(float64) bool { return true })
+}
+
+// tdigestEach answers with a number for each argument.
+func tdigestEach(c call, k *keyspace, answer func(*live.Quantiles, float64) float64, unread string, within func(float64) bool) {
+	q, ok := c.quantiles(k)
+	if !ok {
+		return
+	}
+	for _, arg := range c.args[2:] {
+		v, ok := parseFloat(arg)
+		switch {
+		case !ok:
+			c.w.Error(unread)
+			return
+		case !within(v):
+			c.w.Error("ERR T-Digest: quantile should be in [0,1]")
+			return
+		}
+	}
+	c.w.Array(len(c.args) - 2)
+	for _, arg := range c.args[2:] {
+		v, _ := parseFloat(arg)
+		c.w.Double(answer(q, v))
+	}
+}
+
+func tdigestEnd(c call, k *keyspace, end func(*live.Quantiles) float64) {
+	if q, ok := c.quantiles(k); ok {
+		c.w.Double(end(q))
+	}
+}

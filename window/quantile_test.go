@@ -1,0 +1,205 @@
+package window
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/event"
+	"weir/sketches/histogram"
+)
+
+func quantileSpec() *Spec {
+	return &Spec{
+		Job: "shop", Version: 1, TimeField: "ts", TimeUnit: event.Seconds, Window: 60_000, Chunk: 64, MaxGroups: 10, Lateness: 1000, Skew: 1000,
+		Measures: []Measure{{Name: "latency", Kind: Quantile, Path: "ms", Error: 0.01}},
+	}
+}
+
+// TestQuantileReads: which numbers count, and why others are dead letters.
+func TestQuantileReads(t *testing.T) {
+	for _, x := range []struct {
+		given  string // values, one after another
+		n      uint64
+		median float64
+		dead   string // the reason of the last one
+	}{
+		{"100", 1, 100, ""},
+		{"1e3 -5 0 -0.0 7", 5, 0, ""},
+		{"1e-320 -1e-320", 2, 0, ""},
+		{"1.7976931348623157e308", 1, 1.7976931348623157e308, ""},
+		{"2.2250738585072014e-308", 1, 2.2250738585072014e-308, ""},
+		{"3 1e309", 1, 3, "field ms is a number beyond 1.8e308, the greatest Float64"},
+		{"3 -2e400", 1, 3, "field ms is a number beyond 1.8e308, the greatest Float64"},
+		{`3 "4"`, 1, 3, "field ms is not a number"},
+		{"3 true", 1, 3, "field ms is not a number"},
+		{"3 [1]", 1, 3, "field ms is not a number"},
+		{"3 null", 1, 3, "field ms is missing"},
+		{"3 NaN", 1, 3, "invalid JSON"},
+		{"3 Infinity", 1, 3, "invalid JSON"},
+	} {
+		op := newOperator(t, quantileSpec())
+		op.Start(Plan{})
+		values := strings.Fields(x.given)
+		b := event.Batch{Next: int64(len(values))}
+		for i, v := range values {
+			b.Records = append(b.Records, event.Record{Offset: int64(i), Time: 60_000, Value: fmt.Appendf(nil, `{"ts":60,"ms":%s}`, v)})
+		}
+		observe(t, op, b)
+		c := op.Take()
+		c.Table.Seal()
+		row, ok := c.Table.Find(60_000, nil)
+		if !ok {
+			t.Errorf("%s: no row", x.given)
+			continue
+		}
+		h := row.Histogram(0)
+		if got, ok := h.Quantile(0.5); !ok || h.Total() != x.n || math.Abs(got-x.median) > 0.01*math.Abs(x.median) {
+			t.Errorf("%s: %d numbers, the median is %v; want %d and %v", x.given, h.Total(), got, x.n, x.median)
+		}
+		if x.dead == "" && len(c.Dead) > 0 || x.dead != "" && (len(c.Dead) != 1 || !strings.Contains(c.Dead[0].Reason, x.dead)) {
+			t.Errorf("%s: dead letters %+v, want one with %q", x.given, c.Dead, x.dead)
+		}
+	}
+}
+
+// TestQuantileSends: a flush sends the buckets that have changed since the one before, each
+// with its count since the beginning of the chunk.
+func TestQuantileSends(t *testing.T) {
+	op := newOperator(t, quantileSpec())
+	op.Start(Plan{})
+	layout := histogram.NewLayout(6)
+	offset := int64(0)
+	for i, step := range []struct {
+		values []float64
+		want   map[float64]uint64
+	}{
+		{[]float64{1, 1, 5}, map[float64]uint64{1: 2, 5: 1}},
+		{[]float64{5, 9}, map[float64]uint64{5: 2, 9: 1}},
+		{[]float64{1}, map[float64]uint64{1: 3}},
+	} {
+		b := event.Batch{First: offset, Next: offset + int64(len(step.values))}
+		for _, v := range step.values {
+			b.Records = append(b.Records, event.Record{Offset: offset, Time: 60_000, Value: fmt.Appendf(nil, `{"ts":60,"ms":%v}`, v)})
+			offset++
+		}
+		observe(t, op, b)
+		shown := NewTable(op.spec)
+		op.Snapshot(shown, &Range{From: Oldest, Until: Newest})
+		shown.Seal()
+		c := op.Take()
+		c.Table.Seal()
+		for what, table := range map[string]*Table{"a snapshot": shown, "a flush": c.Table} {
+			row, _ := table.Find(60_000, nil)
+			var want histogram.Counts
+			for v, n := range step.want {
+				want = append(want, histogram.Count{Bucket: layout.Of(v), N: n})
+			}
+			slices.SortFunc(want, func(a, b histogram.Count) int { return int(a.Bucket) - int(b.Bucket) })
+			if got := row.Histogram(0); !slices.Equal(got, want) {
+				t.Errorf("%s of step %d has %v, want %v", what, i, got, want)
+			}
+		}
+	}
+}
+
+// TestQuantileState: states of one window merge, states of several windows add up, in any
+// order, and what is no state is an error.
+func TestQuantileState(t *testing.T) {
+	m := &Measure{Name: "latency", Kind: Quantile, Path: "ms", Error: 0.01}
+	layout := histogram.NewLayout(6)
+	state := func(of map[Slot]map[float64]uint64) []byte {
+		c := new(quantileColumn)
+		c.grow(1)
+		for slot, values := range of {
+			for v, n := range values {
+				c.raise(0, slot, histogram.Counts{{Bucket: layout.Of(v), N: n}})
+			}
+		}
+		return c.appendState(nil, 0)
+	}
+	early := state(map[Slot]map[float64]uint64{7: {1: 2, 100: 1}})
+	late := state(map[Slot]map[float64]uint64{7: {1: 5, -3: 4}, 9: {100: 1}})
+	both := state(map[Slot]map[float64]uint64{7: {1: 5, 100: 1, -3: 4}, 9: {100: 1}})
+	less, more := state(map[Slot]map[float64]uint64{Whole: {1: 4}}), state(map[Slot]map[float64]uint64{Whole: {1: 6, 100: 2, -3: 4}})
+	number := func(s []byte, err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		n, err := m.Number(s)
+		if err != nil {
+			return err.Error()
+		}
+		return m.Text(n)
+	}
+	total := state(map[Slot]map[float64]uint64{Whole: {1: 5, 100: 2, -3: 4}})
+	for _, c := range []struct{ what, got, want string }{
+		{"both", number(m.Merge(early, late)), number(both, nil)},
+		{"both, twice", number(m.Merge(late, early, late, early)), number(both, nil)},
+		{"the total of both", number(m.Add(both)), number(total, nil)},
+		{"events", strings.Fields(number(both, nil))[0], "11"},
+		{"of none", number(m.Add()), "0 events (check 000000)"},
+		{"a rollup that has less", number(m.Merge(less, both)), number(both, nil)},
+		{"a rollup that has more", number(m.Merge(more, both)), number(more, nil)},
+		{"cut", number(m.Merge(late[:40])), errQuantileState.Error()},
+		{"out of order", number(m.Merge(append(append([]byte{}, late[24:]...), late[:24]...))), errQuantileState.Error()},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)
+		}
+	}
+	if a, b := number(state(map[Slot]map[float64]uint64{7: {1: 3, 2: 1}}), nil), number(state(map[Slot]map[float64]uint64{7: {1: 2, 2: 2}}), nil); a == b {
+		t.Errorf("two histograms of as many events have the number %s", a)
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	var states [][]byte
+	for range 30 {
+		of := map[Slot]map[float64]uint64{}
+		for range r.IntN(4) {
+			values := map[float64]uint64{}
+			for range r.IntN(20) {
+				values[float64(r.IntN(12))*1.5] = 1 + r.Uint64N(100)
+			}
+			of[Slot(r.IntN(5))] = values
+		}
+		states = append(states, state(of))
+	}
+	merged, _ := m.Merge(states...)
+	added, _ := m.Add(states...)
+	for range 20 {
+		r.Shuffle(len(states), func(i, j int) { states[i], states[j] = states[j], states[i] })
+		a, err := m.Merge(append(states, states[:5]...)...)
+		b, err2 := m.Add(states...)
+		if err != nil || err2 != nil || string(a) != string(merged) || string(b) != string(added) {
+			t.Fatalf("another order makes other bytes, or %v, %v", err, err2)
+		}
+	}
+}
+
+// TestQuantileMemory: a group holds memory for the buckets that have numbers, and the
+// partition says how much.
+func TestQuantileMemory(t *testing.T) {
+	tally := new(quantileTally)
+	tally.grow(1)
+	layout := histogram.NewLayout(6)
+	r := rand.New(rand.NewPCG(6, 6))
+	distinct := map[histogram.Bucket]bool{}
+	for range 500_000 { // of all numbers that there are
+		b := layout.Of(math.Float64frombits(r.Uint64()))
+		if b < layout.Of(-math.MaxFloat64) || b > layout.Of(math.MaxFloat64) {
+			continue // no number
+		}
+		distinct[b] = true
+		tally.pool.Add(0, b)
+	}
+	const most = 2*2047*64 + 1
+	if n := len(distinct); n < most*3/4 || n > most {
+		t.Errorf("%d buckets, there are at most %d", n, most)
+	}
+	if got := tally.bytes() / len(distinct); got > 100 {
+		t.Errorf("%d bytes for each bucket", got)
+	}
+}
