@@ -152,6 +152,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		}
 	}()
 	var all []*jobs.Job
+	sinks := map[string]*clickhouse.Sink{}
 	if o.outages == nil {
 		o.outages = outage.New(o.log)
 	}
@@ -166,12 +167,14 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		closers = append(closers, closer)
 		all = append(all, j)
 		windows.Add(j, sink)
+		sinks[j.Spec().Job] = sink
 		audit.jobs = append(audit.jobs, auditedJob{auditJob(&cfg.Jobs[i], j.Spec()), sink})
 	}
 	build := buildInfo()
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	connections, clients := share(o.log, len(all))
 	web.Connections = connections
+	web.K, web.SQL, web.Dead = cfg.HTTP.K, statements(sinks), deadLetters(sinks)
 	if err := o.listen(cfg); err != nil {
 		return err
 	}

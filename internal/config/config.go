@@ -89,6 +89,7 @@ type HTTP struct {
 	Listen    string `yaml:"listen" default:"127.0.0.1:8686" format:"listen" doc:"Address to listen on. Beyond loopback it needs a token, or public."`
 	TokenFile string `yaml:"token_file" doc:"File whose content is the bearer token that requests must carry; /livez and /readyz need none."`
 	Token     Secret `yaml:"token" secret:"token_file" doc:"The token itself. Wins over the file."`
+	K         int    `yaml:"k" default:"0" min:"0" max:"1000000" doc:"Withhold groups and cells of the map with fewer people than this (k-anonymity), with single members and dead letters' payloads; 0: withhold nothing. It holds for HTTP; resp.listen has no such bound. See docs/http.md."`
 	Public    bool   `yaml:"public" default:"false" doc:"Answer without a token even beyond loopback. For networks that are closed by other means, such as the inside of a container stack."`
 }
 

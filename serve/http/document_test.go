@@ -93,7 +93,7 @@ func routes(t *testing.T) map[string][]int {
 		}
 	}
 	codes := map[string]int{
-		"StatusOK": 200, "StatusBadRequest": 400, "StatusUnauthorized": 401, "StatusForbidden": 403, "StatusNotFound": 404,
+		"StatusOK": 200, "StatusNoContent": 204, "StatusBadRequest": 400, "StatusUnauthorized": 401, "StatusForbidden": 403, "StatusNotFound": 404,
 		"StatusBadGateway": 502, "StatusServiceUnavailable": 503, "HTTPErrorOnError": 500,
 	}
 	found := map[string][]int{}
@@ -110,11 +110,14 @@ func routes(t *testing.T) map[string][]int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path, isGet := strings.CutPrefix(strings.TrimSuffix(pattern, "{$}"), "GET ")
-		if !isGet {
+		method, path, _ := strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
+		all := []int{200}
+		switch {
+		case method == "POST" && path == "/api/v1/session": // changes nothing here
+			all = nil
+		case method != "GET":
 			t.Errorf("%s takes more than GET", pattern)
 		}
-		all := []int{200}
 		look := func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok {
@@ -129,7 +132,12 @@ func routes(t *testing.T) map[string][]int {
 		}
 		ast.Inspect(call.Args[1], func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && functions[id.Name] != nil {
-				ast.Inspect(functions[id.Name].Body, look)
+				ast.Inspect(functions[id.Name].Body, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok && id.Name == "statusOf" { // of an error
+						ast.Inspect(functions[id.Name].Body, look)
+					}
+					return look(n)
+				})
 			}
 			return look(n)
 		})
@@ -151,7 +159,7 @@ func TestDocumentHTTP(t *testing.T) {
 		t.Errorf("only the paths %v found: the test tests little", served)
 	}
 	told := map[string]bool{}
-	link := regexp.MustCompile("^\\[`([^`]+)`\\]\\(#([a-z]+)\\)$")
+	link := regexp.MustCompile("^\\[`([^`]+)`\\]\\(#([a-z-]+)\\)$")
 	for _, row := range p.rows(t, "", 3) {
 		m := link.FindStringSubmatch(row[0])
 		if m == nil {
@@ -164,11 +172,15 @@ func TestDocumentHTTP(t *testing.T) {
 			t.Errorf("%s is described and not served", path)
 			continue
 		}
-		if code := ask(t, guarded, "GET", path, "").StatusCode; (code == 401) != (row[2] == "yes") {
+		method := "GET"
+		if path == "/api/v1/session" {
+			method = "POST"
+		}
+		if code := ask(t, guarded, method, path, "").StatusCode; (code == 401) != (row[2] == "yes") {
 			t.Errorf("%s without the token is %d, and the page says %q", path, code, row[2])
 		}
 		var codes []int
-		for _, row := range p.rows(t, strings.ToUpper(m[2][:1])+m[2][1:], 2) {
+		for _, row := range p.rows(t, strings.ReplaceAll(strings.ToUpper(m[2][:1])+m[2][1:], "-", " "), 2) {
 			if code, err := strconv.Atoi(row[0]); err == nil {
 				codes = append(codes, code)
 			}
@@ -182,6 +194,7 @@ func TestDocumentHTTP(t *testing.T) {
 			t.Errorf("%s is served and not described", path)
 		}
 	}
+	documentOpenAPI(t, p)
 
 	for heading, v := range map[string]any{
 		"Query": queryReply{}, "A partition": jobs.PartitionStatus{}, "Uncounted records": jobs.Uncounted{},
@@ -194,6 +207,70 @@ func TestDocumentHTTP(t *testing.T) {
 	fields(t, "audit", page{"": audit}.rows(t, "", 2), Audit{})
 	fields(t, "build", page{"": build}.rows(t, "", 2), Build{})
 	fields(t, "jobs", page{"": job}.rows(t, "", 2), jobs.Status{})
+}
+
+// documentOpenAPI compares the page with openapi.json: the parameters of each path, and
+// the fields of its answer.
+func documentOpenAPI(t *testing.T, p page) {
+	t.Helper()
+	d, _ := readOpenAPI(t)
+	var file struct {
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(openapi, &file); err != nil {
+		t.Fatal(err)
+	}
+	sections := 0
+	for path, methods := range d.Paths {
+		var ref struct {
+			Ref string `json:"$ref"`
+		}
+		schema := methods["get"].Responses["200"].Content["application/json"].Schema
+		if schema == nil || json.Unmarshal(schema, &ref) != nil || ref.Ref == "" {
+			continue
+		}
+		sections++
+		heading := strings.TrimPrefix(path, "/api/v1/")
+		heading = strings.ReplaceAll(strings.ToUpper(heading[:1])+heading[1:], "-", " ")
+		var want, got []string
+		for _, q := range methods["get"].Parameters {
+			want = append(want, q.Name)
+		}
+		for _, row := range p.rows(t, heading, 3) {
+			got = append(got, names(row[0])...)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the page has the parameters %v, the file %v", path, got, want)
+		}
+		want, got = paths("", file.Components.Schemas[filepath.Base(ref.Ref)]), nil
+		for _, row := range p.rows(t, heading, 2) {
+			if _, err := strconv.Atoi(row[0]); err != nil {
+				got = append(got, names(row[0])...)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the page has the fields %v, the file %v", path, got, want)
+		}
+	}
+	if sections < 10 {
+		t.Errorf("only %d paths with fields found: the test tests little", sections)
+	}
+}
+
+// paths returns the fields of a schema, such as points[].at.
+func paths(prefix string, schema any) (all []string) {
+	object, _ := schema.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	for name, inner := range properties {
+		all = append(all, prefix+name)
+		all = append(all, paths(prefix+name+".", inner)...)
+		if object, _ := inner.(map[string]any); object["items"] != nil {
+			all = append(all, paths(prefix+name+"[].", object["items"])...)
+		}
+	}
+	return all
 }
 
 // fields checks that the first cells of rows name the JSON fields of a value, each

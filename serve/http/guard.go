@@ -1,7 +1,10 @@
 package http
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,10 +28,19 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
-	want := []byte(s.Token)
+	want, session := []byte(s.Token), []byte(sessionOf(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(got), want) != 1 {
+		ok = ok && subtle.ConstantTimeCompare([]byte(got), want) == 1
+		if c, err := r.Cookie(sessionCookie); err == nil && !ok {
+			// A browser sends it of its own accord, so the page must be of this site.
+			if err := samesite.Check(r, false); err != nil {
+				http.Error(w, err.Error(), http.StatusForbidden)
+				return
+			}
+			ok = subtle.ConstantTimeCompare([]byte(c.Value), session) == 1
+		}
+		if !ok {
 			s.refused.note(s.log(), r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
 			http.Error(w, "a bearer token is wanted: http.token_file", http.StatusUnauthorized)
@@ -36,6 +48,29 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// sessionCookie is what a browser sends in place of the token.
+const sessionCookie = "weir_session"
+
+// sessionOf returns the value of the cookie: it stands for the token, and the token cannot
+// be read from it.
+func sessionOf(token string) string {
+	m := hmac.New(sha256.New, []byte(token))
+	m.Write([]byte("weir session"))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// session answers POST /api/v1/session: it gives a client that has sent the token the
+// cookie, which scripts cannot read and other sites cannot make a browser send.
+func (s *Server) session(w http.ResponseWriter, r *http.Request) {
+	if s.Token != "" {
+		http.SetCookie(w, &http.Cookie{
+			Name: sessionCookie, Value: sessionOf(s.Token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		})
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // onLoopback reports whether only this machine can reach a listener.

@@ -43,6 +43,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusNotFound
 		case errors.As(err, &malformed), errors.Is(err, key.ErrQuestion):
 			status = http.StatusBadRequest
+		case errors.Is(err, errPrivate):
+			status = http.StatusForbidden
 		default:
 			status = http.StatusBadGateway // ClickHouse did not answer
 		}
@@ -91,6 +93,9 @@ func (s *Server) ask(ctx context.Context, member string, reply *queryReply) erro
 		if has, err = kind.Member(member); err != nil {
 			return err
 		}
+	}
+	if err := s.revealing(ctx, k, kind, member); err != nil {
+		return err
 	}
 	a, err := s.Windows.Lookup(ctx, k)
 	if err != nil {

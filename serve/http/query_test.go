@@ -49,8 +49,9 @@ func clicksSpec() *window.Spec {
 // A pageJob has counted some events and flushed none.
 type pageJob struct {
 	emptyJob
-	mu   sync.Mutex // guards op
+	mu   sync.Mutex // guards op and next
 	op   *window.Operator
+	next int64 // offset of the next event
 	sink awaySink
 }
 
@@ -89,14 +90,17 @@ func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	b := event.Batch{}
+	if j.next == 0 {
+		j.op.Start(window.Plan{})
+	}
+	b := event.Batch{First: j.next, Next: j.next}
 	for ago, user := range users {
 		at := noon.Add(-ago).UnixMilli()
 		b.Records = append(b.Records, event.Record{Offset: b.Next, Time: event.Time(at),
 			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/1","user":%d,"lon":13.361389,"lat":38.115556}`, at, user)})
 		b.Next++
 	}
-	j.op.Start(window.Plan{})
+	j.next = b.Next
 	if err := j.op.Observe(&b); err != nil {
 		t.Fatal(err)
 	}

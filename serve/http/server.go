@@ -38,6 +38,13 @@ type Server struct {
 	// Audit returns the last audit, or its zero value if there was none yet. Nil:
 	// there are no audits.
 	Audit func() Audit
+	// K withholds groups and cells of the map with fewer people; 0: none. See private.go.
+	K int
+	// Dead returns the last n dead letters of a job, in any order; nil: there are none.
+	Dead func(ctx context.Context, job string, n int) ([]DeadLetter, error)
+	// SQL returns a SELECT that answers a question, "" if there is none; nil: there is none
+	// for any.
+	SQL func(Statement) string
 	// RESP returns the counters of the Redis endpoint; nil: there is none.
 	RESP func() RESP
 	// Connections is how many connections may be open at a time; default 512.
@@ -46,6 +53,7 @@ type Server struct {
 
 	loopback bool     // the listener is on loopback: see guard
 	refused  refusals // requests without the token
+	hub      *hub     // of the streams; nil before Handler
 }
 
 func (s *Server) log() *slog.Logger {
@@ -64,6 +72,21 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /api/v1/status", s.guard(http.HandlerFunc(s.status)))
 	if s.Windows != nil {
 		mux.Handle("GET /api/v1/query", s.guard(atMost(requestsMost, http.HandlerFunc(s.query))))
+		s.hub = newHub(s.endpoints(), min(viewersMost, cmp.Or(s.Connections, connectionsMost)/2))
+		mux.Handle("GET /api/v1/jobs", s.guard(atMost(requestsMost, s.api("jobs"))))
+		mux.Handle("GET /api/v1/people", s.guard(atMost(requestsMost, s.api("people"))))
+		mux.Handle("GET /api/v1/series", s.guard(atMost(requestsMost, s.api("series"))))
+		mux.Handle("GET /api/v1/top", s.guard(atMost(requestsMost, s.api("top"))))
+		mux.Handle("GET /api/v1/list", s.guard(atMost(requestsMost, s.api("list"))))
+		mux.Handle("GET /api/v1/heat", s.guard(atMost(requestsMost, s.api("heat"))))
+		mux.Handle("GET /api/v1/positions", s.guard(atMost(requestsMost, s.api("positions"))))
+		mux.Handle("GET /api/v1/returning", s.guard(atMost(requestsMost, s.api("returning"))))
+		mux.Handle("GET /api/v1/health", s.guard(atMost(requestsMost, s.api("health"))))
+		mux.Handle("GET /api/v1/dead-letters", s.guard(atMost(requestsMost, s.api("dead-letters"))))
+		mux.Handle("GET /api/v1/explain", s.guard(atMost(requestsMost, s.api("explain"))))
+		mux.Handle("GET /api/v1/stream", s.guard(http.HandlerFunc(s.stream)))
+		mux.Handle("GET /api/v1/openapi.json", s.guard(http.HandlerFunc(s.openAPI)))
+		mux.Handle("POST /api/v1/session", s.guard(http.HandlerFunc(s.session)))
 	}
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -89,6 +112,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ConnState:         c.state,
 		ConnContext:       c.context,
 		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelWarn),
+	}
+	if s.hub != nil {
+		server.RegisterOnShutdown(s.hub.close)
 	}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

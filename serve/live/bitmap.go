@@ -13,6 +13,16 @@ import (
 var bitmapKind = Kind{
 	Name:   window.Bitmap.String(),
 	Number: numberOf((*bitmap.Activity).Count),
+	Shows:  People,
+	Common: func(a, b any) uint64 {
+		x, ok := a.(*bitmap.Activity)
+		y, both := b.(*bitmap.Activity)
+		if !ok || !both {
+			return 0
+		}
+		return x.CountAnd(y)
+	},
+	Command: "BITCOUNT",
 	Member: func(text string) (func(any) bool, error) {
 		id, ok := event.Value{Kind: event.String, Bytes: []byte(text)}.Uint32() // as events and GETBIT have it
 		if !ok {

@@ -11,7 +11,9 @@ import (
 // answers with a Number.
 func extremeKind(k window.Kind, before func(n, than Number) bool) Kind {
 	return Kind{
-		Name: k.String(),
+		Name:    k.String(),
+		Shows:   Quantity,
+		Command: "GET",
 		Number: func(value any) any {
 			if n, ok := value.(Number); ok {
 				return float64(n)

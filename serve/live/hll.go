@@ -10,8 +10,20 @@ import (
 var hllKind = Kind{
 	Name:   window.HLL.String(),
 	Number: numberOf((*hll.Sketch).Count),
-	begin:  func(*window.Spec, *window.Measure) merging { return new(hllValue) },
+	Shows:  People,
+	Spread: func(value any) float64 {
+		s, ok := value.(*hll.Sketch)
+		if !ok {
+			return 0
+		}
+		return hllError * float64(s.Count())
+	},
+	Command: "PFCOUNT",
+	begin:   func(*window.Spec, *window.Measure) merging { return new(hllValue) },
 }
+
+// hllError is the relative standard error of a count, 1.04/√m for m = 2^14 registers.
+const hllError = 1.04 / 128
 
 type hllValue struct{ sketch hll.Sketch }
 

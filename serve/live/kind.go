@@ -14,6 +14,20 @@ type Kind struct {
 	// encoding/json writes. The value is nil if nothing was counted.
 	Number func(value any) any
 
+	// Shows says what the number counts; zero: the value has no number to show.
+	Shows Shows
+
+	// Spread returns the standard error of the number of an Answer.Value, in the unit of
+	// the number; nil: the number is exact.
+	Spread func(value any) float64
+
+	// Common returns how many people two Answer.Values have in common; nil: such values
+	// do not say it.
+	Common func(a, b any) uint64
+
+	// Command is the Redis command that reads the number of a window key; empty: none.
+	Command string
+
 	// Member reads a member as a client writes it, and returns a function that looks for
 	// it in an Answer.Value. It is nil if such measures have no members. The error
 	// says what members are.
@@ -28,6 +42,19 @@ type Kind struct {
 	total func(row window.Row, m int) any
 }
 
+// Shows is what the number of a kind counts.
+type Shows string
+
+// The values of Shows.
+const (
+	Events    Shows = "events"
+	People    Shows = "people"    // different ids
+	Quantity  Shows = "number"    // a number of the events' own
+	Texts     Shows = "text"      // no number, but a text
+	List      Shows = "list"      // a list of TopKeys
+	Positions Shows = "positions" // members with a position: see Heat, Near and Within
+)
+
 // numberOf makes the Number of a kind from the method that counts its values. It is 0 if
 // nothing was counted.
 func numberOf[T, N any](count func(T) N) func(value any) any {
@@ -40,7 +67,7 @@ func numberOf[T, N any](count func(T) N) func(value any) any {
 }
 
 // hitsKind answers with a Count.
-var hitsKind = Kind{Name: Hits, Number: func(value any) any {
+var hitsKind = Kind{Name: Hits, Shows: Events, Command: "GET", Number: func(value any) any {
 	n, _ := value.(Count)
 	return uint64(n)
 }}

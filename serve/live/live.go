@@ -96,6 +96,7 @@ type source struct {
 	snapshots reuse[snapshot]
 	looks     reuse[struct{}]
 	lists     reuse[[]key.Key]
+	groupings reuse[Grouping]
 }
 
 // New returns Windows without jobs.
@@ -183,7 +184,8 @@ func (w *Windows) Stats() Stats {
 func (s *source) held() int64 {
 	answers, _ := s.answers.held()
 	snapshots, _ := s.snapshots.held()
-	return answers + snapshots
+	groupings, _ := s.groupings.held()
+	return answers + snapshots + groupings
 }
 
 // taken returns how many bytes the jobs take, and how many their answers and

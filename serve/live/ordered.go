@@ -5,7 +5,9 @@ import "weir/window"
 // orderedKind makes a kind that answers with a Text.
 func orderedKind(k window.Kind) Kind {
 	return Kind{
-		Name: k.String(),
+		Name:    k.String(),
+		Shows:   Texts,
+		Command: "GET",
 		Number: func(value any) any {
 			if text, ok := value.(Text); ok {
 				return string(text)

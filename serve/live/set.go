@@ -1,6 +1,8 @@
 package live
 
 import (
+	"math"
+
 	"weir/sketches/bitmap"
 	"weir/window"
 )
@@ -9,6 +11,23 @@ import (
 var setKind = Kind{
 	Name:   window.Set.String(),
 	Number: numberOf((*Set).Count),
+	Shows:  People,
+	Spread: func(value any) float64 {
+		s, ok := value.(*Set)
+		if !ok {
+			return 0
+		}
+		return s.spread()
+	},
+	Common: func(a, b any) uint64 {
+		x, ok := a.(*Set)
+		y, both := b.(*Set)
+		if !ok || !both {
+			return 0
+		}
+		return x.Common(y)
+	},
+	Command: "SCARD",
 	Member: func(text string) (func(any) bool, error) {
 		return func(value any) bool {
 			s, ok := value.(*Set)
@@ -33,6 +52,9 @@ func newSet(hashes *bitmap.Activity, key *[16]byte) *Set {
 
 // Count returns the number of ids, corrected for those that share a hash.
 func (s *Set) Count() uint64 { return bitmap.Distinct(s.n) }
+
+// spread returns the standard error of Count: see bitmap.Distinct.
+func (s *Set) spread() float64 { return math.Sqrt(float64(s.Count() - min(s.n, s.Count()))) }
 
 // Has reports whether an id is in the set. Of n ids, an id that is not takes the hash of
 // one with a chance of n in 2^32.

@@ -5,7 +5,9 @@ import "weir/window"
 // sumKind answers with a Decimal, avgKind with a Number.
 var (
 	sumKind = Kind{
-		Name: window.Sum.String(),
+		Name:    window.Sum.String(),
+		Shows:   Quantity,
+		Command: "GET",
 		Number: func(value any) any {
 			if d, ok := value.(Decimal); ok {
 				return d
@@ -20,8 +22,10 @@ var (
 		},
 	}
 	avgKind = Kind{
-		Name:   window.Avg.String(),
-		Number: maxKind.Number,
+		Name:    window.Avg.String(),
+		Shows:   Quantity,
+		Command: "GET",
+		Number:  maxKind.Number,
 		total: func(row window.Row, m int) any {
 			if t := row.Total(m); t.Events > 0 {
 				return Number(t.Mean(row.Spec().Measures[m].Scale))

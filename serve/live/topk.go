@@ -8,7 +8,9 @@ import (
 
 // topKind answers with a *Top.
 var topKind = Kind{
-	Name: window.TopK.String(),
+	Name:    window.TopK.String(),
+	Shows:   List,
+	Command: "TOPK.LIST",
 	Number: func(value any) any {
 		if t, ok := value.(*Top); ok {
 			return t.Keys

@@ -12,5 +12,7 @@ var bitmapKind = kind{
 	shown:       "toUInt64(%s)",
 	rank:        "toUInt64(%s)",
 
+	common: "bitmapAndCardinality(%[1]s, %[2]s)",
+
 	empty: "bitmapBuild(CAST([], 'Array(UInt32)'))",
 }

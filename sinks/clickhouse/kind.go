@@ -41,6 +41,8 @@ type kind struct {
 
 	rank string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 
+	common string // of two states, %[1]s and %[2]s: how many ids are in both; empty: not known
+
 	empty string // the state of no events
 
 	// How a state is written into a Native block. plain is the type, if it is not

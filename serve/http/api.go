@@ -1,0 +1,349 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/spelling"
+	"weir/serve/key"
+	"weir/serve/live"
+)
+
+// A question is one call of the API: a path below /api/v1/ with parameters. A question is
+// answered in the same way for a GET and for a stream.
+type question struct {
+	path string
+	url.Values
+}
+
+// An endpoint answers the questions of one path.
+type endpoint struct {
+	parameters []string // all names; those that end in a dot begin one
+	answer     func(ctx context.Context, q question) (any, error)
+}
+
+// endpoints returns those of the paths that a stream can ask too.
+func (s *Server) endpoints() map[string]endpoint {
+	choice := []string{"job", "measure", "last", "from", "until", "by."}
+	with := func(names ...string) []string { return append(slices.Clone(choice), names...) }
+	return map[string]endpoint{
+		"jobs":         {nil, s.catalog},
+		"people":       {[]string{"job", "measure", "by."}, s.people},
+		"series":       {with("step"), s.series},
+		"top":          {with("column", "n"), s.top},
+		"list":         {choice, s.list},
+		"heat":         {with("precision", "within"), s.heat},
+		"positions":    {with("near", "radius", "box", "n"), s.positions},
+		"returning":    {[]string{"job", "measure", "step", "n", "by."}, s.returning},
+		"health":       {nil, s.health},
+		"dead-letters": {[]string{"job", "n"}, s.deadLetters},
+		"explain":      {[]string{"of"}, s.explain},
+	}
+}
+
+// api answers GETs of a path of endpoints.
+func (s *Server) api(path string) http.Handler {
+	e := s.endpoints()[path]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := e.ask(r.Context(), question{path, r.URL.Query()})
+		code := http.StatusOK
+		if err != nil {
+			answer, code = failure{err.Error()}, statusOf(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(answer) // an error means that the client has disconnected
+	})
+}
+
+// A failure is the answer to a question that has none.
+type failure struct {
+	Error string `json:"error"`
+}
+
+// errQuestion is wrapped by errors about a parameter, errPrivate by those about what fewer
+// people than k are in.
+var (
+	errQuestion = errors.New("not a question")
+	errPrivate  = errors.New("http.k")
+)
+
+// statusOf returns the status code of the answer to a question that failed.
+func statusOf(err error) int {
+	var malformed *key.SyntaxError
+	var unknown *key.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return http.StatusNotFound
+	case errors.As(err, &malformed), errors.Is(err, key.ErrQuestion), errors.Is(err, errQuestion):
+		return http.StatusBadRequest
+	case errors.Is(err, errPrivate):
+		return http.StatusForbidden
+	}
+	return http.StatusBadGateway // ClickHouse did not answer
+}
+
+// ask answers a question of the endpoint's path.
+func (e *endpoint) ask(ctx context.Context, q question) (any, error) {
+	for _, name := range slices.Sorted(maps.Keys(q.Values)) {
+		known := slices.ContainsFunc(e.parameters, func(p string) bool {
+			return name == p || strings.HasSuffix(p, ".") && strings.HasPrefix(name, p)
+		})
+		switch {
+		case !known:
+			hint := ""
+			if near := spelling.Nearest(name, e.parameters); near != "" {
+				hint = "; is it " + near + "?"
+			}
+			return nil, fmt.Errorf("%w: %s has no parameter %.64q%s", errQuestion, q.path, name, hint)
+		case len(q.Values[name]) > 1:
+			return nil, fmt.Errorf("%w: %.64s is given %d times", errQuestion, name, len(q.Values[name]))
+		}
+	}
+	return e.answer(ctx, q)
+}
+
+// job returns the job that the parameter job names, or the only one.
+func (s *Server) job(q question) (live.Description, error) {
+	all := s.Windows.Jobs()
+	name := q.Get("job")
+	if name == "" && len(all) == 1 {
+		return all[0], nil
+	}
+	var names []string
+	for _, d := range all {
+		if d.Job == name {
+			return d, nil
+		}
+		names = append(names, d.Job)
+	}
+	return live.Description{}, key.Unknown("no job", name, names)
+}
+
+// measure returns the measure that the parameter of that name names. If it is left out,
+// it is the first one that shows one of wanted.
+func measure(q question, job live.Description, wanted ...live.Shows) (live.Described, error) {
+	name := q.Get("measure")
+	var names []string
+	for _, m := range job.Measures {
+		fits := slices.Contains(wanted, m.Kind.Shows)
+		if m.Name == name || name == "" && fits {
+			if !fits {
+				return m, fmt.Errorf("%w: %s asks for no measure of kind %s", errQuestion, q.path, m.Kind.Name)
+			}
+			return m, nil
+		}
+		if fits {
+			names = append(names, m.Name)
+		}
+	}
+	if name == "" {
+		return live.Described{}, fmt.Errorf("%w: job %s has no measure that %s can show", errQuestion, job.Job, q.path)
+	}
+	return live.Described{}, key.Unknown("job "+job.Job+" has no measure", name, names)
+}
+
+// A span is the windows of a question: those that start in [From, Until).
+type span struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+}
+
+// over returns the windows that a question asks for: those that overlap the time `last`
+// before now, such as 5m, those since midnight UTC of `last=today`, or those from `from`
+// until `until`, in RFC 3339. Without any, it is the last hour.
+func (s *Server) over(q question, job live.Description) (span, error) {
+	now := s.Windows.Now().UTC()
+	if from := q.Get("from"); from != "" {
+		if q.Get("last") != "" {
+			return span{}, fmt.Errorf("%w: both from and last; give one", errQuestion)
+		}
+		first, err := moment("from", from)
+		if err != nil {
+			return span{}, err
+		}
+		end := now
+		if until := q.Get("until"); until != "" {
+			if end, err = moment("until", until); err != nil {
+				return span{}, err
+			}
+		}
+		if !first.Before(end) {
+			return span{}, fmt.Errorf("%w: the range ends before it begins", errQuestion)
+		}
+		return span{align(first, job.Window), align(end.Add(job.Window-1), job.Window)}, nil
+	}
+	if q.Get("until") != "" {
+		return span{}, fmt.Errorf("%w: until without from", errQuestion)
+	}
+	return lately(q.Get("last"), now, job.Window)
+}
+
+// lately returns the windows that overlap the time `last` before now.
+func lately(last string, now time.Time, window time.Duration) (span, error) {
+	until := align(now, window).Add(window)
+	switch last {
+	case "today":
+		return span{align(now.Truncate(24*time.Hour), window), until}, nil
+	case "":
+		last = "1h"
+	}
+	d, err := duration("last", last)
+	if err != nil {
+		return span{}, err
+	}
+	return span{align(now.Add(-d), window), until}, nil
+}
+
+// align returns the start of the window at a time.
+func align(t time.Time, window time.Duration) time.Time {
+	ms, size := t.UnixMilli(), window.Milliseconds()
+	return time.UnixMilli(ms - ms%size).UTC()
+}
+
+func moment(name, text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Year() < 1970 || t.Year() > 2105 {
+		return t, fmt.Errorf("%w: %s=%.40s; want a time such as 2026-11-20T12:00:00Z", errQuestion, name, text)
+	}
+	return t.UTC(), nil
+}
+
+// longest is the longest duration that a question may name.
+const longest = 400 * 24 * time.Hour
+
+// duration reads a duration: a whole number and s, m, h or d.
+func duration(name, text string) (time.Duration, error) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
+	if len(text) > 1 {
+		unit := units[text[len(text)-1]]
+		if n, err := strconv.ParseUint(text[:len(text)-1], 10, 32); err == nil && n > 0 && unit > 0 && time.Duration(n) <= longest/unit {
+			return time.Duration(n) * unit, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s=%.40s; want a duration up to 400d, such as 60s, 30m, 12h or 7d", errQuestion, name, text)
+}
+
+// whole reads a number from 1 to most, which is missing unless it is given.
+func whole(q question, name string, missing, most int) (int, error) {
+	text := q.Get(name)
+	if text == "" {
+		return missing, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%w: %s=%.40s; want a number from 1 to %d", errQuestion, name, text, most)
+	}
+	return n, nil
+}
+
+// groups returns what the parameters by.COLUMN choose, and whether that is anything.
+func groups(q question, job live.Description) (group [][]byte, chosen bool, err error) {
+	group = make([][]byte, len(job.By))
+	for name := range q.Values {
+		column, is := strings.CutPrefix(name, "by.")
+		if !is {
+			continue
+		}
+		i := slices.Index(job.By, column)
+		if i < 0 {
+			return nil, false, key.Unknown("job "+job.Job+" has no group column", column, job.By)
+		}
+		group[i], chosen = []byte(q.Get(name)), true
+	}
+	return group, chosen, nil
+}
+
+// asked reads what most questions have: job, measure, windows and group.
+func (s *Server) asked(q question, wanted ...live.Shows) (a asking, err error) {
+	if a.job, err = s.job(q); err != nil {
+		return a, err
+	}
+	if a.measure, err = measure(q, a.job, wanted...); err != nil {
+		return a, err
+	}
+	if a.span, err = s.over(q, a.job); err != nil {
+		return a, err
+	}
+	a.group, a.chosen, err = groups(q, a.job)
+	return a, err
+}
+
+// An asking is what a question asks for.
+type asking struct {
+	job     live.Description
+	measure live.Described
+	span
+	group  [][]byte
+	chosen bool // whether some groups were chosen, and not all
+}
+
+// question returns it in the form of package live, about a measure.
+func (a *asking) question(measure string) live.Question {
+	return live.Question{Job: a.job.Job, Measure: measure, From: a.From, Until: a.Until, Group: a.group}
+}
+
+// of describes what an answer is about, for the client.
+func (a *asking) of() about {
+	return about{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Shows: a.measure.Kind.Shows, span: a.span}
+}
+
+// about is the beginning of an answer.
+type about struct {
+	Job     string     `json:"job"`
+	Measure string     `json:"measure"`
+	Kind    string     `json:"kind"`
+	Shows   live.Shows `json:"shows"`
+	span
+}
+
+// A number is one value with its error.
+type number struct {
+	Value any `json:"value"` // null: nothing was counted, or Withheld
+	// Error is the standard error, in the unit of the value; 0: the value is exact.
+	Error    float64 `json:"error"`
+	Withheld bool    `json:"withheld,omitempty"` // fewer than http.k people
+}
+
+func numberOf(kind live.Kind, value any) number {
+	n := number{Value: kind.Number(value)}
+	if kind.Spread != nil {
+		n.Error = round(kind.Spread(value))
+	}
+	return n
+}
+
+// round leaves two digits behind the point.
+func round(f float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', 2, 64), 64)
+	if err != nil {
+		return f
+	}
+	return r
+}
+
+// made says how old an answer is, and what it lacks.
+type made struct {
+	AsOf    time.Time `json:"as_of"`
+	Partial string    `json:"partial,omitempty"` // why it lacks what ClickHouse holds
+}
+
+// add takes in that an answer was used.
+func (m *made) add(a live.Answer) {
+	if m.AsOf.IsZero() || a.AsOf.Before(m.AsOf) {
+		m.AsOf = a.AsOf.UTC()
+	}
+	if m.Partial == "" {
+		m.Partial = a.Partial
+	}
+}

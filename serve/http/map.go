@@ -1,0 +1,149 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"weir/serve/live"
+)
+
+// A heatReply is how many people were last in which cell of the map.
+type heatReply struct {
+	about
+	Precision int    `json:"precision"` // characters of a cell
+	Within    string `json:"within"`
+	Cells     []cell `json:"cells"`
+	People    int    `json:"people"`   // in all of the range, wherever
+	Withheld  int    `json:"withheld"` // how many cells have fewer than http.k people
+	made
+}
+
+type cell struct {
+	Geohash string `json:"geohash"`
+	People  int    `json:"people"`
+}
+
+// located answers where members were last, over the windows of a question.
+func (s *Server) located(ctx context.Context, q question) (a asking, answer live.Answer, err error) {
+	if a, err = s.asked(q, live.Positions); err != nil {
+		return a, answer, err
+	}
+	answer, err = s.Windows.Ask(ctx, a.question(a.measure.Name))
+	return a, answer, err
+}
+
+func (s *Server) heat(ctx context.Context, q question) (any, error) {
+	precision, err := whole(q, "precision", min(len(q.Get("within"))+2, 9), 9)
+	if err != nil {
+		return nil, err
+	}
+	a, answer, err := s.located(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := live.Heat(answer.Value, precision, q.Get("within"))
+	if err != nil {
+		return nil, err
+	}
+	reply := heatReply{about: a.of(), Precision: precision, Within: strings.ToLower(q.Get("within")), Cells: []cell{}}
+	reply.add(answer)
+	if n := a.measure.Kind.Number(answer.Value).(int); !s.few(uint64(n)) {
+		reply.People = n
+	}
+	for _, c := range cells {
+		if s.few(uint64(c.Members)) {
+			reply.Withheld++
+			continue
+		}
+		reply.Cells = append(reply.Cells, cell{c.Hash, c.Members})
+	}
+	return reply, nil
+}
+
+// A positionsReply has the members in a circle or a box.
+type positionsReply struct {
+	about
+	Positions []position `json:"positions"`
+	made
+}
+
+type position struct {
+	Member string   `json:"member"`
+	Lon    float64  `json:"lon"`
+	Lat    float64  `json:"lat"`
+	Metres *float64 `json:"metres,omitempty"` // from the point, with near
+}
+
+func (s *Server) positions(ctx context.Context, q question) (any, error) {
+	if err := s.private("positions of members"); err != nil {
+		return nil, err
+	}
+	most, err := whole(q, "n", 100, live.PlacesMost)
+	if err != nil {
+		return nil, err
+	}
+	find, err := area(q, most)
+	if err != nil {
+		return nil, err
+	}
+	a, answer, err := s.located(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	places, err := find(answer.Value)
+	if err != nil {
+		return nil, err
+	}
+	reply := positionsReply{about: a.of(), Positions: []position{}}
+	reply.add(answer)
+	for _, p := range places {
+		one := position{Member: p.Member, Lon: p.Lon, Lat: p.Lat}
+		if q.Get("near") != "" {
+			one.Metres = &p.Metres
+		}
+		reply.Positions = append(reply.Positions, one)
+	}
+	return reply, nil
+}
+
+// area returns the search that near and radius, or box, ask for.
+func area(q question, most int) (func(value any) ([]live.Place, error), error) {
+	near, box := q.Get("near"), q.Get("box")
+	if (near == "") == (box == "") {
+		return nil, fmt.Errorf("%w: give near=LON,LAT with radius=METRES, or box=WEST,SOUTH,EAST,NORTH", errQuestion)
+	}
+	if box != "" {
+		b, err := decimals("box", box, 4)
+		if err != nil {
+			return nil, err
+		}
+		return func(value any) ([]live.Place, error) { return live.Within(value, b[0], b[1], b[2], b[3], most) }, nil
+	}
+	p, err := decimals("near", near, 2)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decimals("radius", q.Get("radius"), 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(value any) ([]live.Place, error) { return live.Near(value, p[0], p[1], r[0], most) }, nil
+}
+
+// decimals reads n numbers, separated by commas.
+func decimals(name, text string, n int) ([]float64, error) {
+	var all []float64
+	for part := range strings.SplitSeq(text, ",") {
+		f, err := strconv.ParseFloat(part, 64)
+		if err != nil || f != f {
+			break
+		}
+		all = append(all, f)
+	}
+	if len(all) != n || strings.Count(text, ",") != n-1 {
+		return nil, fmt.Errorf("%w: %s=%.64s; want %d numbers, separated by commas", errQuestion, name, text, n)
+	}
+	return all, nil
+}

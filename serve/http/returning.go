@@ -1,0 +1,86 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weir/serve/live"
+)
+
+// A returningReply says how many of the people of each step were there again in later
+// ones.
+type returningReply struct {
+	about
+	Step    float64  `json:"step_s"`
+	Cohorts []cohort `json:"cohorts"` // oldest first
+	made
+}
+
+// A cohort is the people of one step. Back[i] is how many of them were there i+1 steps
+// later too.
+type cohort struct {
+	At time.Time `json:"at"`
+	number
+	Back []*uint64 `json:"back"` // null: withheld
+}
+
+// cohortsMost is how many steps back an answer goes.
+const cohortsMost = 24
+
+func (s *Server) returning(ctx context.Context, q question) (any, error) {
+	a, err := s.asked(q, live.People)
+	if err != nil {
+		return nil, err
+	}
+	if q.Get("measure") == "" {
+		for _, m := range a.job.Measures {
+			if m.Kind.Common != nil {
+				a.measure = m
+				break
+			}
+		}
+	}
+	common := a.measure.Kind.Common
+	if common == nil {
+		return nil, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, a.measure.Name, a.measure.Kind.Name)
+	}
+	n, err := whole(q, "n", 8, cohortsMost)
+	if err != nil {
+		return nil, err
+	}
+	step := a.job.Window
+	if text := q.Get("step"); text != "" {
+		if step, err = duration("step", text); err != nil {
+			return nil, err
+		}
+	}
+	if step%a.job.Window != 0 || time.Duration(n)*step/a.job.Window > live.SeriesMost {
+		return nil, fmt.Errorf("%w: step=%s; want a multiple of the window of job %s, %s, and at most %d windows in all", errQuestion, step, a.job.Job, a.job.Window, live.SeriesMost)
+	}
+	until := align(s.Windows.Now(), step).Add(step)
+	a.span = span{until.Add(-time.Duration(n) * step), until}
+	reply := returningReply{about: a.of(), Step: step.Seconds(), Cohorts: []cohort{}}
+	points, _, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range points {
+		num, err := s.tell(ctx, &a, span{p.From, p.From.Add(step)}, p.Answer)
+		if err != nil {
+			return nil, err
+		}
+		c := cohort{At: p.From.UTC(), number: num, Back: []*uint64{}}
+		for _, later := range points[i+1:] {
+			both := common(p.Value, later.Value)
+			if num.Withheld || both > 0 && s.few(both) {
+				c.Back = append(c.Back, nil)
+				continue
+			}
+			c.Back = append(c.Back, &both)
+		}
+		reply.Cohorts = append(reply.Cohorts, c)
+		reply.add(p.Answer)
+	}
+	return reply, nil
+}

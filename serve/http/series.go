@@ -1,0 +1,169 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weir/serve/live"
+)
+
+// A seriesReply is a measure over time, and of the whole range.
+type seriesReply struct {
+	about
+	Step   float64 `json:"step_s"`
+	Total  number  `json:"total"`
+	Points []point `json:"points"`
+	made
+}
+
+type point struct {
+	At time.Time `json:"at"` // start of the step
+	number
+}
+
+// pointsMost is how many steps a series has unless its step is given.
+const pointsMost = 120
+
+// steps are the lengths that a step may have, if it is not given.
+var steps = []time.Duration{
+	time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 6 * time.Hour, 24 * time.Hour,
+}
+
+func (s *Server) series(ctx context.Context, q question) (any, error) {
+	a, err := s.asked(q, live.Events, live.People, live.Quantity)
+	if err != nil {
+		return nil, err
+	}
+	step := stepOf(a.span, a.job.Window)
+	if text := q.Get("step"); text != "" {
+		if step, err = duration("step", text); err != nil {
+			return nil, err
+		}
+	}
+	points, total, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
+	if err != nil {
+		return nil, err
+	}
+	if len(points) > live.SeriesMost {
+		return nil, fmt.Errorf("%w: more than %d steps", errQuestion, live.SeriesMost)
+	}
+	reply := seriesReply{about: a.of(), Step: step.Seconds(), Points: []point{}}
+	if reply.Total, err = s.tell(ctx, &a, a.span, total); err != nil {
+		return nil, err
+	}
+	reply.add(total)
+	for _, p := range points {
+		over := span{p.From, p.From.Add(step)}
+		n, err := s.tell(ctx, &a, over, p.Answer)
+		if err != nil {
+			return nil, err
+		}
+		reply.Points = append(reply.Points, point{p.From.UTC(), n})
+		reply.add(p.Answer)
+	}
+	return reply, nil
+}
+
+// tell returns the number of an answer over some windows of a question, or nothing if
+// too few people of the chosen groups were in them.
+func (s *Server) tell(ctx context.Context, a *asking, over span, answer live.Answer) (number, error) {
+	if a.chosen && s.K > 0 && answer.Found() {
+		q := a.question(a.measure.Name)
+		q.From, q.Until = over.From, over.Until
+		if secret, err := s.secret(ctx, q, a.job); err != nil || secret {
+			return number{Withheld: true}, err
+		}
+	}
+	return numberOf(a.measure.Kind, answer.Value), nil
+}
+
+// stepOf returns the shortest usual step that is a multiple of the window and divides the
+// range into at most pointsMost.
+func stepOf(over span, window time.Duration) time.Duration {
+	for _, d := range steps {
+		if d >= window && d%window == 0 && over.Until.Sub(over.From)/d <= pointsMost {
+			return d
+		}
+	}
+	n := over.Until.Sub(over.From)/window/pointsMost + 1
+	return n * window
+}
+
+// A peopleReply is how many people there are now, over several times back.
+type peopleReply struct {
+	Job     string   `json:"job"`
+	Measure string   `json:"measure"`
+	Kind    string   `json:"kind"`
+	Now     []recent `json:"now"`
+	made
+}
+
+type recent struct {
+	Last string `json:"last"`
+	span
+	number
+}
+
+// lasts are the times back that people are counted over.
+var lasts = [...]string{"60s", "5m", "30m", "today"}
+
+func (s *Server) people(ctx context.Context, q question) (any, error) {
+	a, err := s.asked(q, live.People)
+	if err != nil {
+		return nil, err
+	}
+	reply := peopleReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name}
+	for _, last := range lasts {
+		if a.span, err = lately(last, s.Windows.Now().UTC(), a.job.Window); err != nil {
+			return nil, err
+		}
+		answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+		if err != nil {
+			return nil, err
+		}
+		n, err := s.tell(ctx, &a, a.span, answer)
+		if err != nil {
+			return nil, err
+		}
+		reply.Now = append(reply.Now, recent{last, a.span, n})
+		reply.add(answer)
+	}
+	return reply, nil
+}
+
+// A catalogReply says what there is to ask.
+type catalogReply struct {
+	Build Build        `json:"build"`
+	K     int          `json:"k"` // groups of fewer people are withheld; 0: none
+	Now   time.Time    `json:"now"`
+	Jobs  []catalogJob `json:"jobs"`
+}
+
+type catalogJob struct {
+	Job      string           `json:"job"`
+	Window   float64          `json:"window_s"`
+	By       []string         `json:"by"`
+	Measures []catalogMeasure `json:"measures"`
+}
+
+type catalogMeasure struct {
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind"`
+	Shows     live.Shows `json:"shows"`
+	Returning bool       `json:"returning"` // whether it can say who came back
+}
+
+func (s *Server) catalog(context.Context, question) (any, error) {
+	reply := catalogReply{Build: s.Build, K: s.K, Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
+	for _, d := range s.Windows.Jobs() {
+		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), By: append([]string{}, d.By...)}
+		for _, m := range d.Measures {
+			j.Measures = append(j.Measures, catalogMeasure{m.Name, m.Kind.Name, m.Kind.Shows, m.Kind.Common != nil})
+		}
+		reply.Jobs = append(reply.Jobs, j)
+	}
+	return reply, nil
+}

@@ -1,0 +1,309 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// tick is the time between two answers to a question of a stream; heartbeat is the
+	// time between two signs of life.
+	tick      = time.Second
+	heartbeat = 15 * time.Second
+
+	// askEvery and rareTick bound what a dear question costs: it is asked again after a
+	// hundred times as long as its answer took, but at the latest after rareTick.
+	askEvery = 100
+	rareTick = 30 * time.Second
+
+	// viewersMost is how many streams there may be; a quarter of the connections if that is
+	// less.
+	viewersMost = 256
+	// asksMost is how many questions a stream may have, and topicsMost how many different
+	// ones all streams may have.
+	asksMost   = 16
+	topicsMost = 64
+
+	// slow is how long a write to a viewer may take before the viewer is dropped.
+	slow = 10 * time.Second
+	// gather is how long a viewer waits for further answers before it writes.
+	gather = 20 * time.Millisecond
+)
+
+// A hub answers the questions of all streams. Each question that at least one viewer asks
+// is a topic: it is answered once a second, however many viewers ask it, and all of them
+// get the same bytes. So the cost of a viewer is that of writing them. Nothing is queued
+// for a viewer: one that reads slowly gets the latest answers when it has read the earlier
+// ones, and is dropped if one write takes longer than `slow`.
+type hub struct {
+	endpoints map[string]endpoint
+	run       string // of ids: names this hub among those of earlier processes
+	most      int
+
+	mu      sync.Mutex
+	topics  map[string]*topic
+	viewers int
+	last    uint64 // the id of the last answer
+	closed  chan struct{}
+}
+
+// A topic is a question and its latest answer.
+type topic struct {
+	question
+	asked   map[*viewer]bool // the viewers that ask it
+	stop    context.CancelFunc
+	latest  uint64 // the id of the answer; 0: there is none yet
+	payload []byte // of the event: one line of JSON
+}
+
+// A viewer is one stream.
+type viewer struct {
+	topics []*topic
+	seen   []uint64      // the id of the last answer that it has, for each topic
+	wake   chan struct{} // has an element if there may be something to write
+}
+
+func newHub(endpoints map[string]endpoint, most int) *hub {
+	var run [6]byte
+	_, _ = rand.Read(run[:]) // never fails
+	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, topics: map[string]*topic{}, closed: make(chan struct{})}
+}
+
+// close ends all streams.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.closed:
+	default:
+		close(h.closed)
+	}
+}
+
+// stream answers GET /api/v1/stream?ask=series%3Fjob%3Dclicks&ask=…
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	h := s.hub
+	questions, err := h.questions(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	v, ok := h.join(questions, r.Header.Get("Last-Event-ID"))
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many streams", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.leave(v)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	to := http.NewResponseController(w)
+	send := func(text []byte) bool {
+		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
+		_, err := w.Write(text)
+		return err == nil && to.Flush() == nil
+	}
+	if !send([]byte("retry: 1000\n\n")) {
+		return
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-v.wake:
+			time.Sleep(gather)
+			if !send(h.news(v)) {
+				return
+			}
+		case <-beat.C:
+			if !send([]byte(": heartbeat\n\n")) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-h.closed:
+			return
+		}
+	}
+}
+
+// questions reads the parameters ask.
+func (h *hub) questions(asked url.Values) (all []question, err error) {
+	for name := range asked {
+		if name != "ask" {
+			return nil, fmt.Errorf("%w: stream has no parameter %.64q; it has ask, several times", errQuestion, name)
+		}
+	}
+	if n := len(asked["ask"]); n < 1 || n > asksMost {
+		return nil, fmt.Errorf("%w: %d times ask; want 1 to %d", errQuestion, n, asksMost)
+	}
+	for _, text := range asked["ask"] {
+		path, parameters, _ := strings.Cut(text, "?")
+		if _, ok := h.endpoints[path]; !ok {
+			return nil, fmt.Errorf("%w: ask=%.64q; there is no such path for streams", errQuestion, text)
+		}
+		values, err := url.ParseQuery(parameters)
+		if err != nil {
+			return nil, fmt.Errorf("%w: ask=%.64q: %w", errQuestion, text, err)
+		}
+		all = append(all, question{path, values})
+	}
+	return all, nil
+}
+
+// join adds a viewer, which has everything up to the event of that id; ok is false if
+// there are too many viewers or questions.
+func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.closed:
+		return nil, false
+	default:
+	}
+	seen := uint64(0)
+	if run, n, ok := strings.Cut(lastID, "."); ok && run == h.run {
+		seen, _ = strconv.ParseUint(n, 10, 64) // 0 if it is no number
+	}
+	missing := map[string]bool{}
+	for _, q := range questions {
+		if id := q.id(); h.topics[id] == nil {
+			missing[id] = true
+		}
+	}
+	if h.viewers >= h.most || len(h.topics)+len(missing) > topicsMost {
+		return nil, false
+	}
+	h.viewers++
+	v = &viewer{wake: make(chan struct{}, 1)}
+	for _, q := range questions {
+		id := q.id()
+		t := h.topics[id]
+		if t == nil {
+			ctx, stop := context.WithCancel(context.Background())
+			t = &topic{question: q, asked: map[*viewer]bool{}, stop: stop}
+			h.topics[id] = t
+			go h.answer(ctx, t)
+		}
+		t.asked[v] = true
+		v.topics, v.seen = append(v.topics, t), append(v.seen, seen)
+	}
+	v.wakeUp()
+	return v, true
+}
+
+// id is the same for equal questions.
+func (q question) id() string { return q.path + "?" + q.Encode() }
+
+func (v *viewer) wakeUp() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave removes a viewer, and the topics that no other one asks.
+func (h *hub) leave(v *viewer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.viewers--
+	for _, t := range v.topics {
+		if delete(t.asked, v); len(t.asked) == 0 {
+			t.stop()
+			delete(h.topics, t.question.id())
+		}
+	}
+}
+
+// news returns the events that a viewer does not have yet. An event is named after the
+// question's place among those that the viewer asks.
+func (h *hub) news(v *viewer) []byte {
+	var b bytes.Buffer
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, t := range v.topics {
+		if t.latest > v.seen[i] {
+			v.seen[i] = t.latest
+			fmt.Fprintf(&b, "id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
+			b.Write(t.payload)
+			b.WriteString("\n\n")
+		}
+	}
+	return b.Bytes()
+}
+
+// answer answers the question of a topic until no viewer asks it any more.
+func (h *hub) answer(ctx context.Context, t *topic) {
+	for {
+		began := time.Now()
+		payload := h.ask(ctx, t.question)
+		took := time.Since(began)
+		if ctx.Err() != nil {
+			return
+		}
+		h.publish(t, payload)
+		// Whole seconds, so that the answers of a second leave in one write.
+		pause := min(max(tick, askEvery*took), rareTick)
+		next := time.Now().Add(pause).Truncate(tick)
+		if !next.After(began.Add(tick / 2)) {
+			next = next.Add(tick)
+		}
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
+			return
+		case <-h.closed:
+			return
+		}
+	}
+}
+
+// An eventData is what an event carries: the answer, or the status and the error that a
+// GET would get.
+type eventData struct {
+	Status int    `json:"status"`
+	Answer any    `json:"answer,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// ask returns the payload of the answer to a question.
+func (h *hub) ask(ctx context.Context, q question) []byte {
+	e := h.endpoints[q.path]
+	ctx, cancel := context.WithTimeout(ctx, rareTick)
+	defer cancel()
+	data := eventData{Status: http.StatusOK}
+	var err error
+	if data.Answer, err = e.ask(ctx, q); err != nil {
+		data = eventData{Status: statusOf(err), Error: err.Error()}
+	}
+	text, err := json.Marshal(data) // without line breaks
+	if err != nil {
+		text, _ = json.Marshal(eventData{Status: http.StatusBadGateway, Error: err.Error()})
+	}
+	return text
+}
+
+// publish makes a payload the latest one of a topic, and wakes its viewers.
+func (h *hub) publish(t *topic, payload []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bytes.Equal(payload, t.payload) {
+		return
+	}
+	h.last++
+	t.latest, t.payload = h.last, payload
+	for v := range t.asked {
+		v.wakeUp()
+	}
+}

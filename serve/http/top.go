@@ -1,0 +1,150 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/serve/key"
+	"weir/serve/live"
+)
+
+// A topReply has the groups with the greatest numbers of a measure.
+type topReply struct {
+	about
+	Columns  []string `json:"columns"`
+	Groups   []group  `json:"groups"`
+	Of       int      `json:"of"`       // how many groups there are, those withheld included
+	Withheld int      `json:"withheld"` // how many have fewer than http.k people
+	made
+}
+
+type group struct {
+	Group []string `json:"group"` // a value for each of Columns
+	number
+}
+
+// topMost is how many groups an answer may have.
+const topMost = 1000
+
+func (s *Server) top(ctx context.Context, q question) (any, error) {
+	a, err := s.asked(q, live.Events, live.People, live.Quantity)
+	if err != nil {
+		return nil, err
+	}
+	most, err := whole(q, "n", 10, topMost)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := columnsOf(q, a.job)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Windows.Groups(ctx, a.question(a.measure.Name), columns)
+	if err != nil {
+		return nil, err
+	}
+	reply := topReply{about: a.of(), Groups: []group{}, Of: len(found.Groups)}
+	reply.add(found.Answer)
+	for _, c := range columns {
+		reply.Columns = append(reply.Columns, a.job.By[c])
+	}
+	shown, err := s.enough(ctx, &a, columns, found.Groups)
+	if err != nil {
+		return nil, err
+	}
+	reply.Withheld = len(found.Groups) - len(shown)
+	for _, g := range shown {
+		reply.Groups = append(reply.Groups, group{g.Group, numberOf(a.measure.Kind, g.Value)})
+	}
+	slices.SortFunc(reply.Groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
+	})
+	reply.Groups = reply.Groups[:min(most, len(reply.Groups))]
+	return reply, nil
+}
+
+// size returns a value as a number that sorts.
+func size(value any) float64 {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return 0
+	}
+	var f float64
+	if json.Unmarshal(text, &f) != nil {
+		return 0
+	}
+	return f
+}
+
+// columnsOf returns the group columns that the parameter column names, separated by
+// commas, or the first one.
+func columnsOf(q question, job live.Description) (columns []int, err error) {
+	if len(job.By) == 0 {
+		return nil, fmt.Errorf("%w: job %s counts by no column", errQuestion, job.Job)
+	}
+	if q.Get("column") == "" {
+		return []int{0}, nil
+	}
+	for name := range strings.SplitSeq(q.Get("column"), ",") {
+		i := slices.Index(job.By, name)
+		if i < 0 {
+			return nil, key.Unknown("job "+job.Job+" has no group column", name, job.By)
+		}
+		if slices.Contains(columns, i) {
+			return nil, fmt.Errorf("%w: column %s twice", errQuestion, name)
+		}
+		columns = append(columns, i)
+	}
+	return columns, nil
+}
+
+// enough returns those of the groups that have enough people to be told of.
+func (s *Server) enough(ctx context.Context, a *asking, columns []int, all []live.Grouped) ([]live.Grouped, error) {
+	if s.K == 0 {
+		return all, nil
+	}
+	m, ok := peopleMeasure(a.job)
+	if !ok {
+		return nil, nil
+	}
+	counted, err := s.Windows.Groups(ctx, a.question(m.Name), columns)
+	if err != nil {
+		return nil, err
+	}
+	told := map[string]bool{}
+	for _, g := range counted.Groups {
+		told[strings.Join(g.Group, "\x00")] = !s.few(people(m.Kind, g.Value))
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(g live.Grouped) bool { return !told[strings.Join(g.Group, "\x00")] }), nil
+}
+
+// A listReply has the most frequent keys of a measure that keeps a list of them.
+type listReply struct {
+	about
+	Keys []live.TopKey `json:"keys"` // the most frequent first
+	made
+}
+
+func (s *Server) list(ctx context.Context, q question) (any, error) {
+	if err := s.private("keys of top lists"); err != nil {
+		return nil, err
+	}
+	a, err := s.asked(q, live.List)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
+	if err != nil {
+		return nil, err
+	}
+	reply := listReply{about: a.of(), Keys: []live.TopKey{}}
+	if keys, ok := a.measure.Kind.Number(answer.Value).([]live.TopKey); ok {
+		reply.Keys = append(reply.Keys, keys...)
+	}
+	reply.add(answer)
+	return reply, nil
+}

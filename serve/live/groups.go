@@ -1,0 +1,155 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"weir/event"
+	"weir/serve/key"
+	"weir/window"
+)
+
+const (
+	// GroupsMost is how many windows a question about groups may have.
+	GroupsMost = 240
+
+	// groupsAtOnce is how many windows are read from the sink at a time, so that rows of
+	// many windows are never in memory together.
+	groupsAtOnce = 8
+)
+
+// A Grouped is the answer for one group.
+type Grouped struct {
+	Group []string // the values of the columns asked for
+	Value any      // as in Answer; never nil
+}
+
+// A Grouping is the answers for all groups of a question. Several callers may get the same
+// one: they must not change it.
+type Grouping struct {
+	Groups []Grouped // in no order
+	Answer           // without Value
+}
+
+// Groups answers a question for each group that has something: the values of some of the
+// job's columns, all others merged. Group selects rows, as in every question. The range is
+// at most GroupsMost windows. It always asks the sink; without it there is an error.
+func (w *Windows) Groups(ctx context.Context, q Question, columns []int) (Grouping, error) {
+	p, err := w.ask(q)
+	if err != nil {
+		return Grouping{}, err
+	}
+	s := p.source
+	if s.byMember(p.measure) || p.measure == partial {
+		return Grouping{}, fmt.Errorf("%w: %s is not kept by group", key.ErrQuestion, q.Measure)
+	}
+	if p.over.Until-p.over.From > GroupsMost*s.spec.Window {
+		return Grouping{}, fmt.Errorf("%w: a range of groups has at most %d windows of %s", key.ErrQuestion, GroupsMost, milliseconds(s.spec.Window))
+	}
+	var id strings.Builder
+	for _, c := range columns {
+		if c < 0 || c >= len(s.spec.By) {
+			return Grouping{}, fmt.Errorf("%w: job %s has %d group columns", key.ErrQuestion, q.Job, len(s.spec.By))
+		}
+		id.WriteString(strconv.Itoa(c) + " ")
+	}
+	g, _, err := s.groupings.get(ctx, id.String()+p.id, func(took *work) (Grouping, error) {
+		g, err := s.grouping(ctx, took, p, columns)
+		g.AsOf = took.origin().since
+		return g, err
+	})
+	return g, err
+}
+
+// grouping reads the rows of memory and sink, some windows at a time, and merges each into
+// the value of its group.
+func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []int) (g Grouping, err error) {
+	mem, err := ingredient(took, func() (snapshot, origin, error) { return s.memory(ctx, p.measure) })
+	if err != nil {
+		return g, err
+	}
+	if err := s.state.away(); err != nil {
+		return g, err
+	}
+	of := groups{m: p.measure, columns: columns, spec: s.spec, all: map[string]*groupValue{}}
+	for from := p.over.From; from < p.over.Until; from += groupsAtOnce * s.spec.Window {
+		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*event.Time(s.spec.Window)), Group: p.over.Group, Only: []int{max(p.measure, window.Counts)}}
+		t := window.NewTable(s.spec)
+		asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
+		err := took.wait(func() error { return s.sink.Rows(asking, r, r.Only[0], t) })
+		s.state.tried(asking, err)
+		cancel()
+		if err != nil {
+			return g, err
+		}
+		for i := range mem {
+			mem[i].table.Copy(t, r)
+		}
+		t.Seal()
+		for row := range t.Rows {
+			of.merge(row)
+		}
+	}
+	g.Groups = of.measured()
+	for _, one := range g.Groups {
+		took.bytes += Answer{Value: one.Value}.bytes() + 100
+	}
+	return g, nil
+}
+
+// groups is the values of the groups while rows are merged into them.
+type groups struct {
+	m       int
+	columns []int
+	spec    *window.Spec
+	all     map[string]*groupValue
+
+	texts [][]byte
+	id    []byte
+}
+
+type groupValue struct {
+	group []string
+	hits  uint64
+	value merging // nil for hits
+}
+
+func (g *groups) merge(row window.Row) {
+	g.texts, g.id = row.Group(g.texts[:0]), g.id[:0]
+	for _, c := range g.columns {
+		g.id = appendText(g.id, g.texts[c])
+	}
+	v := g.all[string(g.id)]
+	if v == nil {
+		v = new(groupValue)
+		for _, c := range g.columns {
+			v.group = append(v.group, string(g.texts[c]))
+		}
+		if g.m >= 0 {
+			v.value = begin(g.spec, g.m)
+		}
+		g.all[string(g.id)] = v
+	}
+	if g.m >= 0 {
+		v.value.mergeRow(row, g.m)
+		return
+	}
+	for _, n := range row.Hits {
+		v.hits += n
+	}
+}
+
+func (g *groups) measured() (all []Grouped) {
+	for _, v := range g.all {
+		a := counted(v.hits)
+		if v.value != nil {
+			a = measured(v.value, true)
+		}
+		if a.Found() {
+			all = append(all, Grouped{v.group, a.Value})
+		}
+	}
+	return all
+}

@@ -1,0 +1,125 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/serve/key"
+	"weir/sinks/sinktest"
+	"weir/window"
+)
+
+// TestSeriesAndGroups: however what was counted is spread over memory and the sink, each
+// step of a series and each group has the number that a question about it alone has, of
+// every measure that has one; and the groups are all that there are.
+func TestSeriesAndGroups(t *testing.T) {
+	spec := sinktest.Spec()
+	log := sinktest.NewLog(4)
+	whole, err := log.Whole(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := log.Pieces(spec, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := newSink(t, spec)
+	mem := tableJob{window.NewTable(spec), window.NewTable(spec)}
+	for i, p := range pieces {
+		if i%3 != 0 {
+			if err := stored.Write(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%3 != 1 {
+			p.Table.Copy(mem[i%2], all(spec))
+		}
+	}
+	for _, t := range mem {
+		t.Seal()
+	}
+	w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }, Memory: 1 << 30})
+	w.Add(mem, stored)
+	first, last := event.Time(1<<62), event.Time(0)
+	texts := map[string]bool{}
+	for row := range whole.Table.Rows {
+		first, last = min(first, row.Window()), max(last, row.Window())
+		texts[string(row.Group(nil)[0])] = true
+	}
+	q := Question{Job: spec.Job, From: time.UnixMilli(int64(first)), Until: time.UnixMilli(int64(last + spec.Window))}
+	jobs := w.Jobs()
+	if len(jobs) != 1 || jobs[0].Window != time.Minute || strings.Join(jobs[0].By, " ") != "page country" {
+		t.Fatalf("%+v", jobs)
+	}
+	tested := 0
+	for _, m := range jobs[0].Measures {
+		if q.Measure = m.Name; m.Kind.Shows == Positions {
+			if _, _, err := w.Series(t.Context(), q, time.Minute); err == nil {
+				t.Error("a series of positions")
+			}
+			continue
+		}
+		tested++
+		number := func(a Answer) string { return fmt.Sprint(m.Kind.Number(a.Value)) }
+		ask := func(q Question) Answer {
+			t.Helper()
+			a, err := w.Ask(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		points, total, err := w.Series(t.Context(), q, 2*time.Minute)
+		if err != nil || number(total) != number(ask(q)) {
+			t.Errorf("%s: %v, %v", m.Name, total, err)
+		}
+		for _, p := range points {
+			one := q
+			one.From, one.Until = p.From, p.From.Add(2*time.Minute)
+			if got, want := number(p.Answer), number(ask(one)); got != want {
+				t.Errorf("%s at %s: %s, want %s", m.Name, p.From, got, want)
+			}
+		}
+		if want := (q.Until.Sub(q.From) + 2*time.Minute - 1) / (2 * time.Minute); len(points) != int(want) {
+			t.Errorf("%s: %d points, want %d", m.Name, len(points), want)
+		}
+		groups, err := w.Groups(t.Context(), q, []int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Kind.Shows == Events && len(groups.Groups) != len(texts) {
+			t.Errorf("%d groups, want %d", len(groups.Groups), len(texts))
+		}
+		for _, g := range groups.Groups {
+			one := q
+			one.Group = [][]byte{[]byte(g.Group[0])}
+			if got, want := number(Answer{Value: g.Value}), number(ask(one)); got != want {
+				t.Errorf("%s of %s: %s, want %s", m.Name, g.Group, got, want)
+			}
+		}
+		two, err := w.Groups(t.Context(), q, []int{1, 0})
+		if err != nil || len(two.Groups) < len(groups.Groups) {
+			t.Errorf("%s: %d groups of two columns, %v", m.Name, len(two.Groups), err)
+		}
+	}
+	if tested < 10 {
+		t.Errorf("only %d measures: the test tests little", tested)
+	}
+	for _, bad := range []func() error{
+		func() error { _, _, err := w.Series(t.Context(), q, 90*time.Second); return err },
+		func() error { _, err := w.Groups(t.Context(), q, []int{2}); return err },
+		func() error {
+			long := q
+			long.From = long.Until.Add(-(GroupsMost + 1) * time.Minute)
+			_, err := w.Groups(t.Context(), long, []int{0})
+			return err
+		},
+	} {
+		if err := bad(); err == nil || !strings.Contains(err.Error(), key.ErrQuestion.Error()) {
+			t.Errorf("%v", err)
+		}
+	}
+}
