@@ -5,16 +5,18 @@ import (
 	"slices"
 	"unsafe"
 
+	"weir/internal/hashtable"
 	"weir/sketches/internal/groupbitmap"
 	"weir/sketches/internal/slab"
 )
 
 // A Pool holds many sets of 32-bit numbers, addressed by a dense index
 // 0..Len()-1, for example one activity bitmap per open (window, group). Most
-// sets of a real stream are tiny, so a set grows through three forms:
+// sets of a real stream are tiny, so a set grows through four forms:
 //
 //	one value      inside the 8-byte entry
 //	2 … 32         an unordered run of 4, 8, 16 or 32 numbers
+//	33 …           one hash table, while few values share an upper half
 //	33 …           a set of chunks by upper half, each a hash table of lower
 //	               halves or, when that is not larger, a bitmap of 8 KB
 //
@@ -30,7 +32,13 @@ type Pool struct {
 	spare []uint32 // names of sets not in use
 	box   boxes
 
+	flat      []flat
+	spareFlat []uint32 // names of flat sets not in use
+	flats     [flatClasses]slab.Slab[uint32]
+	order     [2][]uint32 // scratch of sort32
+
 	touched uint32 // see touch
+	wide    int    // tables of touchClass or larger that were made since Reset
 
 	chunks []groupbitmap.Chunk // scratch of AppendClickHouse
 	low    []uint16
@@ -40,14 +48,17 @@ type Pool struct {
 var smallRuns = [...]int{4, 8, 16, groupbitmap.SmallMax}
 
 // An entry is one set. For n = 1 ref is the value; up to SmallMax it names a
-// run of small[form]; with form formSet it names a set, and n is 0.
+// run of small[form]; with form formFlat it names a flat, with formSet a set, and n is 0.
 type entry struct {
 	ref  uint32
 	n    uint8
 	form uint8
 }
 
-const formSet = uint8(len(smallRuns))
+const (
+	formFlat = uint8(len(smallRuns)) + iota
+	formSet
+)
 
 // Grow makes the indexes 0..n-1 valid; new sets are empty. It never shrinks.
 func (p *Pool) Grow(n int) {
@@ -66,6 +77,10 @@ func (p *Pool) Reset() {
 	for i := range p.small {
 		p.small[i].Reset()
 	}
+	p.flat, p.spareFlat, p.wide = p.flat[:0], p.spareFlat[:0], 0
+	for i := range p.flats {
+		p.flats[i].Reset()
+	}
 	p.box.reset()
 	p.spare = p.spare[:0]
 	for i, s := range p.sets {
@@ -82,13 +97,15 @@ func (p *Pool) Bytes() int {
 	for i := range p.small {
 		n += p.small[i].Bytes()
 	}
-	return n + len(p.sets)*int(unsafe.Sizeof(set{}))
+	return n + p.flatBytes() + len(p.sets)*int(unsafe.Sizeof(set{}))
 }
 
 // Add puts v into set i.
 func (p *Pool) Add(i, v uint32) {
 	e := &p.ents[i]
 	switch {
+	case e.form == formFlat:
+		p.addFlat(e, v)
 	case e.form == formSet:
 		p.sets[e.ref].add(&p.box, v)
 	case e.n == 0:
@@ -105,7 +122,7 @@ func (p *Pool) Add(i, v uint32) {
 			}
 		}
 		if int(e.n) == len(run) {
-			p.widen(e, v)
+			p.widen(i, v)
 			return
 		}
 		run[e.n] = v
@@ -119,17 +136,17 @@ func (p *Pool) Add(i, v uint32) {
 // misses overlap, and then adds.
 func (p *Pool) AddBatch(idx, vals []uint32) {
 	vals = vals[:len(idx)]
-	if len(p.ents) < touchFrom {
+	if len(p.ents) < touchFrom && p.wide == 0 {
 		for k, i := range idx {
 			p.Add(i, vals[k])
 		}
 		return
 	}
+	var rest [touchBlock]uint8
 	for len(idx) > 0 {
 		n := min(touchBlock, len(idx))
-		p.touched += p.touch(idx[:n])
-		for k, i := range idx[:n] {
-			p.Add(i, vals[k])
+		for _, k := range rest[:p.touch(&rest, idx[:n], vals[:n])] {
+			p.Add(idx[k], vals[k])
 		}
 		idx, vals = idx[n:], vals[n:]
 	}
@@ -138,20 +155,29 @@ func (p *Pool) AddBatch(idx, vals []uint32) {
 const (
 	touchBlock = 64      // additions whose memory is read ahead at once
 	touchFrom  = 1 << 14 // sets; fewer are in the caches anyway
+	touchClass = 7       // of a flat set; smaller ones are in the caches
 )
 
-// touch reads the entry and the first member of each set. The sum keeps the
-// compiler from leaving the reads out.
-func (p *Pool) touch(idx []uint32) (sum uint32) {
+// touch reads the entry of each set, and its first member or the slot where the search for
+// the value begins. It returns how many values it did not find there, and which, in rest.
+func (p *Pool) touch(rest *[touchBlock]uint8, idx, vals []uint32) (n int) {
 	for _, i := range idx {
-		sum += uint32(p.ents[i].n)
+		p.touched += uint32(p.ents[i].n) // so that the compiler does not leave the read out
 	}
-	for _, i := range idx {
+	for k, i := range idx {
+		missing := uint32(1)
 		if e := &p.ents[i]; e.n > 1 {
-			sum += p.small[e.form&3].Run(e.ref)[0]
+			p.touched += p.small[e.form&3].Run(e.ref)[0]
+		} else if v := vals[k]; e.form == formFlat && v != 0 {
+			f := &p.flat[e.ref]
+			// No branch on whether it was found: the processor could not predict it.
+			differs := p.flats[f.class].Run(f.ref)[f.home(v)] ^ v
+			missing = (differs | -differs) >> 31
 		}
+		rest[n&(touchBlock-1)] = uint8(k)
+		n += int(missing)
 	}
-	return sum
+	return n
 }
 
 // spill moves a single value and a second one into the first small run.
@@ -171,16 +197,26 @@ func (p *Pool) lazy() {
 	for i, n := range smallRuns {
 		p.small[i] = slab.New[uint32](n)
 	}
+	for i := range p.flats {
+		p.flats[i] = slab.New[uint32](1 << (flatBits + i))
+	}
 	p.box.init()
 }
 
 // widen moves a full run into the next form and adds v.
-func (p *Pool) widen(e *entry, v uint32) {
-	if e.form+1 == formSet {
-		p.toSet(e).add(&p.box, v)
+func (p *Pool) widen(i, v uint32) {
+	e := &p.ents[i]
+	old, from := *e, p.small[e.form].Run(e.ref)
+	if e.form+1 == formFlat {
+		if p.close(from, len(from)) {
+			p.toSet(e)
+		} else {
+			p.toFlat(e, from)
+			p.small[old.form].Free(old.ref)
+		}
+		p.Add(i, v)
 		return
 	}
-	old, from := *e, p.small[e.form].Run(e.ref)
 	to := p.small[e.form+1].Alloc()
 	run := p.small[e.form+1].Run(to)
 	n := copy(run, from)
@@ -218,7 +254,12 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		return
 	}
 	from := &q.ents[j]
-	if from.form != formSet {
+	switch from.form {
+	case formSet:
+		p.toSet(&p.ents[i]).merge(&p.box, q.sets[from.ref], &q.box)
+	case formFlat:
+		p.mergeFlat(i, q, q.flat[from.ref])
+	default:
 		// A copy, because an addition to p may move q's runs when q is p.
 		var room [groupbitmap.SmallMax]uint32
 		var single [1]uint32
@@ -226,9 +267,7 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		for _, v := range room[:n] {
 			p.Add(i, v)
 		}
-		return
 	}
-	p.toSet(&p.ents[i]).merge(&p.box, q.sets[from.ref], &q.box)
 }
 
 // toSet brings an entry into the last form and returns its set.
@@ -237,12 +276,16 @@ func (p *Pool) toSet(e *entry) *set {
 		return p.sets[e.ref]
 	}
 	p.lazy()
-	var single [1]uint32
-	few := p.few(e, &single)
 	old := *e
 	*e = entry{ref: p.newSet(), form: formSet}
 	s := p.sets[e.ref]
-	for _, v := range few {
+	if old.form == formFlat {
+		p.eachFlat(&p.flat[old.ref], func(v uint32) { s.add(&p.box, v) })
+		p.freeFlat(old.ref)
+		return s
+	}
+	var single [1]uint32
+	for _, v := range p.few(&old, &single) {
 		s.add(&p.box, v)
 	}
 	if old.n > 1 {
@@ -253,17 +296,28 @@ func (p *Pool) toSet(e *entry) *set {
 
 // Count returns the number of members of set i.
 func (p *Pool) Count(i uint32) uint64 {
-	e := &p.ents[i]
-	if e.form == formSet {
+	switch e := &p.ents[i]; e.form {
+	case formFlat:
+		return uint64(p.flat[e.ref].n)
+	case formSet:
 		return uint64(p.sets[e.ref].n)
+	default:
+		return uint64(e.n)
 	}
-	return uint64(e.n)
 }
 
 // Has reports whether v is a member of set i.
 func (p *Pool) Has(i, v uint32) bool {
 	e := &p.ents[i]
-	if e.form == formSet {
+	switch e.form {
+	case formFlat:
+		f := &p.flat[e.ref]
+		if v == 0 {
+			return f.zero
+		}
+		_, found := hashtable.Probe(p.flats[f.class].Run(f.ref), f.home(v), v)
+		return found
+	case formSet:
 		return p.sets[e.ref].has(&p.box, v)
 	}
 	var single [1]uint32
@@ -275,14 +329,18 @@ func (p *Pool) Has(i, v uint32) bool {
 // on the order of additions, on merges or on the form in memory.
 func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 	e := &p.ents[i]
-	if e.form != formSet {
+	switch e.form {
+	case formFlat:
+		p.chunks, p.low = p.flatChunks(&p.flat[e.ref], p.chunks[:0], p.low[:0])
+	case formSet:
+		p.chunks, p.low = p.sets[e.ref].chunks(&p.box, p.chunks[:0], p.low[:0])
+	default:
 		var room [groupbitmap.SmallMax]uint32
 		var single [1]uint32
 		n := copy(room[:], p.few(e, &single))
 		slices.Sort(room[:n])
 		return groupbitmap.AppendSmall(dst, room[:n])
 	}
-	p.chunks, p.low = p.sets[e.ref].chunks(&p.box, p.chunks[:0], p.low[:0])
 	return groupbitmap.Append(dst, p.chunks)
 }
 

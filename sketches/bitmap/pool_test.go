@@ -25,8 +25,12 @@ var shapes = []struct {
 	{"one chunk", func(r *rand.Rand) uint32 { return 7<<16 | uint32(r.IntN(1<<16)) }, 40000},
 	{"dense", func(r *rand.Rand) uint32 { return uint32(r.IntN(300_000)) }, 60000},
 	{"wide", func(r *rand.Rand) uint32 { return r.Uint32() }, 20000},
+	{"colliding", func(r *rand.Rand) uint32 { return r.Uint32N(30_000) * unhash16 }, 60000},
 	{"edges", func(r *rand.Rand) uint32 { return uint32(r.IntN(200)) * 0xffff }, 4000},
 }
+
+// unhash16 is the inverse of hash16: n × unhash16 has the hash n.
+const unhash16 = 340573321
 
 func TestPoolAgainstMaps(t *testing.T) {
 	for _, sh := range shapes {
@@ -160,7 +164,7 @@ func TestBatchIsAdds(t *testing.T) {
 		for k := range idx {
 			idx[k], vals[k] = r.Uint32N(n), r.Uint32N(100)
 			if r.IntN(2) == 0 {
-				idx[k], vals[k] = r.Uint32N(5), r.Uint32()
+				idx[k], vals[k] = r.Uint32N(2), r.Uint32()*min(1, r.Uint32N(2000))
 			}
 			p.Add(idx[k], vals[k])
 		}
@@ -174,16 +178,91 @@ func TestBatchIsAdds(t *testing.T) {
 }
 
 func TestAddAllocatesNothing(t *testing.T) {
-	var p Pool
-	fill := func() {
-		p.Reset()
-		p.Grow(100)
-		for v := range uint32(20_000) {
-			p.Add(v%100, v*7)
+	for name, times := range map[string]uint32{"close": 7, "wide": 1 << 16 * 7} {
+		var p Pool
+		var state []byte
+		fill := func() {
+			p.Reset()
+			p.Grow(100)
+			for v := range uint32(20_000) {
+				p.Add(v%100, v*times)
+			}
+			state = p.AppendClickHouse(state[:0], 0)
+		}
+		fill()
+		fill()                                             // a slab that has given pages back needs them again
+		if got := testing.AllocsPerRun(5, fill); got > 1 { // a list of the writer of states
+			t.Errorf("%s: %v allocations to fill a pool again", name, got)
 		}
 	}
-	fill()
-	if got := testing.AllocsPerRun(5, fill); got > 0 {
-		t.Errorf("%v allocations to fill a pool again", got)
+}
+
+// TestForms: hashes stay in one table, ids that lie together get chunks, and so do values
+// that are made to have one hash.
+func TestForms(t *testing.T) {
+	if n := uint32(unhash16); hash16(n) != 1 {
+		t.Fatalf("unhash16 has the hash %d", hash16(n))
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		name string
+		n    int
+		of   func(i int) uint32
+		want uint8
+	}{
+		{"33 ids of one chunk", 33, func(i int) uint32 { return uint32(i) }, formSet},
+		{"33 ids", 33, func(i int) uint32 { return uint32(i) * 20_000 }, formFlat},
+		{"ids below a million", 10_000, func(int) uint32 { return r.Uint32N(1_000_000) }, formSet},
+		{"hashes", 1_000_000, func(int) uint32 { return r.Uint32() }, formFlat},
+		{"three million hashes", 3_500_000, func(int) uint32 { return r.Uint32() }, formSet},
+		{"one hash", 1_000, func(i int) uint32 { return uint32(i) * unhash16 }, formFlat},
+		{"one hash, many", 2_000, func(i int) uint32 { return uint32(i) * unhash16 }, formSet},
+	} {
+		var p Pool
+		p.Grow(1)
+		for i := range c.n {
+			p.Add(0, c.of(i))
+		}
+		if got := p.ents[0].form; got != c.want {
+			t.Errorf("%s: form %d, want %d", c.name, got, c.want)
+		}
+		if p.ents[0].form != formFlat {
+			continue
+		}
+		far, f := 0, &p.flat[p.ents[0].ref]
+		table := p.flats[f.class].Run(f.ref)
+		for at, v := range table {
+			if v != 0 {
+				far = max(far, (at-int(f.home(v)))&(len(table)-1))
+			}
+		}
+		t.Logf("%s: %d slots, the longest search %d, %d bytes", c.name, len(table), far, p.Bytes())
+	}
+}
+
+// TestMergeFlat merges large tables into small ones, which takes no long searches.
+func TestMergeFlat(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, 20, 40, 500, 50_000} {
+		var p, q Pool
+		p.Grow(2)
+		q.Grow(1)
+		for range n {
+			p.Add(0, r.Uint32())
+		}
+		p.Add(0, 0)
+		for range 40_000 {
+			v := r.Uint32()
+			q.Add(0, v)
+			p.Add(1, v)
+		}
+		p.Merge(1, &p, 0)
+		p.Merge(0, &q, 0)
+		if p.ents[0].form != formFlat {
+			t.Errorf("%d: form %d", n, p.ents[0].form)
+		}
+		if !bytes.Equal(p.AppendClickHouse(nil, 0), p.AppendClickHouse(nil, 1)) {
+			t.Errorf("%d and 40,000 values merge to %d, and to %d", n, p.Count(0), p.Count(1))
+		}
 	}
 }
