@@ -271,6 +271,7 @@ func (a *arena) judge(from event.Time) *verdict {
 	v.hold(a.compareSketches(table, "users", "page", part))
 	v.hold(a.compareBitmaps(table, "active", "page", part))
 	v.hold(a.compareFilters(table, "seen", "page", part))
+	v.hold(a.compareHistograms(table, "spread", "page", part))
 	return v
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"weir/gen"
 	"weir/sketches/bloom"
+	"weir/sketches/histogram"
 )
 
 // A measured is a measure of the users' ids, and the check of what a view shows of it.
@@ -37,11 +39,16 @@ var ofUsers = []measured{
 	{name: "earliest", keys: "kind: first", wrong: oneOf(func(c *gen.Count) gen.Moment { return c.First })},
 	{name: "latest", keys: "kind: last", wrong: oneOf(func(c *gen.Count) gen.Moment { return c.Last })},
 	{name: "people", keys: "kind: set", wrong: equal(func(c *gen.Count) int64 { return int64(len(c.Users)) })},
+	{name: "spread", keys: "kind: quantile, error: " + strconv.FormatFloat(quantileError, 'g', -1, 64), wrong: wrongQuantiles,
+		shown: "concat(toString(%[1]s_p50), ' ', toString(%[1]s_p90), ' ', toString(%[1]s_p95), ' ', toString(%[1]s_p99))"},
 	{name: "often", keys: "kind: topk, k: " + strconv.Itoa(shownKeys), wrong: wrongTop,
 		shown: "arrayStringConcat(arrayMap(e -> concat(e.key, ' ', toString(e.count), ' ', toString(e.error)), %s), ',')"},
 }
 
-const shownKeys = 20
+const (
+	shownKeys     = 20
+	quantileError = 0.01
+)
 
 // measuresOfUsers returns the lines of ofUsers in a job.
 func measuresOfUsers() string {
@@ -106,6 +113,61 @@ func wrongTop(c *gen.Count, have string) string {
 	return ""
 }
 
+// wrongQuantiles checks that each of the four quantiles is within the error of the truth.
+func wrongQuantiles(c *gen.Count, have string) string {
+	texts := strings.Fields(have)
+	if len(texts) != 4 {
+		return fmt.Sprintf("%q, want four quantiles", have)
+	}
+	users := slices.Sorted(maps.Keys(c.Users))
+	for i, q := range []float64{0.5, 0.9, 0.95, 0.99} {
+		at, want := int64(q*float64(c.Hits)), uint32(0)
+		for _, want = range users {
+			if at -= c.Users[want]; at < 0 {
+				break
+			}
+		}
+		if got, err := strconv.ParseFloat(texts[i], 64); err != nil || !(math.Abs(got-float64(want)) <= quantileError*float64(want)) {
+			return fmt.Sprintf("quantile %v is %s, want %d", q, texts[i], want)
+		}
+	}
+	return ""
+}
+
+// compareHistograms compares the histograms with those of the ids, bucket by bucket.
+func (s *stage) compareHistograms(table, column, group string, truth *gen.Truth) *differences {
+	s.t.Helper()
+	d := &differences{what: column + " in " + table + " against the buckets of the ids"}
+	// The count of a bucket is the sum over its slots, which are above its 32 bits.
+	rows := s.sql(`SELECT toUnixTimestamp(window_start), %[1]s, arrayStringConcat(arrayMap((b, n) -> concat(toString(b), ' ', toString(n)), tupleElement(sums, 1), tupleElement(sums, 2)), ',')
+		FROM (SELECT window_start, %[1]s, arrayReduce('sumMap', [arrayMap(k -> toUInt32(bitAnd(k, 4294967295)), mapKeys(counts))], [mapValues(counts)]) AS sums
+			FROM (SELECT window_start, %[1]s, maxMap(%[2]s) AS counts FROM %[3]s GROUP BY window_start, %[1]s))`, group, column, table)
+	layout := histogram.NewLayout(histogram.ScaleFor(quantileError))
+	for _, row := range rows {
+		g := s.cell(row)
+		c := truth.Counts[g]
+		if c == nil {
+			d.add("%v: a histogram of an unknown group", g)
+			continue
+		}
+		counts := map[histogram.Bucket]int64{}
+		for user, n := range c.Users {
+			counts[layout.Of(float64(user))] += n
+		}
+		var want []string
+		for _, b := range slices.Sorted(maps.Keys(counts)) {
+			want = append(want, fmt.Sprintf("%d %d", b, counts[b]))
+		}
+		if want := strings.Join(want, ","); row[2] != want {
+			d.add("%v: other buckets: %.200s, want %.200s", g, row[2], want)
+		}
+	}
+	if len(rows) != len(truth.Counts) {
+		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
+	}
+	return d
+}
+
 // bloomKeys are the keys of a Bloom filter of users in a job.
 const (
 	bloomCapacity = 2000
@@ -161,6 +223,7 @@ func TestMeasuresOfUsers(t *testing.T) {
 		"earliest": {[]string{"4", "7"}, []string{"6", `\N`}},
 		"latest":   {[]string{"6"}, []string{"4", ""}},
 		"people":   {[]string{"3"}, []string{"2", "4"}},
+		"spread":   {[]string{"7 7 7 7", "6.95 7.05 7 7.01"}, []string{"6 7 7 7", "7 7 7 7.1", "7 7 7", "7 7 7 nan", ""}},
 		"often": {[]string{"7 3 0,4 2 0,6 1 0", "7 1 2,4 1 1,6 1 9"},
 			[]string{"7 3 0,4 2 0", "7 4 0,4 2 0,6 1 0", "7 2 0,4 2 0,6 1 0", "4 2 0,7 3 0,6 1 0", "7 3 0,7 3 0,6 1 0", "7 3 0,4 2 0,5 1 0", "7 3 0,4 2 0,6 1 0,5 0 0", ""}},
 	}

@@ -51,11 +51,13 @@ func TestWhole(t *testing.T) {
 	}
 	s.hasAll("clicks_state", "seen", "page", bits, truth)
 	s.compareFilters("clicks_state", "seen", "page", truth).report(t)
+	s.compareHistograms("clicks_state", "spread", "page", truth).report(t)
 	for view, window := range map[string]event.Time{"clicks_1h": 3_600_000, "clicks_1d": 86_400_000} {
 		long := truth.Rollup(window)
 		s.sameView(view, "page", long)
 		s.sameSketches(view+"_rollup", "users_state", "page", long)
 		s.sameBitmaps(view+"_rollup", "active_state", "page", long)
+		s.compareHistograms(view+"_rollup", "spread_state", "page", long).report(t)
 	}
 
 	where := union(locations...)

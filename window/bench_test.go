@@ -72,7 +72,8 @@ func BenchmarkObserve(b *testing.B) {
 func TestNoAllocationPerEvent(t *testing.T) {
 	bs := traffic(50_000)
 	s := pageSpec()
-	s.Measures = append(s.Measures, Measure{Name: "active", Kind: Bitmap, Path: "user_id"}, Measure{Name: "seen", Kind: Bloom, Path: "event_id", Capacity: 1000, Error: 0.01})
+	s.Measures = append(s.Measures, Measure{Name: "active", Kind: Bitmap, Path: "user_id"}, Measure{Name: "seen", Kind: Bloom, Path: "event_id", Capacity: 1000, Error: 0.01},
+		Measure{Name: "spread", Kind: Quantile, Path: "user_id", Error: 0.01})
 	op := newOperator(t, s)
 	op.Start(Plan{})
 	for range 2 {

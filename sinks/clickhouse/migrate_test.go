@@ -88,6 +88,7 @@ func TestGoldenSQL(t *testing.T) {
 func TestViewColumns(t *testing.T) {
 	c := open(t)
 	jobs := []Job{clicks(), locations(), total()}
+	jobs[0].Spec.Measures = append(jobs[0].Spec.Measures, window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Error: 0.01})
 	jobs[0].Spec.MaxGroups = 200_000 // its groups are plain strings, those of the other jobs dictionaries
 	for i := range jobs {
 		install(t, c, jobs[i])
@@ -163,7 +164,8 @@ func TestMigrateForward(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	install(t, c, j)
-	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"},
+		window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01})
 	j.Keep = 500 * 24 * time.Hour
 	j.Rollups[0].Keep = 40 * 24 * time.Hour
 	if _, err := c.Job(t.Context(), j); !fatalWith(err, "job clicks: measure ids is new: run `weir migrate`") {
@@ -178,13 +180,16 @@ func TestMigrateForward(t *testing.T) {
 		about = append(about, s.Object)
 	}
 	all := strings.Join(about, ", ")
-	for _, want := range []string{"clicks_state ids", "clicks_1d_rollup ids", "clicks_1d_rollup ids_state", "clicks_state ttl", "clicks_1m_rollup ttl", "weir_jobs", "clicks_1m", "weir_audit"} {
+	for _, want := range []string{"clicks_state ids", "clicks_1d_rollup ids", "clicks_1d_rollup ids_state", "clicks_state latency", "clicks_1d_rollup latency_state", "clicks_state ttl", "clicks_1m_rollup ttl", "weir_jobs", "clicks_1m", "weir_audit"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nothing is done about %s: %s", want, all)
 		}
 	}
 	if got := one(t, c, "SELECT create_table_query FROM system.tables WHERE database = "+text(c.cfg.Database)+" AND name = 'clicks_state'"); !strings.Contains(got, "TTL flushed_at + toIntervalSecond(43200000)") {
 		t.Errorf("the state table is %s", got)
+	}
+	if got := one(t, c, "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = "+text(c.cfg.Database)+" AND table = 'clicks_1d' AND name LIKE 'latency%' ORDER BY name)"); got != "(['latency_p50','latency_p90','latency_p95','latency_p99'])" {
+		t.Errorf("the view has the columns %s", got)
 	}
 	if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
 		t.Errorf("then it runs %v, %v", again, err)

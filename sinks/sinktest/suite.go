@@ -459,15 +459,16 @@ func fingerprints(t *testing.T, b Backend) {
 	refused("a hash key", func(s *window.Spec) { s.HashKey = new([16]byte) })
 
 	more := Spec()
-	more.Measures = append(more.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"})
+	more.Measures = append(more.Measures, window.Measure{Name: "ids", Kind: window.HLL, Path: "id"},
+		window.Measure{Name: "prices", Kind: window.Quantile, Path: "price", Optional: true, Error: 0.01})
 	s := open(t, b, more)
 	write(t, s, whole(t, log, more))
 	want, twin := reference(t, log, more)
-	Same(t, "with one measure more", b.Contents(t, more), want)
+	Same(t, "with two measures more", b.Contents(t, more), want)
 	if err := s.Rollup(t.Context(), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	SameNumbers(t, "with one measure more", b.View(t, more, Rollups[0]), twin.View(Rollups[0]))
+	SameNumbers(t, "with two measures more", b.View(t, more, Rollups[0]), twin.View(Rollups[0]))
 
 	next := Spec()
 	next.Version, next.Chunk = 2, 128
