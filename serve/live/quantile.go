@@ -39,8 +39,10 @@ func (q *Quantiles) At(share float64) float64 {
 // count half.
 func (q *Quantiles) Below(v float64) float64 { return q.counts.Below(v) }
 
-// Min and Max return the least and the greatest number.
+// Min returns the least number.
 func (q *Quantiles) Min() float64 { return q.counts[0].Bucket.Value() }
+
+// Max returns the greatest number.
 func (q *Quantiles) Max() float64 { return q.counts[len(q.counts)-1].Bucket.Value() }
 
 // A summary is what HTTP says of a histogram; null for what no number has.

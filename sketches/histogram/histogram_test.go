@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"weir/sketches/sketchtest"
 )
 
 // TestBounds: every bound is exact. Mantissa m is above bound 2^(i/2^s) of an octave exactly
@@ -306,6 +308,17 @@ func TestJoin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLaws: Raise obeys the laws of a merge.
+func TestLaws(t *testing.T) {
+	sketchtest.Laws(t, sketchtest.Kind[*Counts]{
+		New:   func() *Counts { return new(Counts) },
+		Add:   func(c *Counts, id uint64) { c.Raise(Counts{{Bucket(id % 500), 1 + id>>60}}) },
+		Merge: func(dst, src *Counts) { dst.Raise(*src) },
+		Bytes: func(c *Counts) []byte { return fmt.Append(nil, *c) },
+		Count: func(c *Counts) uint64 { return c.Total() },
+	})
 }
 
 func Example() {
