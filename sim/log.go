@@ -311,6 +311,15 @@ func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
 // addedMeasure is one of the event ids, which a job may have from some day on.
 const addedMeasure = "added"
 
+// farMeasure is a measure with conditions of its own: of events from the first two
+// countries or from the south, but none of user 7.
+const farMeasure = "far"
+
+func (rec *record) far() bool {
+	south := rec.placed() && rec.lat < 0
+	return (rec.country == 0 || rec.country == 1 || south) && rec.user != 7
+}
+
 // newSpec draws the job of a seed: processes begin with old, and are replaced
 // by processes with spec, which may have one more measure.
 func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
@@ -330,7 +339,8 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		{{Name: "devices", Kind: window.Bitmap, Path: "device", Optional: true}, {Name: "people", Kind: window.Set, Path: "user"}},
 		{{Name: "seen", Kind: window.Bloom, Path: "id", Capacity: 64, Error: 0.01}, {Name: "earliest", Kind: window.First, Path: "user"}},
 		{{Name: "west", Kind: window.Min, Path: "lon", Optional: true}, {Name: "spread", Kind: window.Quantile, Path: "lon", Optional: true, Error: 0.05}},
-		{{Name: "east", Kind: window.Max, Path: "lon", Optional: true}},
+		{{Name: "east", Kind: window.Max, Path: "lon", Optional: true}, {Name: farMeasure, Kind: window.Sum, Path: "lon", Optional: true, Scale: 2, Where: []window.Condition{
+			{Any: []window.Condition{{Path: "geo.country", In: countryNames[:2]}, {Path: "lat", Below: "0"}}}, {Not: &window.Condition{Path: "user", Is: window.Operand("u7")}}}}},
 		{{Name: "way", Kind: window.Sum, Path: "lon", Optional: true, Scale: 2}, {Name: "tops", Kind: window.TopK, Path: "user", K: 3}},
 		{{Name: "places", Kind: window.Geo, Path: "who", Optional: true, Lon: "lon", Lat: "lat"}, {Name: "latest", Kind: window.Last, Path: "user"}},
 	}
@@ -354,6 +364,9 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 	}
 	if size%3000 == 0 { // no further draw, too
 		s.Throttle = &window.Throttle{Path: "user", Limit: 1, Per: size}
+		if size%2000 == 0 {
+			s.Throttle.Funnel, s.Throttle.Burst = true, int(size/6000)%3
+		}
 	}
 	if m.on.Has(Where) {
 		s.Where = []window.Condition{{Path: "action", In: []string{"click", "view"}}}

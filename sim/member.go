@@ -160,7 +160,7 @@ func (m *member) begin() {
 	s := m.s
 	r := &run{m: m, topic: m.topic, epochs: make([]uint8, len(m.topic.parts)), cheat: s.newCheat()}
 	for range s.workers {
-		op, err := window.NewOperator(m.spec)
+		op, err := window.NewOperator(m.s.mistake.spec(m.spec))
 		if err != nil {
 			s.fail("operator: %v", err)
 			return

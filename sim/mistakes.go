@@ -33,6 +33,7 @@ const (
 	GapUnwritten // expired records are not in the ledger
 	NewFromEnd   // a partition never read before is read from its end
 	SlotShared   // the slot does not name the partition
+	WhereLost    // a process does not know the conditions of a measure
 	TopsMerged   // top lists of a slot are added up, where the later one replaces the earlier
 
 	NeverOvertaken // a writer does not look at the round after its insert
@@ -53,6 +54,7 @@ const (
 	OutcomesKept // a chunk's outcomes begin where the last chunk's ended
 	CapKept      // the cap on groups counts the worker's groups, not the chunk's
 	RepeatLost   // a repeated id is not noted in its chunk's filter
+	IDsReset     // exact ids begin anew after each flush
 	CountsReset  // counts begin anew after each flush
 	SumsReset    // sums begin anew after each flush
 	BucketsReset // counts of buckets begin anew after each flush
@@ -74,6 +76,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	GapUnwritten:    {"gap-unwritten", "expired records skipped silently"},
 	NewFromEnd:      {"new-from-end", "new partitions read from their end"},
 	SlotShared:      {"slot-shared", "slots of two partitions are one"},
+	WhereLost:       {"where-lost", "a process without the conditions of a measure"},
 	TopsMerged:      {"tops-merged", "top lists of a slot added up, not replaced"},
 	NeverOvertaken:  {"never-overtaken", "a writer does not look at the round after its insert"},
 	LooksFirst:      {"looks-first", "a rollup lists windows before its round is open"},
@@ -91,6 +94,7 @@ var mistakes = [Mistakes]struct{ name, text string }{
 	OutcomesKept:    {"outcomes-kept", "window: outcomes not reset at the end of a chunk"},
 	CapKept:         {"cap-kept", "window: groups capped by worker, not by chunk"},
 	RepeatLost:      {"repeat-lost", "window: a repeat is not noted in the filter"},
+	IDsReset:        {"ids-reset", "window: exact ids begin anew after a flush"},
 	CountsReset:     {"counts-reset", "window: counts begin anew after a flush"},
 	LimitsReset:     {"limits-reset", "window: limiters begin anew after a flush"},
 	SumsReset:       {"sums-reset", "window: sums begin anew after a flush"},
@@ -146,6 +150,19 @@ func (m Mistake) plan(p *window.Plan, a event.Assignment, known *window.Known) {
 	case m == NewFromEnd && known == nil:
 		p.Warm, p.Start, p.Durable, p.Lost = a.LogEnd, a.LogEnd, a.LogEnd, a.LogEnd
 	}
+}
+
+// spec changes the job that a process counts for.
+func (m Mistake) spec(s *window.Spec) *window.Spec {
+	if m != WhereLost {
+		return s
+	}
+	lost := *s
+	lost.Measures = slices.Clone(s.Measures)
+	for i := range lost.Measures {
+		lost.Measures[i].Where = nil
+	}
+	return &lost
 }
 
 // batch drops the records that the mistake takes for late.

@@ -44,12 +44,13 @@ type ids interface {
 	reset()
 }
 
-// limited has, by user, the times of the events that a throttle let through since the
-// beginning of this chunk, or of the one before, and the user's greatest time.
+// limited has, by user, what a throttle let through since the beginning of this chunk, or of
+// the one before, and the user's greatest time.
 type limited map[int]*letThrough
 
 type letThrough struct {
-	times []event.Time
+	times []event.Time // of the events; of a window
+	level event.Time   // what is in the funnel, as the time that it takes to run out
 	clock event.Time
 }
 
@@ -59,7 +60,17 @@ func (l limited) allows(t *window.Throttle, user int, at event.Time) bool {
 		p = &letThrough{}
 		l[user] = p
 	}
-	p.clock = max(p.clock, at)
+	ran := max(p.clock, at) - p.clock
+	p.clock += ran
+	if t.Funnel {
+		each := t.Per / event.Time(t.Limit)
+		p.level = max(p.level-ran, 0)
+		fits := p.level <= event.Time(t.Burst)*each
+		if fits {
+			p.level += each
+		}
+		return fits
+	}
 	within := 0
 	for _, time := range p.times {
 		if time > p.clock-t.Per {
@@ -330,7 +341,7 @@ func (f *reference) enter(rec *record, k rowKey, slot window.Slot, sure, added b
 // sketch adds an event to the sketches of a row.
 func (f *reference) sketch(st *states, row uint32, rec *record, slot window.Slot, added bool) {
 	for n, k := range st.of {
-		if m := f.spec.Measures[n].Name; k != nil && (m != addedMeasure || added) {
+		if m := f.spec.Measures[n].Name; k != nil && (m != addedMeasure || added) && (m != farMeasure || rec.far()) {
 			k.count(row, f, rec, slot, m)
 		}
 	}

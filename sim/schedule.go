@@ -177,6 +177,11 @@ func newSchedule(seed uint64, o Options) *schedule {
 	s.sink = newSink(s)
 	s.wholeEvery = 3 + s.rolls.IntN(8)
 	s.rollEvery = 1 + s.rolls.IntN(3)*s.rolls.IntN(4)
+	if s.mistake == MadeTrusted && !o.Without.Has(LoseRounds) {
+		// It shows where the rounds fall while processes remember windows that they made.
+		s.mix.on = s.mix.on.With(LoseRounds)
+		s.mix.every[LoseRounds], s.rollEvery, s.wholeEvery = 4, 1, 2
+	}
 	for range 1 + setup.IntN(3) {
 		m := &member{s: s}
 		s.members = append(s.members, m)

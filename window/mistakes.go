@@ -49,6 +49,9 @@ func (pt *partitionState) report(to *Table) {
 	if planted("limits-reset") && pt.old != nil {
 		pt.old.reset()
 	}
+	if ids, ok := pt.seen.(*exactMemory); ok && planted("ids-reset") {
+		ids.Reset()
+	}
 	if planted("buckets-reset") {
 		for _, t := range pt.tallies {
 			if t, ok := t.(*quantileTally); ok {
