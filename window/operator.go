@@ -200,14 +200,13 @@ func (o *Operator) advance(pt *partitionState, to int64) {
 // decide returns the outcome of a record, and counts the record if that is Counted.
 func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 	d := o.decoder
-	outcome, reason := d.decode(rec)
-	if outcome != Counted {
-		if outcome != Filtered {
-			o.deadLetter(pt, rec, outcome, reason)
-		}
+	outcome, reason := pt.judge(d, rec)
+	switch outcome {
+	case Counted:
+	case Late, Future, Malformed:
+		o.deadLetter(pt, rec, outcome, reason)
 		return outcome
-	}
-	if outcome := pt.look(d); outcome != Counted {
+	default:
 		return outcome
 	}
 	pt.watermark = max(pt.watermark, d.time)
@@ -227,11 +226,8 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 // warm shows a record of the chunk before to what the partition remembers, if the
 // record would have been counted by itself.
 func (o *Operator) warm(pt *partitionState, rec *event.Record) {
-	if !o.spec.LooksBack() {
-		return
-	}
-	if outcome, _ := o.decoder.decode(rec); outcome == Counted {
-		pt.look(o.decoder)
+	if o.spec.LooksBack() {
+		pt.judge(o.decoder, rec)
 	}
 }
 

@@ -148,6 +148,16 @@ func (pt *Partition) repeat(id id) (here, before bool) {
 	return pt.seen.TestAndAdd(id), pt.before.Has(id)
 }
 
+// judge returns the outcome of a record, and the reason for one that becomes a dead
+// letter.
+func (pt *partitionState) judge(d *decoder, rec *event.Record) (Outcome, string) {
+	outcome, reason := d.decode(rec)
+	if outcome == Counted {
+		outcome = pt.look(d)
+	}
+	return outcome, reason
+}
+
 // look returns the outcome of an event that would be Counted by itself, after what the
 // partition remembers of others.
 //

@@ -92,8 +92,8 @@ func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins
 	// `weir run`.
 	o.Flags, o.Env = c.Flags(), os.Environ()
 	cfg, origins, err := config.Load(o)
-	if err == nil && origins.Of("log.level").Source == config.FromDefault {
-		cfg.Log.Level = "warn"
+	if err == nil {
+		quiet(cfg, origins)
 	}
 	return cfg, origins, err
 }

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/event"
+	"weir/ingest"
+	"weir/window"
+)
+
+// A reading passes records of a topic to a judge, and the verdicts to tell, one after the
+// other. It joins no group, commits no offset and writes nothing, so it works beside
+// running processes and disturbs none.
+type reading struct {
+	judge *window.Judge
+	spans map[int32]event.Span // the offsets to read, by partition; Next: endless if there is no end
+	tell  func(*window.Verdict) error
+	each  func() error // after each batch
+
+	mu sync.Mutex // several brokers deliver at the same time
+}
+
+// endless is the Next of a span without an end.
+const endless = int64(1)<<62 - 1
+
+// errRead ends a reading; tell may return it.
+var errRead = errors.New("everything was read")
+
+// run reads until the ends of all spans, or until tell fails or ctx ends.
+func (r *reading) run(ctx context.Context, src *ingest.Source, from map[int32]int64) error {
+	for p, span := range r.spans {
+		r.judge.Start(p, from[p], span.First)
+	}
+	g, err := src.Assign(ctx)
+	if err != nil {
+		return err
+	}
+	defer g.Release()
+	err = g.Fetch(ctx, from, func(p event.Part) error {
+		defer p.Done()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return p.Unpack(r.observe)
+	})
+	if errors.Is(err, errRead) {
+		return nil
+	}
+	return err
+}
+
+func (r *reading) observe(b *event.Batch) error {
+	span, wanted := r.spans[b.Partition]
+	if !wanted {
+		return nil
+	}
+	err := r.judge.Observe(b, func(v *window.Verdict) error {
+		if v.Offset >= span.Next {
+			return nil
+		}
+		v.Records = min(v.Records, span.Next-v.Offset)
+		return r.tell(v)
+	})
+	if b.Next >= span.Next {
+		delete(r.spans, b.Partition)
+	}
+	if err == nil && r.each != nil {
+		err = r.each()
+	}
+	if err == nil && len(r.spans) == 0 {
+		err = errRead
+	}
+	return err
+}
+
+// groupText writes the group of an event: each text in quotes, with control characters
+// escaped, so that data cannot steer a terminal.
+func groupText(group [][]byte) string {
+	var texts []string
+	for _, g := range group {
+		texts = append(texts, strconv.Quote(string(g)))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// clock writes a time in seconds, UTC.
+func clock(t event.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05Z") }

@@ -1,0 +1,131 @@
+package window
+
+import (
+	"fmt"
+
+	"weir/event"
+)
+
+// A Judge says what an Operator decides about each record, and counts nothing. It is for
+// tools that show records. It is not safe for concurrent use.
+type Judge struct {
+	spec       *Spec
+	decoder    *decoder
+	partitions map[int32]*partitionState
+	verdict    Verdict
+}
+
+// A Verdict is the outcome of one record, or of the records of an unreadable batch.
+type Verdict struct {
+	Partition int32
+	Offset    int64
+	Records   int64      // 1; for an unreadable batch how many offsets it has from Offset on
+	Record    event.Time // the record's time in Kafka
+	Size      int        // length of its value
+	Outcome   Outcome    // not Gap
+	Reason    string     // in words; empty for Counted
+
+	// Decoded says whether the record was read as an event, so that what follows is known:
+	// not for Malformed and Filtered.
+	Decoded bool
+	Time    event.Time // the event's time
+	Window  event.Time // start of its window
+	// Group is a text for each of Spec.By, also for an event that the operator counts under
+	// Other. The texts are views, valid during the call of tell only.
+	Group [][]byte
+}
+
+// NewJudge makes a judge without partitions. The spec must be valid.
+func NewJudge(spec *Spec) (*Judge, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := newDecoder(spec)
+	if err != nil {
+		return nil, fmt.Errorf("window: job %s: %w", spec.Job, err)
+	}
+	return &Judge{spec: spec, decoder: d, partitions: map[int32]*partitionState{}}, nil
+}
+
+// Before returns the offset from which a judge must read, so that its verdicts from an
+// offset on are the outcomes that the ledger counts: that offset itself, or the beginning
+// of the chunk before if the outcomes depend on it.
+func (s *Spec) Before(offset int64) int64 {
+	if !s.LooksBack() {
+		return offset
+	}
+	return max(0, offset&^(s.Chunk-1)-s.Chunk)
+}
+
+// Start begins a partition. The judge has no verdicts for the offsets [from, first), only
+// remembers them for Dedupe and Throttle.
+func (j *Judge) Start(partition int32, from, first int64) {
+	j.partitions[partition] = newPartition(j.spec, Plan{Partition: partition, Warm: from, Start: first})
+}
+
+// Observe passes the verdict of each record of the batch to tell, in the order of
+// offsets. It skips those that it has judged already. It returns the first error of tell;
+// the batch counts as judged up to that record. A partition that was not started is an
+// error.
+func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
+	pt := j.partitions[b.Partition]
+	if pt == nil {
+		return fmt.Errorf("window: job %s: a batch of partition %d, which this judge was not told to read", j.spec.Job, b.Partition)
+	}
+	if b.Unreadable != "" {
+		j.advance(pt, b.First)
+		if first := max(pt.next, pt.start); first < b.Next {
+			j.advance(pt, b.Next)
+			j.verdict = Verdict{Partition: b.Partition, Offset: first, Records: b.Next - first, Record: b.Time, Outcome: Malformed, Reason: b.Unreadable}
+			return tell(&j.verdict)
+		}
+	}
+	for i := range b.Records {
+		rec := &b.Records[i]
+		if rec.Offset < pt.next {
+			continue
+		}
+		j.advance(pt, rec.Offset)
+		warm := pt.warming()
+		outcome, reason := pt.judge(j.decoder, rec)
+		j.advance(pt, rec.Offset+1)
+		if warm {
+			continue
+		}
+		j.decide(b.Partition, rec, outcome, reason)
+		if err := tell(&j.verdict); err != nil {
+			return err
+		}
+	}
+	j.advance(pt, b.Next)
+	return nil
+}
+
+// decide sets the verdict of the record that the decoder has.
+func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reason string) {
+	v, d := &j.verdict, j.decoder
+	group := v.Group[:0]
+	*v = Verdict{Partition: partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
+	switch outcome {
+	case Malformed:
+		return
+	case Filtered:
+		v.Reason = "a condition of where does not hold"
+		return
+	case Duplicate:
+		v.Reason = "its id was seen in this chunk or the one before"
+	case Throttled:
+		v.Reason = "beyond the limit of its key"
+	}
+	v.Decoded, v.Time, v.Window, v.Group = true, d.time, d.window, splitGroup(group, d.group, len(j.spec.By))
+}
+
+// advance moves a partition to an offset, through the ends of chunks.
+func (j *Judge) advance(pt *partitionState, to int64) {
+	for pt.next < to {
+		pt.next = min(to, (pt.chunk()+1)*j.spec.Chunk)
+		if pt.next&(j.spec.Chunk-1) == 0 {
+			pt.turn()
+		}
+	}
+}
