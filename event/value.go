@@ -41,6 +41,11 @@ func (v Value) Float() (float64, bool) {
 	if v.Kind != Number {
 		return 0, false
 	}
+	if n, ok := plainInt(v.Bytes); ok && n != 0 { // the fast reader takes zeros in front, and no sign of zero
+		if first := v.Bytes[0]; first > '0' || first == '-' && v.Bytes[1] > '0' {
+			return float64(n), true
+		}
+	}
 	d, ok := readDecimal(v.Bytes)
 	if !ok {
 		return 0, false

@@ -108,7 +108,7 @@ func TestFloatAgainstStrconv(t *testing.T) {
 			t.Fatalf("%s: Float = %v, %v, want %v, %v", text, got, ok, want, err)
 		}
 	}
-	for _, v := range append(notNumbers, str("1"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf")) {
+	for _, v := range append(notNumbers, str("1"), num(""), num("NaN"), num("-"), num("1."), num("0x1"), num("1_0"), num("Inf"), num("01"), num("-01")) {
 		if got, ok := v.Float(); ok {
 			t.Errorf("%v %q: Float = %v", v.Kind, v.Bytes, got)
 		}
