@@ -1,7 +1,6 @@
 package histogram
 
 import (
-	"cmp"
 	"slices"
 
 	"weir/internal/hashtable"
@@ -16,7 +15,8 @@ import (
 // counts, it becomes the window. So memory is in proportion to the buckets that have numbers,
 // whatever these are: a single count takes 16 bytes and 11 to 21 in the table; a window has
 // at most 8 counts of 4 bytes for each bucket, and may have followed smaller ones, whose
-// memory is free after Reset only.
+// memory is free after Reset only. It has at least 4 counts for each bucket, because numbers
+// are mostly near to those before them.
 type Pool struct {
 	histograms []histogram
 	singles    []single
@@ -24,7 +24,9 @@ type Pool struct {
 	index      hashtable.Table[uint32] // singles by histogram and bucket
 	windows    []uint32                // counts, one window after another
 
-	near []Bucket // of widen, to use again
+	// To use again.
+	near []Bucket // of widen
+	far  []uint64 // of AppendNew
 }
 
 type histogram struct {
@@ -50,7 +52,8 @@ const (
 	changed = 1 << 31
 
 	firstRetry = 16
-	sparsest   = 8 // counts of a window for each of its buckets that has numbers
+	sparsest   = 8 // counts of a window for each of its buckets that has numbers, at most
+	roomy      = 4 // and at least
 )
 
 // Grow makes the histograms [0, n) exist.
@@ -68,7 +71,7 @@ func (p *Pool) Reset() {
 
 // Bytes returns about how many bytes the pool holds in memory.
 func (p *Pool) Bytes() int {
-	return 24*cap(p.histograms) + 16*cap(p.singles) + 4*cap(p.windows) + 4*cap(p.near) + p.index.Bytes()
+	return 24*cap(p.histograms) + 16*cap(p.singles) + 4*cap(p.windows) + 4*cap(p.near) + 8*cap(p.far) + p.index.Bytes()
 }
 
 // Add counts a number of bucket b in histogram i. A bucket has at most 2^31 − 1 numbers.
@@ -157,6 +160,11 @@ func (p *Pool) widen(h *histogram) {
 		h.retry *= 2
 		return
 	}
+	if want := roomy * (held + uint32(len(near))); want > uint32(end-base) { // more numbers will come beside these
+		more := Bucket(want) - (end - base)
+		base -= min(more/2, base)
+		end += more / 2
+	}
 	at := uint32(len(p.windows))
 	p.windows = slices.Grow(p.windows, int(end-base))[:at+uint32(end-base)]
 	window := p.windows[at:]
@@ -178,7 +186,7 @@ func (p *Pool) widen(h *histogram) {
 			h.singles++
 		}
 	}
-	h.retry = h.singles + max(firstRetry, (held+uint32(len(near)))/2)
+	h.retry = h.singles + max(firstRetry, held+uint32(len(near)))
 }
 
 // forget removes a single from the table.
@@ -193,20 +201,26 @@ func (p *Pool) forget(s *single, place uint32) {
 // AppendNew appends the counts of histogram i that have changed since Taken. Each is the
 // count of all numbers of its bucket since the histogram was empty.
 func (p *Pool) AppendNew(dst Counts, i uint32) Counts {
-	from, h := len(dst), &p.histograms[i]
-	for next := h.first; next > 0; {
-		s := &p.singles[next-1]
-		if s.n&changed != 0 {
-			dst = append(dst, Count{s.bucket, uint64(s.n &^ changed)})
+	h := &p.histograms[i]
+	far := p.far[:0] // singles, none of which is in the window
+	for next := h.first; next > 0; next = p.singles[next-1].next {
+		if s := &p.singles[next-1]; s.n&changed != 0 {
+			far = append(far, uint64(s.bucket)<<32|uint64(s.n&^changed))
 		}
-		next = s.next
+	}
+	p.far = far
+	slices.Sort(far)
+	for ; len(far) > 0 && Bucket(far[0]>>32) < h.base; far = far[1:] {
+		dst = append(dst, Count{Bucket(far[0] >> 32), far[0] & (changed - 1)})
 	}
 	for at, n := range p.windows[h.at:][:h.span] {
 		if n&changed != 0 {
 			dst = append(dst, Count{h.base + Bucket(at), uint64(n &^ changed)})
 		}
 	}
-	slices.SortFunc(dst[from:], func(a, b Count) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	for _, s := range far {
+		dst = append(dst, Count{Bucket(s >> 32), s & (changed - 1)})
+	}
 	return dst
 }
 
