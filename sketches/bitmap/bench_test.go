@@ -2,6 +2,7 @@ package bitmap
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -94,17 +95,21 @@ func BenchmarkPoolFillHashes(b *testing.B) {
 	}
 }
 
-// The state of a set of 5,000 hashes.
-func BenchmarkPoolAppendHashes5000(b *testing.B) {
-	var p Pool
-	p.Grow(1)
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 5000 {
-		p.Add(0, r.Uint32())
-	}
-	var dst []byte
-	for b.Loop() {
-		dst = p.AppendClickHouse(dst[:0], 0)
+// The state of a set of hashes.
+func BenchmarkPoolAppendHashes(b *testing.B) {
+	for _, n := range []int{40, 80, 300, 5000, 500_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var p Pool
+			p.Grow(1)
+			r := rand.New(rand.NewPCG(1, 2))
+			for range n {
+				p.Add(0, r.Uint32())
+			}
+			var dst []byte
+			for b.Loop() {
+				dst = p.AppendClickHouse(dst[:0], 0)
+			}
+		})
 	}
 }
 

@@ -264,6 +264,12 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		var room [groupbitmap.SmallMax]uint32
 		var single [1]uint32
 		n := copy(room[:], q.few(from, &single))
+		if e := &p.ents[i]; n > 1 && e.form == 0 && e.n == 0 { // a copy will do, and takes no search
+			p.lazy()
+			*e = entry{ref: p.small[from.form].Alloc(), n: from.n, form: from.form}
+			copy(p.small[e.form].Run(e.ref), room[:n])
+			return
+		}
 		for _, v := range room[:n] {
 			p.Add(i, v)
 		}

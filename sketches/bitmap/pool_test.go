@@ -177,6 +177,23 @@ func TestBatchIsAdds(t *testing.T) {
 	}
 }
 
+// TestBatchOfZero adds 0, which marks a free slot, to a flat set in which the search for it
+// ends in a free slot.
+func TestBatchOfZero(t *testing.T) {
+	var p Pool
+	p.Grow(touchFrom)
+	for v := range uint32(40) {
+		p.Add(0, (v+1)*20_011)
+	}
+	if f := &p.flat[p.ents[0].ref]; p.ents[0].form != formFlat || p.flats[f.class].Run(f.ref)[f.home(0)] != 0 {
+		t.Fatal("other values are needed")
+	}
+	p.AddBatch([]uint32{0, 0}, []uint32{0, 0})
+	if !p.Has(0, 0) || p.Count(0) != 41 {
+		t.Errorf("0 is in the set: %v; %d values", p.Has(0, 0), p.Count(0))
+	}
+}
+
 func TestAddAllocatesNothing(t *testing.T) {
 	for name, times := range map[string]uint32{"close": 7, "wide": 1 << 16 * 7} {
 		var p Pool

@@ -18,6 +18,7 @@ package groupbitmap
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // SmallMax is the largest set that the small form holds.
@@ -127,6 +128,9 @@ func (c *Chunk) shortest() form {
 	if c.Card > arrayMax {
 		f.bytes = bitmapBytes
 	}
+	if f.bytes <= 2+4 { // as long as one run, or shorter
+		return f
+	}
 	if runs := c.runs(); 2+4*runs < f.bytes {
 		return form{runs, 2 + 4*runs}
 	}
@@ -137,7 +141,12 @@ func (c *Chunk) shortest() form {
 //
 //	cookie [count] [run flags] | key, card-1 per container | offsets | containers
 func appendRoaring(dst []byte, chunks []Chunk) []byte {
-	forms := make([]form, len(chunks))
+	var room [256]form // so that few chunks need no memory
+	forms := room[:0]
+	if len(chunks) > len(room) {
+		forms = make([]form, 0, len(chunks))
+	}
+	forms = forms[:len(chunks)]
 	anyRun := false
 	body := 0
 	for i := range chunks {
@@ -152,6 +161,7 @@ func appendRoaring(dst []byte, chunks []Chunk) []byte {
 			head += 4 * len(chunks)
 		}
 	}
+	dst = slices.Grow(dst, 1+binary.MaxVarintLen64+head+body)
 	dst = append(dst, kindRoaring)
 	dst = binary.AppendUvarint(dst, uint64(head+body))
 
@@ -189,6 +199,10 @@ func appendRoaring(dst []byte, chunks []Chunk) []byte {
 			dst = appendRuns(dst, c, forms[i].runs)
 		case c.Card > arrayMax:
 			dst = appendBitmap(dst, c)
+		case c.Words == nil:
+			for _, v := range c.Low {
+				dst = le.AppendUint16(dst, v)
+			}
 		default:
 			for v := range c.values {
 				dst = le.AppendUint16(dst, v)
