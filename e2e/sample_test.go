@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,13 @@ func TestSample(t *testing.T) {
 		`✓ sample     job clicks: groups: ("/p") 140, ("/q") 55, ("\"r\"") 5`,
 		fmt.Sprintf("✓ sample     job clicks: records were written from %s to %s; their events fall into windows from %s to %s",
 			clock(200), clock(539), minute(200), minute(499+60)))
+
+	// A throttle: user 1 is in two partitions, user 2 in one.
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")) + "    throttle: {field: user_id, limit: 1000, per: 1h}\n")
+	const apart = "! sample     job clicks: throttle: 1 of 2 keys (50.0 %) are in more than one partition, and each partition limits them by itself: produce with user_id as the record's key"
+	if got := check(1, "--sample", "240"); !slices.Contains(got, apart) { // 1, because the tables are of a job without it
+		t.Errorf("no line %q in\n%s", apart, strings.Join(got, "\n"))
+	}
 
 	// A job that does not fit: the exit code says so, to programs too.
 	s.configure(strings.Replace(fmt.Sprintf(clicksJob, s.topic("clicks")), "by: [page]", "by: [geo.page]", 1))

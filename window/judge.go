@@ -101,6 +101,25 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 	return nil
 }
 
+// Limited returns how many keys of the throttle the partitions remember, from this chunk and
+// the one before, and how many of them more than one partition has: each limits their
+// events by itself.
+func (j *Judge) Limited() (keys, apart int) {
+	in := map[id]int{}
+	for _, pt := range j.partitions {
+		if pt.old == nil {
+			continue
+		}
+		for i := range pt.old.keys {
+			k := pt.old.keys[i].id
+			if in[k]++; in[k] == 2 {
+				apart++
+			}
+		}
+	}
+	return len(in), apart
+}
+
 // decide sets the verdict of the record that the decoder has.
 func (j *Judge) decide(partition int32, rec *event.Record, outcome Outcome, reason string) {
 	v, d := &j.verdict, j.decoder

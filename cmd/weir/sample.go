@@ -115,7 +115,7 @@ func (k *checker) sample(j *config.Job, src *ingest.Source, n int64) {
 		fail(err)
 		return
 	}
-	k.report(j, s, partitions)
+	k.report(j, s, judge, partitions)
 }
 
 // add counts a verdict.
@@ -143,7 +143,7 @@ func (s *sample) add(v *window.Verdict) error {
 
 // report adds the findings: outcomes, reasons, groups and times. They are a
 // failure if more than half of the records are malformed.
-func (k *checker) report(j *config.Job, s *sample, partitions int) {
+func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitions int) {
 	subject := "job " + j.Name
 	if s.records == 0 {
 		k.add(finding{"sample", subject, "warning", fmt.Sprintf("the newest offsets of topic %s hold no records (markers of transactions, or compacted away)%s: sample more", j.Topic, s.cut), 0})
@@ -176,6 +176,10 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 			r.outcome, share(s.reasons[r]), r.text, s.examples[r].partition, s.examples[r].offset), 0})
 	}
 
+	if t := j.Throttle; t != nil {
+		k.add(throttled(subject, t.Field, judge))
+	}
+
 	when := fmt.Sprintf("records were written from %s to %s", clock(s.written.first), clock(s.written.last))
 	if s.outcomes[window.Counted] > 0 {
 		when += fmt.Sprintf("; their events fall into windows from %s to %s", clock(s.windows.first), clock(s.windows.last+event.Time(time.Duration(j.Window).Milliseconds())))
@@ -184,6 +188,16 @@ func (k *checker) report(j *config.Job, s *sample, partitions int) {
 		}
 	}
 	k.add(finding{"sample", subject, "ok", when, 0})
+}
+
+// throttled says how many keys of a throttle are in more than one partition.
+func throttled(subject string, field []string, judge *window.Judge) finding {
+	keys, apart := judge.Limited()
+	if apart == 0 {
+		return finding{"sample", subject, "ok", fmt.Sprintf("throttle: %d keys, none in more than one partition", keys), 0}
+	}
+	return finding{"sample", subject, "warning", fmt.Sprintf("throttle: %d of %d keys (%.1f %%) are in more than one partition, and each partition limits them by itself: produce with %s as the record's key",
+		apart, keys, 100*float64(apart)/float64(keys), strings.Join(field, " or ")), 0}
 }
 
 // largestGroups names the groups with the most hits.
