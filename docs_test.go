@@ -89,6 +89,7 @@ func presets(t *testing.T, url, database string) {
 				window.Measure{Name: "exit", Kind: window.Last, Path: "page"},
 				window.Measure{Name: "people", Kind: window.Set, Path: "user_id"},
 				window.Measure{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01},
+				window.Measure{Name: "waited", Kind: window.HLL, Path: "user_id", Where: []window.Condition{{Path: "ms", AtLeast: "200"}}},
 				window.Measure{Name: "products", Kind: window.TopK, Path: "page", K: 10},
 				window.Measure{Name: "cheapest", Kind: window.Min, Path: "price", Optional: true})
 		}

@@ -44,7 +44,7 @@ func TestCookbook(t *testing.T) {
 	_, jobs, _ := strings.Cut(blocks("yaml", 1)[0], "jobs:")
 	events := blocks("json", 2)
 	for i, kind := range []string{"clicks", "locations"} {
-		jobs = strings.Replace(jobs, "topic: "+kind, "topic: "+s.topic(kind), 1)
+		jobs = strings.ReplaceAll(jobs, "topic: "+kind, "topic: "+s.topic(kind))
 		s.create(kind, 2)
 		var records []*kgo.Record
 		for n, line := range strings.Split(strings.TrimSpace(events[i]), "\n") {
