@@ -166,6 +166,14 @@ func (u *up) run(ctx context.Context) (err error) {
 	defer stopParts()
 
 	began := time.Now()
+	// The page's address comes first. A browser that is faster than the rest waits for it.
+	listen := func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	web, err := orFree(u, u.place("http.listen", u.cfg.HTTP.Listen), listen)
+	if err != nil {
+		return err
+	}
+	defer web.Close() // a second time if the jobs have served on it
+	u.step("page", "http://%s   (who is there, live: open it in a browser)", web.Addr())
 	broker, err := u.broker(parts)
 	if err != nil {
 		return err
@@ -177,12 +185,6 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
-	listen := func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
-	web, err := orFree(u, u.place("http.listen", u.cfg.HTTP.Listen), listen)
-	if err != nil {
-		return err
-	}
-	defer web.Close() // a second time if the jobs have served on it
 	if u.cfg.RESP.Listen == "" {
 		u.cfg.RESP.Listen = "127.0.0.1:6379"
 	}

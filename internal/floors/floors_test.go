@@ -31,6 +31,7 @@ var floor = []struct {
 	{"weir/locks/redislock", 2, "the lease over a Redis client"},
 	{"weir/serve/resp", 0, "a protocol's reader and writer"},
 	{"weir/serve/key", 1.5, "the grammar of window keys, which have times in them"},
+	{"weir/serve/page", 2.5, "files for browsers"},
 	{"weir/serve/live", 2.5, "memory and sink merged, for readers: it reads jobs"},
 	{"weir/serve/redis", 3, "sketches behind Redis's commands, and live answers"},
 	{"weir/serve/http", 3, "a running process over HTTP: status, metrics, live answers"},
@@ -78,6 +79,7 @@ var only = []struct {
 	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
 	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "random seeds: they decide where a table keeps a member, as in a map, and no result"},
 	{"github.com/gomodule/redigo", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},
+	{"github.com/chromedp", nil, "a browser for tests"},
 	{"github.com/redis/go-redis", nil, "a test client: it would make the binary 7 MB larger"},
 }
 
@@ -94,7 +96,8 @@ var alone = []struct {
 	{"weir/serve/key", []string{"weir/event", "weir/internal/spelling"}, "a grammar: every edge can have it"},
 	{"weir/serve/live", []string{"weir/event", "weir/window", "weir/jobs", "weir/serve/key", "weir/internal/outage",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo", "weir/sketches/histogram"}, "it knows no protocol and no sink: it declares what it needs of one"},
-	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
+	{"weir/serve/http", []string{"weir/jobs", "weir/serve/key", "weir/serve/live", "weir/serve/page", "weir/internal/samesite", "weir/internal/spelling"}, "answers come from live; no sketch, no window"},
+	{"weir/serve/page", nil, "files: the page asks the API as every client does"},
 	{"weir/serve/redis", []string{"weir/serve/resp", "weir/serve/key", "weir/serve/live", "weir/limits", "weir/internal/hashtable",
 		"weir/sketches/hll", "weir/sketches/bitmap", "weir/sketches/bloom", "weir/sketches/geo"}, "commands on sketches; of jobs it knows live answers only"},
 }

@@ -20,16 +20,16 @@ import (
 	"weir/jobs"
 )
 
-// A page is a Markdown document: heading → text of the section.
-type page map[string]string
+// A document is a Markdown document: heading → text of the section.
+type document map[string]string
 
-func readPage(t *testing.T, file string) page {
+func readPage(t *testing.T, file string) document {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := page{}
+	p := document{}
 	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split("## \n"+string(text), -1)[1:] {
 		heading, body, _ := strings.Cut(section, "\n")
 		p[heading] = body
@@ -39,7 +39,7 @@ func readPage(t *testing.T, file string) page {
 
 // rows returns the rows with that many cells of all tables in a section, without the
 // header rows.
-func (p page) rows(t *testing.T, heading string, cells int) (rows [][]string) {
+func (p document) rows(t *testing.T, heading string, cells int) (rows [][]string) {
 	t.Helper()
 	body, ok := p[heading]
 	if !ok {
@@ -133,7 +133,7 @@ func routes(t *testing.T) map[string][]int {
 		ast.Inspect(call.Args[1], func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && functions[id.Name] != nil {
 				ast.Inspect(functions[id.Name].Body, func(n ast.Node) bool {
-					if id, ok := n.(*ast.Ident); ok && id.Name == "statusOf" { // of an error
+					if id, ok := n.(*ast.Ident); ok && (id.Name == "statusOf" || id.Name == "sameSite") { // the codes of an error, of a guard
 						ast.Inspect(functions[id.Name].Body, look)
 					}
 					return look(n)
@@ -204,14 +204,14 @@ func TestDocumentHTTP(t *testing.T) {
 	// The status section has four tables; the text in front of each says which it is.
 	build, job, _ := strings.Cut(p["Status"], "An element of `jobs`")
 	build, audit, _ := strings.Cut(build, "`audit`:")
-	fields(t, "audit", page{"": audit}.rows(t, "", 2), Audit{})
-	fields(t, "build", page{"": build}.rows(t, "", 2), Build{})
-	fields(t, "jobs", page{"": job}.rows(t, "", 2), jobs.Status{})
+	fields(t, "audit", document{"": audit}.rows(t, "", 2), Audit{})
+	fields(t, "build", document{"": build}.rows(t, "", 2), Build{})
+	fields(t, "jobs", document{"": job}.rows(t, "", 2), jobs.Status{})
 }
 
 // documentOpenAPI compares the page with openapi.json: the parameters of each path, and
 // the fields of its answer.
-func documentOpenAPI(t *testing.T, p page) {
+func documentOpenAPI(t *testing.T, p document) {
 	t.Helper()
 	d, _ := readOpenAPI(t)
 	var file struct {

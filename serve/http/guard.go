@@ -20,13 +20,7 @@ import (
 // guard refuses requests that a page of another site has caused.
 func (s *Server) guard(next http.Handler) http.Handler {
 	if s.Token == "" {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := samesite.Check(r, s.loopback); err != nil {
-				http.Error(w, err.Error()+"; a proxy in front may set the Host, or give a token (http.token_file)", http.StatusForbidden)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
+		return s.sameSite(next)
 	}
 	want, session := []byte(s.Token), []byte(sessionOf(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +41,32 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// sameSite refuses requests that a page of another site has caused.
+func (s *Server) sameSite(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := samesite.Check(r, s.loopback); err != nil {
+			http.Error(w, err.Error()+"; a proxy in front may set the Host, or give a token (http.token_file)", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// open is guard for the files of the page, which hold no data. The page asks for the token
+// itself, and a link on another site may lead to it.
+func (s *Server) open(next http.Handler) http.Handler {
+	if s.Token != "" {
+		return next
+	}
+	guarded := s.sameSite(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+			r.Header.Del("Sec-Fetch-Site")
+		}
+		guarded.ServeHTTP(w, r)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"weir/jobs"
 	"weir/serve/live"
+	"weir/serve/page"
 )
 
 // connectionsMost is the default of Server.Connections. Scrapers, dashboards and health
@@ -26,7 +27,7 @@ const connectionsMost = 512
 // many for windows: both cost CPU.
 const requestsMost = 16
 
-// Server answers /metrics, /livez, /readyz, /api/v1/status and /api/v1/query.
+// Server answers the page at /, /metrics, /livez, /readyz and the paths below /api/v1/.
 type Server struct {
 	Jobs []*jobs.Job
 	// Windows answers queries; nil: there is no /api/v1/query.
@@ -90,7 +91,8 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /{$}", s.guard(http.HandlerFunc(s.index)))
+	mux.Handle("GET /{$}", s.open(http.HandlerFunc(page.Serve)))
+	mux.Handle("GET /page/", s.open(http.HandlerFunc(page.Serve)))
 	return mux
 }
 
@@ -129,8 +131,4 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	<-down // Serve does not wait for what Shutdown waits for
 	return nil
-}
-
-func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, "weir ", s.Build.Version, "\n\n/metrics\n/livez\n/readyz\n/api/v1/status\n/api/v1/query?key=w:JOB:MEASURE:now\n")
 }

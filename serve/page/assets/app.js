@@ -1,0 +1,205 @@
+// The page: asks what there is, lays out the tiles, and keeps one stream open whose
+// questions are those of the tiles.
+
+import { h, put, say, select } from "./dom.js";
+import { state, read, go, watch } from "./state.js";
+import { People, Series, Heat, Top, Returning, Health, DeadLetters, measuresOf } from "./tiles.js";
+
+const $ = (id) => document.getElementById(id);
+const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]];
+
+class Page {
+  catalog = null;
+  job = null;
+  explain = (tile) => explain(tile);
+
+  people() {
+    const all = measuresOf(this.job, "people");
+    return all.find((m) => m.name === state.people) ?? all[0];
+  }
+
+  // numbers returns the measure of the third chart: one of the events' own numbers.
+  number() {
+    const all = measuresOf(this.job, "number");
+    return all.find((m) => m.name === state.measure) ?? all[0];
+  }
+}
+
+const page = new Page();
+let tiles = [];
+let stream = null;
+let last = 0; // when the last event came
+let again = 0;
+
+// start asks what there is, and begins; without it, it says why and tries again.
+async function start() {
+  clearTimeout(again);
+  try {
+    await session();
+    const r = await fetch("api/v1/jobs", { cache: "no-store" });
+    if (r.status === 401) return token();
+    if (!r.ok) throw new Error((await r.text()).slice(0, 300));
+    page.catalog = await r.json();
+  } catch (e) {
+    live("error", "no answer from weir");
+    if (!tiles.length) put($("main"), h("p", { class: "notice", role: "alert" }, "weir does not answer: " + e.message + ". This page tries again every 2 s."));
+    again = setTimeout(start, 2000);
+    return;
+  }
+  say($("version"), "weir " + page.catalog.build.version);
+  layout();
+}
+
+// session trades the token of the fragment for a cookie, and takes it out of the address.
+async function session() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  await fetch("api/v1/session", { method: "POST", headers: { Authorization: "Bearer " + token } });
+}
+
+// token asks for the token.
+function token() {
+  live("error", "a token is needed");
+  stream?.close();
+  tiles = [];
+  const input = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
+  put($("main"), h("form", {
+    class: "notice", onsubmit: async (e) => {
+      e.preventDefault();
+      const r = await fetch("api/v1/session", { method: "POST", headers: { Authorization: "Bearer " + input.value } });
+      if (r.ok) return start();
+      say(wrong, "That is not the token.");
+    },
+  }, h("h2", null, "This weir asks for its token"), h("p", null, "It is the one of http.token_file. The browser keeps a cookie in its place."),
+    h("label", { for: "token" }, "Token"), input, h("button", { type: "submit" }, "Show the page")));
+  const wrong = h("p", { role: "alert" });
+  $("main").firstChild.append(wrong);
+  input.focus();
+}
+
+function layout() {
+  if (!page.catalog.jobs.length) {
+    live("ok", "no jobs");
+    put($("main"), h("p", { class: "notice" }, "This process runs no jobs."));
+    return;
+  }
+  page.job = page.catalog.jobs.find((j) => j.job === state.job) ?? page.catalog.jobs[0];
+  if (!tiles.length || tiles.job !== page.job.job) build();
+  refresh();
+}
+
+function build() {
+  tiles = [
+    new People(page),
+    new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
+    new Series(page, "over", "People over time", () => page.people()),
+    new Series(page, "number", "Over time", () => page.number()),
+    new Heat(page), new Top(page), new Returning(page), new Health(page), new DeadLetters(page),
+  ];
+  tiles.job = page.job.job;
+}
+
+// refresh shows the controls, and asks what the tiles ask now.
+function refresh() {
+  controls();
+  const asking = tiles.filter((t) => t.question() != null);
+  const elements = asking.map((t) => t.element);
+  if (elements.length !== $("main").childElementCount || elements.some((e, i) => $("main").children[i] !== e)) put($("main"), elements);
+  asking.forEach((t) => t.controls?.());
+  connect(asking);
+}
+
+function controls() {
+  const people = measuresOf(page.job, "people").map((m) => m.name);
+  const filters = Object.keys(state).filter((k) => k.startsWith("by."));
+  put($("controls"),
+    page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
+    people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
+    h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), ranges.map(([v, text]) =>
+      h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
+    state.from && chip(`${state.from.slice(5, 16).replace("T", " ")} to ${(state.until ?? "now").slice(11, 16)}`, "the selected range", { from: null, until: null }),
+    filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, "only " + k.slice(3) + " " + state[k], { [k]: null })));
+}
+
+function chip(text, what, change) {
+  return h("button", { type: "button", class: "chip", "aria-label": "Remove: " + what, onclick: () => go(change) }, text, h("span", { "aria-hidden": "true" }, " ×"));
+}
+
+let asked = "";
+
+// connect opens a stream for the questions of the tiles, unless one has the same.
+function connect(asking) {
+  const questions = asking.map((t) => t.question());
+  const url = "api/v1/stream?" + questions.map((q) => "ask=" + encodeURIComponent(q)).join("&");
+  if (url === asked && stream && stream.readyState !== EventSource.CLOSED) return;
+  stream?.close();
+  asking.forEach((t) => {
+    if (t.asking !== t.question()) t.reset();
+    t.asking = t.question();
+  });
+  asked = url;
+  const now = (stream = new EventSource(url));
+  asking.forEach((t, i) => now.addEventListener("ask" + i, (e) => {
+    last = Date.now();
+    live("ok", "live");
+    t.take(JSON.parse(e.data));
+  }));
+  now.onerror = () => {
+    if (now !== stream) return;
+    live("stale", "connecting again");
+    if (now.readyState === EventSource.CLOSED) { // refused: the browser does not try again
+      asked = "";
+      again = setTimeout(start, 2000);
+    }
+  };
+}
+
+// live shows whether the numbers are live.
+function live(what, text) {
+  $("live").dataset.state = what;
+  document.documentElement.dataset.live = what;
+  say($("live-text"), text);
+}
+
+setInterval(() => {
+  const silent = Math.round((Date.now() - last) / 1000);
+  if (last && silent > 5) live("stale", `no answer for ${silent} s`);
+}, 1000);
+
+// explain shows how to ask the question of a tile elsewhere.
+async function explain(tile) {
+  const dialog = $("ask");
+  const close = h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => dialog.close() }, "×");
+  const body = h("div", null, h("p", { class: "message" }, "Asking …"));
+  put(dialog, h("div", { class: "head" }, h("h2", { id: "ask-title" }, "Ask it yourself: " + tile.title.textContent), close), body);
+  dialog.showModal();
+  try {
+    const r = await fetch("api/v1/explain?of=" + encodeURIComponent(tile.asking), { cache: "no-store" });
+    const answer = await r.json();
+    if (!r.ok) throw new Error(answer.error);
+    const line = (name, text, note) => text && [h("h3", null, name), note && h("p", { class: "note" }, note), copyable(text)];
+    put(body, line("SQL", answer.sql, "Gives the same numbers, as of the last flush. A range that ends now moves on: open this again for the latest."),
+      line("redis-cli", answer.redis && "redis-cli " + answer.redis.replace(/^(\S+ )(.*)$/, (_, c, k) => c + quoted(k))),
+      line("HTTP", "curl " + quoted(location.origin + answer.http)));
+  } catch (e) {
+    put(body, h("p", { class: "message" }, e.message));
+  }
+}
+
+// quoted writes a text for a shell.
+const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
+
+function copyable(text) {
+  const button = h("button", { type: "button", onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    say(button, "Copied");
+    setTimeout(() => say(button, "Copy"), 1500);
+  } }, "Copy");
+  return h("div", { class: "copy" }, h("pre", { tabindex: 0 }, h("code", null, text)), button);
+}
+
+read();
+watch(() => page.catalog && layout());
+live("loading", "connecting");
+start();

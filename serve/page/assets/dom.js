@@ -1,0 +1,80 @@
+// Small helpers: elements, numbers and times. Every value from data becomes a text node or
+// an attribute; there is no innerHTML anywhere.
+
+const svg = "http://www.w3.org/2000/svg";
+
+// h makes an element: h("p", {class: "x", onclick: f}, "text", child, [more]).
+export function h(tag, attributes, ...children) {
+  const of = ["svg", "path"].includes(tag) ? document.createElementNS(svg, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (name.startsWith("on")) of.addEventListener(name.slice(2), value);
+    else if (value === true) of.setAttribute(name, "");
+    else if (value !== false && value != null) of.setAttribute(name, value);
+  }
+  of.append(...children.flat(3).filter((c) => c != null && c !== false));
+  return of;
+}
+
+// put replaces what is in an element.
+export function put(of, ...children) {
+  of.replaceChildren(...children.flat(3).filter((c) => c != null && c !== false));
+}
+
+// say sets the text of an element, if it is another one.
+export function say(of, text) {
+  if (of.textContent !== text) of.textContent = text;
+}
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+
+// number writes a value in full.
+export function number(v) {
+  if (v == null) return "–";
+  return Number.isInteger(v) ? whole.format(v) : small.format(v);
+}
+export const compact = (v) => (v == null ? "" : short.format(v));
+export const share = (part, all) => (all ? percent.format(part / all) : "–");
+
+// margin writes how far off a number may be: 95 % of such estimates are at most two
+// standard errors off.
+export function margin(n) {
+  if (n.withheld) return "too few people to tell";
+  return n.error > 0 ? "± " + whole.format(Math.ceil(2 * n.error)) : "exact";
+}
+
+export const clock = (t, seconds) => (t ? new Date(t).toISOString().slice(11, seconds ? 19 : 16) : "–");
+export const stamp = (t) => (t ? new Date(t).toISOString().slice(0, 19).replace("T", " ") : "–");
+
+// ago writes the time between two moments.
+export function ago(t, now) {
+  if (!t) return "never";
+  const s = Math.max(0, (new Date(now) - new Date(t)) / 1000);
+  if (s < 10) return s.toFixed(1) + " s";
+  if (s < 120) return Math.round(s) + " s";
+  if (s < 7200) return Math.round(s / 60) + " min";
+  return Math.round(s / 3600) + " h";
+}
+
+// span writes a length of time given in seconds.
+export function span(s) {
+  if (s % 86400 === 0) return s / 86400 + " d";
+  if (s % 3600 === 0) return s / 3600 + " h";
+  if (s % 60 === 0) return s / 60 + " min";
+  return s + " s";
+}
+
+// color returns a colour of the style sheet.
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+// select makes a labelled choice; options are values, or pairs of value and text.
+export function select(label, options, value, change) {
+  const of = h("select", { onchange: (e) => change(e.target.value) },
+    options.map((o) => {
+      const [v, text] = Array.isArray(o) ? o : [o, o];
+      return h("option", { value: v, selected: v === value }, text);
+    }));
+  return h("label", { class: "choice" }, h("span", null, label), of);
+}

@@ -1,0 +1,322 @@
+// The tiles, from the top. A tile says which question it asks, shows the answer, and says
+// when there is none.
+
+import { h, put, say, number, margin, clock, stamp, ago, share, span, select } from "./dom.js";
+import { state, go, groups, ask } from "./state.js";
+import { Chart } from "./chart.js";
+import { WorldMap } from "./map.js";
+
+// A tile is a section with a heading, what it shows, and a button that says how to ask the
+// same elsewhere.
+class Tile {
+  constructor(id, title, explain) {
+    this.id = id;
+    this.name = title;
+    this.title = h("h2", { id: id + "-title" }, title);
+    this.tools = h("div", { class: "tools" });
+    this.note = h("p", { class: "note" });
+    this.body = h("div", { class: "body" });
+    this.message = h("p", { class: "message", role: "status" }, "Waiting for the first answer …");
+    this.how = h("button", { type: "button", class: "how", "aria-label": "Ask it yourself: " + title, title: "The same in SQL, redis-cli and HTTP", onclick: () => explain(this) }, "</>");
+    this.element = h("section", { id, class: "tile", "aria-labelledby": id + "-title", "data-state": "loading" },
+      h("div", { class: "head" }, this.title, this.tools, this.how), this.note, this.message, this.body);
+  }
+
+  // question returns what the tile asks now; null: nothing.
+  question() {
+    return null;
+  }
+
+  // take shows an event of the stream.
+  take({ status, answer, error }) {
+    if (status !== 200) {
+      this.say("error", status === 403 ? "Withheld: " + error : error);
+      return;
+    }
+    const empty = this.show(answer);
+    this.say(empty ? "empty" : "ok", empty || (answer.partial ? "ClickHouse does not answer. These are the numbers of this process alone." : ""));
+  }
+
+  say(what, text) {
+    this.element.dataset.state = what;
+    say(this.message, text);
+  }
+
+  reset() {
+    this.say("loading", "Waiting for the first answer …");
+  }
+}
+
+const numeric = (m) => ["events", "people", "number"].includes(m.shows);
+const range = () => (state.from ? { from: state.from, until: state.until } : { last: state.last ?? "1h" });
+
+export class People extends Tile {
+  constructor(page) {
+    super("people", "People now", page.explain);
+    this.page = page;
+    this.numbers = ["60s", "5m", "30m", "today"].map((last) => {
+      const value = h("dd", { class: "big", "data-last": last }, "–");
+      const error = h("dd", { class: "error" });
+      return { last, value, error, label: { "60s": "last 60 s", "5m": "last 5 min", "30m": "last 30 min", today: "today" }[last] };
+    });
+    put(this.body, h("dl", { class: "numbers" }, this.numbers.map((n) => h("div", null, h("dt", null, n.label), n.value, n.error))));
+  }
+
+  question() {
+    const m = this.page.people();
+    return m && ask("people", { job: this.page.job.job, measure: m.name, ...groups() });
+  }
+
+  show(answer) {
+    for (const n of this.numbers) {
+      const of = answer.now.find((one) => one.last === n.last);
+      say(n.value, number(of.value));
+      say(n.error, of.withheld ? "fewer than " + this.page.catalog.k : margin(of) + " · since " + clock(of.from));
+      n.value.classList.toggle("none", !of.value);
+    }
+    if (answer.now.some((n) => n.value || n.withheld)) return "";
+    return Object.keys(groups()).length ? "No people of this group today." : "No people yet today. Send events, and they appear here within a second.";
+  }
+}
+
+export class Series extends Tile {
+  constructor(page, id, title, measure) {
+    super(id, title, page.explain);
+    this.page = page;
+    this.measure = measure;
+    this.total = h("p", { class: "total" });
+    this.chart = new Chart(title, (from, until) => {
+      const step = Math.max(1, this.page.job.window_s);
+      const at = (s) => new Date(Math.round(s / step) * step * 1000).toISOString().replace(".000Z", "Z");
+      go({ from: at(from), until: at(Math.max(until, from + step)), last: null });
+    });
+    put(this.body, this.total, this.chart.element);
+  }
+
+  question() {
+    const m = this.measure();
+    if (!m) return null;
+    return ask("series", { job: this.page.job.job, measure: m.name, ...range(), ...groups() });
+  }
+
+  show(answer) {
+    say(this.title, this.name + (answer.shows === "events" ? "" : " · " + answer.measure));
+    put(this.total, h("strong", null, number(answer.total.value)), " " + margin(answer.total) + ", " + stamp(answer.from).slice(0, 16) + " to " + clock(answer.until) + ", by " + span(answer.step_s));
+    this.chart.show(answer);
+    return answer.points.some((p) => p.value) ? "" : "Nothing was counted in this range.";
+  }
+}
+
+export class Heat extends Tile {
+  constructor(page) {
+    super("map", "Where people are", page.explain);
+    this.page = page;
+    this.map = new WorldMap((cell) => go({ cell: cell || null }));
+    put(this.body, this.map.element);
+  }
+
+  // places returns the measure of positions, of this job or of another one.
+  places() {
+    const of = (job) => job.measures.filter((m) => m.shows === "positions").map((m) => ({ job: job.job, measure: m.name }));
+    return [...of(this.page.job), ...this.page.catalog.jobs.flatMap(of)][0];
+  }
+
+  question() {
+    const p = this.places();
+    return p && ask("heat", { job: p.job, measure: p.measure, last: state.from ? "1h" : (state.last ?? "1h"), within: state.cell ?? null });
+  }
+
+  show(answer) {
+    say(this.note, `${number(answer.people)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
+    this.map.show(answer);
+    return answer.cells.length ? "" : answer.within ? "No people in this cell." : "No positions yet.";
+  }
+}
+
+export class Top extends Tile {
+  constructor(page) {
+    super("top", "Top groups", page.explain);
+    this.page = page;
+    this.list = h("ol", { class: "bars" });
+    put(this.body, this.list);
+    this.rows = new Map();
+  }
+
+  measure() {
+    const all = this.page.job.measures.filter((m) => numeric(m) || m.shows === "list");
+    return all.find((m) => m.name === state.measure) ?? all[0];
+  }
+
+  column() {
+    const by = this.page.job.by;
+    return by.includes(state.column) ? state.column : by.find((c) => !("by." + c in state)) ?? by[0];
+  }
+
+  question() {
+    const m = this.measure();
+    const over = state.from ? { from: state.from, until: state.until } : { last: { "6h": "3h", "24h": "3h" }[state.last] ?? state.last ?? "1h" };
+    if (m?.shows === "list") return ask("list", { job: this.page.job.job, measure: m.name, ...range(), ...groups() });
+    if (!m || !this.page.job.by.length) return null;
+    return ask("top", { job: this.page.job.job, measure: m.name, column: this.column(), n: 12, ...over, ...groups() });
+  }
+
+  controls() {
+    const measures = this.page.job.measures.filter((m) => numeric(m) || m.shows === "list").map((m) => m.name);
+    put(this.tools, measures.length > 1 && select("Measure", measures, this.measure()?.name, (v) => go({ measure: v })),
+      this.page.job.by.length > 1 && select("By", this.page.job.by, this.column(), (v) => go({ column: v })));
+  }
+
+  show(answer) {
+    const list = answer.keys != null;
+    const rows = list ? answer.keys.map((k) => ({ name: k.key, value: k.count, margin: k.error ? "to " + number(k.count + k.error) : "exact" }))
+      : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
+    const most = Math.max(1, ...rows.map((r) => r.value));
+    say(this.note, list ? `the most frequent ${answer.measure} since ${clock(answer.from)}`
+      : `${answer.measure} by ${answer.columns[0]}, since ${clock(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
+    const before = new Map([...this.rows].map(([name, row]) => [name, row.element.offsetTop]));
+    const next = new Map();
+    for (const r of rows) {
+      const row = this.rows.get(r.name) ?? this.row(r);
+      say(row.value, number(r.value));
+      say(row.margin, r.margin);
+      row.bar.style.setProperty("--share", r.value / most);
+      next.set(r.name, row);
+    }
+    this.rows = next;
+    put(this.list, [...next.values()].map((r) => r.element));
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      for (const [name, row] of next) {
+        const from = before.get(name), to = row.element.offsetTop;
+        if (from != null && from !== to) row.element.animate([{ transform: `translateY(${from - to}px)` }, { transform: "none" }], { duration: 350, easing: "ease-out" });
+      }
+    }
+    return rows.length ? "" : "Nothing was counted in this range.";
+  }
+
+  row(r) {
+    const bar = h("span", { class: "bar", "aria-hidden": "true" });
+    const name = h("span", { class: "name" }, r.name === "" ? "(empty)" : r.name);
+    const value = h("span", { class: "value" }), error = h("span", { class: "error" });
+    const inner = [bar, name, value, error];
+    const key = "by." + this.column();
+    return {
+      bar, value, margin: error,
+      element: h("li", null, r.group == null ? h("div", { class: "row" }, inner)
+        : h("button", { type: "button", class: "row", title: "Show only " + r.group, onclick: () => go({ [key]: r.group }) }, inner)),
+    };
+  }
+}
+
+export class Returning extends Tile {
+  constructor(page) {
+    super("returning", "Who came back", page.explain);
+    this.page = page;
+    this.table = h("table", { class: "triangle" });
+    put(this.body, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Who came back, as a table" }, this.table));
+  }
+
+  measure() {
+    return this.page.job.measures.find((m) => m.returning && m.name === state.people) ?? this.page.job.measures.find((m) => m.returning);
+  }
+
+  steps() {
+    const w = this.page.job.window_s;
+    return [w, 60, 3600, 86400].filter((s, i, all) => s >= w && s % w === 0 && all.indexOf(s) === i && Math.floor((2880 * w) / s) >= 2);
+  }
+
+  step() {
+    const all = this.steps();
+    return all.includes(Number(state.step)) ? Number(state.step) : all[0];
+  }
+
+  question() {
+    const m = this.measure();
+    if (!m) return null;
+    const step = this.step();
+    return ask("returning", { job: this.page.job.job, measure: m.name, step: step + "s", n: Math.min(8, Math.floor((2880 * this.page.job.window_s) / step)), ...groups() });
+  }
+
+  controls() {
+    put(this.tools, select("By", this.steps().map((s) => [String(s), span(s)]), String(this.step()), (v) => go({ step: v })));
+  }
+
+  show(answer) {
+    say(this.note, `of the people of each ${span(answer.step_s)}, how many were there again later, by ${answer.measure}; the last of each row is still filling`);
+    const n = answer.cohorts.length;
+    const triangle = answer.cohorts.map((c) =>
+      h("tr", null, h("th", { scope: "row" }, answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at)), h("td", { class: "n" }, c.withheld ? "…" : number(c.value)),
+        c.back.map((b, i, all) => {
+          const cell = h("td", { class: i === all.length - 1 ? "cell filling" : "cell", title: b == null ? "withheld" : `${number(b)} of ${number(c.value)}` }, b == null ? "…" : share(b, c.value));
+          cell.style.setProperty("--share", b && c.value ? b / c.value : 0);
+          return cell;
+        })));
+    put(this.table, h("caption", null, "Share of each row's people who were there again, by how much later"),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), h("th", { scope: "col", class: "n" }, "People"), Array.from({ length: n - 1 }, (_, i) => h("th", { scope: "col" }, "+" + span((i + 1) * answer.step_s))))),
+      h("tbody", null, triangle));
+    return answer.cohorts.some((c) => c.value) ? "" : "No people in these windows yet.";
+  }
+}
+
+export class Health extends Tile {
+  constructor(page) {
+    super("health", "Health", page.explain);
+    this.page = page;
+  }
+
+  question() {
+    return "health";
+  }
+
+  show(answer) {
+    const audit = answer.audit;
+    const fact = (name, value, bad) => h("div", { class: bad && "bad" }, h("dt", null, name), h("dd", null, value));
+    const jobs = answer.jobs.map((j) => h("div", { class: "job" },
+      h("h3", null, j.job, h("span", { class: "pill", "data-state": j.trouble.length ? "error" : j.state }, j.trouble.length ? "trouble" : j.state)),
+      j.trouble.map((text) => h("p", { class: "trouble" }, text)),
+      h("dl", { class: "facts" },
+        fact("lag", number(j.lag) + " records"), fact("last flush", ago(j.last_flush, answer.now) + " ago"), fact("it took", Math.round(j.last_flush_took_s * 1000) + " ms"),
+        fact("complete until", clock(j.complete_until, true)),
+        Object.entries(j.records ?? {}).filter(([k, n]) => n || k === "counted").sort((a, b) => b[1] - a[1]).map(([k, n]) => fact(k, number(n)))),
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Partitions of " + j.job }, h("table", null,
+        h("thead", null, h("tr", null, ["Partition", "Lag", "Watermark", "Open chunk", "Durable"].map((t, i) => h("th", { scope: "col", class: i ? "n" : null }, t)))),
+        h("tbody", null, j.partitions.map((p) => h("tr", null, h("th", { scope: "row" }, p.partition), h("td", { class: "n" }, number(p.lag)),
+          h("td", { class: "n" }, p.watermark ? ago(p.watermark, answer.now) + " ago" : "–"),
+          h("td", { class: "n" }, h("meter", { min: 0, max: p.chunk.size, value: p.chunk.offsets, "aria-label": `chunk ${p.chunk.number}: ${number(p.chunk.offsets)} of ${number(p.chunk.size)} offsets` }), " #" + p.chunk.number),
+          h("td", { class: "n" }, number(p.durable)))))))));
+    put(this.body,
+      h("p", { class: "audit", "data-state": !audit ? "loading" : audit.mismatches ? "error" : "ok" },
+        !audit ? "No audit yet: it runs at intervals of audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
+      (audit?.found ?? []).map((f) => h("p", { class: "trouble" }, `${f.job}: ${f.what}. ${f.do}`)), h("div", { class: "jobs" }, jobs));
+    return answer.jobs.length ? "" : "This process runs no jobs.";
+  }
+}
+
+export class DeadLetters extends Tile {
+  constructor(page) {
+    super("dead", "Dead letters", page.explain);
+    this.page = page;
+    say(this.note, "the last records that were not counted, and why");
+    this.rows = h("tbody");
+    this.table = h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Dead letters" }, h("table", { class: "dead" },
+      h("thead", null, h("tr", null, ["Time", "Job", "Place", "Reason", "Record"].map((t) => h("th", { scope: "col" }, t)))), this.rows));
+    put(this.body, this.table);
+  }
+
+  question() {
+    return ask("dead-letters", { n: 50 });
+  }
+
+  show(answer) {
+    const text = JSON.stringify(answer.dead_letters);
+    if (text !== this.last) {
+      this.last = text;
+      put(this.rows, answer.dead_letters.map((d) => h("tr", null, h("td", null, stamp(d.at)), h("td", null, d.job), h("td", { class: "n" }, `${d.partition} / ${number(d.offset)}`),
+        h("td", null, h("strong", null, d.outcome), " ", d.reason), h("td", null, h("code", null, d.payload || (d.bytes ? `${number(d.bytes)} bytes` : "")), d.binary && " (base64)"))));
+    }
+    this.table.hidden = !answer.dead_letters.length;
+    return answer.dead_letters.length ? "" : "None: every record was counted.";
+  }
+}
+
+// Quantity tiles need a measure of numbers; this returns the first ones of a job.
+export const measuresOf = (job, shows) => job.measures.filter((m) => m.shows === shows);
