@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -38,8 +39,8 @@ func (s *Server) endpoints() map[string]endpoint {
 	return map[string]endpoint{
 		"jobs":         {nil, s.catalog},
 		"people":       {[]string{"job", "measure", "by."}, s.people},
-		"series":       {with("step"), s.series},
-		"top":          {with("column", "n"), s.top},
+		"series":       {with("step", "level"), s.series},
+		"top":          {with("column", "n", "level"), s.top},
 		"list":         {choice, s.list},
 		"heat":         {with("precision", "within"), s.heat},
 		"positions":    {with("near", "radius", "box", "n"), s.positions},
@@ -275,8 +276,24 @@ func (s *Server) asked(q question, wanted ...live.Shows) (a asking, err error) {
 	if a.span, err = s.over(q, a.job); err != nil {
 		return a, err
 	}
+	if a.level, err = level(q); err != nil {
+		return a, err
+	}
 	a.group, a.chosen, err = groups(q, a.job)
 	return a, err
+}
+
+// level reads the parameter of that name, a share; 0.95 unless it is given.
+func level(q question) (float64, error) {
+	text := q.Get("level")
+	if text == "" {
+		return 0.95, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= 0 && f <= 1) {
+		return 0, fmt.Errorf("%w: level=%.40s; want a share from 0 to 1, such as 0.95", errQuestion, text)
+	}
+	return f, nil
 }
 
 // An asking is what a question asks for.
@@ -285,7 +302,8 @@ type asking struct {
 	measure live.Described
 	span
 	group  [][]byte
-	chosen bool // whether some groups were chosen, and not all
+	chosen bool    // whether some groups were chosen, and not all
+	level  float64 // of a distribution, the share of its numbers below the one asked for
 }
 
 // question returns it in the form of package live, about a measure.
@@ -310,13 +328,24 @@ type about struct {
 // A number is one value with its error.
 type number struct {
 	Value any `json:"value"` // null: nothing was counted, or Withheld
-	// Error is the standard error, in the unit of the value; 0: the value is exact.
+	// Error is the standard error, in the unit of the value; of a quantile it is half of the
+	// greatest error. 0: the value is exact.
 	Error    float64 `json:"error"`
 	Withheld bool    `json:"withheld,omitempty"` // fewer than http.k people
 }
 
-func numberOf(kind live.Kind, value any) number {
-	n := number{Value: kind.Number(value)}
+// number returns the number of an answer's value.
+func (a *asking) number(value any) number {
+	kind := a.measure.Kind
+	var n number
+	if kind.Level != nil {
+		n.Value = kind.Level(value, a.level)
+		if f, ok := n.Value.(float64); ok {
+			n.Error = round(math.Abs(f) * a.measure.Error / 2)
+		}
+	} else {
+		n.Value = kind.Number(value)
+	}
 	if kind.Spread != nil {
 		n.Error = round(kind.Spread(value))
 	}

@@ -235,6 +235,7 @@ func TestNumbers(t *testing.T) {
 		"series?job=clicks&last=2m":                                               `"total":{"value":6,"error":0},"points":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0},{"at":"2026-11-20T12:04:00Z","value":2,"error":0},{"at":"2026-11-20T12:05:00Z","value":3,"error":0}]`,
 		"series?job=clicks&last=2m&measure=users":                                 `"total":{"value":4,"error":0.03},"points":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0.01},{"at":"2026-11-20T12:04:00Z","value":2,`,
 		"series?job=clicks&last=2m&measure=greatest":                              `"total":{"value":42,"error":0}`,
+		"series?job=clicks&last=2m&measure=spread&level=0.5":                      `"total":{"value":8.963`,
 		"series?job=clicks&last=2m&by.page=/p/2":                                  `"total":{"value":0,"error":0}`,
 		"series?job=clicks&from=2026-11-20T12:04:00Z&step=2m&measure=active":      `"points":[{"at":"2026-11-20T12:04:00Z","value":3,"error":0}]`,
 		"top?job=clicks&last=5m":                                                  `"columns":["page"],"groups":[{"group":["/p/1"],"value":6,"error":0}],"of":1,"withheld":0`,

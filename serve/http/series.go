@@ -77,7 +77,7 @@ func (s *Server) tell(ctx context.Context, a *asking, over span, answer live.Ans
 			return number{Withheld: true}, err
 		}
 	}
-	return numberOf(a.measure.Kind, answer.Value), nil
+	return a.number(answer.Value), nil
 }
 
 // stepOf returns the shortest usual step that is a multiple of the window and divides the

@@ -58,7 +58,7 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 	}
 	reply.Withheld = len(found.Groups) - len(shown)
 	for _, g := range shown {
-		reply.Groups = append(reply.Groups, group{g.Group, numberOf(a.measure.Kind, g.Value)})
+		reply.Groups = append(reply.Groups, group{g.Group, a.number(g.Value)})
 	}
 	slices.SortFunc(reply.Groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))

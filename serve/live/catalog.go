@@ -16,8 +16,9 @@ type Description struct {
 
 // A Described is a measure of a job; the first one is Hits.
 type Described struct {
-	Name string
-	Kind Kind
+	Name  string
+	Kind  Kind
+	Error float64 // as the job is configured: of a distribution, the greatest relative error
 }
 
 // Jobs describes the jobs, by name.
@@ -25,12 +26,12 @@ func (w *Windows) Jobs() []Description {
 	var all []Description
 	for _, name := range w.names() {
 		s := w.jobs[name].spec
-		d := Description{Job: name, Window: milliseconds(s.Window), Measures: []Described{{Hits, hitsKind}}}
+		d := Description{Job: name, Window: milliseconds(s.Window), Measures: []Described{{Name: Hits, Kind: hitsKind}}}
 		for _, c := range s.By {
 			d.By = append(d.By, c.Name)
 		}
 		for i := range s.Measures {
-			d.Measures = append(d.Measures, Described{s.Measures[i].Name, *kinds[s.Measures[i].Kind]})
+			d.Measures = append(d.Measures, Described{s.Measures[i].Name, *kinds[s.Measures[i].Kind], s.Measures[i].Error})
 		}
 		all = append(all, d)
 	}

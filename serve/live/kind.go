@@ -25,6 +25,10 @@ type Kind struct {
 	// do not say it.
 	Common func(a, b any) uint64
 
+	// Level returns the number with a share of the numbers of an Answer.Value below it, 0.5
+	// for the median; nil: the value is no distribution. With it, Number is no number.
+	Level func(value any, share float64) any
+
 	// Command is the Redis command that reads the number of a window key; empty: none.
 	Command string
 

@@ -7,7 +7,15 @@ import (
 
 // quantileKind answers with a *Quantiles.
 var quantileKind = Kind{
-	Name: window.Quantile.String(),
+	Name:  window.Quantile.String(),
+	Shows: Quantity,
+	Level: func(value any, share float64) any {
+		q, ok := value.(*Quantiles)
+		if !ok {
+			return nil
+		}
+		return q.At(share)
+	},
 	Number: func(value any) any {
 		if q, ok := value.(*Quantiles); ok {
 			return q.summary()

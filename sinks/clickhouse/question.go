@@ -41,7 +41,7 @@ func (s *Sink) SQL(q Question) string {
 	key := strings.Join(by, ", ")
 	from := " FROM " + s.stateTable() + "\n  WHERE " + s.where(r)
 	if q.Measure == "hits" {
-		return finish(q, "sum(n)", "SELECT *, arraySum(mapValues(counts)) AS n FROM (SELECT "+l.groups()+"window_start, maxMap(hits) AS counts"+from+
+		return finish(q, "sum(n) AS value", "SELECT *, arraySum(mapValues(counts)) AS n FROM (SELECT "+l.groups()+"window_start, maxMap(hits) AS counts"+from+
 			" GROUP BY "+l.groups()+"window_start)", key)
 	}
 	for m := range l.counted {
@@ -50,7 +50,7 @@ func (s *Sink) SQL(q Question) string {
 		case m.Additive():
 			each := "SELECT *, " + m.Fold("slots") + " AS whole FROM (SELECT " + l.groups() + "window_start, " + m.Merge(m.Column()) + " AS slots" + from +
 				" GROUP BY " + l.groups() + "window_start)"
-			return finish(q, m.Shown(m.Number(m.Plus("whole"))), each, key)
+			return finish(q, m.valued(m.Number(m.Plus("whole"))), each, key)
 		case q.Returning:
 			if m.common == "" {
 				return ""
@@ -59,7 +59,7 @@ func (s *Sink) SQL(q Question) string {
 			return "WITH steps AS (" + each + ")\nSELECT a.at, b.at AS later, " + fmt.Sprintf(m.common, "a.ids", "b.ids") +
 				" AS both\nFROM steps AS a CROSS JOIN steps AS b\nWHERE a.at <= b.at\nORDER BY a.at, later"
 		default:
-			return finish(q, m.Shown(m.Number(m.Merge("st"))), "SELECT *, "+m.Column()+" AS st"+from, key)
+			return finish(q, m.valued(m.Number(m.Merge("st"))), "SELECT *, "+m.Column()+" AS st"+from, key)
 		}
 	}
 	for m := range l.located {
@@ -75,21 +75,36 @@ func (s *Sink) SQL(q Question) string {
 	return ""
 }
 
-// finish returns the SELECT of an aggregate of rows by a key, the greatest first or, by
-// steps, the oldest. The result is called value, unlike any column of the rows.
-func finish(q Question, aggregate, rows, key string) string {
+// valued returns what a statement selects for a number: a column called value, unlike any
+// column of the rows, or those of a view, where it has several.
+func (m *measure) valued(number string) string {
+	if m.parts != nil {
+		return m.Shown(number)
+	}
+	for _, value := range m.shows(number) {
+		return value + " AS value"
+	}
+	return ""
+}
+
+// finish returns the SELECT of columns with aggregates of rows by a key, the greatest value
+// first or, by steps, the oldest.
+func finish(q Question, columns, rows, key string) string {
 	var names []string
 	for _, c := range q.Columns {
 		names = append(names, quote(c))
 	}
-	order := append([]string{"value DESC"}, names...)
-	if q.Step > 0 {
+	order := names
+	switch {
+	case q.Step > 0:
 		names, order = append(names, "at"), append([]string{"at"}, names...)
+	case strings.HasSuffix(columns, " AS value"):
+		order = append([]string{"value DESC"}, names...)
 	}
 	if key == "" {
-		return "SELECT " + aggregate + " AS value\nFROM (" + rows + ")"
+		return "SELECT " + columns + "\nFROM (" + rows + ")"
 	}
-	sql := "SELECT " + key + ", " + aggregate + " AS value\nFROM (" + rows + ")\nGROUP BY " + strings.Join(names, ", ") + "\nORDER BY " + strings.Join(order, ", ")
+	sql := "SELECT " + key + ", " + columns + "\nFROM (" + rows + ")\nGROUP BY " + strings.Join(names, ", ") + "\nORDER BY " + strings.Join(order, ", ")
 	if q.Limit > 0 {
 		sql += fmt.Sprintf("\nLIMIT %d", q.Limit)
 	}

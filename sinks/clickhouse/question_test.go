@@ -41,16 +41,19 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: %d rows\n%s\nwant %d\n%s\n%s", name, len(g), strings.Join(g, "\n"), len(w), strings.Join(w, "\n"), got)
 		}
 	}
-	names := []string{"hits"}
+	columns := map[string][]string{"hits": {"hits"}}
 	for m := range s.layout.counted {
-		names = append(names, m.Name)
+		for name := range m.shows("") {
+			columns[m.Name] = append(columns[m.Name], quote(name))
+		}
 	}
-	for _, name := range names {
+	for name, shown := range columns {
 		q := all
 		q.Measure, q.Columns, q.Step = name, []string{"page", "country"}, time.Minute
-		same(name, s.SQL(q), "SELECT page, country, window_start, "+quote(name)+" FROM "+view)
+		sql := "SELECT page, country, window_start, " + strings.Join(shown, ", ") + " FROM " + view
+		same(name, s.SQL(q), sql)
 		q.Group = [][]byte{[]byte("/p/1"), nil}
-		same(name+" of a page", s.SQL(q), "SELECT page, country, window_start, "+quote(name)+" FROM "+view+" WHERE page = '/p/1'")
+		same(name+" of a page", s.SQL(q), sql+" WHERE page = '/p/1'")
 	}
 	q := all
 	q.Measure = "hits"

@@ -47,6 +47,9 @@ class Tile {
   }
 }
 
+// level and label are those of a measure that has quantiles.
+const level = (m) => (m.kind === "quantile" ? (state.level ?? "0.95") : null);
+const label = (m) => (level(m) ? `${m.name} p${+(level(m) * 100).toFixed(3)}` : m.name);
 const numeric = (m) => ["events", "people", "number"].includes(m.shows);
 const range = () => (state.from ? { from: state.from, until: state.until } : { last: state.last ?? "1h" });
 
@@ -96,11 +99,11 @@ export class Series extends Tile {
   question() {
     const m = this.measure();
     if (!m) return null;
-    return ask("series", { job: this.page.job.job, measure: m.name, ...range(), ...groups() });
+    return ask("series", { job: this.page.job.job, measure: m.name, ...range(), ...groups(), level: level(m) });
   }
 
   show(answer) {
-    say(this.title, this.name + (answer.shows === "events" ? "" : " · " + answer.measure));
+    say(this.title, this.name + (answer.shows === "events" ? "" : " · " + label(this.measure())));
     put(this.total, h("strong", null, number(answer.total.value)), " " + margin(answer.total) + ", " + stamp(answer.from).slice(0, 16) + " to " + clock(answer.until) + ", by " + span(answer.step_s));
     this.chart.show(answer);
     return answer.points.some((p) => p.value) ? "" : "Nothing was counted in this range.";
@@ -157,11 +160,11 @@ export class Top extends Tile {
     const over = state.from ? { from: state.from, until: state.until } : { last: { "6h": "3h", "24h": "3h" }[state.last] ?? state.last ?? "1h" };
     if (m?.shows === "list") return ask("list", { job: this.page.job.job, measure: m.name, ...range(), ...groups() });
     if (!m || !this.page.job.by.length) return null;
-    return ask("top", { job: this.page.job.job, measure: m.name, column: this.column(), n: 12, ...over, ...groups() });
+    return ask("top", { job: this.page.job.job, measure: m.name, column: this.column(), n: 12, ...over, ...groups(), level: level(m) });
   }
 
   controls() {
-    const measures = this.page.job.measures.filter((m) => numeric(m) || m.shows === "list").map((m) => m.name);
+    const measures = this.page.job.measures.filter((m) => numeric(m) || m.shows === "list").map((m) => [m.name, label(m)]);
     put(this.tools, measures.length > 1 && select("Measure", measures, this.measure()?.name, (v) => go({ measure: v })),
       this.page.job.by.length > 1 && select("By", this.page.job.by, this.column(), (v) => go({ column: v })));
   }
