@@ -207,6 +207,18 @@ func (d *decoder) absent(at int) bool {
 	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
 }
 
+// float returns the value of a field as a number, 0 if there is a reason why it is none.
+func (d *decoder) float(at int) (f float64, reason string) {
+	f, ok := d.vals[at].Float()
+	switch {
+	case ok:
+		return f, ""
+	case d.vals[at].Kind == event.Number:
+		return 0, d.wrong(at, "is a number beyond 1.8e308, the greatest Float64")
+	}
+	return 0, d.wrong(at, "is not a number")
+}
+
 // position returns a longitude and a latitude within the range of Redis. It
 // refuses positions out of range, and never clamps them.
 func (d *decoder) position(lonAt, latAt int) (lon, lat float64, reason string) {

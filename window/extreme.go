@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-
-	"weir/event"
 )
 
 // An extreme keeps the greatest or the least value of a numeric field, a Float64. The
@@ -65,25 +63,15 @@ func positive(f float64) float64 {
 	return f
 }
 
-// beyondFloat is the reason for a number that no Float64 comes near.
-const beyondFloat = "is a number beyond 1.8e308, the greatest Float64"
-
 type extremeIntake struct {
 	flip  uint64
 	ranks [blockSize]uint64
 }
 
 func (in *extremeIntake) read(d *decoder, at, n int) (bool, string) {
-	f, ok := d.vals[at].Float()
-	switch {
-	case ok:
-	case d.vals[at].Kind == event.Number:
-		return false, d.wrong(at, beyondFloat)
-	default:
-		return false, d.wrong(at, "is not a number")
-	}
+	f, reason := d.float(at)
 	in.ranks[n] = rank(positive(f)) ^ in.flip
-	return true, ""
+	return reason == "", reason
 }
 
 func (in *extremeIntake) add(to store, rows []uint32) {

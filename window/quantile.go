@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 
-	"weir/event"
 	"weir/sketches/histogram"
 )
 
@@ -60,16 +59,9 @@ type quantileIntake struct {
 }
 
 func (in *quantileIntake) read(d *decoder, at, n int) (bool, string) {
-	f, ok := d.vals[at].Float()
-	switch {
-	case ok:
-	case d.vals[at].Kind == event.Number:
-		return false, d.wrong(at, beyondFloat)
-	default:
-		return false, d.wrong(at, "is not a number")
-	}
+	f, reason := d.float(at)
 	in.buckets[n] = in.layout.Of(f)
-	return true, ""
+	return reason == "", reason
 }
 
 func (in *quantileIntake) add(to store, cells []uint32) {
