@@ -1,7 +1,7 @@
 package live
 
 import (
-	"fmt"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +63,13 @@ func TestSeriesAndGroups(t *testing.T) {
 			continue
 		}
 		tested++
-		number := func(a Answer) string { return fmt.Sprint(m.Kind.Number(a.Value)) }
+		number := func(a Answer) string {
+			text, err := json.Marshal(m.Kind.Number(a.Value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
 		ask := func(q Question) Answer {
 			t.Helper()
 			a, err := w.Ask(t.Context(), q)
