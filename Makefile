@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -155,6 +155,11 @@ bench-pipeline: tools build ## the main job against the naive pipeline, ten mill
 bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
 	go build -trimpath -o bin/bench-groups ./bench/groups
 	bin/bench-groups $(ARGS)
+
+bench-measures: EVENTS ?= 5000000
+bench-measures: tools build ## what sum, quantile, topk and set cost in the clicks job, weir alone and with the engine; fails over a floor
+	go build -trimpath -o bin/bench-measures ./bench/measures
+	bin/bench-measures -events $(EVENTS) $(ARGS)
 
 # BUILDS are binaries, made with make build, make avx, or of another commit.
 BUILDS ?= bin/weir,bin/weir-avx
