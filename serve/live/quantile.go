@@ -53,22 +53,23 @@ func (q *Quantiles) Min() float64 { return q.counts[0].Bucket.Value() }
 // Max returns the greatest number.
 func (q *Quantiles) Max() float64 { return q.counts[len(q.counts)-1].Bucket.Value() }
 
-// A summary is what HTTP says of a histogram; null for what no number has.
+// A summary is what HTTP says of a histogram. Its numbers are float64, or nil if there are
+// none.
 type summary struct {
-	Count uint64   `json:"count"`
-	Min   *float64 `json:"min"`
-	P50   *float64 `json:"p50"`
-	P90   *float64 `json:"p90"`
-	P95   *float64 `json:"p95"`
-	P99   *float64 `json:"p99"`
-	P999  *float64 `json:"p999"`
-	Max   *float64 `json:"max"`
+	Count uint64 `json:"count"`
+	Min   any    `json:"min"`
+	P50   any    `json:"p50"`
+	P90   any    `json:"p90"`
+	P95   any    `json:"p95"`
+	P99   any    `json:"p99"`
+	P999  any    `json:"p999"`
+	Max   any    `json:"max"`
 }
 
 func (q *Quantiles) summary() summary {
-	at := func(share float64) *float64 {
+	at := func(share float64) any {
 		if v, ok := q.counts.Quantile(share); ok {
-			return &v
+			return v
 		}
 		return nil
 	}
