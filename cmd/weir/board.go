@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/serve/live"
+)
+
+// A board has what weir top and the table of weir up show. It asks the HTTP API of a
+// running process, like the page, so the numbers are the same ones.
+type board struct {
+	url, token string // of the process, and its bearer token; "": none
+	only       string // the job to show; "": any of them
+	client     http.Client
+
+	build   string
+	jobs    []boardJob
+	shown   int // index of the job to show
+	audit   *boardAudit
+	at      time.Time // when the process answered last
+	failed  error     // of the last time; nil: it answered
+	samples map[string][]sampled
+}
+
+// boardJob is what there is to see of a job.
+type boardJob struct {
+	Job      string         `json:"job"`
+	By       []string       `json:"by"`
+	Measures []boardMeasure `json:"measures"`
+
+	measure int // the groups are ordered by Measures[measure]
+	people  []boardNumber
+	health  boardHealth
+	top     boardTop
+}
+
+type boardMeasure struct {
+	Name  string     `json:"name"`
+	Shows live.Shows `json:"shows"`
+}
+
+type boardNumber struct {
+	Last     string          `json:"last"`
+	Value    json.RawMessage `json:"value"`
+	Error    float64         `json:"error"`
+	Withheld bool            `json:"withheld"`
+}
+
+type boardHealth struct {
+	Job        string            `json:"job"`
+	State      string            `json:"state"`
+	Trouble    []string          `json:"trouble"`
+	Lag        int64             `json:"lag"`
+	Records    map[string]uint64 `json:"records"`
+	LastFlush  *time.Time        `json:"last_flush"`
+	Partitions []struct {
+		Partition int32 `json:"partition"`
+		Durable   int64 `json:"durable"`
+	} `json:"partitions"`
+}
+
+type boardAudit struct {
+	At         time.Time `json:"at"`
+	Mismatches int       `json:"mismatches"`
+}
+
+type boardTop struct {
+	Columns []string `json:"columns"`
+	Groups  []struct {
+		Group []string `json:"group"`
+		boardNumber
+	} `json:"groups"`
+	Of int `json:"of"`
+}
+
+// A sampled is how many records a job had decided at a time.
+type sampled struct {
+	at      time.Time
+	records uint64
+	rate    float64 // events per second since the one before; -1: not known
+}
+
+const (
+	boardTimeout = 5 * time.Second
+	boardSamples = 120
+	boardGroups  = 40
+	boardLast    = "5m" // the groups are those of so long
+)
+
+func newBoard(url, token, only string) *board {
+	return &board{url: strings.TrimSuffix(url, "/"), token: token, only: only, client: http.Client{Timeout: boardTimeout}, samples: map[string][]sampled{}}
+}
+
+// An answer is what one look at the process brought.
+type answer struct {
+	build  string
+	jobs   []boardJob
+	health struct {
+		Now   time.Time     `json:"now"`
+		Audit *boardAudit   `json:"audit"`
+		Jobs  []boardHealth `json:"jobs"`
+	}
+	err error
+}
+
+// look asks the process. measures has the measure to order the groups by, for jobs for
+// which it is not hits.
+func (b *board) look(ctx context.Context, measures map[string]string) (a answer) {
+	var catalog struct {
+		Build struct {
+			Version string `json:"version"`
+		} `json:"build"`
+		Jobs []boardJob `json:"jobs"`
+	}
+	if a.err = b.get(ctx, "jobs", nil, &catalog); a.err != nil {
+		return a
+	}
+	if a.err = b.get(ctx, "health", nil, &a.health); a.err != nil {
+		return a
+	}
+	a.build = catalog.Build.Version
+	for _, j := range catalog.Jobs {
+		if b.only != "" && j.Job != b.only {
+			continue
+		}
+		if i := slices.IndexFunc(a.health.Jobs, func(h boardHealth) bool { return h.Job == j.Job }); i >= 0 {
+			j.health = a.health.Jobs[i]
+		}
+		for i, m := range j.Measures {
+			if m.Name == measures[j.Job] {
+				j.measure = i
+			}
+		}
+		if slices.ContainsFunc(j.Measures, func(m boardMeasure) bool { return m.Shows == live.People }) {
+			var reply struct {
+				Now []boardNumber `json:"now"`
+			}
+			if a.err = b.get(ctx, "people", url.Values{"job": {j.Job}}, &reply); a.err != nil {
+				return a
+			}
+			j.people = reply.Now
+		}
+		if len(j.By) > 0 && len(j.Measures) > 0 {
+			q := url.Values{"job": {j.Job}, "measure": {j.Measures[j.measure].Name}, "last": {boardLast}, "n": {fmt.Sprint(boardGroups)}}
+			if a.err = b.get(ctx, "top", q, &j.top); a.err != nil {
+				return a
+			}
+		}
+		a.jobs = append(a.jobs, j)
+	}
+	if b.only != "" && len(a.jobs) == 0 {
+		a.err = &exit{exitUsage, fmt.Errorf("--job %s: the process at %s has no such job", b.only, b.url), ""}
+	}
+	return a
+}
+
+// get asks one question.
+func (b *board) get(ctx context.Context, path string, q url.Values, into any) error {
+	at := b.url + "/api/v1/" + path
+	if len(q) > 0 {
+		at += "?" + q.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	if b.token != "" {
+		req.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %.200s", at, res.Status, strings.TrimSpace(string(body)))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
+
+// measures returns the chosen measure of each job.
+func (b *board) measures() map[string]string {
+	chosen := map[string]string{}
+	for _, j := range b.jobs {
+		if len(j.Measures) > 0 {
+			chosen[j.Job] = j.Measures[j.measure].Name
+		}
+	}
+	return chosen
+}
+
+// take takes an answer in.
+func (b *board) take(a answer) {
+	if b.failed = a.err; a.err != nil {
+		return
+	}
+	b.at, b.build, b.jobs, b.audit = a.health.Now, a.build, a.jobs, a.health.Audit
+	b.shown = min(b.shown, max(0, len(b.jobs)-1))
+	for _, j := range b.jobs {
+		s := sampled{at: a.health.Now, rate: -1}
+		for _, n := range j.health.Records {
+			s.records += n
+		}
+		all := b.samples[j.Job]
+		if n := len(all); n > 0 && s.at.After(all[n-1].at) {
+			before := all[n-1]
+			passed := s.at.Sub(before.at).Seconds()
+			if s.records >= before.records {
+				s.rate = float64(s.records-before.records) / passed
+			} else { // the process is another one
+				s.rate = float64(s.records) / passed
+			}
+			// The seconds without an answer.
+			for gap := before.at.Add(time.Second); s.at.Sub(gap) > 1500*time.Millisecond; gap = gap.Add(time.Second) {
+				all = append(all, sampled{at: gap})
+			}
+		}
+		all = append(all, s)
+		b.samples[j.Job] = all[max(0, len(all)-boardSamples):]
+	}
+}
+
+// turn shows another job, the next one by 1 and the one before by -1.
+func (b *board) turn(by int) {
+	if n := len(b.jobs); n > 0 {
+		b.shown = (b.shown + by + n) % n
+	}
+}
+
+// order orders the groups of the shown job by its next measure that has a number.
+func (b *board) order() {
+	if len(b.jobs) == 0 {
+		return
+	}
+	j := &b.jobs[b.shown]
+	for range j.Measures {
+		j.measure = (j.measure + 1) % len(j.Measures)
+		switch j.Measures[j.measure].Shows {
+		case live.Events, live.People, live.Quantity:
+			return
+		}
+	}
+}

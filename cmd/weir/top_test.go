@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"weir/internal/await"
+)
+
+// hostile is a text of an event that would clear the screen, rename the window and write
+// backwards.
+const hostile = "\x1b[2J\x1b]0;owned\a\r\n\u202edrawkcab\u009b1m\xff"
+
+// boardOf returns a board of a process that gives these answers.
+func boardOf(t *testing.T) *board {
+	t.Helper()
+	group := func(name string, n int) string {
+		text, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"group":[%s,"DE"],"value":%d,"error":0}`, text, n)
+	}
+	var groups []string
+	for i, name := range []string{"/p/1", "/p/2", "東京/駅/とても長いページの名前が続くので切られる", hostile, "", strings.Repeat("long/", 40)} {
+		groups = append(groups, group(name, 100_000/(i+1)))
+	}
+	for i := range 30 {
+		groups = append(groups, group(fmt.Sprint("/q/", i), 100-i))
+	}
+	replies := map[string]string{
+		"jobs": `{"build":{"version":"v1"},"k":0,"jobs":[
+			{"job":"clicks","window_s":60,"by":["page","country"],"measures":[{"name":"hits","kind":"hits","shows":"events"},{"name":"users","kind":"hll","shows":"people"},{"name":"places","kind":"geo","shows":"positions"}]},
+			{"job":"locations","window_s":60,"by":[],"measures":[{"name":"hits","kind":"hits","shows":"events"}]}]}`,
+		"health": `{"now":"2026-11-23T12:00:00Z","audit":{"at":"2026-11-23T11:59:00Z","mismatches":0},"jobs":[
+			{"job":"clicks","state":"running","trouble":[],"lag":1234,"records":{"counted":NOW,"late":3,"future":1,"malformed":20,"filtered":7},"last_flush":"2026-11-23T11:59:59.6Z","partitions":[{"partition":0,"durable":7}]},
+			{"job":"locations","state":"failed","trouble":["the log was cut off at ` + `\u001b[31m` + `7"],"lag":0,"records":{},"last_flush":null,"partitions":[]}]}`,
+		"people": `{"now":[{"last":"60s","value":1234,"error":10.1},{"last":"5m","value":56789,"error":461.4},{"last":"30m","value":1234567,"error":10000},{"last":"today","value":98765432,"error":802222}]}`,
+		"top":    `{"columns":["page","country"],"groups":[` + strings.Join(groups, ",") + `],"of":36}`,
+	}
+	// A rise, three seconds without an answer, and a new process.
+	var mu sync.Mutex
+	looks, records, now := 0, 0, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		path := filepath.Base(r.URL.Path)
+		if path == "health" {
+			records += 20 * looks
+			if looks == 60 {
+				records, now = 100, now.Add(3*time.Second)
+			}
+			looks++
+			now = now.Add(time.Second)
+		}
+		text := strings.Replace(replies[path], "NOW", fmt.Sprint(records), 1)
+		fmt.Fprint(w, strings.Replace(text, "2026-11-23T12:00:00Z", now.Format(time.RFC3339), 1))
+	}))
+	t.Cleanup(server.Close)
+	b := newBoard(server.URL, "", "")
+	for range 90 {
+		a := b.look(t.Context(), b.measures())
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		b.take(a)
+	}
+	return b
+}
+
+// drawn is when the boards are drawn.
+var drawn = time.Date(2026, 11, 23, 12, 1, 33, 0, time.UTC)
+
+// TestScreens compares screens with those in testdata/screen: two sizes, colours, a process
+// that does not answer, and lines for a log file. None has a line that is too long, and no
+// text of an event reaches the terminal as it is.
+func TestScreens(t *testing.T) {
+	b := boardOf(t)
+	b.url = "http://127.0.0.1:8686"
+	small, wide := screen{width: 40, height: 10}, screen{width: 80, height: 24}
+	keys := "tab next job   m measure   q ends"
+	check := func(name, got string, s screen) {
+		t.Helper()
+		for line := range strings.SplitSeq(got, "\n") {
+			if n := ansi.StringWidth(line); n > s.width {
+				t.Errorf("%s: a line of %d cells, the screen has %d:\n%s", name, n, s.width, line)
+			}
+		}
+		if n := strings.Count(got, "\n") + 1; s.height > 0 && n > s.height {
+			t.Errorf("%s: %d lines, the screen has %d", name, n, s.height)
+		}
+		for _, r := range ansi.Strip(got) {
+			if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e {
+				t.Errorf("%s: %U reaches the terminal", name, r)
+			}
+		}
+		if !s.colour && strings.Contains(got, "\x1b") {
+			t.Errorf("%s: colours on a screen without", name)
+		}
+		file := filepath.Join("testdata", "screen", name+".txt")
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(got+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || got+"\n" != string(want) {
+			t.Errorf("%s (%v): got\n%s\nwant\n%s", name, err, got, want)
+		}
+	}
+	check("80x24", wide.job(b, drawn, keys), wide)
+	check("40x10", small.job(b, drawn, keys), small)
+	wide.colour = true
+	check("colour", wide.job(b, drawn, keys), wide)
+	wide.colour = false
+	lines := screen{width: plainWidth}
+	check("plain", lines.plain(b, drawn), lines)
+	b.turn(1)
+	check("failed", wide.job(b, drawn, keys), wide)
+	b.turn(1)
+	b.take(answer{err: fmt.Errorf("Get %q: timed out", "http://127.0.0.1:8686/"+hostile)})
+	check("silent", wide.job(b, drawn, keys), wide)
+	tiny := screen{width: 5, height: 2}
+	check("tiny", tiny.job(b, drawn, keys), tiny)
+}
+
+func FuzzScreen(f *testing.F) {
+	f.Add(hostile, 40, 10)
+	f.Fuzz(func(t *testing.T, text string, width, height int) {
+		s := screen{width: 1 + width&0xff, height: 1 + height&0x3f}
+		j := boardJob{Job: text, By: []string{text}, Measures: []boardMeasure{{Name: "hits", Shows: "events"}}}
+		j.health.Trouble = []string{text}
+		raw, err := json.Marshal(text)
+		if err != nil {
+			t.Skip()
+		}
+		j.people = []boardNumber{{Last: "60s", Value: raw}}
+		j.top.Columns = []string{"page"}
+		j.top.Groups = append(j.top.Groups, struct {
+			Group []string `json:"group"`
+			boardNumber
+		}{[]string{text}, boardNumber{Value: raw}})
+		b := newBoard("http://x", "", "")
+		b.jobs = []boardJob{j}
+		got := s.job(b, drawn)
+		for line := range strings.SplitSeq(got, "\n") {
+			if n := ansi.StringWidth(line); n > s.width {
+				t.Errorf("%d cells of %d: %q", n, s.width, line)
+			}
+		}
+		for _, r := range got {
+			if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e {
+				t.Errorf("%U reaches the terminal: %q", r, got)
+			}
+		}
+		if n := strings.Count(got, "\n") + 1; n > s.height {
+			t.Errorf("%d lines of %d", n, s.height)
+		}
+	})
+}
+
+// TestCount: numbers take at most nine characters.
+func TestCount(t *testing.T) {
+	for f, want := range map[float64]string{
+		0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", 9_999_999: "9,999,999", 12_345_678: "12.3M",
+		98_765_432_100: "98.8G", 3e14: "300.0T", 1e17: "1e+17", 0.125: "0.12", 1234.5: "1,235", -123: "-123",
+	} {
+		if got := count(f); got != want || len(got) > 9 {
+			t.Errorf("%v: %s, want %s", f, got, want)
+		}
+	}
+}
+
+// TestShort: short numbers take at most six.
+func TestShort(t *testing.T) {
+	for f, want := range map[float64]string{0: "0", 10.1: "10", 999.4: "999", 999.6: "1k", 1234: "1.23k", 56789: "56.8k", 999_499: "999k", 999_999: "1M", 802_222: "802k", 98_765_432: "98.8M", 1e30: "many"} {
+		if got := short(f); got != want || len(got) > 6 {
+			t.Errorf("%v: %s, want %s", f, got, want)
+		}
+	}
+}
+
+// TestTop: weir top without a terminal prints the numbers of a running process, of all jobs
+// or of one, with its token; and says what is wrong.
+func TestTop(t *testing.T) {
+	s := newStage(t)
+	s.done(t, "migrate")
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("plum\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, log, _ := s.start(t, "run", "--http.token_file", token)
+	var url string
+	await.Until(t, func() error {
+		_, after, ok := strings.Cut(log.String(), `"http":"`)
+		if !ok {
+			return fmt.Errorf("no address yet:\n%s", log)
+		}
+		addr, _, _ := strings.Cut(after, `"`)
+		url = "http://" + addr
+		return nil
+	})
+	s.produce(t)
+	top := func(code int, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if got := execute(await.Context(t), append([]string{"top"}, args...), &out, &out); got != code {
+			t.Fatalf("weir top %q: exit code %d, want %d\n%s", args, got, code, &out)
+		}
+		return out.String()
+	}
+	await.Until(t, func() error {
+		got := top(0, "--url", url, "--token-file", token)
+		for _, want := range []string{"weir  " + url + "/", "clicks ", "appended ", "running", "people ", "today", "lag 0", "audit none yet"} {
+			if !strings.Contains(got, want) {
+				return fmt.Errorf("%q is not in\n%s", want, got)
+			}
+		}
+		if strings.Count(got, " 1 ") < 4 { // the one person of the topic, now and today
+			return fmt.Errorf("nobody there yet:\n%s", got)
+		}
+		return nil
+	})
+	if got := top(0, "--url", url+"/", "--token-file", token, "--job", "appended"); strings.Contains(got, "clicks") || !strings.Contains(got, "appended") {
+		t.Errorf("one job:\n%s", got)
+	}
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"--url " + url, "401 Unauthorized", exitFailed},
+		{"--url " + url + " --token-file " + token + " --job nobody", "error: --job nobody: the process at " + url + " has no such job", exitUsage},
+		{"--url " + url + " --token-file nowhere", "error: --token-file: open nowhere", exitUsage},
+		{"--url 127.0.0.1:8686", `error: --url "127.0.0.1:8686": want http://HOST:PORT`, exitUsage},
+		{"--url http://127.0.0.1:1", "connection refused", exitFailed},
+	} {
+		if got := top(c.code, strings.Fields(c.line)...); !strings.Contains(got, c.want) {
+			t.Errorf("weir top %s: %s, want %s", c.line, got, c.want)
+		}
+	}
+}
