@@ -1,6 +1,8 @@
 package window
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"testing"
 
 	"weir/event"
@@ -61,6 +63,63 @@ func FuzzLoad(f *testing.F) {
 			if got := render(&Changes{Table: copied}); got != want {
 				t.Fatalf("a copy differs:\n%s", diff(want, got))
 			}
+		}
+	})
+}
+
+// FuzzStates: a state of any bytes is refused, or merges as the laws say: its bytes are then
+// one form of it, the order of two states does not matter, and a repeat changes nothing.
+func FuzzStates(f *testing.F) {
+	s := clicks()
+	log := logOf(rand.New(rand.NewPCG(8, 8)), 60)
+	c := whole(f, s, map[int32][]event.Record{0: log}, log[len(log)-1].Offset+1)
+	c.Table.Seal()
+	for m := range s.Measures {
+		if s.Measures[m].Kind.ByMember() {
+			continue
+		}
+		var last []byte
+		for row := range c.Table.Rows {
+			state := row.AppendState(nil, m)
+			f.Add(uint8(m), state, last)
+			last = state
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, a, b []byte) {
+		m := &s.Measures[int(which)%len(s.Measures)]
+		if m.Kind.ByMember() {
+			return
+		}
+		merge := func(states ...[]byte) []byte {
+			t.Helper()
+			all, err := m.Merge(states...)
+			if err != nil {
+				t.Fatalf("%s: %v", m.Kind, err)
+			}
+			return all
+		}
+		one, err := m.Merge(a)
+		if err != nil {
+			return
+		}
+		if again := merge(one); !bytes.Equal(again, one) {
+			t.Fatalf("%s: %x is written as %x, and that as %x", m.Kind, a, one, again)
+		}
+		n, err := m.Number(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Text(n)
+		if m.Kind.Additive() {
+			if _, err := m.Add(one, one); err != nil {
+				t.Fatalf("%s: %v", m.Kind, err)
+			}
+		}
+		if _, err := m.Merge(b); err != nil {
+			return
+		}
+		if ab, ba := merge(a, b), merge(b, a); !bytes.Equal(ab, ba) || !bytes.Equal(merge(ab, a, b), ab) {
+			t.Fatalf("%s: %x and %x merge to %x, in the other order to %x, and with both again to %x", m.Kind, a, b, ab, ba, merge(ab, a, b))
 		}
 	})
 }
