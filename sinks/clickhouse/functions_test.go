@@ -31,7 +31,7 @@ func functionsOn(t testing.TB, c *Client) {
 func sketches() map[string]*hll.Sketch {
 	all := map[string]*hll.Sketch{}
 	r := rand.New(rand.NewPCG(7, 7))
-	for _, n := range []int{0, 1, 2, 15, 16, 17, 99, 100, 101, 127, 128, 129, 300, 511, 512, 513, 1000, 5000, 20_000, 41_000, 300_000} {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 63, 64, 65, 99, 100, 101, 127, 128, 129, 300, 511, 512, 513, 1000, 5000, 20_000, 41_000, 300_000} {
 		s := new(hll.Sketch)
 		for range n {
 			s.AddHash(r.Uint64())
@@ -40,7 +40,7 @@ func sketches() map[string]*hll.Sketch {
 	}
 	// One register each, by rank: a hash with the bit that makes the rank.
 	for _, rank := range []int{1, 2, 44, 45, 49, 50, 51} {
-		for _, n := range []int{1, 20, 16384} {
+		for _, n := range []int{1, 20, 64, 65, 16384} {
 			s := new(hll.Sketch)
 			for i := range uint64(n) {
 				h := i

@@ -69,6 +69,21 @@ func TestEstimateMonotone(t *testing.T) {
 	}
 }
 
+// TestFewRegisters: the count of up to 64 registers is their number, whatever the ranks.
+// weirPfCount relies on it. The estimate is least if all ranks are 1, and greatest if all
+// are the last.
+func TestFewRegisters(t *testing.T) {
+	for n := range 65 {
+		for rank := range MaxRank {
+			var counts [MaxRank + 1]uint32
+			counts[0], counts[rank+1] = uint32(Registers-n), uint32(n)
+			if got := round(estimate(counts[:], Registers-n, Registers)); got != uint64(n) {
+				t.Errorf("%d registers of rank %d count %d", n, rank+1, got)
+			}
+		}
+	}
+}
+
 // sigma and tau against sums of their series as they are written down.
 func TestSigmaTau(t *testing.T) {
 	for i := range 16385 {
