@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -123,7 +123,10 @@ redis: ## install redis-server and redis-tools where they are missing
 redispy: ## install redis-py once, for the endpoint's test
 	@internal/python.sh redispy redis 5.2.1
 
-tools: engine kafka pyclient redis redispy
+browser: ## fetch Chromium and axe-core once, for the tests of the page
+	@internal/browsertest/fetch.sh
+
+tools: engine kafka pyclient redis redispy browser
 
 vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the online database cannot be reached
 	@.ci/vuln

@@ -118,12 +118,12 @@ function controls() {
     people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
     h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), ranges.map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
-    state.from && chip(`${state.from.slice(5, 16).replace("T", " ")} to ${(state.until ?? "now").slice(11, 16)}`, "the selected range", { from: null, until: null }),
-    filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, "only " + k.slice(3) + " " + state[k], { [k]: null })));
+    state.from && chip(`${state.from.slice(5, 16).replace("T", " ")} to ${(state.until ?? "now").slice(11, 16)}`, { from: null, until: null }),
+    filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
 }
 
-function chip(text, what, change) {
-  return h("button", { type: "button", class: "chip", "aria-label": "Remove: " + what, onclick: () => go(change) }, text, h("span", { "aria-hidden": "true" }, " ×"));
+function chip(text, change) {
+  return h("button", { type: "button", class: "chip", "aria-label": text + ", remove", onclick: () => go(change) }, text, h("span", { "aria-hidden": "true" }, " ×"));
 }
 
 let asked = "";

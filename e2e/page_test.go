@@ -1,0 +1,400 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
+	"weir/internal/browsertest"
+)
+
+// A watched is a browser on the page of a weir, whose events are known.
+type watched struct {
+	*browsertest.Browser
+	*stage
+	base  string // address of the page
+	start time.Time
+	people
+}
+
+// people is the truth about what was sent.
+type people struct {
+	hits  map[string]int          // by page
+	users map[string]map[int]bool // by page
+	where map[int][2]float64
+}
+
+// hostile are names of pages that would do something, if the page wrote them as markup.
+var hostile = []string{`<img src=x onerror="document.title='broken'">`, `</script><script>document.title="broken"</script>`, `'; DROP TABLE clicks_state; --`, `a&b=c#d?e f`, `‮ ü 🦆`, ``}
+
+// send writes clicks and locations of two minutes that are over, and one record that
+// cannot be read.
+func (w *watched) send(seed uint64, events int) {
+	w.t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	var records []*kgo.Record
+	add := func(kind, format string, args ...any) {
+		records = append(records, &kgo.Record{Topic: w.topic(kind), Partition: int32(len(records) % 2), Value: fmt.Appendf(nil, format, args...)})
+	}
+	for i := range events {
+		page := fmt.Sprintf("/p/%d", r.IntN(5)*r.IntN(5))
+		if i < 200*len(hostile) { // so many that they are in the top list
+			page = hostile[i%len(hostile)]
+		}
+		user := r.IntN(900)
+		at := w.start.Add(time.Duration(r.IntN(120_000)) * time.Millisecond).UnixMilli()
+		name, err := json.Marshal(page)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		add("clicks", `{"ts":%d,"page":%s,"user_id":%d}`, at, name, user)
+		w.hits[page]++
+		if w.users[page] == nil {
+			w.users[page] = map[int]bool{}
+		}
+		w.users[page][user] = true
+		if _, is := w.where[user]; !is { // one place for each
+			w.where[user] = [2]float64{float64(r.IntN(300)-150) + 0.5, float64(r.IntN(100)-40) + 0.5}
+			add("locations", `{"ts":%d,"user_id":%d,"lon":%g,"lat":%g}`, at, user, w.where[user][0], w.where[user][1])
+		}
+	}
+	add("clicks", `{"ts":%d,"page":"<b>unread`, w.start.UnixMilli())
+	if err := w.client.ProduceSync(await.Context(w.t), records...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// all returns the number of hits and of different users.
+func (p *people) all() (hits, users int) {
+	them := map[int]bool{}
+	for page, n := range p.hits {
+		hits += n
+		maps.Copy(them, p.users[page])
+	}
+	return hits, len(them)
+}
+
+// open opens the page, for exactly the two minutes of the events.
+func (w *watched) open(parameters ...string) {
+	w.t.Helper()
+	q := url.Values{"job": {"clicks"}, "people": {"active"}, "from": {w.start.Format(time.RFC3339)}, "until": {w.start.Add(2 * time.Minute).Format(time.RFC3339)}}
+	for i := 0; i < len(parameters); i += 2 {
+		q.Set(parameters[i], parameters[i+1])
+	}
+	w.Visit(w.base + "/?" + q.Encode())
+}
+
+// shows waits until the page shows a number, in the element of a selector.
+func (w *watched) shows(selector string, want int) {
+	w.t.Helper()
+	w.Until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.textContent.replaceAll(",", "") === "%d")`, selector, want))
+}
+
+// rows returns the texts of what a selector finds within each element of another.
+func (w *watched) rows(each string, parts ...string) (rows [][]string) {
+	w.t.Helper()
+	list, err := json.Marshal(parts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text := w.Text(fmt.Sprintf(`JSON.stringify([...document.querySelectorAll(%q)].map((e) => %s.map((p) => e.querySelector(p).textContent)))`, each, list))
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, row := range rows {
+		row[len(row)-1] = strings.ReplaceAll(row[len(row)-1], ",", "")
+	}
+	return rows
+}
+
+// picture writes a picture to bin/page, and checks what is on the screen.
+func (w *watched) picture(name string) {
+	w.t.Helper()
+	w.Picture(filepath.Join("..", "bin", "page", name+".png"))
+	w.Accessible(name)
+}
+
+// TestPage: what the page shows of known events, in a browser, is what SQL says and what
+// was sent, to the unit: people, hits, top groups with hostile names, the map and a cell
+// of it, a group alone, the statement that a tile shows; dead letters and outcomes too. It
+// shows when weir is away, and the new numbers when weir has come back. No request leaves
+// the host, the policy is not violated, the console is empty, and axe-core finds nothing
+// serious in any state. The pictures are in bin/page.
+func TestPage(t *testing.T) {
+	browsertest.Wanted(t)
+	parallel(t)
+	s := newStage(t)
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
+	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
+		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
+	for _, kind := range []string{"clicks", "locations"} {
+		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.migrate()
+	weir := s.weir("run")
+	w.base = weir.address()
+	host := strings.TrimPrefix(w.base, "http://")
+	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+
+	w.open()
+	w.Until(`document.querySelector("#people .message").textContent.includes("No people yet")`)
+	w.picture("empty")
+	w.send(1, 4000)
+	hits, users := w.all()
+	w.same(hits, users)
+	w.picture("light")
+
+	// A group with a hostile name, chosen by its row.
+	for _, page := range []string{"/p/0", hostile[0]} {
+		w.Until(fmt.Sprintf(`(() => { const b = [...document.querySelectorAll("#top button.row")].find((b) => b.querySelector(".name").textContent === %s); b?.click(); return b; })()`, quoted(t, page)))
+		w.shows("#hits .total strong", w.hits[page])
+		w.shows(`#people [data-last="30m"]`, len(w.users[page]))
+		w.Until(`document.querySelector(".chip:last-child")`)
+		w.picture("group")
+		w.Click(".chip:last-child")
+		w.shows("#hits .total strong", hits)
+	}
+	if title := w.Text("document.title"); title != "weir" {
+		t.Errorf("the title has become %q", title)
+	}
+
+	w.drill(users)
+	w.statement(hits)
+
+	// Dark, small, on a wall.
+	w.Prefer("prefers-color-scheme", "dark")
+	w.picture("dark")
+	w.Prefer("prefers-color-scheme", "light")
+	w.Resize(browsertest.Size{Width: 320, Height: 700})
+	if wide := w.Text("document.documentElement.scrollWidth"); wide != "320" {
+		t.Errorf("a window of 320 pixels scrolls over %s", wide)
+	}
+	w.picture("320")
+	w.Resize(browsertest.Size{Width: 1280, Height: 900})
+
+	// Away and back.
+	w.Excuse("net::ERR_CONNECTION_REFUSED")
+	w.Excuse("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
+	w.Excuse("net::ERR_CONNECTION_RESET")
+	weir.kill()
+	w.Until(`document.querySelector("#live").dataset.state === "stale"`)
+	w.picture("stale")
+	s.weir("run", "--http.listen="+host)
+	w.send(2, 500)
+	hits, users = w.all()
+	w.Until(`document.querySelector("#live").dataset.state === "ok"`)
+	w.same(hits, users)
+	w.Clean(host)
+}
+
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	b, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// same waits until the page shows so many hits and users, and then compares everything
+// that does not move with SQL and with the truth.
+func (w *watched) same(hits, users int) {
+	w.t.Helper()
+	w.shows("#hits .total strong", hits)
+	w.shows("#over .total strong", users)
+	w.shows(`#people [data-last="30m"]`, users)
+	w.caughtUp("clicks")
+	w.caughtUp("locations")
+	where := fmt.Sprintf("window_start >= toDateTime(%d) AND window_start < toDateTime(%d)", w.start.Unix(), w.start.Add(2*time.Minute).Unix())
+	if n := w.number("SELECT sum(hits) FROM clicks_1m WHERE %s", where); n != int64(hits) {
+		w.t.Errorf("the view has %d hits, want %d", n, hits)
+	}
+	if n := w.number("SELECT bitmapCardinality(groupBitmapMergeState(active)) FROM clicks_state WHERE %s", where); n != int64(users) {
+		w.t.Errorf("SQL has %d people, want %d", n, users)
+	}
+
+	// The top list: every group that it shows, in the order of SQL.
+	var want [][]string
+	for _, row := range w.sql("SELECT page, sum(hits) AS n FROM clicks_1m WHERE %s GROUP BY page ORDER BY n DESC, page LIMIT 12 FORMAT JSONCompactEachRow", where) {
+		var group []any
+		if err := json.Unmarshal([]byte(strings.Join(row, "\t")), &group); err != nil {
+			w.t.Fatal(err)
+		}
+		name, n := fmt.Sprint(group[0]), fmt.Sprint(group[1])
+		if strconv.Itoa(w.hits[name]) != n {
+			w.t.Errorf("the view has %s hits of %q, want %d", n, name, w.hits[name])
+		}
+		if name == "" {
+			name = "(empty)"
+		}
+		want = append(want, []string{name, n})
+	}
+	await.Until(w.t, func() error {
+		if got := w.rows("#top .row", ".name", ".value"); !slices.EqualFunc(got, want, slices.Equal) {
+			return notYet("the top list shows\n%q\nand SQL\n%q", got, want)
+		}
+		return nil
+	})
+
+	// The series, from its table.
+	w.Until(`(document.querySelector("#over details").open = true)`)
+	want = nil
+	for _, row := range w.sql("SELECT formatDateTime(window_start, '%%Y-%%m-%%d %%H:%%i:%%S'), bitmapCardinality(groupBitmapMergeState(active)) FROM clicks_state WHERE %s GROUP BY window_start ORDER BY window_start DESC", where) {
+		want = append(want, row)
+	}
+	await.Until(w.t, func() error {
+		if got := w.rows("#over tbody tr", "th", "td"); !slices.EqualFunc(got, want, slices.Equal) {
+			return notYet("the chart's table shows\n%q\nand SQL\n%q", got, want)
+		}
+		return nil
+	})
+
+	// A distinct count: the number of the sketch, which is that of weirPfCount.
+	estimate := w.number("SELECT weirPfCount(uniqCombined64MergeState(14)(users)) FROM clicks_state WHERE %s", where)
+	w.open("people", "users")
+	w.shows("#over .total strong", int(estimate))
+	w.shows(`#people [data-last="30m"]`, int(estimate))
+	w.Until(`document.querySelector("#over .total").textContent.includes("±")`)
+	w.open()
+	w.shows("#hits .total strong", hits)
+
+	counted, unread := w.hitsAndLetters()
+	if counted != int64(hits) {
+		w.t.Errorf("%d events counted, want %d", counted, hits)
+	}
+	w.Until(fmt.Sprintf(`[...document.querySelectorAll("#dead tbody tr")].filter((r) => r.textContent.includes("<b>unread")).length === %d`, unread))
+	w.Until(`document.querySelector("#health").textContent.includes("running")`)
+}
+
+func (w *watched) hitsAndLetters() (counted, unread int64) {
+	w.t.Helper()
+	return w.number("SELECT sum(counted) FROM weir_ledger FINAL WHERE job = 'clicks'"), w.number("SELECT count() FROM weir_dead_letters FINAL WHERE job = 'clicks'")
+}
+
+// drill compares the map with SQL, for the world and for the cell that a click opens.
+func (w *watched) drill(users int) {
+	w.t.Helper()
+	table := func(within string, precision int) {
+		w.t.Helper()
+		var want [][]string
+		for _, row := range w.sql("SELECT weirGeohash(latest.score, %d) AS cell, count() AS n FROM (SELECT member, max(last) AS latest FROM locations_places_state GROUP BY member) WHERE startsWith(cell, '%s') GROUP BY cell ORDER BY n DESC, cell LIMIT 100", precision, within) {
+			want = append(want, row)
+		}
+		if len(want) < 3 {
+			w.t.Fatalf("only the cells %v", want)
+		}
+		w.Until(`(document.querySelector("#map details").open = true)`)
+		await.Until(w.t, func() error {
+			if got := w.rows("#map tbody tr", "th", "td:last-child"); !slices.EqualFunc(got, want, slices.Equal) {
+				return notYet("the map shows\n%q\nand SQL\n%q", got, want)
+			}
+			return nil
+		})
+	}
+	w.Until(fmt.Sprintf(`document.querySelector("#map .note").textContent.startsWith("%d people of locations")`, users))
+	table("", 2)
+
+	// Click into the cell with the most people, where the canvas shows it.
+	w.Until(`(document.querySelector("#map details").open = false, true)`)
+	w.Until(`(document.querySelector("#map canvas").scrollIntoView({block: "center", behavior: "instant"}), true)`)
+	cell := w.sql("SELECT weirGeohash(latest.score, 2) AS cell, any(weirLon(latest.score)), any(weirLat(latest.score)), count() AS n FROM (SELECT member, max(last) AS latest FROM locations_places_state GROUP BY member) GROUP BY cell ORDER BY n DESC, cell LIMIT 1")[0]
+	at := strings.Split(w.Text(fmt.Sprintf(`(() => { const r = document.querySelector("#map canvas").getBoundingClientRect(), scale = r.width / 360;
+		return [r.left + (%s + 180) * scale, r.top + r.height / 2 + (12 - %s) * scale]; })()`, cell[1], cell[2])), ",")
+	x, err := strconv.ParseFloat(at[0], 64)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	y, err := strconv.ParseFloat(at[1], 64)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ClickAt(x, y)
+	inside := cell[0][:1]
+	w.Until(fmt.Sprintf(`new URLSearchParams(location.search).get("cell") === %q`, inside))
+	w.Until(fmt.Sprintf(`document.querySelector("#map [aria-current]")?.textContent === %q`, inside))
+	table(inside, 3)
+	w.picture("map")
+	w.Click("#map .crumbs button") // the world again
+	w.Until(`!new URLSearchParams(location.search).has("cell")`)
+	table("", 2)
+}
+
+// statement runs the SQL that a tile shows, and compares its answer with the tile's.
+func (w *watched) statement(hits int) {
+	w.t.Helper()
+	w.Click("#top .how")
+	w.Until(`document.querySelectorAll("#ask pre").length === 3`)
+	w.picture("ask")
+	sum := int64(0)
+	for _, row := range w.sql("%s", w.Text(`document.querySelector("#ask pre").textContent`)) {
+		sum += integer(w.t, row[len(row)-1])
+	}
+	shown := int64(0)
+	for _, row := range w.rows("#top .row", ".name", ".value") {
+		shown += integer(w.t, row[1])
+	}
+	if sum != shown || sum == 0 || sum > int64(hits) {
+		w.t.Errorf("the statement has %d hits, the tile %d", sum, shown)
+	}
+	if redis := w.Text(`document.querySelectorAll("#ask pre")[1].textContent`); !strings.HasPrefix(redis, "redis-cli GET 'w:clicks:hits:") {
+		w.t.Errorf("%s", redis)
+	}
+	w.Click("#ask .close")
+}
+
+// TestPageToken: with a token the page asks for it, takes it from a form or from the
+// fragment of a link, and leaves it in no address; then it is live.
+func TestPageToken(t *testing.T) {
+	browsertest.Wanted(t)
+	parallel(t)
+	s := newStage(t)
+	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
+		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
+	for _, kind := range []string{"clicks", "locations"} {
+		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.clicks()
+	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte("correct-horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.base = s.weir("run", "--http.token_file=token").address()
+	w.send(3, 300)
+	hits, _ := w.all()
+	host := strings.TrimPrefix(w.base, "http://")
+	first := browsertest.Open(t, browsertest.Size{Width: 800, Height: 700})
+	w.Browser = first
+	w.Excuse("401") // the first answer of each
+	w.open()
+	w.Until(`document.querySelector("input[type=password]")`)
+	w.picture("token")
+	w.Press("wrong-horse\r")
+	w.Until(`document.querySelector("main [role=alert]").textContent.includes("not the token")`)
+	w.Until(`(document.querySelector("input[type=password]").value = "", true)`)
+	w.Press("correct-horse\r")
+	w.shows("#hits .total strong", hits)
+	w.Clean(host)
+
+	w.Browser = browsertest.Open(t, browsertest.Size{Width: 800, Height: 700})
+	w.Visit(w.base + "/?job=clicks&last=15m#token=correct-horse")
+	w.shows("#hits .total strong", hits)
+	if at := w.Text("location.href + document.cookie"); strings.Contains(at, "horse") || strings.Contains(at, "weir_session") {
+		t.Errorf("the token or the cookie can be read: %s", at)
+	}
+	w.Clean(host)
+}

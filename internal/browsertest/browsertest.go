@@ -1,0 +1,279 @@
+// Package browsertest opens web pages in a headless Chromium, and reports what the page
+// does wrong: errors in its console, violations of its Content-Security-Policy, requests
+// to other hosts. `make browser` fetches Chromium, and axe-core for Accessible.
+//
+//	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+//	b.Visit("http://127.0.0.1:8686/")
+//	b.Until(`document.querySelector("#people dd").textContent !== "–"`)
+//	b.Clean("127.0.0.1:8686")
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"weir/internal/await"
+)
+
+// Wanted skips a test under -short, which starts no browser.
+func Wanted(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short starts no browser: make test does")
+	}
+}
+
+// dir returns .cache/browser of the checkout.
+func dir() string {
+	at, err := os.Getwd()
+	for ; err == nil; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil || at == filepath.Dir(at) {
+			break
+		}
+	}
+	return filepath.Join(at, ".cache", "browser")
+}
+
+// find returns the program, and the environment that it needs.
+func find(t testing.TB) (program string, env []string) {
+	t.Helper()
+	root := filepath.Join(dir(), "root")
+	program = filepath.Join(root, "usr/lib/chromium/chromium")
+	if _, err := os.Stat(program); err == nil {
+		var libraries []string
+		for _, sub := range []string{"usr/lib", "lib"} {
+			all, err := filepath.Glob(filepath.Join(root, sub, "*-linux-gnu*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range all {
+				libraries = append(libraries, l, filepath.Join(l, "pulseaudio"))
+			}
+		}
+		return program, []string{"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), "FONTCONFIG_FILE=" + filepath.Join(dir(), "fonts.conf")}
+	}
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("there is no chromium: run `make browser`, which fetches it into .cache, or install it")
+	}
+	return program, nil
+}
+
+// Size is that of a window, in CSS pixels.
+type Size struct{ Width, Height int64 }
+
+// A Browser has one page open.
+type Browser struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex // guards what follows
+	hosts    []string   // of all requests
+	troubles []string
+	allowed  []string
+}
+
+// Open starts Chromium. It ends with the test.
+func Open(t testing.TB, size Size) *Browser {
+	t.Helper()
+	Wanted(t)
+	program, env := find(t)
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Env(env...),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-component-update", true))
+	deadline, cancel := context.WithDeadline(t.Context(), await.Deadline())
+	allocated, stop := chromedp.NewExecAllocator(deadline, options...)
+	ctx, end := chromedp.NewContext(allocated)
+	b := &Browser{t: t, ctx: ctx}
+	t.Cleanup(func() {
+		end()
+		stop()
+		cancel()
+	})
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	b.run(chromedp.EmulateViewport(size.Width, size.Height))
+	return b
+}
+
+// hear takes note of what the page does.
+func (b *Browser) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" && u.Scheme != "blob" {
+			b.hosts = append(b.hosts, u.Host)
+		}
+	case *log.EventEntryAdded: // violations of the policy, requests that failed
+		if e.Entry.Level == log.EntryLevelWarning || e.Entry.Level == log.EntryLevelError {
+			b.troubles = append(b.troubles, fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			var texts []string
+			for _, a := range e.Args {
+				texts = append(texts, fmt.Sprint(a.Value)+a.Description)
+			}
+			b.troubles = append(b.troubles, "console: "+strings.Join(texts, " "))
+		}
+	case *runtime.EventExceptionThrown:
+		b.troubles = append(b.troubles, "exception: "+e.ExceptionDetails.Text)
+	}
+}
+
+func (b *Browser) run(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Visit opens an address.
+func (b *Browser) Visit(address string) {
+	b.t.Helper()
+	b.run(chromedp.Navigate(address))
+}
+
+// Resize changes the size of the window.
+func (b *Browser) Resize(size Size) {
+	b.t.Helper()
+	b.run(chromedp.EmulateViewport(size.Width, size.Height))
+}
+
+// Prefer sets media features, such as "prefers-color-scheme", "dark".
+func (b *Browser) Prefer(feature, value string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Text returns the value of an expression of JavaScript as a text. A promise is awaited.
+func (b *Browser) Text(expression string) string {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return text
+}
+
+// Until waits until an expression of JavaScript is true.
+func (b *Browser) Until(expression string) {
+	b.t.Helper()
+	await.Until(b.t, func() error {
+		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err != nil {
+			return err
+		}
+		if !holds {
+			return fmt.Errorf("%s does not hold", expression)
+		}
+		return nil
+	})
+}
+
+// Click clicks what a selector of CSS finds.
+func (b *Browser) Click(selector string) {
+	b.t.Helper()
+	b.run(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// ClickAt clicks a point of the window.
+func (b *Browser) ClickAt(x, y float64) {
+	b.t.Helper()
+	b.run(chromedp.MouseClickXY(x, y))
+}
+
+// Press sends keys to what has the focus.
+func (b *Browser) Press(keys string) {
+	b.t.Helper()
+	b.run(chromedp.KeyEvent(keys))
+}
+
+// Picture writes a picture of the whole page.
+func (b *Browser) Picture(file string) {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, png, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Excuse forgives, in Clean, troubles that contain a text: what the test itself caused.
+func (b *Browser) Excuse(text string) { b.allowed = append(b.allowed, text) }
+
+// Clean fails the test if the page asked another host, if there were errors or warnings,
+// or if it asked nothing at all.
+func (b *Browser) Clean(host string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.hosts) == 0 {
+		b.t.Error("the page has sent no request: the test tests nothing")
+	}
+	for _, h := range b.hosts {
+		if h != host {
+			b.t.Errorf("a request left for %s", h)
+		}
+	}
+	for _, text := range b.troubles {
+		if !slices.ContainsFunc(b.allowed, func(a string) bool { return strings.Contains(text, a) }) {
+			b.t.Error(text)
+		}
+	}
+}
+
+// Accessible runs axe-core on the page and fails the test for each serious or critical
+// violation.
+func (b *Browser) Accessible(what string) {
+	b.t.Helper()
+	axe, err := os.ReadFile(filepath.Join(dir(), "axe/axe.min.js"))
+	if err != nil {
+		b.t.Fatalf("there is no axe-core: run `make browser`: %v", err)
+	}
+	b.run(chromedp.Evaluate[chromedp.Void](string(axe) + ";0"))
+	var result struct {
+		Passes     int
+		Violations []struct {
+			ID, Impact, Help string
+			Nodes            []string
+		}
+	}
+	text := b.Text(`axe.run(document, {resultTypes: ["violations", "passes"]}).then((r) => JSON.stringify({passes: r.passes.length,
+		violations: r.violations.map((v) => ({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 5).map((n) => n.html.slice(0, 200) + " " + n.failureSummary)}))}))`)
+	if err := json.Unmarshal([]byte(text), &result); err != nil {
+		b.t.Fatal(err)
+	}
+	if result.Passes < 10 {
+		b.t.Errorf("%s: axe-core has passed only %d rules: the test tests little", what, result.Passes)
+	}
+	for _, v := range result.Violations {
+		if v.Impact == "serious" || v.Impact == "critical" {
+			b.t.Errorf("%s: %s (%s): %s\n%s", what, v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n"))
+		}
+	}
+}
