@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -132,8 +133,8 @@ func TestUp(t *testing.T) {
 	p := startUp(t, dir, "--rate", "300")
 	first := p.hits(0)
 	p.prints(`^ready `)
-	p.prints(`clicks +window +hits`) // the live table
-	p.prints(`\d\d:\d\d +\d+ .*/p/\d+ .*still filling`)
+	p.prints(`^clicks +running`) // the live table
+	p.prints(`^/p/1 +[1-9][\d,]* `)
 	p.boundedLog("clicks")
 
 	beside := startUp(t, t.TempDir(), "--rate", "200")
@@ -187,6 +188,54 @@ func TestUp(t *testing.T) {
 	p.adds()
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
+}
+
+// worker returns the process that runs the jobs.
+func (p *upProcess) worker() (pid int) {
+	p.t.Helper()
+	await.Until(p.t, func() error {
+		all, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			return err
+		}
+		for _, file := range all {
+			stat, err := os.ReadFile(file)
+			if err != nil {
+				continue // it has ended
+			}
+			_, after, _ := strings.Cut(string(stat), ") ")
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			if f := strings.Fields(after); len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(p.cmd.Process.Pid) && strings.Contains(string(command), "\x00up\x00") {
+				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				return err
+			}
+		}
+		return notYet("weir up has no worker")
+	})
+	return pid
+}
+
+// TestUpWorkerDies: kill -9 of the process that runs the jobs of weir up, while traffic
+// flows. Another one catches up, and weir up says what it cost: nothing, by the audit.
+func TestUpWorkerDies(t *testing.T) {
+	parallel(t)
+	p := startUp(t, t.TempDir(), "--rate", "300")
+	before := p.hits(0)
+	p.prints(`^ready `)
+	for range 2 {
+		pid := p.worker()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		line := p.prints(fmt.Sprintf(`^worker +process %d died of signal 9 at `, pid))
+		if !regexp.MustCompile(`: no answer for \d+\.\d s, caught up after \d+\.\d s; the audit of log, ledger and rows says: 0 lost, 0 doubled$`).MatchString(strings.TrimSpace(line)) {
+			t.Error(line)
+		}
+		before = p.hits(before)
+	}
+	p.signal(syscall.SIGINT)
+	p.exits(0)
+	p.prints("^drained")
 }
 
 // drained waits until its jobs have made everything durable that was produced

@@ -1,11 +1,66 @@
 package main
 
 import (
+	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
+
+// An aside is where log lines go that share a terminal with a screen. While there is one
+// they are in it, and afterwards the last of them are written.
+type aside struct {
+	to io.Writer
+
+	mu     sync.Mutex
+	active bool     // there is a screen
+	lines  []string // while there is one
+}
+
+// asideMost is how many lines an aside keeps, and asideShown how many the screen shows.
+const (
+	asideMost  = 100
+	asideShown = 3
+)
+
+func (a *aside) Write(line []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.active {
+		return a.to.Write(line)
+	}
+	a.lines = append(a.lines, string(line))
+	a.lines = a.lines[max(0, len(a.lines)-asideMost):]
+	return len(line), nil
+}
+
+// last returns the lines to show.
+func (a *aside) last() (lines []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.lines[max(0, len(a.lines)-asideShown):] {
+		lines = append(lines, printable(strings.TrimRight(l, "\n")))
+	}
+	return lines
+}
+
+// on begins a screen, and off ends it.
+func (a *aside) on() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.active = true
+}
+
+func (a *aside) off() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.lines {
+		_, _ = io.WriteString(a.to, l) // as for any log line
+	}
+	a.active, a.lines = false, nil
+}
 
 // printable returns a text with everything escaped that could steer a terminal or change
 // the order of its line: control characters, marks of the direction of writing, and bytes

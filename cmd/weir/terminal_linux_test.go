@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -84,10 +84,12 @@ func TestWatcher(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newTerminal(t, 80, 24)
 			w := &watcher{board: boardOf(t), full: full, out: e.tty}
-			struck := make(chan string)
+			killed, notices := make(chan bool, 1), make(chan string)
 			if !full {
-				w.kill = func(context.Context) string { return <-struck }
+				w.kill, w.notices = func() { killed <- true }, notices
 			}
+			var log bytes.Buffer
+			w.aside = &aside{to: &log}
 			ended := make(chan error, 1)
 			go func() { ended <- w.run(t.Context(), e.tty) }()
 			e.shows("[clicks]", "hits, 5m", "/p/1, DE", "audit 0 mismatches")
@@ -102,17 +104,27 @@ func TestWatcher(t *testing.T) {
 			e.press("\x1b[Z") // shift and tab
 			e.press("m")
 			e.shows("[clicks]", "users, 5m")
+			const line = "level=WARN msg=\"trouble ahead\" after=\x1b[2J\n"
+			if _, err := w.aside.Write([]byte(line)); err != nil {
+				t.Fatal(err)
+			}
+			e.shows(`msg="trouble ahead" after=\x1b[2J`, "[clicks]")
 			if full {
 				e.press("q")
 			} else {
-				e.press("kk") // the second one while the first is on its way
-				e.shows("killed with signal 9")
-				struck <- "0 lost, 0 doubled"
+				e.press("k")
+				await.Receive(t, "the key to kill the worker", killed)
+				notices <- "it is dead"
+				e.shows("it is dead")
+				notices <- "0 lost, 0 doubled"
 				e.shows("0 lost, 0 doubled")
 				e.press("\x03")
 			}
 			if err := <-ended; err != nil {
 				t.Error(err)
+			}
+			if log.String() != line {
+				t.Errorf("the log has %q after the screen, want %q", &log, line)
 			}
 			if w.interrupted == full {
 				t.Errorf("interrupted: %t", w.interrupted)

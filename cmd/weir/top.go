@@ -72,11 +72,11 @@ type watcher struct {
 	board *board
 	full  bool      // the whole screen, and not only as many lines as it takes
 	out   io.Writer // a terminal
+	aside *aside    // of the log, on the same terminal; nil: there is none
 
-	// kill, if not nil, is called by the key k, and returns what came of it in words. It
-	// says meanwhile how far it is.
-	kill    func(context.Context) string
-	killing bool
+	// kill, if not nil, is called by the key k. What came of it is in notices.
+	kill    func()
+	notices <-chan string
 	notice  string
 
 	ctx         context.Context
@@ -88,7 +88,7 @@ type watcher struct {
 // The messages of a watcher.
 type (
 	tickMsg   time.Time
-	killedMsg string
+	noticeMsg string
 )
 
 // run shows the board until ctx ends, or until a key ends it: then interrupted says whether
@@ -97,6 +97,10 @@ func (w *watcher) run(ctx context.Context, in io.Reader) error {
 	w.ctx = ctx
 	w.screen = screen{width: 80, height: 24, colour: colourful(w.out)}
 	p := tea.NewProgram(w, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(w.out), tea.WithoutSignalHandler())
+	if w.aside != nil {
+		w.aside.on()
+		defer w.aside.off()
+	}
 	_, err := p.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return nil
@@ -109,7 +113,22 @@ func colourful(out io.Writer) bool {
 	return colorprofile.Detect(out, os.Environ()) > colorprofile.ASCII
 }
 
-func (w *watcher) Init() tea.Cmd { return tea.Batch(w.look(), tick()) }
+func (w *watcher) Init() tea.Cmd { return tea.Batch(w.look(), tick(), w.listen()) }
+
+// listen waits for a notice.
+func (w *watcher) listen() tea.Cmd {
+	if w.notices == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case text := <-w.notices:
+			return noticeMsg(text)
+		case <-w.ctx.Done():
+			return nil
+		}
+	}
+}
 
 func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
@@ -133,8 +152,9 @@ func (w *watcher) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case answer:
 		w.asking = false
 		w.board.take(msg)
-	case killedMsg:
-		w.killing, w.notice = false, string(msg)
+	case noticeMsg:
+		w.notice = string(msg)
+		return w, w.listen()
 	case tea.KeyPressMsg:
 		switch msg.String() {
 		case "ctrl+c":
@@ -152,9 +172,8 @@ func (w *watcher) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			w.board.order()
 			return w, w.look()
 		case "k":
-			if w.kill != nil && !w.killing {
-				w.killing, w.notice = true, "killed with signal 9; waiting until it has caught up, and for the audit …"
-				return w, func() tea.Msg { return killedMsg(w.kill(w.ctx)) }
+			if w.kill != nil {
+				w.kill()
 			}
 		}
 	}
@@ -163,6 +182,9 @@ func (w *watcher) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (w *watcher) View() tea.View {
 	var below []string
+	if w.aside != nil {
+		below = w.aside.last()
+	}
 	if w.notice != "" {
 		below = append(below, w.screen.wrapText(w.notice)...)
 	}

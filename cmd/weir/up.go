@@ -29,6 +29,9 @@ var upTopics = []string{"clicks", "locations"}
 
 const upPartitions = 4
 
+// upAudit is the time between two audits, unless it is configured.
+const upAudit = 5 * time.Minute
+
 // demoLog bounds the log of generated traffic, which would grow by 40 GB a day at the
 // default rate. A partition keeps more than a chunk of its events.
 var demoLog = map[string]string{"retention.ms": "86400000", "retention.bytes": "268435456"}
@@ -66,11 +69,27 @@ is taken, that is an error.`,
 			if err := own(cfg, origins); err != nil {
 				return err
 			}
+			if cfg.RESP.Listen == "" {
+				cfg.RESP.Listen = "127.0.0.1:6379"
+			}
+			if origins.Of("audit.interval").Source == config.FromDefault {
+				cfg.Audit.Interval = config.Duration(upAudit) // so that a visitor sees one
+			}
 			u := &up{
 				cfg: cfg, origins: origins, data: data, rate: rate, gen: !noGen, newEpoch: newEpoch,
-				out: c.OutOrStdout(), err: c.ErrOrStderr(), log: newLog(c.ErrOrStderr(), cfg.Log),
+				out: c.OutOrStdout(), log: newLog(c.ErrOrStderr(), cfg.Log),
+			}
+			if isTerminal(os.Stderr) && isTerminal(u.out) {
+				if cfg.Log.Format == "auto" {
+					cfg.Log.Format = "text"
+				}
+				u.aside = &aside{to: c.ErrOrStderr()}
+				u.log = newLog(u.aside, cfg.Log)
 			}
 			u.outages = outage.New(u.log)
+			if plan, ok := os.LookupEnv(workerEnv); ok {
+				return runWorker(plan, cfg, u.log)
+			}
 			return u.run(c.Context())
 		},
 	}
@@ -144,9 +163,12 @@ type up struct {
 	rate     int
 	gen      bool
 	newEpoch bool
-	out, err io.Writer
+	out      io.Writer
+	aside    *aside // of log, if it shares a terminal with the table; else nil
 	log      *slog.Logger
 	outages  *outage.Reporter
+	address  string      // of the page and of the API
+	notices  chan string // about the worker
 }
 
 func (u *up) step(name, format string, args ...any) {
@@ -172,7 +194,8 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer web.Close() // a second time if the jobs have served on it
+	defer web.Close() // the worker serves on it
+	u.address, u.notices = "http://"+web.Addr().String(), make(chan string, 16)
 	u.step("page", "http://%s   (who is there, live: open it in a browser)", web.Addr())
 	broker, err := u.broker(parts)
 	if err != nil {
@@ -185,41 +208,42 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
-	if u.cfg.RESP.Listen == "" {
-		u.cfg.RESP.Listen = "127.0.0.1:6379"
-	}
 	resp, err := orFree(u, u.place("resp.listen", u.cfg.RESP.Listen), listen)
 	if err != nil {
 		return err
 	}
-	defer resp.Close() // also a second time then
+	defer resp.Close() // as above
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
 	u.cfg.ClickHouse.URL = engine.URL()
 	if err := u.migrate(ctx); err != nil {
 		return err
 	}
 
+	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, u.cfg.ClickHouse.URL, u.newEpoch}, web, resp)
+	if err != nil {
+		return err
+	}
+	defer worker.close()
+	worker.log, worker.died = u.log, u.died
+	if u.aside != nil {
+		worker.err, worker.env = u.aside, append(worker.env, "WEIR_LOG_FORMAT="+u.cfg.Log.Format)
+	}
 	g, running := errgroup.WithContext(ctx)
-	started := make(chan string, 1)
-	g.Go(func() error {
-		return runJobs(running, u.cfg, runOptions{log: u.log, outages: u.outages, http: web, resp: resp, newEpoch: u.newEpoch, started: func(addr string) { started <- addr }})
-	})
+	g.Go(func() error { return worker.run(running) })
 	if u.gen {
 		g.Go(func() error { return u.generate(running, broker.Addr()) })
 	}
-	select {
-	case addr := <-started:
-		u.step("http", "http://%s   (/metrics /readyz /api/v1/status)", addr)
-		u.step("redis", "%s   (the same windows, before the flush)", resp.Addr())
-	case <-running.Done():
+	if err := worker.answers(running, u.address); err != nil {
 		return g.Wait()
 	}
+	u.step("http", "%s   (/metrics /readyz /api/v1/status)", u.address)
+	u.step("redis", "%s   (the same windows, before the flush)", resp.Addr())
 	if u.gen {
 		u.step("traffic", "%d clicks/s and %d locations/s", u.rate, max(1, u.rate/4))
 	}
 	u.step("ready", "after %s; ctrl-C drains and stops", time.Since(began).Round(10*time.Millisecond))
 	u.suggest(engine.URL(), port(resp.Addr()))
-	g.Go(func() error { return u.watch(running, engine.URL()) })
+	g.Go(func() error { return u.watch(running, worker) })
 
 	err = g.Wait()
 	if err == nil {

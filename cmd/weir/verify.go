@@ -141,9 +141,9 @@ func moment(flag, s string, now time.Time) (event.Time, error) {
 
 type verifier struct {
 	*books
-	stopped    bool
-	out, err   io.Writer
-	mismatches int
+	stopped  bool
+	out, err io.Writer
+	toll
 }
 
 func (v *verifier) job(ctx context.Context, j *config.Job) error {
@@ -159,7 +159,7 @@ func (v *verifier) job(ctx context.Context, j *config.Job) error {
 	before := v.mismatches
 	todo := newRemedy(v.compaction(ctx, src))
 	mismatch := func(f audit.Finding) {
-		v.mismatches++
+		v.take(f)
 		todo.take(f)
 		fmt.Fprintf(v.out, "%s: %s\n", j.Name, sentence(f))
 	}

@@ -18,7 +18,6 @@ import (
 var asksKind = map[string]string{
 	"serve/redis/admin.go": "DEBUG PROTOCOL names the types of RESP, of which one is a set",
 	"cmd/weir/up.go":       "shows a PFCOUNT to try, where the job has a distinct count",
-	"cmd/weir/watch.go":    "shows a distinct count, where the job has one",
 }
 
 // TestKinds: everything that only one kind of measure needs is in the kind's own files, so

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"weir/audit"
+	"weir/ingest"
+	"weir/internal/config"
+)
+
+// A recovery is what came of the death of a worker.
+type recovery struct {
+	death
+	back   time.Duration // until the next worker answered
+	caught time.Duration // until everything that was in the logs at the death was in ClickHouse
+	toll
+}
+
+// String is the recovery in one sentence.
+func (r recovery) String() string {
+	text := fmt.Sprintf("process %d died of signal %d at %s: no answer for %s, caught up after %s; the audit of log, ledger and rows says: %d lost, %d doubled",
+		r.pid, int(r.signal), r.at.Format("15:04:05"), seconds(r.back), seconds(r.caught), r.lost, r.doubled)
+	if r.mismatches > 0 {
+		text += fmt.Sprintf(", %d mismatches: see weir verify", r.mismatches)
+	}
+	return text
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// toll is what audits have found, in events.
+type toll struct {
+	lost, doubled uint64
+	mismatches    int
+}
+
+// take adds a finding. What is missing in a rollup, and not in the rows of a chunk, is a
+// mismatch and no lost event: it can be made again.
+func (d *toll) take(f audit.Finding) {
+	d.mismatches++
+	if f.Measure != "" {
+		return
+	}
+	switch f.Kind {
+	case audit.Missing:
+		d.lost += f.Expected - f.Found
+	case audit.Hole, audit.Deleted:
+		d.lost += f.Found - f.Expected
+	case audit.Excess:
+		d.doubled += f.Found - f.Expected
+	case audit.Unknown, audit.Twice:
+		d.doubled += f.Found
+	}
+}
+
+// recover waits until another worker has caught up after a death, and audits everything.
+func (u *up) recover(ctx context.Context, d death) (recovery, error) {
+	r := recovery{death: d}
+	ends := map[string]map[int32]int64{}
+	for i := range u.cfg.Jobs {
+		j := &u.cfg.Jobs[i]
+		at, err := u.ends(ctx, j)
+		if err != nil {
+			return r, err
+		}
+		ends[j.Name] = at
+	}
+	b := newBoard(u.address, u.cfg.HTTP.Token.Reveal(), "")
+	for {
+		var health struct {
+			Jobs []boardHealth `json:"jobs"`
+		}
+		err := b.get(ctx, "health", nil, &health)
+		if err == nil && r.back == 0 {
+			r.back = time.Since(d.at)
+		}
+		if err == nil && caughtUp(health.Jobs, ends) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	r.caught = time.Since(d.at)
+	client, err := sinkClient(u.cfg, u.log)
+	if err != nil {
+		return r, err
+	}
+	defer client.Close()
+	var out strings.Builder
+	v := &verifier{books: &books{cfg: u.cfg, client: client}, out: &out, err: io.Discard}
+	for i := range u.cfg.Jobs {
+		if err := v.job(ctx, &u.cfg.Jobs[i]); err != nil {
+			return r, err
+		}
+	}
+	if r.toll = v.toll; r.mismatches > 0 {
+		u.log.Error("the audit after the death of a worker: something does not add up", "found", out.String())
+	}
+	return r, nil
+}
+
+// ends returns where the partitions of a job's topic end now, for those that hold records.
+func (u *up) ends(ctx context.Context, j *config.Job) (map[int32]int64, error) {
+	src, err := source(u.cfg, j, ingest.Database{}, u.log, u.outages, false)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := src.Spans(ctx)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	ends := map[int32]int64{}
+	for p, s := range spans {
+		if s.Next > s.First {
+			ends[p] = s.Next
+		}
+	}
+	return ends, src.Close()
+}
+
+// caughtUp reports whether everything below ends is in ClickHouse.
+func caughtUp(all []boardHealth, ends map[string]map[int32]int64) bool {
+	durable := map[string]map[int32]int64{}
+	for _, h := range all {
+		durable[h.Job] = map[int32]int64{}
+		for _, p := range h.Partitions {
+			durable[h.Job][p.Partition] = p.Durable
+		}
+	}
+	for job, at := range ends {
+		for p, end := range at {
+			if durable[job][p] < end {
+				return false
+			}
+		}
+	}
+	return true
+}

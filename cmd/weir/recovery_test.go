@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/audit"
+)
+
+// TestRecovery: a recovery is told in one sentence, and findings of the audit are in it as
+// lost and doubled events; a worker has caught up when every partition of each job has.
+func TestRecovery(t *testing.T) {
+	r := recovery{death: death{4600, syscall.SIGKILL, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}, back: 240 * time.Millisecond, caught: 1400 * time.Millisecond}
+	const want = "process 4600 died of signal 9 at 12:00:00: no answer for 0.2 s, caught up after 1.4 s; the audit of log, ledger and rows says: 0 lost, 0 doubled"
+	if got := r.String(); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	for _, f := range []audit.Finding{
+		{Kind: audit.Missing, Expected: 10, Found: 7},
+		{Kind: audit.Hole, Expected: 10, Found: 14},
+		{Kind: audit.Excess, Expected: 10, Found: 21},
+		{Kind: audit.Twice, Found: 100},
+		{Kind: audit.Lost, Expected: 5, Found: 1},
+		{Kind: audit.Missing, Measure: "users", Expected: 5, Found: 1},
+	} {
+		r.take(f)
+	}
+	if got := r.String(); !strings.HasSuffix(got, ": 7 lost, 111 doubled, 6 mismatches: see weir verify") {
+		t.Error(got)
+	}
+
+	health := func(job string, durable ...int64) boardHealth {
+		h := boardHealth{Job: job}
+		for p, d := range durable {
+			h.Partitions = append(h.Partitions, struct {
+				Partition int32 `json:"partition"`
+				Durable   int64 `json:"durable"`
+			}{int32(p), d})
+		}
+		return h
+	}
+	ends := map[string]map[int32]int64{"a": {0: 5, 1: 7}, "b": {}}
+	for _, c := range []struct {
+		all  []boardHealth
+		want bool
+	}{
+		{nil, false},
+		{[]boardHealth{health("b", 1)}, false},
+		{[]boardHealth{health("a", 5)}, false}, // it does not have partition 1 yet
+		{[]boardHealth{health("a", 5, 6)}, false},
+		{[]boardHealth{health("a", 5, 7)}, true},
+		{[]boardHealth{health("a", 9, 9), health("b")}, true},
+	} {
+		if got := caughtUp(c.all, ends); got != c.want {
+			t.Errorf("%+v: %t", c.all, got)
+		}
+	}
+}
