@@ -421,6 +421,13 @@ func (d levelData) ByWindow() bool {
 	return d.First && !d.Same() || !d.First && len(d.Finished()) < len(d.Measures())
 }
 
+// Hits returns an expression for the hits of a window and group in state rows _s: the sum over
+// the slots of the greatest count of each. maxMap finds the greatest, but takes a microsecond
+// for each group. Most groups of a job with many have each slot once, and need no maximum.
+func (d levelData) Hits() string {
+	return "if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2))"
+}
+
 // Forgets reports whether the states of sets can have expired in the rows that the level
 // is made from.
 func (d levelData) Forgets() bool { return d.before != nil && d.before.KeepStates > 0 }

@@ -31,7 +31,7 @@ FROM
     (
         SELECT
             {{.Groups}}{{.Start}} AS _start,
-            {{if .First}}arraySum(mapValues(maxMap(_s.hits))){{else}}max(_s.hits){{end}} AS hits
+            {{if .First}}{{.Hits}}{{else}}max(_s.hits){{end}} AS hits
 {{- range .Measures}},
             {{if $.First}}{{.Fold (.Merge (print "_s." .Column))}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
 {{- if and $.Forgets .Set}},
@@ -47,7 +47,7 @@ FROM
     SELECT
         {{.Groups}}{{.Start}} AS _start,
 {{- if .First}}
-        arraySum(mapValues(maxMap(_s.hits))) AS hits
+        {{.Hits}} AS hits
 {{- range .Measures}},
         {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}

@@ -4,7 +4,7 @@ state table. */ -}}
 {{- if .Same -}}
 SELECT
             {{.Groups}}window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits
+            {{.Hits}} AS hits
 {{- range .Measures}},
             {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}
@@ -22,7 +22,7 @@ SELECT
         (
             SELECT
                 {{.Groups}}{{.Start}} AS _start,
-                arraySum(mapValues(maxMap(_s.hits))) AS hits
+                {{.Hits}} AS hits
 {{- range .Measures}},
                 {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
 {{- end}}

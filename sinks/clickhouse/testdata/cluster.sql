@@ -421,7 +421,7 @@ FROM
     (
         SELECT
             `page`, `country`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits,
             uniqCombined64MergeState(14)(_s.`users`) AS `users`,
             groupBitmapMergeState(_s.`active`) AS `active`,
             groupBitmapMergeState(_s.`seen`) AS `seen`
@@ -462,7 +462,7 @@ FROM
             (
             SELECT
             `page`, `country`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
         FROM `weir`.`clicks_state` AS _s
         WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
@@ -531,7 +531,7 @@ FROM
             (
             SELECT
             `page`, `country`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
         FROM `weir`.`clicks_state` AS _s
         WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
@@ -616,7 +616,7 @@ FROM
     (
         SELECT
             `cell`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits,
             uniqCombined64MergeState(14)(_s.`users`) AS `users`
         FROM `weir`.`locations_v3_state` AS _s
         WHERE window_start IN (_tail.1)
@@ -653,7 +653,7 @@ FROM
             (
             SELECT
             `cell`, window_start,
-            arraySum(mapValues(maxMap(_s.hits))) AS hits
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
         FROM `weir`.`locations_v3_state` AS _s
         WHERE window_start IN (_tail.1)
         GROUP BY `cell`, window_start
@@ -732,7 +732,7 @@ FROM
         (
             SELECT
                 toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
-                arraySum(mapValues(maxMap(_s.hits))) AS hits,
+                if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits,
                 uniqCombined64MergeState(14)(_s.`users`) AS `users`
             FROM `weir`.`total_state` AS _s
             WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
@@ -776,7 +776,7 @@ FROM
         (
             SELECT
                 toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
-                arraySum(mapValues(maxMap(_s.hits))) AS hits
+                if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
             FROM `weir`.`total_state` AS _s
             WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
             GROUP BY window_start
