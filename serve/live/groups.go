@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/event"
 	"weir/serve/key"
 	"weir/window"
 )
@@ -75,7 +74,7 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 	}
 	of := groups{m: p.measure, columns: columns, spec: s.spec, all: map[string]*groupValue{}}
 	for from := p.over.From; from < p.over.Until; from += groupsAtOnce * s.spec.Window {
-		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*event.Time(s.spec.Window)), Group: p.over.Group, Only: []int{max(p.measure, window.Counts)}}
+		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*s.spec.Window), Group: p.over.Group, Only: []int{max(p.measure, window.Counts)}}
 		t := window.NewTable(s.spec)
 		asking, cancel := context.WithTimeoutCause(ctx, sinkTimeout, errSinkTimeout)
 		err := took.wait(func() error { return s.sink.Rows(asking, r, r.Only[0], t) })
