@@ -7,7 +7,9 @@ so that ClickHouse need not analyse the query to create the view.
 
 _at has up to which round each rollup is done, shortest first, and the time up to which
 the windows are complete. _tail has the windows that are in the live tail of each rollup:
-they have rows that it may lack, or that a shorter rollup may lack. */ -}}
+they have rows that it may lack, or that a shorter rollup may lack. Rows of the other windows
+need no more than what merges of parts do, so they are read with FINAL, which takes a third
+of the time of a GROUP BY. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 ({{.Columns}})
 AS WITH
@@ -15,16 +17,25 @@ AS WITH
     ({{template "stale.sql" .}}) AS _tail
 SELECT
     {{.Groups}}window_start,
-    toUInt64(max(_t.hits)) AS hits,
+    toUInt64(_f.hits) AS hits,
 {{- range .Measures}}
-    {{.Shown (.Final (.Best (print "_t." .Column)))}},
+    {{.Shown (.Final (print "_f." .Column))}},
 {{- end}}
     toUInt8(ifNull(window_start + {{.Seconds}} <= _at.{{.CompleteAt}}, 0)) AS complete
 FROM
 (
-    {{if .First}}{{template "live.sql" .}}{{else}}{{template "longer.sql" .}}{{end}}
+    SELECT {{.Groups}}window_start, max(_t.hits) AS hits{{range .Measures}}, {{.Best (print "_t." .Column)}} AS {{.Column}}{{end}}
+    FROM
+    (
+        {{if .First}}{{template "live.sql" .}}{{else}}{{template "longer.sql" .}}{{end}}
+        UNION ALL
+        SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Viewed}}{{end}}
+        FROM {{.Table}}
+        WHERE window_start IN (_tail.{{.Place}})
+    ) AS _t
+    GROUP BY {{.Groups}}window_start
     UNION ALL
     SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{.Viewed}}{{end}}
-    FROM {{.Table}}
-) AS _t
-GROUP BY {{.Groups}}window_start
+    FROM {{.Table}} FINAL
+    WHERE window_start NOT IN (_tail.{{.Place}})
+) AS _f

@@ -409,14 +409,17 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1)) AS _tail
 SELECT
     `page`, `country`, window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
-    toUInt64(max(_t.`active`)) AS `active`,
-    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
+    toUInt64(_f.`active`) AS `active`,
+    toUInt64(_f.`seen`) AS `seen`,
     toUInt8(ifNull(window_start + 60 <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, window_start, hits, weirPfCount(_w.`users`) AS `users`, bitmapCardinality(_w.`active`) AS `active`, bitmapCardinality(_w.`seen`) AS `seen`
+    SELECT `page`, `country`, window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`, max(_t.`active`) AS `active`, max(_t.`seen`) AS `seen`
+    FROM
+    (
+        SELECT `page`, `country`, window_start, hits, weirPfCount(_w.`users`) AS `users`, bitmapCardinality(_w.`active`) AS `active`, bitmapCardinality(_w.`seen`) AS `seen`
     FROM
     (
         SELECT
@@ -429,11 +432,17 @@ FROM
         WHERE window_start IN (_tail.1)
         GROUP BY `page`, `country`, window_start
     ) AS _w
+        UNION ALL
+        SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+        FROM `weir`.`clicks_1m_rollup`
+        WHERE window_start IN (_tail.1)
+    ) AS _t
+    GROUP BY `page`, `country`, window_start
     UNION ALL
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
-    FROM `weir`.`clicks_1m_rollup`
-) AS _t
-GROUP BY `page`, `country`, window_start;
+    FROM `weir`.`clicks_1m_rollup` FINAL
+    WHERE window_start NOT IN (_tail.1)
+) AS _f;
 
 -- clicks_1h
 CREATE OR REPLACE VIEW `weir`.`clicks_1h`
@@ -444,14 +453,17 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
 SELECT
     `page`, `country`, window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
-    toUInt64(max(_t.`active`)) AS `active`,
-    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
+    toUInt64(_f.`active`) AS `active`,
+    toUInt64(_f.`seen`) AS `seen`,
     toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
+    SELECT `page`, `country`, window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`, max(_t.`active`) AS `active`, max(_t.`seen`) AS `seen`
+    FROM
+    (
+        SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
     FROM
     (
         SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
@@ -492,11 +504,17 @@ FROM
         WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY `page`, `country`, _start
+        UNION ALL
+        SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+        FROM `weir`.`clicks_1h_rollup`
+        WHERE window_start IN (_tail.2)
+    ) AS _t
+    GROUP BY `page`, `country`, window_start
     UNION ALL
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
-    FROM `weir`.`clicks_1h_rollup`
-) AS _t
-GROUP BY `page`, `country`, window_start;
+    FROM `weir`.`clicks_1h_rollup` FINAL
+    WHERE window_start NOT IN (_tail.2)
+) AS _f;
 
 -- clicks_1d
 CREATE OR REPLACE VIEW `weir`.`clicks_1d`
@@ -507,14 +525,17 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
 SELECT
     `page`, `country`, window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
-    toUInt64(max(_t.`active`)) AS `active`,
-    toUInt64(max(_t.`seen`)) AS `seen`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
+    toUInt64(_f.`active`) AS `active`,
+    toUInt64(_f.`seen`) AS `seen`,
     toUInt8(ifNull(window_start + 86400 <= _at.4, 0)) AS complete
 FROM
 (
-    SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
+    SELECT `page`, `country`, window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`, max(_t.`active`) AS `active`, max(_t.`seen`) AS `seen`
+    FROM
+    (
+        SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`, defaultValueOfTypeName('UInt64') AS `active`, defaultValueOfTypeName('UInt64') AS `seen`
     FROM
     (
         SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
@@ -573,11 +594,17 @@ FROM
         WHERE window_start IN (_tail.3)
     ) AS _w
     GROUP BY `page`, `country`, _start
+        UNION ALL
+        SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
+        FROM `weir`.`clicks_1d_rollup`
+        WHERE window_start IN (_tail.3)
+    ) AS _t
+    GROUP BY `page`, `country`, window_start
     UNION ALL
     SELECT `page`, `country`, window_start, hits, `users`, `active`, `seen`
-    FROM `weir`.`clicks_1d_rollup`
-) AS _t
-GROUP BY `page`, `country`, window_start;
+    FROM `weir`.`clicks_1d_rollup` FINAL
+    WHERE window_start NOT IN (_tail.3)
+) AS _f;
 
 -- clicks_places
 CREATE OR REPLACE VIEW `weir`.`clicks_places`
@@ -606,12 +633,15 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1)) AS _tail
 SELECT
     `cell`, window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
     toUInt8(ifNull(window_start + 60 <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT `cell`, window_start, hits, weirPfCount(_w.`users`) AS `users`
+    SELECT `cell`, window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`
+    FROM
+    (
+        SELECT `cell`, window_start, hits, weirPfCount(_w.`users`) AS `users`
     FROM
     (
         SELECT
@@ -622,11 +652,17 @@ FROM
         WHERE window_start IN (_tail.1)
         GROUP BY `cell`, window_start
     ) AS _w
+        UNION ALL
+        SELECT `cell`, window_start, hits, `users`
+        FROM `weir`.`locations_v3_1m_rollup`
+        WHERE window_start IN (_tail.1)
+    ) AS _t
+    GROUP BY `cell`, window_start
     UNION ALL
     SELECT `cell`, window_start, hits, `users`
-    FROM `weir`.`locations_v3_1m_rollup`
-) AS _t
-GROUP BY `cell`, window_start;
+    FROM `weir`.`locations_v3_1m_rollup` FINAL
+    WHERE window_start NOT IN (_tail.1)
+) AS _f;
 
 -- locations_1h
 CREATE OR REPLACE VIEW `weir`.`locations_1h`
@@ -637,12 +673,15 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
 SELECT
     `cell`, window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
     toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT `cell`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
+    SELECT `cell`, window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`
+    FROM
+    (
+        SELECT `cell`, window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
     FROM
     (
         SELECT `cell`, _start AS window_start, sum(_w.hits) AS hits
@@ -683,11 +722,17 @@ FROM
         WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY `cell`, _start
+        UNION ALL
+        SELECT `cell`, window_start, hits, `users`
+        FROM `weir`.`locations_v3_1h_rollup`
+        WHERE window_start IN (_tail.2)
+    ) AS _t
+    GROUP BY `cell`, window_start
     UNION ALL
     SELECT `cell`, window_start, hits, `users`
-    FROM `weir`.`locations_v3_1h_rollup`
-) AS _t
-GROUP BY `cell`, window_start;
+    FROM `weir`.`locations_v3_1h_rollup` FINAL
+    WHERE window_start NOT IN (_tail.2)
+) AS _f;
 
 -- locations_places
 CREATE OR REPLACE VIEW `weir`.`locations_places`
@@ -716,12 +761,15 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1)) AS _tail
 SELECT
     window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
     toUInt8(ifNull(window_start + 300 <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT window_start, hits, weirPfCount(_w.`users`) AS `users`
+    SELECT window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`
+    FROM
+    (
+        SELECT window_start, hits, weirPfCount(_w.`users`) AS `users`
     FROM
     (
         SELECT
@@ -740,11 +788,17 @@ FROM
         ) AS _v
         GROUP BY _start
     ) AS _w
+        UNION ALL
+        SELECT window_start, hits, `users`
+        FROM `weir`.`total_5m_rollup`
+        WHERE window_start IN (_tail.1)
+    ) AS _t
+    GROUP BY window_start
     UNION ALL
     SELECT window_start, hits, `users`
-    FROM `weir`.`total_5m_rollup`
-) AS _t
-GROUP BY window_start;
+    FROM `weir`.`total_5m_rollup` FINAL
+    WHERE window_start NOT IN (_tail.1)
+) AS _f;
 
 -- total_1h
 CREATE OR REPLACE VIEW `weir`.`total_1h`
@@ -755,12 +809,15 @@ AS WITH
         SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`total_5m_rollup` WHERE rolled_in >= _at.2)) AS _tail
 SELECT
     window_start,
-    toUInt64(max(_t.hits)) AS hits,
-    toUInt64(max(_t.`users`)) AS `users`,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`users`) AS `users`,
     toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
 FROM
 (
-    SELECT window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
+    SELECT window_start, max(_t.hits) AS hits, max(_t.`users`) AS `users`
+    FROM
+    (
+        SELECT window_start, hits, defaultValueOfTypeName('UInt64') AS `users`
     FROM
     (
         SELECT _start AS window_start, sum(_w.hits) AS hits
@@ -808,11 +865,17 @@ FROM
         WHERE window_start IN (_tail.2)
     ) AS _w
     GROUP BY _start
+        UNION ALL
+        SELECT window_start, hits, `users`
+        FROM `weir`.`total_1h_rollup`
+        WHERE window_start IN (_tail.2)
+    ) AS _t
+    GROUP BY window_start
     UNION ALL
     SELECT window_start, hits, `users`
-    FROM `weir`.`total_1h_rollup`
-) AS _t
-GROUP BY window_start;
+    FROM `weir`.`total_1h_rollup` FINAL
+    WHERE window_start NOT IN (_tail.2)
+) AS _f;
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit`
