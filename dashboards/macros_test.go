@@ -52,6 +52,7 @@ func expand(sql string, m moment) (string, error) {
 			quoted[i] = "'" + strings.ReplaceAll(v, "'", `\'`) + "'"
 		}
 		sql = strings.ReplaceAll(sql, "${"+name+":singlequote}", strings.Join(quoted, ","))
+		sql = strings.ReplaceAll(sql, "${"+name+"}", strings.Join(values, ","))
 	}
 	for _, macro := range []struct {
 		name string
@@ -113,7 +114,7 @@ func call(sql, name string) (args []string, before, after string, err error) {
 func TestExpand(t *testing.T) {
 	m := moment{
 		from: time.Unix(1000, 0), to: time.Unix(2000, 0), interval: 15 * time.Second,
-		vars: map[string][]string{"page": {"/a", "/o'b"}, "job": {all}},
+		vars: map[string][]string{"page": {"/a", "/o'b"}, "job": {all}, "one": {"1m"}},
 	}
 	for sql, want := range map[string]string{
 		"SELECT 1":         "SELECT 1",
@@ -125,6 +126,7 @@ func TestExpand(t *testing.T) {
 		"hits / $__interval_s":                                       "hits / 15",
 		"page IN (${page:singlequote})":                              `page IN ('/a','/o\'b')`,
 		"$__conditionalAll(a = 1, $job)":                             "1=1",
+		"FROM t_${one}":                                              "FROM t_1m",
 		"$__conditionalAll(a = 1, $page)":                            "a = 1",
 		"$__conditionalAll(p IN (${page:singlequote}), $page) AND b": `p IN ('/a','/o\'b') AND b`,
 	} {

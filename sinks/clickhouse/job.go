@@ -72,10 +72,7 @@ func (j Job) plan() (*layout, error) {
 	if err := j.Spec.Validate(); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	l := &layout{Job: j, base: j.Spec.Job}
-	if j.Spec.Version > 1 {
-		l.base += "_v" + strconv.Itoa(j.Spec.Version)
-	}
+	l := &layout{Job: j, base: j.Base()}
 	var errs []error
 	bad := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -110,12 +107,8 @@ func (j Job) plan() (*layout, error) {
 		}
 		l.measures = append(l.measures, of)
 	}
-	rollups := j.Rollups
-	if len(rollups) == 0 {
-		rollups = []Rollup{{Window: time.Duration(j.Spec.Window) * time.Millisecond}}
-	}
 	before := time.Duration(j.Spec.Window) * time.Millisecond
-	for i, r := range rollups {
+	for i, r := range j.rollups() {
 		bad(r.Window > 0 && r.Window%before == 0 && (i == 0 || r.Window > before), "rollup %v is no multiple of %v", r.Window, before)
 		bad(r.Keep >= 0, "rollup %v: negative keep", r.Window)
 		before = max(r.Window, before)
@@ -126,6 +119,33 @@ func (j Job) plan() (*layout, error) {
 		})
 	}
 	return l, errors.Join(errs...)
+}
+
+// rollups returns the rollups of the job; without any, one of its own windows.
+func (j Job) rollups() []Rollup {
+	if len(j.Rollups) == 0 {
+		return []Rollup{{Window: time.Duration(j.Spec.Window) * time.Millisecond}}
+	}
+	return j.Rollups
+}
+
+// Base returns what the names of the job's tables begin with. Names of views begin with the
+// job's name, whatever its version is.
+func (j Job) Base() string {
+	if j.Spec.Version > 1 {
+		return j.Spec.Job + "_v" + strconv.Itoa(j.Spec.Version)
+	}
+	return j.Spec.Job
+}
+
+// Windows yields the lengths of the windows of the job's rollups, shortest first, as names
+// have them: 1m is that of the view clicks_1m and of the table clicks_1m_rollup.
+func (j Job) Windows(yield func(name string, length time.Duration) bool) {
+	for _, r := range j.rollups() {
+		if !yield(span(r.Window), r.Window) {
+			return
+		}
+	}
 }
 
 // key returns the path in the configuration of a key of the job.

@@ -1,0 +1,226 @@
+package dashboards_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/internal/grafana"
+	"weir/internal/local/localtest"
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+// everything returns a job with a measure of each kind, in its second version.
+func everything(t *testing.T) clickhouse.Job {
+	t.Helper()
+	j := clickhouse.Job{
+		Topic: "shop", Keep: 7 * 24 * time.Hour,
+		Rollups: []clickhouse.Rollup{{Window: time.Minute}, {Window: time.Hour}},
+		Spec: &window.Spec{
+			Job: "shop", Version: 2, TimeField: "ts", TimeUnit: event.Millis,
+			Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 64, MaxGroups: 50,
+			By: []window.Column{{Name: "page", Path: "page"}, {Name: "cell", Lon: "lon", Lat: "lat", Precision: 5}},
+		},
+	}
+	of := map[window.Kind]window.Measure{
+		window.HLL: {Path: "user"}, window.Set: {Path: "user"}, window.Bitmap: {Path: "user"},
+		window.Bloom: {Path: "id", Capacity: 1000, Error: 0.01},
+		window.Min:   {Path: "price"}, window.Max: {Path: "price"}, window.First: {Path: "id"}, window.Last: {Path: "id"},
+		window.Sum: {Path: "price", Scale: 2}, window.Avg: {Path: "price", Scale: 2},
+		window.Quantile: {Path: "price", Error: 0.01}, window.TopK: {Path: "id", K: 3},
+		window.Geo: {Path: "user", Lon: "lon", Lat: "lat"},
+	}
+	for _, k := range window.Kinds() {
+		m, ok := of[k]
+		if !ok {
+			t.Fatalf("this job has no measure of kind %s", k)
+		}
+		m.Name, m.Kind = "m_"+k.String(), k
+		j.Spec.Measures = append(j.Spec.Measures, m)
+	}
+	return j
+}
+
+// generated returns the dashboard of that job.
+func generated(t *testing.T) dashboard {
+	t.Helper()
+	made, err := grafana.Job(everything(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := dashboard{file: "job"}
+	if err := json.Unmarshal(made.JSON, &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.UID != made.UID || b.UID != "weir-job-shop-v2" || !strings.Contains(b.Title, "version 2") {
+		t.Errorf("uid %q and %q, title %q", made.UID, b.UID, b.Title)
+	}
+	return b
+}
+
+// TestGeneratedRuns runs every query of the dashboard of a job with each kind of measure on
+// the engine. Each answers with rows, for each length of windows, for all groups and for one.
+func TestGeneratedRuns(t *testing.T) {
+	url, database := localtest.Engine(t)
+	j := everything(t)
+	c, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := c.Migrate(t.Context(), []clickhouse.Job{j}, clickhouse.Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Job(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := window.NewOperator(j.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.Start(window.Plan{TopicID: [16]byte{1}})
+	// Two windows, an hour apart and both older than the present hour, and one event that
+	// completes them. User 7 buys on every page.
+	now := time.Now().UTC().Truncate(time.Hour)
+	batch := event.Batch{}
+	add := func(at time.Time, page string, user int, price float64) {
+		n := int64(len(batch.Records))
+		value := fmt.Sprintf(`{"ts":%d,"page":%q,"user":%d,"id":"e%d","price":%.2f,"lon":13.36,"lat":38.11}`, at.UnixMilli(), page, user, n%4, price)
+		batch.Records = append(batch.Records, event.Record{Offset: n, Time: event.Time(at.UnixMilli()), Value: []byte(value)})
+		batch.Next = n + 1
+	}
+	for hour := range 2 {
+		at := now.Add(time.Duration(hour-3) * time.Hour)
+		for i := range 10 {
+			add(at, "/p/1", i, 0.1)
+		}
+		add(at, "/o'brien", 7, 100)
+	}
+	add(now.Add(-time.Second), "/last", 7, 1)
+	if err := op.Observe(&batch); err != nil {
+		t.Fatal(err)
+	}
+	changes := op.Take()
+	changes.Table.Seal()
+	if err := s.Write(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Rollup(t.Context(), true, event.Time(now.UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+
+	all, one := []string{all}, []string{"/o'brien"}
+	from, to := now.Add(-3*time.Hour), now.Add(-2*time.Hour+time.Minute)
+	answers := map[string][]string{} // with all groups, in windows of a minute
+	for _, length := range []string{"1m", "1h"} {
+		for _, page := range [][]string{all, one} {
+			vars := map[string][]string{"window": {length}, "by_page": page, "by_cell": all}
+			for where, sql := range queriesOf(generated(t)) {
+				expanded, err := expand(sql, moment{from, to, 15 * time.Second, vars})
+				if err != nil {
+					t.Errorf("%s: %v", where, err)
+					continue
+				}
+				got, err := localtest.Query(url, database, expanded)
+				if err != nil || got == "" {
+					t.Errorf("%s, windows of %s, page %s: no rows, or %v\n%s", where, length, page[0], err, expanded)
+				}
+				if length == "1m" && page[0] == all[0] {
+					_, title, _ := strings.Cut(where, ", ")
+					answers[title] = strings.Split(got, "\n")
+				}
+			}
+		}
+	}
+	for title, want := range map[string]string{ // after the time, in each of the two windows
+		"m_hll (hll)":       "10\t10\t10",
+		"m_set (set)":       "10",
+		"m_bitmap (bitmap)": "10",
+		"m_min (min)":       "0.1",
+		"m_max (max)":       "100",
+		"m_sum (sum)":       "101",
+		"m_avg (avg)":       "9.181818181818182",
+		"Hits":              "11",
+	} {
+		found := false
+		for name, rows := range answers {
+			if !strings.HasSuffix(name, " "+title) || !strings.Contains(rows[0], "\t") {
+				continue
+			}
+			found = true
+			for _, row := range rows {
+				if _, got, _ := strings.Cut(row, "\t"); got != want {
+					t.Errorf("%s: %q, want %q", name, got, want)
+				}
+			}
+			if len(rows) != 2 {
+				t.Errorf("%s: %d rows, want two windows", name, len(rows))
+			}
+		}
+		if !found {
+			t.Errorf("no time series %s in %q", title, slices.Sorted(maps.Keys(answers)))
+		}
+	}
+}
+
+// TestShapes: each kind has a panel, and no number is added up over rows of a rollup, which
+// may be there twice, before they are merged.
+func TestShapes(t *testing.T) {
+	b := generated(t)
+	for _, k := range window.Kinds() {
+		if !slices.ContainsFunc(b.Panels, func(p panel) bool { return p.Title == fmt.Sprintf("m_%s (%s)", k, k) }) {
+			t.Errorf("no panel of kind %s", k)
+		}
+	}
+	direct := regexp.MustCompile(`(?s)\b(?:sum|count|avg)\([^()]*\)[^()]*FROM shop_v2_\$\{window\}_rollup`)
+	for where, sql := range queriesOf(b) {
+		if direct.MatchString(sql) {
+			t.Errorf("%s adds up rows of a rollup:\n%s", where, sql)
+		}
+	}
+}
+
+// TestMetrics: the dashboard of metrics reads only documented figures.
+func TestMetrics(t *testing.T) {
+	made, err := grafana.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(made.JSON, &b); err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`\bweir_\w+`)
+	for _, p := range b.Panels {
+		names := figure.FindAllString(p.Targets[0].Expr, -1)
+		if len(names) == 0 {
+			t.Errorf("%s reads nothing", p.Title)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(docs), "| `"+strings.TrimSuffix(name, "_bucket")+"` |") {
+				t.Errorf("%s reads %s, which is not documented", p.Title, name)
+			}
+		}
+	}
+	if len(b.Panels) < 10 {
+		t.Errorf("%d panels", len(b.Panels))
+	}
+}

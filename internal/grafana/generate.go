@@ -1,0 +1,260 @@
+// Package grafana makes Grafana dashboards: one for a job, with a panel for each of its
+// measures, and one for what weir tells Prometheus about itself.
+package grafana
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/sinks/clickhouse"
+	"weir/window"
+)
+
+// A Board is a dashboard. Its UID is stable: importing the board again replaces it.
+type Board struct {
+	UID  string
+	JSON []byte
+}
+
+// object is an object of JSON. Its keys are written in their order, so equal boards have
+// equal bytes.
+type object = map[string]any
+
+// Types of data sources.
+const (
+	clickHouse = "grafana-clickhouse-datasource"
+	prometheus = "prometheus"
+)
+
+// A query is what the queries of a job have in common.
+type query struct {
+	job          string
+	view, rollup string   // names, for the chosen length of windows
+	where        string   // selects the chosen groups in the windows of the time range
+	groups       []string // quoted columns
+}
+
+// merged returns a query of the states of a measure, merged, by window and group. It has
+// window_start and state.
+func (q *query) merged(m *window.Measure) string {
+	return fmt.Sprintf("  SELECT window_start, maxMap(%s) AS state\n  FROM %s\n  WHERE %s\n  GROUP BY %s",
+		state(m), q.rollup, q.where, strings.Join(append(slices.Clone(q.groups), "window_start"), ", "))
+}
+
+// edge returns a query of the first or the last value of each group.
+func (q *query) edge(m *window.Measure, pick, when string) string {
+	columns, group := "", ""
+	if len(q.groups) > 0 {
+		columns = strings.Join(q.groups, ", ") + ", "
+		group = "\nGROUP BY " + strings.Join(q.groups, ", ")
+	}
+	return fmt.Sprintf("SELECT %[1]s%[2]s(t.%[3]s, t.window_start) AS %[3]s, %[4]s(t.window_start) AS seen\nFROM %[5]s AS t\nWHERE %[6]s AND isNotNull(t.%[3]s)%[7]s\nHAVING count() > 0\nORDER BY seen DESC\nLIMIT 200",
+		columns, pick, quote(m.Name), when, q.view, q.where, group)
+}
+
+func quote(name string) string { return "`" + name + "`" }
+
+// Job returns the dashboard of a job.
+//
+// Numbers come from the view, because a row of a rollup may be there several times until
+// ClickHouse merges it. What does not add up over groups comes from the states of the
+// rollup, because merging a state twice changes nothing.
+func Job(j clickhouse.Job) (Board, error) {
+	if err := j.Spec.Validate(); err != nil {
+		return Board{}, fmt.Errorf("grafana: %w", err)
+	}
+	var names, seconds, quoted []string
+	for name, length := range j.Windows {
+		names, quoted = append(names, name), append(quoted, "'"+name+"'")
+		seconds = append(seconds, strconv.FormatInt(int64(length/time.Second), 10))
+	}
+	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
+	// Windows that overlap the time range.
+	during := "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
+	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup", where: during}
+	b := newBoard(clickHouse)
+	b.custom("window", "Window", names)
+	for _, c := range j.Spec.By {
+		name := quote(c.Name)
+		b.groups("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during))
+		q.groups = append(q.groups, name)
+		q.where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
+	}
+
+	b.add("stat", "Hits", "Events counted in the windows of the time range. Exact.", 12, 4,
+		fmt.Sprintf("SELECT sum(hits) AS hits FROM %s WHERE %s", q.view, q.where))
+	b.add("stat", "Newest complete window", "Age, in seconds, of the end of the newest window that the watermark has passed.", 12, 4,
+		fmt.Sprintf("SELECT dateDiff('second', max(window_start), now()) - %s AS behind\nFROM %s\nWHERE complete = 1 AND %s\nHAVING count() > 0", length, q.view, q.where))
+	b.add("timeseries", "Hits", "Events counted by window. Exact.", 12, 8,
+		fmt.Sprintf("SELECT window_start AS time, sum(hits) AS hits\nFROM %s\nWHERE %s\nGROUP BY time\nORDER BY time", q.view, q.where))
+	if len(q.groups) > 0 {
+		columns := strings.Join(q.groups, ", ")
+		b.add("table", "Top groups", "Groups by hits in the time range.", 12, 8,
+			fmt.Sprintf("SELECT %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s\nGROUP BY %[1]s\nORDER BY hits DESC\nLIMIT 100", columns, q.view, q.where))
+	}
+	for _, c := range j.Spec.By {
+		if c.Path == "" { // a geohash cell
+			b.add("geomap", "Hits by "+c.Name, "Cells by hits in the time range. The countries are drawn by Grafana itself; the base layer below them needs internet.", 24, 14,
+				fmt.Sprintf("SELECT %s AS geohash, sum(t.hits) AS hits\nFROM %s AS t\nWHERE %s\nGROUP BY geohash\nORDER BY hits DESC\nLIMIT 5000", quote(c.Name), q.view, q.where))
+		}
+	}
+	for i := range j.Spec.Measures {
+		m := &j.Spec.Measures[i]
+		s, ok := shapes[m.Kind]
+		if !ok {
+			return Board{}, fmt.Errorf("grafana: job %s: measure %s: no panel for kind %s", j.Spec.Job, m.Name, m.Kind)
+		}
+		w, h := 12, 8
+		if s.wide {
+			w = 24
+		}
+		if s.panel == "geomap" {
+			h = 14
+		}
+		b.add(s.panel, fmt.Sprintf("%s (%s)", m.Name, m.Kind), s.about, w, h, s.sql(q, m))
+	}
+	uid, title := "weir-job-"+j.Spec.Job, "weir: job "+j.Spec.Job
+	if v := j.Spec.Version; v > 1 {
+		uid, title = fmt.Sprintf("%s-v%d", uid, v), fmt.Sprintf("%s, version %d", title, v)
+	}
+	return b.render(uid, title, fmt.Sprintf("Job %s, version %d, of topic %s.", j.Spec.Job, j.Spec.Version, j.Topic))
+}
+
+// Metrics returns the dashboard of weir's figures in Prometheus (docs/metrics.md).
+func Metrics() (Board, error) {
+	b := newBoard(prometheus)
+	for _, p := range []struct{ title, about, expr string }{
+		{"Records", "Records per second by job and outcome, replays after a restart included.", `sum by (job, fate) (rate(weir_records_total[$__rate_interval]))`},
+		{"Dead letters", "Records per second that reached no count, by reason.", `sum by (job, reason) (rate(weir_dead_letters_total[$__rate_interval]))`},
+		{"Lag", "Age in seconds of the last record counted while there are more to read; the slowest partition.", `max by (job) (weir_consumer_lag_seconds)`},
+		{"Records behind", "Records that are not counted yet.", `sum by (job) (weir_consumer_lag_records)`},
+		{"Event time behind the clock", "Seconds between now and the time up to which windows are complete.", `time() - min by (job) (weir_complete_until_timestamp_seconds)`},
+		{"Last flush", "Seconds since the last flush was acknowledged.", `time() - max by (job) (weir_last_successful_flush_timestamp_seconds)`},
+		{"Flush, 99th percentile", "Seconds until ClickHouse acknowledged a flush.", `histogram_quantile(0.99, sum by (job, le) (rate(weir_flush_duration_seconds_bucket[$__rate_interval])))`},
+		{"Rows flushed", "Rows of (window, group) written per second.", `sum by (job) (rate(weir_flush_rows_total[$__rate_interval]))`},
+		{"Failures", "Flushes and rollups that failed, per second.", `sum by (job) (rate(weir_flush_failures_total[$__rate_interval])) + sum by (job) (rate(weir_rollups_total{outcome="failed"}[$__rate_interval]))`},
+		{"Memory", "Share of the memory budget; fetching stops at 1.", `max by (job) (weir_memory_budget_ratio)`},
+		{"Rebalances", "Generations of the consumer group joined, per hour.", `sum by (job) (increase(weir_rebalances_total[1h]))`},
+		{"Audit", "What the last audit found not to add up; 0 is right.", `max(weir_audit_mismatches)`},
+	} {
+		b.add("timeseries", p.title, p.about, 12, 8, p.expr)
+	}
+	return b.render("weir-metrics", "weir: Metrics", "What weir tells Prometheus about itself.")
+}
+
+// A board is a dashboard that is being made.
+type board struct {
+	source    string // type of data source
+	variables []object
+	panels    []object
+	x, y, h   int // where the next panel goes, and the height of its line
+}
+
+func newBoard(source string) *board {
+	return &board{source: source, variables: []object{
+		{"name": "datasource", "label": "Data source", "type": "datasource", "query": source, "current": object{}, "hide": 0, "refresh": 1},
+	}}
+}
+
+func (b *board) datasource() object { return object{"type": b.source, "uid": "${datasource}"} }
+
+// custom adds a variable with fixed values, of which the first is chosen.
+func (b *board) custom(name, label string, values []string) {
+	var options []object
+	for i, v := range values {
+		options = append(options, object{"text": v, "value": v, "selected": i == 0})
+	}
+	b.variables = append(b.variables, object{
+		"name": name, "label": label, "type": "custom", "query": strings.Join(values, ","), "options": options,
+		"current": object{"text": values[0], "value": values[0]}, "multi": false, "includeAll": false, "hide": 0,
+	})
+}
+
+// groups adds a variable with the values that a query finds. All are chosen.
+func (b *board) groups(name, label, sql string) {
+	b.variables = append(b.variables, object{
+		"name": name, "label": label, "type": "query", "query": sql, "definition": sql, "datasource": b.datasource(),
+		"current": object{"text": []string{"All"}, "value": []string{"$__all"}}, "multi": true, "includeAll": true, "refresh": 2, "sort": 0, "hide": 0,
+	})
+}
+
+// columns is the width of a dashboard.
+const columns = 24
+
+// add adds a panel to the right of the last one, or below if there is no room.
+func (b *board) add(kind, title, about string, w, h int, text string) {
+	if b.x+w > columns {
+		b.x, b.y, b.h = 0, b.y+b.h, 0
+	}
+	target := object{"datasource": b.datasource(), "refId": "A"}
+	switch {
+	case b.source == prometheus:
+		target["expr"], target["range"], target["editorMode"] = text, true, "code"
+	case kind == "timeseries":
+		target["editorType"], target["queryType"], target["format"], target["rawSql"], target["pluginVersion"] = "sql", "timeseries", 0, text, "4.20.0"
+	default:
+		target["editorType"], target["queryType"], target["format"], target["rawSql"], target["pluginVersion"] = "sql", "table", 1, text, "4.20.0"
+	}
+	defaults, options, overrides := looks(kind)
+	b.panels = append(b.panels, object{
+		"id": len(b.panels) + 1, "type": kind, "title": title, "description": about, "datasource": b.datasource(),
+		"gridPos": object{"x": b.x, "y": b.y, "w": w, "h": h}, "targets": []object{target},
+		"fieldConfig": object{"defaults": defaults, "overrides": overrides}, "options": options,
+	})
+	b.x, b.h = b.x+w, max(b.h, h)
+}
+
+// looks returns the settings of a type of panel.
+func looks(kind string) (defaults, options object, overrides []object) {
+	overrides = []object{}
+	switch kind {
+	case "stat":
+		return object{"unit": "short"}, object{"reduceOptions": object{"values": false, "calcs": []string{"lastNotNull"}, "fields": "/.*/"}, "graphMode": "none", "textMode": "value"}, overrides
+	case "timeseries":
+		// The columns low and high are the edges of a band.
+		edge := func(name string, more ...object) object {
+			hidden := []object{{"id": "custom.lineWidth", "value": 0}, {"id": "custom.hideFrom", "value": object{"legend": true, "tooltip": false, "viz": false}}}
+			return object{"matcher": object{"id": "byName", "options": name}, "properties": append(hidden, more...)}
+		}
+		overrides = append(overrides, edge("low"), edge("high", object{"id": "custom.fillBelowTo", "value": "low"}))
+		return object{"unit": "short", "custom": object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "auto", "spanNulls": false}},
+			object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true}, "tooltip": object{"mode": "multi", "sort": "desc"}}, overrides
+	case "geomap":
+		style := object{"color": object{"fixed": "orange"}, "size": object{"fixed": 3}, "opacity": 0.7, "symbol": object{"fixed": "img/icons/marker/circle.svg", "mode": "fixed"}}
+		return object{}, object{
+			"basemap": object{"type": "default", "name": "Base"},
+			"layers": []object{
+				{"type": "geojson", "name": "Countries", "tooltip": false, "config": object{
+					"src": "public/maps/countries.geojson", "style": object{"color": object{"fixed": "dark-gray"}, "opacity": 0.3, "size": object{"fixed": 1}}}},
+				{"type": "markers", "name": "Places", "tooltip": true, "location": object{"mode": "geohash", "geohash": "geohash"}, "config": object{"style": style, "showLegend": false}},
+			},
+			"view":     object{"id": "fit", "allLayers": false, "lastOnly": true, "padding": 5},
+			"controls": object{"showZoom": true, "mouseWheelZoom": true, "showAttribution": true},
+			"tooltip":  object{"mode": "details"},
+		}, overrides
+	default:
+		return object{}, object{"footer": object{"show": false}}, overrides
+	}
+}
+
+func (b *board) render(uid, title, about string) (Board, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(object{
+		"uid": uid, "title": title, "description": about, "tags": []string{"weir"},
+		"schemaVersion": 39, "version": 1, "editable": true, "graphTooltip": 1, "timezone": "utc",
+		"time": object{"from": "now-1h", "to": "now"}, "refresh": "10s",
+		"links":       []object{{"type": "dashboards", "title": "weir", "tags": []string{"weir"}, "asDropdown": false, "includeVars": false, "keepTime": true}},
+		"annotations": object{"list": []object{}},
+		"templating":  object{"list": b.variables},
+		"panels":      b.panels,
+	})
+	return Board{UID: uid, JSON: out.Bytes()}, err
+}
