@@ -315,7 +315,7 @@ func (l *layout) views(c *Client) []view {
 	for m := range l.located {
 		all = append(all, view{l.placesView(m), render("places", placesData{c, l, m})})
 	}
-	return all
+	return append(all, l.overs(c)...)
 }
 
 // levelData is what the templates about a rollup see.

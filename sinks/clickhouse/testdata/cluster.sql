@@ -624,6 +624,456 @@ FROM
     GROUP BY window_start, member
 ) AS _t;
 
+-- clicks_over
+CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_over_total
+CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1))))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- clicks_calendar
+CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_calendar_total
+CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- clicks_cumulative
+CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_cumulative_total
+CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `active` Nullable(UInt64), `seen` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(done, rollup = 86400), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), _level <= 2)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup` WHERE rolled_in >= _at.2 UNION ALL SELECT window_start, 2 FROM `weir`.`clicks_1h_rollup` WHERE rolled_in >= _at.3)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    if(max(_o.`_seen_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`seen`)))) AS `seen`,
+    toUInt8(ifNull(window_end <= _at.4, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`, `active`, `seen`, `_active_held`, `_seen_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`, groupBitmapMergeState(_p.`active`) AS `active`, groupBitmapMergeState(_p.`seen`) AS `seen`, max(_p.`_active_held`) AS `_active_held`, max(_p.`_seen_held`) AS `_seen_held`
+        FROM
+        (
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, bitmapBuild(CAST([], 'Array(UInt32)')) AS `seen`, 0 AS `_active_held`, 0 AS `_seen_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1d_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users`, `active`, `seen`, 0, 0
+            FROM `weir`.`clicks_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)))) AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`, `active_state`, `seen_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0, `seen` > 0 AND bitmapCardinality(`seen_state`) = 0
+            FROM `weir`.`clicks_1d_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') NOT IN (_tail.3) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 86400) * 86400, 'UTC') + 86399), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
 -- locations_1m
 CREATE OR REPLACE VIEW `weir`.`locations_1m` ON CLUSTER 'main'
 (`cell` String, `window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
@@ -752,6 +1202,396 @@ FROM
     GROUP BY window_start, member
 ) AS _t;
 
+-- locations_over
+CREATE OR REPLACE VIEW `weir`.`locations_over` ON CLUSTER 'main'
+(`cell` String, `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `cell`, toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `cell`, arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `users`
+    FROM
+    (
+        SELECT `cell`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT `cell`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `cell`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT `cell`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT `cell`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY `cell`, _step
+    ) AS _s
+) AS _o
+GROUP BY `cell`, _window
+HAVING (window_start >= now() - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
+
+-- locations_over_total
+CREATE OR REPLACE VIEW `weir`.`locations_over_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window
+HAVING (window_start >= now() - 2592000 OR gcd({size:UInt32}, greatest({every:UInt32}, 1)) % 3600 = 0);
+
+-- locations_calendar
+CREATE OR REPLACE VIEW `weir`.`locations_calendar` ON CLUSTER 'main'
+(`cell` String, `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `cell`, toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `cell`, arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT `cell`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT `cell`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `cell`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `cell`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT `cell`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY `cell`, _step
+    ) AS _s
+) AS _o
+GROUP BY `cell`, _window
+HAVING (window_start >= now() - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+
+-- locations_calendar_total
+CREATE OR REPLACE VIEW `weir`.`locations_calendar_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window
+HAVING (window_start >= now() - 2592000 OR toUnixTimestamp(toDateTime(_window, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})) % 3600 = 0);
+
+-- locations_cumulative
+CREATE OR REPLACE VIEW `weir`.`locations_cumulative` ON CLUSTER 'main'
+(`cell` String, `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `cell`, toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `cell`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT `cell`, _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT `cell`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `cell`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `cell`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT `cell`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY `cell`, _step
+    ) AS _s
+) AS _o
+GROUP BY `cell`, _window
+HAVING (window_start >= now() - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+
+-- locations_cumulative_total
+CREATE OR REPLACE VIEW `weir`.`locations_cumulative_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job locations'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'locations' AND version = 3) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`locations_v3_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`locations_v3_1m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT `cell`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `cell`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`locations_v3_state` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `cell`, window_start
+                    UNION ALL
+                    SELECT `cell`, window_start, hits
+                    FROM `weir`.`locations_v3_1m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `cell`, window_start
+                UNION ALL
+                SELECT `cell`, window_start, max(_v.hits)
+                FROM `weir`.`locations_v3_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `cell`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users`
+            FROM `weir`.`locations_v3_state`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`locations_v3_1m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job locations do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`locations_v3_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window
+HAVING (window_start >= now() - 2592000 OR greatest({every:UInt32}, 1) % 3600 = 0 AND toUnixTimestamp(toDateTime(_window.1, {zone:String})) % 3600 = 0 AND toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String})) % 3600 = 0);
+
 -- total_5m
 CREATE OR REPLACE VIEW `weir`.`total_5m` ON CLUSTER 'main'
 (`window_start` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
@@ -876,6 +1716,219 @@ FROM
     FROM `weir`.`total_1h_rollup` FINAL
     WHERE window_start NOT IN (_tail.2)
 ) AS _f;
+
+-- total_over
+CREATE OR REPLACE VIEW `weir`.`total_over` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 300), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 300), throwIf({size:UInt32} = 0 OR {size:UInt32} % 300 != 0, 'size has to be a multiple of 300 seconds, the shortest windows of job total'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 300 != 0, 'every has to be a multiple of 300 seconds, the shortest windows of job total'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`total_5m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            _start AS window_start,
+            sum(_v.hits) AS hits
+        FROM
+        (
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+                if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+            FROM `weir`.`total_state` AS _s
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
+            GROUP BY window_start
+        ) AS _v
+        GROUP BY _start
+                    UNION ALL
+                    SELECT window_start, hits
+                    FROM `weir`.`total_5m_rollup`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 299)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY window_start
+                UNION ALL
+                SELECT window_start, max(_v.hits)
+                FROM `weir`.`total_1h_rollup` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY window_start
+            ) AS _h
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users`
+            FROM `weir`.`total_state`
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1) AND toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC')) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC')) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`total_5m_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 299)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `users_state`
+            FROM `weir`.`total_1h_rollup`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- total_calendar
+CREATE OR REPLACE VIEW `weir`.`total_calendar` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 300), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 300), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`total_5m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            _start AS window_start,
+            sum(_v.hits) AS hits
+        FROM
+        (
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+                if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+            FROM `weir`.`total_state` AS _s
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
+            GROUP BY window_start
+        ) AS _v
+        GROUP BY _start
+                    UNION ALL
+                    SELECT window_start, hits
+                    FROM `weir`.`total_5m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String})), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY window_start
+                UNION ALL
+                SELECT window_start, max(_v.hits)
+                FROM `weir`.`total_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY window_start
+            ) AS _h
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), 'UTC'), {zone:String}), {zone:String}), 0, `users`
+            FROM `weir`.`total_state`
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1) AND toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') >= toDateTime({from:Date}, {zone:String}) AND toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`total_5m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String})), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `users_state`
+            FROM `weir`.`total_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- total_cumulative
+CREATE OR REPLACE VIEW `weir`.`total_cumulative` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `users` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 300), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 300), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 300 != 0, 'every has to be a multiple of 300 seconds, the shortest windows of job total'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups` WHERE job = 'total' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`total_state` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`total_5m_rollup` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    toUInt64(weirPfCount(uniqCombined64MergeState(14)(_o.`users`))) AS `users`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `users`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, uniqCombined64MergeState(14)(_p.`users`) AS `users`
+        FROM
+        (
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, CAST(unhex('0100'), 'AggregateFunction(uniqCombined64(14), UInt64)') AS `users`
+            FROM
+            (
+                SELECT window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            _start AS window_start,
+            sum(_v.hits) AS hits
+        FROM
+        (
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') AS _start,
+                if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+            FROM `weir`.`total_state` AS _s
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1)
+            GROUP BY window_start
+        ) AS _v
+        GROUP BY _start
+                    UNION ALL
+                    SELECT window_start, hits
+                    FROM `weir`.`total_5m_rollup`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 299)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY window_start
+                UNION ALL
+                SELECT window_start, max(_v.hits)
+                FROM `weir`.`total_1h_rollup` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY window_start
+            ) AS _h
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users`
+            FROM `weir`.`total_state`
+            WHERE toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') IN (_tail.1) AND toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') >= toDateTime({from:Date}, {zone:String}) AND toDateTime(intDiv(toUnixTimestamp(window_start), 300) * 300, 'UTC') < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`total_5m_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 299)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 299), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 5m of job total do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `users_state`
+            FROM `weir`.`total_1h_rollup`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
 
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'

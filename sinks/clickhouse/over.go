@@ -1,0 +1,292 @@
+package clickhouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Windows that people ask for are put together from those that are stored, by views with
+// parameters: one for each form, and the same over all groups. docs/windows.md describes
+// them, schema/over.sql is the statement.
+
+// A form is a way to cut time into windows. A window is a number of steps. The texts are
+// SQL with {name:Type} for the parameters.
+type form struct {
+	name   string
+	params []string // in the order of the documentation
+
+	step    string // the step that moment %[1]s is in
+	same    string // moments %[1]s and %[2]s are in one step
+	within  string // moment %[1]s may matter: it bounds what is read
+	cover   string // the windows of _step, as an array
+	start   string // when _window begins
+	end     string // when _window ends
+	aligned string // steps begin and end at multiples of %[1]d seconds since 1970
+	checks  func(l *layout) []check
+}
+
+// A check refuses parameters: a query fails with Text if the condition If is true.
+type check struct{ If, Text string }
+
+// Bounds of a question, so that one cannot take the engine for long.
+const (
+	windowsMost  = 10_000 // windows of an answer, in each group
+	overlapsMost = 1_500  // windows that a moment is in
+)
+
+const (
+	every = "greatest({every:UInt32}, 1)" // of 0, which is refused, no other error comes first
+	zone  = "{zone:String}"
+
+	// The range is of moments, and the windows of an answer begin in it.
+	fromTime = "toUnixTimestamp({from:DateTime})"
+	toTime   = "toUnixTimestamp({to:DateTime})"
+
+	// Or it is of local dates.
+	inDates = "%[1]s >= toDateTime({from:Date}, " + zone + ") AND %[1]s < toDateTime({to:Date} + 366, " + zone + ")"
+)
+
+// units are those of a calendar, with the functions that add one to a date.
+var units = [...][2]string{{"day", "addDays"}, {"week", "addWeeks"}, {"month", "addMonths"}, {"quarter", "addQuarters"}, {"year", "addYears"}}
+
+// period returns the first local date of the period that a moment is in. dateTrunc
+// returns a date for some units and a time for others.
+func period(moment string) string {
+	return "toDate(dateTrunc({unit:String}, toDateTime(" + moment + ", 'UTC'), " + zone + "), " + zone + ")"
+}
+
+// begins returns the moment at which a local date begins, in seconds since 1970.
+func begins(date string) string { return "toUnixTimestamp(toDateTime(" + date + ", " + zone + "))" }
+
+// next returns the first date of the period behind the one that begins at a date.
+func next(date string) string {
+	var cases []string
+	for _, u := range units {
+		cases = append(cases, fmt.Sprintf("{unit:String} = '%s', %s(%s, 1)", u[0], u[1], date))
+	}
+	return "multiIf(" + strings.Join(cases, ", ") + ", " + date + ")"
+}
+
+// hop is the length of the steps of windows that begin every so many seconds.
+const hop = "gcd({size:UInt32}, " + every + ")"
+
+// ofPeriod is the number of a step of a period.
+func ofPeriod(moment string) string {
+	return "intDiv(toUnixTimestamp(" + moment + ") - " + begins(period(moment)) + ", " + every + ")"
+}
+
+func forms() []form {
+	return []form{
+		{
+			name: "over", params: []string{"from", "to", "size", "every"},
+			step:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") * " + hop,
+			same:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") = intDiv(toUnixTimestamp(%[2]s), " + hop + ")",
+			within: "toUnixTimestamp(%[1]s) >= " + fromTime + " AND toUnixTimestamp(%[1]s) < " + toTime + " + {size:UInt32}",
+			cover: "arrayFilter(w -> w + {size:UInt32} > _step AND w >= " + fromTime + " AND w < " + toTime + ", " +
+				"arrayMap(i -> (intDiv(toInt64(_step), " + every + ") - i) * " + every + ", range(intDiv({size:UInt32} - 1, " + every + ") + 1)))",
+			start:   "toDateTime(_window, 'UTC')",
+			end:     "toDateTime(_window + {size:UInt32}, 'UTC')",
+			aligned: hop + " %% %[1]d = 0",
+			checks: func(l *layout) []check {
+				return append(l.multiples("size", "every"),
+					check{fmt.Sprintf("{size:UInt32} / "+every+" > %d", overlapsMost), fmt.Sprintf("size is more than %d times every: make every greater", overlapsMost)},
+					check{fmt.Sprintf("(toInt64("+toTime+") - "+fromTime+") / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+			},
+		},
+		{
+			name: "calendar", params: []string{"from", "to", "unit", "zone"},
+			step:    period("%[1]s"),
+			same:    period("%[1]s") + " = " + period("%[2]s"),
+			within:  inDates,
+			cover:   "if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])",
+			start:   "toDateTime(" + begins("_window") + ", 'UTC')",
+			end:     "toDateTime(" + begins(next("_window")) + ", 'UTC')",
+			aligned: begins("_window") + " %% %[1]d = 0 AND " + begins(next("_window")) + " %% %[1]d = 0",
+			checks:  func(l *layout) []check { return calendar() },
+		},
+		{
+			name: "cumulative", params: []string{"from", "to", "unit", "zone", "every"},
+			step:   "(" + period("%[1]s") + ", " + ofPeriod("%[1]s") + ")",
+			same:   period("%[1]s") + " = " + period("%[2]s") + " AND " + ofPeriod("%[1]s") + " = " + ofPeriod("%[2]s"),
+			within: inDates,
+			cover: "if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), " +
+				"range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), " + begins(next("_step.1")) + " - 1) - " + begins("_step.1") + ", " + every + ")))), [])",
+			start:   "toDateTime(" + begins("_window.1") + ", 'UTC')",
+			end:     "toDateTime(least(" + begins("_window.1") + " + (_window.2 + 1) * " + every + ", " + begins(next("_window.1")) + "), 'UTC')",
+			aligned: every + " %% %[1]d = 0 AND " + begins("_window.1") + " %% %[1]d = 0 AND " + begins(next("_window.1")) + " %% %[1]d = 0",
+			checks: func(l *layout) []check {
+				days := "dateDiff('day', {from:Date}, " + next("{from:Date}") + ")"
+				return append(append(calendar(), l.multiples("every")...),
+					check{fmt.Sprintf(days+" * 86400 / "+every+" > %d", overlapsMost), fmt.Sprintf("more than %d steps in a period: make every greater", overlapsMost)},
+					check{fmt.Sprintf("dateDiff('day', {from:Date}, {to:Date}) * 86400 / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+			},
+		},
+	}
+}
+
+// multiples returns checks that parameters are multiples of the shortest windows.
+func (l *layout) multiples(params ...string) (all []check) {
+	pane := l.levels[0].seconds
+	for _, p := range params {
+		all = append(all, check{fmt.Sprintf("{%s:UInt32} = 0 OR {%s:UInt32} %% %d != 0", p, p, pane),
+			fmt.Sprintf("%s has to be a multiple of %d seconds, the shortest windows of job %s", p, pane, l.Spec.Job)})
+	}
+	return all
+}
+
+func calendar() []check {
+	return []check{{fmt.Sprintf("dateDiff('day', {from:Date}, {to:Date}) > %d", windowsMost), fmt.Sprintf("more than %d days: make the range shorter", windowsMost)}}
+}
+
+// overData is what schema/over.sql sees. Its level is the longest.
+type overData struct {
+	levelData
+	form
+	by []column // the groups of the answer: those of the job, or fewer
+}
+
+// over returns the data of a form for a job.
+func (l *layout) over(c *Client, f form, by []column) overData {
+	return overData{l.level(c, len(l.levels)-1), f, by}
+}
+
+// overs returns the views of windows that are asked for.
+func (l *layout) overs(c *Client) []view {
+	var all []view
+	for _, f := range forms() {
+		all = append(all, l.over(c, f, l.by).view(""))
+		if len(l.by) > 0 {
+			all = append(all, l.over(c, f, nil).view("_total"))
+		}
+	}
+	return all
+}
+
+// overNames returns the names of these views.
+func (l *layout) overNames() []string {
+	var names []string
+	for _, f := range forms() {
+		names = append(names, l.Spec.Job+"_"+f.name)
+		if len(l.by) > 0 {
+			names = append(names, l.Spec.Job+"_"+f.name+"_total")
+		}
+	}
+	return names
+}
+
+func (d overData) view(total string) view {
+	name := d.l.Spec.Job + "_" + d.name + total
+	var texts []string
+	for _, c := range d.columns() {
+		texts = append(texts, c.String())
+	}
+	return view{name, "CREATE OR REPLACE VIEW " + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render("over", d)}
+}
+
+// columns returns the columns of an answer.
+func (d overData) columns() []column {
+	all := append(slices.Clone(d.by), column{name: "window_start", typ: utc}, column{name: "window_end", typ: utc}, column{name: "hits", typ: "UInt64"})
+	for _, m := range d.Measures() {
+		for _, col := range m.viewed() {
+			if slices.Contains(d.Forgotten(), m) {
+				col.typ = "Nullable(" + col.typ + ")"
+			}
+			all = append(all, col)
+		}
+	}
+	return append(all, column{name: "complete", typ: "UInt8"})
+}
+
+// By is the list of the groups of the answer, each followed by a comma.
+func (d overData) By() string {
+	var b strings.Builder
+	for _, c := range d.by {
+		b.WriteString(quote(c.name) + ", ")
+	}
+	return b.String()
+}
+
+// Longer returns all levels but the first.
+func (d overData) Longer() []levelData { return d.Levels()[1:] }
+
+func (d overData) Checks() []check             { return d.checks(d.l) }
+func (d overData) Windows() string             { return "arrayJoin(" + d.cover + ")" }
+func (d overData) WindowStart() string         { return d.start }
+func (d overData) WindowEnd() string           { return d.end }
+func (d overData) Step(moment string) string   { return fmt.Sprintf(d.step, moment) }
+func (d overData) Within(moment string) string { return fmt.Sprintf(d.within, moment) }
+
+// inside returns a condition that a window of so many seconds lies within one step.
+func (d overData) inside(start string, seconds int64) string {
+	return fmt.Sprintf("("+d.same+")", start, fmt.Sprintf("(%s + %d)", start, seconds-1))
+}
+
+// whole returns a condition that the level's window that a moment is in lies within one
+// step and has every row.
+func (d overData) whole(v levelData, moment string) string {
+	start := fmt.Sprintf("toDateTime(intDiv(toUnixTimestamp(%s), %d) * %[2]d, 'UTC')", moment, v.Seconds())
+	return fmt.Sprintf("(%s NOT IN (_tail.%d) AND %s)", start, v.Place(), d.inside(start, v.Seconds()))
+}
+
+// Used returns a condition for the rows of a level that are in the answer: no longer
+// window is taken in their place. The shortest windows are taken also if they are in the
+// live tail, and may not lie in two steps.
+func (d overData) Used(v levelData) string {
+	var all []string
+	if v.First {
+		all = append(all, d.Within("window_start"))
+		all = append(all, fmt.Sprintf("throwIf(NOT %s, %s) = 0", d.inside("window_start", v.Seconds()),
+			text(fmt.Sprintf("windows of %s of job %s do not divide days of this time zone", span(v.v.Window), d.l.Spec.Job))))
+	} else {
+		all = append(all, d.Within("window_start"), d.whole(v, "window_start"))
+	}
+	for _, longer := range d.Levels()[v.i+1:] {
+		all = append(all, "NOT "+d.whole(longer, "window_start"))
+	}
+	return strings.Join(all, " AND ")
+}
+
+// Forgotten returns the measures whose states may have expired.
+func (d overData) Forgotten() (all []*measure) {
+	forgets := slices.ContainsFunc(d.l.levels, func(v level) bool { return v.KeepStates > 0 })
+	for _, m := range d.Measures() {
+		if forgets && m.Set() {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Answer returns the measure's columns for the select list; NULL if a state of it has
+// expired.
+func (d overData) Answer(m *measure) string {
+	forgets := slices.Contains(d.Forgotten(), m)
+	var all []string
+	for name, value := range m.shows(m.Number(m.Plus("_o." + m.Column()))) {
+		if forgets {
+			value = fmt.Sprintf("if(max(_o.%s), NULL, %s)", m.Held(), value)
+		}
+		all = append(all, value+" AS "+quote(name))
+	}
+	return strings.Join(all, ",\n    ")
+}
+
+// Kept returns a condition for windows of which no row has expired; empty if rows do not
+// expire. Windows of a level are needed if the steps are no multiples of the next longer
+// one's.
+func (d overData) Kept() string {
+	var all []string
+	for i, v := range d.l.levels {
+		if v.Keep == 0 {
+			continue
+		}
+		kept := fmt.Sprintf("window_start >= now() - %d", int64(v.Keep/time.Second))
+		if i+1 < len(d.l.levels) {
+			kept = "(" + kept + " OR " + fmt.Sprintf(d.aligned, d.l.levels[i+1].seconds) + ")"
+		}
+		all = append(all, kept)
+	}
+	return strings.Join(all, " AND ")
+}

@@ -1,0 +1,320 @@
+package clickhouse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/window"
+)
+
+// asked is a job with a measure of every kind that has columns, and its events.
+type asked struct {
+	*Sink
+	t  *testing.T
+	op *window.Operator
+	n  int64
+
+	seen []sighting
+}
+
+// A sighting is an event as a naive pass knows it.
+type sighting struct {
+	at    int64 // seconds since 1970
+	page  string
+	user  int
+	price int64 // in hundredths
+}
+
+func newAsked(t *testing.T, c *Client, rollups ...Rollup) *asked {
+	t.Helper()
+	functionsOn(t, c)
+	j := clicks()
+	j.Rollups = rollups
+	j.Spec.By = j.Spec.By[:1]
+	j.Spec.Chunk = 256
+	j.Spec.Measures = []window.Measure{
+		{Name: "users", Kind: window.HLL, Path: "user"},
+		{Name: "people", Kind: window.Set, Path: "user"},
+		{Name: "active", Kind: window.Bitmap, Path: "user"},
+		{Name: "seen", Kind: window.Bloom, Path: "user", Capacity: 100, Error: 0.01},
+		{Name: "least", Kind: window.Min, Path: "price"},
+		{Name: "most", Kind: window.Max, Path: "price"},
+		{Name: "opening", Kind: window.First, Path: "user"},
+		{Name: "latest", Kind: window.Last, Path: "user"},
+		{Name: "revenue", Kind: window.Sum, Path: "price", Scale: 2},
+		{Name: "usual", Kind: window.Avg, Path: "price", Scale: 2},
+		{Name: "top", Kind: window.TopK, Path: "page", K: 3},
+		{Name: "spread", Kind: window.Quantile, Path: "price", Error: 0.01},
+	}
+	s := unaudited(t, c, j)
+	return &asked{Sink: s, t: t, op: operator(t, s.layout.Spec, 0)}
+}
+
+// count has events counted, in the order given.
+func (a *asked) count(events ...sighting) {
+	a.t.Helper()
+	for _, e := range events {
+		observe(a.t, a.op, 0, a.n, event.Time(e.at*1000), fmt.Sprintf(`{"ts":%d,"page":%q,"user":%d,"price":%d.%02d}`, e.at*1000, e.page, e.user, e.price/100, e.price%100))
+		a.n++
+	}
+	a.seen = append(a.seen, events...)
+	write(a.t, a.Sink, a.op.Take())
+}
+
+// random makes events between two moments.
+func random(r *rand.Rand, n int, from, until int64) (all []sighting) {
+	for range n {
+		all = append(all, sighting{from + r.Int64N(until-from), fmt.Sprint("/", r.IntN(3)), r.IntN(40), r.Int64N(10_000)})
+	}
+	slices.SortFunc(all, func(a, b sighting) int { return int(a.at - b.at) })
+	return all
+}
+
+// answer is what a naive pass says of the events in [from, until), of one page or of all,
+// as answers of a view are printed by told.
+func (a *asked) answer(page string, from, until int64) string {
+	hits, users, revenue := 0, map[int]bool{}, int64(0)
+	least, most := int64(1<<40), int64(-1)
+	for _, e := range a.seen {
+		if e.at < from || e.at >= until || page != "" && e.page != page {
+			continue
+		}
+		hits++
+		users[e.user] = true
+		revenue += e.price
+		least, most = min(least, e.price), max(most, e.price)
+	}
+	if hits == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%d-%d: %d hits %d %d ids %d.%02d in [%d, %d]", page, from, until, hits, len(users), len(users), revenue/100, revenue%100, least, most)
+}
+
+// told has a view's answer in the words of answer.
+func (a *asked) told(view, params string) []string {
+	a.t.Helper()
+	page := "page"
+	if strings.HasSuffix(view, "_total") {
+		page = "''"
+	}
+	rows := read(a.t, a.client, "SELECT concat("+page+", toString(toUnixTimestamp(window_start)), '-', toString(toUnixTimestamp(window_end)), ': ', toString(hits), ' hits ', ifNull(toString(people), '?'), ' ', ifNull(toString(active), '?'), ' ids ', "+
+		"toDecimalString(revenue, 2), ' in [', toString(round(least * 100)), ', ', toString(round(most * 100)), ']') FROM "+a.client.name(view)+"("+params+")")
+	for i, r := range rows {
+		rows[i] = strings.TrimSuffix(strings.TrimPrefix(r, "('"), "')")
+	}
+	sort.Strings(rows)
+	return rows
+}
+
+// want compares a view, and the one of all pages, with a naive pass over windows.
+func (a *asked) want(view, params string, windows [][2]int64) {
+	a.t.Helper()
+	var each, total []string
+	for _, w := range windows {
+		for _, page := range []string{"/0", "/1", "/2"} {
+			if s := a.answer(page, w[0], w[1]); s != "" {
+				each = append(each, s)
+			}
+		}
+		if s := a.answer("", w[0], w[1]); s != "" {
+			total = append(total, s)
+		}
+	}
+	sort.Strings(each)
+	sort.Strings(total)
+	for name, want := range map[string][]string{view: each, view + "_total": total} {
+		if got := a.told(name, params); !slices.Equal(got, want) {
+			a.t.Errorf("%s(%s) has %d windows, want %d\n%s\nwant\n%s", name, params, len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// hops compares clicks_over.
+func (a *asked) hops(from, to, size, every int64) {
+	a.t.Helper()
+	var all [][2]int64
+	for start := (from + every - 1) / every * every; start < to; start += every {
+		all = append(all, [2]int64{start, start + size})
+	}
+	a.want("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d, every=%d", from, to, size, every), all)
+}
+
+// days compares clicks_calendar with what package time says of the zone, and with every
+// clicks_cumulative.
+func (a *asked) days(from, to, unit, zone string, every int64) {
+	a.t.Helper()
+	where, err := time.LoadLocation(zone)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	date := func(s string) time.Time {
+		d, err := time.Parse(time.DateOnly, s)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		return d
+	}
+	months, days := 0, 1
+	switch unit {
+	case "week":
+		days = 7
+	case "month":
+		months, days = 1, 0
+	}
+	// The moment at which a date begins; where it has no midnight, that is later.
+	begins := func(d time.Time) int64 {
+		at := time.Date(d.Year(), d.Month(), d.Day(), 0, 0, 0, 0, where)
+		for at.Day() != d.Day() {
+			at = at.Add(time.Minute)
+		}
+		return at.Unix()
+	}
+	var all, so [][2]int64
+	for d := date(from); d.Before(date(to)); d = d.AddDate(0, 0, 1) {
+		if unit == "week" && d.Weekday() != time.Monday || unit == "month" && d.Day() != 1 {
+			continue
+		}
+		start, end := begins(d), begins(d.AddDate(0, months, days))
+		all = append(all, [2]int64{start, end})
+		for at := start; every > 0 && at < end; at += every {
+			so = append(so, [2]int64{start, min(at+every, end)})
+		}
+	}
+	params := fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone)
+	a.want("clicks_calendar", params, all)
+	if every > 0 {
+		a.want("clicks_cumulative", fmt.Sprintf("%s, every=%d", params, every), so)
+	}
+}
+
+// TestOver: windows that are asked for have what a naive pass over the events finds,
+// whatever the rollups have of it: in days of 23 and of 25 hours, in zones that differ by
+// half an hour, where a day begins at one, and over ranges with nothing.
+func TestOver(t *testing.T) {
+	for name, rollups := range map[string][]Rollup{
+		"three rollups": {{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
+		"one":           {{Window: 15 * time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAsked(t, open(t), rollups...)
+			r := rand.New(rand.NewPCG(1, 18))
+			at := func(s string) int64 {
+				d, err := time.Parse(time.RFC3339, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d.Unix()
+			}
+			autumn, spring := at("2025-10-24T12:00:00Z"), at("2026-03-07T00:00:00Z")
+			check := func() {
+				t.Helper()
+				a.hops(autumn, autumn+4*86400, 21600, 5400)
+				a.hops(autumn+86400+900, autumn+86400+7200, 1800, 900)
+				a.hops(autumn+86400, autumn+2*86400, 3600, 7200) // with gaps
+				a.hops(autumn-86400, autumn+5*86400, 86400, 86400)
+				a.hops(autumn-900_000, autumn-90_000, 900, 900) // empty
+				a.days("2025-10-24", "2025-10-28", "day", "Europe/Berlin", 10800)
+				a.days("2025-10-20", "2025-11-03", "week", "Europe/Berlin", 0)
+				a.days("2025-10-01", "2025-12-01", "month", "Asia/Kolkata", 0)
+				a.days("2026-03-07", "2026-03-10", "day", "America/New_York", 3600)
+				a.days("2026-03-27", "2026-03-31", "day", "Asia/Beirut", 0)
+				a.days("2026-04-03", "2026-04-07", "day", "Australia/Lord_Howe", 1800)
+				a.days("2026-03-01", "2026-04-01", "month", "Europe/Berlin", 0)
+				a.days("2024-03-01", "2024-04-01", "day", "UTC", 3600)
+			}
+			a.count(random(r, 500, autumn, autumn+4*86400)...)
+			a.count(random(r, 500, spring, spring+32*86400)...)
+			roll(t, a.Sink, true)
+			if len(rollups) > 1 {
+				check() // all in rollups
+			}
+			a.count(random(r, 60, autumn, autumn+4*86400)...)
+			check() // some windows of each level have newer rows
+		})
+	}
+}
+
+// TestOverLevels: a question reads the longest windows that fit, and all of them once.
+func TestOverLevels(t *testing.T) {
+	c := open(t)
+	a := newAsked(t, c, Rollup{Window: time.Minute}, Rollup{Window: time.Hour}, Rollup{Window: 24 * time.Hour})
+	day := int64(noon/1000) - 43200
+	for i := range int64(96) {
+		a.count(sighting{day - 86400 + i*1800, "/0", 1, 100})
+	}
+	roll(t, a.Sink, true)
+	for _, v := range []string{"clicks_1m_rollup", "clicks_1h_rollup", "clicks_1d_rollup"} { // a mark in each row: so many hits more
+		more := map[string]int{"clicks_1m_rollup": 100, "clicks_1h_rollup": 10_000, "clicks_1d_rollup": 1_000_000}[v]
+		(&backend{c: c}).exec(t, fmt.Sprintf("INSERT INTO %s (page, window_start, hits) SELECT page, window_start, max(hits) + %d FROM %[1]s GROUP BY page, window_start", c.name(v), more))
+	}
+	ask := func(view, params, want string) {
+		t.Helper()
+		if got := fmt.Sprint(read(t, c, "SELECT hits FROM "+c.name(view)+"("+params+") ORDER BY window_start")); got != want {
+			t.Errorf("%s(%s): %s, want %s", view, params, got, want)
+		}
+	}
+	span := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), ", day-86400, day+86400)
+	ask("clicks_over", span+"size=172800, every=172800", "[(1000048)]")
+	ask("clicks_over", span+"size=86400, every=86400", "[(1000048) (1000048)]")
+	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=7200, every=7200", day, day+7200), "[(20004)]")
+	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=1800, every=1800", day, day+1800), "[(101)]")
+	ask("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=5400, every=5400", day, day+5400), "[(10103)]")
+	ask("clicks_calendar", "from='2025-11-01', to='2025-12-01', unit='month', zone='Asia/Kolkata'", "[(2000096)]")
+	ask("clicks_calendar", "from='2025-11-20', to='2025-11-21', unit='day', zone='Asia/Kolkata'", "[(230248)]")
+	// A row in the live tail of the day: its other hours are those of the rollup.
+	a.count(sighting{day + 7200, "/0", 1, 100})
+	ask("clicks_over", span+"size=86400, every=86400", "[(1000048) (230248)]")
+}
+
+// TestOverRefuses: a question that cannot be answered says why and what to do.
+func TestOverRefuses(t *testing.T) {
+	c := open(t)
+	newAsked(t, c, Rollup{Window: time.Minute})
+	for ask, want := range map[string]string{
+		"clicks_over(from=now(), to=now(), size=90, every=60)":                                      "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_over(from=now(), to=now(), size=60, every=0)":                                       "every has to be a multiple of 60 seconds",
+		"clicks_over(from=now(), to=now(), size=864000, every=60)":                                  "size is more than 1500 times every: make every greater",
+		"clicks_over_total(from=now() - 864000, to=now(), size=60, every=60)":                       "more than 10000 windows: make the range shorter or every greater",
+		"clicks_calendar(from='1970-01-01', to='2026-01-01', unit='day', zone='UTC')":               "more than 10000 days: make the range shorter",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='days', zone='UTC')":              "days",
+		"clicks_calendar(from='2026-01-01', to='2026-01-02', unit='day', zone='Europe/Berlim')":     "Europe/Berlim",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='month', zone='UTC', every=60)": "more than 1500 steps in a period: make every greater",
+		"clicks_cumulative(from='2026-01-01', to='2026-01-02', unit='day', zone='UTC', every=61)":   "every has to be a multiple of 60 seconds",
+		"clicks_over(from='2026-01-01 00:00:00', size=60, every=60)":                                "to",
+	} {
+		err := c.query(t.Context(), "ask", "SELECT hits FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", ask, err, want)
+		}
+	}
+}
+
+// TestOverExpired: where states of ids have expired, their number is not known; and windows
+// of which rows have expired are left out.
+func TestOverExpired(t *testing.T) {
+	c := open(t)
+	a := newAsked(t, c, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour, KeepStates: 24 * time.Hour})
+	now := time.Now().Unix()
+	recent, old := now/3600*3600-3*3600, now/3600*3600-72*3600
+	a.count(random(rand.New(rand.NewPCG(1, 18)), 50, old, old+7200)...)
+	a.count(random(rand.New(rand.NewPCG(1, 18)), 50, recent, recent+7200)...)
+	ask := func(from int64, size int, want string) {
+		t.Helper()
+		sql := fmt.Sprintf("SELECT hits, people, active, seen > 0, round(revenue) > 0 FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.name("clicks_over_total"), from, size)
+		if got := fmt.Sprint(read(t, c, sql)); got != want {
+			t.Errorf("windows of %d s: %s, want %s", size, got, want)
+		}
+	}
+	ask(old, 1800, "[]") // of minutes that are not kept
+	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
+	roll(t, a.Sink, true)
+	ask(recent, 3600, "[(31,23,23,1,1) (19,14,14,1,1)]")
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(recent)+"), 3, 2)")
+	ask(recent, 3600, "[(34,NULL,23,1,1) (19,14,14,1,1)]")
+}
