@@ -55,8 +55,12 @@ func (s *Server) endpoints() map[string]endpoint {
 func (s *Server) api(path string) http.Handler {
 	e := s.endpoints()[path]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := e.ask(r.Context(), question{path, r.URL.Query()})
+		var answer any
 		code := http.StatusOK
+		values, err := parametersOf(r)
+		if err == nil {
+			answer, err = e.ask(r.Context(), question{path, values})
+		}
 		if err != nil {
 			answer, code = failure{err.Error()}, statusOf(err)
 		}
@@ -65,6 +69,16 @@ func (s *Server) api(path string) http.Handler {
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(answer) // an error means that the client has disconnected
 	})
+}
+
+// parametersOf reads the parameters of a request. It is an error if one of them cannot be
+// read: left out, the answer would be one to another question.
+func parametersOf(r *http.Request) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errQuestion, err)
+	}
+	return values, nil
 }
 
 // A failure is the answer to a question that has none.
@@ -214,10 +228,11 @@ func align(t time.Time, window time.Duration) time.Time {
 
 func moment(name, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
+	t = t.UTC()
 	if err != nil || t.Year() < 1970 || t.Year() > 2105 {
 		return t, fmt.Errorf("%w: %s=%.40s; want a time such as 2026-11-20T12:00:00Z", errQuestion, name, text)
 	}
-	return t.UTC(), nil
+	return t, nil
 }
 
 // longest is the longest duration that a question may name.

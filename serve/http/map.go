@@ -15,7 +15,7 @@ type heatReply struct {
 	Precision int    `json:"precision"` // characters of a cell
 	Within    string `json:"within"`
 	Cells     []cell `json:"cells"`
-	People    int    `json:"people"`   // in all of the range, wherever
+	People    int    `json:"people"`   // in all of the range, wherever; see heat
 	Withheld  int    `json:"withheld"` // how many cells have fewer than http.k people
 	made
 }
@@ -49,15 +49,20 @@ func (s *Server) heat(ctx context.Context, q question) (any, error) {
 	}
 	reply := heatReply{about: a.of(), Precision: precision, Within: strings.ToLower(q.Get("within")), Cells: []cell{}}
 	reply.add(answer)
-	if n := a.measure.Kind.Number(answer.Value).(int); !s.few(uint64(n)) {
-		reply.People = n
-	}
+	n, withheld := a.measure.Kind.Number(answer.Value).(int), 0
 	for _, c := range cells {
 		if s.few(uint64(c.Members)) {
 			reply.Withheld++
+			withheld += c.Members
 			continue
 		}
 		reply.Cells = append(reply.Cells, cell{c.Hash, c.Members})
+	}
+	if s.few(uint64(withheld)) {
+		n -= withheld // else the difference to the cells would tell of them
+	}
+	if !s.few(uint64(n)) {
+		reply.People = n
 	}
 	return reply, nil
 }

@@ -30,10 +30,13 @@ type queryReply struct {
 // query answers GET /api/v1/query?key=w:clicks:users:now[&member=7], with the keys of
 // the Redis endpoint.
 func (s *Server) query(w http.ResponseWriter, r *http.Request) {
-	asked := r.URL.Query()
+	asked, err := parametersOf(r)
 	reply := queryReply{Key: asked.Get("key"), Value: 0}
 	status := http.StatusOK
-	if err := parameters(asked); err != nil {
+	if err == nil {
+		err = parameters(asked)
+	}
+	if err != nil {
 		reply.Error, status = err.Error(), http.StatusBadRequest
 	} else if err := s.ask(r.Context(), asked.Get("member"), &reply); err != nil {
 		var malformed *key.SyntaxError

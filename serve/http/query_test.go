@@ -88,6 +88,12 @@ func (s *awaySink) Progress(ctx context.Context) (map[window.Origin]int64, uint6
 // count has the job count events: each is a time before noon and a user.
 func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
 	t.Helper()
+	j.visit(t, users, 13.361389, 38.115556)
+}
+
+// visit has the job count events at a place.
+func (j *pageJob) visit(t *testing.T, users map[time.Duration]int, lon, lat float64) {
+	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.next == 0 {
@@ -97,7 +103,7 @@ func (j *pageJob) count(t *testing.T, users map[time.Duration]int) {
 	for ago, user := range users {
 		at := noon.Add(-ago).UnixMilli()
 		b.Records = append(b.Records, event.Record{Offset: b.Next, Time: event.Time(at),
-			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/1","user":%d,"lon":13.361389,"lat":38.115556}`, at, user)})
+			Value: fmt.Appendf(nil, `{"ts":%d,"page":"/p/1","user":%d,"lon":%v,"lat":%v}`, at, user, lon, lat)})
 		b.Next++
 	}
 	j.next = b.Next

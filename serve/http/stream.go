@@ -93,10 +93,19 @@ func (h *hub) close() {
 // stream answers GET /api/v1/stream?ask=series%3Fjob%3Dclicks&ask=…
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	h := s.hub
-	questions, err := h.questions(r.URL.Query())
+	asked, err := parametersOf(r)
+	var questions []question
+	if err == nil {
+		questions, err = h.questions(asked)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		return // without a body there is nothing to wait for
 	}
 	v, ok := h.join(questions, r.Header.Get("Last-Event-ID"))
 	if !ok {
@@ -106,13 +115,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.leave(v)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	to := http.NewResponseController(w)
-	send := func(text []byte) bool {
+	send := func(texts ...[]byte) bool {
 		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
-		_, err := w.Write(text)
-		return err == nil && to.Flush() == nil
+		for _, text := range texts {
+			if _, err := w.Write(text); err != nil {
+				return false
+			}
+		}
+		return to.Flush() == nil
 	}
 	if !send([]byte("retry: 1000\n\n")) {
 		return
@@ -123,7 +135,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-v.wake:
 			time.Sleep(gather)
-			if !send(h.news(v)) {
+			if !send(h.news(v)...) {
 				return
 			}
 		case <-beat.C:
@@ -226,21 +238,20 @@ func (h *hub) leave(v *viewer) {
 	}
 }
 
-// news returns the events that a viewer does not have yet. An event is named after the
-// question's place among those that the viewer asks.
-func (h *hub) news(v *viewer) []byte {
-	var b bytes.Buffer
+// news returns the events that a viewer does not have yet, in pieces. An event is named
+// after the question's place among those that the viewer asks. The payload is that of the
+// topic and no copy, so that viewers that read slowly hold little memory.
+func (h *hub) news(v *viewer) (pieces [][]byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, t := range v.topics {
 		if t.latest > v.seen[i] {
 			v.seen[i] = t.latest
-			fmt.Fprintf(&b, "id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
-			b.Write(t.payload)
-			b.WriteString("\n\n")
+			head := fmt.Sprintf("id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
+			pieces = append(pieces, []byte(head), t.payload, []byte("\n\n"))
 		}
 	}
-	return b.Bytes()
+	return pieces
 }
 
 // answer answers the question of a topic until no viewer asks it any more.

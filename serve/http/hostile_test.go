@@ -1,0 +1,92 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// TestUnreadableParameters: a parameter that cannot be read is an error on every path.
+// Left out, the answer would be one to another question.
+func TestUnreadableParameters(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	h := e.http.Handler()
+	gone, end := context.WithCancel(t.Context())
+	end() // so that a stream ends too, after it has begun
+	for _, path := range []string{
+		"series?job=clicks&by.page=%zz",
+		"series?job=clicks&last=5m;step=1m",
+		"query?key=w:clicks:active:now&member=%zz",
+		"stream?ask=jobs&ask=%zz",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path, nil).WithContext(gone))
+		if w.Code != 400 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// TestTimesOfOtherZones: the bounds of from and until hold in UTC.
+func TestTimesOfOtherZones(t *testing.T) {
+	e, _ := newEndpoints(t)
+	h := e.http.Handler()
+	for path, want := range map[string]int{
+		"from=1970-01-01T00:00:00%2B00:01&until=1970-01-01T00:00:01Z":      400,
+		"from=2105-12-31T23:00:00-01:30&until=2105-12-31T23:59:59-01:30":   400,
+		"from=1970-01-01T00:00:00Z&until=1970-01-01T00:00:01Z":             200,
+		"from=2026-11-20T14:00:00%2B02:00&until=2026-11-20T10:05:00-02:00": 200,
+	} {
+		if code := get(t, h, "/api/v1/series?job=clicks&"+path, nil); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+}
+
+// TestHeadOfStream: HEAD gets the header of a stream, and takes no place of a viewer.
+func TestHeadOfStream(t *testing.T) {
+	e, _ := newEndpoints(t)
+	h := e.http.Handler()
+	gone, end := context.WithCancel(t.Context())
+	end() // so that a stream ends too, after it has begun
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("HEAD", "/api/v1/stream?ask=jobs", nil).WithContext(gone))
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || w.Body.Len() > 0 {
+		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestViewersShareAnswers: all viewers write the bytes of one answer. A copy for each
+// would let slow ones hold any amount of memory.
+func TestViewersShareAnswers(t *testing.T) {
+	h := newHub(nil, 2)
+	one := &topic{asked: map[*viewer]bool{}}
+	h.publish(one, []byte(`{"status":200}`))
+	for range 2 {
+		v := &viewer{topics: []*topic{one}, seen: []uint64{0}}
+		pieces := h.news(v)
+		if text := bytes.Join(pieces, nil); !bytes.HasPrefix(text, []byte("id: "+h.run+".1\nevent: ask0\ndata: {")) || !bytes.HasSuffix(text, []byte("}\n\n")) {
+			t.Errorf("%q", text)
+		}
+		if len(pieces) != 3 || &pieces[1][0] != &one.payload[0] {
+			t.Errorf("a copy of the answer in %q", pieces)
+		}
+	}
+}
+
+// TestWithheldCell: what is withheld of a map does not follow from its total.
+func TestWithheldCell(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7, time.Second: 42})
+	job.visit(t, map[time.Duration]int{time.Minute: 8}, 170, -40)
+	for k, want := range map[int]heatReply{0: {People: 3}, 2: {People: 2, Withheld: 1}, 3: {People: 3, Withheld: 2}, 4: {Withheld: 2}} {
+		e.http.K = k
+		var r heatReply
+		if get(t, e.http.Handler(), "/api/v1/heat?job=clicks&last=5m&precision=3", &r); r.People != want.People || r.Withheld != want.Withheld {
+			t.Errorf("k=%d: %+v", k, r)
+		}
+	}
+}
