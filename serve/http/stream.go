@@ -26,7 +26,7 @@ const (
 	askEvery = 100
 	rareTick = 30 * time.Second
 
-	// viewersMost is how many streams there may be; a quarter of the connections if that is
+	// viewersMost is how many streams there may be; half of the connections if that is
 	// less.
 	viewersMost = 256
 	// asksMost is how many questions a stream may have, and topicsMost how many different
