@@ -196,6 +196,8 @@ func TestOpenAPI(t *testing.T) {
 					box.Del("near")
 					box.Del("radius")
 					check("a box", h, box, 200)
+					box.Set("box", "170,-10,-170,10")
+					check("a box across the date line", h, box, 400)
 				case "n", "precision":
 					check("no number", h, with(p.Name, "0"), 400)
 				}

@@ -124,6 +124,9 @@ func area(q question, most int) (func(value any) ([]live.Place, error), error) {
 		if err != nil {
 			return nil, err
 		}
+		if b[0] > b[2] || b[1] > b[3] {
+			return nil, fmt.Errorf("%w: box=WEST,SOUTH,EAST,NORTH with WEST below EAST and SOUTH below NORTH; a box across 180° is two questions", errQuestion)
+		}
 		return func(value any) ([]live.Place, error) { return live.Within(value, b[0], b[1], b[2], b[3], most) }, nil
 	}
 	p, err := decimals("near", near, 2)

@@ -105,7 +105,8 @@ func finish(q Question, columns, rows, key string) string {
 		return "SELECT " + columns + "\nFROM (" + rows + ")"
 	}
 	sql := "SELECT " + key + ", " + columns + "\nFROM (" + rows + ")\nGROUP BY " + strings.Join(names, ", ") + "\nORDER BY " + strings.Join(order, ", ")
-	if q.Limit > 0 {
+	// Rows that are in no order of their values are all shown: the greatest may be any.
+	if q.Limit > 0 && strings.HasSuffix(columns, " AS value") {
 		sql += fmt.Sprintf("\nLIMIT %d", q.Limit)
 	}
 	return sql

@@ -60,6 +60,10 @@ func TestQuestion(t *testing.T) {
 	same("hits", s.SQL(q), "SELECT sum(hits) FROM "+view)
 	q.Columns, q.Limit = []string{"page"}, 2
 	same("top pages", s.SQL(q), "SELECT page, sum(hits) AS n FROM "+view+" GROUP BY page ORDER BY n DESC, page LIMIT 2")
+	q.Measure = "spread" // in no order of one value: all pages
+	if got, pages := len(read(t, c, s.SQL(q))), len(read(t, c, "SELECT DISTINCT page FROM "+view)); got != pages || pages <= 2 {
+		t.Errorf("quantiles of %d pages, of %d", got, pages)
+	}
 	q = all
 	q.Measure, q.Step = "revenue", 5*time.Minute
 	same("revenue", s.SQL(q), fmt.Sprintf("SELECT toDateTime(%d + intDiv(toUnixTimestamp(window_start) - %[1]d, 300) * 300, 'UTC') AS at, sum(revenue) FROM %s GROUP BY at", q.From.Unix(), view))
