@@ -11,12 +11,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
+	"weir/internal/child"
 	"weir/internal/config"
 )
 
@@ -30,9 +29,9 @@ const workerEnv = "WEIR_UP_WORKER"
 // The file descriptors that a worker inherits. The listeners stay open while there is no
 // worker: clients that connect then wait for the next one.
 const (
-	workerHTTP = 3 + iota
+	workerHTTP = child.First + iota
 	workerRESP
-	workerLifeline // a byte asks the worker to drain; its end means that the parent is gone
+	workerLifeline
 )
 
 // A workerPlan is what a worker cannot know from the configuration.
@@ -48,29 +47,12 @@ func runWorker(text string, cfg *config.Config, log *slog.Logger) error {
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
 		return fmt.Errorf("%s: %w", workerEnv, err)
 	}
-	// ^C and the end of a terminal go to all processes of a group. The parent says when to
-	// drain.
-	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-	ctx, drain := context.WithCancel(context.Background())
-	defer drain()
-	go func() {
-		lifeline := os.NewFile(workerLifeline, "lifeline")
-		if n, _ := lifeline.Read(make([]byte, 1)); n > 0 {
-			drain()
-			_, _ = io.Copy(io.Discard, lifeline)
-		}
-		os.Exit(exitFailed) // the parent is gone, and its broker and engine with it
-	}()
-	inherited := func(fd uintptr) (net.Listener, error) {
-		f := os.NewFile(fd, "listener")
-		defer f.Close()
-		return net.FileListener(f)
-	}
-	web, err := inherited(workerHTTP)
+	ctx := child.Follow(workerLifeline, exitFailed) // broker and engine go with the parent
+	web, err := child.Listener(workerHTTP)
 	if err != nil {
 		return err
 	}
-	resp, err := inherited(workerRESP)
+	resp, err := child.Listener(workerRESP)
 	if err != nil {
 		return err
 	}
@@ -87,7 +69,7 @@ type worker struct {
 	died      func(context.Context, death) // called for each death; it may take long
 
 	mu  sync.Mutex
-	now *child
+	now *child.Process
 }
 
 // A death is the end of a worker by a signal.
@@ -95,14 +77,6 @@ type death struct {
 	pid    int
 	signal syscall.Signal
 	at     time.Time
-}
-
-// A child is one run of the worker's process.
-type child struct {
-	cmd      *exec.Cmd
-	lifeline *os.File
-	began    time.Time
-	gone     chan struct{} // closed when it has ended
 }
 
 func newWorker(plan workerPlan, listeners ...net.Listener) (*worker, error) {
@@ -135,6 +109,7 @@ const shortLife = 3 * time.Second
 // signal has ended it. If the worker ends by itself, run returns why.
 func (w *worker) run(ctx context.Context) error {
 	for {
+		began := time.Now()
 		c, err := w.start()
 		if err != nil {
 			return fmt.Errorf("the worker: %w", err)
@@ -143,25 +118,25 @@ func (w *worker) run(ctx context.Context) error {
 		w.now = c
 		w.mu.Unlock()
 		select {
-		case <-c.gone:
+		case <-c.Gone:
 		case <-ctx.Done():
-			_, _ = c.lifeline.Write([]byte{1}) // an error means that it is gone
-			<-c.gone
+			c.Ask()
+			<-c.Gone
 		}
-		c.lifeline.Close()
-		state, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		c.Close()
+		state, _ := c.Cmd.ProcessState.Sys().(syscall.WaitStatus)
 		switch {
 		case state.Signaled() && ctx.Err() != nil:
 			return &exit{exitUnflushed, fmt.Errorf("the worker was ended by signal %d before it had drained; the next start counts the rest", state.Signal()), ""}
 		case !state.Signaled() && state.ExitStatus() != 0:
-			return &exit{state.ExitStatus(), fmt.Errorf("the worker, process %d, has ended: see above", c.cmd.Process.Pid), ""}
+			return &exit{state.ExitStatus(), fmt.Errorf("the worker, process %d, has ended: see above", c.Cmd.Process.Pid), ""}
 		case !state.Signaled():
 			return nil
 		}
-		d := death{c.cmd.Process.Pid, state.Signal(), time.Now()}
+		d := death{c.Cmd.Process.Pid, state.Signal(), time.Now()}
 		w.log.Warn("the worker was killed; another one starts", "pid", d.pid, "signal", int(d.signal))
 		go w.died(ctx, d)
-		if d.at.Sub(c.began) < shortLife {
+		if d.at.Sub(began) < shortLife {
 			select {
 			case <-time.After(shortLife):
 			case <-ctx.Done():
@@ -170,37 +145,14 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-func (w *worker) start() (*child, error) {
+func (w *worker) start() (*child.Process, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	c := &child{cmd: exec.Command(exe, w.args...), lifeline: ours, began: time.Now(), gone: make(chan struct{})}
-	c.cmd.Env, c.cmd.Stderr = w.env, w.err
-	c.cmd.ExtraFiles = append(append([]*os.File{}, w.listeners...), theirs)
-	c.cmd.SysProcAttr = dieWithParent()
-	started := make(chan error, 1)
-	go func() {
-		// dieWithParent means the thread that starts the child: it must not end before.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := c.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = c.cmd.Wait() // ProcessState says it
-			close(c.gone)
-		}
-	}()
-	if err := <-started; err != nil {
-		ours.Close()
-		return nil, err
-	}
-	return c, nil
+	cmd := exec.Command(exe, w.args...)
+	cmd.Env, cmd.Stderr = w.env, w.err
+	return child.Start(cmd, nil, w.listeners...)
 }
 
 // kill ends the worker with signal 9, as a crash or the kernel would. Another one starts.
@@ -208,7 +160,7 @@ func (w *worker) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.now != nil {
-		_ = w.now.cmd.Process.Kill() // an error means that it has ended
+		w.now.Kill()
 	}
 }
 

@@ -56,6 +56,7 @@ var floor = []struct {
 	{"weir/internal/hashtable", -1, "the one index of the core, the sketches and the scratch keys"},
 	{"weir/internal/samesite", 1.5, "refuses requests that another site makes a browser send, for every listener"},
 	{"weir/internal/outage", 1.5, "log lines about outages, for every part with a clock"},
+	{"weir/internal/child", 1.5, "child processes that end with this one"},
 	{"weir/internal/await", 1.5, "how tests wait"},
 	{"weir/internal/...", 5, "tests of the whole module, and what tests use"},
 	{"weir/cmd/...", 4, "wiring"},

@@ -5,18 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/child"
 )
 
 // childEnv is the environment variable that holds the child's configuration. A
@@ -26,8 +24,8 @@ const childEnv = "WEIR_ENGINE_CHILD"
 // The file descriptors that the child inherits, in addition to stdin, stdout
 // and stderr.
 const (
-	childListener = 3 // the listening socket
-	childLifeline = 4 // a pipe that closes when the parent ends
+	childListener = child.First + iota // the listening socket
+	childLifeline
 )
 
 // MaybeChild runs the engine and never returns if StartEngine started this
@@ -51,25 +49,12 @@ func runChild(text string) error {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		return fmt.Errorf("local: engine: %s: %w", childEnv, err)
 	}
-	// ^C in a terminal, and closing it, send signals to the whole process group, and
-	// so do timeout(1) and systemd with SIGTERM. The child ignores them: the parent
-	// stops its engine after its last writes, with a byte on the lifeline.
-	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	go func() {
-		lifeline := os.NewFile(childLifeline, "lifeline")
-		if n, _ := lifeline.Read(make([]byte, 1)); n > 0 {
-			stop()
-			_, _ = io.Copy(io.Discard, lifeline)
-		}
-		os.Exit(0) // the parent is gone; nothing acknowledged is lost
-	}()
-	socket := os.NewFile(childListener, "listener")
-	l, err := net.FileListener(socket)
-	socket.Close()
+	// The parent stops its engine after its last writes. If it is gone, nothing that was
+	// acknowledged is lost.
+	ctx := child.Follow(childLifeline, 0)
+	l, err := child.Listener(childListener)
 	if err != nil {
-		return fmt.Errorf("local: engine: inherited listener: %w", err)
+		return fmt.Errorf("local: engine: %w", err)
 	}
 	cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, childLog)) // relay reads it
 	if err := awaitFormer(cfg); err != nil {

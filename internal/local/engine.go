@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"weir/internal/backoff"
+	"weir/internal/child"
 	"weir/internal/local/libchdb"
 )
 
@@ -151,7 +151,7 @@ func (e *Engine) Close() error {
 
 // supervise watches one child after another until Close, or until too many
 // crashes.
-func (e *Engine) supervise(ctx context.Context, c *child) {
+func (e *Engine) supervise(ctx context.Context, c *process) {
 	defer close(e.done)
 	defer e.lock.Close()
 	defer e.sock.Close()
@@ -162,7 +162,7 @@ func (e *Engine) supervise(ctx context.Context, c *child) {
 		case <-ctx.Done():
 			c.end()
 			return
-		case <-c.gone:
+		case <-c.Gone:
 		}
 		c.kill()
 		e.setPid(0)
@@ -176,7 +176,7 @@ func (e *Engine) supervise(ctx context.Context, c *child) {
 
 // restart starts a new child after a crash. A start that fails counts as a
 // crash too. It returns nil after Close, or after too many crashes.
-func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*child, int) {
+func (e *Engine) restart(ctx context.Context, cause error, crashes int) (*process, int) {
 	for {
 		if crashes++; crashes > e.policy.limit {
 			err := fmt.Errorf("local: engine: crashed %d times in a row: %w", crashes, cause)
@@ -219,7 +219,7 @@ func (r *restarts) wait(n int) time.Duration {
 }
 
 // launch starts a child and waits until it answers.
-func (e *Engine) launch(ctx context.Context) (*child, error) {
+func (e *Engine) launch(ctx context.Context) (*process, error) {
 	c, err := e.spawn()
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (e *Engine) launch(ctx context.Context) (*child, error) {
 		c.kill()
 		return nil, err
 	}
-	e.setPid(c.cmd.Process.Pid)
+	e.setPid(c.Cmd.Process.Pid)
 	return c, nil
 }
 
@@ -238,58 +238,27 @@ func (e *Engine) setPid(pid int) {
 	e.pid = pid
 }
 
-// child is one run of the engine's process.
-type child struct {
-	cmd      *exec.Cmd
-	lifeline *os.File // the parent's end: a byte asks the child to stop, closing it ends the child
-	said     *relay
-	gone     chan struct{}
-	err      error // why it ended; valid when gone is closed
+// A process is one run of the engine in a child process.
+type process struct {
+	*child.Process
+	said *relay
 }
 
 // spawn starts the child.
-func (e *Engine) spawn() (*child, error) {
+func (e *Engine) spawn() (*process, error) {
 	config, err := json.Marshal(e.cfg)
-	if err != nil {
-		return nil, err
-	}
-	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(e.exe, "engine", "--listen", e.cfg.Listen, "--data", e.cfg.Data)
 	cmd.Env = append(environment(), childEnv+"="+string(config))
-	cmd.ExtraFiles = []*os.File{childListener - 3: e.sock, childLifeline - 3: theirs}
 	said := &relay{log: e.cfg.Log}
 	cmd.Stderr = said
-	cmd.SysProcAttr = dieWithParent()
-	c := &child{cmd: cmd, lifeline: ours, said: said, gone: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		// dieWithParent refers to the thread that started the child, not to the
-		// process. The lock keeps the thread alive until the child has ended; without
-		// it Go could end the thread, and the kernel would kill a healthy engine.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		started <- nil
-		c.err = cmd.Wait() // waits until stderr is read to its end
-		said.end()
-		if c.err == nil {
-			c.err = errors.New("it ended by itself")
-		}
-		close(c.gone)
-	}()
-	err = <-started
-	theirs.Close()
+	p, err := child.Start(cmd, said.end, e.sock)
 	if err != nil {
-		ours.Close()
 		return nil, err
 	}
-	return c, nil
+	return &process{p, said}, nil
 }
 
 // environment is this process's environment without the variables WEIR_…, which
@@ -301,7 +270,7 @@ func environment() []string {
 
 // await returns when the child answers /ping. If it does not, await kills the
 // child, and the error contains its last output.
-func (c *child) await(ctx context.Context, url string) error {
+func (c *process) await(ctx context.Context, url string) error {
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	answered := make(chan error, 1)
@@ -320,7 +289,7 @@ func (c *child) await(ctx context.Context, url string) error {
 	var err error
 	select {
 	case err = <-answered:
-	case <-c.gone:
+	case <-c.Gone:
 		err = errors.New("no answer")
 	}
 	if err == nil {
@@ -335,7 +304,7 @@ func (c *child) await(ctx context.Context, url string) error {
 		return ctx.Err()
 	case limited.Err() != nil:
 		return fmt.Errorf("no answer within %s: %w", startTimeout, c.why())
-	case c.cmd.ProcessState.Exited():
+	case c.Cmd.ProcessState.Exited():
 		return c.why()
 	default: // by a signal, which may be ours
 		return fmt.Errorf("%w: %w", err, c.why())
@@ -343,25 +312,29 @@ func (c *child) await(ctx context.Context, url string) error {
 }
 
 // why explains the end of a child: its last output and its exit status.
-func (c *child) why() error {
-	if words := c.said.words(); words != "" {
-		return fmt.Errorf("%s (%w)", words, c.err)
+func (c *process) why() error {
+	err := c.Err
+	if err == nil {
+		err = errors.New("it ended by itself")
 	}
-	return c.err
+	if words := c.said.words(); words != "" {
+		return fmt.Errorf("%s (%w)", words, err)
+	}
+	return err
 }
 
 // end asks the child to stop, and kills it if that takes too long.
-func (c *child) end() {
-	_, _ = c.lifeline.Write([]byte{0}) // an error means that it has ended already
+func (c *process) end() {
+	c.Ask()
 	select {
-	case <-c.gone:
+	case <-c.Gone:
 	case <-time.After(15 * time.Second):
 	}
 	c.kill()
 }
 
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // an error means that it has ended already
-	<-c.gone
-	c.lifeline.Close()
+func (c *process) kill() {
+	c.Kill()
+	<-c.Gone
+	c.Close()
 }

@@ -3,7 +3,6 @@ package local
 import (
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,10 +24,4 @@ func machineMemory() (int64, error) {
 		return 0, os.NewSyscallError("sysinfo", err)
 	}
 	return int64(info.Totalram) * int64(info.Unit), nil
-}
-
-// dieWithParent makes the kernel kill a child when the thread that started it
-// ends.
-func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -2,10 +2,7 @@
 
 package local
 
-import (
-	"os"
-	"syscall"
-)
+import "os"
 
 // memoryFile makes a temporary file on disk; only Linux has files in memory
 // with a name.
@@ -18,6 +15,3 @@ func memoryFile() (f *os.File, path string, err error) {
 
 // machineMemory returns the assumed size of the memory, which has no portable query.
 func machineMemory() (int64, error) { return 8 << 30, nil }
-
-// dieWithParent does nothing here; the lifeline ends the child.
-func dieWithParent() *syscall.SysProcAttr { return nil }

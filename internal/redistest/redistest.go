@@ -14,13 +14,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/await"
+	"weir/internal/child"
 )
 
 // Remedy is the message if redis-server is missing.
@@ -30,10 +30,9 @@ const Remedy = "redis-server is not installed: run `make redis`"
 type Server struct {
 	Addr string // host:port
 
-	cmd  *exec.Cmd
 	log  await.Output
-	done chan struct{} // closed when the process has ended
-	conn *Conn         // of Do
+	run  *child.Process
+	conn *Conn // of Do
 }
 
 // Start launches a server for t and stops it when t ends. Arguments are passed
@@ -74,28 +73,14 @@ func launch(path string, args []string) (*Server, error) {
 	addr := l.Addr().(*net.TCPAddr)
 	l.Close()
 
-	s := &Server{Addr: addr.String(), done: make(chan struct{})}
-	s.cmd = exec.Command(path, append([]string{
+	s := &Server{Addr: addr.String()}
+	cmd := exec.Command(path, append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(addr.Port),
 		"--save", "", "--appendonly", "no", "--dir", os.TempDir(), "--daemonize", "no",
 		"--loglevel", "warning",
 	}, args...)...)
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	dieWithParent(s.cmd)
-
-	started := make(chan error)
-	go func() {
-		// The kernel kills the child when the thread that made it ends, so
-		// the thread is kept until the child has ended.
-		runtime.LockOSThread()
-		err := s.cmd.Start()
-		started <- err
-		if err == nil {
-			s.cmd.Wait()
-		}
-		close(s.done)
-	}()
-	if err := <-started; err != nil {
+	cmd.Stdout, cmd.Stderr = &s.log, &s.log
+	if s.run, err = child.Start(cmd, nil); err != nil {
 		return nil, fmt.Errorf("redistest: %w", err)
 	}
 	if s.conn, err = s.await(); err != nil {
@@ -117,7 +102,7 @@ func (s *Server) await() (*Conn, error) {
 			c.Close()
 		}
 		select {
-		case <-s.done:
+		case <-s.run.Gone:
 			return nil, fmt.Errorf("redistest: redis-server ended at once: %s", s.log.String())
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -132,8 +117,9 @@ func (s *Server) Stop() {
 	if s.conn != nil {
 		s.conn.Close()
 	}
-	s.cmd.Process.Kill()
-	<-s.done
+	s.run.Kill()
+	<-s.run.Gone
+	s.run.Close()
 }
 
 // Do sends one command over a connection of the server's own and returns the
