@@ -3,7 +3,9 @@ package http
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -62,7 +64,7 @@ func TestHeadOfStream(t *testing.T) {
 // TestViewersShareAnswers: all viewers write the bytes of one answer. A copy for each
 // would let slow ones hold any amount of memory.
 func TestViewersShareAnswers(t *testing.T) {
-	h := newHub(nil, 2)
+	h := newHub(nil, 2, slog.New(slog.DiscardHandler))
 	one := &topic{asked: map[*viewer]bool{}}
 	h.publish(one, []byte(`{"status":200}`))
 	for range 2 {
@@ -74,6 +76,18 @@ func TestViewersShareAnswers(t *testing.T) {
 		if len(pieces) != 3 || &pieces[1][0] != &one.payload[0] {
 			t.Errorf("a copy of the answer in %q", pieces)
 		}
+	}
+}
+
+// TestFaultInStream: a panic in an answer ends neither the stream nor the process.
+func TestFaultInStream(t *testing.T) {
+	var log bytes.Buffer
+	h := newHub(map[string]endpoint{"jobs": {answer: func(context.Context, question) (any, error) { panic("out of luck") }}}, 2, slog.New(slog.NewTextHandler(&log, nil)))
+	if got := string(h.ask(t.Context(), question{"jobs", nil})); !strings.Contains(got, `"status":500`) {
+		t.Error(got)
+	}
+	if !strings.Contains(log.String(), "out of luck") {
+		t.Errorf("the log says %q", log.String())
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /api/v1/status", s.guard(http.HandlerFunc(s.status)))
 	if s.Windows != nil {
 		mux.Handle("GET /api/v1/query", s.guard(atMost(requestsMost, http.HandlerFunc(s.query))))
-		s.hub = newHub(s.endpoints(), min(viewersMost, cmp.Or(s.Connections, connectionsMost)/2))
+		s.hub = newHub(s.endpoints(), min(viewersMost, cmp.Or(s.Connections, connectionsMost)/2), s.log())
 		mux.Handle("GET /api/v1/jobs", s.guard(atMost(requestsMost, s.api("jobs"))))
 		mux.Handle("GET /api/v1/people", s.guard(atMost(requestsMost, s.api("people"))))
 		mux.Handle("GET /api/v1/series", s.guard(atMost(requestsMost, s.api("series"))))

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +51,7 @@ type hub struct {
 	endpoints map[string]endpoint
 	run       string // of ids: names this hub among those of earlier processes
 	most      int
+	log       *slog.Logger
 
 	mu      sync.Mutex
 	topics  map[string]*topic
@@ -73,10 +76,10 @@ type viewer struct {
 	wake   chan struct{} // has an element if there may be something to write
 }
 
-func newHub(endpoints map[string]endpoint, most int) *hub {
+func newHub(endpoints map[string]endpoint, most int, log *slog.Logger) *hub {
 	var run [6]byte
 	_, _ = rand.Read(run[:]) // never fails
-	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, topics: map[string]*topic{}, closed: make(chan struct{})}
+	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, log: log, topics: map[string]*topic{}, closed: make(chan struct{})}
 }
 
 // close ends all streams.
@@ -288,8 +291,15 @@ type eventData struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// ask returns the payload of the answer to a question.
-func (h *hub) ask(ctx context.Context, q question) []byte {
+// ask returns the payload of the answer to a question. If answering panics, the process goes
+// on, as it does where net/http handles a request.
+func (h *hub) ask(ctx context.Context, q question) (payload []byte) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			h.log.Error("http: no answer for a stream, because of a fault in weir", "question", q.id(), "fault", fault, "stack", string(debug.Stack()))
+			payload, _ = json.Marshal(eventData{Status: http.StatusInternalServerError, Error: "no answer, because of a fault in weir: its log says more"})
+		}
+	}()
 	e := h.endpoints[q.path]
 	ctx, cancel := context.WithTimeout(ctx, rareTick)
 	defer cancel()
