@@ -70,6 +70,23 @@ func (s *stage) cell(row []string) gen.Group {
 	return gen.Group{Window: event.Time(1000 * integer(s.t, row[0])), Name: row[1]}
 }
 
+// eachGroup has compare look at each row of a window and a group, and notes rows of groups
+// that are not there and groups without a row.
+func (s *stage) eachGroup(d *differences, rows [][]string, truth *gen.Truth, compare func(g gen.Group, want *gen.Count, row []string)) {
+	s.t.Helper()
+	for _, row := range rows {
+		g := s.cell(row)
+		if want := truth.Counts[g]; want != nil {
+			compare(g, want, row)
+		} else {
+			d.add("%v: an unknown group", g)
+		}
+	}
+	if len(rows) != len(truth.Counts) {
+		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
+	}
+}
+
 // reference is the sketch that a Redis would have made of the same ids.
 func reference(users map[uint32]int64) *hll.Sketch {
 	var h hll.Sketch
@@ -151,13 +168,7 @@ func (s *stage) compareSketches(table, column, group string, truth *gen.Truth) *
 	s.t.Helper()
 	d := &differences{what: column + " in " + table + " against Redis' bytes"}
 	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, hex(uniqCombined64MergeState(14)(%s)), weirPfCount(uniqCombined64MergeState(14)(%s)) FROM %s GROUP BY window_start, %s", group, column, column, table, group)
-	for _, row := range rows {
-		g := s.cell(row)
-		want := truth.Counts[g]
-		if want == nil {
-			d.add("%v: a state of an unknown group", g)
-			continue
-		}
+	s.eachGroup(d, rows, truth, func(g gen.Group, want *gen.Count, row []string) {
 		state, err := hex.DecodeString(row[2])
 		if err != nil {
 			s.t.Fatal(err)
@@ -165,7 +176,7 @@ func (s *stage) compareSketches(table, column, group string, truth *gen.Truth) *
 		var have hll.Sketch
 		if n, err := have.MergeClickHouse(state); err != nil || n != len(state) {
 			d.add("%v: a state of %d bytes of which %d were read: %v", g, len(state), n, err)
-			continue
+			return
 		}
 		ref := reference(want.Users)
 		if !bytes.Equal(have.AppendRedis(nil, 3000), ref.AppendRedis(nil, 3000)) {
@@ -174,10 +185,7 @@ func (s *stage) compareSketches(table, column, group string, truth *gen.Truth) *
 		if pf := integer(s.t, row[3]); pf != int64(ref.Count()) {
 			d.add("%v: weirPfCount is %d, PFCOUNT %d", g, pf, ref.Count())
 		}
-	}
-	if len(rows) != len(truth.Counts) {
-		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
-	}
+	})
 	return d
 }
 
@@ -191,13 +199,7 @@ func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *d
 	s.t.Helper()
 	d := &differences{what: column + " in " + table + " against the ids"}
 	rows := s.sql("SELECT toUnixTimestamp(window_start), %s, arrayStringConcat(arraySort(bitmapToArray(groupBitmapMergeState(%s))), ' ') FROM %s GROUP BY window_start, %s", group, column, table, group)
-	for _, row := range rows {
-		g := s.cell(row)
-		want := truth.Counts[g]
-		if want == nil {
-			d.add("%v: a bitmap of an unknown group", g)
-			continue
-		}
+	s.eachGroup(d, rows, truth, func(g gen.Group, want *gen.Count, row []string) {
 		var ids []string
 		for _, u := range slices.Sorted(maps.Keys(want.Users)) {
 			ids = append(ids, strconv.Itoa(int(u)))
@@ -205,10 +207,7 @@ func (s *stage) compareBitmaps(table, column, group string, truth *gen.Truth) *d
 		if row[2] != strings.Join(ids, " ") {
 			d.add("%v: other members: %d, want %d", g, 1+strings.Count(row[2], " "), len(ids))
 		}
-	}
-	if len(rows) != len(truth.Counts) {
-		d.add("%d windows and groups, want %d", len(rows), len(truth.Counts))
-	}
+	})
 	return d
 }
 
