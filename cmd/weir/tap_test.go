@@ -203,7 +203,7 @@ func TestTapFlags(t *testing.T) {
 	s := newTapStage(t)
 	for _, c := range []struct{ line, want string }{
 		{"", "error: --job is missing; the jobs are plays, plain"},
-		{"--job nobody", "error: --job nobody: there is no such job; the jobs are plays, plain"},
+		{"--job visits", "error: --job visits: there is no such job; the jobs are plays, plain"},
 		{"--job plays --from yesterday", "error: --from yesterday: want end, beginning, an offset or -N"},
 		{"--job plays --from 7", "error: --from 7: an offset is that of one partition; give --partition too"},
 		{"--job plays --until noon", "error: --until noon: only `end` is known"},
