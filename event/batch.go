@@ -8,9 +8,10 @@ type Time int64
 // a fetch buffer: it is valid until the Part it came from is released. A null
 // value (a tombstone) is a nil slice, an empty one is empty but not nil.
 type Record struct {
-	Offset int64
-	Time   Time // the record's own timestamp (CreateTime or LogAppendTime)
-	Value  []byte
+	Offset   int64
+	Time     Time // the record's own timestamp (CreateTime or LogAppendTime)
+	Value    []byte
+	Envelope *Envelope // nil: not asked for
 }
 
 // A Batch is one Kafka record batch of one partition, or a piece of a large

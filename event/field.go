@@ -38,11 +38,20 @@ func (f Field) String() string {
 
 // Words returns the field in words for a message: "host of url", "userId or anonymousId".
 func (f Field) Words() string {
-	words := strings.Join(f.Paths, " or ")
+	words := Words(f.Paths)
 	for _, fn := range f.Apply {
 		words = fn.String() + " of " + words
 	}
 	return words
+}
+
+// Words returns paths in words for a message, as a configuration has them.
+func Words(paths []string) string {
+	texts := make([]string, len(paths))
+	for i, path := range paths {
+		texts[i] = PathText(path)
+	}
+	return strings.Join(texts, " or ")
 }
 
 // ParseField returns the inverse of Field.String. It checks the paths too.

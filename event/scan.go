@@ -148,18 +148,34 @@ func (b *branch) blocked() int {
 // case matters. A repeated path, or one that leads through another ("a" and "a.b"),
 // is an error.
 func NewScanner(paths []string) (*Scanner, error) {
+	root, err := newBranch(paths, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return scannerOf(root, len(paths)), nil
+}
+
+func scannerOf(root *branch, paths int) *Scanner {
+	s := &Scanner{root: root, paths: paths}
+	s.known.clear()
+	return s
+}
+
+// newBranch compiles those paths that are wanted; their slots are the indexes in paths.
+func newBranch(paths []string, wanted func(string) bool) (*branch, error) {
 	if len(paths) > MaxPaths {
 		return nil, fmt.Errorf("event: %d paths, at most %d", len(paths), MaxPaths)
 	}
 	root := &branch{}
 	for slot, path := range paths {
+		if !wanted(path) {
+			continue
+		}
 		if err := root.insert(path, slot); err != nil {
 			return nil, err
 		}
 	}
-	s := &Scanner{root: root, paths: len(paths)}
-	s.known.clear()
-	return s, nil
+	return root, nil
 }
 
 func (b *branch) insert(path string, slot int) error {

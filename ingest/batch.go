@@ -131,12 +131,18 @@ func verify(set []byte, from int64) (whole int, next int64, err error) {
 type unpacker struct {
 	decompressor
 	records []event.Record
-	batch   event.Batch
-	active  []int64 // producers whose open transaction was aborted
+	// envelopes are those of records, by index; nil: not asked for.
+	envelopes []event.Envelope
+	batch     event.Batch
+	active    []int64 // producers whose open transaction was aborted
 }
 
-func newUnpacker(limit int) *unpacker {
-	return &unpacker{decompressor: decompressor{limit: limit}, records: make([]event.Record, 0, recordsPerBatch)}
+func newUnpacker(limit int, envelopes bool) *unpacker {
+	u := &unpacker{decompressor: decompressor{limit: limit}, records: make([]event.Record, 0, recordsPerBatch)}
+	if envelopes {
+		u.envelopes = make([]event.Envelope, recordsPerBatch)
+	}
+	return u
 }
 
 // unpack yields the contents of p from offset p.from on: every offset from
@@ -268,6 +274,11 @@ func (u *unpacker) walk(b batch, payload []byte, from int64, yield func(*event.B
 			t += timeDelta
 		}
 		records = append(records, event.Record{Offset: base + delta, Time: event.Time(t), Value: value})
+		if u.envelopes != nil {
+			env := &u.envelopes[len(records)-1]
+			*env = event.Envelope{Key: recordKey(r), Headers: event.Headers(r[w+len(value):])}
+			records[len(records)-1].Envelope = env
+		}
 	}
 	if len(payload) != 0 {
 		return broken()
@@ -310,6 +321,22 @@ func unusual(r []byte) (timeDelta, delta, size int64, w int) {
 		return 0, 0, 0, 0
 	}
 	return timeDelta, delta, size, w + n
+}
+
+// recordKey returns the key of a record whose fields usual or unusual has read; nil if it is
+// null.
+func recordKey(r []byte) []byte {
+	w := 0
+	for range 2 { // the deltas of timestamp and offset
+		_, n := varint(r[w:])
+		w += n
+	}
+	size, n := varint(r[w:])
+	if size < 0 {
+		return nil
+	}
+	w += n
+	return r[w : w+int(size) : w+int(size)]
 }
 
 // usual is unusual for records as most are: with deltas and a length of one or two bytes

@@ -169,7 +169,7 @@ func BenchmarkUnpack(b *testing.B) {
 	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		b.Run(name, func(b *testing.B) {
 			set := compressed(b, uint16(codec), plain).bytes()
-			u := newUnpacker(64 << 20)
+			u := newUnpacker(64<<20, false)
 			records := 0
 			for b.Loop() {
 				if _, err := unpackAll(u, set, 0, nil, func(batch *event.Batch) error { records += len(batch.Records); return nil }); err != nil {

@@ -22,7 +22,9 @@ import (
 type Config struct {
 	Brokers []string // host:port of some brokers of the cluster; these name the others
 	Topic   string
-	Group   string // consumer group; may be empty where only Assign and Ends are used
+	// Envelopes says that records are handed out with their keys and headers.
+	Envelopes bool
+	Group     string // consumer group; may be empty where only Assign and Ends are used
 
 	ClientID string      // the name of this client in the brokers' logs and quotas and in the group's list of members; default "weir"
 	TLS      *tls.Config // nil: plaintext

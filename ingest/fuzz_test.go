@@ -42,7 +42,7 @@ func FuzzResponse(f *testing.F) {
 	seed([]transaction{{7, 0}}, aborted, marker(4, 7, 0), simple(5, "visible"))
 	seed(nil, batchSpec{lastDelta: 9}, simple(10, "behind an empty batch"))
 
-	u := newUnpacker(1 << 20)
+	u := newUnpacker(1<<20, true)
 	f.Fuzz(func(t *testing.T, response []byte, from int64) {
 		if from < 0 || len(response) > 1<<20 {
 			return

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -245,7 +246,7 @@ func TestNoAllocationPerRecord(t *testing.T) {
 	}
 	for codec := uint16(codecNone); codec <= codecZstd; codec++ {
 		set := compressed(t, codec, plain).bytes()
-		u := newUnpacker(64 << 20)
+		u := newUnpacker(64<<20, false)
 		records, pieces := 0, 0
 		run := func() {
 			records, pieces = 0, 0
@@ -271,13 +272,57 @@ func TestNoAllocationPerRecord(t *testing.T) {
 	}
 }
 
+// TestEnvelopes: the key and the headers of each record, as the producer gave them, in pieces
+// and without an allocation per record.
+func TestEnvelopes(t *testing.T) {
+	const n = 5000
+	keys := [][]byte{nil, {}, []byte("short"), []byte(strings.Repeat("long", 100))}
+	values := [][]byte{nil, {}, []byte(click(1))}
+	headers := "\x02\x02a\x02b" // one, a: b
+	s := batchSpec{count: n, lastDelta: n - 1, producer: -1}
+	for i := range n {
+		r := record(int64(i), int64(i), keys[i%4], values[i%3])
+		if i%5 == 0 {
+			length, w := binary.Varint(r)
+			r = append(binary.AppendVarint(nil, length-1+int64(len(headers))), append(r[w:len(r)-1:len(r)-1], headers...)...)
+		}
+		s.payload = append(s.payload, r...)
+	}
+	set, u := s.bytes(), newUnpacker(1<<20, true)
+	seen := 0
+	run := func() {
+		seen = 0
+		_, err := unpackAll(u, set, 0, nil, func(b *event.Batch) error {
+			for i := range b.Records {
+				r, want := &b.Records[i], "\x00"
+				if r.Offset%5 == 0 {
+					want = headers
+				}
+				key := keys[r.Offset%4]
+				if e := r.Envelope; string(e.Key) != string(key) || (e.Key == nil) != (key == nil) || string(e.Headers) != want {
+					t.Errorf("record %d has the key %q and the headers %q, want %q and %q", r.Offset, e.Key, e.Headers, key, want)
+				}
+				seen++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if allocs := testing.AllocsPerRun(5, run); allocs > 8 || seen != n {
+		t.Errorf("%d records with %v allocations", seen, allocs)
+	}
+}
+
 // Timestamps: the producer's are base plus delta, the broker's are one for all.
 func TestTimestamps(t *testing.T) {
 	for attributes, want := range map[uint16][]event.Time{0: {1000, 1001, 1002}, attrLogAppendTime: {5000, 5000, 5000}} {
 		s := simple(0, "a", "b", "c")
 		s.attributes, s.firstTime, s.maxTime = attributes, 1000, 5000
 		var got []event.Time
-		_, err := unpackAll(newUnpacker(1<<20), s.bytes(), 0, nil, func(b *event.Batch) error {
+		_, err := unpackAll(newUnpacker(1<<20, false), s.bytes(), 0, nil, func(b *event.Batch) error {
 			for _, r := range b.Records {
 				got = append(got, r.Time)
 			}

@@ -65,7 +65,7 @@ func Open(c Config) (*Source, error) {
 		removed:   make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.unpackers.New = func() any { return newUnpacker(BatchLimit) }
+	s.unpackers.New = func() any { return newUnpacker(BatchLimit, c.Envelopes) }
 	s.transport = &kafka.Transport{
 		Dial:           s.conns.dial,
 		DialTimeout:    dialTimeout,

@@ -352,8 +352,11 @@ func fieldText(field string) string {
 // is.
 func fieldWords(field string) string {
 	f, err := event.ParseField(field)
-	if err != nil || !strings.HasPrefix(field, "[") {
+	if err != nil {
 		return field
+	}
+	if !strings.HasPrefix(field, "[") {
+		return event.PathText(field)
 	}
 	text := pathText(f.Paths[0])
 	if len(f.Paths) > 1 {

@@ -8,9 +8,9 @@ import (
 // decoder turns a record into what the partition and the sketches need of it.
 // It belongs to one operator; the next record overwrites its results.
 type decoder struct {
-	spec    *Spec
-	scanner *event.Scanner
-	vals    []event.Value
+	spec   *Spec
+	reader *event.Reader
+	vals   []event.Value
 
 	// The values that the scanner finds are the first of vals, those of the derived fields
 	// follow.
@@ -81,7 +81,7 @@ func newDecoder(s *Spec) (*decoder, error) {
 	if s.Throttle != nil {
 		d.keyAt = field(s.Throttle.Path)
 	}
-	d.scanner, err = event.NewScanner(fields.paths)
+	d.reader, err = event.NewReader(fields.paths)
 	return d, err
 }
 
@@ -96,7 +96,7 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	if len(rec.Value) == 0 {
 		return Malformed, "empty value"
 	}
-	if err := d.scanner.Scan(rec.Value, d.vals[:d.scanned]); err != nil {
+	if err := d.reader.Read(rec, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
 	if d.derived != nil {

@@ -33,6 +33,12 @@ func (f *fields) index(field string) int {
 	return f.at[field]
 }
 
+// ReadsEnvelope reports whether the job reads the keys or the headers of records.
+func (s *Spec) ReadsEnvelope() bool {
+	f, err := readFields(s)
+	return err == nil && slices.ContainsFunc(f.paths, event.InEnvelope)
+}
+
 // readFields collects the fields of a spec.
 func readFields(s *Spec) (*fields, error) {
 	texts := []string{s.TimeField}
@@ -92,7 +98,9 @@ func readFields(s *Spec) (*fields, error) {
 			f.derived = append(f.derived, derived{read, at})
 		}
 	}
-	f.names = slices.Clone(f.paths)
+	for _, path := range f.paths {
+		f.names = append(f.names, event.PathText(path))
+	}
 	for i, text := range later {
 		f.at[text] = len(f.names)
 		f.names = append(f.names, f.derived[i].field.Words())

@@ -46,8 +46,12 @@ func database(cfg *config.Config, id string) ingest.Database {
 // source opens one job's reader; with awaits it waits for missing rights.
 func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.Logger, outages *outage.Reporter, awaits bool) (*ingest.Source, error) {
 	k := &cfg.Kafka
+	s, err := j.Spec()
+	if err != nil {
+		return nil, &exit{exitConfig, err, ""}
+	}
 	c := ingest.Config{
-		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, ClientID: self.String(), Gone: self.succeeds,
+		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, Envelopes: s.ReadsEnvelope(), ClientID: self.String(), Gone: self.succeeds,
 		Database: into, Session: time.Duration(k.Session), Rack: k.Rack, AwaitRights: awaits, Log: log, Outages: outages,
 	}
 	if k.TLS.Enabled {

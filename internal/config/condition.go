@@ -50,7 +50,10 @@ func fieldOf(paths, apply []string) string {
 	if len(paths) == 0 {
 		return ""
 	}
-	f := event.Field{Paths: paths}
+	var f event.Field
+	for _, path := range paths {
+		f.Paths = append(f.Paths, event.ParsePathText(path))
+	}
 	for _, name := range apply {
 		fn, _ := event.ParseFunction(name) // Load has checked it
 		f.Apply = append(f.Apply, fn)

@@ -23,6 +23,9 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
   ` + "`{ }` and `[ ]`" + ` of YAML such a path needs quotes. At most 63 keys and indexes. A path is compared byte by byte, so case matters. Keys that are empty
   or contain a dot or a bracket cannot be named, and one path cannot lead through the value of another. ` + "`items.0`" + ` names the key ` + "`0`" + ` of an object, not
   an element. Other notations (` + "`$.a.b`, `/a/b`, `a['b']`" + `) are refused.
+- **The record's key and headers** are paths too: ` + "`key`" + ` is the key as a text, ` + "`key.user`" + ` a value in a key that is a JSON object, ` + "`header:ce_type`" + ` the last
+  header of that name, whose case matters. A key that is null, and a header that is not there or has no value, are missing; what is not UTF-8 makes the event malformed. A field of the event that is itself
+  called key is ` + "`value.key`" + `.
 - **Several paths**: ` + "`field: [userId, anonymousId]`" + ` is the first that is there and not null, in the order of the list.
 - **Mistakes** are reported all at once, each with its place, and exit code 78:
   ` + "`weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m`" + `

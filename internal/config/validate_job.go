@@ -237,7 +237,7 @@ func (v *validator) paths(path string, j *Job) {
 			if slices.Contains(paths[:i], p) {
 				v.complain(path+"."+place, "%s is listed twice; keep one", p)
 			}
-			uses = append(uses, use{place, p})
+			uses = append(uses, use{place, event.ParsePathText(p)})
 		}
 	}
 	inWhere := func(at string, list []Where) {
@@ -281,6 +281,9 @@ func (v *validator) paths(path string, j *Job) {
 	}
 	warned := map[string]bool{}
 	for _, u := range uses {
+		if strings.HasPrefix(u.field, "header:") { // a name, not steps
+			continue
+		}
 		if m := digits.FindStringSubmatchIndex(u.field); m != nil && !warned[u.field] {
 			warned[u.field] = true
 			v.origins.Warnings = append(v.origins.Warnings, fmt.Sprintf("%s.%s: %s names the key %s of an object; the element of an array is %q", path, u.at, u.field,

@@ -167,12 +167,29 @@ func nameLike(s string) string {
 }
 
 // checkPath checks a path: names of nested keys with dots between them, and indexes of
-// array elements in brackets. It
+// array elements in brackets; key or key.path for the record's key, and header:name. It
 // refuses other notations ($.a.b, /a/b, a['b']), because they would name
 // a key of that spelling, which no event has, and all events would be
 // malformed.
 func checkPath(s string) error {
 	const deepest = event.MaxDepth - 1
+	if scheme, name, ok := strings.Cut(s, ":"); ok {
+		switch {
+		case scheme == "header" && name == "":
+			return fmt.Errorf("%q names no header; write header:name", s)
+		case scheme == "header" && strings.ContainsAny(name, "[]"):
+			return fmt.Errorf("%q has a bracket, which the name of a header cannot have here", s)
+		case scheme == "header":
+			return nil
+		case scheme == "headers":
+			return fmt.Errorf("%q is no path; write header:%s", s, name)
+		case scheme == "key":
+			return fmt.Errorf("%q is no path; write %s", s, strings.TrimSuffix("key."+name, "."))
+		}
+	}
+	if strings.HasPrefix(s, "key[") {
+		return fmt.Errorf("%q is no path: a record's key is a text, or an object whose fields are key.name; write value.%[1]s for the field key of the event", s)
+	}
 	if why := foreignPath(s); why != "" {
 		if plain := plainPath(s); plain != "" {
 			return fmt.Errorf("%q is no path: %s; write %s", s, why, plain)
@@ -182,7 +199,7 @@ func checkPath(s string) error {
 	if n := strings.Count(s, ".") + 1 + strings.Count(s, "["); n > deepest {
 		return fmt.Errorf("path of %d keys; at most %d", n, deepest)
 	}
-	return event.CheckPath(s)
+	return event.CheckPath(event.ParsePathText(s))
 }
 
 // foreignPath says which part of s belongs to another notation; "" if none

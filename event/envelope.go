@@ -1,0 +1,149 @@
+package event
+
+import (
+	"encoding/binary"
+	"errors"
+	"unicode/utf8"
+)
+
+// An Envelope is what a Kafka record has beside its value. It is a view into the same
+// buffer as the value.
+type Envelope struct {
+	Key     []byte // nil: null
+	Headers Headers
+}
+
+// Headers are the headers of a record in the bytes of the record: their number, then for
+// each the length of its name, the name, the length of its value and the value. Numbers are
+// zigzag varints; a length of -1 is a null value.
+type Headers []byte
+
+// Why the envelope of a record was refused.
+var (
+	ErrHeaders  = errors.New("event: the record's headers are broken")
+	ErrKey      = errors.New("event: the record's key is not UTF-8 text")
+	ErrHeader   = errors.New("event: a header is not UTF-8 text")
+	ErrKeyValue = errors.New("event: the record's key is no JSON object")
+)
+
+// each calls yield for each header, in order. It returns false if the bytes are no headers.
+func (h Headers) each(yield func(name, value []byte)) bool {
+	count, w := binary.Varint(h)
+	if w <= 0 || count < 0 {
+		return len(h) == 0
+	}
+	rest := h[w:]
+	for ; count > 0; count-- {
+		var name, value []byte
+		var ok bool
+		if name, rest, ok = sized(rest); !ok || name == nil {
+			return false
+		}
+		if value, rest, ok = sized(rest); !ok {
+			return false
+		}
+		yield(name, value)
+	}
+	return len(rest) == 0
+}
+
+// sized reads a length and as many bytes; nil for a length of -1.
+func sized(b []byte) (text, rest []byte, ok bool) {
+	n, w := binary.Varint(b)
+	if w <= 0 || n < -1 || n > int64(len(b)-w) {
+		return nil, nil, false
+	}
+	if n < 0 {
+		return nil, b[w:], true
+	}
+	return b[w : w+int(n) : w+int(n)], b[w+int(n):], true
+}
+
+// An envelopeReader finds the values of paths that lead into keys and headers.
+type envelopeReader struct {
+	key     int // slot of the key as a text; -1: not wanted
+	keyPath *Scanner
+	keyVals []Value
+	keyAt   []int // slots of keyVals
+	names   []string
+	at      []int // slots of the headers of these names
+}
+
+// newEnvelopeReader returns nil if no path leads into the envelope.
+func newEnvelopeReader(paths []string) (*envelopeReader, error) {
+	e := &envelopeReader{key: -1}
+	var inside []string
+	for slot, path := range paths {
+		switch in, rest := splitPath(path); {
+		case in == inHeader:
+			e.names, e.at = append(e.names, rest), append(e.at, slot)
+		case in == inKey && rest == "":
+			e.key = slot
+		case in == inKey:
+			inside, e.keyAt = append(inside, rest), append(e.keyAt, slot)
+		}
+	}
+	if inside != nil {
+		var err error
+		if e.keyPath, err = NewScanner(inside); err != nil {
+			return nil, err
+		}
+		e.keyVals = make([]Value, len(inside))
+	}
+	if e.key < 0 && inside == nil && e.names == nil {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// read sets the values of the paths that lead into the envelope.
+func (e *envelopeReader) read(env *Envelope, vals []Value) error {
+	if e.key >= 0 {
+		vals[e.key] = Value{}
+	}
+	for i, slot := range e.keyAt {
+		vals[slot], e.keyVals[i] = Value{}, Value{}
+	}
+	for _, slot := range e.at {
+		vals[slot] = Value{}
+	}
+	if env == nil {
+		return nil
+	}
+	if e.key >= 0 && env.Key != nil {
+		if !utf8.Valid(env.Key) {
+			return ErrKey
+		}
+		vals[e.key] = Value{String, env.Key}
+	}
+	if e.keyPath != nil && env.Key != nil {
+		if e.keyPath.Scan(env.Key, e.keyVals) != nil {
+			return ErrKeyValue
+		}
+		for i, slot := range e.keyAt {
+			vals[slot] = e.keyVals[i]
+		}
+	}
+	if e.names == nil {
+		return nil
+	}
+	ok := env.Headers.each(func(name, value []byte) {
+		for i, n := range e.names {
+			if n != string(name) {
+				continue
+			}
+			if vals[e.at[i]] = (Value{String, value}); value == nil {
+				vals[e.at[i]] = Value{Kind: Null}
+			}
+		}
+	})
+	if !ok {
+		return ErrHeaders
+	}
+	for _, slot := range e.at {
+		if !utf8.Valid(vals[slot].Bytes) {
+			return ErrHeader
+		}
+	}
+	return nil
+}

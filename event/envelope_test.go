@@ -1,0 +1,113 @@
+package event
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// headers returns headers in the bytes of a record: name, value, name, value…; a value of
+// "null" is null.
+func headers(texts ...string) Headers {
+	b := binary.AppendVarint(nil, int64(len(texts)/2))
+	for i, text := range texts {
+		if i%2 == 1 && text == "null" {
+			b = binary.AppendVarint(b, -1)
+			continue
+		}
+		b = binary.AppendVarint(b, int64(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}
+
+func TestEnvelope(t *testing.T) {
+	paths := []string{"key", "header:ce_type", "key:", "key:user.id", "header:a.b", "a.b"}
+	r, err := NewReader(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const doc = `{"key":"field","header:ce_type":"no","a":{"b":1}}`
+	read := func(env *Envelope) (string, error) {
+		vals := make([]Value, len(paths))
+		for i := range vals {
+			vals[i] = Value{String, []byte("left over")}
+		}
+		if err := r.Read(&Record{Value: []byte(doc), Envelope: env}, vals); err != nil {
+			return "", err
+		}
+		var texts []string
+		for _, v := range vals {
+			texts = append(texts, v.Kind.String()+" "+string(v.Bytes))
+		}
+		return strings.Join(texts, ", "), nil
+	}
+	const rest = ", missing , number 1"
+	for _, c := range []struct {
+		env  *Envelope
+		want string
+		err  error
+	}{
+		{nil, "string field, missing , missing , missing " + rest, nil},
+		{&Envelope{}, "string field, missing , missing , missing " + rest, nil},
+		{&Envelope{Key: []byte(`{"user":{"id":7}}`), Headers: headers("x", "y")}, `string field, missing , string {"user":{"id":7}}, number 7` + rest, nil},
+		{&Envelope{Headers: headers("ce_type", "one", "CE_TYPE", "no", "ce_type", "two")}, "string field, string two, missing , missing " + rest, nil},
+		{&Envelope{Headers: headers("ce_type", "null")}, "string field, null , missing , missing " + rest, nil},
+		{&Envelope{Headers: headers("ce_type", "", "a.b", "c")}, "string field, string , missing , missing , string c, number 1", nil},
+		{&Envelope{Key: []byte("\xff")}, "", ErrKey},
+		{&Envelope{Key: []byte("7")}, "", ErrKeyValue},
+		{&Envelope{Key: []byte{}}, "", ErrKeyValue},
+		{&Envelope{Headers: headers("ce_type", "\xff")}, "", ErrHeader},
+		{&Envelope{Headers: headers("other", "\xff")}, "string field, missing , missing , missing " + rest, nil},
+	} {
+		if got, err := read(c.env); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%+v: %s, %v; want %s, %v", c.env, got, err, c.want, c.err)
+		}
+	}
+	whole := headers("ce_type", "one", "b", "null")
+	for n := 1; n < len(whole); n++ {
+		if _, err := read(&Envelope{Headers: whole[:n]}); !errors.Is(err, ErrHeaders) {
+			t.Errorf("%d of %d bytes of headers: %v", n, len(whole), err)
+		}
+	}
+	if _, err := read(&Envelope{Headers: append(whole, 0)}); !errors.Is(err, ErrHeaders) {
+		t.Errorf("bytes after the headers: %v", err)
+	}
+}
+
+func TestEnvelopeDoesNotAllocate(t *testing.T) {
+	r, err := NewReader([]string{"ts", "key:", "key:user", "header:b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := Record{Value: []byte(`{"ts":1}`), Envelope: &Envelope{Key: []byte(`{"user":"ada"}`), Headers: headers("a", "1", "b", "2")}}
+	vals := make([]Value, 4)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := r.Read(&rec, vals); err != nil || string(vals[3].Bytes) != "2" || string(vals[2].Bytes) != "ada" {
+			t.Fatal(vals, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per record, want none", n)
+	}
+}
+
+// TestPathText: what a configuration names and what a Spec keeps are one to one.
+func TestPathText(t *testing.T) {
+	for _, c := range [][2]string{
+		{"key", "key:"}, {"key.user", "key:user"}, {"value.key[0]", "key[0]"}, {"value.key", "key"}, {"value.key.a", "key.a"}, {"value.value.key", "value.key"},
+		{"value", "value"}, {"value.a", "value.a"}, {"keys", "keys"}, {"a.key", "a.key"}, {"header:key", "header:key"}, {"value.keys", "value.keys"},
+	} {
+		if got := ParsePathText(c[0]); got != c[1] {
+			t.Errorf("%q is read as %q, want %q", c[0], got, c[1])
+		}
+		if got := PathText(c[1]); got != c[0] {
+			t.Errorf("%q is written as %q, want %q", c[1], got, c[0])
+		}
+	}
+	for path, ok := range map[string]bool{"key:": true, "key:a[1]": true, "header:x-y.z": true, "header:": false, "header:a[0]": false, "key:.a": false, "key:[0]": false, "": false} {
+		if err := CheckPath(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}

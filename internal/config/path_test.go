@@ -1,0 +1,53 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// jobWith returns a configuration whose job groups by a path.
+func jobWith(path string) []byte {
+	return fmt.Appendf(nil, "jobs: [{name: clicks, topic: clicks, window: 1m, time: {field: ts}, by: [{name: column, field: %q}]}]", path)
+}
+
+// TestEnvelopePaths: the key and the headers of a record are paths, and other spellings of
+// them are refused with the right one.
+func TestEnvelopePaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"key": "key:", "key.user.id": "key:user.id", "header:ce_type": "header:ce_type", "header:a.0": "header:a.0", "value.key": "key", "value.key.a": "key.a", "value.a": "value.a", "dc:title": "dc:title",
+	} {
+		cfg, origins, err := Load(Options{Data: jobWith(path), File: "weir.yaml"})
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		spec, err := cfg.Jobs[0].Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.By[0].Path != want || spec.ReadsEnvelope() != (want == "key:" || want == "key:user.id" || strings.HasPrefix(want, "header:")) || len(origins.Warnings) > 0 {
+			t.Errorf("%s is read as %s, envelope %v, warnings %v", path, spec.By[0].Path, spec.ReadsEnvelope(), origins.Warnings)
+		}
+	}
+	for path, word := range map[string]string{
+		"header:": "header:name", "headers:x": "write header:x", "header:a[0]": "bracket", "key:": "write key", "key:user": "write key.user", "key[0]": "value.key[0]", "key..a": "a key is empty",
+	} {
+		if _, _, err := Load(Options{Data: jobWith(path), File: "weir.yaml"}); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v; want it to say %q", path, err, word)
+		}
+	}
+	data := []byte(`jobs: [{name: clicks, topic: clicks, window: 1m, time: {field: ts}, by: [key, {name: user, field: [key.user, "header:user"]}], measures: [{name: n, kind: hll, field: value.key}]}]`)
+	cfg, _, err := Load(Options{Data: data, File: "weir.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := cfg.Jobs[0].Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{spec.By[0].Name, spec.By[0].Path, spec.By[1].Path, spec.Measures[0].Path}; !slices.Equal(got, []string{"key", "key:", "[key:user][header:user]", "key"}) {
+		t.Errorf("%q", got)
+	}
+}
