@@ -165,7 +165,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 //   - optimize_on_insert would sort and merge a block that is sorted and merged
 //     already. Without it, states are inserted three times as fast.
 //   - insert_deduplicate would silently drop a retry if the part of the first
-//     attempt was lost since. Merging needs no deduplication.
+//     attempt was lost since. Merging needs no deduplication. Since 26.2
+//     deduplicate_insert decides that for an INSERT with rows, and by default does
+//     not ask insert_deduplicate.
 //   - max_partitions_per_insert_block would refuse a flush of more than a hundred days,
 //     which happens after a pause and in a backfill.
 func (c *Client) writeSettings() ch.Settings {
@@ -173,6 +175,7 @@ func (c *Client) writeSettings() ch.Settings {
 		"async_insert":                    0,
 		"optimize_on_insert":              0,
 		"insert_deduplicate":              0,
+		"deduplicate_insert":              "disable",
 		"max_partitions_per_insert_block": 0,
 	}
 	if c.cfg.Cluster != "" {

@@ -59,7 +59,7 @@ var fatal = map[int32]string{
 	49:  "this looks like a bug in weir: please report it",
 	62:  "this server does not understand weir's SQL: use ClickHouse 26.3 or later",
 	115: "this server does not know a setting weir needs: use ClickHouse 26.3 or later",
-	452: "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, max_partitions_per_insert_block): allow it in the account's profile",
+	452: "the account may not use a setting weir needs (async_insert, optimize_on_insert, insert_deduplicate, deduplicate_insert, max_partitions_per_insert_block): allow it in the account's profile",
 	164: "the account is read-only: give weir one that may INSERT and SELECT",
 	192: accountAction, // UNKNOWN_USER
 	193: accountAction, // WRONG_PASSWORD

@@ -85,7 +85,7 @@ func TestOrder(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			for setting, want := range map[string]string{"async_insert": "0", "wait_end_of_query": "1", "optimize_on_insert": "0", "insert_deduplicate": "0"} {
+			for setting, want := range map[string]string{"async_insert": "0", "wait_end_of_query": "1", "optimize_on_insert": "0", "insert_deduplicate": "0", "deduplicate_insert": "disable"} {
 				if got := r.URL.Query().Get(setting); got != want {
 					t.Errorf("insert into %s with %s=%s, want %s", name, setting, got, want)
 				}
@@ -98,6 +98,31 @@ func TestOrder(t *testing.T) {
 		}
 		if want := order[:min(failing+1, len(order))]; !slices.Equal(tables, want) {
 			t.Errorf("insert %d fails: inserts into %v, want %v", failing, tables, want)
+		}
+	}
+}
+
+// TestWriteAgain: the server stores a block that it was sent before. It would drop it, as
+// tables with replicas do by default, although the part of the first attempt may be lost.
+func TestWriteAgain(t *testing.T) {
+	c := open(t)
+	s := unaudited(t, c, clicks())
+	tables := []string{"clicks_state", "weir_ledger"}
+	for _, table := range tables {
+		for _, sql := range []string{"ALTER TABLE " + c.name(table) + " MODIFY SETTING non_replicated_deduplication_window = 100", "SYSTEM STOP MERGES " + c.name(table)} {
+			if err := c.exec(t.Context(), "prepare", sql, queryTimeout); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
+	changes := op.Take()
+	write(t, s, changes)
+	write(t, s, changes)
+	for _, table := range tables {
+		if got := one(t, c, "SELECT count() FROM "+c.name(table)); got != "(2)" {
+			t.Errorf("%s has %s rows of two equal inserts", table, got)
 		}
 	}
 }
