@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -245,10 +246,15 @@ func secondSignal(c *cycle) func() {
 	defer c.proxy.handle(nil)
 	c.struck()
 	p.signal(syscall.SIGTERM)
-	if said := p.says("stopping: last flush|last flush was not answered"); !strings.Contains(said, "stopping") {
-		// Its partitions were being taken away, and the flush of the hand-over ran
-		// out of time.
-		p.exits(75)
+	said, ok := p.log.await(p.done, regexp.MustCompile("stopping: last flush|last flush was not answered"))
+	if !ok || !strings.Contains(said, "stopping") {
+		// A rebalance had taken its partitions away. Either the flush of the hand-over ran
+		// out of time, or it had read nothing in the next generation yet and stopped at once.
+		code := 0
+		if ok {
+			code = 75
+		}
+		p.exits(code)
 		c.run(slot)
 		return nil
 	}

@@ -35,8 +35,10 @@ func TestVerifyFindsAndMends(t *testing.T) {
 			}
 		}
 	}
-	at := s.sql("SELECT formatDateTime(min(window_start), '%%Y-%%m-%%dT%%H:%%i:%%SZ', 'UTC') FROM clicks_state")[0][0]
-	row := "page = '/p/3' AND window_start = (SELECT min(window_start) FROM clicks_state)"
+	// A window has events of page 3 in the first chunk of partition 0, which is slot 0.
+	first := "(SELECT min(window_start) FROM clicks_state WHERE page = '/p/3' AND mapContains(hits, 0))"
+	at := s.sql("SELECT formatDateTime(%s, '%%Y-%%m-%%dT%%H:%%i:%%SZ', 'UTC')", first)[0][0]
+	row := "page = '/p/3' AND window_start = " + first
 	s.sql("ALTER TABLE clicks_state DELETE WHERE %s SETTINGS mutations_sync = 1", row)
 	s.sql("ALTER TABLE weir_ledger DELETE WHERE partition = 1 AND chunk = 0 SETTINGS mutations_sync = 1")
 	out := verify(1)
@@ -59,8 +61,8 @@ func TestVerifyFindsAndMends(t *testing.T) {
 		t.Fatalf("not mended: %s", out)
 	}
 
-	s.sql("INSERT INTO clicks_state (page, window_start, hits) SELECT page, window_start, map(arrayMin(mapKeys(h)), h[arrayMin(mapKeys(h))] + 1)" +
-		" FROM (SELECT page, window_start, maxMap(hits) AS h FROM clicks_state WHERE page = '/p/1' GROUP BY page, window_start ORDER BY window_start LIMIT 1)")
+	s.sql("INSERT INTO clicks_state (page, window_start, hits) SELECT page, window_start, map(toUInt64(0), h[0] + 1)" +
+		" FROM (SELECT page, window_start, maxMap(hits) AS h FROM clicks_state WHERE page = '/p/1' GROUP BY page, window_start HAVING mapContains(h, 0) ORDER BY window_start LIMIT 1)")
 	s.produced("clicks", 10_000, "--seed", "2")
 	cut := kadm.Offsets{}
 	for p, to := range s.ends("clicks") {
