@@ -47,9 +47,14 @@ func TestChanging(t *testing.T) {
 	if err := os.WriteFile(key, []byte("sixteen bytes, or more"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	schema := filepath.Join(t.TempDir(), "click.avsc")
+	if err := os.WriteFile(schema, []byte(`{"type":"record","name":"Click","fields":[{"name":"ts","type":"long"},{"name":"page","type":"string"},{"name":"user_id","type":"long"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := strings.NewReplacer("hash_key_file: key", "hash_key_file: "+key, "schema_file: click.avsc", "schema_file: "+schema)
 	load := func(values map[string]any) []clickhouse.Job {
 		t.Helper()
-		text, err := yaml.Marshal(map[string]any{"jobs": []any{values}})
+		text, err := yaml.Marshal(map[string]any{"jobs": []any{values}, "registry": map[string]any{"url": "http://127.0.0.1:8081"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +96,7 @@ func TestChanging(t *testing.T) {
 	documented := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(.+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(text), -1) {
 		var change map[string]any
-		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(m[2], "hash_key_file: key", "hash_key_file: "+key)), &change); err != nil || len(change) != 1 || change[m[1]] == nil {
+		if err := yaml.Unmarshal([]byte(files.Replace(m[2])), &change); err != nil || change[m[1]] == nil {
 			t.Fatalf("%s: %s is no example: %v", m[1], m[2], err)
 		}
 		documented[m[1]] = true

@@ -47,6 +47,16 @@ func (h Headers) each(yield func(name, value []byte)) bool {
 	return len(rest) == 0
 }
 
+// last returns the value of the last header of a name.
+func (h Headers) last(name string) (value []byte, ok bool) {
+	h.each(func(n, v []byte) {
+		if name == string(n) {
+			value, ok = v, true
+		}
+	})
+	return value, ok
+}
+
 // sized reads a length and as many bytes; nil for a length of -1.
 func sized(b []byte) (text, rest []byte, ok bool) {
 	n, w := binary.Varint(b)

@@ -24,7 +24,7 @@ func headers(texts ...string) Headers {
 
 func TestEnvelope(t *testing.T) {
 	paths := []string{"key", "header:ce_type", "key:", "key:user.id", "header:a.b", "a.b"}
-	r, err := NewReader(paths)
+	r, err := NewReader(JSON, false, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestEnvelope(t *testing.T) {
 }
 
 func TestEnvelopeDoesNotAllocate(t *testing.T) {
-	r, err := NewReader([]string{"ts", "key:", "key:user", "header:b"})
+	r, err := NewReader(JSON, false, []string{"ts", "key:", "key:user", "header:b"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,29 +1,137 @@
 package event
 
+import "bytes"
+
 // A Reader finds the values at a fixed set of paths in records of one format: in the value,
 // the key and the headers. Like a Scanner it serves one goroutine, and does not allocate once
 // its scratch has grown to what the records need.
+//
+// JSON is read by itself. For the other formats each record needs a schema: Select says
+// which one, and Learn compiles it to a program.
 type Reader struct {
-	json     *Scanner
+	format   Format
+	framed   bool            // each record names its schema
+	json     *Scanner        // of JSON
+	root     *branch         // of the other formats
 	envelope *envelopeReader // nil: no path leads there
+
+	walk     walk
+	programs map[SchemaID]*program
+	last     []byte // the id of program
+	program  *program
+	body     []byte // of the selected record: what its schema describes
+	err      error  // why the selected record names none
 }
 
-// NewReader compiles paths: see CheckPath.
-func NewReader(paths []string) (*Reader, error) {
+// maxPrograms bounds what a producer of many schemas can make a reader keep.
+const maxPrograms = 1024
+
+// A program reads values that were written with one schema.
+type program struct {
+	avro  *avroBlock
+	wrong error
+}
+
+// NewReader compiles paths: see CheckPath. framed says that each record names its schema, as
+// with a registry; otherwise all records have one, of the empty id.
+func NewReader(format Format, framed bool, paths []string) (*Reader, error) {
 	root, err := newBranch(paths, func(path string) bool { return !InEnvelope(path) })
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{json: scannerOf(root, len(paths))}
+	r := &Reader{format: format, framed: framed, root: root}
+	if !r.Selects() {
+		r.json = scannerOf(root, len(paths))
+	}
+	r.programs = map[SchemaID]*program{}
 	r.envelope, err = newEnvelopeReader(paths)
 	return r, err
 }
 
+// Selects reports whether Select must be called before Read.
+func (r *Reader) Selects() bool { return r.format.HasSchema() }
+
+// Select finds the program for a record. If ok is false, the reader must Learn the schema need
+// and select again. A record that names no schema is selected, and refused by Read.
+func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
+	id := []byte(nil)
+	if r.body, r.err = rec.Value, nil; rec.Value == nil {
+		r.err = ErrEmpty
+		return "", true
+	}
+	if r.framed {
+		named, inHeader := []byte(nil), false
+		if rec.Envelope != nil {
+			named, inHeader = rec.Envelope.Headers.last(schemaHeader)
+		}
+		if inHeader {
+			var rest []byte
+			if id, rest, r.err = frame(named, false); r.err == nil && len(rest) > 0 {
+				r.err = ErrNoFrame
+			}
+		} else {
+			id, r.body, r.err = frame(rec.Value, false)
+		}
+		if r.err != nil {
+			return "", true
+		}
+	}
+	if r.program != nil && bytes.Equal(id, r.last) {
+		return "", true
+	}
+	p := r.programs[SchemaID(id)]
+	if p == nil {
+		return SchemaID(id), false
+	}
+	r.program, r.last = p, append(r.last[:0], id...)
+	return "", true
+}
+
+// Learn compiles the schema of an id.
+func (r *Reader) Learn(id SchemaID, s *Schema) {
+	if len(r.programs) >= maxPrograms {
+		clear(r.programs)
+	}
+	p := &program{}
+	switch {
+	case s.Wrong != "":
+		p.wrong = wrongSchema(s.Wrong)
+	case s.Avro != nil:
+		p.avro = compileAvro(s.Avro, r.root)
+	}
+	r.programs[id] = p
+}
+
+// wrongSchema is the error of a record whose schema cannot be used.
+type wrongSchema string
+
+func (w wrongSchema) Error() string { return "event: " + string(w) }
+
 // Read sets vals[i] to the value at the i-th path. If it returns an error, the record is
-// malformed, and vals are not valid. The error depends on the record alone.
-func (r *Reader) Read(rec *Record, vals []Value) error {
-	if err := r.json.Scan(rec.Value, vals); err != nil || r.envelope == nil {
+// malformed, and vals are not valid. The error depends on the record and its schema alone.
+func (r *Reader) Read(rec *Record, vals []Value) (err error) {
+	if r.json == nil {
+		err = r.walked(vals)
+	} else {
+		err = r.json.Scan(rec.Value, vals)
+	}
+	if err != nil || r.envelope == nil {
 		return err
 	}
 	return r.envelope.read(rec.Envelope, vals)
+}
+
+// walked reads the selected record by its program.
+func (r *Reader) walked(vals []Value) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.program.wrong != nil:
+		return r.program.wrong
+	}
+	w := &r.walk
+	w.begin(r.body, vals)
+	err := w.readAvro(r.program.avro)
+	w.end()
+	return err
 }

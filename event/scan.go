@@ -124,6 +124,20 @@ func (b *branch) find(key []byte) *field {
 	return nil
 }
 
+// slots appends the slots of the field and of all fields inside it.
+func (f *field) slots(to []int) []int {
+	if f.sub == nil {
+		return append(to, f.slot)
+	}
+	for i := range f.sub.keys {
+		to = f.sub.keys[i].slots(to)
+	}
+	for i := range f.sub.items {
+		to = f.sub.items[i].slots(to)
+	}
+	return to
+}
+
 func (b *branch) item(index int) *field {
 	for i := range b.items {
 		if b.items[i].index == index {

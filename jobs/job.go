@@ -64,6 +64,8 @@ type Config struct {
 	Topic  string
 	Source Source
 	Sink   Sink
+	// Schemas finds the schemas of records, of a format that needs them.
+	Schemas Schemas
 
 	Workers       int           // default: as many as CPUs may be used
 	Flush         time.Duration // between flushes; default 1 s
@@ -132,7 +134,7 @@ type Job struct {
 	onFlush func(*window.Changes) // see OnFlush
 
 	// The operations that are retried, for reports of outages.
-	reads, opens, flushes, rollups, commits *outage.Source
+	reads, opens, flushes, rollups, commits, schemas *outage.Source
 
 	unread error // UntilEnd: what was not read, and why; only Run uses it
 
@@ -155,6 +157,7 @@ func New(cfg Config) (*Job, error) {
 	j.reads, j.opens = of(outage.ClickHouse, "reading the ledger"), of(outage.ClickHouse, "opening the ledger")
 	j.flushes, j.rollups = of(outage.ClickHouse, "flush"), of(outage.ClickHouse, "rollup")
 	j.commits = of(outage.Kafka, "commit")
+	j.schemas = of(unreadSchema, "schemas")
 	j.status.init(&cfg)
 	return j, nil
 }
@@ -208,6 +211,7 @@ func (j *Job) generation(ctx context.Context, gen Generation, ends map[int32]eve
 	defer gen.Release()
 	r, err := j.newRun(ctx, gen, ends)
 	if err == nil {
+		defer r.stopWaits()
 		err = r.claim(ctx)
 	}
 	switch {

@@ -31,10 +31,11 @@ type run struct {
 	wake  *time.Timer // flow's Wake
 	pace  pace
 
-	workers []*worker
-	working bool // the workers' goroutines run
-	wg      sync.WaitGroup
-	failed  chan error // the first error of a worker
+	workers   []*worker
+	stopWaits func() // ends the wait of workers for schemas
+	working   bool   // the workers' goroutines run
+	wg        sync.WaitGroup
+	failed    chan error // the first error of a worker
 
 	// The write in flight.
 	sent   *window.Changes // nil: there is none
@@ -66,13 +67,16 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		near: make(chan struct{}, 1), full: make(chan chan struct{}),
 		reads: make(chan func(*run)), ended: make(chan struct{}),
 	}
+	var waits context.Context
+	waits, r.stopWaits = context.WithCancel(ctx)
 	j.status.assign(plans, gen.Partitions())
 	for range j.cfg.Workers {
 		op, err := window.NewOperator(j.cfg.Spec)
 		if err != nil {
+			r.stopWaits()
 			return nil, err
 		}
-		r.workers = append(r.workers, newWorker(op, &j.status, r.fail))
+		r.workers = append(r.workers, newWorker(waits, op, j, r.fail))
 	}
 	for _, p := range plans {
 		r.owner(p.Partition).op.Start(p)
@@ -145,6 +149,7 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	if e := f.stop(); err == nil {
 		err = e
 	}
+	r.stopWaits()
 	for _, w := range r.workers {
 		close(w.parts)
 	}

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"context"
 	"sync/atomic"
 
 	"weir/event"
+	"weir/internal/outage"
 	"weir/window"
 )
 
@@ -22,10 +24,15 @@ type worker struct {
 	rows  atomic.Int64 // …and its (window, group) rows
 	board *board
 	fail  func(error)
+
+	// Of records that name their schema.
+	schemas Schemas
+	asks    *outage.Source
+	ctx     context.Context // ends when the worker must not wait any longer
 }
 
-func newWorker(op *window.Operator, board *board, fail func(error)) *worker {
-	return &worker{op: op, parts: make(chan event.Part, queueParts), calls: make(chan func()), board: board, fail: fail}
+func newWorker(ctx context.Context, op *window.Operator, j *Job, fail func(error)) *worker {
+	return &worker{op: op, parts: make(chan event.Part, queueParts), calls: make(chan func()), board: &j.status, fail: fail, schemas: j.cfg.Schemas, asks: j.schemas, ctx: ctx}
 }
 
 // loop runs until parts is closed.
@@ -40,7 +47,7 @@ func (w *worker) loop() {
 				return
 			}
 			if !failed {
-				if err := p.Unpack(w.op.Observe); err != nil {
+				if err := p.Unpack(w.observe); err != nil {
 					// The changes so far stay valid: they are of a prefix of the log.
 					failed = true
 					w.fail(err)

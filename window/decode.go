@@ -8,9 +8,10 @@ import (
 // decoder turns a record into what the partition and the sketches need of it.
 // It belongs to one operator; the next record overwrites its results.
 type decoder struct {
-	spec   *Spec
-	reader *event.Reader
-	vals   []event.Value
+	spec    *Spec
+	reader  *event.Reader
+	selects bool // a record must be selected before it is read
+	vals    []event.Value
 
 	// The values that the scanner finds are the first of vals, those of the derived fields
 	// follow.
@@ -81,8 +82,20 @@ func newDecoder(s *Spec) (*decoder, error) {
 	if s.Throttle != nil {
 		d.keyAt = field(s.Throttle.Path)
 	}
-	d.reader, err = event.NewReader(fields.paths)
-	return d, err
+	if d.reader, err = event.NewReader(s.Format, s.Framed(), fields.paths); err != nil {
+		return nil, err
+	}
+	d.selects = d.reader.Selects()
+	return d, nil
+}
+
+// selectSchema finds the schema of a record. It returns an *event.UnknownSchema if the reader
+// does not have it.
+func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
+	if need, ok := d.reader.Select(rec); !ok {
+		return &event.UnknownSchema{ID: need, Partition: b.Partition, Offset: rec.Offset}
+	}
+	return nil
 }
 
 // maxTime is the end of ClickHouse's DateTime.

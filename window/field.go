@@ -33,10 +33,13 @@ func (f *fields) index(field string) int {
 	return f.at[field]
 }
 
+// Framed reports whether each record names its schema.
+func (s *Spec) Framed() bool { return s.Format.HasSchema() && s.Schema == "" }
+
 // ReadsEnvelope reports whether the job reads the keys or the headers of records.
 func (s *Spec) ReadsEnvelope() bool {
 	f, err := readFields(s)
-	return err == nil && slices.ContainsFunc(f.paths, event.InEnvelope)
+	return s.Framed() || err == nil && slices.ContainsFunc(f.paths, event.InEnvelope)
 }
 
 // readFields collects the fields of a spec.

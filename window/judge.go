@@ -66,7 +66,7 @@ func (j *Judge) Start(partition int32, from, first int64) {
 // Observe passes the verdict of each record of the batch to tell, in the order of
 // offsets. It skips those that it has judged already. It returns the first error of tell;
 // the batch counts as judged up to that record. A partition that was not started is an
-// error.
+// error. A schema that is unknown is an error as for Operator.Observe.
 func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 	pt := j.partitions[b.Partition]
 	if pt == nil {
@@ -86,6 +86,11 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 			continue
 		}
 		j.advance(pt, rec.Offset)
+		if j.decoder.selects {
+			if err := j.decoder.selectSchema(b, rec); err != nil {
+				return err
+			}
+		}
 		warm := pt.warming()
 		outcome, reason := pt.judge(j.decoder, rec)
 		j.advance(pt, rec.Offset+1)
@@ -100,6 +105,9 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 	j.advance(pt, b.Next)
 	return nil
 }
+
+// Learn tells the judge a schema that Observe has asked for.
+func (j *Judge) Learn(id event.SchemaID, s *event.Schema) { j.decoder.reader.Learn(id, s) }
 
 // Limited returns how many keys of the throttle the partitions remember, from this chunk and
 // the one before, and how many of them more than one partition has: each limits their

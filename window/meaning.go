@@ -23,6 +23,9 @@ func (s *Spec) Meaning() string {
 		b.WriteByte('\n')
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	if s.Format != event.JSON { // earlier versions had no other
+		f("format", s.Format.String(), s.Schema)
+	}
 	f("time", s.TimeField, s.TimeUnit.String())
 	f("window", n(int64(s.Window)))
 	f("lateness", n(int64(s.Lateness)))
@@ -161,6 +164,15 @@ func readMeaning(text string) ([]setting, bool) {
 		all = append(all, s)
 	}
 	first := func(v []string) string { return v[0] }
+	add("format", 2, func(v []string) string {
+		if v[1] == "" {
+			return v[0] + " with a registry"
+		}
+		return v[0] + " with the schema " + v[1]
+	})
+	if all[0].fingerprint == "" {
+		all[0].shown = event.JSON.String()
+	}
 	add("time.field", 2, func(v []string) string { return fieldWords(v[0]) })
 	add("time.unit", 2, func(v []string) string { return v[1] })
 	add("window", 1, span)
@@ -210,7 +222,7 @@ func readMeaning(text string) ([]setting, bool) {
 	}
 	all = append(all, key)
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

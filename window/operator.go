@@ -112,6 +112,10 @@ func (o *Operator) Rows() int { return o.table.Len() }
 // Observe decides every offset of the batch. It skips offsets that are decided
 // already, so a fetch may overlap the one before. It is an error if the operator
 // does not count the partition of the batch.
+//
+// If a record needs a schema that the operator does not have, the error is an
+// *event.UnknownSchema, and the offsets from that record on are not decided. After Learn,
+// Observe of the same batch goes on there.
 func (o *Operator) Observe(b *event.Batch) error {
 	pt := o.partitions[b.Partition]
 	if pt == nil {
@@ -133,6 +137,12 @@ func (o *Operator) Observe(b *event.Batch) error {
 			continue
 		}
 		o.skip(pt, rec.Offset)
+		if o.decoder.selects {
+			if err := o.decoder.selectSchema(b, rec); err != nil {
+				o.apply() // what was gathered is of this partition, and the next call may be of another
+				return err
+			}
+		}
 		if pt.warming() {
 			o.warm(pt, rec)
 		} else {
@@ -147,6 +157,9 @@ func (o *Operator) Observe(b *event.Batch) error {
 	o.apply()
 	return nil
 }
+
+// Learn tells the operator a schema that Observe has asked for.
+func (o *Operator) Learn(id event.SchemaID, s *event.Schema) { o.decoder.reader.Learn(id, s) }
 
 // skip moves a partition to an offset, over offsets that have no record.
 func (o *Operator) skip(pt *partitionState, to int64) {

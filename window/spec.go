@@ -17,6 +17,11 @@ type Spec struct {
 	Job     string
 	Version int // a higher one means new tables; at least 1
 
+	Format event.Format
+	// Schema is, of a format that needs one, the digest of the schema that all records
+	// have; empty if each names its own.
+	Schema string
+
 	TimeField string     // path of the event time
 	TimeUnit  event.Unit // its unit
 
@@ -115,6 +120,7 @@ func (s *Spec) Validate() error {
 	bad(s.Job != "", "no name")
 	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
 	bad(s.TimeField != "", "no time field")
+	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
 	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
 	bad(s.Chunk >= 1 && s.Chunk <= 1<<30 && s.Chunk&(s.Chunk-1) == 0, "chunk %d, want a power of two up to 2^30", s.Chunk)

@@ -65,6 +65,7 @@ func checkCommand() *cobra.Command {
 			}
 			k.people(cfg)
 			if !offline {
+				k.registry(cfg)
 				k.kafka(cfg)
 				k.clickhouse(cfg)
 			}
@@ -134,6 +135,26 @@ const checkTimeout = 10 * time.Second
 const compactedTopic = "the topic is compacted (cleanup.policy): records may vanish between two readings of a chunk; " +
 	"each row keeps the greater count of the two then, so that events may be missing, and the audit shows outcomes that do not sum up; count topics with cleanup.policy=delete"
 
+// registry checks whether the registry answers, if a job needs it.
+func (k *checker) registry(cfg *config.Config) {
+	for i := range cfg.Jobs {
+		j := &cfg.Jobs[i]
+		s, err := j.Spec()
+		if err != nil || !s.Framed() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
+		defer cancel()
+		r, err := registryOf(cfg)
+		if err == nil {
+			err = r.Ping(ctx)
+			r.Close()
+		}
+		k.result("registry", cfg.Registry.URL, "it answers", err, exitUnavailable)
+		return
+	}
+}
+
 func (k *checker) kafka(cfg *config.Config) {
 	quiet := slog.New(slog.DiscardHandler)
 	into := database(cfg, k.databaseID(cfg))
@@ -201,7 +222,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	}
 	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {
-		defer k.sample(j, src, k.samples)
+		defer k.sample(cfg, j, src, k.samples)
 	}
 	if need := time.Duration(j.Lateness) + time.Duration(j.Skew); t.Retention > 0 && t.Retention <= need {
 		k.add(finding{"kafka", subject, "warning", fmt.Sprintf("retention %s is not above lateness + skew %s: "+

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"weir/event"
 	"weir/ingest"
+	"weir/jobs"
 	"weir/window"
 )
 
@@ -17,10 +19,11 @@ import (
 // other. It joins no group, commits no offset and writes nothing, so it works beside
 // running processes and disturbs none.
 type reading struct {
-	judge *window.Judge
-	spans map[int32]event.Span // the offsets to read, by partition; Next: endless if there is no end
-	tell  func(*window.Verdict) error
-	each  func() error // after each batch
+	judge   *window.Judge
+	schemas jobs.Schemas         // of a format that needs them
+	spans   map[int32]event.Span // the offsets to read, by partition; Next: endless if there is no end
+	tell    func(*window.Verdict) error
+	each    func() error // after each batch
 
 	mu sync.Mutex // several brokers deliver at the same time
 }
@@ -45,7 +48,7 @@ func (r *reading) run(ctx context.Context, src *ingest.Source, from map[int32]in
 		defer p.Done()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return p.Unpack(r.observe)
+		return p.Unpack(func(b *event.Batch) error { return r.observe(ctx, b) })
 	})
 	if errors.Is(err, errRead) {
 		return nil
@@ -53,12 +56,12 @@ func (r *reading) run(ctx context.Context, src *ingest.Source, from map[int32]in
 	return err
 }
 
-func (r *reading) observe(b *event.Batch) error {
+func (r *reading) observe(ctx context.Context, b *event.Batch) error {
 	span, wanted := r.spans[b.Partition]
 	if !wanted {
 		return nil
 	}
-	err := r.judge.Observe(b, func(v *window.Verdict) error {
+	err := r.judged(ctx, b, func(v *window.Verdict) error {
 		if v.Offset >= span.Next {
 			return nil
 		}
@@ -75,6 +78,23 @@ func (r *reading) observe(b *event.Batch) error {
 		err = errRead
 	}
 	return err
+}
+
+// judged passes a batch to the judge. A schema that cannot be had is an error: a tool does not
+// wait for it.
+func (r *reading) judged(ctx context.Context, b *event.Batch, tell func(*window.Verdict) error) error {
+	for {
+		err := r.judge.Observe(b, tell)
+		var unknown *event.UnknownSchema
+		if !errors.As(err, &unknown) {
+			return err
+		}
+		s, err := r.schemas.Schema(ctx, unknown.ID)
+		if err != nil {
+			return fmt.Errorf("offset %d of partition %d: %w", unknown.Offset, unknown.Partition, err)
+		}
+		r.judge.Learn(unknown.ID, s)
+	}
 }
 
 // groupText writes the group of an event: each text in quotes, with control characters

@@ -262,13 +262,17 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err := kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled).reach(ctx, o.log, time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
+	schemas, _, err := schemasOf(cfg, j, s)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, src.Close())
+	}
 	describe, cancel := context.WithTimeout(ctx, checkTimeout)
 	if t, err := src.Describe(describe); err == nil && t.Compacted { // without the right to describe, weir runs without the warning
 		o.log.Warn(compactedTopic, "job", j.Name, "topic", j.Topic)
 	}
 	cancel()
 	job, err := jobs.New(jobs.Config{
-		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink,
+		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink, Schemas: schemas,
 		Workers: cfg.Workers,
 		Flush:   time.Duration(cfg.Flush.Interval), Rollup: time.Duration(cfg.Rollup.Interval),
 		Memory:        memory,

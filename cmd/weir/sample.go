@@ -76,7 +76,7 @@ func newestOf(spans map[int32]event.Span, n int64) map[int32]event.Span {
 }
 
 // sample shows the outcomes of the newest n records of a job's topic.
-func (k *checker) sample(j *config.Job, src *ingest.Source, n int64) {
+func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, n int64) {
 	subject := "job " + j.Name
 	fail := func(err error) { k.result("sample", subject, "", err, exitFailed) }
 	spec, err := j.Spec()
@@ -106,7 +106,13 @@ func (k *checker) sample(j *config.Job, src *ingest.Source, n int64) {
 		from[p] = span.First
 	}
 	s := newSample()
-	r := &reading{judge: judge, spans: spans, tell: s.add}
+	schemas, end, err := schemasOf(cfg, j, spec)
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer end()
+	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: s.add}
 	err = r.run(ctx, src, from)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		s.cut, err = fmt.Sprintf("; stopped after %s", sampleTimeout), nil

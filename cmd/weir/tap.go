@@ -196,7 +196,12 @@ func (t *tap) run(ctx context.Context, cfg *config.Config) error {
 	if !t.json {
 		fmt.Fprintf(t.out, tapLine+"\n", "partition", "offset", "event time", "outcome", "group  reason")
 	}
-	r := &reading{judge: judge, spans: spans, tell: t.print, each: t.out.Flush}
+	schemas, end, err := schemasOf(cfg, t.job, spec)
+	if err != nil {
+		return err
+	}
+	defer end()
+	r := &reading{judge: judge, schemas: schemas, spans: spans, tell: t.print, each: t.out.Flush}
 	err = r.run(ctx, src, from)
 	if flushed := t.out.Flush(); err == nil {
 		err = flushed

@@ -15,6 +15,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/outage"
 	"weir/jobs"
+	"weir/schemas"
 	"weir/sinks/clickhouse"
 	"weir/window"
 )
@@ -65,6 +66,38 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 		c.SASL = ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.User, Password: k.SASL.Password.Reveal()}
 	}
 	return ingest.Open(c)
+}
+
+// schemasOf returns what finds the schemas of a job's records; nil if their format needs none.
+func schemasOf(cfg *config.Config, j *config.Job, s *window.Spec) (jobs.Schemas, func(), error) {
+	none := func() {}
+	switch {
+	case j.Schema != nil:
+		return j.Schema, none, nil
+	case !s.Framed():
+		return nil, none, nil
+	}
+	r, err := registryOf(cfg)
+	if err != nil {
+		return nil, none, err
+	}
+	return r.For(s.Format), r.Close, nil
+}
+
+// registryOf connects to the schema registry.
+func registryOf(cfg *config.Config) (*schemas.Registry, error) {
+	c := schemas.Config{URL: cfg.Registry.URL, User: cfg.Registry.User, Password: cfg.Registry.Password.Reveal()}
+	if cfg.Registry.TLS != (config.TLS{}) {
+		var err error
+		if c.TLS, err = tlsConfig(cfg.Registry.TLS); err != nil {
+			return nil, &exit{exitConfig, fmt.Errorf("registry.tls: %w", err), ""}
+		}
+	}
+	r, err := schemas.NewRegistry(c)
+	if err != nil {
+		return nil, &exit{exitConfig, err, ""}
+	}
+	return r, nil
 }
 
 // waitLimit returns how long records of a partition may wait without a flush of it: a

@@ -22,6 +22,7 @@ package config
 type Config struct {
 	Kafka      Kafka      `yaml:"kafka" doc:"Where the events come from."`
 	ClickHouse ClickHouse `yaml:"clickhouse" doc:"Where the results go."`
+	Registry   Registry   `yaml:"registry" doc:"The schema registry, for jobs whose records name their schemas."`
 	HTTP       HTTP       `yaml:"http" doc:"Metrics, health and status."`
 	RESP       RESP       `yaml:"resp" doc:"The live windows for any Redis client."`
 	Flush      Flush      `yaml:"flush" doc:"How often changes are written."`
@@ -82,6 +83,15 @@ type ClickHouse struct {
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
 	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, merged with newer ones, are sent again."`
 	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
+}
+
+// Registry describes the connection to the schema registry.
+type Registry struct {
+	URL          string `yaml:"url" format:"http" doc:"Where the schema registry answers HTTP; http or https. It speaks Confluent's interface, as Karapace, Redpanda and Apicurio (with /apis/ccompat/v7 at the end) do too."`
+	User         string `yaml:"user" doc:"User name; no authentication when not given."`
+	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
+	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
+	TLS          TLS    `yaml:"tls" doc:"Encryption to the registry, when the URL says https."`
 }
 
 // HTTP describes the listener for /metrics, /livez, /readyz and /api/v1.

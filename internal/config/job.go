@@ -1,20 +1,23 @@
 package config
 
+import "weir/schemas"
+
 // A Job says how one topic is counted: which field is the time, which windows,
 // groups and sketches. Its meaning (everything but keep and the rollups) is
 // fingerprinted in ClickHouse; a change of meaning needs a higher Version.
 type Job struct {
-	Name     string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
-	Version  int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
-	Topic    string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
-	Format   string   `yaml:"format" default:"json" enum:"json" doc:"Form of the records."`
-	Time     Time     `yaml:"time" doc:"The field that holds the time of an event."`
-	Window   Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
-	Rollups  []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
-	Lateness Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
-	Skew     Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
-	Chunk    int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it."`
-	Keep     Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
+	Name       string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
+	Version    int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
+	Topic      string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
+	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro needs schema_file or registry.url."`
+	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
+	Time       Time     `yaml:"time" doc:"The field that holds the time of an event."`
+	Window     Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
+	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
+	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
+	Skew       Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
+	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it."`
+	Keep       Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
 	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`
 	By        []Column  `yaml:"by" max:"16" short:"field" doc:"Group columns, in order. A bare path stands for the column of that name, with _ for the dots."`
@@ -25,6 +28,8 @@ type Job struct {
 
 	HashKeyFile string `yaml:"hash_key_file" doc:"File with a secret of at least 16 bytes. weir hashes ids with it before it adds them to hll and set measures, so that crafted ids cannot mislead the count; PFCOUNT then no longer equals that of a Redis with the plain ids, and weirSetHas finds no id. Bloom sketches keep the hash that SQL can compute."`
 	HashKey     Secret `yaml:"-"` // content of HashKeyFile
+
+	Schema *schemas.File `yaml:"-"` // content of SchemaFile
 
 	Place string `yaml:"-"` // its path in the configuration, for messages: jobs[0]
 }

@@ -115,6 +115,9 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		if tag("enum") == "(functions)" {
 			k.enum = event.Functions()
 		}
+		if tag("enum") == "(formats)" {
+			k.enum = event.Formats()
+		}
 		k.when = whenOf(tag("when"), keys)
 		if k.name == "" || k.doc == "" {
 			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))

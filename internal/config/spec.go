@@ -14,11 +14,18 @@ func (j *Job) Spec() (*window.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	format, err := event.ParseFormat(j.Format)
+	if err != nil {
+		return nil, err
+	}
 	s := &window.Spec{
-		Job: j.Name, Version: j.Version,
+		Job: j.Name, Version: j.Version, Format: format,
 		TimeField: fieldOf(j.Time.Field, nil), TimeUnit: unit,
 		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
+	}
+	if j.Schema != nil {
+		s.Schema = j.Schema.Digest
 	}
 	for _, c := range j.By {
 		col := window.Column{Name: c.Name, Path: fieldOf(c.Field, c.Apply)}

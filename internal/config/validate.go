@@ -33,6 +33,7 @@ func (v *validator) broken(path string) bool {
 
 func (v *validator) validate() {
 	v.connections()
+	v.registry()
 	v.listeners()
 	if v.origins.nearest("").Source == FromFile && v.brokenFile() {
 		return
@@ -69,6 +70,7 @@ func (v *validator) connections() {
 	}
 	pair("kafka.tls", k.TLS.TLS)
 	pair("clickhouse.tls", ch.TLS)
+	pair("registry.tls", v.cfg.Registry.TLS)
 
 	sasl := k.SASL
 	password := sasl.PasswordFile != "" || v.origins.Of("kafka.sasl.password").Source == FromEnv

@@ -18,6 +18,7 @@ func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
 	v.paths(path, j)
+	v.format(path, j)
 	for i := range j.Measures {
 		if m := &j.Measures[i]; m.kind().judge != nil {
 			m.kind().judge(v, fmt.Sprintf("%s.measures[%d]", path, i), m)
@@ -224,20 +225,21 @@ func cmpOr(s, other string) string {
 	return s
 }
 
-// paths checks that no field is both a value and an object with other fields.
-func (v *validator) paths(path string, j *Job) {
-	type use struct{ at, field string }
-	var uses []use
+// A use is a path that a job reads, in the form of package event, and the key that names it.
+type use struct {
+	at, field string
+	again     bool // the same list names it before
+}
+
+// uses returns every path that the job reads.
+func (j *Job) uses() (all []use) {
 	add := func(at string, paths []string) {
 		for i, p := range paths {
 			place := at
 			if len(paths) > 1 {
 				place = fmt.Sprintf("%s[%d]", at, i)
 			}
-			if slices.Contains(paths[:i], p) {
-				v.complain(path+"."+place, "%s is listed twice; keep one", p)
-			}
-			uses = append(uses, use{place, event.ParsePathText(p)})
+			all = append(all, use{place, event.ParsePathText(p), slices.Contains(paths[:i], p)})
 		}
 	}
 	inWhere := func(at string, list []Where) {
@@ -271,6 +273,17 @@ func (v *validator) paths(path string, j *Job) {
 			add(at+r.key, r.paths)
 		}
 		inWhere(at+"where", m.Where)
+	}
+	return all
+}
+
+// paths checks that no field is both a value and an object with other fields.
+func (v *validator) paths(path string, j *Job) {
+	uses := j.uses()
+	for _, u := range uses {
+		if u.again {
+			v.complain(path+"."+u.at, "%s is listed twice; keep one", event.PathText(u.field))
+		}
 	}
 	distinct := map[string]bool{}
 	for _, u := range uses {

@@ -116,6 +116,7 @@ var formats = map[string]func(string) error{
 	"address":    checkAddress,
 	"listen":     checkListen,
 	"url":        checkURL,
+	"http":       checkHTTP,
 }
 
 var (
@@ -317,6 +318,21 @@ func checkURL(s string) error {
 		return fmt.Errorf("%q is no URL; write http://host:8123 or https://host:8443", s)
 	case u.Port() == "9000" || u.Port() == "9440":
 		return fmt.Errorf("port %s is ClickHouse's native protocol; weir uses the HTTP port, usually 8123, or 8443 with https", u.Port())
+	}
+	return nil
+}
+
+// checkHTTP checks the URL of a server other than ClickHouse. Its messages do not repeat a URL
+// that may contain a password.
+func checkHTTP(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case strings.Contains(s, "@"):
+		return fmt.Errorf("the URL names a user; put the name into user and the password into a file named by password_file")
+	case err == nil && (u.RawQuery != "" || u.Fragment != ""):
+		return fmt.Errorf("the URL ends in parameters; leave them out")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return fmt.Errorf("%q is no URL; write http://host:8081 or https://host", s)
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	varint "encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/internal/await"
+	"weir/schemas/schematest"
+)
+
+// avroStage is a tapStage whose job reads Avro from a registry.
+func avroStage(t *testing.T) (*tapStage, *schematest.Registry) {
+	s, registry := newTapStage(t), schematest.Start(t)
+	config, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brokers, _, _ := strings.Cut(strings.TrimSpace(string(config)), "\n")
+	if err := os.WriteFile(s.file, []byte(brokers+`
+registry: {url: "`+registry.URL+`"}
+jobs: [{name: plays, topic: plays, format: avro, time: {field: ts}, window: 1m, chunk: 1024, by: [song, {name: source, field: "header:source", default: none}], measures: [{name: users, kind: hll, field: user}]}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s, registry
+}
+
+// play returns an event of the schema of the stage.
+func play(offset int, song string, user int64) []byte {
+	b := varint.AppendVarint(nil, at(offset).UnixMilli())
+	b = append(varint.AppendVarint(b, int64(len(song))), song...)
+	return varint.AppendVarint(b, user)
+}
+
+const playSchema = `{"type":"record","name":"Play","fields":[{"name":"ts","type":"long"},{"name":"song","type":"string"},{"name":"user","type":"long"}]}`
+
+// TestTapAvro: tap and check --sample read Avro with the registry, and with a file; without
+// the registry they say what is missing.
+func TestTapAvro(t *testing.T) {
+	s, registry := avroStage(t)
+	id := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
+	header := func(name string, value []byte) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: value} }
+	for i, r := range []*kgo.Record{
+		{Value: append(schematest.Prefix(id), play(0, "a", 1)...)},
+		{Value: play(1, "b", 2), Headers: []kgo.RecordHeader{header("__value_schema_id", schematest.Header(id)), header("source", []byte("app"))}},
+		{Value: []byte(`{"ts":1}`)},
+		{Value: append(schematest.Prefix(id), play(3, "c", 3)[:7]...)},
+	} {
+		r.Timestamp = at(i)
+		if err := s.client.ProduceSync(await.Context(t), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := func(offset int, when, outcome, rest string) string {
+		return fmt.Sprintf("%9d %12d  %-24s  %-9s  %s\n", 0, offset, when, outcome, rest)
+	}
+	stamp := func(offset int) string { return at(offset).UTC().Format("2006-01-02T15:04:05.000Z") }
+	want := line(0, stamp(0), "counted", `"a", "none"`) + line(1, stamp(1), "counted", `"b", "app"`) +
+		line(2, "-", "malformed", "-  event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID") +
+		line(3, "-", "malformed", "-  event: Avro: the value ends in the middle")
+	out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "0", "--until", "end")
+	if _, got, _ := strings.Cut(out, "\n"); got != want {
+		t.Errorf("tap prints\n%swant\n%s", got, want)
+	}
+	if n := registry.Requests(); n != 2 { // by number and by GUID
+		t.Errorf("%d requests to the registry, want 2", n)
+	}
+
+	registry.Be(schematest.Forgets)
+	if _, notes := s.tap(1, "--job", "plays", "--from", "beginning", "--until", "end"); !strings.Contains(notes, "offset 0 of partition 0: schemas: schema id 1 of the registry at "+registry.URL+": it does not know the schema") {
+		t.Errorf("without the schema tap says %s", notes)
+	}
+	check := func(code int, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if got := execute(await.Context(t), append([]string{"check", "-o", "json", "-c", s.file, "--clickhouse.url", "http://127.0.0.1:1"}, args...), &stdout, &stderr); got != code {
+			t.Fatalf("weir check %q: exit code %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
+		}
+		var findings []finding
+		if err := json.Unmarshal(stdout.Bytes(), &findings); err != nil {
+			t.Fatalf("%v:\n%s", err, &stdout)
+		}
+		var b strings.Builder
+		for _, f := range findings {
+			fmt.Fprintf(&b, "%s %s %s: %s\n", f.Result, f.Tier, f.Subject, f.Detail)
+		}
+		return b.String()
+	}
+	registry.Be(schematest.Well)
+	for _, words := range []string{"ok registry " + registry.URL + ": it answers", "4 records, the newest of 1 partitions: counted 2 (50 %), malformed 2 (50 %)"} {
+		if got := check(69, "--sample", "10"); !strings.Contains(got, words) {
+			t.Errorf("check does not say %q:\n%s", words, got)
+		}
+	}
+	registry.Be(schematest.Lies)
+	if got := check(69, "--sample", "10"); !strings.Contains(got, "failed registry "+registry.URL) || !strings.Contains(got, "does registry.url name a schema registry?") {
+		t.Errorf("check says\n%s", got)
+	}
+	asked := registry.Requests()
+	if got := check(0, "--offline"); strings.Contains(got, "registry") || registry.Requests() != asked {
+		t.Errorf("check --offline asks the registry %d times:\n%s", registry.Requests()-asked, got)
+	}
+
+	// The same events without a prefix, with the schema in a file.
+	file := filepath.Join(t.TempDir(), "play.avsc")
+	if err := os.WriteFile(file, []byte(playSchema), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), "format: avro", "format: avro, schema_file: "+file, 1)
+	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "1", "--limit", "1"); !strings.Contains(out, line(1, stamp(1), "counted", `"b", "app"`)) {
+		t.Errorf("with a file tap prints\n%s", out)
+	}
+}

@@ -1,0 +1,156 @@
+package event
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// A Schema says what the bytes of a value are; or Wrong is the reason why no record can be
+// read with it.
+type Schema struct {
+	Avro  *AvroType
+	Wrong string
+}
+
+// Leads reports whether a path can lead to a value of the schema, or leads into the envelope.
+func (s *Schema) Leads(path string) bool {
+	steps, err := pathSteps(path)
+	return InEnvelope(path) || err == nil && s.Avro.leads(steps)
+}
+
+// A SchemaID names a schema as records do: a byte that is 0, then four bytes of a number, or
+// a byte that is 1, then the sixteen of a GUID. With Protobuf, the indexes of a message
+// follow. The empty id is the one schema of a job that has a file of it.
+type SchemaID string
+
+// A SchemaName is a SchemaID taken apart.
+type SchemaName struct {
+	Number  uint32
+	GUID    string // as text, with hyphens; empty: it has a number
+	Message []int  // which message of a Protobuf file: its index, then that of one inside it, and so on
+}
+
+// Name takes an id apart. Only ids that a Reader asks for are well formed.
+func (id SchemaID) Name() SchemaName {
+	b, n := []byte(id), SchemaName{}
+	if len(b) == 0 {
+		return n
+	}
+	size := frameSize(b[0])
+	if b[0] == 0 {
+		n.Number = uint32(b[1])<<24 | uint32(b[2])<<16 | uint32(b[3])<<8 | uint32(b[4])
+	} else {
+		h := hex.EncodeToString(b[1:size])
+		n.GUID = h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	}
+	n.Message, _ = messageIndexes(b[size:])
+	return n
+}
+
+// String returns the schema's name in words.
+func (n SchemaName) String() string {
+	if n.GUID != "" {
+		return "schema " + n.GUID
+	}
+	return fmt.Sprintf("schema id %d", n.Number)
+}
+
+// An UnknownSchema is the error of an operator that needs a schema to go on: of the record at
+// Offset. It goes on after it has learned the schema.
+type UnknownSchema struct {
+	ID        SchemaID
+	Partition int32
+	Offset    int64
+}
+
+func (u *UnknownSchema) Error() string {
+	return fmt.Sprintf("event: the record at offset %d of partition %d needs %v", u.Offset, u.Partition, u.ID.Name())
+}
+
+// Why no schema could be found for a record, or why its schema does not fit.
+var (
+	ErrNoFrame = errors.New("event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID")
+	ErrFrame   = errors.New("event: the indexes of the record's message are broken")
+)
+
+// schemaHeader is the header that names the schema, if the value does not.
+const schemaHeader = "__value_schema_id"
+
+// frameSize returns the length of a magic byte with the id behind it; 0 for no magic byte.
+func frameSize(magic byte) int {
+	switch magic {
+	case 0:
+		return 1 + 4
+	case 1:
+		return 1 + 16
+	}
+	return 0
+}
+
+// frame splits the name of a schema from what follows it.
+func frame(b []byte, indexes bool) (id, rest []byte, err error) {
+	size := 0
+	if len(b) > 0 {
+		size = frameSize(b[0])
+	}
+	if size == 0 || len(b) < size {
+		return nil, nil, ErrNoFrame
+	}
+	if indexes {
+		_, n := messageIndexes(b[size:])
+		if n < 0 {
+			return nil, nil, ErrFrame
+		}
+		size += n
+	}
+	return b[:size], b[size:], nil
+}
+
+// maxIndexes is how deep messages can be nested in a Protobuf file, for the indexes of one.
+const maxIndexes = 32
+
+// messageIndexes reads the indexes of a message, zigzag varints behind their number. A single
+// 0 stands for the first message. n is -1 if they are broken.
+func messageIndexes(b []byte) (indexes []int, n int) {
+	count, n := zigzagAt(b, 0)
+	if n < 0 || count < 0 || count > maxIndexes {
+		return nil, -1
+	}
+	var all [maxIndexes]int
+	for i := range int(count) {
+		var index int64
+		if index, n = zigzagAt(b, n); n < 0 || index < 0 || index > 1<<20 {
+			return nil, -1
+		}
+		all[i] = int(index)
+	}
+	if count == 0 {
+		count = 1
+	}
+	return all[:count], n
+}
+
+// zigzagAt reads a zigzag varint at i and returns the index after it; -1 if it is broken.
+func zigzagAt(b []byte, i int) (int64, int) {
+	u, i := varintAt(b, i)
+	return int64(u>>1) ^ -int64(u&1), i
+}
+
+// varintAt reads a varint at i and returns the index after it; -1 if the bytes end in it, or
+// it has more than 64 bits.
+func varintAt(b []byte, i int) (uint64, int) {
+	var u uint64
+	for shift := 0; shift < 70 && uint(i) < uint(len(b)); shift += 7 {
+		c := b[i]
+		i++
+		if c < 0x80 {
+			if shift == 63 && c > 1 {
+				return 0, -1
+			}
+			return u | uint64(c)<<shift, i
+		}
+		u |= uint64(c&0x7f) << shift
+	}
+	return 0, -1
+}

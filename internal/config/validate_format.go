@@ -1,0 +1,55 @@
+package config
+
+import (
+	"strings"
+
+	"weir/event"
+	"weir/schemas"
+)
+
+// registry checks the connection to the registry.
+func (v *validator) registry() {
+	r := &v.cfg.Registry
+	password := r.PasswordFile != "" || v.origins.Of("registry.password").Source == FromEnv
+	switch {
+	case v.broken("registry"):
+	case r.URL == "" && *r != (Registry{}):
+		v.complain("registry", "needs url (where the registry answers)")
+	case r.User == "" && password:
+		v.complain("registry", "a password without a user; add user")
+	case r.User != "" && !password:
+		v.complain("registry.user", "needs a password too; name its file in password_file or set WEIR_REGISTRY_PASSWORD")
+	case r.TLS != (TLS{}) && strings.HasPrefix(r.URL, "http://"):
+		v.complain("registry.tls", "the URL says http, so nothing would be encrypted; write https:// or remove tls")
+	}
+}
+
+// format checks that the records of a job have a schema if their format needs one, and reads
+// the file of it.
+func (v *validator) format(path string, j *Job) {
+	format, err := event.ParseFormat(j.Format)
+	if err != nil {
+		return // reported already
+	}
+	switch {
+	case j.SchemaFile != "" && !format.HasSchema():
+		v.complain(path+".schema_file", "records of the format %s need no schema; leave it out, or say format: avro", format)
+		return
+	case j.SchemaFile == "" && format.HasSchema() && v.cfg.Registry.URL == "" && !v.broken("registry"):
+		v.complain(path+".format", "records of the format %s need a schema; name the registry that has it in registry.url, or the file of it in schema_file", format)
+		return
+	case j.SchemaFile == "":
+		return
+	}
+	if j.Schema, err = schemas.Open(format, j.SchemaFile); err != nil {
+		v.complain(path+".schema_file", "%s: %v", j.SchemaFile, err)
+		return
+	}
+	seen := map[string]bool{}
+	for _, u := range j.uses() {
+		if !seen[u.field] && !j.Schema.Leads(u.field) {
+			v.complain(path+"."+u.at, "the schema in %s has nothing at %s", j.SchemaFile, event.PathText(u.field))
+		}
+		seen[u.field] = true
+	}
+}

@@ -1,0 +1,180 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/event"
+	"weir/internal/outage"
+	"weir/window"
+)
+
+// avroSpec is spec with records that name their schemas.
+func avroSpec() *window.Spec {
+	s := spec()
+	s.Format = event.Avro
+	return s
+}
+
+// avroSchema is the schema of avroLog. In the second one the fields have another order.
+func avroSchema(id uint32) *event.Schema {
+	long, text := &event.AvroType{Kind: event.AvroLong}, &event.AvroType{Kind: event.AvroString}
+	fields := []event.AvroField{{Name: "ts", Type: long}, {Name: "page", Type: text}, {Name: "user", Type: long}}
+	if id == 2 {
+		fields[0], fields[2] = fields[2], fields[0]
+	}
+	return &event.Schema{Avro: &event.AvroType{Kind: event.AvroRecord, Fields: fields}}
+}
+
+// avroLog has the events of a partition twice, with the schema 1 and then with 2.
+func avroLog(records int) *fakeLog {
+	l := &fakeLog{parts: make([][]event.Record, 1)}
+	for i := range 2 * records {
+		id := 1 + i/records
+		now := int64(1_763_600_000_000 + i%records*10)
+		first, last := now, int64(i%500)
+		if id == 2 {
+			first, last = last, first
+		}
+		b := binary.BigEndian.AppendUint32([]byte{0}, uint32(id))
+		b = binary.AppendVarint(b, first)
+		page := fmt.Sprint("/", i%20)
+		b = append(binary.AppendVarint(b, int64(len(page))), page...)
+		l.parts[0] = append(l.parts[0], event.Record{Offset: int64(i), Time: event.Time(now), Value: binary.AppendVarint(b, last)})
+	}
+	return l
+}
+
+// schemaDouble has the schema 1 at once, and the schema 2 when it is not away. While it is,
+// it fails, or does not answer.
+type schemaDouble struct {
+	away, slow atomic.Bool
+	asked      atomic.Int64 // tries that failed
+}
+
+func (d *schemaDouble) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error) {
+	n := id.Name().Number
+	if n == 2 && d.slow.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if n == 2 && d.away.Load() {
+		d.asked.Add(1)
+		return nil, errors.New("the registry is away")
+	}
+	return avroSchema(n), nil
+}
+
+// TestSchemaOutage: while a schema cannot be had, the partition waits, what was counted before
+// is flushed, the log says so in four lines, and no record is malformed. Then everything is
+// counted.
+func TestSchemaOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const half = 1000
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		double, sink := &schemaDouble{}, newSink(avroSpec())
+		double.away.Store(true)
+		src := &fakeSource{log: avroLog(half), committed: map[int32]int64{}}
+		j, err := New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, Log: log, Outages: outage.New(log), WaitLimit: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- j.Run(ctx) }()
+		next := func() int64 {
+			known, err := sink.Known(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return known[0].Next
+		}
+		time.Sleep(130 * time.Second)
+		if n := next(); n != half {
+			t.Errorf("while a schema is missing, %d offsets are flushed, want %d", n, half)
+		}
+		want := map[string]uint64{}
+		for key, n := range sink.counts() {
+			want[key] = 2 * n
+		}
+		double.away.Store(false)
+		time.Sleep(20 * time.Second)
+		if n := next(); n != 2*half {
+			t.Errorf("in the end %d offsets are flushed, want %d", n, 2*half)
+		}
+		if got := sink.counts(); !maps.Equal(got, want) || len(got) != 20 {
+			t.Errorf("counted %v, want %v", got, want)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, l := range sink.all.Lines {
+			if l.Outcomes[window.Malformed] > 0 {
+				t.Errorf("chunk %d has %d malformed records", l.Chunk, l.Outcomes[window.Malformed])
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		words := []string{unreadSchema.Begins, unreadSchema.GoesOn, unreadSchema.GoesOn, unreadSchema.Ends}
+		if len(lines) != len(words) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(words), &out)
+		}
+		for i, l := range lines {
+			if !strings.Contains(l, words[i]) || i < 3 && !strings.Contains(l, "partition 0 waits at offset 1000: the registry is away") {
+				t.Errorf("line %d: %s\nwant %s", i, l, words[i])
+			}
+		}
+		if n := double.asked.Load(); n < 20 || n > 60 {
+			t.Errorf("it was asked %d times in 130 s", n)
+		}
+	})
+}
+
+// TestStopsWhileASchemaIsAwaited: neither a stop nor a new generation waits for a registry
+// that does not answer, and what was counted before is flushed.
+func TestStopsWhileASchemaIsAwaited(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const half = 1000
+			double, sink := &schemaDouble{}, newSink(avroSpec())
+			double.away.Store(!slow)
+			double.slow.Store(slow)
+			src := &fakeSource{log: avroLog(half), committed: map[int32]int64{}}
+			generations := 0
+			src.ttl = func() time.Duration { generations++; return 10 * time.Second }
+			j, err := New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, WaitLimit: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- j.Run(ctx) }()
+			time.Sleep(35 * time.Second)
+			if generations < 3 {
+				t.Errorf("%d generations of 10 s in 35 s", generations)
+			}
+			began := time.Now()
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(began); d > time.Second {
+				t.Errorf("the stop took %s", d)
+			}
+			if known, err := sink.Known(t.Context()); err != nil || known[0].Next != half {
+				t.Errorf("%d offsets are flushed, want %d; %v", known[0].Next, half, err)
+			}
+		})
+	}
+}

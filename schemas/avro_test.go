@@ -1,0 +1,330 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/avro"
+
+	"weir/event"
+)
+
+// everything has every kind of type, and every place in which a wanted value can be.
+const everything = `{"type":"record","name":"Event","namespace":"shop","fields":[
+	{"name":"none","type":"null"},
+	{"name":"yes","type":"boolean"},
+	{"name":"skipped_long","type":"long"},
+	{"name":"skipped_text","type":"string"},
+	{"name":"ts","type":{"type":"long","logicalType":"timestamp-millis"}},
+	{"name":"n","type":"int"},
+	{"name":"f","type":"float"},
+	{"name":"d","type":"double"},
+	{"name":"raw","type":"bytes"},
+	{"name":"text","type":"string"},
+	{"name":"mark","type":{"type":"fixed","name":"Mark","size":3}},
+	{"name":"id","type":{"type":"fixed","name":"Id","size":16,"logicalType":"uuid"}},
+	{"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":20,"scale":2}},
+	{"name":"cost","type":{"type":"fixed","name":"Cost","size":8,"logicalType":"decimal","precision":10,"scale":3}},
+	{"name":"action","type":{"type":"enum","name":"Action","symbols":["view","click","buy"]}},
+	{"name":"user","type":["null",{"type":"record","name":"User","fields":[{"name":"id","type":["null","long","string"]},{"name":"tags","type":{"type":"array","items":"string"}}]}]},
+	{"name":"labels","type":{"type":"map","values":["null","string","double"]}},
+	{"name":"items","type":{"type":"array","items":{"type":"record","name":"Item","fields":[{"name":"sku","type":"string"},{"name":"count","type":"int"},{"name":"grid","type":{"type":"array","items":{"type":"array","items":"long"}}}]}}},
+	{"name":"either","type":[{"type":"record","name":"A","fields":[{"name":"x","type":"int"}]},{"type":"record","name":"B","fields":[{"name":"pad","type":"double"},{"name":"x","type":"string"}]},"int"]},
+	{"name":"tree","type":{"type":"record","name":"Tree","fields":[{"name":"value","type":"int"},{"name":"left","type":["null","Tree"]},{"name":"right","type":["null","Tree"]}]}},
+	{"name":"nulls","type":{"type":"array","items":"null"}},
+	{"name":"last","type":"string"}
+]}`
+
+var everyPath = []string{"none", "yes", "ts", "n", "f", "d", "raw", "text", "mark", "id", "price", "cost", "action", "user.id", "user.tags[1]", "labels.env", "labels.size",
+	"items[1].sku", "items[0].grid[1][0]", "items[2].count", "either.x", "tree.value", "tree.left.right.value", "tree.right", "nulls[1]", "absent", "skipped_text.absent", "last"}
+
+// The wanted values of an event, by the reference: twmb/avro decodes it into Go values.
+
+// pathValue returns the value at a path of a decoded event, in the form of a Value.
+func pathValue(v any, path string) event.Value {
+	for path != "" && v != nil {
+		if path[0] == '[' {
+			shut := strings.IndexByte(path, ']')
+			index, _ := strconv.Atoi(path[1:shut])
+			list, ok := v.([]any)
+			if !ok || index >= len(list) {
+				return event.Value{}
+			}
+			v, path = list[index], path[shut+1:]
+			continue
+		}
+		path = strings.TrimPrefix(path, ".")
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			return event.Value{}
+		}
+		v, path = m[path[:end]], path[end:]
+	}
+	number := func(text string) event.Value { return event.Value{Kind: event.Number, Bytes: []byte(text)} }
+	text := func(s string) event.Value { return event.Value{Kind: event.String, Bytes: []byte(s)} }
+	switch v := v.(type) {
+	case nil:
+		return event.Value{}
+	case bool:
+		return event.Value{Kind: event.Bool, Bytes: strconv.AppendBool(nil, v)}
+	case int32:
+		return number(strconv.Itoa(int(v)))
+	case int64:
+		return number(strconv.FormatInt(v, 10))
+	case float32:
+		return floatValue(float64(v), v)
+	case float64:
+		return floatValue(v, v)
+	case string:
+		return text(v)
+	case []byte:
+		return text(base64.StdEncoding.EncodeToString(v))
+	case [16]byte:
+		return text(fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]))
+	case time.Time:
+		return number(strconv.FormatInt(v.UnixMilli(), 10))
+	case *big.Rat:
+		s := v.FloatString(80)
+		return number(strings.TrimSuffix(strings.TrimRight(s, "0"), "."))
+	case map[string]any, []any:
+		return event.Value{Kind: event.Composite}
+	}
+	panic(fmt.Sprintf("a value of type %T", v))
+}
+
+// floatValue is what encoding/json writes, except for zeros and what it cannot write.
+func floatValue(f float64, v any) event.Value {
+	switch {
+	case math.IsNaN(f):
+		return event.Value{Kind: event.String, Bytes: []byte("NaN")}
+	case math.IsInf(f, 0):
+		return event.Value{Kind: event.String, Bytes: []byte(strings.TrimPrefix(strings.Replace(fmt.Sprint(f), "Inf", "Infinity", 1), "+"))}
+	case f == 0:
+		return event.Value{Kind: event.Number, Bytes: []byte("0")}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return event.Value{Kind: event.Number, Bytes: b}
+}
+
+// reader returns a reader that has learned a schema.
+func reader(t testing.TB, format event.Format, s *event.Schema, paths []string) *event.Reader {
+	t.Helper()
+	r, err := event.NewReader(format, false, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Learn("", s)
+	return r
+}
+
+func read(r *event.Reader, data []byte, vals []event.Value) error {
+	rec := event.Record{Value: data}
+	if _, ok := r.Select(&rec); !ok {
+		return errors.New("the schema is not known")
+	}
+	return r.Read(&rec, vals)
+}
+
+// sameValues compares what weir reads of a value with the reference.
+func sameValues(t testing.TB, r *event.Reader, data []byte, of any, paths []string) {
+	t.Helper()
+	vals := make([]event.Value, len(paths))
+	for i := range vals {
+		vals[i] = event.Value{Kind: event.String, Bytes: []byte("left over")}
+	}
+	if err := read(r, data, vals); err != nil {
+		t.Fatalf("%x: %v", data, err)
+	}
+	for i, path := range paths {
+		if want := pathValue(of, path); vals[i].Kind != want.Kind || !bytes.Equal(vals[i].Bytes, want.Bytes) {
+			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Kind, vals[i].Bytes, want.Kind, want.Bytes)
+		}
+	}
+}
+
+func mustAvro(t testing.TB, text string, references ...string) *event.Schema {
+	t.Helper()
+	s, err := parseAvro(text, references)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// randomAvro returns a value of a node, in the form that twmb/avro encodes.
+func randomAvro(r *rand.Rand, n *avro.SchemaNode, named map[string]*avro.SchemaNode, depth int) any {
+	if n.Name != "" {
+		full := n.Name
+		if n.Namespace != "" {
+			full = n.Namespace + "." + n.Name
+		}
+		named[full] = n
+	}
+	letters := func() string {
+		return strings.Repeat(string([]rune{'a', 'ü', '7', '"', '€'}[r.IntN(5)]), r.IntN(r.IntN(80)+1))
+	}
+	switch n.Type {
+	case "null":
+		return nil
+	case "boolean":
+		return r.IntN(2) == 0
+	case "int":
+		return int32(r.Uint32()) >> r.IntN(32)
+	case "long":
+		if n.LogicalType != "" {
+			return time.UnixMilli(int64(r.Uint64()) >> (20 + r.IntN(44))).UTC()
+		}
+		return int64(r.Uint64()) >> r.IntN(64)
+	case "float":
+		return []float32{0, float32(math.Copysign(0, -1)), 1, 0.1, -2.5, 1e-7, 1e21, float32(r.NormFloat64()), float32(math.Inf(1)), float32(math.NaN()), math.MaxFloat32, math.SmallestNonzeroFloat32, 1e-6, 16777216, 1888946615222272}[r.IntN(15)]
+	case "double":
+		return []float64{0, math.Copysign(0, -1), 1, 0.1, -2.5, 1e-7, 1e21, r.NormFloat64(), math.Inf(-1), math.NaN(), math.MaxFloat64, 5e-324, 1e-6, 1 << 53, 1<<53 + 2, 123456789012345680000, 1e100, -1e-10}[r.IntN(18)]
+	case "string":
+		return letters()
+	case "bytes":
+		if n.LogicalType == "decimal" {
+			unscaled := big.NewInt(int64(r.Uint64()) >> r.IntN(64))
+			return new(big.Rat).SetFrac(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n.Scale)), nil))
+		}
+		return []byte(letters())
+	case "fixed":
+		if n.LogicalType == "decimal" {
+			return new(big.Rat).SetFrac(big.NewInt(int64(int32(r.Uint32()))>>r.IntN(31)), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n.Scale)), nil))
+		}
+		b := make([]byte, n.Size)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		if n.LogicalType == "uuid" {
+			return [16]byte(b)
+		}
+		return b
+	case "enum":
+		return n.Symbols[r.IntN(len(n.Symbols))]
+	case "array":
+		var list []any
+		for range r.IntN(4) {
+			list = append(list, randomAvro(r, n.Items, named, depth))
+		}
+		return list
+	case "map":
+		m := map[string]any{}
+		for _, key := range []string{"env", "size", "other"} {
+			if r.IntN(2) == 0 {
+				m[key] = randomAvro(r, n.Values, named, depth)
+			}
+		}
+		return m
+	case "union":
+		if depth > 8 {
+			return nil
+		}
+		b := &n.Branches[r.IntN(len(n.Branches))]
+		v := randomAvro(r, b, named, depth+1)
+		if m, ok := v.(map[string]any); ok {
+			name := "shop." + b.Type
+			if b.Name != "" {
+				name = "shop." + b.Name
+			}
+			return map[string]any{name: m}
+		}
+		return v
+	case "record":
+		m := map[string]any{}
+		for i := range n.Fields {
+			m[n.Fields[i].Name] = randomAvro(r, &n.Fields[i].Type, named, depth)
+		}
+		return m
+	}
+	of := named[n.Type]
+	if of == nil {
+		of = named["shop."+n.Type]
+	}
+	return randomAvro(r, of, named, depth)
+}
+
+// TestAvroReadsAsTheReference: random values of all types are read as twmb/avro reads them.
+func TestAvroReadsAsTheReference(t *testing.T) {
+	oracle := avro.MustParse(everything)
+	r := reader(t, event.Avro, mustAvro(t, everything), everyPath)
+	random := rand.New(rand.NewPCG(1, 2))
+	kinds := map[string]map[event.Kind]int{}
+	for range 3000 {
+		data, err := oracle.Encode(randomAvro(random, oracle.Root(), map[string]*avro.SchemaNode{}, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var of any
+		if _, err := oracle.Decode(data, &of); err != nil {
+			t.Fatal(err)
+		}
+		sameValues(t, r, data, of, everyPath)
+		for _, path := range everyPath {
+			if kinds[path] == nil {
+				kinds[path] = map[event.Kind]int{}
+			}
+			kinds[path][pathValue(of, path).Kind]++
+		}
+		for _, cut := range []int{0, 1, len(data) / 2, len(data) - 1} {
+			if err := read(r, data[:cut], make([]event.Value, len(everyPath))); err == nil {
+				t.Fatalf("%x: the first %d bytes are accepted", data, cut)
+			}
+		}
+	}
+	for path, of := range kinds {
+		never := strings.Contains(path, "absent") || path == "none" || path == "nulls[1]"
+		if never != (len(of) == 1 && of[event.Missing] > 0) {
+			t.Errorf("%s: %v", path, of)
+		}
+	}
+}
+
+// FuzzAvro compares weir with twmb/avro on any bytes: what the reference reads to its end, weir
+// reads to the same values, except where weir is stricter and says so.
+func FuzzAvro(f *testing.F) {
+	oracle := avro.MustParse(everything)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		data, err := oracle.Encode(randomAvro(random, oracle.Root(), map[string]*avro.SchemaNode{}, 0))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	s := mustAvro(f, everything)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := reader(t, event.Avro, s, everyPath)
+		vals := make([]event.Value, len(everyPath))
+		err := read(r, data, vals)
+		if none := reader(t, event.Avro, s, []string{"absent"}); err == nil && read(none, data, make([]event.Value, 1)) != nil {
+			t.Fatalf("%x: is refused if nothing of it is wanted, and read otherwise", data)
+		}
+		var of any
+		rest, wrong := oracle.Decode(data, &of)
+		switch {
+		case errors.Is(err, event.ErrUTF8), errors.Is(err, event.ErrAvroBlock), errors.Is(err, event.ErrAvroTrail), errors.Is(err, event.ErrAvroDecimal):
+		case wrong != nil || len(rest) > 0:
+		case err != nil:
+			t.Fatalf("%x: %v, and the reference reads it", data, err)
+		default:
+			sameValues(t, r, data, of, everyPath)
+		}
+	})
+}

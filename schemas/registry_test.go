@@ -1,0 +1,125 @@
+package schemas
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/event"
+	"weir/schemas/schematest"
+)
+
+func registry(t testing.TB, c Config) *Registry {
+	t.Helper()
+	r, err := NewRegistry(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func id(b []byte) event.SchemaID { return event.SchemaID(b) }
+
+const plainUser = `{"type":"record","name":"User","fields":[{"name":"id","type":"long"}]}`
+
+// TestRegistry: a schema is found by number and by GUID, with what it refers to, and asked for
+// once, whatever many ask at the same time.
+func TestRegistry(t *testing.T) {
+	double := schematest.Start(t)
+	double.User, double.Password = "ada", "hush"
+	double.Add("country", schematest.Schema{Type: "AVRO", Text: `{"type":"enum","name":"geo.Country","symbols":["DE","US"]}`})
+	place := schematest.Schema{Type: "AVRO", Text: `{"type":"record","name":"geo.Place","fields":[{"name":"country","type":"geo.Country"}]}`,
+		References: []schematest.Reference{{Name: "geo.Country", Subject: "country", Version: 1}}}
+	double.Add("place", place)
+	event1 := double.Add("events-value", schematest.Schema{Type: "AVRO", Text: `{"type":"record","name":"Event","fields":[{"name":"from","type":"geo.Place"},{"name":"to","type":["null","geo.Place"]},{"name":"in","type":"geo.Country"}]}`,
+		References: []schematest.Reference{{Name: "geo.Place", Subject: "place", Version: 1}, {Name: "geo.Country", Subject: "country", Version: 1}}})
+	of := registry(t, Config{URL: double.URL + "/", User: "ada", Password: "hush"}).For(event.Avro)
+
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if _, err := of.Schema(t.Context(), id(schematest.Prefix(event1))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := double.Requests(); n != 3 {
+		t.Errorf("%d requests, want 3: the schema and two that it refers to", n)
+	}
+	for _, of := range []event.SchemaID{id(schematest.Prefix(event1)), id(schematest.Header(event1))} {
+		s, err := registry(t, Config{URL: double.URL, User: "ada", Password: "hush"}).For(event.Avro).Schema(t.Context(), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := reader(t, event.Avro, s, []string{"from.country", "to.country", "in"})
+		vals := make([]event.Value, 3)
+		if err := read(r, []byte{0, 2, 2, 0}, vals); err != nil || string(vals[0].Bytes) != "DE" || string(vals[1].Bytes) != "US" || string(vals[2].Bytes) != "DE" {
+			t.Errorf("%s, %v", vals, err)
+		}
+	}
+}
+
+// TestRegistryTrouble: whatever a registry answers instead of a schema is an error that says
+// what is wrong, and is forgotten when the registry is well again.
+func TestRegistryTrouble(t *testing.T) {
+	double := schematest.Start(t)
+	number := double.Add("users-value", schematest.Schema{Type: "AVRO", Text: plainUser})
+	of := registry(t, Config{URL: double.URL, User: "ada"}).For(event.Avro)
+	double.User = "ada"
+	words := [...]string{
+		schematest.Away: "EOF", schematest.Slow: "deadline", schematest.Broken: "500, error 50001: Error in the backend", schematest.Forgets: "does not know the schema",
+		schematest.Refuses: `refuses the user "ada"`, schematest.Lies: "no schema registry", schematest.Other: "is no schema", schematest.Cut: "ends early", schematest.Wrong: "the type JSON", schematest.Garbage: "cannot be parsed",
+	}
+	words[schematest.Lies] = "its answer is no schema"
+	for mood := schematest.Well + 1; mood < schematest.Moods; mood++ {
+		double.Be(mood)
+		ctx, cancel := context.WithCancel(t.Context())
+		if mood == schematest.Slow {
+			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+		}
+		s, err := of.Schema(ctx, id(schematest.Prefix(number)))
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), words[mood]) || !strings.HasPrefix(err.Error(), "schemas: schema id 1 of the registry at ") {
+			t.Errorf("%v: %v, %v; want an error with %q", mood, s, err, words[mood])
+		}
+		if err != nil && strings.Contains(err.Error(), "/schemas/ids") {
+			t.Errorf("%v: the error repeats itself: %v", mood, err)
+		}
+	}
+	double.Be(schematest.Well)
+	if s, err := of.Schema(t.Context(), id(schematest.Prefix(number))); err != nil || s.Avro == nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	double.Be(schematest.Away)
+	if _, err := of.Schema(t.Context(), id(schematest.Prefix(number))); err != nil {
+		t.Errorf("a schema that is known: %v", err)
+	}
+	double.Be(schematest.Well)
+	if _, err := of.Schema(t.Context(), id(schematest.Prefix(99))); err == nil {
+		t.Error("a schema that nobody registered is found")
+	}
+}
+
+// TestReferencesEnd: schemas that refer to each other do not keep the client busy for ever.
+func TestReferencesEnd(t *testing.T) {
+	double := schematest.Start(t)
+	text := `{"type":"record","name":"A","fields":[]}`
+	to := func(subject string) []schematest.Reference {
+		return []schematest.Reference{{Name: "x", Subject: subject, Version: 1}}
+	}
+	double.Add("a", schematest.Schema{Type: "AVRO", Text: text, References: to("b")})
+	double.Add("b", schematest.Schema{Type: "AVRO", Text: text, References: to("a")})
+	number := double.Add("c", schematest.Schema{Type: "AVRO", Text: plainUser, References: to("a")})
+	_, err := registry(t, Config{URL: double.URL}).For(event.Avro).Schema(t.Context(), id(schematest.Prefix(number)))
+	if n := double.Requests(); n != 3 {
+		t.Errorf("%d requests, %v", n, err)
+	}
+	missing := double.Add("d", schematest.Schema{Type: "AVRO", Text: plainUser, References: to("gone")})
+	if _, err := registry(t, Config{URL: double.URL}).For(event.Avro).Schema(t.Context(), id(schematest.Prefix(missing))); err == nil || !strings.Contains(err.Error(), "version 1 of subject gone") {
+		t.Error(err)
+	}
+}

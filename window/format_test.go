@@ -1,0 +1,129 @@
+package window
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"weir/event"
+)
+
+func avroSpec() *Spec {
+	s := pageSpec()
+	s.Format = event.Avro
+	s.Measures = append(s.Measures, Measure{Name: "top", Kind: TopK, Path: "page", K: 5}, Measure{Name: "first", Kind: First, Path: "page"}, Measure{Name: "last", Kind: Last, Path: "user_id"}, Measure{Name: "sum", Kind: Sum, Path: "user_id"})
+	return s
+}
+
+// avroRecord is an event whose schema, of the id, has the fields ts, page and user_id; with an
+// even id in the opposite order.
+func avroRecord(offset int64, id uint32) event.Record {
+	ts, user := 1_763_600_000_000+offset, offset%700
+	page := fmt.Sprint("/p/", offset%10)
+	b := binary.BigEndian.AppendUint32([]byte{0}, id)
+	first, last := ts, user
+	if id%2 == 0 {
+		first, last = user, ts
+	}
+	b = binary.AppendVarint(b, first)
+	b = append(binary.AppendVarint(b, int64(len(page))), page...)
+	return event.Record{Offset: offset, Time: event.Time(ts), Value: binary.AppendVarint(b, last)}
+}
+
+func avroSchema(id event.SchemaID) *event.Schema {
+	long := &event.AvroType{Kind: event.AvroLong}
+	fields := []event.AvroField{{Name: "ts", Type: long}, {Name: "page", Type: &event.AvroType{Kind: event.AvroString}}, {Name: "user_id", Type: long}}
+	if id.Name().Number%2 == 0 {
+		fields[0].Name, fields[2].Name = "user_id", "ts"
+	}
+	return &event.Schema{Avro: &event.AvroType{Kind: event.AvroRecord, Fields: fields}}
+}
+
+// TestUnknownSchema: an operator that must wait for schemas in the middle of batches counts
+// the same as one that knows them, also if meanwhile the bytes of the batch move, another
+// partition goes on, and what was counted is taken.
+func TestUnknownSchema(t *testing.T) {
+	batch := func() *event.Batch {
+		b := &event.Batch{Next: 3000}
+		for i := range b.Next {
+			b.Records = append(b.Records, avroRecord(i, uint32(1+i/700)))
+		}
+		b.Records[1500].Value = []byte{7, 0, 0, 0, 0} // names no schema
+		b.Records[1501].Value = nil
+		return b
+	}
+	want := newOperator(t, avroSpec())
+	want.Start(Plan{})
+	for id := range uint32(5) {
+		of := event.SchemaID(binary.BigEndian.AppendUint32([]byte{0}, id+1))
+		want.Learn(of, avroSchema(of))
+	}
+	want.Start(Plan{Partition: 1})
+	observe(t, want, *batch(), event.Batch{Partition: 1, Next: 5})
+
+	op := newOperator(t, avroSpec())
+	op.Start(Plan{})
+	op.Start(Plan{Partition: 1})
+	got, asked := &Changes{Table: NewTable(op.spec)}, 0
+	for {
+		b := batch()
+		err := op.Observe(b)
+		for i := range b.Records { // the buffer is used for something else
+			clear(b.Records[i].Value)
+		}
+		var unknown *event.UnknownSchema
+		if !errors.As(err, &unknown) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		if number := int64(unknown.ID.Name().Number); unknown.Offset != (number-1)*700 {
+			t.Errorf("%v", err)
+		}
+		asked++
+		observe(t, op, event.Batch{Partition: 1, First: int64(asked - 1), Next: int64(asked)})
+		got.Merge(op.Take())
+		op.Learn(unknown.ID, avroSchema(unknown.ID))
+	}
+	got.Merge(op.Take())
+	if asked != 5 {
+		t.Errorf("asked for %d schemas, want 5", asked)
+	}
+	if a, b := render(got), render(want.Take()); a != b {
+		t.Errorf("with waits:\n%s\nwithout:\n%s", a, b)
+	}
+	if n := got.Outcomes[Counted]; n != 2998 || got.Outcomes[Malformed] != 2 {
+		t.Errorf("%d counted, %d malformed", n, got.Outcomes[Malformed])
+	}
+	for _, d := range got.Dead {
+		if d.Offset == 1500 && d.Reason != event.ErrNoFrame.Error() || d.Offset == 1501 && d.Reason != "empty value" {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// TestFormatHasAMeaning: the format and the schema of a job are part of its meaning, and JSON
+// is what it was before there were others.
+func TestFormatHasAMeaning(t *testing.T) {
+	plain, avro, file := pageSpec(), avroSpec(), avroSpec()
+	file.Schema = "0123"
+	if bytes.Contains([]byte(plain.Meaning()), []byte("format")) {
+		t.Errorf("%s", plain.Meaning())
+	}
+	for _, c := range []struct {
+		was, is *Spec
+		want    string
+	}{
+		{plain, avro, "format was json, is avro with a registry"},
+		{avro, file, "format was avro with a registry, is avro with the schema 0123"},
+		{file, plain, "format was avro with the schema 0123, is json"},
+	} {
+		all, ok := Difference(c.was.Meaning(), c.is.Meaning())
+		if !ok || len(all) != 1 || all[0].String() != c.want {
+			t.Errorf("%v, %v; want %s", all, ok, c.want)
+		}
+	}
+}
