@@ -19,6 +19,7 @@ type Config struct {
 	Flush  Time                  // from one flush to the next, above 0
 	Behind Time                  // the same while the log is far ahead, at least Flush: see Machine.Behind
 	Memory Budget                // bytes, above 0
+	Rows   int64                 // of (window, group) that are flushed before the interval is over, above 0: see Machine.Held
 	Retry  backoff.Backoff[Time] // after a write that failed
 	Commit Time                  // after a commit that failed, until the next one
 }
@@ -76,10 +77,11 @@ type Machine struct {
 	gate   gatePart
 	flush  stage
 	retry  backoff.Backoff[Time]
-	near   bool // memory is nearly used up: a flush is due
+	near   bool // memory is nearly used up, or there are many rows: a flush is due
 
 	committing []window.Position // handed out in Ready.Commit, no answer yet
 
+	late     bool // the log is ahead by the short interval or more, or it is not known yet
 	interval Time // Flush or Behind of the configuration
 	flushAt  Time // when the interval is over
 	writeAt  Time // no write before
@@ -100,7 +102,7 @@ const (
 // New makes the machine for the partitions of the plans. It first claims the
 // epochs that the plans open.
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
-	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, flushAt: now + cfg.Flush}
+	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, late: true, flushAt: now + cfg.Flush}
 	m.claim.plans = plans
 	for _, p := range plans {
 		// What an earlier owner made durable and did not commit. If all of the log is
@@ -116,15 +118,17 @@ func New(cfg Config, plans []window.Plan, now Time) *Machine {
 }
 
 // Held tells the machine that records are to be counted, or wait at the gate,
-// and how many bytes the workers hold.
-func (m *Machine) Held(workers int64) {
+// and how many bytes and rows the workers hold. While the process is behind the log,
+// as many rows as make a flush close the gate: more would only take memory until the sink
+// has stored the ones before.
+func (m *Machine) Held(workers, rows int64) {
 	bytes := workers + m.outbox.bytes()
-	if m.cfg.Memory.Full(bytes) {
+	if m.cfg.Memory.Full(bytes) || m.late && rows >= m.cfg.Rows {
 		m.gate.close()
 	} else {
 		m.gate.open()
 	}
-	m.near = m.cfg.Memory.Near(bytes)
+	m.near = m.cfg.Memory.Near(bytes) || rows >= m.cfg.Rows
 }
 
 // Behind tells the machine how far behind the log the process is: how long it will take, at
@@ -134,6 +138,7 @@ func (m *Machine) Held(workers int64) {
 // that waits in the log is older than the interval. The interval that has begun changes,
 // too. It decides when rows are written, and nothing about what is in them.
 func (m *Machine) Behind(left Time, workers int64) {
+	m.late = left >= m.cfg.Flush
 	interval := m.cfg.Flush
 	if left >= m.cfg.Behind && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
 		interval = m.cfg.Behind
@@ -215,8 +220,8 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 		rd.Commit = m.committing
 	}
 
-	// A flush is due when the interval is over, when memory is nearly used up, and
-	// while the gate is closed, because only a flush opens it. It waits while a
+	// A flush is due when the interval is over, when memory is nearly used up or there
+	// are many rows, and while the gate is closed, because only a flush opens it. It waits while a
 	// write is in flight, or a failure is too recent.
 	due := m.near || m.gate.closed
 	m.near = false

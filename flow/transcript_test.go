@@ -16,9 +16,9 @@ import (
 // everything that Ready returns. The first word is the time. Rewrite the outputs
 // with `go test ./flow -run Transcripts -update` and review the diff.
 //
-//	T new [opens] [flush=N] [memory=N] [retry=FIRST-MOST] [commit=N]
+//	T new [opens] [flush=N] [memory=N] [rows=N] [retry=FIRST-MOST] [commit=N]
 //	T wake
-//	T held BYTES
+//	T held BYTES [ROWS]
 //	T behind LEFT BYTES
 //	T taken [PARTITION:NEXT]... [payload=BYTES]; lines: of each plan that opens an epoch
 //	T answer durable|unknown|fatal
@@ -63,7 +63,11 @@ func (s *script) input(line string, now Time, command string, args []string) {
 		s.start(now, args)
 	case "wake": // by the clock
 	case "held":
-		s.m.Held(s.number(args[0]))
+		rows := int64(0)
+		if len(args) > 1 {
+			rows = s.number(args[1])
+		}
+		s.m.Held(s.number(args[0]), rows)
 	case "behind":
 		s.m.Behind(Time(s.number(args[0])), s.number(args[1]))
 	case "taken":
@@ -86,7 +90,7 @@ func (s *script) input(line string, now Time, command string, args []string) {
 }
 
 func (s *script) start(now Time, args []string) {
-	cfg := Config{Flush: 10, Behind: 50, Memory: 1_000_000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
+	cfg := Config{Flush: 10, Behind: 50, Memory: 1_000_000, Rows: 1000, Retry: backoff.Backoff[Time]{First: 2, Most: 8}, Commit: 5}
 	plans := []window.Plan{{Partition: 0}, {Partition: 1}}
 	for _, a := range args {
 		k, v, _ := strings.Cut(a, "=")
@@ -98,6 +102,8 @@ func (s *script) start(now Time, args []string) {
 			cfg.Behind = 5 * cfg.Flush
 		case "memory":
 			cfg.Memory = Budget(s.number(v))
+		case "rows":
+			cfg.Rows = s.number(v)
 		case "commit":
 			cfg.Commit = Time(s.number(v))
 		case "retry":

@@ -54,14 +54,15 @@ func (r *run) deliver(ctx context.Context, p event.Part) error {
 	}
 }
 
-// pass returns when memory allows one more part, or with ctx's error. While
-// there is room it returns at once; otherwise flow decides when the gate opens.
+// pass returns when memory and the number of rows allow one more part, or with ctx's error.
+// While there is room it returns at once; otherwise flow decides when the gate opens.
 func (r *run) pass(ctx context.Context) error {
 	bytes, memory := r.bytes(), flow.Budget(r.job.cfg.Memory)
-	if !memory.Near(bytes) {
+	rows := r.rows()
+	if !memory.Near(bytes) && rows < flushRows {
 		return nil
 	}
-	if !memory.Full(bytes) {
+	if !memory.Full(bytes) && rows < flushRows {
 		select {
 		case r.near <- struct{}{}:
 		default:
@@ -98,14 +99,19 @@ func (r *run) held() (bytes int64) {
 	return bytes
 }
 
+// rows is how many rows of (window, group) the workers hold.
+func (r *run) rows() (n int64) {
+	for _, w := range r.workers {
+		n += w.rows.Load()
+	}
+	return n
+}
+
 // bytes is about how many bytes the run holds. It also writes the number to the
 // status.
 func (r *run) bytes() int64 {
-	n, rows := r.unflushed.Load()+r.held(), int64(0)
-	for _, w := range r.workers {
-		rows += w.rows.Load()
-	}
+	n := r.unflushed.Load() + r.held()
 	r.job.status.memory.Store(n)
-	r.job.status.rows.Store(rows)
+	r.job.status.rows.Store(r.rows())
 	return n
 }

@@ -82,7 +82,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		r.owner(p.Partition).op.Start(p)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Memory: flow.Budget(j.cfg.Memory), Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
+		Flush: flow.Time(j.cfg.Flush), Behind: flow.Time(behind(j.cfg.Flush)), Memory: flow.Budget(j.cfg.Memory), Rows: flushRows, Retry: pauses[flow.Time](), Commit: flow.Time(commitPause),
 	}, plans, r.now())
 	return r, nil
 }
@@ -193,10 +193,11 @@ type outOfRange interface {
 func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err error) {
 	pulse := time.NewTicker(time.Second) // for the status: the next flush or part may be more than a minute away
 	defer pulse.Stop()
+	r.left(time.Now()) // so that the first pulse knows the pace
 	for look := false; ; {
 		r.obey()
 		if len(r.waiting) > 0 { // the workers' memory may have fallen
-			r.flow.Held(r.held())
+			r.flow.Held(r.held(), r.rows())
 			r.obey()
 		}
 		if look && r.flow.Empty() && r.reached(time.Now()) {
@@ -220,14 +221,16 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 		case live := <-r.reads:
 			live(r)
 		case <-r.near:
-			r.flow.Held(r.held())
+			r.flow.Held(r.held(), r.rows())
 		case opened := <-r.full:
 			r.waiting = append(r.waiting, opened)
-			r.flow.Held(r.held()) // closes the gate if memory is still full
+			r.flow.Held(r.held(), r.rows()) // closes the gate if memory is still full
 		case <-pulse.C:
 			r.job.status.beat()
 			r.bytes()
-			r.flow.Behind(r.left(time.Now()), r.held())
+			if len(r.waiting) == 0 { // at a closed gate there is no pace
+				r.flow.Behind(r.left(time.Now()), r.held())
+			}
 		case <-r.wake.C:
 			look = true
 		}

@@ -189,7 +189,7 @@ func (m *member) begin() {
 		memory = flow.Budget(s.budget)
 	}
 	r.flow = flow.New(flow.Config{
-		Flush: s.flush, Behind: 4 * s.flush, Memory: memory, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
+		Flush: s.flush, Behind: 4 * s.flush, Memory: memory, Rows: flushRows, Retry: backoff.Backoff[flow.Time]{First: 1, Most: 6}, Commit: 3,
 	}, r.plans, s.now())
 	m.run, m.phase = r, holding
 	r.obey()
@@ -243,6 +243,9 @@ func (r *run) take() (changes []*window.Changes) {
 
 // fetchBytes is about the most that one fetch returns.
 const fetchBytes = 16_000
+
+// flushRows is few enough to be reached now and then.
+const flushRows = 40
 
 // fetch reads a batch of one partition, if memory allows.
 func (r *run) fetch() {
@@ -299,12 +302,21 @@ func (r *run) workers() int64 {
 	return int64(n)
 }
 
+// rows is how many rows the operators hold.
+func (r *run) rows() int64 {
+	n := 0
+	for _, op := range r.ops {
+		n += op.Rows()
+	}
+	return int64(n)
+}
+
 // pass reports whether memory allows one more part.
 func (r *run) pass() bool {
 	s := r.m.s
 	if r.part != passed {
 		r.part = waiting
-		r.flow.Held(r.workers())
+		r.flow.Held(r.workers(), r.rows())
 		r.obey()
 	}
 	if r.part == waiting {
