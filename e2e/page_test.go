@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -153,6 +154,7 @@ func TestPage(t *testing.T) {
 	w.open()
 	w.Until(`document.querySelector("#people .message").textContent.includes("No people yet")`)
 	w.picture("empty")
+	w.immortal()
 	w.send(1, 4000)
 	hits, users := w.all()
 	w.same(hits, users)
@@ -199,6 +201,22 @@ func TestPage(t *testing.T) {
 	w.Until(`document.querySelector("#live").dataset.state === "ok"`)
 	w.same(hits, users)
 	w.Clean(host)
+}
+
+// immortal checks that nothing kills a process that is no worker of weir up.
+func (w *watched) immortal() {
+	w.t.Helper()
+	res, err := http.Post(w.base+"/api/v1/kill", "", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusNotFound {
+		w.t.Errorf("POST /api/v1/kill of weir run: %s", res.Status)
+	}
+	if n := w.Text(`document.querySelectorAll("#worker, .kill").length`); n != "0" {
+		w.t.Error("the page of weir run has a button that kills")
+	}
 }
 
 func quoted(t *testing.T, text string) string {

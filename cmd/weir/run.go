@@ -66,12 +66,13 @@ type runOptions struct {
 	untilEnd bool
 	newEpoch bool
 	log      *slog.Logger
-	http     net.Listener      // nil: listen as configured
-	resp     net.Listener      // nil: listen as configured, or not at all
-	started  func(addr string) // the HTTP address, once it listens
-	locks    *redislock.Locks  // nil: no rollup lock
-	owner    string            // the name of this process at the lock
-	outages  *outage.Reporter  // of all jobs; nil: runJobs makes one
+	http     net.Listener       // nil: listen as configured
+	resp     net.Listener       // nil: listen as configured, or not at all
+	started  func(addr string)  // the HTTP address, once it listens
+	locks    *redislock.Locks   // nil: no rollup lock
+	owner    string             // the name of this process at the lock
+	outages  *outage.Reporter   // of all jobs; nil: runJobs makes one
+	worker   *httpserver.Worker // nil: this process is no worker of weir up
 }
 
 // rollupLease is how long the rollup lock of a killed process lasts. It is
@@ -174,7 +175,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	connections, clients := share(o.log, len(all))
 	web.Connections = connections
-	web.K, web.SQL, web.Dead = cfg.HTTP.K, statements(sinks), deadLetters(sinks)
+	web.K, web.SQL, web.Dead, web.Worker = cfg.HTTP.K, statements(sinks), deadLetters(sinks), o.worker
 	if err := o.listen(cfg); err != nil {
 		return err
 	}

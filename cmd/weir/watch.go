@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	httpserver "weir/serve/http"
 )
 
 // plainEvery is the time between two tables where the output is no terminal: a log file
@@ -44,20 +46,24 @@ func (u *up) watch(ctx context.Context, worker *worker) error {
 	}
 }
 
-// died says what comes of the death of a worker.
-func (u *up) died(ctx context.Context, d death) {
-	u.say(fmt.Sprintf("process %d died of signal %d; another one starts …", d.pid, int(d.signal)))
+// died says, in the terminal and on the page, what comes of the death of a worker.
+func (u *up) died(ctx context.Context, w *worker, d death) {
+	say := func(over bool, text string) {
+		u.say(text)
+		w.tell(httpserver.Recovery{At: d.at.UTC(), Over: over, Text: text})
+	}
+	say(false, fmt.Sprintf("process %d died of signal %d; another one starts …", d.pid, int(d.signal)))
 	r, err := u.recover(ctx, d)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		u.say("the recovery could not be followed: " + printable(err.Error()))
+		say(true, "the recovery could not be followed: "+printable(err.Error()))
 	default:
-		u.say(r.String())
+		say(true, r.String())
 	}
 }
 
-// say shows a notice, unless too many wait already.
+// say shows a notice in the terminal, unless too many wait already.
 func (u *up) say(text string) {
 	select {
 	case u.notices <- text:

@@ -11,12 +11,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"weir/internal/child"
 	"weir/internal/config"
+	httpserver "weir/serve/http"
 )
 
 // The jobs of weir up run in a child process, the worker, so that it can be killed with
@@ -27,10 +30,12 @@ import (
 const workerEnv = "WEIR_UP_WORKER"
 
 // The file descriptors that a worker inherits. The listeners stay open while there is no
-// worker: clients that connect then wait for the next one.
+// worker: clients that connect then wait for the next one. The news are recoveries, as lines of
+// JSON.
 const (
 	workerHTTP = child.First + iota
 	workerRESP
+	workerNews
 	workerLifeline
 )
 
@@ -57,7 +62,27 @@ func runWorker(text string, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	cfg.Kafka.Brokers, cfg.ClickHouse.URL = plan.Brokers, plan.ClickHouse
-	return runJobs(ctx, cfg, runOptions{log: log, http: web, resp: resp, newEpoch: plan.NewEpoch})
+	return runJobs(ctx, cfg, runOptions{log: log, http: web, resp: resp, newEpoch: plan.NewEpoch, worker: mortal()})
+}
+
+// mortal returns what the page may know of this process, a worker, and do to it.
+func mortal() *httpserver.Worker {
+	var last atomic.Pointer[httpserver.Recovery]
+	go func() {
+		f := os.NewFile(workerNews, "news")
+		defer f.Close()
+		for news := json.NewDecoder(f); ; {
+			r := &httpserver.Recovery{}
+			if news.Decode(r) != nil {
+				return // the parent is gone, and this process ends
+			}
+			last.Store(r)
+		}
+	}()
+	return &httpserver.Worker{Recovery: last.Load, Kill: func() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail
+		select {}
+	}}
 }
 
 // A worker is the child process, and its successors if it is killed.
@@ -66,10 +91,12 @@ type worker struct {
 	listeners []*os.File
 	err       io.Writer
 	log       *slog.Logger
-	died      func(context.Context, death) // called for each death; it may take long
+	died      func(context.Context, *worker, death) // called for each death; it may take long
 
-	mu  sync.Mutex
-	now *child.Process
+	mu   sync.Mutex
+	now  *child.Process
+	news *os.File            // to now
+	last httpserver.Recovery // told last; zero: none
 }
 
 // A death is the end of a worker by a signal.
@@ -100,6 +127,11 @@ func (w *worker) close() {
 	for _, f := range w.listeners {
 		f.Close()
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.news != nil {
+		w.news.Close()
+	}
 }
 
 // shortLife is how long a worker must have run to be started again at once.
@@ -114,9 +146,6 @@ func (w *worker) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the worker: %w", err)
 		}
-		w.mu.Lock()
-		w.now = c
-		w.mu.Unlock()
 		select {
 		case <-c.Gone:
 		case <-ctx.Done():
@@ -135,7 +164,7 @@ func (w *worker) run(ctx context.Context) error {
 		}
 		d := death{c.Cmd.Process.Pid, state.Signal(), time.Now()}
 		w.log.Warn("the worker was killed; another one starts", "pid", d.pid, "signal", int(d.signal))
-		go w.died(ctx, d)
+		go w.died(ctx, w, d)
 		if d.at.Sub(began) < shortLife {
 			select {
 			case <-time.After(shortLife):
@@ -152,7 +181,43 @@ func (w *worker) start() (*child.Process, error) {
 	}
 	cmd := exec.Command(exe, w.args...)
 	cmd.Env, cmd.Stderr = w.env, w.err
-	return child.Start(cmd, nil, w.listeners...)
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	c, err := child.Start(cmd, nil, append(slices.Clone(w.listeners), theirs)...)
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.news != nil {
+		w.news.Close()
+	}
+	w.now, w.news = c, ours
+	if !w.last.At.IsZero() {
+		w.pass()
+	}
+	return c, nil
+}
+
+// tell tells the worker, and those after it, how a recovery goes. Of an earlier death than the
+// last one it tells nothing.
+func (w *worker) tell(r httpserver.Recovery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.At.Before(w.last.At) {
+		return
+	}
+	w.last = r
+	w.pass()
+}
+
+// pass writes the last recovery to the worker. The caller holds the lock.
+func (w *worker) pass() {
+	_ = json.NewEncoder(w.news).Encode(w.last) // an error means that the worker has ended
 }
 
 // kill ends the worker with signal 9, as a crash or the kernel would. Another one starts.

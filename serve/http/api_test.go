@@ -102,8 +102,9 @@ func TestOpenAPI(t *testing.T) {
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42, time.Minute: 7, 2 * time.Minute: 9})
 	e.http.Dead = func(context.Context, string, int) ([]DeadLetter, error) { return []DeadLetter{{Job: "clicks"}}, nil }
 	e.http.Audit = func() Audit { return Audit{At: noon, Mismatches: 1, Found: []Mismatch{{"clicks", "what", "do"}}} }
+	e.http.Worker = &Worker{Recovery: func() *Recovery { return &Recovery{At: noon, Over: true, Text: "0 lost"} }}
 	h := e.http.Handler()
-	guarded := (&Server{Token: "secret", Windows: e.http.Windows}).Handler()
+	guarded := (&Server{Token: "secret", Windows: e.http.Windows, Worker: &Worker{}}).Handler()
 
 	for path := range routes(t) {
 		if d.Paths[path] == nil && strings.HasPrefix(path, "/api/v1/") && path != "/api/v1/status" && path != "/api/v1/query" {

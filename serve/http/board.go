@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -14,9 +15,10 @@ import (
 
 // A healthReply is how the jobs of this process are.
 type healthReply struct {
-	Now   time.Time   `json:"now"`
-	Audit *Audit      `json:"audit"` // null: there was none yet
-	Jobs  []jobHealth `json:"jobs"`
+	Now    time.Time     `json:"now"`
+	Audit  *Audit        `json:"audit"`  // null: there was none yet
+	Worker *workerHealth `json:"worker"` // null: this process is no worker of weir up
+	Jobs   []jobHealth   `json:"jobs"`
 }
 
 type jobHealth struct {
@@ -51,6 +53,9 @@ func (s *Server) health(context.Context, question) (any, error) {
 	reply := healthReply{Now: time.Now().UTC(), Jobs: []jobHealth{}}
 	if a := s.audit(); !a.At.IsZero() {
 		reply.Audit = &a
+	}
+	if s.Worker != nil {
+		reply.Worker = &workerHealth{os.Getpid(), s.Worker.Recovery()}
 	}
 	for _, j := range s.Jobs {
 		reply.Jobs = append(reply.Jobs, healthOf(j.Status(), j.Spec().Chunk))

@@ -137,7 +137,8 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 // A catalogReply says what there is to ask.
 type catalogReply struct {
 	Build Build        `json:"build"`
-	K     int          `json:"k"` // groups of fewer people are withheld; 0: none
+	K     int          `json:"k"`    // groups of fewer people are withheld; 0: none
+	Kill  bool         `json:"kill"` // POST /api/v1/kill is there
 	Now   time.Time    `json:"now"`
 	Jobs  []catalogJob `json:"jobs"`
 }
@@ -157,7 +158,7 @@ type catalogMeasure struct {
 }
 
 func (s *Server) catalog(context.Context, question) (any, error) {
-	reply := catalogReply{Build: s.Build, K: s.K, Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
+	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
 	for _, d := range s.Windows.Jobs() {
 		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), By: append([]string{}, d.By...)}
 		for _, m := range d.Measures {

@@ -46,6 +46,9 @@ type Server struct {
 	// SQL returns a SELECT that answers a question, "" if there is none; nil: there is none
 	// for any.
 	SQL func(Statement) string
+	// Worker is this process as the worker of weir up; nil: it is none, and there is no path
+	// that kills it.
+	Worker *Worker
 	// RESP returns the counters of the Redis endpoint; nil: there is none.
 	RESP func() RESP
 	// Connections is how many connections may be open at a time; default 512.
@@ -88,6 +91,9 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle("GET /api/v1/stream", s.guard(http.HandlerFunc(s.stream)))
 		mux.Handle("GET /api/v1/openapi.json", s.guard(http.HandlerFunc(s.openAPI)))
 		mux.Handle("POST /api/v1/session", s.guard(http.HandlerFunc(s.session)))
+		if s.Worker != nil {
+			mux.Handle("POST /api/v1/kill", s.guard(http.HandlerFunc(s.kill)))
+		}
 	}
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -3,7 +3,7 @@
 
 import { h, put, say, select } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
-import { People, Series, Heat, Top, Returning, Health, DeadLetters, measuresOf } from "./tiles.js";
+import { People, Series, Heat, Top, Returning, Worker, Health, DeadLetters, measuresOf } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
 const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]];
@@ -91,7 +91,7 @@ function layout() {
 
 function build() {
   tiles = [
-    new People(page),
+    new People(page), new Worker(page),
     new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
     new Series(page, "over", "People over time", () => page.people()),
     new Series(page, "number", "Over time", () => page.number()),
@@ -128,9 +128,10 @@ function chip(text, change) {
 
 let asked = "";
 
-// connect opens a stream for the questions of the tiles, unless one has the same.
+// connect opens a stream for the questions of the tiles, unless one has the same. Tiles with
+// the same question share its answers.
 function connect(asking) {
-  const questions = asking.map((t) => t.question());
+  const questions = [...new Set(asking.map((t) => t.question()))];
   const url = "api/v1/stream?" + questions.map((q) => "ask=" + encodeURIComponent(q)).join("&");
   if (url === asked && stream && stream.readyState !== EventSource.CLOSED) return;
   stream?.close();
@@ -140,10 +141,11 @@ function connect(asking) {
   });
   asked = url;
   const now = (stream = new EventSource(url));
-  asking.forEach((t, i) => now.addEventListener("ask" + i, (e) => {
+  questions.forEach((q, i) => now.addEventListener("ask" + i, (e) => {
     last = Date.now();
     live("ok", "live");
-    t.take(JSON.parse(e.data));
+    const answer = JSON.parse(e.data);
+    asking.filter((t) => t.asking === q).forEach((t) => t.take(answer));
   }));
   now.onerror = () => {
     if (now !== stream) return;

@@ -260,6 +260,65 @@ export class Returning extends Tile {
   }
 }
 
+// Worker is the button of weir up that kills its worker, and what came of it. The curve has the
+// events per second that health tells of: it dips where no worker answers.
+export class Worker extends Tile {
+  constructor(page) {
+    super("worker", "Is anything lost?", page.explain);
+    this.page = page;
+    this.samples = [];
+    this.button = h("button", { type: "button", class: "kill", onclick: () => this.kill() }, "Kill the worker (signal 9)");
+    this.path = h("path", { "vector-effect": "non-scaling-stroke" });
+    this.curve = h("svg", { viewBox: "0 0 120 40", preserveAspectRatio: "none", role: "img", class: "curve" }, this.path);
+    this.rate = h("p", { class: "total" });
+    this.told = h("p", { class: "told", role: "status" });
+    say(this.note, "Kill the process that counts, in the middle of its work, as a crash would. Another one takes over, and an audit compares log, ledger and rows.");
+    put(this.body, h("div", { class: "worker" }, h("div", null, this.button, this.rate), this.curve), this.told);
+  }
+
+  question() {
+    return this.page.catalog.kill ? "health" : null;
+  }
+
+  async kill() {
+    this.button.disabled = true;
+    this.tell("killing it …", "loading");
+    try {
+      const r = await fetch("api/v1/kill", { method: "POST" });
+      if (!r.ok) throw new Error((await r.text()).slice(0, 300));
+    } catch (e) {
+      this.tell("It was not killed: " + e.message, "error");
+      this.button.disabled = false;
+    }
+  }
+
+  tell(text, what) {
+    this.told.dataset.state = what;
+    say(this.told, text);
+  }
+
+  show(answer) {
+    const { pid, recovery } = answer.worker;
+    const at = Date.parse(answer.now), records = answer.jobs.reduce((sum, j) => sum + Object.values(j.records ?? {}).reduce((a, b) => a + b, 0), 0);
+    const before = this.samples.at(-1);
+    if (before) {
+      for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0 });
+      const since = before.pid === pid ? before.records : 0; // another process counts from 0
+      if (at > before.at) this.samples.push({ at, pid, records, rate: ((records - since) * 1000) / (at - before.at) });
+    } else this.samples.push({ at, pid, records, rate: 0 });
+    this.samples = this.samples.slice(-120);
+    const most = Math.max(1, ...this.samples.map((s) => s.rate)), left = 120 - this.samples.length;
+    this.path.setAttribute("d", this.samples.map((s, i) => `M${left + i + 0.5} 40V${39.5 - 37 * (s.rate / most)}`).join(""));
+    const now = number(Math.round(this.samples.at(-1).rate));
+    put(this.rate, h("strong", null, now), ` events per second, by process ${pid}`);
+    this.curve.setAttribute("aria-label", `Events per second in the last two minutes: ${now} now, ${number(Math.round(most))} at most.`);
+    if (recovery) this.tell(recovery.text, !recovery.over ? "loading" : /: 0 lost, 0 doubled$/.test(recovery.text) ? "ok" : "error");
+    if (pid !== this.pid) this.button.disabled = false;
+    this.pid = pid;
+    return "";
+  }
+}
+
 export class Health extends Tile {
   constructor(page) {
     super("health", "Health", page.explain);
