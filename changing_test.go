@@ -51,7 +51,11 @@ func TestChanging(t *testing.T) {
 	if err := os.WriteFile(schema, []byte(`{"type":"record","name":"Click","fields":[{"name":"ts","type":"long"},{"name":"page","type":"string"},{"name":"user_id","type":"long"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := strings.NewReplacer("hash_key_file: key", "hash_key_file: "+key, "schema_file: click.avsc", "schema_file: "+schema)
+	proto := filepath.Join(t.TempDir(), "click.proto")
+	if err := os.WriteFile(proto, []byte(`syntax = "proto3"; message Click { int64 ts = 1; string page = 2; int64 user_id = 3; } message View {}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := strings.NewReplacer("schema_file: click.proto", "schema_file: "+proto, "hash_key_file: key", "hash_key_file: "+key, "schema_file: click.avsc", "schema_file: "+schema)
 	load := func(values map[string]any) []clickhouse.Job {
 		t.Helper()
 		text, err := yaml.Marshal(map[string]any{"jobs": []any{values}, "registry": map[string]any{"url": "http://127.0.0.1:8081"}})

@@ -10,14 +10,15 @@ type Format uint8
 
 // The formats.
 const (
-	JSON Format = iota // one JSON object
-	Avro               // Avro's binary encoding
+	JSON     Format = iota // one JSON object
+	Avro                   // Avro's binary encoding
+	Protobuf               // a message of Protocol Buffers
 )
 
-var formatNames = [...]string{"json", "avro"}
+var formatNames = [...]string{"json", "avro", "protobuf"}
 
 // HasSchema reports whether records of the format can be read only with a schema.
-func (f Format) HasSchema() bool { return f == Avro }
+func (f Format) HasSchema() bool { return f == Avro || f == Protobuf }
 
 // Formats returns the names of all formats.
 func Formats() []string { return formatNames[:] }

@@ -29,6 +29,7 @@ const maxPrograms = 1024
 // A program reads values that were written with one schema.
 type program struct {
 	avro  *avroBlock
+	proto *protoProgram
 	wrong error
 }
 
@@ -66,11 +67,11 @@ func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
 		}
 		if inHeader {
 			var rest []byte
-			if id, rest, r.err = frame(named, false); r.err == nil && len(rest) > 0 {
+			if id, rest, r.err = frame(named, r.format == Protobuf); r.err == nil && len(rest) > 0 {
 				r.err = ErrNoFrame
 			}
 		} else {
-			id, r.body, r.err = frame(rec.Value, false)
+			id, r.body, r.err = frame(rec.Value, r.format == Protobuf)
 		}
 		if r.err != nil {
 			return "", true
@@ -98,6 +99,8 @@ func (r *Reader) Learn(id SchemaID, s *Schema) {
 		p.wrong = wrongSchema(s.Wrong)
 	case s.Avro != nil:
 		p.avro = compileAvro(s.Avro, r.root)
+	default:
+		p.proto = compileProto(s.Message, r.root)
 	}
 	r.programs[id] = p
 }
@@ -122,16 +125,20 @@ func (r *Reader) Read(rec *Record, vals []Value) (err error) {
 }
 
 // walked reads the selected record by its program.
-func (r *Reader) walked(vals []Value) error {
+func (r *Reader) walked(vals []Value) (err error) {
+	p, w := r.program, &r.walk
 	switch {
 	case r.err != nil:
 		return r.err
-	case r.program.wrong != nil:
-		return r.program.wrong
+	case p.wrong != nil:
+		return p.wrong
 	}
-	w := &r.walk
 	w.begin(r.body, vals)
-	err := w.readAvro(r.program.avro)
+	if p.avro != nil {
+		err = w.readAvro(p.avro)
+	} else {
+		err = w.readProto(p.proto)
+	}
 	w.end()
 	return err
 }

@@ -6,17 +6,26 @@ import (
 	"fmt"
 )
 
-// A Schema says what the bytes of a value are; or Wrong is the reason why no record can be
-// read with it.
+// A Schema says what the bytes of a value are, in one of Avro and Message; or Wrong is the
+// reason why no record can be read with it.
 type Schema struct {
-	Avro  *AvroType
-	Wrong string
+	Avro    *AvroType
+	Message *MessageType
+	Wrong   string
 }
 
 // Leads reports whether a path can lead to a value of the schema, or leads into the envelope.
 func (s *Schema) Leads(path string) bool {
 	steps, err := pathSteps(path)
-	return InEnvelope(path) || err == nil && s.Avro.leads(steps)
+	switch {
+	case InEnvelope(path):
+		return true
+	case err != nil:
+		return false
+	case s.Avro != nil:
+		return s.Avro.leads(steps)
+	}
+	return s.Message.leads(steps)
 }
 
 // A SchemaID names a schema as records do: a byte that is 0, then four bytes of a number, or

@@ -18,6 +18,10 @@ type walk struct {
 	vals []Value
 	text []byte // texts that are no views of data
 	err  error
+
+	// Of messages, by protoAction.counter.
+	counts []int       // elements so far
+	times  []protoTime // parts so far
 }
 
 // begin readies the walk for a value.
@@ -201,3 +205,59 @@ func (w *walk) decimal(slot int, unscaled []byte, scale int) {
 
 // MaxScale is the greatest scale of a decimal that is read as a number.
 const MaxScale = 76
+
+// rfc3339 sets a value to a time as RFC 3339 has it, in UTC, with 0, 3, 6 or 9 digits of the
+// second, as in the JSON of Protobuf. A time before the year 1 or after 9999, or with
+// nanoseconds out of range, has no such text; then the value is composite.
+func (w *walk) rfc3339(slot int, seconds, nanos int64) {
+	const first, last = -62135596800, 253402300799
+	if seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999 {
+		w.vals[slot] = Value{Kind: Composite}
+		return
+	}
+	days := floorDiv(seconds, 86400)
+	rest := seconds - days*86400
+	// The inverse of daysSinceEpoch: years begin in March, in cycles of 400.
+	d := days + 719468
+	era := floorDiv(d, 146097)
+	d -= era * 146097
+	year := (d - d/1460 + d/36524 - d/146096) / 365
+	d -= 365*year + year/4 - year/100
+	month := (5*d + 2) / 153
+	day := d - (153*month+2)/5 + 1
+	if year += era * 400; month < 10 {
+		month += 3
+	} else {
+		month -= 9
+		year++
+	}
+	from := len(w.text)
+	digits := func(n int64, count int, behind byte) {
+		at := len(w.text)
+		w.text = append(w.text, "000000000"[:count]...)
+		for i := at + count - 1; i >= at; i-- {
+			w.text[i] = '0' + byte(n%10)
+			n /= 10
+		}
+		w.text = append(w.text, behind)
+	}
+	digits(year, 4, '-')
+	digits(month, 2, '-')
+	digits(day, 2, 'T')
+	digits(rest/3600, 2, ':')
+	digits(rest/60%60, 2, ':')
+	switch {
+	case nanos == 0:
+		digits(rest%60, 2, 'Z')
+	case nanos%1_000_000 == 0:
+		digits(rest%60, 2, '.')
+		digits(nanos/1_000_000, 3, 'Z')
+	case nanos%1000 == 0:
+		digits(rest%60, 2, '.')
+		digits(nanos/1000, 6, 'Z')
+	default:
+		digits(rest%60, 2, '.')
+		digits(nanos, 9, 'Z')
+	}
+	w.vals[slot] = Value{String, w.text[from:len(w.text):len(w.text)]}
+}

@@ -13,4 +13,5 @@
 //	registry.go  the client of a registry
 //	file.go      a schema in a file
 //	avro.go      Avro's schemas
+//	protobuf.go  files of Protobuf
 package schemas

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"weir/event"
 )
@@ -23,8 +24,12 @@ type File struct {
 	schema *event.Schema
 }
 
-// Open reads and parses the schema in a file.
-func Open(format event.Format, name string) (*File, error) {
+// Open reads and parses the schema in a file. message is the full name of the message in a
+// file of Protobuf; it may be empty if there is one.
+func Open(format event.Format, name, message string) (*File, error) {
+	if format == event.Protobuf {
+		return openProto(name, message)
+	}
 	text, err := readFile(name)
 	if err != nil {
 		return nil, err
@@ -38,8 +43,12 @@ func Open(format event.Format, name string) (*File, error) {
 		compact.Reset()
 		compact.Write(text)
 	}
-	sum := sha256.Sum256(compact.Bytes())
-	return &File{Digest: hex.EncodeToString(sum[:16]), schema: s}, nil
+	return &File{Digest: digest(compact.Bytes()), schema: s}, nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }
 
 func readFile(name string) ([]byte, error) {
@@ -53,6 +62,15 @@ func readFile(name string) ([]byte, error) {
 		err = fmt.Errorf("more than %d MiB", maxFile>>20)
 	}
 	return text, err
+}
+
+// openFile opens a file of a directory that another one imports.
+func openFile(dir, path string) (io.ReadCloser, error) {
+	text, err := readFile(filepath.Join(dir, filepath.FromSlash(path)))
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
 // Schema returns the schema.

@@ -171,6 +171,9 @@ func (o Of) read(ctx context.Context, path string) (parsed, error) {
 
 // parse parses a schema of the format. Each source comes after those that it uses.
 func (o Of) parse(text string, sources []source) (parsed, error) {
+	if o.format == event.Protobuf {
+		return parseProto(text, sources)
+	}
 	var texts []string
 	for _, s := range sources {
 		texts = append(texts, s.text)

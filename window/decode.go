@@ -106,7 +106,7 @@ const maxTime = event.Time(1<<32-1) * 1000
 // Counted, the decoder's fields describe the event.
 func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	s := d.spec
-	if len(rec.Value) == 0 {
+	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of nothing but defaults is empty
 		return Malformed, "empty value"
 	}
 	if err := d.reader.Read(rec, d.vals[:d.scanned]); err != nil {

@@ -126,3 +126,36 @@ func TestTapAvro(t *testing.T) {
 		t.Errorf("with a file tap prints\n%s", out)
 	}
 }
+
+// TestTapProtobuf: the same with Protobuf, whose records also say which message they are.
+func TestTapProtobuf(t *testing.T) {
+	s, registry := avroStage(t)
+	id := registry.Add("plays-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Other {} message Play { int64 ts = 1; string song = 2; int64 user = 3; }`})
+	config, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, bytes.Replace(config, []byte("avro"), []byte("protobuf"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	message := func(offset int, song string, user uint64) []byte {
+		b := varint.AppendUvarint([]byte{1 << 3}, uint64(at(offset).UnixMilli()))
+		b = append(append(b, 2<<3|2, byte(len(song))), song...)
+		return varint.AppendUvarint(append(b, 3<<3), user)
+	}
+	for i, value := range [][]byte{
+		append(append(schematest.Prefix(id), 2, 2), message(0, "a", 1)...), // [1]
+		append(append(schematest.Prefix(id), 4, 0, 0), message(1, "b", 2)...),
+		append(schematest.Prefix(id), 2, 2),
+	} {
+		if err := s.client.ProduceSync(await.Context(t), &kgo.Record{Timestamp: at(i), Value: value}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "0", "--until", "end")
+	for _, words := range []string{`counted    "a", "none"`, "malformed  -  event: schema id 1 has no message with the indexes [0 0]", "malformed  -  field ts is missing"} {
+		if !strings.Contains(out, words) {
+			t.Errorf("tap does not print %s:\n%s", words, out)
+		}
+	}
+}

@@ -35,13 +35,16 @@ func (v *validator) format(path string, j *Job) {
 	case j.SchemaFile != "" && !format.HasSchema():
 		v.complain(path+".schema_file", "records of the format %s need no schema; leave it out, or say format: avro", format)
 		return
+	case j.Message != "" && (j.SchemaFile == "" || format != event.Protobuf):
+		v.complain(path+".message", "belongs to a schema_file of protobuf; with a registry each record says which message it is")
+		return
 	case j.SchemaFile == "" && format.HasSchema() && v.cfg.Registry.URL == "" && !v.broken("registry"):
 		v.complain(path+".format", "records of the format %s need a schema; name the registry that has it in registry.url, or the file of it in schema_file", format)
 		return
 	case j.SchemaFile == "":
 		return
 	}
-	if j.Schema, err = schemas.Open(format, j.SchemaFile); err != nil {
+	if j.Schema, err = schemas.Open(format, j.SchemaFile, j.Message); err != nil {
 		v.complain(path+".schema_file", "%s: %v", j.SchemaFile, err)
 		return
 	}

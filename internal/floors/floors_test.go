@@ -81,6 +81,8 @@ var only = []struct {
 	{"github.com/spf13/viper", []string{"weir/internal/config"}, "below the edge no package knows keys and environment variables"},
 	{"github.com/twmb/franz-go", []string{"weir/internal/local", "weir/bench/internal/ground"}, "the embedded broker, and what fills topics to be measured; elsewhere it is the tests' oracle only"},
 	{"github.com/twmb/avro", []string{"weir/schemas"}, "one importer per library: what reads records knows schemas as plain data only"},
+	{"github.com/bufbuild/protocompile", []string{"weir/schemas"}, "the same"},
+	{"google.golang.org/protobuf", []string{"weir/schemas"}, "the same"},
 	{"github.com/ebitengine/purego", []string{"weir/internal/local"}, "the one place that loads foreign code"},
 	{"hash/maphash", []string{"weir/sketches/geo", "weir/serve/redis"}, "random seeds: they decide where a table keeps a member, as in a map, and no result"},
 	{"github.com/gomodule/redigo", []string{"weir/locks/redislock", "weir/cmd/weir"}, "the lease over the Redis protocol, and the command that connects it"},

@@ -1,0 +1,683 @@
+package event
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// A message of Protocol Buffers is a list of fields, each with its number and a wire type that
+// says how long it is. From the schema and the wanted paths weir compiles, for each message on
+// the way, which numbers are wanted and what to do with them. Everything else is skipped by
+// its length.
+//
+// A field may come several times: of a single value the last one counts, messages are merged,
+// and the elements of a repeated field add up, packed or not.
+
+// A MessageType is a type of message. Messages may contain themselves.
+type MessageType struct {
+	Fields []MessageField
+	Known  ProtoKnown
+}
+
+// A ProtoKnown is a message of Google's that has a form of its own in JSON.
+type ProtoKnown uint8
+
+// The messages. Others of Google's are read as they are.
+const (
+	ProtoPlain     ProtoKnown = iota
+	ProtoTimestamp            // its time as RFC 3339 has it, in UTC
+	ProtoWrapper              // the value in it, also if that is 0
+)
+
+// A MessageField is a field of a message.
+type MessageField struct {
+	Name     string
+	Number   int32
+	Kind     ProtoKind
+	Repeated bool             // also a map
+	Map      bool             // its messages are entries: key has the number 1, value the number 2
+	Message  *MessageType     // of a message
+	Symbols  map[int32]string // of an enum
+	Closed   bool             // an enum that has no other numbers than its symbols
+	Oneof    int              // the oneof that it belongs to, from 1; 0: to none
+}
+
+// A ProtoKind is the type of a field.
+type ProtoKind uint8
+
+// The kinds.
+const (
+	ProtoBool ProtoKind = iota
+	ProtoInt32
+	ProtoSint32
+	ProtoUint32
+	ProtoInt64
+	ProtoSint64
+	ProtoUint64
+	ProtoFixed32
+	ProtoSfixed32
+	ProtoFloat
+	ProtoFixed64
+	ProtoSfixed64
+	ProtoDouble
+	ProtoEnum
+	ProtoString
+	ProtoBytes
+	ProtoMessage
+	ProtoGroup // is skipped
+)
+
+// Why bytes were refused as a message.
+var (
+	ErrProtoEnd    = errors.New("event: Protobuf: the message ends in the middle")
+	ErrProtoVarint = errors.New("event: Protobuf: a number of more than 64 bits")
+	ErrProtoField  = errors.New("event: Protobuf: a field number out of range: it is no message, or not of this schema")
+	ErrProtoWire   = errors.New("event: Protobuf: a wire type that does not exist: it is no message, or not of this schema")
+	ErrProtoGroup  = errors.New("event: Protobuf: a group that is not closed, or not opened")
+	ErrProtoDepth  = errors.New("event: Protobuf: nested too deeply")
+)
+
+// The wire types.
+const (
+	wireVarint = 0
+	wire64     = 1
+	wireBytes  = 2
+	wireStart  = 3
+	wireEnd    = 4
+	wire32     = 5
+)
+
+// wireOf returns the wire type of a kind.
+func (k ProtoKind) wireOf() int {
+	switch k {
+	case ProtoFixed32, ProtoSfixed32, ProtoFloat:
+		return wire32
+	case ProtoFixed64, ProtoSfixed64, ProtoDouble:
+		return wire64
+	case ProtoString, ProtoBytes, ProtoMessage:
+		return wireBytes
+	case ProtoGroup:
+		return wireStart
+	}
+	return wireVarint
+}
+
+// A protoBlock says what to do with the fields of a message.
+type protoBlock struct {
+	numbers []int32 // of actions, ascending
+	actions []protoAction
+	small   [64]uint8 // by number: the index in actions, and 1
+}
+
+// A protoAction is what to do with a field.
+type protoAction struct {
+	field    *MessageField
+	slot     int         // of the value; -1: it is none
+	sub      *protoBlock // of a message that leads to wanted values
+	elements []protoAction
+	indexes  []int    // of elements, in a repeated field…
+	keys     []string // …or a map
+	counter  int      // of a repeated field, in walk.counts; of a timestamp, in walk.times
+	clears   []int    // slots of the other members of its oneof…
+	resets   []int    // …and their counters
+	inside   []int    // for a map: what an entry replaces
+	restarts []int
+}
+
+// A protoProgram reads a type of message.
+type protoProgram struct {
+	root     *protoBlock
+	counters int
+}
+
+// A protoTime is a timestamp: its parts may come one after the other.
+type protoTime struct{ seconds, nanos int64 }
+
+type protoCompiler struct{ p protoProgram }
+
+// compileProto compiles the program that reads the wanted values of a message.
+func compileProto(t *MessageType, root *branch) *protoProgram {
+	c := &protoCompiler{}
+	c.p.root = c.block(t, root)
+	return &c.p
+}
+
+func (c *protoCompiler) block(t *MessageType, to *branch) *protoBlock {
+	b := &protoBlock{}
+	type member struct{ slots, counters []int }
+	members := map[int32]member{} // of oneofs, with wanted values
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		want := to.find([]byte(f.Name))
+		if want == nil || f.Kind == ProtoGroup {
+			continue
+		}
+		first := c.p.counters
+		b.add(c.action(f, want))
+		var counters []int
+		for n := first; n < c.p.counters; n++ {
+			counters = append(counters, n)
+		}
+		members[f.Number] = member{want.slots(nil), counters}
+	}
+	// A member of a oneof takes the place of the others.
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		if f.Oneof == 0 {
+			continue
+		}
+		a := protoAction{field: f, slot: -1}
+		at := slices.Index(b.numbers, f.Number)
+		if at >= 0 {
+			a = b.actions[at]
+		}
+		for k := range t.Fields {
+			if o := &t.Fields[k]; o.Oneof == f.Oneof && o.Number != f.Number {
+				m := members[o.Number]
+				a.clears, a.resets = append(a.clears, m.slots...), append(a.resets, m.counters...)
+			}
+		}
+		switch {
+		case len(a.clears) == 0:
+		case at >= 0:
+			b.actions[at] = a
+		default:
+			b.add(a)
+		}
+	}
+	return b
+}
+
+func (b *protoBlock) add(a protoAction) {
+	b.numbers, b.actions = append(b.numbers, a.field.Number), append(b.actions, a)
+	if n := a.field.Number; int(n) < len(b.small) && len(b.actions) < 256 {
+		b.small[n] = uint8(len(b.actions))
+	}
+}
+
+// find returns the action of a field number; nil if there is none.
+func (b *protoBlock) find(number uint64) *protoAction {
+	if number < uint64(len(b.small)) {
+		if at := b.small[number]; at > 0 {
+			return &b.actions[at-1]
+		}
+		return nil
+	}
+	for i, n := range b.numbers {
+		if uint64(n) == number {
+			return &b.actions[i]
+		}
+	}
+	return nil
+}
+
+// counter makes a number of walk.counts.
+func (c *protoCompiler) counter() int {
+	c.p.counters++
+	return c.p.counters - 1
+}
+
+// action compiles what to do with a wanted field.
+func (c *protoCompiler) action(f *MessageField, want *field) protoAction {
+	switch {
+	case f.Map && want.sub != nil:
+		a := protoAction{field: f, slot: -1}
+		value := &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
+		for i := range want.sub.keys {
+			first := c.p.counters
+			e := c.action(value, &want.sub.keys[i])
+			e.inside = want.sub.keys[i].slots(nil)
+			for n := first; n < c.p.counters; n++ {
+				e.restarts = append(e.restarts, n)
+			}
+			a.keys, a.elements = append(a.keys, want.sub.keys[i].key), append(a.elements, e)
+		}
+		return a
+	case f.Repeated && want.sub != nil:
+		a := protoAction{field: f, slot: -1, counter: c.counter()}
+		one := *f
+		one.Repeated = false
+		for i := range want.sub.items {
+			a.indexes, a.elements = append(a.indexes, want.sub.items[i].index), append(a.elements, c.action(&one, &want.sub.items[i]))
+		}
+		return a
+	}
+	return c.single(f, want)
+}
+
+// single compiles what to do with a value that is not repeated, or is wanted as a whole.
+func (c *protoCompiler) single(f *MessageField, want *field) protoAction {
+	a := protoAction{field: f, slot: -1}
+	switch {
+	case want.sub == nil:
+		a.slot = want.slot
+		if f.Kind != ProtoMessage || f.Repeated {
+			break
+		}
+		switch f.Message.Known {
+		case ProtoTimestamp:
+			a.counter = c.counter()
+		case ProtoWrapper:
+			value := &branch{keys: []field{{pathStep: pathStep{key: "value"}, slot: want.slot}}}
+			a.sub = c.block(f.Message, value)
+		}
+	case f.Kind == ProtoMessage && want.sub.keys != nil:
+		a.sub = c.block(f.Message, want.sub)
+	}
+	return a
+}
+
+// readProto sets the wanted values of a message.
+func (w *walk) readProto(p *protoProgram) error {
+	if len(w.counts) < p.counters {
+		w.counts, w.times = make([]int, p.counters), make([]protoTime, p.counters)
+	}
+	clear(w.counts)
+	clear(w.times)
+	if w.message(p.root, 0, len(w.data), 0) < 0 {
+		return w.err
+	}
+	return nil
+}
+
+// tag reads a field number and a wire type at i.
+func (w *walk) tag(i, end int) (number uint64, wire, next int) {
+	if w.data[i] < 0x80 {
+		number, next = uint64(w.data[i]), i+1
+	} else if number, next = w.varint(i, end); next < 0 {
+		return 0, 0, -1
+	}
+	wire = int(number & 7)
+	if number >>= 3; number == 0 || number > 1<<29-1 {
+		return 0, 0, w.fail(ErrProtoField)
+	}
+	return number, wire, next
+}
+
+func (w *walk) varint(i, end int) (uint64, int) {
+	u, next := varintAt(w.data[:end], i)
+	if next < 0 {
+		if end-i >= binary.MaxVarintLen64 {
+			return 0, w.fail(ErrProtoVarint)
+		}
+		return 0, w.fail(ErrProtoEnd)
+	}
+	return u, next
+}
+
+// span reads a length at i that ends at most at end, and returns where its bytes begin and end.
+func (w *walk) span(i, end int) (from, to int) {
+	n, from := w.varint(i, end)
+	if from < 0 {
+		return 0, -1
+	}
+	if n > uint64(end-from) {
+		return 0, w.fail(ErrProtoEnd)
+	}
+	return from, from + int(n)
+}
+
+// message reads the fields of a message in data[i:end].
+func (w *walk) message(b *protoBlock, i, end, depth int) int {
+	if depth > maxCalls {
+		return w.fail(ErrProtoDepth)
+	}
+	for i < end {
+		number, wire, next := w.tag(i, end)
+		if next < 0 {
+			return -1
+		}
+		a := b.find(number)
+		if a != nil && a.field.Kind == ProtoGroup && wire == wireStart {
+			w.clear(a.clears)
+			w.restart(a.resets)
+			a = nil
+		}
+		if a == nil || a.field.Kind == ProtoGroup || wire != a.field.Kind.wireOf() && !(wire == wireBytes && a.field.Repeated && a.field.Kind.wireOf() != wireBytes) {
+			if i = w.skip(number, wire, next, end, depth); i < 0 {
+				return -1
+			}
+			continue
+		}
+		if i = w.field(a, wire, next, end, depth); i < 0 {
+			return -1
+		}
+	}
+	return i
+}
+
+// skip skips the value of a field.
+func (w *walk) skip(number uint64, wire, i, end, depth int) int {
+	switch wire {
+	case wireVarint:
+		_, i = w.varint(i, end)
+		return i
+	case wire64:
+		i += 8
+	case wire32:
+		i += 4
+	case wireBytes:
+		_, i = w.span(i, end)
+		return i
+	case wireStart:
+		if depth > maxCalls {
+			return w.fail(ErrProtoDepth)
+		}
+		for i < end {
+			n, wire, next := w.tag(i, end)
+			if next < 0 {
+				return -1
+			}
+			if wire == wireEnd {
+				if n != number {
+					return w.fail(ErrProtoGroup)
+				}
+				return next
+			}
+			if i = w.skip(n, wire, next, end, depth+1); i < 0 {
+				return -1
+			}
+		}
+		return w.fail(ErrProtoEnd)
+	case wireEnd:
+		return w.fail(ErrProtoGroup)
+	default:
+		return w.fail(ErrProtoWire)
+	}
+	if i > end {
+		return w.fail(ErrProtoEnd)
+	}
+	return i
+}
+
+// field reads the value of a wanted field at i and returns the index after it.
+func (w *walk) field(a *protoAction, wire, i, end, depth int) int {
+	kind := a.field.Kind
+	if wire == wireBytes {
+		from, to := w.span(i, end)
+		if to < 0 {
+			return -1
+		}
+		if kind.wireOf() != wireBytes { // packed
+			for from < to {
+				raw, next := w.raw(kind, from, to)
+				if next < 0 {
+					return -1
+				}
+				w.set(a, raw, nil)
+				from = next
+			}
+			return to
+		}
+		if kind != ProtoMessage {
+			return w.text8(a, from, to)
+		}
+		return w.nested(a, from, to, depth)
+	}
+	raw, next := w.raw(kind, i, end)
+	if next < 0 {
+		return -1
+	}
+	w.set(a, raw, nil)
+	return next
+}
+
+// raw reads a number of a kind.
+func (w *walk) raw(kind ProtoKind, i, end int) (uint64, int) {
+	switch kind.wireOf() {
+	case wire32:
+		if end-i < 4 {
+			return 0, w.fail(ErrProtoEnd)
+		}
+		return uint64(binary.LittleEndian.Uint32(w.data[i:])), i + 4
+	case wire64:
+		if end-i < 8 {
+			return 0, w.fail(ErrProtoEnd)
+		}
+		return binary.LittleEndian.Uint64(w.data[i:]), i + 8
+	}
+	return w.varint(i, end)
+}
+
+// text8 reads a string or bytes in data[from:to].
+func (w *walk) text8(a *protoAction, from, to int) int {
+	b := w.data[from:to:to]
+	if w.wanted(a) && a.field.Kind == ProtoString && !utf8.Valid(b) {
+		return w.fail(ErrUTF8)
+	}
+	w.set(a, 0, b)
+	return to
+}
+
+// wanted reports whether the next value of a field is read.
+func (w *walk) wanted(a *protoAction) bool {
+	return a.slot >= 0 || a.elements != nil && slices.Contains(a.indexes, w.counts[a.counter])
+}
+
+// set sets what is wanted of a number or of text; of a field that only ends another member of
+// its oneof that is nothing.
+func (w *walk) set(a *protoAction, raw uint64, text []byte) {
+	f := a.field
+	if f.Kind == ProtoEnum && f.Closed && f.Symbols[int32(raw)] == "" {
+		return // it counts as unknown
+	}
+	w.clear(a.clears)
+	w.restart(a.resets)
+	switch {
+	case a.elements != nil:
+		if at := slices.Index(a.indexes, w.counts[a.counter]); at >= 0 {
+			w.set(&a.elements[at], raw, text)
+		}
+		w.counts[a.counter]++
+	case a.slot >= 0 && f.Repeated:
+		w.vals[a.slot] = Value{Kind: Composite}
+	case a.slot >= 0:
+		w.protoValue(a.slot, f, raw, text)
+	}
+}
+
+// restart sets counters to 0.
+func (w *walk) restart(counters []int) {
+	for _, n := range counters {
+		w.counts[n], w.times[n] = 0, protoTime{}
+	}
+}
+
+// protoValue makes a value of a field's type.
+func (w *walk) protoValue(slot int, f *MessageField, raw uint64, text []byte) {
+	switch f.Kind {
+	case ProtoBool:
+		w.boolean(slot, raw != 0)
+	case ProtoUint64, ProtoFixed64:
+		from := len(w.text)
+		w.text = strconv.AppendUint(w.text, raw, 10)
+		w.number(slot, from)
+	case ProtoFloat:
+		w.float(slot, float64(math.Float32frombits(uint32(raw))), 32)
+	case ProtoDouble:
+		w.float(slot, math.Float64frombits(raw), 64)
+	case ProtoEnum:
+		if symbol, ok := f.Symbols[int32(raw)]; ok {
+			from := len(w.text)
+			w.text = append(w.text, symbol...)
+			w.vals[slot] = Value{String, w.text[from:len(w.text):len(w.text)]}
+		} else {
+			w.integer(slot, int64(int32(raw)))
+		}
+	case ProtoString:
+		w.vals[slot] = Value{String, text}
+	case ProtoBytes:
+		w.base64(slot, text)
+	default:
+		w.integer(slot, f.Kind.signed(raw))
+	}
+}
+
+// signed returns a number of a kind whose values an int64 holds.
+func (k ProtoKind) signed(raw uint64) int64 {
+	switch k {
+	case ProtoInt32, ProtoSfixed32:
+		return int64(int32(raw))
+	case ProtoSint32:
+		return int64(int32(uint32(raw)>>1) ^ -int32(raw&1))
+	case ProtoUint32, ProtoFixed32:
+		return int64(uint32(raw))
+	case ProtoSint64:
+		return int64(raw>>1) ^ -int64(raw&1)
+	}
+	return int64(raw)
+}
+
+// nested reads a message in data[from:to].
+func (w *walk) nested(a *protoAction, from, to, depth int) int {
+	w.clear(a.clears)
+	w.restart(a.resets)
+	switch {
+	case a.keys != nil:
+		return w.entry(a, from, to, depth)
+	case a.elements != nil:
+		at := slices.Index(a.indexes, w.counts[a.counter])
+		w.counts[a.counter]++
+		if at < 0 {
+			return to
+		}
+		return w.nested(&a.elements[at], from, to, depth)
+	case a.slot >= 0 && !a.field.Repeated && a.field.Message.Known == ProtoTimestamp:
+		return w.timestamp(a, from, to, depth)
+	case a.slot >= 0 && a.sub != nil: // a wrapper
+		if w.vals[a.slot].Kind == Missing {
+			w.protoValue(a.slot, a.sub.actions[0].field, 0, []byte{})
+		}
+	case a.slot >= 0:
+		w.vals[a.slot] = Value{Kind: Composite}
+	}
+	if a.sub == nil {
+		return to
+	}
+	return w.message(a.sub, from, to, depth+1)
+}
+
+// entry reads an entry of a map in data[from:to]. It takes the place of an earlier one of the
+// same key. What is not on the wire is 0 or empty.
+func (w *walk) entry(a *protoAction, from, to, depth int) int {
+	var key, value *MessageField
+	for i := range a.field.Message.Fields {
+		switch f := &a.field.Message.Fields[i]; f.Number {
+		case 1:
+			key = f
+		case 2:
+			value = f
+		}
+	}
+	var text []byte
+	var digits [24]byte
+	number := uint64(0)
+	for i := from; i < to; {
+		n, wire, next := w.tag(i, to)
+		if next < 0 {
+			return -1
+		}
+		switch {
+		case n != 1 || wire != key.Kind.wireOf():
+			i = w.skip(n, wire, next, to, depth)
+		case wire == wireBytes:
+			var begin int
+			if begin, i = w.span(next, to); i >= 0 {
+				text = w.data[begin:i]
+			}
+		default:
+			number, i = w.raw(key.Kind, next, to)
+		}
+		if i < 0 {
+			return -1
+		}
+	}
+	switch key.Kind {
+	case ProtoString:
+	case ProtoBool:
+		text = strconv.AppendBool(digits[:0], number != 0)
+	case ProtoUint64, ProtoFixed64:
+		text = strconv.AppendUint(digits[:0], number, 10)
+	default:
+		text = strconv.AppendInt(digits[:0], key.Kind.signed(number), 10)
+	}
+	for k := range a.keys {
+		if a.keys[k] != string(text) {
+			continue
+		}
+		e := &a.elements[k]
+		w.clear(e.inside)
+		w.restart(e.restarts)
+		switch {
+		case e.slot >= 0 && value.Kind == ProtoMessage:
+			if w.nested(e, to, to, depth) < 0 {
+				return -1
+			}
+		case e.slot >= 0:
+			w.protoValue(e.slot, value, 0, []byte{})
+		}
+		for i := from; i < to; {
+			n, wire, next := w.tag(i, to)
+			if next < 0 {
+				return -1
+			}
+			if n == 2 && wire == value.Kind.wireOf() {
+				i = w.field(e, wire, next, to, depth)
+			} else {
+				i = w.skip(n, wire, next, to, depth)
+			}
+			if i < 0 {
+				return -1
+			}
+		}
+	}
+	return to
+}
+
+// timestamp reads a google.protobuf.Timestamp in data[from:to].
+func (w *walk) timestamp(a *protoAction, from, to, depth int) int {
+	t := &w.times[a.counter]
+	for i := from; i < to; {
+		n, wire, next := w.tag(i, to)
+		if next < 0 {
+			return -1
+		}
+		if n > 2 || wire != wireVarint {
+			i = w.skip(n, wire, next, to, depth)
+		} else {
+			var raw uint64
+			if raw, i = w.varint(next, to); n == 1 {
+				t.seconds = int64(raw)
+			} else {
+				t.nanos = int64(int32(raw))
+			}
+		}
+		if i < 0 {
+			return -1
+		}
+	}
+	w.rfc3339(a.slot, t.seconds, t.nanos)
+	return to
+}
+
+// leads reports whether steps lead from a message to another value.
+func (t *MessageType) leads(steps []pathStep) bool {
+	i := slices.IndexFunc(t.Fields, func(f MessageField) bool { return f.Name == steps[0].key })
+	if i < 0 || t.Fields[i].Kind == ProtoGroup {
+		return false
+	}
+	f, rest := &t.Fields[i], steps[1:]
+	if f.Repeated && len(rest) > 0 {
+		if f.Map != (rest[0].key != "") {
+			return false
+		}
+		if rest = rest[1:]; f.Map {
+			f = &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
+		}
+	}
+	return len(rest) == 0 || f.Kind == ProtoMessage && rest[0].key != "" && f.Message.leads(rest)
+}
