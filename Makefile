@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -69,6 +69,10 @@ lint: $(LINT) ## golangci-lint with .golangci.yml
 
 race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
+
+OLDER := kafka-0.11 event-hubs kafka-2.1 kafka-2.8 kafka-3.0 redpanda-24
+brokers: kafka ## the tests of package ingest with the versions of older brokers
+	for b in $(OLDER); do echo $$b; WEIR_TEST_BROKER=$$b go test -count=1 ./ingest || exit 1; done
 
 noepoll: redis ## the tests of the Redis endpoint without epoll
 	go test -count=1 -tags noepoll ./serve/redis

@@ -9,21 +9,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// The versions of the group protocol's requests: the last of each that is not
-// flexible, so that all are written in one way. Kafka supports them since 2.4.
-const (
-	findCoordinatorVersion = 2
-	joinGroupVersion       = 5
-	syncGroupVersion       = 3
-	heartbeatVersion       = 3
-	leaveGroupVersion      = 3
-	describeGroupsVersion  = 4
-	offsetFetchVersion     = 5
-	offsetCommitVersion    = 7
-)
-
 // A coordinator is the broker that coordinates the group, as of the lookup. Each
-// of its methods is one request.
+// of its methods is one request. Requests of old versions lack fields, and so do the
+// responses: static membership (KIP-345), which weir does not use, and the epochs of
+// commits.
 type coordinator struct {
 	source *Source
 	broker int32
@@ -32,33 +21,48 @@ type coordinator struct {
 // coordinator asks any broker which broker coordinates the group.
 func (s *Source) coordinator(ctx context.Context) (coordinator, error) {
 	any := coordinator{s, anyBroker}
-	b := any.begin(protocol.FindCoordinator, findCoordinatorVersion)
-	b = append(b, 0) // of a group
-	r, err := any.ask(ctx, protocol.FindCoordinator, b, requestTimeout)
+	q, err := any.begin(ctx, protocol.FindCoordinator)
 	if err != nil {
 		return coordinator{}, err
 	}
-	r.int32() // throttle time
+	if q.version >= 1 {
+		q.int8(0) // of a group
+	}
+	r, err := any.ask(ctx, q, requestTimeout)
+	if err != nil {
+		return coordinator{}, err
+	}
+	r.throttle(q.version >= 1)
 	code := kafka.Error(r.int16())
-	r.string() // the code as text
+	if q.version >= 1 {
+		r.text() // the code as text
+	}
 	c := coordinator{s, r.int32()}
 	return c, r.end("a coordinator", code)
 }
 
 // begin starts a request about the group, whose name comes first in each.
-func (c coordinator) begin(api protocol.ApiKey, version int16) []byte {
-	return appendString(beginRequest(nil, api, version, c.source.config.ClientID, false), c.source.config.Group)
+func (c coordinator) begin(ctx context.Context, api protocol.ApiKey) (*call, error) {
+	q, err := c.source.newCall(ctx, api, c.broker)
+	if err == nil {
+		q.text(c.source.config.Group)
+	}
+	return q, err
 }
 
-// ask sends a request and returns its response after the correlation id.
-func (c coordinator) ask(ctx context.Context, api protocol.ApiKey, request []byte, within time.Duration) (*reader, error) {
-	call := &call{api: api, broker: c.broker, request: endRequest(request), limit: smallResponse}
-	if err := c.source.exchange(ctx, call, within); err != nil {
+// ask sends a request and returns its response.
+func (c coordinator) ask(ctx context.Context, q *call, within time.Duration) (*reader, error) {
+	if err := c.source.exchange(ctx, q, within); err != nil {
 		return nil, err
 	}
-	r := &reader{b: call.response}
-	r.int32() // correlation
-	return r, nil
+	return q.reader(), nil
+}
+
+// throttle skips the throttle time, if it is there: the broker has already waited.
+func (r *reader) throttle(there bool) {
+	if there {
+		r.int32()
+	}
 }
 
 // end checks a response that was read to its end: its error says that the
@@ -100,25 +104,32 @@ const protocolType = "consumer"
 // timed out. With the error MemberIDRequired it returns the id for the next try.
 func (c coordinator) join(ctx context.Context, member string, metadata []byte) (joined, error) {
 	config := &c.source.config
-	b := c.begin(protocol.JoinGroup, joinGroupVersion)
-	b = appendInt32(b, int32(config.Session.Milliseconds()))
-	b = appendInt32(b, int32(config.Rebalance.Milliseconds()))
-	b = appendString(b, member)
-	b = append(b, 0xff, 0xff) // no static membership (KIP-345)
-	b = appendString(b, protocolType)
-	b = appendInt32(b, 1)
-	b = appendString(b, protocolName)
-	b = appendBytes(b, metadata)
-	r, err := c.ask(ctx, protocol.JoinGroup, b, config.Rebalance+requestTimeout)
+	q, err := c.begin(ctx, protocol.JoinGroup)
 	if err != nil {
 		return joined{}, err
 	}
-	r.int32() // throttle time
+	q.int32(int32(config.Session.Milliseconds()))
+	q.int32(int32(config.Rebalance.Milliseconds()))
+	q.text(member)
+	if q.version >= 5 {
+		q.null() // no static membership
+	}
+	q.text(protocolType)
+	q.array(1)
+	q.text(protocolName)
+	q.bytes(metadata)
+	r, err := c.ask(ctx, q, config.Rebalance+requestTimeout)
+	if err != nil {
+		return joined{}, err
+	}
+	r.throttle(q.version >= 2)
 	code := kafka.Error(r.int16())
-	j := joined{generation: r.int32(), protocol: r.string(), leader: r.string(), member: r.string()}
-	for n := r.count(8); n > 0; n-- {
-		m := subscriber{id: r.string()}
-		r.string() // group instance id
+	j := joined{generation: r.int32(), protocol: r.text(), leader: r.text(), member: r.text()}
+	for n := r.array(6); n > 0; n-- {
+		m := subscriber{id: r.text()}
+		if q.version >= 5 {
+			r.text() // group instance id
+		}
 		m.metadata = r.bytes()
 		j.members = append(j.members, m)
 	}
@@ -134,51 +145,82 @@ type share struct {
 // sync sends the shares, which only the leader decides, and returns this
 // member's share.
 func (c coordinator) sync(ctx context.Context, generation int32, member string, shares []share) ([]byte, error) {
-	b := c.about(protocol.SyncGroup, syncGroupVersion, generation, member)
-	b = appendInt32(b, int32(len(shares)))
-	for _, s := range shares {
-		b = appendString(b, s.member)
-		b = appendBytes(b, s.assignment)
-	}
-	r, err := c.ask(ctx, protocol.SyncGroup, b, c.source.config.Rebalance+requestTimeout)
+	q, err := c.about(ctx, protocol.SyncGroup, generation, member)
 	if err != nil {
 		return nil, err
 	}
-	r.int32() // throttle time
+	if q.version >= 3 {
+		q.null() // no static membership
+	}
+	q.array(len(shares))
+	for _, s := range shares {
+		q.text(s.member)
+		q.bytes(s.assignment)
+	}
+	r, err := c.ask(ctx, q, c.source.config.Rebalance+requestTimeout)
+	if err != nil {
+		return nil, err
+	}
+	r.throttle(q.version >= 1)
 	code := kafka.Error(r.int16())
 	assignment := r.bytes()
 	return assignment, r.end("a share", code)
 }
 
 // about begins a request of a member in a generation.
-func (c coordinator) about(api protocol.ApiKey, version int16, generation int32, member string) []byte {
-	b := appendInt32(c.begin(api, version), generation)
-	b = appendString(b, member)
-	return append(b, 0xff, 0xff) // no static membership
+func (c coordinator) about(ctx context.Context, api protocol.ApiKey, generation int32, member string) (*call, error) {
+	q, err := c.begin(ctx, api)
+	if err == nil {
+		q.int32(generation)
+		q.text(member)
+	}
+	return q, err
 }
 
 func (c coordinator) heartbeat(ctx context.Context, generation int32, member string, within time.Duration) error {
-	r, err := c.ask(ctx, protocol.Heartbeat, c.about(protocol.Heartbeat, heartbeatVersion, generation, member), within)
+	q, err := c.about(ctx, protocol.Heartbeat, generation, member)
 	if err != nil {
 		return err
 	}
-	r.int32() // throttle time
+	if q.version >= 3 {
+		q.null() // no static membership
+	}
+	r, err := c.ask(ctx, q, within)
+	if err != nil {
+		return err
+	}
+	r.throttle(q.version >= 1)
 	return r.end("a heartbeat", kafka.Error(r.int16()))
 }
 
 // leave removes members from the group: this one, or others.
 func (c coordinator) leave(ctx context.Context, members ...string) error {
-	b := appendInt32(c.begin(protocol.LeaveGroup, leaveGroupVersion), int32(len(members)))
-	for _, m := range members {
-		b = appendString(b, m)
-		b = append(b, 0xff, 0xff)
+	for len(members) > 0 {
+		q, err := c.begin(ctx, protocol.LeaveGroup)
+		if err != nil {
+			return err
+		}
+		if q.version < 3 { // one at a time
+			q.text(members[0])
+			members = members[1:]
+		} else {
+			q.array(len(members))
+			for _, m := range members {
+				q.text(m)
+				q.null() // no static membership
+			}
+			members = nil
+		}
+		r, err := c.ask(ctx, q, requestTimeout)
+		if err != nil {
+			return err
+		}
+		r.throttle(q.version >= 1)
+		if err := r.end("a goodbye", kafka.Error(r.int16())); err != nil {
+			return err
+		}
 	}
-	r, err := c.ask(ctx, protocol.LeaveGroup, b, requestTimeout)
-	if err != nil {
-		return err
-	}
-	r.int32() // throttle time
-	return r.end("a goodbye", kafka.Error(r.int16()))
+	return nil
 }
 
 // A groupView is the group as its coordinator describes it to any client.
@@ -195,31 +237,40 @@ type memberView struct {
 
 // describe asks for the group's members.
 func (c coordinator) describe(ctx context.Context) (groupView, error) {
-	b := beginRequest(nil, protocol.DescribeGroups, describeGroupsVersion, c.source.config.ClientID, false)
-	b = appendInt32(b, 1)
-	b = appendString(b, c.source.config.Group)
-	b = append(b, 0) // without the authorized operations
-	r, err := c.ask(ctx, protocol.DescribeGroups, b, requestTimeout)
+	q, err := c.source.newCall(ctx, protocol.DescribeGroups, c.broker)
+	if err != nil {
+		return groupView{}, err
+	}
+	q.array(1)
+	q.text(c.source.config.Group)
+	if q.version >= 3 {
+		q.int8(0) // without the authorized operations
+	}
+	r, err := c.ask(ctx, q, requestTimeout)
 	if err != nil {
 		return groupView{}, err
 	}
 	var g groupView
 	var code kafka.Error
-	r.int32()                          // throttle time
-	for n := r.count(16); n > 0; n-- { // groups: the request named one
+	r.throttle(q.version >= 1)
+	for n := r.array(14); n > 0; n-- { // groups: the request named one
 		code = kafka.Error(r.int16())
-		r.string() // group id
-		g.state = r.string()
-		r.string() // protocol type
-		g.protocol = r.string()
-		for n := r.count(16); n > 0; n-- {
-			m := memberView{id: r.string()}
-			r.string() // group instance id
-			m.client, m.host = r.string(), r.string()
+		r.text() // group id
+		g.state = r.text()
+		r.text() // protocol type
+		g.protocol = r.text()
+		for n := r.array(14); n > 0; n-- {
+			m := memberView{id: r.text()}
+			if q.version >= 4 {
+				r.text() // group instance id
+			}
+			m.client, m.host = r.text(), r.text()
 			m.metadata, m.assignment = r.bytes(), r.bytes()
 			g.members = append(g.members, m)
 		}
-		r.int32() // authorized operations
+		if q.version >= 3 {
+			r.int32() // authorized operations
+		}
 	}
 	return g, r.end("a group", code)
 }
@@ -233,59 +284,78 @@ type commit struct {
 
 // commits asks for the group's committed offsets.
 func (c coordinator) commits(ctx context.Context, partitions []int32) (map[int32]commit, error) {
-	b := appendInt32(c.begin(protocol.OffsetFetch, offsetFetchVersion), 1)
-	b = appendString(b, c.source.config.Topic)
-	b = appendInt32(b, int32(len(partitions)))
-	for _, p := range partitions {
-		b = appendInt32(b, p)
+	q, err := c.begin(ctx, protocol.OffsetFetch)
+	if err != nil {
+		return nil, err
 	}
-	r, err := c.ask(ctx, protocol.OffsetFetch, b, requestTimeout)
+	q.array(1)
+	q.text(c.source.config.Topic)
+	q.array(len(partitions))
+	for _, p := range partitions {
+		q.int32(p)
+	}
+	r, err := c.ask(ctx, q, requestTimeout)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[int32]commit)
 	var worst kafka.Error
-	r.int32() // throttle time
-	for n := r.count(6); n > 0; n-- {
-		r.string() // topic
-		for n := r.count(20); n > 0; n-- {
+	r.throttle(q.version >= 3)
+	for n := r.array(6); n > 0; n-- {
+		r.text() // topic
+		for n := r.array(16); n > 0; n-- {
 			p := r.int32()
 			at := r.int64()
-			r.int32() // leader epoch
-			note := r.string()
+			if q.version >= 5 {
+				r.int32() // leader epoch
+			}
+			note := r.text()
 			if code := kafka.Error(r.int16()); code != 0 {
 				worst = code
 			}
 			found[p] = commit{max(at, -1), note}
 		}
 	}
-	if code := kafka.Error(r.int16()); code != 0 {
-		worst = code
+	if q.version >= 2 {
+		if code := kafka.Error(r.int16()); code != 0 {
+			worst = code
+		}
 	}
 	return found, r.end("offsets", worst)
 }
 
 // commit commits offsets.
 func (c coordinator) commit(ctx context.Context, generation int32, member string, next map[int32]int64) error {
-	b := c.about(protocol.OffsetCommit, offsetCommitVersion, generation, member)
-	b = appendInt32(b, 1)
-	b = appendString(b, c.source.config.Topic)
-	b = appendInt32(b, int32(len(next)))
-	for p, at := range next {
-		b = appendInt32(b, p)
-		b = appendInt64(b, at)
-		b = appendInt32(b, -1) // leader epoch: not known
-		b = appendString(b, c.source.config.Database.ID)
+	q, err := c.about(ctx, protocol.OffsetCommit, generation, member)
+	if err != nil {
+		return err
 	}
-	r, err := c.ask(ctx, protocol.OffsetCommit, b, requestTimeout)
+	if q.version >= 7 {
+		q.null() // no static membership
+	}
+	if q.version <= 4 {
+		q.int64(-1) // the broker's own retention of offsets
+	}
+	q.array(1)
+	q.text(c.source.config.Topic)
+	q.array(len(next))
+	for p, at := range next {
+		q.int32(p)
+		q.int64(at)
+		if q.version >= 6 {
+			q.int32(-1) // leader epoch: not known
+		}
+		q.text(c.source.config.Database.ID)
+	}
+	r, err := c.ask(ctx, q, requestTimeout)
 	if err != nil {
 		return err
 	}
 	var worst error
-	r.int32() // throttle time
-	for n := r.count(6); n > 0; n-- {
-		r.string() // topic
-		for n := r.count(6); n > 0; n-- {
+	r.throttle(q.version >= 3)
+	for n := r.array(6); n > 0; n-- {
+		r.text() // topic
+		for n := r.array(6); n > 0; n-- {
 			p := r.int32()
 			if code := kafka.Error(r.int16()); code != 0 && worst == nil {
 				worst = fmt.Errorf("partition %d: %w", p, code)

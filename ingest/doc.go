@@ -27,8 +27,9 @@
 // No byte of a batch is handed out, and no position moves past it, before its
 // checksum is verified. A Source sees what a read_committed reader sees.
 //
-// Every fetch names the topic by its id (KIP-516), so the broker itself
-// refuses to read a recreated topic at the old one's offsets.
+// Every fetch names the topic by its id (KIP-516, Kafka 3.1), so the broker itself
+// refuses to read a recreated topic at the old one's offsets. With older brokers
+// that know ids, each response is delivered only after a look at the topic's id.
 //
 // # What is not guaranteed
 //
@@ -36,8 +37,9 @@
 // session, two members may read the same partition for a while. Committed
 // offsets are only a hint. Neither matters to a reader whose writes merge.
 //
-// Brokers must be Kafka 3.1 or newer, for topic ids in fetches; an older one
-// is refused with its name and version numbers.
+// Brokers before Kafka 2.8 tell no ids of topics: a topic that is deleted and created
+// again is noticed only if its log is shorter than what was read. Which requests a
+// broker needs is in versions.go; one that lacks them is refused, with their names.
 //
 // # How it is put together
 //
@@ -59,6 +61,7 @@
 //	inspect.go    what a check before the start wants to know
 //	transactions.go  transactions that are open, and whose they are
 //	fetch.go      which partitions are read from which broker, and what happens when that fails
+//	versions.go   the versions of requests that both sides support
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in
 //	batch.go      record batches: verified, unpacked, walked in place

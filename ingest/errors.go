@@ -23,16 +23,17 @@ var (
 // Changes of a log that a reader must decide about. The errors *RangeError,
 // *RecreatedError and *BatchError wrap these and carry the numbers.
 var (
-	ErrRetention = errors.New("the log begins after the wanted offset")      // records expired unread
-	ErrTruncated = errors.New("the log ends before the wanted offset")       // records that were read are gone
-	ErrRecreated = errors.New("the topic was deleted and created again")     // the same offsets hold other records
-	ErrCorrupt   = errors.New("a record batch is damaged")                   // also after a second fetch
-	ErrOldBroker = errors.New("the broker is too old: weir needs Kafka 3.1") // no topic ids in fetches
-	errNoLeader  = errors.New("a partition has no leader")                   // temporary
-	errNoTopic   = errors.New("the topic does not exist")                    // temporary
-	errSpeaksTLS = errors.New("the listener speaks TLS, and TLS is not configured")
-	errNotKafka  = errors.New("the listener does not speak Kafka's protocol")
-	errResponse  = errors.New("the response is larger than ResponseLimit") // see Config
+	ErrRetention  = errors.New("the log begins after the wanted offset")       // records expired unread
+	ErrTruncated  = errors.New("the log ends before the wanted offset")        // records that were read are gone
+	ErrRecreated  = errors.New("the topic was deleted and created again")      // the same offsets hold other records
+	ErrCorrupt    = errors.New("a record batch is damaged")                    // also after a second fetch
+	ErrOldBroker  = errors.New("the broker is too old: weir needs Kafka 0.11") // see supported
+	errNoLeader   = errors.New("a partition has no leader")                    // temporary
+	errNoTopic    = errors.New("the topic does not exist")                     // temporary
+	errOtherTopic = errors.New("the topic has got another id")                 // the dispatcher will see it too
+	errSpeaksTLS  = errors.New("the listener speaks TLS, and TLS is not configured")
+	errNotKafka   = errors.New("the listener does not speak Kafka's protocol")
+	errResponse   = errors.New("the response is larger than ResponseLimit") // see Config
 )
 
 // A RangeError is an offset that the log does not have. It wraps ErrRetention or

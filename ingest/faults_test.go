@@ -580,13 +580,13 @@ func TestConnectionsBreak(t *testing.T) {
 }
 
 func TestOldBrokerIsRefused(t *testing.T) {
-	c := fakeKafka(t, kfake.SeedTopics(1, "old"), kfake.MaxVersions(kversion.V3_0_0()))
+	c := fakeKafka(t, kfake.SeedTopics(1, "old"), kfake.MaxVersions(kversion.V0_10_2()))
 	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "old"})
 	_, err := s.Assign(await.Context(t))
 	if !errors.Is(err, ErrOldBroker) {
-		t.Fatalf("Assign on Kafka 3.0: %v", err)
+		t.Fatalf("Assign on Kafka 0.10: %v", err)
 	}
-	contains(t, "the error", err.Error(), "Kafka 3.1", "Fetch")
+	contains(t, "the error", err.Error(), "Kafka 0.11", "Fetch from version 4")
 }
 
 // A throttled Source waits as long as the broker says.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -193,7 +194,7 @@ func (f *fetch) leaders(ctx context.Context) (*topic, error) {
 		}
 		return nil, err
 	}
-	if t.id != f.generation.topicID {
+	if otherTopic(t.id, f.generation.topicID) {
 		err := &RecreatedError{Topic: f.source.config.Topic, Was: f.generation.topicID, Is: t.id}
 		f.generation.end(err)
 		return nil, err
@@ -233,8 +234,20 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 		if p.replica >= 0 {
 			broker = p.replica
 		}
+		version, e := f.version(ctx, broker)
+		if e != nil {
+			if f.source.judge(e) != retry {
+				return nil, f.source.config.explain(e)
+			}
+			f.leaveReplica(p)
+			err = e
+			left = append(left, p)
+			continue
+		}
 		f.brokerOf[p.id] = broker
-		f.loop(ctx, broker).arrivals <- p
+		reader := f.loop(ctx, broker)
+		reader.version.Store(version)
+		reader.arrivals <- p
 	}
 	used := slices.Collect(maps.Values(f.brokerOf))
 	for broker, l := range f.loops {
@@ -243,6 +256,19 @@ func (f *fetch) assign(ctx context.Context, t *topic, unassigned []*partition, n
 		}
 	}
 	return left, err
+}
+
+// version is that of the Fetch requests to a broker.
+func (f *fetch) version(ctx context.Context, broker int32) (int32, error) {
+	d, err := f.source.dialect(ctx, broker)
+	if err != nil {
+		return 0, err
+	}
+	v, err := d.of(protocol.Fetch)
+	if f.generation.topicID == noID {
+		v = min(v, fetchByID-1)
+	}
+	return int32(v), err
 }
 
 // locate finds out whether an offset that is out of range lies before or after
@@ -307,6 +333,7 @@ type loop struct {
 	broker     int32
 	subject    string          // its name in the log
 	arrivals   chan *partition // room for all partitions
+	version    atomic.Int32    // of the requests; the dispatcher sets it before a partition arrives
 	partitions []*partition    // those that this loop has, in the order of the next request
 	free       chan *buffer
 	flying     bool
@@ -421,12 +448,32 @@ func (l *loop) send(ctx context.Context, b *buffer) {
 	source := l.fetch.source
 	b.holders.Store(1)
 	l.shrink(b.call)
-	b.call.request = appendFetch(b.call.request, &source.config, l.rack(), l.share, l.fetch.generation.topicID, l.asked)
+	b.call.version = int16(l.version.Load())
+	b.call.fetch(&source.config, l.rack(), l.share, l.fetch.generation.topicID, l.asked)
 	l.flying = true
 	go func() {
 		err := source.exchange(ctx, b.call, source.config.MaxWait+fetchTimeout)
+		if err == nil && b.call.version < fetchByID {
+			err = l.recheck(ctx)
+		}
 		l.landed <- flight{buffer: b, err: err} // has room, so this never blocks
 	}()
+}
+
+// recheck makes sure that a response to a request by name, which has come, is from the
+// Generation's topic and not from a later one of that name: the topic still has its id.
+// If the brokers do not tell ids, this cannot be known.
+func (l *loop) recheck(ctx context.Context) error {
+	id := l.fetch.generation.topicID
+	if id == noID {
+		return nil
+	}
+	source := l.fetch.source
+	t, err := source.metadataOf(ctx, l.broker, source.config.Topic)
+	if err == nil && otherTopic(t.id, id) {
+		err = errOtherTopic
+	}
+	return err
 }
 
 // resize adapts the size of the requests to the network, after an exchange in which the
@@ -484,7 +531,7 @@ func (l *loop) read(f flight) (parts []event.Part, lost []*partition, err error)
 	source := l.fetch.source
 	response := &f.buffer.response
 	if f.err == nil {
-		f.err = response.parse(f.buffer.call.response)
+		f.err = response.parse(f.buffer.call)
 	}
 	if f.err == nil && response.code != 0 {
 		f.err = response.code
@@ -579,7 +626,7 @@ func (l *loop) accept(p *partition, r *fetched, first bool, b *buffer) (part eve
 	if damage != nil {
 		err = l.fetchAgain(p, damage)
 		if p.replica >= 0 {
-			l.leaveReplica(p)
+			l.fetch.leaveReplica(p)
 			l.leave(p)
 		}
 	}
@@ -622,7 +669,7 @@ func (l *loop) newCall() *call {
 // read from its leader after a backoff.
 func (l *loop) lose(p *partition) *partition {
 	l.remove(p)
-	l.leaveReplica(p)
+	l.fetch.leaveReplica(p)
 	p.later()
 	return p
 }
@@ -650,9 +697,9 @@ func (p *partition) readLeader() { p.replica, p.until = -1, time.Time{} }
 
 // leaveReplica makes a partition be read from its leader for the time of a lease, if it
 // was read from another replica.
-func (l *loop) leaveReplica(p *partition) {
+func (f *fetch) leaveReplica(p *partition) {
 	if p.replica >= 0 {
-		p.replica, p.until = -1, time.Now().Add(l.fetch.source.config.Lease)
+		p.replica, p.until = -1, time.Now().Add(f.source.config.Lease)
 	}
 }
 

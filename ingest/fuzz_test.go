@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/event"
@@ -29,7 +30,9 @@ func FuzzResponse(f *testing.F) {
 		for _, a := range aborted {
 			p.AbortedTransactions = append(p.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: a.producer, FirstOffset: a.first})
 		}
-		f.Add(fetchResponseOf(p), int64(2))
+		for _, version := range []int16{4, 11, 13} {
+			f.Add(fetchResponseOf(version, p).response, int64(2))
+		}
 	}
 	text := simple(0, click(1), click(2), "", click(3))
 	seed(nil)
@@ -47,45 +50,50 @@ func FuzzResponse(f *testing.F) {
 		if from < 0 || len(response) > 1<<20 {
 			return
 		}
-		response = slices.Clone(response)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var parsed fetchResponse
-		if parsed.parse(response) != nil {
-			return
-		}
-		for _, p := range parsed.partitions {
-			mend(p.records)
-			next := from
-			to, err := unpackAll(u, p.records, from, p.aborted, func(b *event.Batch) error {
-				if b.First != next || b.Next <= b.First {
-					return fmt.Errorf("a batch of [%d, %d), want it to begin at %d", b.First, b.Next, next)
-				}
-				if b.Unreadable != "" && len(b.Records) > 0 {
-					return fmt.Errorf("%d records in an unreadable batch", len(b.Records))
-				}
-				previous := b.First - 1
-				for _, r := range b.Records {
-					if r.Offset <= previous || r.Offset >= b.Next {
-						return fmt.Errorf("offset %d after %d in [%d, %d)", r.Offset, previous, b.First, b.Next)
-					}
-					previous = r.Offset
-				}
-				next = b.Next
-				return nil
-			})
-			if err == nil && next != to {
-				t.Errorf("unpacked to %d, want %d", next, to)
-			}
-			if err != nil && !errors.Is(err, ErrCorrupt) {
-				t.Error(err)
-			}
-		}
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20+uint64(len(response))*100 {
-			t.Errorf("%d bytes allocated for a response of %d", n, len(response))
+		for version := supported[protocol.Fetch].least; version <= supported[protocol.Fetch].most; version++ {
+			fuzzResponse(t, u, version, slices.Clone(response), from)
 		}
 	})
+}
+
+func fuzzResponse(t *testing.T, u *unpacker, version int16, response []byte, from int64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var parsed fetchResponse
+	if parsed.parse(&call{api: protocol.Fetch, version: version, response: response}) != nil {
+		return
+	}
+	for _, p := range parsed.partitions {
+		mend(p.records)
+		next := from
+		to, err := unpackAll(u, p.records, from, p.aborted, func(b *event.Batch) error {
+			if b.First != next || b.Next <= b.First {
+				return fmt.Errorf("a batch of [%d, %d), want it to begin at %d", b.First, b.Next, next)
+			}
+			if b.Unreadable != "" && len(b.Records) > 0 {
+				return fmt.Errorf("%d records in an unreadable batch", len(b.Records))
+			}
+			previous := b.First - 1
+			for _, r := range b.Records {
+				if r.Offset <= previous || r.Offset >= b.Next {
+					return fmt.Errorf("offset %d after %d in [%d, %d)", r.Offset, previous, b.First, b.Next)
+				}
+				previous = r.Offset
+			}
+			next = b.Next
+			return nil
+		})
+		if err == nil && next != to {
+			t.Errorf("unpacked to %d, want %d", next, to)
+		}
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Error(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20+uint64(len(response))*100 {
+		t.Errorf("%d bytes allocated for a response of %d", n, len(response))
+	}
 }
 
 // mend corrects the checksums of all batches whose length is in bounds.
@@ -110,27 +118,38 @@ func FuzzSmallResponses(f *testing.F) {
 	mt.Partitions = append(mt.Partitions, kmsg.NewMetadataResponseTopicPartition())
 	m.Topics = append(m.Topics, mt)
 	m.Brokers = append(m.Brokers, kmsg.NewMetadataResponseBroker())
-	f.Add(response(m, metadataVersion))
+	for _, v := range []int16{4, 10} {
+		f.Add(response(m, v))
+	}
 	o := kmsg.NewPtrListOffsetsResponse()
 	ot := kmsg.NewListOffsetsResponseTopic()
 	ot.Partitions = append(ot.Partitions, kmsg.NewListOffsetsResponseTopicPartition())
 	o.Topics = append(o.Topics, ot)
-	f.Add(response(o, listOffsetsVersion))
+	for _, v := range []int16{2, 5} {
+		f.Add(response(o, v))
+	}
 	v := kmsg.NewPtrApiVersionsResponse()
 	for _, key := range []int16{1, 2, 3} {
 		k := kmsg.NewApiVersionsResponseApiKey()
 		k.ApiKey, k.MaxVersion = key, 13
 		v.ApiKeys = append(v.ApiKeys, k)
 	}
-	f.Add(response(v, apiVersionsVersion))
+	f.Add(response(v, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := parseMetadata(b, name); err == nil && (got.id == [16]byte{} || len(got.partitions) == 0) {
-			t.Errorf("a topic without id or partitions: %+v", got)
+		of := func(api protocol.ApiKey, version int16) *call {
+			return &call{api: api, version: version, response: b}
 		}
-		found := make(map[int32]int64)
-		if parseOffsets(b, found) == nil && len(found) > len(b) {
-			t.Errorf("%d offsets in %d bytes", len(found), len(b))
+		for v := supported[protocol.Metadata].least; v <= supported[protocol.Metadata].most; v++ {
+			if got, err := parseMetadata(of(protocol.Metadata, v), name); err == nil && len(got.partitions) == 0 {
+				t.Errorf("a topic without partitions: %+v", got)
+			}
 		}
-		_ = parseVersions(b)
+		for v := supported[protocol.ListOffsets].least; v <= supported[protocol.ListOffsets].most; v++ {
+			found := make(map[int32]int64)
+			if parseOffsets(of(protocol.ListOffsets, v), found) == nil && len(found) > len(b) {
+				t.Errorf("%d offsets in %d bytes", len(found), len(b))
+			}
+		}
+		_, _ = parseVersions(of(protocol.ApiVersions, 0))
 	})
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,12 @@ var shared struct { // one real broker for all tests that need one
 
 func TestMain(m *testing.M) {
 	scrubBuffers = true
+	if like := os.Getenv("WEIR_TEST_BROKER"); like != "" { // make older
+		if ceiling = olderBrokers()[like]; ceiling == nil {
+			fmt.Fprintf(os.Stderr, "WEIR_TEST_BROKER: %q is none of %q\n", like, slices.Sorted(maps.Keys(olderBrokers())))
+			os.Exit(1)
+		}
+	}
 	code := m.Run()
 	if shared.kafka != nil {
 		shared.kafka.Close()

@@ -28,7 +28,7 @@ func (e *UnreachableError) Fatal() bool { return e.final }
 // Ping asks a broker once whether it runs and supports the needed requests. Its
 // error is an *UnreachableError.
 func (s *Source) Ping(ctx context.Context) error {
-	if err := s.probe(ctx); err != nil {
+	if _, err := s.dialect(ctx, anyBroker); err != nil {
 		return &UnreachableError{s.config.explain(err), judge(err) == fatal}
 	}
 	return nil

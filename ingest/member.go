@@ -45,14 +45,17 @@ func (c claim) database() Database { return Database{c.Database, c.Name} }
 // data).
 func (m *member) metadata() []byte {
 	config := &m.source.config
-	b := []byte{0, 0}
-	b = appendInt32(b, 1)
-	b = appendString(b, config.Topic)
+	var w writer
+	w.int16(0) // version
+	w.array(1)
+	w.text(config.Topic)
 	if config.Database.ID == "" {
-		return appendInt32(b, -1)
+		w.array(-1)
+		return w.b
 	}
 	data, _ := json.Marshal(claim{config.Database.ID, config.Database.Name, m.held}) // text and a number
-	return appendBytes(b, data)
+	w.bytes(data)
+	return w.b
 }
 
 // subscription reads the metadata of a member of any version of weir, or of
@@ -60,8 +63,8 @@ func (m *member) metadata() []byte {
 func subscription(metadata []byte) (topics []string, c claim) {
 	r := reader{b: metadata}
 	r.int16() // version: later ones only append
-	for n := r.count(2); n > 0; n-- {
-		topics = append(topics, r.string())
+	for n := r.array(2); n > 0; n-- {
+		topics = append(topics, r.text())
 	}
 	data := r.bytes()
 	if r.bad {
@@ -73,18 +76,20 @@ func subscription(metadata []byte) (topics []string, c claim) {
 	return topics, c
 }
 
-// appendAssignment writes a share (ConsumerProtocolAssignment, version 0).
-func appendAssignment(b []byte, topics map[string][]int32, data []byte) []byte {
-	b = append(b, 0, 0)
-	b = appendInt32(b, int32(len(topics)))
+// newAssignment writes a share (ConsumerProtocolAssignment, version 0).
+func newAssignment(topics map[string][]int32, data []byte) []byte {
+	var w writer
+	w.int16(0) // version
+	w.array(len(topics))
 	for _, t := range slices.Sorted(maps.Keys(topics)) {
-		b = appendString(b, t)
-		b = appendInt32(b, int32(len(topics[t])))
+		w.text(t)
+		w.array(len(topics[t]))
 		for _, p := range topics[t] {
-			b = appendInt32(b, p)
+			w.int32(p)
 		}
 	}
-	return appendBytes(b, data)
+	w.bytes(data)
+	return w.b
 }
 
 // assignment reads a share. An empty share has no topics and no data.
@@ -95,9 +100,9 @@ func assignment(b []byte) (topics map[string][]int32, data []byte, err error) {
 	r := reader{b: b}
 	r.int16() // version
 	topics = make(map[string][]int32)
-	for n := r.count(6); n > 0; n-- {
-		t := r.string()
-		for n := r.count(4); n > 0; n-- {
+	for n := r.array(6); n > 0; n-- {
+		t := r.text()
+		for n := r.array(4); n > 0; n-- {
 			topics[t] = append(topics[t], r.int32())
 		}
 	}
@@ -290,7 +295,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 			c, ok := claims[id]
 			return ok && c.Database != owner.ID
 		})
-		described, err := m.source.metadataOf(ctx, t)
+		described, err := m.source.metadataOf(ctx, anyBroker, t)
 		if errors.Is(err, errNoTopic) {
 			continue
 		}
@@ -321,7 +326,7 @@ func (m *member) divide(ctx context.Context, c coordinator, members []subscriber
 			m.source.notices.log.Warn("kafka: a process that counts into another database is in the group, and gets no partitions",
 				"group", m.source.config.Group, "member", sub.id, "its_database", c.database().String(), "the_group's", owner.String())
 		}
-		shares = append(shares, share{sub.id, appendAssignment(nil, given[sub.id], word)})
+		shares = append(shares, share{sub.id, newAssignment(given[sub.id], word)})
 	}
 	return shares, seen, nil
 }

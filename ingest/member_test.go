@@ -36,7 +36,7 @@ func TestConsumerProtocol(t *testing.T) {
 	}
 
 	var share kmsg.ConsumerMemberAssignment
-	b := appendAssignment(nil, map[string][]int32{"b": {3}, "a": {0, 1}}, []byte("word"))
+	b := newAssignment(map[string][]int32{"b": {3}, "a": {0, 1}}, []byte("word"))
 	if err := share.ReadFrom(b); err != nil || len(share.Topics) != 2 || share.Topics[0].Topic != "a" || !slices.Equal(share.Topics[0].Partitions, []int32{0, 1}) || string(share.UserData) != "word" {
 		t.Errorf("a share reads as %+v, %v", share, err)
 	}
@@ -225,7 +225,7 @@ func TestOwner(t *testing.T) {
 }
 
 func known(ctx context.Context, s *Source, topic string) bool {
-	_, err := s.metadataOf(ctx, topic)
+	_, err := s.metadataOf(ctx, anyBroker, topic)
 	return err == nil
 }
 

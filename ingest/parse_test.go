@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,13 +12,13 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"weir/event"
 )
 
-// response returns the bytes of a response, encoded by franz-go, after the
-// correlation id.
+// response returns the bytes of a response, encoded by franz-go.
 func response(r kmsg.Response, version int16) []byte {
 	r.SetVersion(version)
 	b := be.AppendUint32(nil, correlation)
@@ -27,50 +28,83 @@ func response(r kmsg.Response, version int16) []byte {
 	return r.AppendTo(b)
 }
 
-func fetchResponseOf(partitions ...kmsg.FetchResponseTopicPartition) []byte {
+// answered returns the call that a response answers.
+func answered(r kmsg.Response, version int16) *call {
+	return &call{api: protocol.ApiKey(r.Key()), version: version, response: response(r, version)}
+}
+
+// versions calls f with each version of a request that weir writes.
+func versions(t *testing.T, api protocol.ApiKey, f func(t *testing.T, version int16)) {
+	for v := supported[api].least; v <= supported[api].most; v++ {
+		t.Run(fmt.Sprint("version ", v), func(t *testing.T) { f(t, v) })
+	}
+}
+
+func fetchResponseOf(version int16, partitions ...kmsg.FetchResponseTopicPartition) *call {
 	r := kmsg.NewPtrFetchResponse()
 	r.ThrottleMillis = 7
 	t := kmsg.NewFetchResponseTopic()
 	t.TopicID = [16]byte{1, 2, 3}
+	t.Topic = "clicks"
 	t.Partitions = partitions
 	r.Topics = append(r.Topics, t)
-	return response(r, fetchVersion)
+	return answered(r, version)
 }
 
-// franz-go decodes the requests of this package as the intended ones.
-func TestRequests(t *testing.T) {
+// franz-go decodes the requests of this package as the intended ones, in each version.
+func TestFetchRequests(t *testing.T) { versions(t, protocol.Fetch, fetchRequest) }
+
+func fetchRequest(t *testing.T, version int16) {
 	c, err := Config{Brokers: []string{"a:1"}, Topic: "clicks", ClientID: "weir-7", Rack: "eu-1a", MaxWait: 123 * time.Millisecond, MinBytes: 9}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := appendFetch([]byte("something before"), &c, c.Rack, 3<<20, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
+	q := &call{writer: writer{b: []byte("something before")}, api: protocol.Fetch, version: version}
+	q.fetch(&c, c.Rack, 3<<20, [16]byte{9, 8}, []*partition{{id: 3, next: 1 << 40, epoch: 5}, {id: 1, next: 0, epoch: -1}})
+	q.finish()
+	b := q.writer.b
 	if n := int(be.Uint32(b)); n != len(b)-4 {
 		t.Errorf("the length says %d of %d", n, len(b)-4)
 	}
-	head := 4 + 2 + 2 + 4 + 2 + len(c.ClientID) + 1
 	r := kmsg.NewPtrFetchRequest()
-	r.SetVersion(fetchVersion)
+	r.SetVersion(version)
+	head := 4 + 2 + 2 + 4 + 2 + len(c.ClientID)
+	if r.IsFlexible() {
+		head++
+	}
 	if err := r.ReadFrom(b[head:]); err != nil {
 		t.Fatal(err)
 	}
-	if be.Uint16(b[4:]) != uint16(kmsg.Fetch) || be.Uint16(b[6:]) != fetchVersion || string(b[14:20]) != "weir-7" {
+	if again := r.AppendTo(nil); !bytes.Equal(again, b[head:]) {
+		t.Errorf("% x\nfranz-go writes the same request as\n% x", b[head:], again)
+	}
+	if be.Uint16(b[4:]) != uint16(kmsg.Fetch) || be.Uint16(b[6:]) != uint16(version) || string(b[14:20]) != "weir-7" {
 		t.Errorf("header % x", b[:head])
 	}
-	if r.Rack != "eu-1a" {
+	if version >= 11 && r.Rack != "eu-1a" {
 		t.Errorf("rack %q", r.Rack)
 	}
 	if r.MaxWaitMillis != 123 || r.MinBytes != 9 || r.MaxBytes != 8<<20 || r.IsolationLevel != 1 || r.SessionID != 0 || r.SessionEpoch != -1 || r.ReplicaID != -1 {
 		t.Errorf("request %+v", r)
 	}
-	if len(r.Topics) != 1 || r.Topics[0].TopicID != [16]byte{9, 8} || len(r.Topics[0].Partitions) != 2 {
+	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 2 {
 		t.Fatalf("topics %+v", r.Topics)
 	}
-	if p := r.Topics[0].Partitions[0]; p.Partition != 3 || p.FetchOffset != 1<<40 || p.CurrentLeaderEpoch != 5 || p.PartitionMaxBytes != 3<<20 || p.LastFetchedEpoch != -1 || p.LogStartOffset != -1 {
+	if byID := version >= fetchByID; byID != (r.Topics[0].TopicID == [16]byte{9, 8}) || byID == (r.Topics[0].Topic == "clicks") {
+		t.Errorf("topic %+v", r.Topics[0])
+	}
+	epoch := int32(5)
+	if version < 9 {
+		epoch = -1 // franz-go's default
+	}
+	if p := r.Topics[0].Partitions[0]; p.Partition != 3 || p.FetchOffset != 1<<40 || p.CurrentLeaderEpoch != epoch || p.PartitionMaxBytes != 3<<20 || p.LastFetchedEpoch != -1 || p.LogStartOffset != -1 {
 		t.Errorf("partition %+v", p)
 	}
 }
 
-func TestParseFetch(t *testing.T) {
+func TestParseFetch(t *testing.T) { versions(t, protocol.Fetch, parseFetch) }
+
+func parseFetch(t *testing.T, version int16) {
 	one := kmsg.NewFetchResponseTopicPartition()
 	one.Partition, one.HighWatermark, one.LastStableOffset, one.LogStartOffset = 4, 100, 90, 10
 	one.RecordBatches = []byte("batches")
@@ -84,7 +118,7 @@ func TestParseFetch(t *testing.T) {
 
 	var f fetchResponse
 	for range 2 { // it is reused
-		if err := f.parse(fetchResponseOf(one, bad, bad, bad, bad)); err != nil {
+		if err := f.parse(fetchResponseOf(version, one, bad, bad, bad, bad)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,22 +126,32 @@ func TestParseFetch(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	p := f.partitions[0]
-	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != 10 || string(p.records) != "batches" || p.replica != 6 ||
+	start, replica := int64(10), int32(6)
+	if version < 5 {
+		start = 0
+	}
+	if version < 11 {
+		replica = -1
+	}
+	if p.partition != 4 || p.code != 0 || p.highWater != 100 || p.lastStable != 90 || p.logStart != start || string(p.records) != "batches" || p.replica != replica ||
 		!slices.Equal(p.aborted, []transaction{{51, 50}, {61, 60}, {71, 70}}) {
 		t.Errorf("%+v", p)
 	}
 	if p := f.partitions[4]; p.code != kafka.UnknownTopicID || p.highWater != -1 || p.replica != -1 || len(p.records) != 0 || len(p.aborted) != 0 {
 		t.Errorf("%+v", p)
 	}
-	whole := fetchResponseOf(one, bad)
-	for n := range whole {
-		if n >= 4 && f.parse(whole[:n]) == nil {
-			t.Errorf("%d of %d bytes parse", n, len(whole))
+	whole := fetchResponseOf(version, one, bad)
+	all := whole.response
+	for n := range all {
+		if whole.response = all[:n]; n >= 4 && f.parse(whole) == nil {
+			t.Errorf("%d of %d bytes parse", n, len(all))
 		}
 	}
 }
 
-func TestParseMetadata(t *testing.T) {
+func TestParseMetadata(t *testing.T) { versions(t, protocol.Metadata, metadataResponse) }
+
+func metadataResponse(t *testing.T, version int16) {
 	r := kmsg.NewPtrMetadataResponse()
 	for i := range int32(3) {
 		b := kmsg.NewMetadataResponseBroker()
@@ -126,12 +170,19 @@ func TestParseMetadata(t *testing.T) {
 		topic.Partitions = append(topic.Partitions, p)
 	}
 	r.Topics = append(r.Topics, topic)
-	whole := response(r, metadataVersion)
+	whole := answered(r, version)
 	got, err := parseMetadata(whole, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.id != topic.TopicID || !slices.Equal(got.partitions, []leadership{{0, -1, 10}, {1, 0, 11}, {2, 1, 12}}) || !slices.Equal(got.racks, []string{"r0", "r1"}) {
+	want := []leadership{{0, -1, 10}, {1, 0, 11}, {2, 1, 12}}
+	if version < 7 {
+		want = []leadership{{0, -1, -1}, {1, 0, -1}, {2, 1, -1}}
+	}
+	if version < 10 {
+		topic.TopicID = [16]byte{}
+	}
+	if got.id != topic.TopicID || !slices.Equal(got.partitions, want) || !slices.Equal(got.racks, []string{"r0", "r1"}) {
 		t.Errorf("%+v", got)
 	}
 	if _, ok := got.of(3); ok {
@@ -140,22 +191,26 @@ func TestParseMetadata(t *testing.T) {
 	if _, err := parseMetadata(whole, "views"); !errors.Is(err, errNoTopic) {
 		t.Errorf("another topic: %v", err)
 	}
-	for n := range whole {
-		if _, err := parseMetadata(whole[:n], name); n >= 4 && err == nil {
-			t.Errorf("%d of %d bytes parse", n, len(whole))
+	all := whole.response
+	for n := range all {
+		whole.response = all[:n]
+		if _, err := parseMetadata(whole, name); n >= 4 && err == nil {
+			t.Errorf("%d of %d bytes parse", n, len(all))
 		}
 	}
 	r.Topics[0].ErrorCode, r.Topics[0].Partitions = 3, nil
-	if _, err := parseMetadata(response(r, metadataVersion), name); !errors.Is(err, errNoTopic) {
+	if _, err := parseMetadata(answered(r, version), name); !errors.Is(err, errNoTopic) {
 		t.Errorf("a missing topic: %v", err)
 	}
 	r.Topics[0].ErrorCode = 29
-	if _, err := parseMetadata(response(r, metadataVersion), name); !errors.Is(err, kafka.TopicAuthorizationFailed) {
+	if _, err := parseMetadata(answered(r, version), name); !errors.Is(err, kafka.TopicAuthorizationFailed) {
 		t.Errorf("a forbidden topic: %v", err)
 	}
 }
 
-func TestParseOffsets(t *testing.T) {
+func TestParseOffsets(t *testing.T) { versions(t, protocol.ListOffsets, offsetsResponse) }
+
+func offsetsResponse(t *testing.T, version int16) {
 	r := kmsg.NewPtrListOffsetsResponse()
 	topic := kmsg.NewListOffsetsResponseTopic()
 	topic.Topic = "clicks"
@@ -165,18 +220,19 @@ func TestParseOffsets(t *testing.T) {
 		topic.Partitions = append(topic.Partitions, p)
 	}
 	r.Topics = append(r.Topics, topic)
-	whole := response(r, listOffsetsVersion)
+	whole := answered(r, version)
 	found := make(map[int32]int64)
 	if err := parseOffsets(whole, found); err != nil || found[0] != 100 || found[1] != 101 {
 		t.Errorf("%v, %v", found, err)
 	}
-	for n := range whole {
-		if n >= 4 && parseOffsets(whole[:n], found) == nil {
-			t.Errorf("%d of %d bytes parse", n, len(whole))
+	all := whole.response
+	for n := range all {
+		if whole.response = all[:n]; n >= 4 && parseOffsets(whole, found) == nil {
+			t.Errorf("%d of %d bytes parse", n, len(all))
 		}
 	}
 	r.Topics[0].Partitions[1].ErrorCode = 78
-	if err := parseOffsets(response(r, listOffsetsVersion), found); !errors.Is(err, kafka.OffsetNotAvailable) || judge(err) != retry {
+	if err := parseOffsets(answered(r, version), found); !errors.Is(err, kafka.OffsetNotAvailable) || judge(err) != retry {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,45 +6,53 @@ import (
 	"slices"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Fetch version 13 is the first that names topics by their ids (KIP-516, Kafka
-// 3.1): the broker itself then refuses a recreated topic, without a time
-// between a check of the id and the fetch.
-const fetchVersion = 13
-
-// appendFetch writes a Fetch request for these partitions of one topic, in
-// this order, which is the order in which the broker fills its response. A leader
-// that is told a rack may name a nearer replica in the place of records (KIP-392).
-// share is the bytes of each partition.
-func appendFetch(b []byte, c *Config, rack string, share int, id [16]byte, partitions []*partition) []byte {
-	b = beginRequest(b, protocol.Fetch, fetchVersion, c.ClientID, true)
-	b = appendInt32(b, -1) // not a replica
-	b = appendInt32(b, int32(c.MaxWait.Milliseconds()))
-	b = appendInt32(b, int32(c.MinBytes))
-	b = appendInt32(b, int32(c.RequestBytes))
-	b = append(b, readCommitted)
-	b = appendInt32(b, 0)  // no fetch session (KIP-227): every request is complete
-	b = appendInt32(b, -1) // the epoch of no session
-	b = appendCompact(b, 1)
-	b = append(b, id[:]...)
-	b = appendCompact(b, len(partitions))
-	for _, p := range partitions {
-		b = appendInt32(b, p.id)
-		b = appendInt32(b, p.epoch)
-		b = appendInt64(b, p.next)
-		b = appendInt32(b, -1) // last fetched epoch: only for followers
-		b = appendInt64(b, -1) // log start: only for followers
-		b = appendInt32(b, int32(share))
-		b = append(b, 0)
+// fetch writes a Fetch request for these partitions of one topic, in this order,
+// which is the order in which the broker fills its response. The topic is named by its id
+// from version 13 on, and by its name below. A leader that is told a rack may name a nearer
+// replica in the place of records (KIP-392). share is the bytes of each partition.
+func (q *call) fetch(c *Config, rack string, share int, id [16]byte, partitions []*partition) {
+	q.begin(c.ClientID)
+	q.int32(-1) // not a replica
+	q.int32(int32(c.MaxWait.Milliseconds()))
+	q.int32(int32(c.MinBytes))
+	q.int32(int32(c.RequestBytes))
+	q.int8(readCommitted)
+	if q.version >= 7 {
+		q.int32(0)  // no fetch session (KIP-227): every request is complete
+		q.int32(-1) // the epoch of no session
 	}
-	b = append(b, 0)        // tags of the topic
-	b = appendCompact(b, 0) // nothing to forget
-	b = appendCompact(b, len(rack))
-	b = append(b, rack...)
-	b = append(b, 0)
-	return endRequest(b)
+	q.array(1)
+	if q.version >= 13 {
+		q.raw(id[:])
+	} else {
+		q.text(c.Topic)
+	}
+	q.array(len(partitions))
+	for _, p := range partitions {
+		q.int32(p.id)
+		if q.version >= 9 {
+			q.int32(p.epoch)
+		}
+		q.int64(p.next)
+		if q.version >= 12 {
+			q.int32(-1) // last fetched epoch: only for followers
+		}
+		if q.version >= 5 {
+			q.int64(-1) // log start: only for followers
+		}
+		q.int32(int32(share))
+		q.tags()
+	}
+	q.tags()
+	if q.version >= 7 {
+		q.array(0) // nothing to forget
+	}
+	if q.version >= 11 {
+		q.text(rack)
+	}
+	q.tags()
 }
 
 // A fetched is one partition's share of a Fetch response. Its slices are
@@ -54,7 +62,7 @@ type fetched struct {
 	code       kafka.Error
 	highWater  int64
 	lastStable int64
-	logStart   int64
+	logStart   int64         // 0 below version 5, which does not tell it
 	aborted    []transaction // ascending by first offset
 	replica    int32         // the replica to read instead; -1: this one
 	records    []byte        // record batches, the last perhaps cut off
@@ -74,42 +82,45 @@ type fetchResponse struct {
 	aborted    []transaction // of all partitions
 }
 
-// begin reads up to the throttle time, and returns the rest.
-func (f *fetchResponse) begin(response []byte) reader {
-	r := reader{b: response}
-	r.int32() // correlation
-	r.tags()
-	f.throttle = r.int32()
-	return r
-}
-
-// parse reads a response to appendFetch. What it allocates is bounded by the
+// parse reads the response to a fetch. What it allocates is bounded by the
 // length of the response.
-func (f *fetchResponse) parse(response []byte) error {
-	f.partitions, f.aborted = f.partitions[:0], f.aborted[:0]
-	r := f.begin(response)
-	f.code = kafka.Error(r.int16())
-	r.int32()                            // session
-	for n := r.compact(18); n > 0; n-- { // topics: the request named one
-		r.take(16)
-		for n := r.compact(37); n > 0; n-- {
+func (f *fetchResponse) parse(c *call) error {
+	f.partitions, f.aborted, f.code = f.partitions[:0], f.aborted[:0], 0
+	r := c.reader()
+	f.throttle = r.int32()
+	if c.version >= 7 {
+		f.code = kafka.Error(r.int16())
+		r.int32() // session
+	}
+	for n := r.array(6); n > 0; n-- { // topics: the request named one
+		if c.version >= 13 {
+			r.take(16)
+		} else {
+			r.text()
+		}
+		for n := r.array(30); n > 0; n-- {
 			p := fetched{
 				partition:  r.int32(),
 				code:       kafka.Error(r.int16()),
 				highWater:  r.int64(),
 				lastStable: r.int64(),
-				logStart:   r.int64(),
+				replica:    -1,
+			}
+			if c.version >= 5 {
+				p.logStart = r.int64()
 			}
 			first := len(f.aborted)
-			for n := r.compact(17); n > 0; n-- {
+			for n := r.array(16); n > 0; n-- {
 				f.aborted = append(f.aborted, transaction{producer: r.int64(), first: r.int64()})
 				r.tags()
 			}
 			p.aborted = f.aborted[first:len(f.aborted):len(f.aborted)]
 			// Brokers list them in the order of their index.
 			slices.SortFunc(p.aborted, func(a, b transaction) int { return cmp.Compare(a.first, b.first) })
-			p.replica = r.int32()
-			p.records = r.compactBytes()
+			if c.version >= 11 {
+				p.replica = r.int32()
+			}
+			p.records = r.bytes()
 			r.tags()
 			if r.bad {
 				break

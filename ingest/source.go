@@ -24,7 +24,7 @@ type Source struct {
 	conns     *connections
 	transport *kafka.Transport
 	notices   notices
-	probed    atomic.Bool // the brokers are new enough
+	dialects  sync.Map // by broker (int32): its dialect, as far as it is known
 	unpackers sync.Pool
 
 	ctx    context.Context // ends with Close; bounds what the Source does on its own

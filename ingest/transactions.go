@@ -24,10 +24,7 @@ type OpenTransaction struct {
 
 // DescribeProducers (KIP-664, Kafka 2.8) tells who writes to a partition. It
 // needs READ on the topic, as a fetch does.
-const (
-	describeProducers        protocol.ApiKey = 61
-	describeProducersVersion int16           = 0
-)
+const describeProducers protocol.ApiKey = 61
 
 // OpenTransactions returns the transactions that are open now, even if only briefly.
 // The producer is missing if the broker does not name it. Temporary errors are
@@ -56,38 +53,37 @@ func (s *Source) OpenTransactions(ctx context.Context) ([]OpenTransaction, error
 		if !ok || l.leader < 0 {
 			continue
 		}
-		b := beginRequest(nil, describeProducers, describeProducersVersion, s.config.ClientID, true)
-		b = appendCompact(b, 1)
-		b = appendCompact(b, len(s.config.Topic))
-		b = append(b, s.config.Topic...)
-		b = appendCompact(b, 1)
-		b = appendInt32(b, o.Partition)
-		b = append(b, 0, 0)
-		c := &call{api: describeProducers, broker: l.leader, request: endRequest(b), limit: smallResponse}
-		if s.exchange(ctx, c, requestTimeout) != nil {
+		q, err := s.newCall(ctx, describeProducers, l.leader)
+		if err != nil {
 			continue // report it without its producer
 		}
-		_ = o.parse(c.response) // if this fails, report it without its producer
+		q.array(1)
+		q.text(s.config.Topic)
+		q.array(1)
+		q.int32(o.Partition)
+		q.tags()
+		q.tags()
+		if s.exchange(ctx, q, requestTimeout) != nil {
+			continue
+		}
+		_ = o.parse(q.reader()) // if this fails, report it without its producer
 	}
 	return open, nil
 }
 
 // parse takes from a DescribeProducers response the producer whose transaction
 // is open and began first.
-func (o *OpenTransaction) parse(response []byte) error {
-	r := reader{b: response}
-	r.int32() // correlation
-	r.tags()
-	r.int32() // throttle time
+func (o *OpenTransaction) parse(r *reader) error {
+	r.throttle(true)
 	first := int64(-1)
 	var code kafka.Error
-	for n := r.compact(3); n > 0; n-- {
-		r.compactBytes() // topic
-		for n := r.compact(9); n > 0; n-- {
+	for n := r.array(3); n > 0; n-- {
+		r.text() // topic
+		for n := r.array(9); n > 0; n-- {
 			r.int32() // partition
 			code = kafka.Error(r.int16())
-			r.compactBytes() // the code as text
-			for n := r.compact(37); n > 0; n-- {
+			r.text() // the code as text
+			for n := r.array(37); n > 0; n-- {
 				id, epoch := r.int64(), r.int32()
 				r.int32() // last sequence number
 				written := r.int64()

@@ -24,9 +24,10 @@ const anyBroker = -1
 // A call whose context ended must not be used again, and neither must its
 // buffers: the exchange may still write into response.
 type call struct {
+	writer   // the request: begin, then its fields in order
 	api      protocol.ApiKey
+	version  int16
 	broker   int32  // its id, or anyBroker
-	request  []byte // everything after the length, which beginRequest leaves room for
 	response []byte // without its length; capacity is reused
 	limit    int    // of the response
 
@@ -39,9 +40,13 @@ type call struct {
 func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	c.finish()
 	_, err := s.transport.RoundTrip(ctx, s.bootstrap, c)
 	if errors.Is(err, errMuted) {
 		return nil // the response is whole
+	}
+	if err != nil {
+		s.dialects.Delete(c.broker)
 	}
 	return err
 }
@@ -62,9 +67,8 @@ func (c *call) muted() bool {
 	if c.api != protocol.Fetch {
 		return false
 	}
-	var f fetchResponse
-	r := f.begin(c.response)
-	return !r.bad && time.Duration(f.throttle)*time.Millisecond >= muteLimit
+	throttle := time.Duration(c.reader().int32()) * time.Millisecond
+	return throttle >= muteLimit
 }
 
 func (c *call) ApiKey() protocol.ApiKey { return c.api }
@@ -82,7 +86,7 @@ func (c *call) Required(map[protocol.ApiKey]int16) bool { return true }
 // so it returns one only if the connection is not usable any more.
 func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	sent := time.Now()
-	if _, err := rw.Write(c.request); err != nil {
+	if _, err := rw.Write(c.writer.b); err != nil {
 		return nil, err
 	}
 	var length [4]byte
@@ -115,44 +119,84 @@ func (c *call) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 // at a time, so one number is enough.
 const correlation = 0x77656972
 
-// beginRequest starts a request with its header: version 2 (flexible, ends
-// with tagged fields) or version 1. The length is set by endRequest.
-func beginRequest(b []byte, api protocol.ApiKey, version int16, clientID string, flexible bool) []byte {
-	b = append(b[:0], 0, 0, 0, 0)
-	b = binary.BigEndian.AppendUint16(b, uint16(api))
-	b = binary.BigEndian.AppendUint16(b, uint16(version))
-	b = binary.BigEndian.AppendUint32(b, correlation)
-	b = appendString(b, clientID)
-	if flexible {
-		b = append(b, 0)
+// begin starts the request, in place of the last one, with its header: version 2
+// (flexible, ends with tagged fields) or version 1. finish sets its length.
+func (c *call) begin(clientID string) {
+	c.writer = writer{b: append(c.writer.b[:0], 0, 0, 0, 0)}
+	c.int16(int16(c.api))
+	c.int16(c.version)
+	c.int32(correlation)
+	c.text(clientID) // of the same form in both headers
+	c.flexible = flexible(c.api, c.version)
+	c.tags()
+}
+
+func (c *call) finish() { binary.BigEndian.PutUint32(c.writer.b, uint32(len(c.writer.b)-4)) }
+
+// reader reads the response, from after its header.
+func (c *call) reader() *reader {
+	r := &reader{b: c.response, flexible: flexible(c.api, c.version)}
+	r.int32() // correlation
+	r.tags()
+	return r
+}
+
+// A writer appends primitive types to b. In the flexible versions of requests (KIP-482)
+// lengths are compact, and each structure ends with tagged fields.
+type writer struct {
+	b        []byte
+	flexible bool
+}
+
+func (w *writer) int8(v int8)   { w.b = append(w.b, byte(v)) }
+func (w *writer) int16(v int16) { w.b = binary.BigEndian.AppendUint16(w.b, uint16(v)) }
+func (w *writer) int32(v int32) { w.b = binary.BigEndian.AppendUint32(w.b, uint32(v)) }
+func (w *writer) int64(v int64) { w.b = binary.BigEndian.AppendUint64(w.b, uint64(v)) }
+func (w *writer) raw(v []byte)  { w.b = append(w.b, v...) }
+
+// compact writes a length as flexible versions do: plus one, 0 for null.
+func (w *writer) compact(n int) { w.b = binary.AppendUvarint(w.b, uint64(n)+1) }
+
+// array writes the number of items that follow.
+func (w *writer) array(n int) {
+	if w.flexible {
+		w.compact(n)
+	} else {
+		w.int32(int32(n))
 	}
-	return b
 }
 
-func endRequest(b []byte) []byte {
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	return b
+func (w *writer) text(s string) {
+	if w.flexible {
+		w.compact(len(s))
+	} else {
+		w.int16(int16(len(s)))
+	}
+	w.b = append(w.b, s...)
 }
 
-func appendInt32(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) }
-func appendInt64(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(v)) }
+// null writes a text that is not there, in a version that is not flexible.
+func (w *writer) null() { w.int16(-1) }
 
-func appendString(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s)))
-	return append(b, s...)
+func (w *writer) bytes(v []byte) {
+	w.array(len(v))
+	w.raw(v)
 }
 
-func appendBytes(b, v []byte) []byte { return append(appendInt32(b, int32(len(v))), v...) }
-
-// appendCompact writes a length as flexible versions do: plus one, 0 for null.
-func appendCompact(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)+1) }
+// tags writes that a structure has no tagged fields.
+func (w *writer) tags() {
+	if w.flexible {
+		w.int8(0)
+	}
+}
 
 // A reader reads primitive types from a response. A value that does not fit
 // sets bad, and everything after it reads as zero, so a parser checks once, at
 // its end. A length beyond the bytes that are there is bad.
 type reader struct {
-	b   []byte
-	bad bool
+	b        []byte
+	flexible bool // see writer
+	bad      bool
 }
 
 // take returns the next n bytes, as a view, or nil.
@@ -204,8 +248,11 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// string reads a text; null reads as the empty text.
-func (r *reader) string() string {
+// text reads a text; null reads as the empty text.
+func (r *reader) text() string {
+	if r.flexible {
+		return string(r.bytes())
+	}
 	n := int(r.int16())
 	if n == -1 {
 		return ""
@@ -214,21 +261,14 @@ func (r *reader) string() string {
 }
 
 // bytes reads a byte string, as a view; null reads as nil.
-func (r *reader) bytes() []byte {
-	n := int(r.int32())
-	if n == -1 {
-		return nil
+func (r *reader) bytes() []byte { return r.take(r.array(1)) }
+
+// array reads the number of items that follow, each of at least least bytes; null counts
+// as 0. A number that cannot fit makes the reader bad, before anything is allocated.
+func (r *reader) array(least int) int {
+	if !r.flexible {
+		return r.fits(int64(r.int32()), least)
 	}
-	return r.take(n)
-}
-
-// count reads the length of an array whose items have at least least bytes. A length
-// that cannot fit makes the reader bad, before anything is allocated.
-func (r *reader) count(least int) int { return r.fits(int64(r.int32()), least) }
-
-// compact is count, or a byte string's length, as flexible versions write it;
-// null counts as 0.
-func (r *reader) compact(least int) int {
 	n := r.uvarint()
 	if n > 1<<31 {
 		r.bad = true
@@ -248,10 +288,11 @@ func (r *reader) fits(n int64, least int) int {
 	return int(n)
 }
 
-func (r *reader) compactBytes() []byte { return r.take(r.compact(1)) }
-
 // tags skips the tagged fields that end every structure of a flexible version.
 func (r *reader) tags() {
+	if !r.flexible {
+		return
+	}
 	for n := r.compactTags(); n > 0 && !r.bad; n-- {
 		r.uvarint()
 		size := r.uvarint()

@@ -128,7 +128,7 @@ func (s *Spec) Resume(a event.Assignment, known *Known, p Policy) (Plan, error) 
 		}
 		return nil
 	}
-	if mine := known.of(a.TopicID); mine != nil {
+	if mine := known.of(a.TopicID); mine != nil && a.TopicID != [16]byte{} {
 		// Usually this is the latest epoch. If not, either the topic was recreated and
 		// this process still sees the old one, where it will find nothing to read; or
 		// another process did so and has written to the ledger since.

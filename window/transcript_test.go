@@ -16,7 +16,7 @@ import (
 // diff.
 //
 //	spec [chunk=N] [groups=N] [dedupe] [where=FIELD:TEXT] [places=optional|required|none] [cell[=DEFAULT]]
-//	resume committed=N start=N end=N [known=EPOCH:[FIRST-]NEXT[:TOPIC]]... [recreated] [skip] [new-epoch]
+//	resume committed=N start=N end=N [known=EPOCH:[FIRST-]NEXT[:TOPIC]]... [recreated] [no-id] [skip] [new-epoch]
 //	record OFFSET RECORD-TIME JSON
 //	to OFFSET      offsets up to here have no more records
 //	unreadable FIRST NEXT RECORD-TIME WHY
@@ -91,6 +91,8 @@ func startTranscript(t *testing.T) func(line string) string {
 					known = known.With(Known{Epoch: uint8(number(e)), First: number(first), Next: number(next), TopicID: [16]byte{byte(number(id))}})
 				case "recreated":
 					a.TopicID = [16]byte{2}
+				case "no-id":
+					a.TopicID = [16]byte{}
 				case "skip":
 					policy.SkipLost = true
 				case "new-epoch":

@@ -1,0 +1,144 @@
+package ingest
+
+import (
+	"errors"
+	"maps"
+	"sync/atomic"
+	"testing"
+
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"weir/event"
+	"weir/internal/await"
+)
+
+// olderBrokers are the greatest versions that some brokers support, by a name for the
+// broker. Event Hubs supports those of Kafka 1.0, and Redpanda 24 those of Kafka 3.0 but
+// for two.
+func olderBrokers() map[string]dialect {
+	of := func(v *kversion.Versions, fewer dialect) dialect {
+		d := make(dialect)
+		v.EachMaxKeyVersion(func(api, most int16) { d[protocol.ApiKey(api)] = most })
+		maps.Copy(d, fewer)
+		return d
+	}
+	return map[string]dialect{
+		"kafka-0.11":  of(kversion.V0_11_0(), nil),
+		"event-hubs":  of(kversion.V1_0_0(), nil),
+		"kafka-2.1":   of(kversion.V2_1_0(), nil),
+		"kafka-2.8":   of(kversion.V2_8_0(), nil),
+		"kafka-3.0":   of(kversion.V3_0_0(), nil),
+		"redpanda-24": of(kversion.V3_0_0(), dialect{protocol.Fetch: 11, protocol.Metadata: 8}),
+	}
+}
+
+// tellsID reports whether the broker tells the ids of topics.
+func tellsID() bool { return ceiling == nil || ceiling[protocol.Metadata] >= 10 }
+
+// A real broker is read as if it were an older one. `make brokers` runs all tests of the
+// package so, with all of olderBrokers.
+func TestOlderBrokers(t *testing.T) {
+	if ceiling != nil {
+		return // they all run so
+	}
+	defer func() { ceiling = nil }()
+	for _, name := range []string{"event-hubs", "kafka-2.1", "kafka-2.8"} {
+		ceiling = olderBrokers()[name]
+		t.Run(name, func(t *testing.T) {
+			for what, test := range map[string]func(*testing.T){
+				"transactions": TestAbortedTransactionsReadAsFranzDoes,
+				"two members":  TestTwoMembersShareAndHandOver,
+				"a stranger":   TestStrangerInGroup,
+				"recreated":    TestRecreatedTopic,
+				"out of range": TestOutOfRange,
+			} {
+				t.Run(what, test)
+			}
+		})
+	}
+}
+
+// A broker that is replaced by an older one is asked for its versions again.
+func TestBrokerIsReplacedByAnOlderOne(t *testing.T) {
+	c := fakeKafka(t, kfake.SeedTopics(1, "downgraded"))
+	produce(t, c.ListenAddrs(), "downgraded", 0, numbered("", 0, 10))
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "downgraded"})
+	ctx := await.Context(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newTaker(starts(g))
+	result := make(chan error, 1)
+	go func() { result <- k.fetch(ctx, g, map[int32]int64{0: 20}) }()
+	eventually(t, "the first records are read", func() bool { ok, _ := k.reached(map[int32]int64{0: 10}); return ok })
+
+	var old atomic.Int32
+	c.ControlKey(int16(kmsg.ApiVersions), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		res := r.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for api, most := range olderBrokers()["event-hubs"] {
+			key := kmsg.NewApiVersionsResponseApiKey()
+			key.ApiKey, key.MaxVersion = int16(api), most
+			res.ApiKeys = append(res.ApiKeys, key)
+		}
+		return res, nil, true
+	})
+	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if r.GetVersion() > 6 {
+			return nil, errors.New("unsupported: hang up"), true
+		}
+		old.Add(1)
+		return nil, nil, false
+	})
+	produce(t, c.ListenAddrs(), "downgraded", 0, numbered("", 10, 20))
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	sameList(t, "read", k.plain[0], numbered("", 0, 20))
+	if old.Load() == 0 {
+		t.Error("no fetch in an old version")
+	}
+}
+
+// Records that were fetched by the topic's name are delivered only if the topic still is
+// the one of the generation.
+func TestFetchByNameIsRechecked(t *testing.T) {
+	ceiling = olderBrokers()["kafka-2.8"]
+	defer func() { ceiling = nil }()
+	c := fakeKafka(t, kfake.SeedTopics(1, "young"))
+	produce(t, c.ListenAddrs(), "young", 0, numbered("", 0, 10))
+	var fetched atomic.Bool
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		fetched.Store(true)
+		return nil, nil, false
+	})
+	c.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !fetched.Load() || r.GetVersion() < 10 {
+			return nil, nil, false
+		}
+		res := r.ResponseKind().(*kmsg.MetadataResponse)
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic, topic.TopicID = kmsg.StringPtr("young"), [16]byte{9}
+		topic.Partitions = append(topic.Partitions, kmsg.NewMetadataResponseTopicPartition())
+		res.Topics = append(res.Topics, topic)
+		return res, nil, true
+	})
+	s, _ := open(t, Config{Brokers: c.ListenAddrs(), Topic: "young"})
+	ctx := await.Context(t)
+	g, err := s.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := 0
+	err = g.Fetch(ctx, starts(g), func(p event.Part) error { records++; return errors.New("delivered") })
+	if !errors.Is(err, ErrRecreated) || records > 0 {
+		t.Errorf("Fetch: %v, with %d parts", err, records)
+	}
+}
