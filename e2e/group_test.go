@@ -162,3 +162,39 @@ func TestStrangerInGroup(t *testing.T) {
 	s.caughtUp("clicks")
 	s.sameClicks(truth)
 }
+
+// Three processes divide the partitions by number, without a group. One is killed: the
+// others keep their partitions and count on, and what is not counted meanwhile is said.
+// When it runs again, every number is that of the log.
+func TestFixedMembers(t *testing.T) {
+	parallel(t)
+	s := newStage(t)
+	s.clicks()
+	s.create("clicks", 6)
+	run := func(member string) *process { return s.weir("run", "--kafka.member", member) }
+	members := []*process{run("0/3"), run("1/3"), run("2/3")}
+	for _, p := range members {
+		p.ready(200)
+	}
+	first := s.produced("clicks", 10_000)
+	s.caughtUp("clicks")
+
+	members[0].kill()
+	counted := s.position("clicks")
+	second := s.produced("clicks", 10_000, "--seed", "2")
+	s.passes("clicks", counted+1)
+	check := s.weir("check", "--kafka.member", "1/3").exits(0)
+	check.prints(`✓ kafka +member 1/3: a fixed share`)
+	members[0] = run("0/3")
+	s.caughtUp("clicks")
+	for _, p := range members[1:] {
+		if n := strings.Count(p.log.String(), "kafka: partitions of this member"); n != 1 {
+			t.Errorf("%s has taken its partitions %d times, want once", p.name, n)
+		}
+	}
+	s.sameClicks(union(first, second))
+	for _, p := range members {
+		p.ready(200)
+	}
+	s.audited()
+}

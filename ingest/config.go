@@ -26,6 +26,10 @@ type Config struct {
 	Envelopes bool
 	Group     string // consumer group; may be empty where only Assign and Ends are used
 
+	// Member, if not zero, divides the partitions without the group, whose name then only
+	// moves the shares.
+	Member Member
+
 	ClientID string      // the name of this client in the brokers' logs and quotas and in the group's list of members; default "weir"
 	TLS      *tls.Config // nil: plaintext
 	SASL     SASL        // zero: no authentication
@@ -158,6 +162,9 @@ func (c *Config) validate() error {
 	}
 	if c.Topic == "" || len(c.Topic) > 249 { // Kafka's own limit
 		return fmt.Errorf("ingest: Topic: %q has %d characters; want 1 to 249", c.Topic, len(c.Topic))
+	}
+	if m := c.Member; m != (Member{}) && (m.Of < 1 || m.Of > MaxMembers || m.Index < 0 || m.Index >= m.Of) {
+		return fmt.Errorf("ingest: Member: %v; want 0 to %d of 1 to %d", m, m.Of-1, MaxMembers)
 	}
 	if len(c.ClientID) > 1<<10 {
 		return fmt.Errorf("ingest: ClientID has %d bytes; want at most 1024", len(c.ClientID))

@@ -57,6 +57,7 @@
 //	group.go      membership: Next, Generation, Commit, Release
 //	member.go     one round of the group's protocol, and how a leader divides the partitions
 //	coordinator.go  the group protocol's requests, in bytes
+//	fixed.go      partitions divided by number, without a group
 //	survey.go     a look at the group: dead members are removed, other programs and databases named
 //	inspect.go    what a check before the start wants to know
 //	transactions.go  transactions that are open, and whose they are

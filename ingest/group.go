@@ -40,7 +40,8 @@ type offer struct {
 	err        error
 }
 
-// Next joins the group if this member is not in it, waits until the member owns
+// Next joins the group if this member is not in it (with Config.Member there is
+// no group), waits until the member owns
 // partitions, and returns them. The previous Generation must have been
 // released. Next retries after temporary failures (a cluster or a topic that is
 // not there yet, an election, a lost connection) and logs them once. Its error
@@ -52,6 +53,9 @@ type offer struct {
 func (s *Source) Next(ctx context.Context) (*Generation, error) {
 	if s.config.Group == "" {
 		return nil, ErrNoGroup
+	}
+	if s.config.Member.Fixed() {
+		return s.share(ctx)
 	}
 	s.member.Do(func() { s.task(s.membership) })
 	for {
@@ -99,9 +103,12 @@ func (g *Generation) Err() error {
 // Commit commits the next offset of each partition to the group. It is
 // advisory, for tools that show the lag and for the partition's next owner. It
 // is possible from Next until Release, except after the group has removed this
-// member.
+// member. With Config.Member it does nothing.
 func (g *Generation) Commit(ctx context.Context, next map[int32]int64) error {
-	if g.lease == nil {
+	switch {
+	case g.lease == nil && g.source.config.Member.Fixed():
+		return nil
+	case g.lease == nil:
 		return ErrNoGroup
 	}
 	select {

@@ -209,17 +209,7 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 			"the brokers' racks (broker.rack) are %q", rack, t.Racks), 0})
 	}
 	k.add(finding{Tier: "kafka", Subject: subject, Result: "ok", Detail: fmt.Sprintf("%d partitions", t.Partitions)})
-	inGroup := "group " + group(cfg, j)
-	switch found, err := src.Others(ctx); {
-	case err != nil:
-		k.result("kafka", inGroup, "", err, exitFailed)
-	case found.Wrong != "":
-		k.add(finding{"kafka", inGroup, "failed", found.Wrong, exitFailed})
-	case found.Odd != "":
-		k.add(finding{"kafka", inGroup, "warning", found.Odd, 0})
-	default:
-		k.add(finding{Tier: "kafka", Subject: inGroup, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
-	}
+	k.readers(ctx, cfg, j, src)
 	k.transactions(ctx, cfg, j, src)
 	if k.samples > 0 {
 		defer k.sample(cfg, j, src, k.samples)
@@ -234,6 +224,25 @@ func (k *checker) topic(cfg *config.Config, j *config.Job, src *ingest.Source) {
 	if !t.AppendTime {
 		k.add(finding{"kafka", subject, "warning", "record times are the producers' (message.timestamp.type=CreateTime): " +
 			"late and future depend on clocks that you may not control; with LogAppendTime they are the broker's", 0})
+	}
+}
+
+// readers looks at the processes between which the partitions are divided.
+func (k *checker) readers(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) {
+	if member := cfg.Kafka.Member; member != "" {
+		k.add(finding{Tier: "kafka", Subject: "member " + member, Result: "ok", Detail: "a fixed share of the partitions, without a group"})
+		return
+	}
+	in := "group " + group(cfg, j)
+	switch found, err := src.Others(ctx); {
+	case err != nil:
+		k.result("kafka", in, "", err, exitFailed)
+	case found.Wrong != "":
+		k.add(finding{"kafka", in, "failed", found.Wrong, exitFailed})
+	case found.Odd != "":
+		k.add(finding{"kafka", in, "warning", found.Odd, 0})
+	default:
+		k.add(finding{Tier: "kafka", Subject: in, Result: "ok", Detail: fmt.Sprintf("%d members", found.Members)})
 	}
 }
 
@@ -387,19 +396,19 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	limit := waitLimit(cfg)
 	ctx, cancel := context.WithTimeout(k.ctx, limit+checkTimeout)
 	defer cancel()
-	subject, in := "job "+j.Name, group(cfg, j)
+	subject := "job " + j.Name
 	src, err := source(cfg, j, ingest.Database{}, slog.New(slog.DiscardHandler), nil, false)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitConfig)
 		return
 	}
 	defer src.Close()
-	members, err := src.Members(ctx)
+	why, err := unread(ctx, cfg, j, src)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
 		return
 	}
-	if len(members) == 0 {
+	if why != "" {
 		limit = 0
 	}
 	u, err := jobs.FindUncounted(ctx, src, sink, limit, nil)
@@ -408,11 +417,25 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 		k.result("ledger", subject, "", err, exitFailed)
 	case u == nil:
 		k.result("ledger", subject, "every partition with waiting records is counted into this database", nil, 0)
-	case len(members) == 0:
-		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; no process is in consumer group %s", u.Records, in), nil, 0)
+	case why != "":
+		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; %s", u.Records, why), nil, 0)
 	default:
-		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, whoReads(ctx, in, src)), exitFailed)
+		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, whoReads(ctx, cfg, j, src)), exitFailed)
 	}
+}
+
+// unread returns why a job's records may wait without anything being wrong: no process
+// reads them, or, with kafka.member, it is not known whether one does. It is empty if
+// processes are in the job's group.
+func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) (string, error) {
+	if _, all := cfg.Kafka.Fixed(); all > 0 {
+		return fmt.Sprintf("members 0/%[1]d to %[2]d/%[1]d of kafka.member read them, if all run", all, all-1), nil
+	}
+	members, err := src.Members(ctx)
+	if len(members) == 0 {
+		return "no process is in consumer group " + group(cfg, j), err
+	}
+	return "", err
 }
 
 // print writes the findings and returns the error of the worst one.

@@ -238,24 +238,28 @@ func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Sou
 		return nil
 	}
 	v.mismatches++
-	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, whoReads(ctx, group(v.cfg, j), src))
+	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, whoReads(ctx, v.cfg, j, src))
 	return nil
 }
 
-// whoReads says what to do about records that are not counted; that depends on
-// the members of the job's consumer group.
-func whoReads(ctx context.Context, group string, src *ingest.Source) string {
+// whoReads says what to do about records that are not counted; that depends on the
+// processes between which the partitions of the job are divided.
+func whoReads(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	if number, all := cfg.Kafka.Fixed(); all > 0 {
+		return fmt.Sprintf("kafka.member is %d/%d here: see that members 0/%[2]d to %[3]d/%[2]d all run, with the same kafka.group and database", number, all, all-1)
+	}
+	in := group(cfg, j)
 	members, err := src.Members(ctx)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the members of consumer group %s are not known: %v", group, err)
+		return fmt.Sprintf("the members of consumer group %s are not known: %v", in, err)
 	case len(members) == 0:
-		return "no process is in consumer group " + group + ": start weir run"
+		return "no process is in consumer group " + in + ": start weir run"
 	}
 	return fmt.Sprintf("in consumer group %s: %s. Give each deployment, and each consumer that is not weir, a group of its own (kafka.group); if all of these write to this database, one of them is slow or throttled: look at their status and logs",
-		group, strings.Join(members, ", "))
+		in, strings.Join(members, ", "))
 }
 
 // log returns what Kafka has of the job's topic.

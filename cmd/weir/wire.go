@@ -55,6 +55,7 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 		Brokers: k.Brokers, Group: group(cfg, j), Topic: j.Topic, Envelopes: s.ReadsEnvelope(), ClientID: self.String(), Gone: self.succeeds,
 		Database: into, Session: time.Duration(k.Session), Rack: k.Rack, AwaitRights: awaits, Log: log, Outages: outages,
 	}
+	c.Member.Index, c.Member.Of = k.Fixed()
 	if k.TLS.Enabled {
 		t, err := tlsConfig(k.TLS.TLS)
 		if err != nil {

@@ -38,6 +38,7 @@ type Config struct {
 type Kafka struct {
 	Brokers        []string `yaml:"brokers" default:"127.0.0.1:9092" max:"100" format:"address" doc:"Addresses (host:port) to start from; the rest of the cluster is found through them."`
 	Group          string   `yaml:"group" default:"weir" format:"topic" doc:"Consumer group. Processes of one group share the partitions."`
+	Member         string   `yaml:"member" format:"member" doc:"Divide the partitions without a consumer group: 3/8 is number 3 of 8 processes, 0/8 to 7/8. The restart of one then pauses no other. Each of them must run, with the same group, whose name is needed for nothing else. See docs/brokers.md."`
 	Session        Duration `yaml:"session" default:"10s" min:"6s" max:"5m" doc:"A member that is silent for longer loses its partitions. A hand-over of partitions has to fit into it."`
 	Rack           string   `yaml:"rack" doc:"The rack of this process, as in broker.rack of the brokers. If the brokers choose replicas by rack (replica.selector.class), each partition is read from an in-sync replica in this rack, or from its leader if there is none."`
 	OnDataLoss     string   `yaml:"on_data_loss" default:"fail" enum:"fail,skip" doc:"What to do when Kafka has deleted records that were not read yet: stop with an error, or record a gap and go on."`

@@ -20,7 +20,7 @@ func other(t *testing.T, k *key) string {
 	t.Helper()
 	byFormat := map[string]string{
 		"address": "elsewhere:1", "topic": "elsewhere", "url": "https://elsewhere:1", "http": "https://elsewhere:1", "identifier": "elsewhere",
-		"cluster": "elsewhere", "listen": "localhost:1",
+		"cluster": "elsewhere", "member": "1/3", "listen": "localhost:1",
 	}
 	switch {
 	case len(k.enum) > 0:

@@ -114,6 +114,7 @@ var formats = map[string]func(string) error{
 	"identifier": checkIdentifier,
 	"cluster":    checkCluster,
 	"address":    checkAddress,
+	"member":     checkMember,
 	"listen":     checkListen,
 	"url":        checkURL,
 	"http":       checkHTTP,
@@ -252,6 +253,35 @@ func checkTopic(s string) error {
 		return fmt.Errorf("%q is no Kafka name; write letters, digits, dot, _ and -, at most 249", s)
 	}
 	return nil
+}
+
+func checkMember(s string) error {
+	_, _, err := parseMember(s)
+	return err
+}
+
+// parseMember reads "3/8": number 3 of 8 members.
+func parseMember(s string) (number, members int, err error) {
+	const most = 1024
+	before, after, ok := strings.Cut(s, "/")
+	i, errNumber := strconv.ParseUint(before, 10, 16)
+	n, errMembers := strconv.ParseUint(after, 10, 16)
+	switch {
+	case !ok || errNumber != nil || errMembers != nil:
+		return 0, 0, fmt.Errorf("%q is no member; write its number and how many there are, such as 0/3", s)
+	case n < 1 || n > most:
+		return 0, 0, fmt.Errorf("%q has %d members; at least 1, at most %d", s, n, most)
+	case i >= n:
+		return 0, 0, fmt.Errorf("%q has no member %d: %d members have the numbers 0 to %d", s, i, n, n-1)
+	}
+	return int(i), int(n), nil
+}
+
+// Fixed returns what kafka.member says: the number of this process and how many there
+// are. Without the key both are 0.
+func (k *Kafka) Fixed() (number, members int) {
+	number, members, _ = parseMember(k.Member) // checked when it was loaded
+	return number, members
 }
 
 func checkIdentifier(s string) error {
