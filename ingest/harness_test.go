@@ -367,7 +367,8 @@ func starts(g *Generation) map[int32]int64 {
 	return from
 }
 
-// readAll reads a topic from start to end without a group.
+// readAll reads a topic from start to end without a group. It waits until no transaction
+// is open: a transaction's producer is answered before its markers are in the log.
 func readAll(t testing.TB, s *Source) *taker {
 	t.Helper()
 	ctx := await.Context(t)
@@ -376,14 +377,16 @@ func readAll(t testing.TB, s *Source) *taker {
 		t.Fatal(err)
 	}
 	defer g.Release()
-	spans, err := s.Spans(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ends := map[int32]int64{}
-	for p, span := range spans {
-		ends[p] = span.Next
-	}
+	await.Until(t, func() error {
+		spans, err := s.Spans(ctx)
+		for p, span := range spans {
+			if ends[p] = span.Next; span.Next < span.End {
+				err = fmt.Errorf("partition %d has an open transaction", p)
+			}
+		}
+		return err
+	})
 	return fetchTo(t, ctx, g, starts(g), ends)
 }
 
