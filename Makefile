@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -208,6 +208,9 @@ bench-redis: tools ## the sketches against redis-server, one run; fails under a 
 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
 	go run ./bench/sketches libraries
+
+bench-formats: ## Avro and Protobuf against JSON, twmb/avro and dynamicpb on the same events, one run; fails under a floor
+	go test -run xxx -bench Formats -benchtime 1x -cpu 1 ./schemas -args -floors
 
 bench-views: export RATE ?= 100000
 bench-views: engine ## a day of windows, the last minutes and the open hour through the views at RATE events/s; fails over a floor

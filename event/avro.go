@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"unicode/utf8"
 )
 
 // Avro's binary encoding has no names, lengths or types in it: it can be read only with the
@@ -340,6 +339,12 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 				}
 			}
 		case skipText:
+			if i < len(data) && data[i] < 0x80 && data[i]&1 == 0 { // a short one
+				if i += 1 + int(data[i]>>1); i > len(data) {
+					return w.fail(ErrAvroEnd)
+				}
+				continue
+			}
 			var n int
 			if n, i = w.length(i); i < 0 {
 				return -1
@@ -376,12 +381,15 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 			}
 			w.integer(int(s.slot), n)
 		case readText:
-			var n int
-			if n, i = w.length(i); i < 0 {
+			n := 0
+			if i < len(data) && data[i] < 0x80 && data[i]&1 == 0 && int(data[i]>>1) < len(data)-i { // a short one
+				n = int(data[i] >> 1)
+				i++
+			} else if n, i = w.length(i); i < 0 {
 				return -1
 			}
 			text := data[i : i+n : i+n]
-			if !utf8.Valid(text) {
+			if !valid(text) {
 				return w.fail(ErrUTF8)
 			}
 			w.vals[s.slot] = Value{String, text}

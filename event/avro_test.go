@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +237,31 @@ func TestFrames(t *testing.T) {
 			if err := r.Read(&rec, make([]Value, 1)); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q, %q: %v, want %s", c.value, c.header, err, c.err)
 			}
+		}
+	}
+}
+
+// TestVarints compares with encoding/binary: all lengths, with and without bytes behind, cut
+// off, and numbers of more than 64 bits.
+func TestVarints(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		b := binary.AppendUvarint(nil, random.Uint64()>>random.IntN(64))
+		for range random.IntN(12) {
+			b = append(b, byte(random.Uint32()))
+		}
+		if random.IntN(4) == 0 {
+			b = b[:random.IntN(len(b)+1)]
+		}
+		if random.IntN(8) == 0 {
+			b = append(slices.Repeat([]byte{0x80 | byte(random.Uint32())}, random.IntN(12)), b...)
+		}
+		want, n := binary.Uvarint(b)
+		if n <= 0 {
+			want, n = 0, -1
+		}
+		if got, end := varintAt(b, 0); got != want || end != n {
+			t.Fatalf("%x: %d to %d, want %d to %d", b, got, end, want, n)
 		}
 	}
 }

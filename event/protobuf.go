@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // A message of Protocol Buffers is a list of fields, each with its number and a wire type that
@@ -91,20 +90,12 @@ const (
 	wire32     = 5
 )
 
+// wires are the wire types of the kinds that are no varints.
+var wires = [...]int{ProtoFixed32: wire32, ProtoSfixed32: wire32, ProtoFloat: wire32, ProtoFixed64: wire64, ProtoSfixed64: wire64, ProtoDouble: wire64,
+	ProtoString: wireBytes, ProtoBytes: wireBytes, ProtoMessage: wireBytes, ProtoGroup: wireStart}
+
 // wireOf returns the wire type of a kind.
-func (k ProtoKind) wireOf() int {
-	switch k {
-	case ProtoFixed32, ProtoSfixed32, ProtoFloat:
-		return wire32
-	case ProtoFixed64, ProtoSfixed64, ProtoDouble:
-		return wire64
-	case ProtoString, ProtoBytes, ProtoMessage:
-		return wireBytes
-	case ProtoGroup:
-		return wireStart
-	}
-	return wireVarint
-}
+func (k ProtoKind) wireOf() int { return wires[k] }
 
 // A protoBlock says what to do with the fields of a message.
 type protoBlock struct {
@@ -117,6 +108,7 @@ type protoBlock struct {
 type protoAction struct {
 	field    *MessageField
 	slot     int         // of the value; -1: it is none
+	plain    bool        // a single value, in no oneof
 	sub      *protoBlock // of a message that leads to wanted values
 	elements []protoAction
 	indexes  []int    // of elements, in a repeated field…
@@ -254,7 +246,7 @@ func (c *protoCompiler) single(f *MessageField, want *field) protoAction {
 	a := protoAction{field: f, slot: -1}
 	switch {
 	case want.sub == nil:
-		a.slot = want.slot
+		a.slot, a.plain = want.slot, !f.Repeated && f.Oneof == 0
 		if f.Kind != ProtoMessage || f.Repeated {
 			break
 		}
@@ -326,12 +318,47 @@ func (w *walk) message(b *protoBlock, i, end, depth int) int {
 	if depth > maxCalls {
 		return w.fail(ErrProtoDepth)
 	}
+	data := w.data[:end]
 	for i < end {
+		// Most fields have a number below 16, and most of them are short texts.
+		if c := data[i]; c < 0x80 && c&7 == wireBytes && c>>3 != 0 && i+1 < end && data[i+1] < 0x80 {
+			from := i + 2
+			to := from + int(data[i+1])
+			if to > end {
+				return w.fail(ErrProtoEnd)
+			}
+			at := b.small[c>>3]
+			if at == 0 {
+				i = to
+				continue
+			}
+			if a := &b.actions[at-1]; a.plain && a.field.Kind == ProtoString {
+				text := data[from:to:to]
+				if !valid(text) {
+					return w.fail(ErrUTF8)
+				}
+				w.vals[a.slot] = Value{String, text}
+				i = to
+				continue
+			}
+		}
 		number, wire, next := w.tag(i, end)
 		if next < 0 {
 			return -1
 		}
 		a := b.find(number)
+		if a != nil && a.plain && wire == wireVarint && a.field.Kind.wireOf() == wireVarint {
+			var raw uint64
+			if raw, i = w.varint(next, end); i < 0 {
+				return -1
+			}
+			if a.field.Kind == ProtoInt64 {
+				w.integer(a.slot, int64(raw))
+			} else {
+				w.set(a, raw, nil)
+			}
+			continue
+		}
 		if a != nil && a.field.Kind == ProtoGroup && wire == wireStart {
 			w.clear(a.clears)
 			w.restart(a.resets)
@@ -446,7 +473,7 @@ func (w *walk) raw(kind ProtoKind, i, end int) (uint64, int) {
 // text8 reads a string or bytes in data[from:to].
 func (w *walk) text8(a *protoAction, from, to int) int {
 	b := w.data[from:to:to]
-	if w.wanted(a) && a.field.Kind == ProtoString && !utf8.Valid(b) {
+	if w.wanted(a) && a.field.Kind == ProtoString && !valid(b) {
 		return w.fail(ErrUTF8)
 	}
 	w.set(a, 0, b)

@@ -61,6 +61,11 @@ func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
 		return "", true
 	}
 	if r.framed {
+		// Most records name the schema of the one before. No id is the beginning of another.
+		if n := len(r.last); r.program != nil && len(rec.Value) >= n && string(rec.Value[:n]) == string(r.last) && (rec.Envelope == nil || len(rec.Envelope.Headers) <= 1) {
+			r.body = rec.Value[n:]
+			return "", true
+		}
 		named, inHeader := []byte(nil), false
 		if rec.Envelope != nil {
 			named, inHeader = rec.Envelope.Headers.last(schemaHeader)

@@ -53,7 +53,7 @@ func (id SchemaID) Name() SchemaName {
 		h := hex.EncodeToString(b[1:size])
 		n.GUID = h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 	}
-	n.Message, _ = messageIndexes(b[size:])
+	n.Message = messageIndexes(b[size:])
 	return n
 }
 
@@ -107,7 +107,7 @@ func frame(b []byte, indexes bool) (id, rest []byte, err error) {
 		return nil, nil, ErrNoFrame
 	}
 	if indexes {
-		_, n := messageIndexes(b[size:])
+		n := indexesSize(b[size:])
 		if n < 0 {
 			return nil, nil, ErrFrame
 		}
@@ -120,24 +120,34 @@ func frame(b []byte, indexes bool) (id, rest []byte, err error) {
 const maxIndexes = 32
 
 // messageIndexes reads the indexes of a message, zigzag varints behind their number. A single
-// 0 stands for the first message. n is -1 if they are broken.
-func messageIndexes(b []byte) (indexes []int, n int) {
-	count, n := zigzagAt(b, 0)
-	if n < 0 || count < 0 || count > maxIndexes {
-		return nil, -1
+// 0 stands for the first message.
+func messageIndexes(b []byte) []int {
+	count, at := zigzagAt(b, 0)
+	if at < 0 || count == 0 {
+		return []int{0}
 	}
-	var all [maxIndexes]int
-	for i := range int(count) {
+	var indexes []int
+	for range count {
 		var index int64
-		if index, n = zigzagAt(b, n); n < 0 || index < 0 || index > 1<<20 {
-			return nil, -1
+		index, at = zigzagAt(b, at)
+		indexes = append(indexes, int(index))
+	}
+	return indexes
+}
+
+// indexesSize returns the length of the indexes that b begins with; -1 if they are broken.
+func indexesSize(b []byte) int {
+	count, at := zigzagAt(b, 0)
+	if at < 0 || count < 0 || count > maxIndexes {
+		return -1
+	}
+	for range count {
+		var index int64
+		if index, at = zigzagAt(b, at); at < 0 || index < 0 || index > 1<<20 {
+			return -1
 		}
-		all[i] = int(index)
 	}
-	if count == 0 {
-		count = 1
-	}
-	return all[:count], n
+	return at
 }
 
 // zigzagAt reads a zigzag varint at i and returns the index after it; -1 if it is broken.

@@ -87,7 +87,7 @@ func (w *walk) number(slot, from int) {
 
 func (w *walk) integer(slot int, n int64) {
 	from := len(w.text)
-	w.text = strconv.AppendInt(w.text, n, 10)
+	w.text = appendInteger(w.text, n)
 	w.number(slot, from)
 }
 

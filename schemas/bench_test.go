@@ -1,0 +1,220 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/avro"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"weir/event"
+	"weir/window"
+)
+
+var floors = flag.Bool("floors", false, "BenchmarkFormats fails below its floors")
+
+const (
+	clickAvro = `{"type":"record","name":"Click","fields":[{"name":"event_id","type":"string"},{"name":"ts","type":"long"},{"name":"user_id","type":"long"},{"name":"page","type":"string"},
+		{"name":"action","type":{"type":"enum","name":"Action","symbols":["view","click","cart","buy"]}},{"name":"referrer","type":["null","string"]},{"name":"country","type":"string"},{"name":"device","type":"string"}]}`
+	clickProto = `syntax = "proto3"; message Click { string event_id = 1; int64 ts = 2; int64 user_id = 3; string page = 4; Action action = 5; string referrer = 6; string country = 7; string device = 8;
+		enum Action { view = 0; click = 1; cart = 2; buy = 3; } }`
+)
+
+var clickPaths = []string{"ts", "user_id", "page", "event_id", "country"}
+
+// clicks returns 1,024 different events in each form, behind the prefixes of a registry where
+// there is a schema.
+func clicks(b *testing.B) (json, inAvro, inProto [][]byte) {
+	of := avro.MustParse(clickAvro)
+	message := mustProto(b, clickProto).Messages().Get(0)
+	actions := []string{"view", "click", "cart", "buy"}
+	for i := range 1024 {
+		x := uint64(i+1) * 0x9e3779b97f4a7c15
+		id, ts, user, page := fmt.Sprintf("%016x%016x", x, x*x), 1763600000000+int64(i)*7, int64(1+x>>44), fmt.Sprint("/p/", x>>32%1000)
+		action, referrer, country, device := x>>20%4, fmt.Sprint("https://example.org/", x>>50%100), []string{"DE", "US", "FR", "BR"}[x>>30%4], []string{"mobile", "desktop", "tablet"}[x>>40%3]
+		json = append(json, fmt.Appendf(nil, `{"event_id":"%s","ts":%d,"user_id":%d,"page":"%s","action":"%s","referrer":"%s","country":"%s","device":"%s"}`,
+			id, ts, user, page, actions[action], referrer, country, device))
+		a, err := of.AppendEncode(binary.BigEndian.AppendUint32([]byte{0}, 1), map[string]any{"event_id": id, "ts": ts, "user_id": user, "page": page, "action": actions[action], "referrer": referrer, "country": country, "device": device})
+		if err != nil {
+			b.Fatal(err)
+		}
+		inAvro = append(inAvro, a)
+		p := binary.BigEndian.AppendUint32([]byte{0}, 1)
+		p = append(p, 0)
+		text := func(number byte, s string) { p = append(append(p, number<<3|2, byte(len(s))), s...) }
+		number := func(field byte, n uint64) {
+			if n != 0 {
+				p = binary.AppendUvarint(append(p, field<<3), n)
+			}
+		}
+		text(1, id)
+		number(2, uint64(ts))
+		number(3, uint64(user))
+		text(4, page)
+		number(5, action)
+		text(6, referrer)
+		text(7, country)
+		text(8, device)
+		if err := proto.Unmarshal(p[6:], dynamicpb.NewMessage(message)); err != nil {
+			b.Fatal(err)
+		}
+		inProto = append(inProto, p)
+	}
+	return json, inAvro, inProto
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkFormats reads the same events as JSON, Avro and Protobuf: five of eight fields, alone,
+// by the libraries that are the tests' oracles, and through the core (decode, decide, count,
+// HLL). The sides run in turns, and the shortest run of each counts, in CPU time. A ratio above 1
+// is how many times as many events a CPU second reads.
+//
+//	make bench-formats
+func BenchmarkFormats(b *testing.B) {
+	json, inAvro, inProto := clicks(b)
+	type side struct {
+		name string
+		run  func(n int)
+		best float64 // ns per event
+	}
+	var sides []*side
+	add := func(name string, run func(n int)) { sides = append(sides, &side{name: name, run: run}) }
+	avroSchema, proto1 := mustAvro(b, clickAvro), mustProto(b, clickProto).schema(event.SchemaName{Message: []int{0}})
+	forms := []struct {
+		format event.Format
+		data   [][]byte
+		schema *event.Schema
+		id     event.SchemaID
+	}{{event.JSON, json, nil, ""}, {event.Avro, inAvro, avroSchema, "\x00\x00\x00\x00\x01"}, {event.Protobuf, inProto, proto1, "\x00\x00\x00\x00\x01\x00"}}
+	for _, f := range forms {
+		r, err := event.NewReader(f.format, f.format.HasSchema(), clickPaths)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if f.schema != nil {
+			r.Learn(f.id, f.schema)
+		}
+		vals := make([]event.Value, len(clickPaths))
+		add(f.format.String()+" read", func(n int) {
+			for i := range n {
+				rec := event.Record{Value: f.data[i%len(f.data)]}
+				if r.Selects() {
+					if _, ok := r.Select(&rec); !ok {
+						b.Fatal("a schema is not known")
+					}
+				}
+				if err := r.Read(&rec, vals); err != nil {
+					b.Fatal(err)
+				}
+				if at, ok := vals[0].Time(event.Millis); !ok || at < 1763600000000 {
+					b.Fatal(at)
+				}
+			}
+		})
+		op, err := window.NewOperator(&window.Spec{
+			Job: "clicks", Version: 1, Format: f.format, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
+			By: []window.Column{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if f.schema != nil {
+			op.Learn(f.id, f.schema)
+		}
+		op.Start(window.Plan{})
+		next := int64(0)
+		batch := event.Batch{Records: make([]event.Record, len(f.data))}
+		add(f.format.String()+" core", func(n int) {
+			for range n / len(f.data) {
+				batch.First, batch.Next = next, next+int64(len(f.data))
+				for i := range batch.Records {
+					batch.Records[i] = event.Record{Offset: next + int64(i), Time: 1763600000000, Value: f.data[i]}
+				}
+				if err := op.Observe(&batch); err != nil {
+					b.Fatal(err)
+				}
+				next = batch.Next
+			}
+			op.Reuse(op.Take().Table)
+		})
+	}
+	of := avro.MustParse(clickAvro)
+	add("twmb/avro into a map", func(n int) {
+		for i := range n {
+			var v any
+			if _, err := of.Decode(inAvro[i%len(inAvro)][5:], &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	message := mustProto(b, clickProto).Messages().Get(0)
+	m := dynamicpb.NewMessage(message)
+	add("dynamicpb", func(n int) {
+		for i := range n {
+			proto.Reset(m)
+			if err := proto.Unmarshal(inProto[i%len(inProto)][6:], m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	const events, rounds = 1 << 15, 40
+	measure := func() {
+		for range rounds {
+			for _, s := range sides {
+				from := cpuTime()
+				s.run(events)
+				if ns := float64((cpuTime() - from).Nanoseconds()) / events; s.best == 0 || ns < s.best {
+					s.best = ns
+				}
+			}
+		}
+	}
+	for b.Loop() {
+		measure()
+	}
+	best := func(name string) float64 {
+		return sides[slices.IndexFunc(sides, func(s *side) bool { return s.name == name })].best
+	}
+	report := fmt.Sprintln()
+	for _, f := range forms {
+		report += fmt.Sprintf("%-22s %7.1f bytes per event\n", f.format, float64(len(slices.Concat(f.data...)))/float64(len(f.data)))
+	}
+	for _, s := range sides {
+		report += fmt.Sprintf("%-22s %7.1f ns of CPU per event\n", s.name, s.best)
+	}
+	defer func() { fmt.Print(report) }() // the log of a benchmark has ten lines
+	for _, c := range []struct {
+		what  string
+		ratio float64
+		floor float64
+	}{
+		{"avro, read, against json", best("json read") / best("avro read"), 0},
+		{"protobuf, read, against json", best("json read") / best("protobuf read"), 0},
+		{"avro, core, against json", best("json core") / best("avro core"), 0},
+		{"protobuf, core, against json", best("json core") / best("protobuf core"), 0},
+		{"avro, read, against twmb/avro into a map", best("twmb/avro into a map") / best("avro read"), 5},
+		{"protobuf, read, against dynamicpb", best("dynamicpb") / best("protobuf read"), 3},
+	} {
+		report += fmt.Sprintf("%-42s %5.2f ×", c.what, c.ratio)
+		if c.floor > 0 {
+			report += fmt.Sprintf(", floor %.0f", c.floor)
+		}
+		report += "\n"
+		if *floors && c.ratio < c.floor {
+			b.Errorf("%s is below its floor", c.what)
+		}
+	}
+}
