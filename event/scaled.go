@@ -11,7 +11,55 @@ func (v Value) Scaled(scale int) (units int64, large, ok bool) {
 	if v.Kind != Number {
 		return 0, false, false
 	}
-	d, ok := readDecimal(v.Bytes)
+	if units, ok := shortScaled(v.Bytes, scale); ok {
+		return units, false, true
+	}
+	return longScaled(v.Bytes, scale)
+}
+
+// shortScaled reads a number of at most seventeen digits and a point, no exponent, and no
+// more digits behind the point than scale. Prices are of this kind. ok is false for other
+// numbers, and for what is none.
+func shortScaled(b []byte, scale int) (units int64, ok bool) {
+	neg := len(b) > 0 && b[0] == '-'
+	if neg {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 17 || b[0] == '0' && len(b) > 1 && b[1] != '.' {
+		return 0, false
+	}
+	whole := len(b) // digits before the point
+	for i, c := range b {
+		switch c -= '0'; {
+		case c <= 9:
+			units = units*10 + int64(c)
+		case b[i] == '.' && whole == len(b):
+			whole = i
+		default:
+			return 0, false
+		}
+	}
+	behind := 0
+	if whole < len(b) {
+		behind = len(b) - whole - 1
+		if behind == 0 {
+			return 0, false
+		}
+	}
+	if whole == 0 || behind > scale || whole+scale > 18 {
+		return 0, false
+	}
+	for ; behind < scale; behind++ {
+		units *= 10
+	}
+	if neg {
+		units = -units
+	}
+	return units, true
+}
+
+func longScaled(b []byte, scale int) (units int64, large, ok bool) {
+	d, ok := readDecimal(b)
 	switch {
 	case !ok:
 		return 0, false, false
