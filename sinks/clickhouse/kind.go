@@ -29,6 +29,11 @@ type kind struct {
 	fold  string // of a state: the total; only if additive
 	plus  string // the aggregate function that adds totals; only if additive
 
+	// The same as fold of merge in less time, for rollups; only if additive. maxMap makes a
+	// node of a tree for each entry, and values of any type, where functions of arrays work on
+	// columns.
+	folded string
+
 	number      string // of a state, or of a total if additive: its number
 	numberType  string // type of that number
 	numberMerge string // the aggregate function that merges numbers of one window, such as max
@@ -125,6 +130,14 @@ func (m *measure) Fold(state string) string {
 		return fmt.Sprintf(m.fold, state)
 	}
 	return state
+}
+
+// Folded returns an aggregate for Fold of Merge.
+func (m *measure) Folded(states string) string {
+	if m.Additive() {
+		return fmt.Sprintf(m.folded, states)
+	}
+	return m.Merge(states)
 }
 
 func (m *measure) Plus(states string) string {

@@ -17,6 +17,10 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 	const plain = "Map(UInt128, UInt64)"
 	// Every key with the slot window.Whole: it has all bits set.
 	const wholeKeys = "arrayMap(k -> bitOr(k, toUInt128('79228162514264337589248983040')), mapKeys(%[1]s))"
+	// Each count of the states as a number: the bucket in the upper 32 bits, the slot, the count
+	// in the lower 32, which suffice for a chunk. So the counts of a bucket are beside each other,
+	// and the last of those of a slot is the greatest.
+	const counts = "arraySort(groupArrayArray(arrayMap((k, n) -> bitOr(bitOr(bitShiftLeft(k, 96), bitShiftLeft(bitShiftRight(k, 32), 32)), toUInt128(n)), mapKeys(%[1]s), mapValues(%[1]s))))"
 	var levels, parts []string
 	for _, q := range window.QuantilesShown() {
 		levels, parts = append(levels, strconv.FormatFloat(q.Level, 'g', -1, 64)), append(parts, q.Suffix)
@@ -27,6 +31,12 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 		bytes: "arrayStringConcat(arrayMap((k, n) -> concat(reinterpretAsFixedString(k), reinterpretAsFixedString(n)), mapKeys(%[1]s), mapValues(%[1]s)))",
 		fold: "arrayMap(t -> mapFromArrays(tupleElement(t, 1), tupleElement(t, 2)), " +
 			"[arrayReduce('sumMap', [" + wholeKeys + "], [mapValues(%[1]s)])])[1]",
+		folded: "arrayMap((all, next) -> arrayMap((ends, sums) -> mapFromArrays(" +
+			"arrayMap(b -> bitOr(b, toUInt128('79228162514264337589248983040')), ends), arrayMap((sum, before) -> toUInt64(sum - before), sums, arrayShiftRight(sums, 1))), " +
+			"[arrayFilter((b, x, y) -> bitShiftRight(x, 96) != bitShiftRight(y, 96), arrayMap(x -> bitShiftRight(x, 96), all), all, next)], " +
+			"[arrayFilter((sum, x, y) -> bitShiftRight(x, 96) != bitShiftRight(y, 96), " +
+			"arrayCumSum(arrayMap((x, y) -> if(bitShiftRight(x, 32) != bitShiftRight(y, 32), toUInt64(bitAnd(x, 4294967295)), 0), all, next)), all, next)])[1], " +
+			"[" + counts + "], [arrayShiftLeft(" + counts + ", 1, toUInt128('340282366920938463463374607431768211455'))])[1]",
 		plus: "sumMap(%s)",
 
 		number:     "%s",

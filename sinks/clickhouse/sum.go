@@ -23,18 +23,25 @@ var (
 // whole is window.Whole in SQL.
 const whole = "18446744073709551615"
 
+// latest is an aggregate of states that are maps from slots: the later value of each slot, in
+// an array, as mapValues of their maxMap.
+const latest = "arrayMap(entries -> arrayMap(e -> tupleElement(e, 2), arrayFilter((e, next) -> tupleElement(e, 1) != next, entries, arrayShiftLeft(arrayMap(e -> tupleElement(e, 1), entries), 1, toUInt64(" + whole + ")))), " +
+	"[arraySort(groupArrayArray(arrayMap((slot, value) -> (slot, value), mapKeys(%[1]s), mapValues(%[1]s))))])[1]"
+
 func summed(m *window.Measure, number, numberType, rank string) *kind {
 	plain := fmt.Sprintf("Map(UInt64, Tuple(UInt64, Decimal(38, %d)))", m.Scale)
 	total := func(aggregate, events, units string) string {
 		return "map(toUInt64(" + whole + "), (" + fmt.Sprintf(aggregate, events) + ", " + fmt.Sprintf(aggregate, units) + "))"
 	}
+	sums := func(values string) string { return total("arraySum(%s, "+values+")", "sum -> sum.1", "sum -> sum.2") }
 	return &kind{
 		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
 		merge: "maxMap(%s)",
 		bytes: "arrayStringConcat(arrayMap((slot, sum) -> concat(reinterpretAsFixedString(slot), reinterpretAsFixedString(sum.1), reinterpretAsFixedString(sum.2))," +
 			" mapKeys(%[1]s), mapValues(%[1]s)))",
-		fold: total("arraySum(%s, mapValues(%%[1]s))", "sum -> sum.1", "sum -> sum.2"),
-		plus: total("sum(%s)", "%[1]s["+whole+"].1", "%[1]s["+whole+"].2"),
+		fold:   sums("mapValues(%%[1]s)"),
+		folded: "arrayMap(latest -> " + sums("latest") + ", [" + latest + "])[1]",
+		plus:   total("sum(%s)", "%[1]s["+whole+"].1", "%[1]s["+whole+"].2"),
 
 		number:     number,
 		numberType: numberType,

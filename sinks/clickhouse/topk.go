@@ -13,16 +13,20 @@ var topKind = kind{of: func(m *window.Measure) *kind {
 	const tuple = "Tuple(UInt64, UInt64, Array(Tuple(String, UInt64, UInt64)))"
 	const plain = "Map(UInt64, " + tuple + ")"
 	listed := strconv.Itoa(m.Listed())
+	fold := func(tops string) string {
+		return "map(toUInt64(" + whole + "), " + topOf("arraySum(arrayMap(p -> tupleElement(p, 1), "+tops+"))", "arraySum(arrayMap(p -> tupleElement(p, 2), "+tops+"))",
+			"arrayReduce('sumMap', arrayMap(p -> tupleElement(tupleElement(p, 3), 1), "+tops+"), arrayMap(p -> tupleElement(tupleElement(p, 3), 2), "+tops+"), "+
+				"arrayMap(p -> arrayMap(e -> "+topOver("p")+", tupleElement(p, 3)), "+tops+"))", listed) + ")"
+	}
 	return &kind{
 		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
 		merge: "maxMap(%s)",
 		bytes: "arrayStringConcat(arrayMap((slot, top) -> concat(reinterpretAsFixedString(slot), reinterpretAsFixedString(tupleElement(top, 1)), reinterpretAsFixedString(tupleElement(top, 2)), " +
 			"reinterpretAsFixedString(length(tupleElement(top, 3))), arrayStringConcat(arrayMap(e -> concat(reinterpretAsFixedString(length(tupleElement(e, 1))), tupleElement(e, 1), " +
 			"reinterpretAsFixedString(tupleElement(e, 2)), reinterpretAsFixedString(tupleElement(e, 3))), tupleElement(top, 3)))), mapKeys(%[1]s), mapValues(%[1]s)))",
-		fold: "map(toUInt64(" + whole + "), " + topOf("arraySum(arrayMap(p -> tupleElement(p, 1), mapValues(%[1]s)))", "arraySum(arrayMap(p -> tupleElement(p, 2), mapValues(%[1]s)))",
-			"arrayReduce('sumMap', arrayMap(p -> tupleElement(tupleElement(p, 3), 1), mapValues(%[1]s)), arrayMap(p -> tupleElement(tupleElement(p, 3), 2), mapValues(%[1]s)), "+
-				"arrayMap(p -> arrayMap(e -> "+topOver("p")+", tupleElement(p, 3)), mapValues(%[1]s)))", listed) + ")",
-		plus: "map(toUInt64(" + whole + "), " + topPlus("%[1]s["+whole+"]", listed) + ")",
+		fold:   fold("mapValues(%[1]s)"),
+		folded: "arrayMap(latest -> " + fold("latest") + ", [" + latest + "])[1]",
+		plus:   "map(toUInt64(" + whole + "), " + topPlus("%[1]s["+whole+"]", listed) + ")",
 
 		number:     "%s[" + whole + "]",
 		numberType: tuple,

@@ -33,7 +33,7 @@ FROM
             {{.Groups}}{{.Start}} AS _start,
             {{if .First}}{{.Hits}}{{else}}max(_s.hits){{end}} AS hits
 {{- range .Measures}},
-            {{if $.First}}{{.Fold (.Merge (print "_s." .Column))}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
+            {{if $.First}}{{.Folded (print "_s." .Column)}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
 {{- if and $.Forgets .Set}},
             max(_s.{{.Column}} > 0) AS {{.Known}},
             max({{.Number (print "_s." .State)}} > 0) AS {{.Held}}
@@ -49,7 +49,7 @@ FROM
 {{- if .First}}
         {{.Hits}} AS hits
 {{- range .Measures}},
-        {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
+        {{.Folded (print "_s." .Column)}} AS {{.Column}}
 {{- end}}
 {{- else}}
         arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits

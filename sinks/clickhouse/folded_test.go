@@ -1,0 +1,51 @@
+package clickhouse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"weir/event"
+	"weir/window"
+)
+
+// TestFolded: what rollups make of states in less time is what fold makes of merge, for each
+// kind that adds up: of states that repeat slots and of some that do not, of slot 0 and of
+// rows without an event of the measure.
+func TestFolded(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	j.Spec.Measures = nil
+	for _, k := range window.Kinds() {
+		if k.Additive() {
+			j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: k.String(), Kind: k, Path: "n", Optional: true, Error: 0.01, K: 3})
+		}
+	}
+	s := unaudited(t, c, j)
+	if err := c.exec(t.Context(), "prepare", "SYSTEM STOP MERGES "+c.name("clicks_state"), queryTimeout); err != nil {
+		t.Fatal(err)
+	}
+	op := operator(t, s.layout.Spec, 0, 1, 2)
+	r := rand.New(rand.NewPCG(7, 5))
+	for n := range int64(300) {
+		doc := fmt.Sprintf(`{"ts":%d,"page":"/%d","n":%d}`, int64(noon)+n, r.IntN(3), r.IntN(200)-20)
+		if r.IntN(50) == 0 {
+			doc = fmt.Sprintf(`{"ts":%d,"page":"/none"}`, int64(noon)+n)
+		}
+		observe(t, op, int32(n%3), n/3, event.Time(noon), doc)
+		if r.IntN(40) == 0 || n == 299 {
+			write(t, s, op.Take())
+		}
+	}
+	slots := one(t, c, "SELECT max(n) > max(d) FROM (SELECT sum(length(hits)) AS n, length(groupUniqArrayArray(mapKeys(hits))) AS d FROM "+c.name("clicks_state")+" GROUP BY page, window_start)")
+	if slots != "(1)" {
+		t.Fatal("no slot is written twice: the test tests nothing")
+	}
+	for m := range s.layout.counted {
+		sql := fmt.Sprintf("SELECT count(), countIf(a = b), countIf(toTypeName(a) = toTypeName(b)), countIf(length(a) > 0) > 0 FROM (SELECT %s AS a, %s AS b FROM %s AS _s GROUP BY page, window_start)",
+			m.Fold(m.Merge("_s."+m.Column())), m.Folded("_s."+m.Column()), c.name("clicks_state"))
+		if got := one(t, c, sql); got != "(4,4,4,1)" {
+			t.Errorf("%s: %s groups, equal, of equal types, some not empty; want (4,4,4,1)", m.Name, got)
+		}
+	}
+}
