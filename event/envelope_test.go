@@ -111,3 +111,59 @@ func TestPathText(t *testing.T) {
 		}
 	}
 }
+
+// TestJSONSchema: the name of a schema in front of a document is skipped, and a document
+// without one is read as it is.
+func TestJSONSchema(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		err   error
+	}{
+		{"\x00\x00\x00\x00\x07{\"a\":1}", nil},
+		{"\x01ABCDEFGHIJKLMNOP{\"a\":1}", nil},
+		{"{\"a\":1}", nil},
+		{" {\"a\":1}", nil},
+		{"\x00\x00\x00\x00\x07", ErrEmpty},
+		{"\x00\x00\x00\x07", ErrSyntax},
+		{"\x02\x00\x00\x00\x07{\"a\":1}", ErrSyntax},
+		{"\x00\x00\x00\x00\x07\x00\x00\x00\x00\x07{\"a\":1}", ErrSyntax},
+	} {
+		for _, format := range []Format{JSONSchema, JSON} {
+			r, err := NewReader(format, false, []string{"a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			vals := make([]Value, 1)
+			err = r.Read(&Record{Value: []byte(c.value)}, vals)
+			if format == JSONSchema && !errors.Is(err, c.err) || format == JSON && (err == nil) != (c.value[0] == '{' || c.value[0] == ' ') || err == nil && string(vals[0].Bytes) != "1" {
+				t.Errorf("%v: %q: %v, %v", format, c.value, vals, err)
+			}
+		}
+	}
+}
+
+// TestCloudEvents: the attributes of an event are headers in binary mode, and fields beside
+// data in structured mode.
+func TestCloudEvents(t *testing.T) {
+	for _, c := range []struct {
+		paths []string
+		rec   Record
+	}{
+		{[]string{"header:ce_time", "header:ce_type", "header:ce_id", "page"}, Record{Value: []byte(`{"page":"/p/1"}`), Envelope: &Envelope{
+			Headers: headers("ce_specversion", "1.0", "ce_type", "view", "ce_id", "7", "ce_source", "/shop", "ce_time", "2026-11-20T10:05:00Z", "content-type", "application/json")}}},
+		{[]string{"time", "type", "id", "data.page"}, Record{Value: []byte(`{"specversion":"1.0","type":"view","id":"7","source":"/shop","time":"2026-11-20T10:05:00Z","data":{"page":"/p/1"}}`), Envelope: &Envelope{
+			Headers: headers("content-type", "application/cloudevents+json")}}},
+	} {
+		r, err := NewReader(JSON, false, c.paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vals := make([]Value, len(c.paths))
+		if err := r.Read(&c.rec, vals); err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := vals[0].Time(RFC3339); !ok || at != 1795169100000 || string(vals[1].Bytes) != "view" || string(vals[2].Bytes) != "7" || string(vals[3].Bytes) != "/p/1" {
+			t.Errorf("%v: %s, time %d", c.paths, vals, at)
+		}
+	}
+}

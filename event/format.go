@@ -10,12 +10,13 @@ type Format uint8
 
 // The formats.
 const (
-	JSON     Format = iota // one JSON object
-	Avro                   // Avro's binary encoding
-	Protobuf               // a message of Protocol Buffers
+	JSON       Format = iota // one JSON object
+	JSONSchema               // a JSON object, perhaps behind the name of its schema, which is skipped
+	Avro                     // Avro's binary encoding
+	Protobuf                 // a message of Protocol Buffers
 )
 
-var formatNames = [...]string{"json", "avro", "protobuf"}
+var formatNames = [...]string{"json", "json-schema", "avro", "protobuf"}
 
 // HasSchema reports whether records of the format can be read only with a schema.
 func (f Format) HasSchema() bool { return f == Avro || f == Protobuf }

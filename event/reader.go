@@ -121,12 +121,23 @@ func (r *Reader) Read(rec *Record, vals []Value) (err error) {
 	if r.json == nil {
 		err = r.walked(vals)
 	} else {
-		err = r.json.Scan(rec.Value, vals)
+		err = r.json.Scan(r.document(rec.Value), vals)
 	}
 	if err != nil || r.envelope == nil {
 		return err
 	}
 	return r.envelope.read(rec.Envelope, vals)
+}
+
+// document returns the JSON document of a value. No document begins with the bytes 0 and 1, as
+// the names of schemas do.
+func (r *Reader) document(value []byte) []byte {
+	if r.format == JSONSchema && len(value) > 0 {
+		if n := frameSize(value[0]); n <= len(value) {
+			return value[n:]
+		}
+	}
+	return value
 }
 
 // walked reads the selected record by its program.

@@ -110,6 +110,8 @@ func TestUnknownSchema(t *testing.T) {
 func TestFormatHasAMeaning(t *testing.T) {
 	plain, avro, file := pageSpec(), avroSpec(), avroSpec()
 	file.Schema = "0123"
+	prefixed := pageSpec()
+	prefixed.Format = event.JSONSchema
 	if bytes.Contains([]byte(plain.Meaning()), []byte("format")) {
 		t.Errorf("%s", plain.Meaning())
 	}
@@ -119,6 +121,7 @@ func TestFormatHasAMeaning(t *testing.T) {
 	}{
 		{plain, avro, "format was json, is avro with a registry"},
 		{avro, file, "format was avro with a registry, is avro with the schema 0123"},
+		{plain, prefixed, "format was json, is json-schema"},
 		{file, plain, "format was avro with the schema 0123, is json"},
 	} {
 		all, ok := Difference(c.was.Meaning(), c.is.Meaning())

@@ -165,7 +165,10 @@ func readMeaning(text string) ([]setting, bool) {
 	}
 	first := func(v []string) string { return v[0] }
 	add("format", 2, func(v []string) string {
-		if v[1] == "" {
+		switch format, err := event.ParseFormat(v[0]); {
+		case err == nil && !format.HasSchema():
+			return v[0]
+		case v[1] == "":
 			return v[0] + " with a registry"
 		}
 		return v[0] + " with the schema " + v[1]

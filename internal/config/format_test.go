@@ -34,6 +34,7 @@ func TestFormats(t *testing.T) {
 		framed    bool
 	}{
 		{"", "format: json", event.JSON, false},
+		{"", "format: json-schema", event.JSONSchema, false},
 		{registry, "format: avro", event.Avro, true},
 		{registry, "format: protobuf", event.Protobuf, true},
 		{"", "format: avro, schema_file: " + avsc, event.Avro, false},
@@ -49,12 +50,12 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Format != c.format || s.Framed() != c.framed || s.ReadsEnvelope() != c.framed || (s.Schema != "") != (c.format != event.JSON && !c.framed) {
+		if s.Format != c.format || s.Framed() != c.framed || s.ReadsEnvelope() != c.framed || (s.Schema != "") != (c.format.HasSchema() && !c.framed) {
 			t.Errorf("%s, %s: %v, framed %v, envelope %v, schema %q", c.head, c.job, s.Format, s.Framed(), s.ReadsEnvelope(), s.Schema)
 		}
 	}
 	for _, c := range []struct{ head, job, word string }{
-		{"", "format: xml", "json, avro or protobuf"},
+		{"", "format: xml", "json, json-schema, avro or protobuf"},
 		{"", "format: avr", "did you mean avro?"},
 		{"", "format: avro", "jobs[0].format: records of the format avro need a schema; name the registry"},
 		{"", "schema_file: " + avsc, "need no schema"},
