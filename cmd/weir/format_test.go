@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
+	"weir/internal/local/localtest"
 	"weir/schemas/schematest"
 )
 
@@ -35,7 +38,11 @@ jobs: [{name: plays, topic: plays, format: avro, time: {field: ts}, window: 1m, 
 
 // play returns an event of the schema of the stage.
 func play(offset int, song string, user int64) []byte {
-	b := varint.AppendVarint(nil, at(offset).UnixMilli())
+	return playAt(at(offset).UnixMilli(), song, user)
+}
+
+func playAt(ts int64, song string, user int64) []byte {
+	b := varint.AppendVarint(nil, ts)
 	b = append(varint.AppendVarint(b, int64(len(song))), song...)
 	return varint.AppendVarint(b, user)
 }
@@ -157,5 +164,94 @@ func TestTapProtobuf(t *testing.T) {
 		if !strings.Contains(out, words) {
 			t.Errorf("tap does not print %s:\n%s", words, out)
 		}
+	}
+}
+
+// TestRunFormats: the same plays as JSON, Avro and Protobuf give the same rows, hits and states
+// of sketches alike, in a real process with a real engine; also if the registry is away when
+// the process starts, and forgets the schema then.
+func TestRunFormats(t *testing.T) {
+	s, registry := newStage(t), schematest.Start(t)
+	config, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(config), "jobs:")
+	head += "registry: {url: \"" + registry.URL + "\"}\njobs:\n"
+	schema := map[string]uint32{
+		"avro":     registry.Add("avro-value", schematest.Schema{Type: "AVRO", Text: playSchema}),
+		"protobuf": registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; }`}),
+	}
+	formats := []string{"json", "avro", "protobuf"}
+	admin := kadm.NewClient(s.client)
+	for _, format := range formats {
+		if _, err := admin.CreateTopic(await.Context(t), 1, 1, nil, "plays_"+format); err != nil {
+			t.Fatal(err)
+		}
+		head += "  - {name: plays_" + format + ", topic: plays_" + format + ", format: " + format + ", time: {field: ts}, window: 1m, by: [song], measures: [{name: users, kind: hll, field: user}, {name: total, kind: sum, field: user}]}\n"
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var records []*kgo.Record
+	now := time.Now().Truncate(time.Minute) // one window
+	for i := range 3000 {
+		ts := now.UnixMilli() + int64(i)
+		song, user := fmt.Sprint("song ", i%7), int64(1+i*i%997)
+		value := map[string][]byte{"json": fmt.Appendf(nil, `{"ts":%d,"song":%q,"user":%d}`, ts, song, user)}
+		value["avro"] = append(schematest.Prefix(schema["avro"]), playAt(ts, song, user)...)
+		b := append(schematest.Prefix(schema["protobuf"]), 0, 1<<3)
+		b = varint.AppendUvarint(b, uint64(ts))
+		b = append(append(b, 2<<3|2, byte(len(song))), song...)
+		value["protobuf"] = varint.AppendUvarint(append(b, 3<<3), uint64(user))
+		for _, format := range formats {
+			records = append(records, &kgo.Record{Topic: "plays_" + format, Timestamp: now, Value: value[format]})
+		}
+	}
+	if err := s.client.ProduceSync(await.Context(t), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+
+	registry.Be(schematest.Away)
+	s.done(t, "migrate") // which does not need it
+	if n := registry.Requests(); n != 0 {
+		t.Errorf("migrate asks the registry %d times", n)
+	}
+	cmd, out, ended := s.start(t, "run", "--until", "end")
+	await.Until(t, func() error {
+		if log := out.String(); !strings.Contains(log, "schema registry: outage") || !strings.Contains(log, "partition 0 waits at offset 0") {
+			return fmt.Errorf("the log does not say that the registry is away:\n%s", log)
+		}
+		return nil
+	})
+	registry.Be(schematest.Forgets)
+	asked := registry.Requests()
+	await.Until(t, func() error {
+		if n := registry.Requests(); n < asked+3 {
+			return fmt.Errorf("%d requests", n)
+		}
+		return nil
+	})
+	registry.Be(schematest.Well)
+	if code := ends(t, cmd, ended); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	rows := map[string]string{}
+	for _, format := range formats {
+		rows[format], err = localtest.Query(s.engine, s.database, "SELECT window_start, song, hits, users, total FROM plays_"+format+"_1m ORDER BY ALL FORMAT TSV")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(strings.Split(strings.TrimSpace(rows["json"]), "\n")); n != 7 {
+		t.Errorf("%d rows:\n%s", n, rows["json"])
+	}
+	for _, format := range formats[1:] {
+		if rows[format] != rows["json"] {
+			t.Errorf("%s:\n%sjson:\n%s%s", format, rows[format], rows["json"], out)
+		}
+	}
+	if dead, err := localtest.Query(s.engine, s.database, "SELECT count() FROM weir_dead_letters"); err != nil || strings.TrimSpace(dead) != "0" {
+		t.Errorf("%s dead letters, %v", dead, err)
 	}
 }
