@@ -81,7 +81,7 @@ type Machine struct {
 
 	committing []window.Position // handed out in Ready.Commit, no answer yet
 
-	late     bool // the log is ahead by the short interval or more, or it is not known yet
+	late     bool // the log is ahead by a quarter of the short interval or more, or it is not known yet
 	interval Time // Flush or Behind of the configuration
 	flushAt  Time // when the interval is over
 	writeAt  Time // no write before
@@ -138,7 +138,7 @@ func (m *Machine) Held(workers, rows int64) {
 // that waits in the log is older than the interval. The interval that has begun changes,
 // too. It decides when rows are written, and nothing about what is in them.
 func (m *Machine) Behind(left Time, workers int64) {
-	m.late = left >= m.cfg.Flush
+	m.late = left >= m.cfg.Flush/4
 	interval := m.cfg.Flush
 	if left >= m.cfg.Behind && m.cfg.Memory.Roomy(workers+m.outbox.bytes()) {
 		interval = m.cfg.Behind
