@@ -89,15 +89,22 @@ func (d Database) String() string { return fmt.Sprintf("%s (id %.8s)", d.Name, d
 
 // SASL names a user. It prints without its password.
 type SASL struct {
-	Mechanism string // "plain", "scram-sha-256" or "scram-sha-512"; empty: no authentication
+	Mechanism string // "plain", "scram-sha-256", "scram-sha-512" or "oauthbearer"; empty: no authentication
 	User      string
 	Password  string
+
+	// Of oauthbearer only. Extensions are name=value, such as logicalCluster=lkc-1.
+	Tokens     Tokens
+	Extensions []string
 }
 
 // String leaves the password out, for logs and errors.
 func (s SASL) String() string {
 	if s.Mechanism == "" {
 		return "none"
+	}
+	if s.Tokens != nil {
+		return s.Mechanism
 	}
 	return s.Mechanism + " as " + s.User
 }
@@ -206,11 +213,16 @@ func (c *Config) validate() error {
 			return fmt.Errorf("ingest: %s: %d bytes; want %d to %d", n.name, n.value, n.min, n.max)
 		}
 	}
-	if want := []string{"", "plain", "scram-sha-256", "scram-sha-512"}; !slices.Contains(want, c.SASL.Mechanism) {
-		return fmt.Errorf("ingest: SASL.Mechanism: %q; want plain, scram-sha-256 or scram-sha-512", c.SASL.Mechanism)
+	if want := []string{"", "plain", "scram-sha-256", "scram-sha-512", oauthbearer}; !slices.Contains(want, c.SASL.Mechanism) {
+		return fmt.Errorf("ingest: SASL.Mechanism: %q; want plain, scram-sha-256, scram-sha-512 or oauthbearer", c.SASL.Mechanism)
+	}
+	if (c.SASL.Mechanism == oauthbearer) != (c.SASL.Tokens != nil) {
+		return errors.New("ingest: SASL.Tokens is for oauthbearer, which needs it")
 	}
 	return nil
 }
+
+const oauthbearer = "oauthbearer"
 
 // mechanism returns the SASL exchange that kafka-go runs on each new connection.
 func (s SASL) mechanism() (sasl.Mechanism, error) {
@@ -221,6 +233,8 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 		return scram.Mechanism(scram.SHA256, s.User, s.Password)
 	case "scram-sha-512":
 		return scram.Mechanism(scram.SHA512, s.User, s.Password)
+	case oauthbearer:
+		return &bearer{tokens: s.Tokens, extensions: s.Extensions}, nil
 	}
 	return nil, nil
 }

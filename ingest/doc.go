@@ -70,5 +70,6 @@
 //	metadata.go   the topic's id, its leaders, its log ends
 //	wire.go       requests over kafka-go's connections; the primitive types
 //	notice.go     trouble is logged once, and once that it is over
+//	token.go      OAUTHBEARER: tokens, where they come from, and when they end
 //	errors.go     what is worth another try, what is final, and the errors callers see
 package ingest

@@ -196,9 +196,10 @@ func denied(err error) bool {
 }
 
 // judge returns the verdict on an error of this Source: with AwaitRights, a missing
-// permission is retried until it is granted.
+// permission is retried until it is granted, and so is a token that the broker refuses,
+// because the next one may be good.
 func (s *Source) judge(err error) verdict {
-	if s.config.AwaitRights && denied(err) {
+	if s.config.AwaitRights && (denied(err) || errors.As(err, new(*tokenError))) {
 		return retry
 	}
 	return judge(err)

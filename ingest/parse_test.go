@@ -259,7 +259,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%v is not retried", code)
 		}
 	}
-	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{"plain", "ada", "hush"}}
+	c := Config{Group: "weir", Topic: "clicks", Session: time.Second, SASL: SASL{Mechanism: "plain", User: "ada", Password: "hush"}}
 	for code, words := range map[error]string{
 		io.EOF:                          "kafka.tls and kafka.sasl",
 		kafka.IllegalSASLState:          "SASL: plain as ada: the listener does not use SASL",

@@ -12,47 +12,47 @@ import (
 // which is the order in which the broker fills its response. The topic is named by its id
 // from version 13 on, and by its name below. A leader that is told a rack may name a nearer
 // replica in the place of records (KIP-392). share is the bytes of each partition.
-func (q *call) fetch(c *Config, rack string, share int, id [16]byte, partitions []*partition) {
-	q.begin(c.ClientID)
-	q.int32(-1) // not a replica
-	q.int32(int32(c.MaxWait.Milliseconds()))
-	q.int32(int32(c.MinBytes))
-	q.int32(int32(c.RequestBytes))
-	q.int8(readCommitted)
-	if q.version >= 7 {
-		q.int32(0)  // no fetch session (KIP-227): every request is complete
-		q.int32(-1) // the epoch of no session
+func (c *call) fetch(config *Config, rack string, share int, id [16]byte, partitions []*partition) {
+	c.begin(config.ClientID)
+	c.int32(-1) // not a replica
+	c.int32(int32(config.MaxWait.Milliseconds()))
+	c.int32(int32(config.MinBytes))
+	c.int32(int32(config.RequestBytes))
+	c.int8(readCommitted)
+	if c.version >= 7 {
+		c.int32(0)  // no fetch session (KIP-227): every request is complete
+		c.int32(-1) // the epoch of no session
 	}
-	q.array(1)
-	if q.version >= 13 {
-		q.raw(id[:])
+	c.array(1)
+	if c.version >= 13 {
+		c.raw(id[:])
 	} else {
-		q.text(c.Topic)
+		c.text(config.Topic)
 	}
-	q.array(len(partitions))
+	c.array(len(partitions))
 	for _, p := range partitions {
-		q.int32(p.id)
-		if q.version >= 9 {
-			q.int32(p.epoch)
+		c.int32(p.id)
+		if c.version >= 9 {
+			c.int32(p.epoch)
 		}
-		q.int64(p.next)
-		if q.version >= 12 {
-			q.int32(-1) // last fetched epoch: only for followers
+		c.int64(p.next)
+		if c.version >= 12 {
+			c.int32(-1) // last fetched epoch: only for followers
 		}
-		if q.version >= 5 {
-			q.int64(-1) // log start: only for followers
+		if c.version >= 5 {
+			c.int64(-1) // log start: only for followers
 		}
-		q.int32(int32(share))
-		q.tags()
+		c.int32(int32(share))
+		c.tags()
 	}
-	q.tags()
-	if q.version >= 7 {
-		q.array(0) // nothing to forget
+	c.tags()
+	if c.version >= 7 {
+		c.array(0) // nothing to forget
 	}
-	if q.version >= 11 {
-		q.text(rack)
+	if c.version >= 11 {
+		c.text(rack)
 	}
-	q.tags()
+	c.tags()
 }
 
 // A fetched is one partition's share of a Fetch response. Its slices are

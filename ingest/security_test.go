@@ -72,15 +72,15 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		words  []string
 	}{
 		"wrong password, scram": {
-			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"scram-sha-256", testUser, wrong}},
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{Mechanism: "scram-sha-256", User: testUser, Password: wrong}},
 			[]string{"scram-sha-256 as " + testUser, "password"},
 		},
 		"wrong password, plain": {
-			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"plain", testUser, wrong}},
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{Mechanism: "plain", User: testUser, Password: wrong}},
 			[]string{"plain as " + testUser, "password"},
 		},
 		"unknown user": {
-			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{"scram-sha-512", "nobody", wrong}},
+			Config{Brokers: kafka.Listener("SASL"), SASL: SASL{Mechanism: "scram-sha-512", User: "nobody", Password: wrong}},
 			[]string{"scram-sha-512 as nobody"},
 		},
 		"another authority": {

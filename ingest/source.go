@@ -64,6 +64,9 @@ func Open(c Config) (*Source, error) {
 		offers:    make(chan offer),
 		removed:   make(map[string]bool),
 	}
+	if b, ok := mechanism.(*bearer); ok {
+		s.conns.tokens = b
+	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.unpackers.New = func() any { return newUnpacker(BatchLimit, c.Envelopes) }
 	s.transport = &kafka.Transport{

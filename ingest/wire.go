@@ -42,6 +42,9 @@ func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) er
 	defer cancel()
 	c.finish()
 	_, err := s.transport.RoundTrip(ctx, s.bootstrap, c)
+	for errors.Is(err, errExpired) { // nothing was written
+		_, err = s.transport.RoundTrip(ctx, s.bootstrap, c)
+	}
 	if errors.Is(err, errMuted) {
 		return nil // the response is whole
 	}
@@ -56,6 +59,9 @@ func (s *Source) exchange(ctx context.Context, c *call, within time.Duration) er
 // The Transport would use the connection for the next request to that broker,
 // and if that is a heartbeat, the member would lose its membership.
 var errMuted = errors.New("the broker does not listen on this connection")
+
+// errExpired closes a connection before its token expires. The next one has a new token.
+var errExpired = errors.New("the connection's token is about to expire")
 
 // muteLimit is how long a kept connection may be muted: a request that waits
 // that long does no harm.
@@ -325,7 +331,8 @@ func (r *reader) done(what string) error {
 // Close can close those that wait in a long poll or in a join.
 type connections struct {
 	dialer  net.Dialer
-	inClear bool // no TLS: the bytes read should be Kafka's protocol
+	inClear bool    // no TLS: the bytes read should be Kafka's protocol
+	tokens  *bearer // nil: connections do not expire
 	mu      sync.Mutex
 	open    map[*connection]struct{} // nil after closeAll
 }
@@ -333,7 +340,8 @@ type connections struct {
 type connection struct {
 	net.Conn
 	all     *connections
-	checked bool // the first bytes are those of a response
+	checked bool      // the first bytes are those of a response
+	until   time.Time // when its token is about to expire; zero: never
 }
 
 func newConnections(inClear bool) *connections {
@@ -350,6 +358,11 @@ func (b *connections) dial(ctx context.Context, network, address string) (net.Co
 		return nil, err
 	}
 	l := &connection{Conn: c, all: b, checked: !b.inClear}
+	if b.tokens != nil {
+		// An error here is that of Start, too. The token that Start uses is this one, or one
+		// that lives longer.
+		_, l.until, _ = b.tokens.current(ctx)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open == nil {
@@ -358,6 +371,14 @@ func (b *connections) dial(ctx context.Context, network, address string) (net.Co
 	}
 	b.open[l] = struct{}{}
 	return l, nil
+}
+
+// Write begins no request on a connection whose token is about to expire.
+func (l *connection) Write(b []byte) (int, error) {
+	if !l.until.IsZero() && time.Now().After(l.until) {
+		return 0, errExpired
+	}
+	return l.Conn.Write(b)
 }
 
 // Read checks the first bytes before kafka-go reads them: kafka-go would trust

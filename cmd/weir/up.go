@@ -132,7 +132,7 @@ func own(cfg *config.Config, origins *config.Origins) error {
 	}{
 		{"kafka.brokers", strings.Join(k.Brokers, ","), len(k.Brokers) == 1 && config.IsLoopback(k.Brokers[0])},
 		{"kafka.tls", "", k.TLS == config.KafkaTLS{}},
-		{"kafka.sasl", "", k.SASL.Mechanism == "" && k.SASL.User == "" && !k.SASL.Password.IsSet()},
+		{"kafka.sasl", "", k.SASL.Mechanism == ""},
 		{"clickhouse.url", ch.URL, u.Scheme == "http" && config.IsLoopback(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
 		{"clickhouse.user", ch.User, ch.User == "default"},
 		{"clickhouse.password", "", !ch.Password.IsSet()},

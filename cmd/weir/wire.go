@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/event"
@@ -64,7 +65,7 @@ func source(cfg *config.Config, j *config.Job, into ingest.Database, log *slog.L
 		c.TLS = t
 	}
 	if k.SASL.Mechanism != "" {
-		c.SASL = ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.User, Password: k.SASL.Password.Reveal()}
+		c.SASL = login(&k.SASL)
 	}
 	return ingest.Open(c)
 }
@@ -99,6 +100,22 @@ func registryOf(cfg *config.Config) (*schemas.Registry, error) {
 		return nil, &exit{exitConfig, err, ""}
 	}
 	return r, nil
+}
+
+// login says how to authenticate to the brokers.
+func login(s *config.SASL) ingest.SASL {
+	bearer := ingest.SASL{Mechanism: "oauthbearer", Extensions: s.ExtensionList()}
+	switch {
+	case s.Mechanism == "aws-msk-iam":
+		bearer.Tokens = ingest.MSK(s.Region)
+	case s.TokenFile != "":
+		bearer.Tokens = ingest.TokenFile(s.TokenFile)
+	case s.TokenURL != "":
+		bearer.Tokens = ingest.ClientCredentials(s.TokenURL, s.ClientID, s.ClientSecret.Reveal(), strings.Fields(s.Scope)...)
+	default:
+		return ingest.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password.Reveal()}
+	}
+	return bearer
 }
 
 // waitLimit returns how long records of a partition may wait without a flush of it: a

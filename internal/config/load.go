@@ -210,6 +210,7 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 	}
 	c := v.cfg
 	take(&c.Kafka.SASL.Password, "kafka.sasl.password", "kafka.sasl.password_file", c.Kafka.SASL.PasswordFile)
+	take(&c.Kafka.SASL.ClientSecret, "kafka.sasl.client_secret", "kafka.sasl.client_secret_file", c.Kafka.SASL.ClientSecretFile)
 	take(&c.ClickHouse.Password, "clickhouse.password", "clickhouse.password_file", c.ClickHouse.PasswordFile)
 	take(&c.Registry.Password, "registry.password", "registry.password_file", c.Registry.PasswordFile)
 	take(&c.HTTP.Token, "http.token", "http.token_file", c.HTTP.TokenFile)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,16 +73,8 @@ func (v *validator) connections() {
 	pair("clickhouse.tls", ch.TLS)
 	pair("registry.tls", v.cfg.Registry.TLS)
 
-	sasl := k.SASL
-	password := sasl.PasswordFile != "" || v.origins.Of("kafka.sasl.password").Source == FromEnv
-	switch {
-	case v.broken("kafka.sasl"):
-	case sasl.Mechanism == "" && (sasl.User != "" || password):
-		v.complain("kafka.sasl", "a user or password without a mechanism; add mechanism: plain, scram-sha-256 or scram-sha-512")
-	case sasl.Mechanism != "" && sasl.User == "":
-		v.complain("kafka.sasl.mechanism", "needs user too")
-	case sasl.Mechanism != "" && !password:
-		v.complain("kafka.sasl.mechanism", "needs a password too; name its file in password_file or set WEIR_KAFKA_SASL_PASSWORD")
+	if !v.broken("kafka.sasl") {
+		v.sasl(&k.SASL)
 	}
 
 	if ch.TLS != (TLS{}) && !v.broken("clickhouse") && len(ch.URL) >= 7 && ch.URL[:7] == "http://" {
@@ -93,6 +86,72 @@ func (v *validator) connections() {
 	// be too many of them.
 	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
 		v.complain("flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
+	}
+}
+
+// ExtensionList returns the extensions one by one.
+func (s *SASL) ExtensionList() []string {
+	if s.Extensions == "" {
+		return nil
+	}
+	return strings.Split(s.Extensions, ",")
+}
+
+// sasl checks that a mechanism has what it needs, and nothing of another one.
+func (v *validator) sasl(s *SASL) {
+	set := func(path string) bool { return v.origins.Of("kafka.sasl."+path).Source == FromEnv }
+	given := map[string]bool{
+		"user": s.User != "", "password_file": s.PasswordFile != "" || set("password"),
+		"token_file": s.TokenFile != "", "token_url": s.TokenURL != "", "client_id": s.ClientID != "",
+		"client_secret_file": s.ClientSecretFile != "" || set("client_secret"), "scope": s.Scope != "", "extensions": s.Extensions != "",
+		"region": s.Region != "",
+	}
+	var uses []string
+	switch s.Mechanism {
+	case "plain", "scram-sha-256", "scram-sha-512":
+		uses = []string{"user", "password_file"}
+	case "oauthbearer":
+		uses = []string{"token_file", "token_url", "client_id", "client_secret_file", "scope", "extensions"}
+	case "aws-msk-iam":
+		uses = []string{"region"}
+	}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		switch {
+		case !given[key] || slices.Contains(uses, key):
+		case s.Mechanism == "":
+			v.complain("kafka.sasl", "%s without a mechanism; add mechanism: plain, scram-sha-256, scram-sha-512, oauthbearer or aws-msk-iam", key)
+			return
+		default:
+			v.complain("kafka.sasl."+key, "%s does not use it; remove it, or choose another mechanism", s.Mechanism)
+		}
+	}
+	missing := func(keys ...string) {
+		for _, key := range keys {
+			if env := "WEIR_KAFKA_SASL_" + strings.ToUpper(strings.TrimSuffix(key, "_file")); !given[key] {
+				v.complain("kafka.sasl.mechanism", "%s needs %s too; in a file, or as %s", s.Mechanism, key, env)
+			}
+		}
+	}
+	switch s.Mechanism {
+	case "plain", "scram-sha-256", "scram-sha-512":
+		missing("user", "password_file")
+	case "oauthbearer":
+		switch {
+		case s.TokenFile != "" && s.TokenURL != "":
+			v.complain("kafka.sasl.token_url", "token_file is given too; keep one of them")
+		case s.TokenFile != "":
+		case s.TokenURL != "":
+			missing("client_id", "client_secret_file")
+		default:
+			v.complain("kafka.sasl.mechanism", "oauthbearer needs token_file, or token_url with client_id and client_secret_file")
+		}
+		for _, e := range s.ExtensionList() {
+			if name, value, ok := strings.Cut(e, "="); !ok || name == "" || name == "auth" || value == "" || strings.ContainsRune(e, 1) {
+				v.complain("kafka.sasl.extensions", "%q is no extension; write name=value, such as logicalCluster=lkc-1", e)
+			}
+		}
+	case "aws-msk-iam":
+		missing("region")
 	}
 }
 

@@ -42,7 +42,7 @@ import (
 type Config struct {
 	Brokers    int               // how many, with ids from 1; 0 means 1
 	Listeners  []Listener        // besides the plaintext one
-	Users      map[string]string // user → password, for SASL listeners: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512
+	Users      map[string]string // user → password, for SASL listeners: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. They accept OAUTHBEARER, too, with tokens that have no signature
 	TLS        *Certificate      // the certificate of SSL listeners; nil makes a fresh one for 127.0.0.1
 	Racks      []string          // broker.rack of each broker; clients then may fetch from the replica in their rack (KIP-392)
 	Properties map[string]string // server.properties; they override all other settings here

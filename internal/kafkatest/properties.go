@@ -150,13 +150,16 @@ func secure(p map[string]string, c Config, tls *Certificate) {
 			p["ssl.keystore.key"] = oneLine(tls.KeyPEM)
 		}
 		if strings.HasPrefix(l.Security, "SASL") {
-			p["sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+			p["sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
 			at := "listener.name." + strings.ToLower(l.Name) + "."
 			users := ""
 			for user, password := range c.Users {
 				users += fmt.Sprintf(" user_%s=%q", user, password)
 			}
 			p[at+"plain.sasl.jaas.config"] = "org.apache.kafka.common.security.plain.PlainLoginModule required" + users + ";"
+			// Tokens without a signature are accepted. A connection ends with its token.
+			p[at+"oauthbearer.sasl.jaas.config"] = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";"
+			p[at+"oauthbearer.connections.max.reauth.ms"] = "3600000"
 			for _, m := range []string{"scram-sha-256", "scram-sha-512"} {
 				p[at+m+".sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 			}
