@@ -410,3 +410,37 @@ func TestPageToken(t *testing.T) {
 	}
 	w.Clean(host)
 }
+
+// TestPagePrivate: what http.k withholds, because fewer people are in it, is "< k" or hidden on
+// the page, and not 0.
+func TestPagePrivate(t *testing.T) {
+	browsertest.Wanted(t)
+	parallel(t)
+	s := newStage(t)
+	w := &watched{stage: s, start: time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Minute),
+		people: people{hits: map[string]int{}, users: map[string]map[int]bool{}, where: map[int][2]float64{}}}
+	for _, kind := range []string{"clicks", "locations"} {
+		if _, err := s.admin.CreateTopic(await.Context(t), 2, 1, nil, s.topic(kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.configure(fmt.Sprintf(clicksJob, s.topic("clicks")), fmt.Sprintf(locationsJob, s.topic("locations")))
+	s.migrate()
+	w.base = s.weir("run", "--http.k=5000").address()
+	w.send(4, 3000)
+	hits, users := w.all()
+	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
+	w.open()
+	w.shows("#hits .total strong", hits)
+	w.shows("#over .total strong", users) // of all groups: not withheld
+	w.Until(`document.querySelector("#top .message").textContent === "Hidden: fewer than 5000 people in each group."`)
+	w.Until(`document.querySelector("#map .message").textContent === "Hidden: fewer than 5000 people in each cell." && document.querySelector("#map .note").textContent.startsWith("< 5000 people of locations")`)
+	w.open("by.page", "/p/0")
+	for _, id := range []string{"#hits", "#over"} {
+		w.Until(fmt.Sprintf(`document.querySelector("%s .total strong")?.textContent === "< 5000"`, id))
+		w.Until(fmt.Sprintf(`document.querySelector("%s .message").textContent === "Hidden: fewer than 5000 people in each step."`, id))
+	}
+	w.Until(`document.querySelector('#people [data-last="today"]').textContent === "< 5000"`)
+	w.picture("private")
+	w.Clean(strings.TrimPrefix(w.base, "http://"))
+}

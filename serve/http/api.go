@@ -110,6 +110,15 @@ func statusOf(err error) int {
 
 // ask answers a question of the endpoint's path.
 func (e *endpoint) ask(ctx context.Context, q question) (any, error) {
+	if err := e.check(q); err != nil {
+		return nil, err
+	}
+	return e.answer(ctx, q)
+}
+
+// check returns an error if the endpoint does not have a parameter of the question, or if it is
+// given twice.
+func (e *endpoint) check(q question) error {
 	for _, name := range slices.Sorted(maps.Keys(q.Values)) {
 		known := slices.ContainsFunc(e.parameters, func(p string) bool {
 			return name == p || strings.HasSuffix(p, ".") && strings.HasPrefix(name, p)
@@ -120,12 +129,12 @@ func (e *endpoint) ask(ctx context.Context, q question) (any, error) {
 			if near := spelling.Nearest(name, e.parameters); near != "" {
 				hint = "; is it " + near + "?"
 			}
-			return nil, fmt.Errorf("%w: %s has no parameter %.64q%s", errQuestion, q.path, name, hint)
+			return fmt.Errorf("%w: %s has no parameter %.64q%s", errQuestion, q.path, name, hint)
 		case len(q.Values[name]) > 1:
-			return nil, fmt.Errorf("%w: %.64s is given %d times", errQuestion, name, len(q.Values[name]))
+			return fmt.Errorf("%w: %.64s is given %d times", errQuestion, name, len(q.Values[name]))
 		}
 	}
-	return e.answer(ctx, q)
+	return nil
 }
 
 // job returns the job that the parameter job names, or the only one.

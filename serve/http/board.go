@@ -2,15 +2,12 @@ package http
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"weir/jobs"
-	"weir/serve/key"
 )
 
 // A healthReply is how the jobs of this process are.
@@ -102,78 +99,4 @@ func eventTime(ms int64) *time.Time {
 		return nil
 	}
 	return known(time.UnixMilli(ms))
-}
-
-// A DeadLetter is a record that was not counted.
-type DeadLetter struct {
-	Job       string    `json:"job"`
-	Partition int32     `json:"partition"`
-	Offset    int64     `json:"offset"`
-	Outcome   string    `json:"outcome"`
-	Reason    string    `json:"reason"`
-	At        time.Time `json:"at"` // the record's time in Kafka
-	// Payload is the record's value, cut to 1 KiB; in base64 if Binary, and empty with
-	// Server.K.
-	Payload string `json:"payload"`
-	Binary  bool   `json:"binary"`
-	Bytes   int    `json:"bytes"` // of the whole value
-}
-
-// payloadMost is how many bytes of a payload an answer has.
-const payloadMost = 1 << 10
-
-// SetPayload sets the payload from the record's value.
-func (d *DeadLetter) SetPayload(value []byte) {
-	cut := value[:min(len(value), payloadMost)]
-	for n := 0; n < utf8.UTFMax && len(cut) < len(value) && !utf8.Valid(cut); n++ {
-		cut = cut[:len(cut)-1]
-	}
-	if d.Binary = !utf8.Valid(cut); d.Binary {
-		d.Payload = base64.StdEncoding.EncodeToString(cut)
-		return
-	}
-	d.Payload = string(cut)
-}
-
-type deadLettersReply struct {
-	DeadLetters []DeadLetter `json:"dead_letters"` // the last first
-}
-
-// deadLettersMost is how many dead letters an answer has.
-const deadLettersMost = 50
-
-func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
-	n, err := whole(q, "n", deadLettersMost, deadLettersMost)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, d := range s.Windows.Jobs() {
-		names = append(names, d.Job)
-	}
-	if job := q.Get("job"); job != "" {
-		if !slices.Contains(names, job) {
-			return nil, key.Unknown("no job", job, names)
-		}
-		names = []string{job}
-	}
-	reply := deadLettersReply{DeadLetters: []DeadLetter{}}
-	for _, name := range names {
-		if s.Dead == nil {
-			break
-		}
-		some, err := s.Dead(ctx, name, n)
-		if err != nil {
-			return nil, err
-		}
-		reply.DeadLetters = append(reply.DeadLetters, some...)
-	}
-	slices.SortStableFunc(reply.DeadLetters, func(a, b DeadLetter) int { return b.At.Compare(a.At) })
-	reply.DeadLetters = reply.DeadLetters[:min(n, len(reply.DeadLetters))]
-	for i := range reply.DeadLetters {
-		if d := &reply.DeadLetters[i]; s.K > 0 {
-			d.Payload, d.Binary = "", false
-		}
-	}
-	return reply, nil
 }

@@ -30,8 +30,9 @@ type explainReply struct {
 }
 
 // explain answers how to ask a question, which the parameter of has as a stream would have
-// it, in SQL and of the Redis endpoint.
-func (s *Server) explain(ctx context.Context, q question) (any, error) {
+// it, in SQL and of the Redis endpoint. It does not ask the question, so it answers while
+// ClickHouse does not.
+func (s *Server) explain(_ context.Context, q question) (any, error) {
 	path, parameters, _ := strings.Cut(q.Get("of"), "?")
 	values, err := url.ParseQuery(parameters)
 	if err != nil {
@@ -42,57 +43,52 @@ func (s *Server) explain(ctx context.Context, q question) (any, error) {
 	if !known || path == "explain" {
 		return nil, fmt.Errorf("%w: of=%.64q; there is no such path to explain", errQuestion, q.Get("of"))
 	}
+	if err := e.check(of); err != nil {
+		return nil, err
+	}
 	reply := explainReply{HTTP: "/api/v1/" + of.id()}
-	st, m, err := s.statement(ctx, &e, of)
-	if err != nil || m.Name == "" {
+	a, st, err := s.statement(of)
+	if err != nil || a.measure.Name == "" {
 		return reply, err
 	}
+	st.Question = a.question(a.measure.Name)
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
-	if k, ok := s.windowKey(st); ok && m.Kind.Command != "" {
-		reply.Redis = m.Kind.Command + " " + k.String()
+	if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" {
+		reply.Redis = a.measure.Kind.Command + " " + k.String()
 	}
 	return reply, nil
 }
 
-// statement returns a question in the terms of SQL, and its measure; no measure if it is
-// not about one.
-func (s *Server) statement(ctx context.Context, e *endpoint, q question) (st Statement, m live.Described, err error) {
-	answer, err := e.ask(ctx, q)
-	if err != nil {
-		return st, m, err
-	}
-	var of about
-	switch a := answer.(type) {
-	case seriesReply:
-		of, st.Step = a.about, time.Duration(a.Step)*time.Second
-	case topReply:
-		of, st.Columns, st.Limit = a.about, a.Columns, max(1, len(a.Groups))
-	case listReply:
-		of = a.about
-	case heatReply:
-		of, st.Precision, st.Within = a.about, a.Precision, a.Within
-	case positionsReply:
-		of = a.about
-	case returningReply:
-		of, st.Step, st.Returning = a.about, time.Duration(a.Step)*time.Second, true
-	case peopleReply:
-		over := a.Now[len(a.Now)-2] // half an hour
-		of = about{Job: a.Job, Measure: a.Measure, span: over.span}
-	default:
-		return st, m, nil
-	}
-	for _, d := range s.Windows.Jobs() {
-		for _, one := range d.Measures {
-			if d.Job == of.Job && one.Name == of.Measure {
-				m = one
-				st.Question = live.Question{Job: d.Job, Measure: one.Name, From: of.From, Until: of.Until}
-				st.Group, _, err = groups(q, d)
-			}
+// statement returns a question in the terms of SQL, without the part that all of them have; no
+// measure if it is not about one.
+func (s *Server) statement(q question) (a asking, st Statement, err error) {
+	switch q.path {
+	case "people":
+		if a, err = s.asked(q, live.People); err == nil {
+			a.span, err = lately("30m", s.Windows.Now().UTC(), a.job.Window)
 		}
+	case "series":
+		a, st.Step, err = s.askedSeries(q)
+	case "top":
+		var columns []int
+		a, columns, st.Limit, err = s.askedTop(q)
+		for _, c := range columns {
+			st.Columns = append(st.Columns, a.job.By[c])
+		}
+	case "list":
+		a, err = s.askedList(q)
+	case "heat":
+		a, st.Precision, err = s.askedHeat(q)
+		st.Within = strings.ToLower(q.Get("within"))
+	case "positions":
+		a, _, err = s.askedPositions(q)
+	case "returning":
+		a, st.Step, err = s.askedReturning(q)
+		st.Returning = true
 	}
-	return st, m, err
+	return a, st, err
 }
 
 // windowKey returns the window key of all windows of a statement; ok is false if there is

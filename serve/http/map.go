@@ -25,21 +25,21 @@ type cell struct {
 	People  int    `json:"people"`
 }
 
-// located answers where members were last, over the windows of a question.
-func (s *Server) located(ctx context.Context, q question) (a asking, answer live.Answer, err error) {
-	if a, err = s.asked(q, live.Positions); err != nil {
-		return a, answer, err
+// askedHeat reads a question of the path heat.
+func (s *Server) askedHeat(q question) (a asking, precision int, err error) {
+	if precision, err = whole(q, "precision", min(len(q.Get("within"))+2, 9), 9); err != nil {
+		return a, 0, err
 	}
-	answer, err = s.Windows.Ask(ctx, a.question(a.measure.Name))
-	return a, answer, err
+	a, err = s.asked(q, live.Positions)
+	return a, precision, err
 }
 
 func (s *Server) heat(ctx context.Context, q question) (any, error) {
-	precision, err := whole(q, "precision", min(len(q.Get("within"))+2, 9), 9)
+	a, precision, err := s.askedHeat(q)
 	if err != nil {
 		return nil, err
 	}
-	a, answer, err := s.located(ctx, q)
+	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -81,19 +81,28 @@ type position struct {
 	Metres *float64 `json:"metres,omitempty"` // from the point, with near
 }
 
-func (s *Server) positions(ctx context.Context, q question) (any, error) {
+// askedPositions reads a question of the path positions; find makes its search.
+func (s *Server) askedPositions(q question) (a asking, find func(value any) ([]live.Place, error), err error) {
 	if err := s.private("positions of members"); err != nil {
-		return nil, err
+		return a, nil, err
 	}
 	most, err := whole(q, "n", 100, live.PlacesMost)
 	if err != nil {
-		return nil, err
+		return a, nil, err
 	}
-	find, err := area(q, most)
+	if find, err = area(q, most); err != nil {
+		return a, nil, err
+	}
+	a, err = s.asked(q, live.Positions)
+	return a, find, err
+}
+
+func (s *Server) positions(ctx context.Context, q question) (any, error) {
+	a, find, err := s.askedPositions(q)
 	if err != nil {
 		return nil, err
 	}
-	a, answer, err := s.located(ctx, q)
+	answer, err := s.Windows.Ask(ctx, a.question(a.measure.Name))
 	if err != nil {
 		return nil, err
 	}

@@ -370,6 +370,9 @@ func TestPartial(t *testing.T) {
 	}
 	d.refuses(502, "w:clicks:hits:-60..now", "the window of 20261120T110500Z is not in memory and ClickHouse cannot be asked for it; ask for now, or again when it answers: clickhouse: read the ledger: connection refused")
 	d.refuses(404, "w:clikcs:hits:now", "no job clikcs; is it clicks?")
+	if res := ask(t, d.http.Handler(), "GET", "/api/v1/explain?of=top%3Fjob%3Dclicks", ""); res.StatusCode != 200 {
+		t.Errorf("how to ask for groups, without ClickHouse: %s", res.Status)
+	}
 	if keys, err := d.conn.Do("KEYS", "w:clicks:hits:*"); err != nil || len(keys.([]any)) != 2 {
 		t.Errorf("KEYS without ClickHouse: %v, %v", keys, err)
 	}

@@ -28,10 +28,10 @@ type cohort struct {
 // cohortsMost is how many steps back an answer goes.
 const cohortsMost = 24
 
-func (s *Server) returning(ctx context.Context, q question) (any, error) {
-	a, err := s.asked(q, live.People)
-	if err != nil {
-		return nil, err
+// askedReturning reads a question of the path returning.
+func (s *Server) askedReturning(q question) (a asking, step time.Duration, err error) {
+	if a, err = s.asked(q, live.People); err != nil {
+		return a, 0, err
 	}
 	if q.Get("measure") == "" {
 		for _, m := range a.job.Measures {
@@ -41,25 +41,33 @@ func (s *Server) returning(ctx context.Context, q question) (any, error) {
 			}
 		}
 	}
-	common := a.measure.Kind.Common
-	if common == nil {
-		return nil, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, a.measure.Name, a.measure.Kind.Name)
+	if a.measure.Kind.Common == nil {
+		return a, 0, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, a.measure.Name, a.measure.Kind.Name)
 	}
 	n, err := whole(q, "n", 8, cohortsMost)
 	if err != nil {
-		return nil, err
+		return a, 0, err
 	}
-	step := a.job.Window
+	step = a.job.Window
 	if text := q.Get("step"); text != "" {
 		if step, err = duration("step", text); err != nil {
-			return nil, err
+			return a, 0, err
 		}
 	}
 	if step%a.job.Window != 0 || time.Duration(n)*step/a.job.Window > live.SeriesMost {
-		return nil, fmt.Errorf("%w: step=%s; want a multiple of the window of job %s, %s, and at most %d windows in all", errQuestion, step, a.job.Job, a.job.Window, live.SeriesMost)
+		return a, 0, fmt.Errorf("%w: step=%s; want a multiple of the window of job %s, %s, and at most %d windows in all", errQuestion, step, a.job.Job, a.job.Window, live.SeriesMost)
 	}
 	until := align(s.Windows.Now(), step).Add(step)
 	a.span = span{until.Add(-time.Duration(n) * step), until}
+	return a, step, nil
+}
+
+func (s *Server) returning(ctx context.Context, q question) (any, error) {
+	a, step, err := s.askedReturning(q)
+	if err != nil {
+		return nil, err
+	}
+	common := a.measure.Kind.Common
 	reply := returningReply{about: a.of(), Step: step.Seconds(), Cohorts: []cohort{}}
 	points, _, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
 	if err != nil {

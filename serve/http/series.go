@@ -32,16 +32,22 @@ var steps = []time.Duration{
 	time.Hour, 6 * time.Hour, 24 * time.Hour,
 }
 
+// askedSeries reads a question of the path series.
+func (s *Server) askedSeries(q question) (a asking, step time.Duration, err error) {
+	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
+		return a, 0, err
+	}
+	if text := q.Get("step"); text != "" {
+		step, err = duration("step", text)
+		return a, step, err
+	}
+	return a, stepOf(a.span, a.job.Window), nil
+}
+
 func (s *Server) series(ctx context.Context, q question) (any, error) {
-	a, err := s.asked(q, live.Events, live.People, live.Quantity)
+	a, step, err := s.askedSeries(q)
 	if err != nil {
 		return nil, err
-	}
-	step := stepOf(a.span, a.job.Window)
-	if text := q.Get("step"); text != "" {
-		if step, err = duration("step", text); err != nil {
-			return nil, err
-		}
 	}
 	points, total, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
 	if err != nil {

@@ -41,7 +41,8 @@ type Server struct {
 	Audit func() Audit
 	// K withholds groups and cells of the map with fewer people; 0: none. See private.go.
 	K int
-	// Dead returns the last n dead letters of a job, in any order; nil: there are none.
+	// Dead returns the last n dead letters of a job, in any order; nil: there are none. It is
+	// called once a second at most for each job.
 	Dead func(ctx context.Context, job string, n int) ([]DeadLetter, error)
 	// SQL returns a SELECT that answers a question, "" if there is none; nil: there is none
 	// for any.
@@ -58,6 +59,7 @@ type Server struct {
 	loopback bool     // the listener is on loopback: see guard
 	refused  refusals // requests without the token
 	hub      *hub     // of the streams; nil before Handler
+	morgue   morgue
 }
 
 func (s *Server) log() *slog.Logger {

@@ -30,16 +30,20 @@ type group struct {
 // topMost is how many groups an answer may have.
 const topMost = 1000
 
+// askedTop reads a question of the path top: by what columns, and how many groups.
+func (s *Server) askedTop(q question) (a asking, columns []int, most int, err error) {
+	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
+		return a, nil, 0, err
+	}
+	if most, err = whole(q, "n", 10, topMost); err != nil {
+		return a, nil, 0, err
+	}
+	columns, err = columnsOf(q, a.job)
+	return a, columns, most, err
+}
+
 func (s *Server) top(ctx context.Context, q question) (any, error) {
-	a, err := s.asked(q, live.Events, live.People, live.Quantity)
-	if err != nil {
-		return nil, err
-	}
-	most, err := whole(q, "n", 10, topMost)
-	if err != nil {
-		return nil, err
-	}
-	columns, err := columnsOf(q, a.job)
+	a, columns, most, err := s.askedTop(q)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +133,16 @@ type listReply struct {
 	made
 }
 
-func (s *Server) list(ctx context.Context, q question) (any, error) {
+// askedList reads a question of the path list.
+func (s *Server) askedList(q question) (asking, error) {
 	if err := s.private("keys of top lists"); err != nil {
-		return nil, err
+		return asking{}, err
 	}
-	a, err := s.asked(q, live.List)
+	return s.asked(q, live.List)
+}
+
+func (s *Server) list(ctx context.Context, q question) (any, error) {
+	a, err := s.askedList(q)
 	if err != nil {
 		return nil, err
 	}

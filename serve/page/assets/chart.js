@@ -60,7 +60,7 @@ export class Chart {
 
   fill() {
     put(this.body, this.last.points.toReversed().map((p) =>
-      h("tr", null, h("th", { scope: "row" }, stamp(p.at)), h("td", { class: "n" }, p.withheld ? "withheld" : number(p.value)), h("td", { class: "n" }, margin(p)))));
+      h("tr", null, h("th", { scope: "row" }, stamp(p.at)), h("td", { class: "n" }, p.withheld ? "hidden" : number(p.value)), h("td", { class: "n" }, margin(p)))));
   }
 
   make(answer) {
@@ -92,6 +92,6 @@ export class Chart {
   point(i) {
     const p = i == null ? null : this.last.points[i];
     this.tip.hidden = !p;
-    if (p) put(this.tip, h("strong", null, number(p.value)), " " + margin(p) + " · " + stamp(p.at).slice(5, 19));
+    if (p) put(this.tip, h("strong", null, p.withheld ? "hidden" : number(p.value)), " " + margin(p) + " · " + stamp(p.at).slice(5, 19));
   }
 }

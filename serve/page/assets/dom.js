@@ -35,13 +35,15 @@ export function number(v) {
   if (v == null) return "–";
   return Number.isInteger(v) ? whole.format(v) : small.format(v);
 }
+// shown writes the value of a number of the API; k is how few people are withheld.
+export const shown = (n, k) => (n.withheld ? "< " + k : number(n.value));
 export const compact = (v) => (v == null ? "" : short.format(v));
 export const share = (part, all) => (all ? percent.format(part / all) : "–");
 
 // margin writes how far off a number may be: 95 % of such estimates are at most two
 // standard errors off.
 export function margin(n) {
-  if (n.withheld) return "too few people to tell";
+  if (n.withheld) return "too few people to show";
   return n.error > 0 ? "± " + whole.format(Math.ceil(2 * n.error)) : "exact";
 }
 

@@ -1,7 +1,7 @@
 // The tiles, from the top. A tile says which question it asks, shows the answer, and says
 // when there is none.
 
-import { h, put, say, number, margin, clock, stamp, ago, share, span, select } from "./dom.js";
+import { h, put, say, number, shown, margin, clock, stamp, ago, share, span, select } from "./dom.js";
 import { state, go, groups, ask } from "./state.js";
 import { Chart } from "./chart.js";
 import { WorldMap } from "./map.js";
@@ -34,7 +34,12 @@ class Tile {
       return;
     }
     const empty = this.show(answer);
-    this.say(empty ? "empty" : "ok", empty || (answer.partial ? "ClickHouse does not answer. These are the numbers of this process alone." : ""));
+    this.say(empty ? "empty" : "ok", empty || (answer.partial ? this.partial() : ""));
+  }
+
+  // partial says what an answer lacks that was made without ClickHouse.
+  partial() {
+    return "ClickHouse does not answer. These are the numbers of this process alone.";
   }
 
   say(what, text) {
@@ -73,8 +78,8 @@ export class People extends Tile {
   show(answer) {
     for (const n of this.numbers) {
       const of = answer.now.find((one) => one.last === n.last);
-      say(n.value, number(of.value));
-      say(n.error, of.withheld ? "fewer than " + this.page.catalog.k : margin(of) + " · since " + clock(of.from));
+      say(n.value, shown(of, this.page.catalog.k));
+      say(n.error, margin(of) + " · since " + clock(of.from));
       n.value.classList.toggle("none", !of.value);
     }
     if (answer.now.some((n) => n.value || n.withheld)) return "";
@@ -104,9 +109,10 @@ export class Series extends Tile {
 
   show(answer) {
     say(this.title, this.name + (answer.shows === "events" ? "" : " · " + label(this.measure())));
-    put(this.total, h("strong", null, number(answer.total.value)), " " + margin(answer.total) + ", " + stamp(answer.from).slice(0, 16) + " to " + clock(answer.until) + ", by " + span(answer.step_s));
+    put(this.total, h("strong", null, shown(answer.total, this.page.catalog.k)), " " + margin(answer.total) + ", " + stamp(answer.from).slice(0, 16) + " to " + clock(answer.until) + ", by " + span(answer.step_s));
     this.chart.show(answer);
-    return answer.points.some((p) => p.value) ? "" : "Nothing was counted in this range.";
+    if (answer.points.some((p) => p.value)) return "";
+    return answer.points.some((p) => p.withheld) ? `Hidden: fewer than ${this.page.catalog.k} people in each step.` : "Nothing was counted in this range.";
   }
 }
 
@@ -130,9 +136,9 @@ export class Heat extends Tile {
   }
 
   show(answer) {
-    say(this.note, `${number(answer.people)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
+    say(this.note, `${shown({ value: answer.people, withheld: !answer.people && answer.withheld }, this.page.catalog.k)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
     this.map.show(answer);
-    return answer.cells.length ? "" : answer.within ? "No people in this cell." : "No positions yet.";
+    return answer.cells.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each cell.` : answer.within ? "No people in this cell." : "No positions yet.";
   }
 }
 
@@ -193,7 +199,7 @@ export class Top extends Tile {
         if (from != null && from !== to) row.element.animate([{ transform: `translateY(${from - to}px)` }, { transform: "none" }], { duration: 350, easing: "ease-out" });
       }
     }
-    return rows.length ? "" : "Nothing was counted in this range.";
+    return rows.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each group.` : "Nothing was counted in this range.";
   }
 
   row(r) {
@@ -247,16 +253,16 @@ export class Returning extends Tile {
     say(this.note, `of the people of each ${span(answer.step_s)}, how many were there again later, by ${answer.measure}; the last of each row is still filling`);
     const n = answer.cohorts.length;
     const triangle = answer.cohorts.map((c) =>
-      h("tr", null, h("th", { scope: "row" }, answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at)), h("td", { class: "n" }, c.withheld ? "…" : number(c.value)),
+      h("tr", null, h("th", { scope: "row" }, answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at)), h("td", { class: "n" }, shown(c, this.page.catalog.k)),
         c.back.map((b, i, all) => {
-          const cell = h("td", { class: i === all.length - 1 ? "cell filling" : "cell", title: b == null ? "withheld" : `${number(b)} of ${number(c.value)}` }, b == null ? "…" : share(b, c.value));
+          const cell = h("td", { class: i === all.length - 1 ? "cell filling" : "cell", title: b == null ? `fewer than ${this.page.catalog.k} people` : `${number(b)} of ${number(c.value)}` }, b == null ? "hidden" : share(b, c.value));
           cell.style.setProperty("--share", b && c.value ? b / c.value : 0);
           return cell;
         })));
     put(this.table, h("caption", null, "Share of each row's people who were there again, by how much later"),
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), h("th", { scope: "col", class: "n" }, "People"), Array.from({ length: n - 1 }, (_, i) => h("th", { scope: "col" }, "+" + span((i + 1) * answer.step_s))))),
       h("tbody", null, triangle));
-    return answer.cohorts.some((c) => c.value) ? "" : "No people in these windows yet.";
+    return answer.cohorts.some((c) => c.value || c.withheld) ? "" : "No people in these windows yet.";
   }
 }
 
@@ -366,6 +372,10 @@ export class DeadLetters extends Tile {
 
   question() {
     return ask("dead-letters", { n: 50 });
+  }
+
+  partial() {
+    return "ClickHouse does not answer. Later ones may be missing.";
   }
 
   show(answer) {

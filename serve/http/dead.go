@@ -1,0 +1,143 @@
+package http
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"weir/serve/key"
+)
+
+// A DeadLetter is a record that was not counted.
+type DeadLetter struct {
+	Job       string    `json:"job"`
+	Partition int32     `json:"partition"`
+	Offset    int64     `json:"offset"`
+	Outcome   string    `json:"outcome"`
+	Reason    string    `json:"reason"`
+	At        time.Time `json:"at"` // the record's time in Kafka
+	// Payload is the record's value, cut to 1 KiB; in base64 if Binary, and empty with
+	// Server.K.
+	Payload string `json:"payload"`
+	Binary  bool   `json:"binary"`
+	Bytes   int    `json:"bytes"` // of the whole value
+}
+
+// payloadMost is how many bytes of a payload an answer has.
+const payloadMost = 1 << 10
+
+// SetPayload sets the payload from the record's value.
+func (d *DeadLetter) SetPayload(value []byte) {
+	cut := value[:min(len(value), payloadMost)]
+	for n := 0; n < utf8.UTFMax && len(cut) < len(value) && !utf8.Valid(cut); n++ {
+		cut = cut[:len(cut)-1]
+	}
+	if d.Binary = !utf8.Valid(cut); d.Binary {
+		d.Payload = base64.StdEncoding.EncodeToString(cut)
+		return
+	}
+	d.Payload = string(cut)
+}
+
+type deadLettersReply struct {
+	DeadLetters []DeadLetter `json:"dead_letters"`      // the last first
+	Partial     string       `json:"partial,omitempty"` // why some may be missing
+}
+
+const (
+	// deadLettersMost is how many dead letters an answer has.
+	deadLettersMost = 50
+	// deadLettersAge is how long those that were read serve further questions, and
+	// deadLettersTimeout how long a question waits for new ones.
+	deadLettersAge     = time.Second
+	deadLettersTimeout = 2 * time.Second
+)
+
+// A morgue keeps the dead letters of the jobs that were read last. The zero value is ready to
+// use.
+type morgue struct {
+	mu   sync.Mutex
+	jobs map[string]*letters
+}
+
+// letters are the dead letters of one job.
+type letters struct {
+	mu    sync.Mutex // held while they are read
+	tried time.Time  // when they were read last, or could not be
+	all   []DeadLetter
+	err   error // of the last try
+}
+
+// of returns the dead letters of a job, at most deadLettersAge old. If they cannot be read, it
+// returns the ones before and the error.
+func (m *morgue) of(ctx context.Context, job string, read func(context.Context, string, int) ([]DeadLetter, error)) ([]DeadLetter, error) {
+	m.mu.Lock()
+	if m.jobs == nil {
+		m.jobs = map[string]*letters{}
+	}
+	l := m.jobs[job]
+	if l == nil {
+		l = &letters{}
+		m.jobs[job] = l
+	}
+	m.mu.Unlock()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.tried) < deadLettersAge {
+		return l.all, l.err
+	}
+	// Further questions wait for the same answer, so it does not end with this one.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLettersTimeout)
+	defer cancel()
+	all, err := read(ctx, job, deadLettersMost)
+	if l.err = err; err == nil {
+		l.all = all
+	}
+	l.tried = time.Now()
+	return l.all, l.err
+}
+
+func (s *Server) deadLetters(ctx context.Context, q question) (any, error) {
+	n, err := whole(q, "n", deadLettersMost, deadLettersMost)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range s.Windows.Jobs() {
+		names = append(names, d.Job)
+	}
+	if job := q.Get("job"); job != "" {
+		if !slices.Contains(names, job) {
+			return nil, key.Unknown("no job", job, names)
+		}
+		names = []string{job}
+	}
+	reply := deadLettersReply{DeadLetters: []DeadLetter{}}
+	if s.Dead == nil {
+		return reply, nil
+	}
+	// All at once, so that a question waits no longer for several jobs than for one.
+	all, errs := make([][]DeadLetter, len(names)), make([]error, len(names))
+	var reading sync.WaitGroup
+	for i, name := range names {
+		reading.Go(func() { all[i], errs[i] = s.morgue.of(ctx, name, s.Dead) })
+	}
+	reading.Wait()
+	reply.DeadLetters = append(reply.DeadLetters, slices.Concat(all...)...)
+	if err := errors.Join(errs...); err != nil {
+		reply.Partial = err.Error()
+	}
+	slices.SortStableFunc(reply.DeadLetters, func(a, b DeadLetter) int { return b.At.Compare(a.At) })
+	reply.DeadLetters = reply.DeadLetters[:min(n, len(reply.DeadLetters))]
+	for i := range reply.DeadLetters {
+		if d := &reply.DeadLetters[i]; s.K > 0 {
+			d.Payload, d.Binary = "", false
+		}
+	}
+	return reply, nil
+}
