@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // A Unit says how a time is written in an event.
@@ -10,14 +11,19 @@ type Unit uint8
 
 // The units.
 const (
-	Seconds Unit = iota // a number of seconds since the Unix epoch
-	Millis              // of milliseconds
-	Micros              // of microseconds
-	Nanos               // of nanoseconds
-	RFC3339             // a string as in RFC 3339
+	Seconds    Unit = iota // a number of seconds since the Unix epoch
+	Millis                 // of milliseconds
+	Micros                 // of microseconds
+	Nanos                  // of nanoseconds
+	RFC3339                // a string as in RFC 3339
+	ISO8601                // a string in that form or one that is near it
+	RecordTime             // no value of the event: the timestamp of its Kafka record
 )
 
-var unitNames = [...]string{"s", "ms", "us", "ns", "rfc3339"}
+var unitNames = [...]string{"s", "ms", "us", "ns", "rfc3339", "iso8601", "record"}
+
+// Units returns the names of all units.
+func Units() []string { return unitNames[:] }
 
 // String returns the unit's name in a configuration.
 func (u Unit) String() string {
@@ -27,14 +33,14 @@ func (u Unit) String() string {
 	return "unknown"
 }
 
-// ParseUnit returns the unit of that name: s, ms, us, ns or rfc3339.
+// ParseUnit returns the unit of that name.
 func ParseUnit(name string) (Unit, error) {
 	for i, n := range unitNames {
 		if n == name {
 			return Unit(i), nil
 		}
 	}
-	return 0, fmt.Errorf("event: unknown time unit %q: want s, ms, us, ns or rfc3339", name)
+	return 0, fmt.Errorf("event: unknown time unit %q: want %s", name, strings.Join(unitNames[:], ", "))
 }
 
 // maxTime is the last millisecond of the year 9999. Times beyond it, or as
@@ -49,12 +55,15 @@ var scale = [...]int{Seconds: 3, Millis: 0, Micros: -3, Nanos: -6}
 // number: any JSON number, fraction and exponent included, is taken exactly
 // and rounded down to the millisecond, so that 1763600000.5 seconds and
 // 1.7636000005e9 are the same time, and -1 microseconds is millisecond -1.
-// For RFC3339 it must be a string. Times beyond the year 9999 in either
-// direction are refused.
+// For RFC3339 and ISO8601 it must be a string. Times beyond the year 9999 in
+// either direction are refused. No value is a time in the unit RecordTime.
 func (v Value) Time(u Unit) (Time, bool) {
-	if u == RFC3339 {
+	if u == RFC3339 || u == ISO8601 {
 		if v.Kind != String {
 			return 0, false
+		}
+		if u == ISO8601 {
+			return parseISO8601(v.Bytes)
 		}
 		return parseRFC3339(v.Bytes)
 	}
@@ -170,54 +179,115 @@ func decimalTime(b []byte, shift int) (Time, bool) {
 // may have any number of digits, and is cut to milliseconds. A blank instead of
 // the T, and leap seconds (:60), are refused.
 func parseRFC3339(b []byte) (Time, bool) {
-	if len(b) < len("2006-01-02T15:04:05Z") ||
-		b[4] != '-' || b[7] != '-' || b[10]|0x20 != 't' || b[13] != ':' || b[16] != ':' {
+	if len(b) < len("2006-01-02T15:04:05Z") || b[10]|0x20 != 't' || b[16] != ':' {
 		return 0, false
 	}
-	year, ok := field2(b, 0, 99, true)
+	days, ok := date(b)
+	minutes, ok := clock(b, ok)
+	second, ok := field2(b, 17, 59, ok)
+	i, ms := 19, Time(0)
+	if b[i] == '.' {
+		ms, i, ok = fraction(b, i+1, ok)
+	}
+	offset, ok := zone(b[i:], ok)
+	t := (Time(days*24*60+minutes-offset)*60+Time(second))*1000 + ms
+	return t, ok && t <= maxTime && t >= -maxTime
+}
+
+// parseISO8601 reads what parseRFC3339 reads, and the forms of ISO 8601 and of
+// databases that are near it: a blank instead of the T, a comma in front of the
+// fraction, an offset without its colon (+0200) or without minutes (+02), a time
+// without seconds, a time without an offset, which is UTC, and a date alone,
+// which is its midnight in UTC.
+func parseISO8601(b []byte) (Time, bool) {
+	const day, minute = len("2006-01-02"), len("2006-01-02T15:04")
+	if len(b) < day || len(b) > day && len(b) < minute {
+		return 0, false
+	}
+	days, ok := date(b)
+	if len(b) == day {
+		return Time(days) * 24 * 3600 * 1000, ok
+	}
+	minutes, ok := clock(b, ok && (b[10]|0x20 == 't' || b[10] == ' '))
+	i, second, ms := minute, 0, Time(0)
+	if i+3 <= len(b) && b[i] == ':' {
+		second, ok = field2(b, 17, 59, ok)
+		if i = 19; i < len(b) && (b[i] == '.' || b[i] == ',') {
+			ms, i, ok = fraction(b, i+1, ok)
+		}
+	}
+	offset := 0
+	if i < len(b) {
+		offset, ok = nearZone(b[i:], ok)
+	}
+	t := (Time(days*24*60+minutes-offset)*60+Time(second))*1000 + ms
+	return t, ok && t <= maxTime && t >= -maxTime
+}
+
+// date reads a date such as 2006-01-02 as days since the epoch. Whether b has so
+// many bytes must be known.
+func date(b []byte) (days int, ok bool) {
+	year, ok := field2(b, 0, 99, b[4] == '-' && b[7] == '-')
 	cent, ok := field2(b, 2, 99, ok)
 	year = year*100 + cent
 	month, ok := field2(b, 5, 12, ok)
 	day, ok := field2(b, 8, 31, ok)
-	hour, ok := field2(b, 11, 23, ok)
-	minute, ok := field2(b, 14, 59, ok)
-	second, ok := field2(b, 17, 59, ok)
 	if !ok || month == 0 || day == 0 || day > daysIn(year, month) {
 		return 0, false
 	}
-	ms, i := Time(0), 19
-	if b[i] == '.' {
-		end := digits(b, i+1)
-		if end == i+1 {
-			return 0, false
+	return daysSinceEpoch(year, month, day), true
+}
+
+// clock reads the hour and the minute behind a date and a T, in minutes.
+func clock(b []byte, ok bool) (int, bool) {
+	hour, ok := field2(b, 11, 23, ok && b[13] == ':')
+	minute, ok := field2(b, 14, 59, ok)
+	return hour*60 + minute, ok
+}
+
+// fraction reads the digits from index i, at least one, in milliseconds. It returns the
+// index behind them.
+func fraction(b []byte, i int, ok bool) (ms Time, end int, good bool) {
+	end = digits(b, i)
+	for k := range 3 {
+		ms *= 10
+		if i+k < end {
+			ms += Time(b[i+k] - '0')
 		}
-		for k := range 3 {
-			ms *= 10
-			if i+1+k < end {
-				ms += Time(b[i+1+k] - '0')
-			}
-		}
-		i = end
 	}
-	offset, ok := zone(b[i:])
-	if !ok {
-		return 0, false
-	}
-	t := ((Time(daysSinceEpoch(year, month, day))*24+Time(hour))*60 + Time(minute-offset)) * 60
-	t = (t+Time(second))*1000 + ms
-	return t, t <= maxTime && t >= -maxTime
+	return ms, end, ok && end > i
 }
 
 // zone reads the offset at the end of a date-time, in minutes.
-func zone(b []byte) (int, bool) {
+func zone(b []byte, ok bool) (int, bool) {
 	if len(b) == 1 {
-		return 0, b[0]|0x20 == 'z'
+		return 0, ok && b[0]|0x20 == 'z'
 	}
-	if len(b) != 6 || b[0] != '+' && b[0] != '-' || b[3] != ':' {
+	if len(b) != 6 || b[3] != ':' {
 		return 0, false
 	}
-	hour, ok := field2(b, 1, 23, true)
-	minute, ok := field2(b, 4, 59, ok)
+	return offset(b, 4, ok)
+}
+
+// nearZone reads an offset that may lack its colon or its minutes.
+func nearZone(b []byte, ok bool) (int, bool) {
+	switch len(b) {
+	case 3:
+		return offset(b, 0, ok)
+	case 5:
+		return offset(b, 3, ok)
+	}
+	return zone(b, ok)
+}
+
+// offset reads the sign and the hours of an offset, and the minutes at an index;
+// 0 for none.
+func offset(b []byte, at int, ok bool) (int, bool) {
+	hour, ok := field2(b, 1, 23, ok && (b[0] == '+' || b[0] == '-'))
+	minute := 0
+	if at > 0 {
+		minute, ok = field2(b, at, 59, ok)
+	}
 	if b[0] == '-' {
 		return -(hour*60 + minute), ok
 	}

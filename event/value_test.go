@@ -156,7 +156,7 @@ func TestTimeAgainstBig(t *testing.T) {
 }
 
 func TestTimeKinds(t *testing.T) {
-	for u := Seconds; u <= RFC3339; u++ {
+	for u := Seconds; u <= RecordTime; u++ {
 		for _, v := range append(notNumbers, str("1763600000123"), str(""), num("x")) {
 			if got, ok := v.Time(u); ok {
 				t.Errorf("%v %q as %v: Time = %d", v.Kind, v.Bytes, u, got)
@@ -166,8 +166,10 @@ func TestTimeKinds(t *testing.T) {
 	if got, ok := num("1").Time(RFC3339); ok {
 		t.Errorf("1 as rfc3339: Time = %d", got)
 	}
-	if got, ok := num("1").Time(RFC3339 + 1); ok {
-		t.Errorf("1 in an unknown unit: Time = %d", got)
+	for _, u := range []Unit{ISO8601, RecordTime, RecordTime + 1} {
+		if got, ok := num("1").Time(u); ok {
+			t.Errorf("1 in the unit %v: Time = %d", u, got)
+		}
 	}
 }
 
@@ -229,6 +231,81 @@ func FuzzRFC3339(f *testing.F) {
 	f.Fuzz(checkRFC3339)
 }
 
+// iso8601 is the grammar of the near forms. Its groups are the date, the T, the clock,
+// the seconds with their fraction, the fraction, and the offset.
+var iso8601 = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:([Tt ])(\d\d:\d\d)(:\d\d([.,]\d+)?)?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$`)
+
+// The grammar and the standard library, with the layout that the grammar finds, are the twin.
+func checkISO8601(t *testing.T, text string) {
+	t.Helper()
+	var want time.Time
+	m := iso8601.FindStringSubmatch(text)
+	wantOK := m != nil
+	if wantOK {
+		layout, zone := "2006-01-02", strings.ToUpper(m[6])
+		if m[2] != "" {
+			layout += "T15:04"
+		}
+		if m[4] != "" {
+			layout += ":05"
+		}
+		switch len(zone) {
+		case 1:
+			layout += "Z07"
+		case 3, 5, 6:
+			layout += "-07:00"
+			zone = (zone + "00")[:3] + ":" + (strings.ReplaceAll(zone, ":", "") + "00")[3:5]
+		}
+		plain := m[1]
+		if m[2] != "" {
+			plain += "T" + m[3] + strings.Replace(m[4], ",", ".", 1) + zone
+		}
+		var err error
+		want, err = time.Parse(layout, plain)
+		wantOK = err == nil && Time(want.UnixMilli()) <= maxTime
+	}
+	got, ok := str(text).Time(ISO8601)
+	if ok != wantOK || ok && got != Time(want.UnixMilli()) {
+		t.Fatalf("%q: Time = %d, %v, want %v, %v", text, got, ok, want.UnixMilli(), wantOK)
+	}
+	if strict, ok := str(text).Time(RFC3339); ok && strict != got {
+		t.Fatalf("%q is %d as rfc3339, %d as iso8601", text, strict, got)
+	}
+}
+
+// near are times that RFC 3339 does not have, and texts that only look like them.
+var near = []string{
+	"2026-11-20", "2026-11-20T10:05", "2026-11-20 10:05", "2026-11-20 10:05:00", "2026-11-20 10:05:00.123456", "2026-11-20T10:05:00,5", "2026-11-20T10:05:00+0200",
+	"2026-11-20 10:05:00+02", "2026-11-20 10:05:00.123-0930", "2026-11-20T10:05Z", "2026-11-20T10:05+01", "2024-02-29", "2023-02-29", "0000-01-01", "9999-12-31 23:59:59.9999",
+	"2026-11-20T", "2026-11-20T1", "2026-11-20T10", "2026-11-20T10:", "2026-11-20T10:0", "2026-11-20T10:05:", "2026-11-20T10:05:0", "2026-11-20T10:05:00.", "2026-11-20T10:05:00,", "2026-11-20T10:05:00.Z",
+	"2026-11-20T10:05:00+", "2026-11-20T10:05:00+2", "2026-11-20T10:05:00+020", "2026-11-20T10:05:00+02:0", "2026-11-20T10:05:00+02000", "2026-11-20T10:05:00+24", "2026-11-20T10:05:00+0260", "2026-11-20T10:05:00 +02", "2026-11-20Z",
+	"2026-11-20T10:05.5", "20261120", "20261120T100500Z", "2026-W47-5", "2026-324", "2026-11", "2026-11-20_10:05", "2026/11/20 10:05:00", "2026-11-20  10:05:00", "2026-11-20 10:05:00 UTC", "2026-11-2010:05:00",
+}
+
+func TestISO8601AgainstTime(t *testing.T) {
+	for _, text := range append(near, stamps...) {
+		checkISO8601(t, text)
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	layouts := []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04Z07", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.000Z0700", "2006-01-02 15:04:05.00000Z07", "2006-01-02 15:04:05,000", time.RFC3339}
+	for i := range 8000 {
+		at := time.UnixMilli(r.Int64N(int64(maxTime))).In(time.FixedZone("", r.IntN(24*60*2)*60-24*60*60+60))
+		if at.Year() > 9999 {
+			continue
+		}
+		text := at.Format(layouts[i%len(layouts)])
+		checkISO8601(t, text)
+		checkISO8601(t, string(mutate(r, []byte(text))))
+	}
+}
+
+func FuzzISO8601(f *testing.F) {
+	for _, s := range append(near, stamps...) {
+		f.Add(s)
+	}
+	f.Fuzz(checkISO8601)
+}
+
 // FuzzNumber compares all readings of a number with their twins.
 func FuzzNumber(f *testing.F) {
 	for _, s := range numbers(rand.New(rand.NewPCG(9, 10)), 20) {
@@ -252,7 +329,7 @@ func FuzzNumber(f *testing.F) {
 }
 
 func TestParseUnit(t *testing.T) {
-	for u := Seconds; u <= RFC3339; u++ {
+	for u := Seconds; u <= RecordTime; u++ {
 		if got, err := ParseUnit(u.String()); err != nil || got != u {
 			t.Errorf("ParseUnit(%q) = %v, %v", u.String(), got, err)
 		}
@@ -266,10 +343,10 @@ func TestParseUnit(t *testing.T) {
 
 func TestValueMethodsAllocateNothing(t *testing.T) {
 	vals := []Value{num("1763600000123"), num("1763600000.123456789012345678901234567890"), num("38.115556"),
-		num("0.1234567890123456789012345678901234567890"), num("1e309"), num("1e-400"), str("2026-11-20T10:05:00.5+01:00"), {}}
+		num("0.1234567890123456789012345678901234567890"), num("1e309"), num("1e-400"), str("2026-11-20T10:05:00.5+01:00"), str("2026-11-20 10:05:00.5+01"), {}}
 	n := testing.AllocsPerRun(100, func() {
 		for _, v := range vals {
-			for u := Seconds; u <= RFC3339; u++ {
+			for u := Seconds; u <= RecordTime; u++ {
 				v.Time(u)
 			}
 			v.Float()

@@ -20,7 +20,7 @@ type decoder struct {
 	text    []byte // texts that functions have made
 
 	// The index in vals of each field of the spec.
-	timeAt   int
+	timeAt   int // -1: the time is the record's
 	by       []columnAt
 	where    []condition
 	dedupeAt int
@@ -118,9 +118,12 @@ func (d *decoder) decode(rec *event.Record) (Outcome, string) {
 	if !allHold(d.where, d.vals) {
 		return Filtered, ""
 	}
-	t, ok := d.vals[d.timeAt].Time(s.TimeUnit)
+	t, ok := rec.Time, true
+	if d.timeAt >= 0 {
+		t, ok = d.vals[d.timeAt].Time(s.TimeUnit)
+	}
 	if !ok || t < 0 || t > maxTime {
-		return Malformed, d.wrong(d.timeAt, "is not a time between 1970 and 2106")
+		return Malformed, d.wrongTime()
 	}
 	d.offset = rec.Offset
 	d.time = t
@@ -257,6 +260,15 @@ func (d *decoder) stamp() geo.Stamp {
 
 // notID is the reason for a value that cannot be an id.
 const notID = "is neither text nor number"
+
+// wrongTime returns the reason of an event without a time.
+func (d *decoder) wrongTime() string {
+	const what = "is not a time between 1970 and 2106"
+	if d.timeAt < 0 {
+		return "the record's timestamp " + what
+	}
+	return d.wrong(d.timeAt, what)
+}
 
 // wrong returns the reason in words. It may allocate, because only a dead letter
 // needs it.

@@ -176,7 +176,12 @@ func readMeaning(text string) ([]setting, bool) {
 	if all[0].fingerprint == "" {
 		all[0].shown = event.JSON.String()
 	}
-	add("time.field", 2, func(v []string) string { return fieldWords(v[0]) })
+	add("time.field", 2, func(v []string) string {
+		if v[0] == "" { // the time of the record
+			return "nothing"
+		}
+		return fieldWords(v[0])
+	})
 	add("time.unit", 2, func(v []string) string { return v[1] })
 	add("window", 1, span)
 	add("lateness", 1, span)

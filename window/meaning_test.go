@@ -18,6 +18,8 @@ func TestDifference(t *testing.T) {
 		{func(*Spec) {}, ""},
 		{func(s *Spec) { s.Measures = s.Measures[:1] }, ""},
 		{func(s *Spec) { s.TimeField = "at" }, "time.field was ts, is at"},
+		{func(s *Spec) { s.TimeField, s.TimeUnit = "", event.RecordTime }, "time.field was ts, is nothing; time.unit was ms, is record"},
+		{func(s *Spec) { s.TimeUnit = event.ISO8601 }, "time.unit was ms, is iso8601"},
 		{func(s *Spec) { s.TimeUnit = event.RFC3339 }, "time.unit was ms, is rfc3339"},
 		{func(s *Spec) { s.Window = 90_000 }, "window was 1m, is 90s"},
 		{func(s *Spec) { s.Lateness = 0 }, "lateness was 1h, is 0s"},

@@ -22,7 +22,7 @@ type Spec struct {
 	// have; empty if each names its own.
 	Schema string
 
-	TimeField string     // path of the event time
+	TimeField string     // path of the event time; empty with the unit RecordTime
 	TimeUnit  event.Unit // its unit
 
 	Window   event.Time // size of the tumbling window, ms; whole seconds
@@ -119,7 +119,7 @@ func (s *Spec) Validate() error {
 	}
 	bad(s.Job != "", "no name")
 	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
-	bad(s.TimeField != "", "no time field")
+	bad((s.TimeField == "") == (s.TimeUnit == event.RecordTime), "time field %q of the unit %v", s.TimeField, s.TimeUnit)
 	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
 	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")

@@ -47,11 +47,14 @@ func clicks() *Spec {
 	}
 }
 
-// variant returns clicks with one of the forms of deduplication and of limits.
+// variant returns clicks with one of the forms of deduplication, of limits and of times.
 func variant(seed uint64) *Spec {
 	s := clicks()
 	if seed%2 == 1 {
 		s.Dedupe = &Dedupe{Path: "id", Exact: true}
+	}
+	if seed%5 == 4 {
+		s.TimeField, s.TimeUnit = "", event.RecordTime
 	}
 	switch seed % 4 {
 	case 1:
@@ -374,6 +377,9 @@ func TestNaiveTwin(t *testing.T) {
 				continue
 			}
 			ts, ok := v[0].Time(event.Millis)
+			if s.TimeUnit == event.RecordTime {
+				ts, ok = rec.Time, true
+			}
 			if _, isUint := v[3].Uint32(); !ok || v[1].Kind != event.String || !isUint {
 				outcomes[Malformed]++
 				continue

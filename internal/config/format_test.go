@@ -10,6 +10,21 @@ import (
 	"weir/event"
 )
 
+// TestRecordTime: a job may take the time of the record, and then names no field for it.
+func TestRecordTime(t *testing.T) {
+	cfg, _, err := Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, window: 1m, time: {unit: record}}]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := cfg.Jobs[0].Spec(); err != nil || s.TimeField != "" || s.TimeUnit != event.RecordTime {
+		t.Errorf("%q, %v, %v", s.TimeField, s.TimeUnit, err)
+	}
+	_, _, err = Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, window: 1m, time: {unit: record, field: ts}}]")})
+	if want := "jobs[0].time.field: belongs to unit s, ms, us, ns, rfc3339 or iso8601; record has none"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestFormats: a job whose records need a schema has a registry or a file, and mistakes are
 // reported with what to write.
 func TestFormats(t *testing.T) {

@@ -12,7 +12,7 @@ type Job struct {
 	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
-	Time       Time     `yaml:"time" doc:"The field that holds the time of an event."`
+	Time       Time     `yaml:"time" doc:"When an event happened."`
 	Window     Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
 	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
@@ -37,8 +37,8 @@ type Job struct {
 
 // Time names the field that holds the event time.
 type Time struct {
-	Field []string `yaml:"field" required:"true" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and not null."`
-	Unit  string   `yaml:"unit" default:"ms" enum:"s,ms,us,ns,rfc3339" doc:"What the number counts, or rfc3339 for a text."`
+	Unit  string   `yaml:"unit" default:"ms" enum:"(units)" doc:"What the number counts; rfc3339 or iso8601 for a text; record for the timestamp of the Kafka record. See [times](inputs.md#times)."`
+	Field []string `yaml:"field" required:"true" when:"unit!=record" max:"8" format:"path" doc:"Path of the time, or several: the first that is there and not null."`
 }
 
 // A Rollup is one table of finished numbers.

@@ -129,7 +129,11 @@ func (k *key) schema() *node {
 // is returns the schema of the entries in which the key is given as a word.
 func (k *key) is(word string) *node {
 	under := func(name string) *node {
-		return &node{Properties: map[string]*node{name: {Const: word}}, Required: []string{name}}
+		n := &node{Properties: map[string]*node{name: {Const: word}}}
+		if word != k.def { // which it is without the key
+			n.Required = []string{name}
+		}
+		return n
 	}
 	if k.older == "" {
 		return under(k.name)

@@ -85,7 +85,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 		Log:    Log{Level: "info", Format: "auto"},
 		Jobs: []Job{{
 			Place: "jobs[0]",
-			Name:  "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{[]string{"ts"}, "ms"},
+			Name:  "clicks", Version: 1, Topic: "clicks", Format: "json", Time: Time{"ms", []string{"ts"}},
 			Window: minute, Rollups: []Rollup{{minute, 30 * day, 7 * day}, {hour, 400 * day, 7 * day}, {day, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day,
 			Where: []Where{{Test: Test{Field: []string{"action"}, In: []string{"view", "1", "true"}}}},
@@ -102,7 +102,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			},
 		}, {
 			Place: "jobs[1]",
-			Name:  "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{[]string{"ts"}, "ms"},
+			Name:  "locations", Version: 1, Topic: "locations", Format: "json", Time: Time{"ms", []string{"ts"}},
 			Window: minute, Rollups: []Rollup{{minute, 0, 7 * day}},
 			Lateness: day, Skew: 10 * minute, Chunk: 1 << 18, Keep: 7 * day, MaxGroups: 10000,
 			By:       []Column{{Name: "cell", Geohash: &Geohash{[]string{"lon"}, []string{"lat"}, 5}}},

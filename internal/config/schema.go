@@ -118,6 +118,9 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		if tag("enum") == "(formats)" {
 			k.enum = event.Formats()
 		}
+		if tag("enum") == "(units)" {
+			k.enum = event.Units()
+		}
 		k.when = whenOf(tag("when"), keys)
 		if k.name == "" || k.doc == "" {
 			panic(fmt.Sprintf("config: %s.%s has no yaml or no doc tag", t, field.Name))
