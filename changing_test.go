@@ -38,7 +38,7 @@ func TestChanging(t *testing.T) {
 	}
 
 	url, database := localtest.Engine(t)
-	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -337,7 +337,7 @@ func TestStackConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s:\n%v", name, err)
 		}
-		for path, want := range map[string]string{"kafka.brokers": "WEIR_KAFKA_BROKERS", "clickhouse.url": "WEIR_CLICKHOUSE_URL", "clickhouse.password": "WEIR_CLICKHOUSE_PASSWORD"} {
+		for path, want := range map[string]string{"kafka.brokers": "WEIR_KAFKA_BROKERS", "clickhouse.urls": "WEIR_CLICKHOUSE_URLS", "clickhouse.password": "WEIR_CLICKHOUSE_PASSWORD"} {
 			if got := origins.Of(path).Where(); got != want {
 				t.Errorf("%s: %s comes from %q, want %s", name, path, got, want)
 			}

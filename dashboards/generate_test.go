@@ -71,7 +71,7 @@ func generated(t *testing.T) dashboard {
 func TestGeneratedRuns(t *testing.T) {
 	url, database := localtest.Engine(t)
 	j := everything(t)
-	c, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	c, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestUnreachableAtStart(t *testing.T) {
 	s := newStage(t)
 	s.clicks()
 	for _, c := range []struct{ name, flag, limit, line string }{
-		{"clickhouse", "--clickhouse.url=http://" + closedPort(t), "--clickhouse.connect_timeout=3s", `"msg":"clickhouse does not answer yet"`},
+		{"clickhouse", "--clickhouse.urls=http://" + closedPort(t), "--clickhouse.connect_timeout=3s", `"msg":"clickhouse does not answer yet"`},
 		{"kafka", "--kafka.brokers=" + closedPort(t), "--kafka.connect_timeout=3s", `"msg":"kafka does not answer yet"`},
 	} {
 		p := s.weir("run", c.flag, c.limit).exits(69)
@@ -64,7 +64,7 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 		r.Body = io.NopCloser(bytes.NewReader(sql))
 		proxy.forward.ServeHTTP(w, r)
 	})
-	p := s.weir("run", "--clickhouse.url="+proxy.url)
+	p := s.weir("run", "--clickhouse.urls="+proxy.url)
 	p.says(`"msg":"weir runs"`)
 	p.says(`"msg":"clickhouse does not answer yet",.*list columns`)
 	if n := asked.Load(); n != away+1 {
@@ -73,7 +73,7 @@ func TestEngineGoesAwayAtStart(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 
-	p = s.weir("run", "--clickhouse.url="+proxy.url, "--clickhouse.database=nowhere").exits(1)
+	p = s.weir("run", "--clickhouse.urls="+proxy.url, "--clickhouse.database=nowhere").exits(1)
 	p.says("^error: clickhouse: job clicks: there is no database nowhere: run `weir migrate`")
 }
 

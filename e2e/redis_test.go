@@ -258,7 +258,7 @@ func TestRedisCLI(t *testing.T) {
 		return func() { proxy.handle(nil); close(over) }
 	}
 	release := holds()
-	a := s.weir("run", "--resp.listen=127.0.0.1:0", "--flush.interval=1m", "--kafka.session=2m", "--clickhouse.url="+proxy.url)
+	a := s.weir("run", "--resp.listen=127.0.0.1:0", "--flush.interval=1m", "--kafka.session=2m", "--clickhouse.urls="+proxy.url)
 	a.name += " a"
 	ca := a.redis()
 	within := func(c *cli, clicks, locations *gen.Truth) expects {

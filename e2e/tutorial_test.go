@@ -88,7 +88,7 @@ func TestTutorial(t *testing.T) {
 			}
 		case strings.HasPrefix(b.text, "bin/weir up "):
 			args := strings.Fields(b.text)[1:]
-			up = launch(t, dir, append(args, "--kafka.brokers=127.0.0.1:0", "--clickhouse.url=http://127.0.0.1:0", "--http.listen=127.0.0.1:0", "--resp.listen=127.0.0.1:0", "--flush.stop_timeout=2m")...)
+			up = launch(t, dir, append(args, "--kafka.brokers=127.0.0.1:0", "--clickhouse.urls=http://127.0.0.1:0", "--http.listen=127.0.0.1:0", "--resp.listen=127.0.0.1:0", "--flush.stop_timeout=2m")...)
 			up.prints("^ready ")
 			for _, line := range [][2]string{{"127.0.0.1:9092", "broker"}, {"127.0.0.1:8123", "engine"}, {"127.0.0.1:8686", "http"}, {"127.0.0.1:6379", "redis"}} {
 				at[line[0]] = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(up.prints("^" + line[1] + " "))

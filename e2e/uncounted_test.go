@@ -66,7 +66,7 @@ func (s *stage) half(database, group string, only ...int32) (job *jobs.Job, stop
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client, err := clickhouse.Open(clickhouse.Config{URL: s.url, Database: database})
+	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{s.url}, Database: database})
 	if err != nil {
 		s.t.Fatal(err)
 	}

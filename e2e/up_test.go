@@ -267,9 +267,9 @@ func TestUpConfigured(t *testing.T) {
 	launch(t, s.dir, "up", "-c", "weir.yaml", "--no-gen", "--data", data).exits(1).
 		says(`^error: kafka.brokers ` + s.brokers[0] + `: the port is taken by \w+`)
 	launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers=127.0.0.1:0", "--no-gen", "--data", data).exits(1).
-		says(`^error: clickhouse.url ` + strings.TrimPrefix(s.url, "http://") + `: the port is taken by \w+`)
+		says(`^error: clickhouse.urls ` + strings.TrimPrefix(s.url, "http://") + `: the port is taken by \w+`)
 	at := closedPort(t)
-	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers="+at, "--clickhouse.url=http://127.0.0.1:0", "--no-gen", "--data", data)
+	p := launch(t, s.dir, "up", "-c", "weir.yaml", "--kafka.brokers="+at, "--clickhouse.urls=http://127.0.0.1:0", "--no-gen", "--data", data)
 	if line := p.prints(`^broker `); !strings.Contains(line, at) {
 		t.Errorf("kafka.brokers is %s, and %s", at, line)
 	}

@@ -282,8 +282,11 @@ func (k *checker) clickhouse(cfg *config.Config) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
-	if !k.answers(clickhouseService(cfg), cfg.ClickHouse.URL, client.Ping(ctx)) {
+	if !k.answers(clickhouseService(cfg), cfg.ClickHouse.Where(), client.Ping(ctx)) {
 		return
+	}
+	for url, err := range client.Away(ctx) {
+		k.add(finding{"clickhouse", url, "warning", fmt.Sprintf("this replica fails, and weir asks another one: %v", err), 0})
 	}
 	k.clock(ctx, cfg, client)
 	var all []clickhouse.Job

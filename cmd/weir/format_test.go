@@ -88,7 +88,7 @@ func TestTapAvro(t *testing.T) {
 	check := func(code int, args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if got := execute(await.Context(t), append([]string{"check", "-o", "json", "-c", s.file, "--clickhouse.url", "http://127.0.0.1:1"}, args...), &stdout, &stderr); got != code {
+		if got := execute(await.Context(t), append([]string{"check", "-o", "json", "-c", s.file, "--clickhouse.urls", "http://127.0.0.1:1"}, args...), &stdout, &stderr); got != code {
 			t.Fatalf("weir check %q: exit code %d, want %d\n%s%s", args, got, code, &stdout, &stderr)
 		}
 		var findings []finding

@@ -47,7 +47,7 @@ each statement in weir_schema.`,
 				return err
 			}
 			if !dry {
-				fmt.Fprintf(c.ErrOrStderr(), "%d statements applied to %s in %s\n", len(steps), cfg.ClickHouse.Database, cfg.ClickHouse.URL)
+				fmt.Fprintf(c.ErrOrStderr(), "%d statements applied to %s in %s\n", len(steps), cfg.ClickHouse.Database, cfg.ClickHouse.Where())
 				for _, j := range js {
 					sink, err := client.Job(c.Context(), j)
 					if err != nil {

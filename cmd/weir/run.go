@@ -117,7 +117,7 @@ func (o *runOptions) announce(cfg *config.Config, jobs int, version string) {
 	if o.resp != nil {
 		at = append(at, "resp", o.resp.Addr().String())
 	}
-	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.URL)...)
+	o.log.Info("weir runs", append(at, "kafka", cfg.Kafka.Brokers, "clickhouse", cfg.ClickHouse.Where())...)
 }
 
 // lockPool connects to the server that holds the rollup lock, one connection at

@@ -165,8 +165,8 @@ jobs:
 	})
 	t.Run("refused where there is no place for one", func(t *testing.T) {
 		for _, wrong := range []string{
-			"WEIR_CLICKHOUSE_URL=http://weir:" + secrets["wrong"] + "@127.0.0.1:1", "WEIR_CLICKHOUSE_URL=weir:" + secrets["wrong"] + "@127.0.0.1:1",
-			"WEIR_CLICKHOUSE_URL=http://127.0.0.1:1/?password=" + secrets["wrong"], "WEIR_ROLLUP_LOCK=redis://:" + secrets["wrong"] + "@127.0.0.1:1",
+			"WEIR_CLICKHOUSE_URLS=http://weir:" + secrets["wrong"] + "@127.0.0.1:1", "WEIR_CLICKHOUSE_URLS=weir:" + secrets["wrong"] + "@127.0.0.1:1",
+			"WEIR_CLICKHOUSE_URLS=http://127.0.0.1:1/?password=" + secrets["wrong"], "WEIR_ROLLUP_LOCK=redis://:" + secrets["wrong"] + "@127.0.0.1:1",
 			"WEIR_KAFKA_BROKERS=weir:" + secrets["wrong"] + "@127.0.0.1:1", "WEIR_HTTP_LISTEN=weir:" + secrets["wrong"] + "@127.0.0.1:1",
 		} {
 			said(exitConfig, append(fromEnv, wrong), "run")

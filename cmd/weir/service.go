@@ -44,14 +44,17 @@ func kafkaService(brokers []string, tls bool) service {
 }
 
 func clickhouseService(cfg *config.Config) service {
-	s := service{name: "clickhouse", key: "clickhouse.url", where: cfg.ClickHouse.URL, is: aClickHouse}
-	if u, err := url.Parse(s.where); err == nil {
-		s.tls = u.Scheme == "https"
-		port := "8123"
-		if s.tls {
-			port = "8443"
+	s := service{name: "clickhouse", key: "clickhouse.urls", where: cfg.ClickHouse.Where(), is: aClickHouse}
+	for _, at := range cfg.ClickHouse.URLs {
+		u, err := url.Parse(at)
+		if err != nil {
+			continue
 		}
-		s.addrs = []string{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
+		port := "8123"
+		if u.Scheme == "https" {
+			port, s.tls = "8443", true
+		}
+		s.addrs = append(s.addrs, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
 	}
 	return s
 }

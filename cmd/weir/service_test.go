@@ -102,11 +102,11 @@ func TestOtherService(t *testing.T) {
 		{kafka.Listener("TLS")[0], engine, "", "kafka.brokers", aTLS},
 		{broker, engine, ", tls: {enabled: true}", "kafka.brokers", "a Kafka broker without TLS"},
 		{ssh, engine, "", "kafka.brokers", anSSH},
-		{broker, "http://" + broker, "", "clickhouse.url", aKafka},
-		{broker, "http://" + redis.Addr, "", "clickhouse.url", aRedis},
-		{broker, "http://" + native, "", "clickhouse.url", aNative},
-		{broker, "http://" + hostOf(t, secure.URL), "", "clickhouse.url", aTLS},
-		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.url", "interface without TLS"},
+		{broker, "http://" + broker, "", "clickhouse.urls", aKafka},
+		{broker, "http://" + redis.Addr, "", "clickhouse.urls", aRedis},
+		{broker, "http://" + native, "", "clickhouse.urls", aNative},
+		{broker, "http://" + hostOf(t, secure.URL), "", "clickhouse.urls", aTLS},
+		{broker, strings.Replace(engine, "http:", "https:", 1), "", "clickhouse.urls", "interface without TLS"},
 	} {
 		cases.Add(1)
 		go func() {
@@ -119,7 +119,7 @@ func TestOtherService(t *testing.T) {
 				return
 			}
 			commands := []string{"check", "run"}
-			if c.key == "clickhouse.url" {
+			if c.key == "clickhouse.urls" {
 				commands = []string{"check", "run", "migrate"}
 			} else if code := execute(t.Context(), []string{"migrate", "-c", file}, io.Discard, io.Discard); code != 0 {
 				t.Errorf("migrate: exit code %d", code)

@@ -48,7 +48,7 @@ speaks the Kafka protocol, the ClickHouse engine, the jobs of the clicks and
 locations presets (or those of -c), and a generator. The data stays in --data: the
 next start continues there.
 
-Broker and engine listen on the addresses in kafka.brokers and clickhouse.url, on
+Broker and engine listen on the addresses in kafka.brokers and clickhouse.urls, on
 this machine. If a default port is taken, weir uses a free one; if a configured port
 is taken, that is an error.`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -122,7 +122,7 @@ func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins
 // expects.
 func own(cfg *config.Config, origins *config.Origins) error {
 	k, ch := &cfg.Kafka, &cfg.ClickHouse
-	u, err := url.Parse(ch.URL)
+	u, err := url.Parse(ch.URLs[0])
 	if err != nil {
 		return err // checked by config
 	}
@@ -133,7 +133,7 @@ func own(cfg *config.Config, origins *config.Origins) error {
 		{"kafka.brokers", strings.Join(k.Brokers, ","), len(k.Brokers) == 1 && config.IsLoopback(k.Brokers[0])},
 		{"kafka.tls", "", k.TLS == config.KafkaTLS{}},
 		{"kafka.sasl", "", k.SASL.Mechanism == ""},
-		{"clickhouse.url", ch.URL, u.Scheme == "http" && config.IsLoopback(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
+		{"clickhouse.urls", ch.Where(), len(ch.URLs) == 1 && u.Scheme == "http" && config.IsLoopback(u.Host) && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""},
 		{"clickhouse.user", ch.User, ch.User == "default"},
 		{"clickhouse.password", "", !ch.Password.IsSet()},
 		{"clickhouse.cluster", ch.Cluster, ch.Cluster == ""},
@@ -214,12 +214,12 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	defer resp.Close() // as above
 	u.cfg.Kafka.Brokers = []string{broker.Addr()}
-	u.cfg.ClickHouse.URL = engine.URL()
+	u.cfg.ClickHouse.URLs = []string{engine.URL()}
 	if err := u.migrate(ctx); err != nil {
 		return err
 	}
 
-	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, u.cfg.ClickHouse.URL, u.newEpoch}, web, resp)
+	worker, err := newWorker(workerPlan{u.cfg.Kafka.Brokers, engine.URL(), u.newEpoch}, web, resp)
 	if err != nil {
 		return err
 	}
@@ -271,8 +271,8 @@ func (u *up) broker(ctx context.Context) (*local.Broker, error) {
 // engine starts the embedded engine, whose library is in the file lib.
 func (u *up) engine(ctx context.Context, lib string) (*local.Engine, error) {
 	data := filepath.Join(u.data, "engine")
-	addr := strings.TrimSuffix(strings.TrimPrefix(u.cfg.ClickHouse.URL, "http://"), "/")
-	e, err := orFree(u, u.place("clickhouse.url", addr), func(addr string) (*local.Engine, error) {
+	addr := strings.TrimSuffix(strings.TrimPrefix(u.cfg.ClickHouse.URLs[0], "http://"), "/")
+	e, err := orFree(u, u.place("clickhouse.urls", addr), func(addr string) (*local.Engine, error) {
 		return local.StartEngine(ctx, local.EngineConfig{Listen: addr, Data: data, Library: lib, Log: u.log})
 	})
 	if err == nil {

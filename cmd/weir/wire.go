@@ -39,7 +39,7 @@ func group(cfg *config.Config, j *config.Job) string {
 // database returns the configured database, in the form that members of a group use.
 func database(cfg *config.Config, id string) ingest.Database {
 	name := cfg.ClickHouse.Database
-	if u, err := url.Parse(cfg.ClickHouse.URL); err == nil && u.Host != "" {
+	if u, err := url.Parse(cfg.ClickHouse.URLs[0]); err == nil && u.Host != "" {
 		name += " at " + u.Host // without the user
 	}
 	return ingest.Database{ID: id, Name: name}
@@ -137,7 +137,7 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 		}
 	}
 	return clickhouse.Open(clickhouse.Config{
-		URL: c.URL, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
+		URLs: c.URLs, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
 		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Log: log,
 	})
 }

@@ -61,7 +61,7 @@ func runWorker(text string, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	cfg.Kafka.Brokers, cfg.ClickHouse.URL = plan.Brokers, plan.ClickHouse
+	cfg.Kafka.Brokers, cfg.ClickHouse.URLs = plan.Brokers, []string{plan.ClickHouse}
 	return runJobs(ctx, cfg, runOptions{log: log, http: web, resp: resp, newEpoch: plan.NewEpoch, worker: mortal()})
 }
 

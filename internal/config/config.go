@@ -84,7 +84,7 @@ type SASL struct {
 
 // ClickHouse describes the connection to the sink.
 type ClickHouse struct {
-	URL            string   `yaml:"url" default:"http://127.0.0.1:8123" format:"url" doc:"HTTP interface of the server; http or https."`
+	URLs           []string `yaml:"urls" older:"url" default:"http://127.0.0.1:8123" max:"20" format:"url" doc:"HTTP interface of the server; http or https. Several if the database has replicas: weir asks one, and the next if that one fails. See docs/clickhouse.md."`
 	Database       string   `yaml:"database" default:"weir" format:"identifier" doc:"Database for all tables. weir migrate creates it."`
 	User           string   `yaml:"user" default:"default" doc:"User name."`
 	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`

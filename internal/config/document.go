@@ -289,7 +289,7 @@ func (r *reader) texts(k *key, n *yaml.Node, path string) (any, bool) {
 	ok := true
 	for i, item := range items {
 		below := fmt.Sprintf("%s[%d]", path, i)
-		if k.format == "path" && n.Kind != yaml.SequenceNode {
+		if k.alone() && n.Kind != yaml.SequenceNode {
 			below = path
 		}
 		item = follow(item)

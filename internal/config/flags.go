@@ -28,6 +28,10 @@ func AddFlags(fs *pflag.FlagSet) {
 		if k.kind == boolean {
 			fs.Lookup(k.path).NoOptDefVal = "true"
 		}
+		if older := k.olderPath(); older != "" {
+			fs.Var(&flagText{}, older, "the older name of --"+k.path)
+			_ = fs.MarkHidden(older)
+		}
 	}
 }
 
@@ -85,11 +89,18 @@ func flagTexts(fs *pflag.FlagSet, places map[string]Origin, ps *problems) map[st
 		return changed
 	}
 	for i, k := range table().leaves() {
-		f := fs.Lookup(k.path)
+		f, name := fs.Lookup(k.path), k.path
+		if older := k.olderPath(); older != "" && fs.Lookup(older) != nil && fs.Lookup(older).Changed {
+			if f.Changed {
+				ps.add(Origin{Source: FromFlag, Name: "--" + older, order: i}, k.path, "--%s is given too, of which this is the older name; keep one", k.path)
+				continue
+			}
+			f, name = fs.Lookup(older), older
+		}
 		if f == nil || !f.Changed {
 			continue
 		}
-		at := Origin{Source: FromFlag, Name: "--" + k.path, order: i}
+		at := Origin{Source: FromFlag, Name: "--" + name, order: i}
 		if k.secret != "" {
 			ps.add(at, k.path, "every process of this machine can read a command line; %s", k.secretRemedy())
 			continue
@@ -116,12 +127,20 @@ func envTexts(env []string, origins *Origins, ps *problems) (values map[string]a
 		}
 	}
 	for i, k := range table().leaves() {
-		value, ok := given[k.env()]
+		name := k.env()
+		value, ok := given[name]
+		if older := variable(k.olderPath()); k.older != "" && given[older] != "" {
+			if ok {
+				ps.add(Origin{Source: FromEnv, Name: older, order: i}, k.path, "%s is set too, of which this is the older name; keep one", name)
+			}
+			name, value, ok = older, given[older], true
+			delete(given, k.env())
+		}
 		if !ok {
 			continue
 		}
-		delete(given, k.env())
-		at := Origin{Source: FromEnv, Name: k.env(), order: i}
+		delete(given, name)
+		at := Origin{Source: FromEnv, Name: name, order: i}
 		if k.secret != "" {
 			secrets[k.path] = NewSecret(value)
 			origins.places[k.path] = at

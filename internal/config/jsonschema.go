@@ -159,6 +159,8 @@ func (k *key) object(n *node) {
 			n.Properties[c.older] = older
 		}
 		switch {
+		case c.older != "" && !c.required:
+			n.Not = &node{Required: []string{c.name, c.older}}
 		case c.older != "":
 			n.OneOf = []*node{{Required: []string{c.name}}, {Required: []string{c.older}}}
 		case c.when.sibling == "" && c.required && inList:

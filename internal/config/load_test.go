@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestLoadReadsEveryKindOfKey(t *testing.T) {
 			OnDataLoss: "skip", ConnectTimeout: minute,
 		},
 		ClickHouse: ClickHouse{
-			URL: "http://127.0.0.1:8123", Database: "weir", User: "default",
+			URLs: []string{"http://127.0.0.1:8123"}, Database: "weir", User: "default",
 			ConnectTimeout: minute, InsertTimeout: minute / 3,
 		},
 		HTTP:   HTTP{Listen: "127.0.0.1:8686"},
@@ -136,6 +137,35 @@ func TestOlderNames(t *testing.T) {
 	if got := origins.Of("jobs[0].measures[1].kind").String(); got != "weir.yaml:9:28" {
 		t.Errorf("origin %s", got)
 	}
+	want := []string{"http://a:8123", "http://b:8123"}
+	for name, o := range map[string]Options{
+		"file":     {File: "weir.yaml", Data: []byte("clickhouse: {url: [http://a:8123, http://b:8123]}"), NoJobs: true},
+		"variable": {Env: []string{"WEIR_CLICKHOUSE_URL=http://a:8123,http://b:8123"}, NoJobs: true},
+		"flag":     {Flags: flagsOf(t, "--clickhouse.url=http://a:8123,http://b:8123"), NoJobs: true},
+	} {
+		if cfg, origins := mustLoad(t, o); !slices.Equal(cfg.ClickHouse.URLs, want) || origins.Of("clickhouse.urls").Source == FromDefault {
+			t.Errorf("%s: %v from %s, want %v", name, cfg.ClickHouse.URLs, origins.Of("clickhouse.urls"), want)
+		}
+	}
+	for name, o := range map[string]Options{
+		"variable": {Env: []string{"WEIR_CLICKHOUSE_URL=http://a:8123", "WEIR_CLICKHOUSE_URLS=http://b:8123"}, NoJobs: true},
+		"flag":     {Flags: flagsOf(t, "--clickhouse.url=http://a:8123", "--clickhouse.urls=http://b:8123"), NoJobs: true},
+		"file":     {File: "weir.yaml", Data: []byte("clickhouse: {url: http://a:8123, urls: http://b:8123}"), NoJobs: true},
+	} {
+		if _, _, err := Load(o); err == nil || !strings.Contains(err.Error(), "older name") {
+			t.Errorf("%s: both names give %v", name, err)
+		}
+	}
+}
+
+func flagsOf(t *testing.T, args ...string) *pflag.FlagSet {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return fs
 }
 
 func TestPresetsLoad(t *testing.T) {
@@ -176,12 +206,7 @@ func TestPrecedence(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-			AddFlags(fs)
-			if err := fs.Parse(tc.args); err != nil {
-				t.Fatal(err)
-			}
-			o := Options{Env: tc.env, Flags: fs, NoJobs: true}
+			o := Options{Env: tc.env, Flags: flagsOf(t, tc.args...), NoJobs: true}
 			if tc.data != "" {
 				o.File, o.Data = "weir.yaml", []byte(tc.data)
 			}

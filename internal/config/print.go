@@ -68,7 +68,7 @@ func (p printer) value(k *key, v reflect.Value, path string) *yaml.Node {
 		node.LineComment = comment
 		return node
 	}
-	if k.format == "path" && v.Len() == 1 {
+	if k.alone() && v.Len() == 1 {
 		node := scalarNode(k, v.Index(0))
 		node.LineComment = comment
 		return node

@@ -200,10 +200,24 @@ func (k *key) leaves() []*key {
 	return all
 }
 
-// env returns the name of the environment variable of a leaf.
-func (k *key) env() string {
-	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
+// olderPath returns the path under the key's earlier name; empty if it has none.
+func (k *key) olderPath() string {
+	if k.older == "" {
+		return ""
+	}
+	return strings.TrimSuffix(k.path, k.name) + k.older
 }
+
+// env returns the name of the environment variable of a leaf.
+func (k *key) env() string { return variable(k.path) }
+
+// variable returns the name of the environment variable of a path.
+func variable(path string) string {
+	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// alone reports whether a list of texts is mostly of one, which is written without brackets.
+func (k *key) alone() bool { return k.format == "path" || k.format == "url" }
 
 // defaultValue returns the default in the form that viper merges.
 func (k *key) defaultValue() any {

@@ -77,8 +77,8 @@ func (v *validator) connections() {
 		v.sasl(&k.SASL)
 	}
 
-	if ch.TLS != (TLS{}) && !v.broken("clickhouse") && len(ch.URL) >= 7 && ch.URL[:7] == "http://" {
-		v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
+	if !v.broken("clickhouse") {
+		v.servers(ch)
 	}
 
 	// When partitions move, the records read must be flushed within about two
@@ -86,6 +86,24 @@ func (v *validator) connections() {
 	// be too many of them.
 	if most := k.Session / 2; v.cfg.Flush.Interval > most && !v.broken("flush") {
 		v.complain("flush.interval", "a flush every %s leaves too much to write when partitions move within a session of %s; flush at least every %s or lengthen kafka.session", v.cfg.Flush.Interval, k.Session, most)
+	}
+}
+
+// Where returns the addresses of ClickHouse for a message.
+func (c *ClickHouse) Where() string { return strings.Join(c.URLs, ", ") }
+
+// servers checks the addresses of ClickHouse.
+func (v *validator) servers(ch *ClickHouse) {
+	given := map[string]bool{}
+	for _, u := range ch.URLs {
+		if ch.TLS != (TLS{}) && strings.HasPrefix(u, "http://") {
+			v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
+			return
+		}
+		if given[strings.TrimRight(u, "/")] {
+			v.complain("clickhouse.urls", "%s is given twice; keep one", u)
+		}
+		given[strings.TrimRight(u, "/")] = true
 	}
 }
 

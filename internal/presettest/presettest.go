@@ -20,7 +20,7 @@ func Migrate(t testing.TB, url, database string, extend func(*window.Spec)) (job
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := clickhouse.Open(clickhouse.Config{URL: url, Database: database})
+	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{url}, Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,11 @@ type registered struct {
 func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
-	err := c.query(ctx, "look for the database", "SELECT name FROM system.databases WHERE name = "+database, func(scan func(...any) error) error {
+	err := c.replicas.checkSame(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = c.query(ctx, "look for the database", "SELECT name FROM system.databases WHERE name = "+database, func(scan func(...any) error) error {
 		inv.database = true
 		return nil
 	})

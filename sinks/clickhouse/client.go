@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -19,7 +21,9 @@ import (
 
 // A Config says how to reach ClickHouse.
 type Config struct {
-	URL      string // HTTP interface: http://host:8123 or https://host:8443, a path allowed
+	// URLs are the HTTP interfaces of the server, or of servers that are replicas of each
+	// other: http://host:8123 or https://host:8443, a path allowed. See replicas.go.
+	URLs     []string
 	Database string // the database of every table and view; letters, digits and _
 
 	User     string // "default" if empty
@@ -55,9 +59,9 @@ var connLifetime = time.Minute
 
 // A Client is a connection pool to one database. Use Open.
 type Client struct {
-	cfg  Config
-	conn driver.Conn
-	log  *slog.Logger
+	cfg      Config
+	replicas *replicas
+	log      *slog.Logger
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -65,16 +69,9 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Open checks the configuration and prepares a client. It does not connect:
 // see Ping.
 func Open(cfg Config) (*Client, error) {
-	u, err := url.Parse(cfg.URL)
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("clickhouse: url: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("clickhouse: url %q: want http://host:port or https://host:port", u.Redacted())
-	case u.User != nil:
-		return nil, fmt.Errorf("clickhouse: url %q: user and password do not belong there", u.Redacted())
-	case u.Scheme == "http" && cfg.TLS != nil:
-		return nil, errors.New("clickhouse: TLS is configured, but the url says http")
+	case len(cfg.URLs) == 0:
+		return nil, errors.New("clickhouse: no url")
 	case !identifier.MatchString(cfg.Database):
 		return nil, fmt.Errorf("clickhouse: database %q: want letters, digits and _, no digit first", cfg.Database)
 	case strings.ContainsAny(cfg.Cluster, "'\\\n"):
@@ -88,8 +85,39 @@ func Open(cfg Config) (*Client, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	if u.Scheme == "https" && cfg.TLS == nil {
-		cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	c := &Client{cfg: cfg, replicas: &replicas{database: cfg.Database, log: cfg.Log}, log: cfg.Log}
+	for _, u := range cfg.URLs {
+		s, err := newServer(u, &cfg)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		c.replicas.servers = append(c.replicas.servers, s)
+	}
+	return c, nil
+}
+
+// A server is a connection pool to one address.
+type server struct {
+	url  string
+	conn driver.Conn
+	fits atomic.Bool // it has the database of the other replicas; only if there are several
+}
+
+func newServer(address string, cfg *Config) (*server, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("clickhouse: url: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("clickhouse: url %q: want http://host:port or https://host:port", u.Redacted())
+	case u.User != nil:
+		return nil, fmt.Errorf("clickhouse: url %q: user and password do not belong there", u.Redacted())
+	case u.Scheme == "http" && cfg.TLS != nil:
+		return nil, errors.New("clickhouse: TLS is configured, but the url says http")
+	}
+	encryption := cfg.TLS
+	if u.Scheme == "https" && encryption == nil {
+		encryption = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	host := u.Host
 	if u.Port() == "" {
@@ -100,7 +128,7 @@ func Open(cfg Config) (*Client, error) {
 		Addr:        []string{host},
 		HttpUrlPath: u.Path,
 		Auth:        ch.Auth{Username: cfg.User, Password: cfg.Password},
-		TLS:         cfg.TLS,
+		TLS:         encryption,
 		DialTimeout: dialTimeout,
 		// Every call has a deadline of its own; this one is never reached otherwise.
 		ReadTimeout:  max(cfg.InsertTimeout, 10*time.Minute) + time.Second,
@@ -121,7 +149,7 @@ func Open(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	return &Client{cfg: cfg, conn: conn, log: cfg.Log}, nil
+	return &server{url: address, conn: conn}, nil
 }
 
 // answers accepts status 200 only from ClickHouse, which puts the id of the
@@ -145,7 +173,30 @@ func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 func (c *Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return c.explain("ping", c.conn.Ping(ctx))
+	return c.replicas.try(ctx, "ping", func(conn driver.Conn) error { return conn.Ping(ctx) })
+}
+
+// Away yields the addresses of replicas that do not answer as they should, and why. With one
+// address it asks nothing.
+func (c *Client) Away(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if len(c.replicas.servers) == 1 {
+			return
+		}
+		for _, s := range c.replicas.servers {
+			err := func() error {
+				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+				defer cancel()
+				if err := s.conn.Ping(ctx); err != nil {
+					return err
+				}
+				return c.replicas.same(ctx, s)
+			}()
+			if err != nil && !yield(s.url, explain("ping", err)) {
+				return
+			}
+		}
+	}
 }
 
 // Clock returns the server's time, to the millisecond.
@@ -156,7 +207,12 @@ func (c *Client) Clock(ctx context.Context) (time.Time, error) {
 }
 
 // Close closes the connections. Requests in flight fail.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() (err error) {
+	for _, s := range c.replicas.servers {
+		err = errors.Join(err, s.conn.Close())
+	}
+	return err
+}
 
 // writeSettings returns the settings of every statement that writes rows.
 //
@@ -190,8 +246,10 @@ func (c *Client) insert(ctx context.Context, b *block, rows io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout)
 	defer cancel()
 	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-	err := c.conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
-	return c.explain("insert into "+b.table, err)
+	err := c.replicas.once(ctx, func(conn driver.Conn) error {
+		return conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
+	})
+	return explain("insert into "+b.table, err)
 }
 
 // exec runs one statement within the given time.
@@ -199,7 +257,7 @@ func (c *Client) exec(ctx context.Context, what, sql string, limit time.Duration
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-	return c.explain(what, c.conn.Exec(ctx, sql))
+	return c.replicas.try(ctx, what, func(conn driver.Conn) error { return conn.Exec(ctx, sql) })
 }
 
 // query runs a SELECT and calls row for each row of the answer.
@@ -211,20 +269,30 @@ func (c *Client) query(ctx context.Context, what, sql string, row func(scan func
 
 // queryFor is query without a time limit of its own.
 func (c *Client) queryFor(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
-	rows, err := c.conn.Query(ctx, sql)
+	return c.replicas.try(ctx, what, func(conn driver.Conn) error { return rowsOf(ctx, conn, sql, row) })
+}
+
+// rowsOf runs a SELECT and calls row for each row of the answer.
+func rowsOf(ctx context.Context, conn driver.Conn, sql string, row func(scan func(...any) error) error) error {
+	rows, err := conn.Query(ctx, sql)
 	if err != nil {
-		return c.explain(what, err)
+		return err
 	}
 	defer rows.Close()
+	var began bool
 	for rows.Next() {
+		began = true
 		if err := row(rows.Scan); err != nil {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			return c.explain(what, err)
+			return answered{err}
 		}
 	}
-	return c.explain(what, rows.Err())
+	if err := rows.Err(); err != nil && began {
+		return answered{err}
+	}
+	return rows.Err()
 }
 
 // name returns a table or view of the database, quoted.

@@ -1,7 +1,7 @@
 // Package clickhouse merges what jobs count into ClickHouse, and makes and
 // changes the tables, views and SQL functions there.
 //
-//	client, err := clickhouse.Open(clickhouse.Config{URL: "http://127.0.0.1:8123", Database: "weir"})
+//	client, err := clickhouse.Open(clickhouse.Config{URLs: []string{"http://127.0.0.1:8123"}, Database: "weir"})
 //	job := clickhouse.Job{Spec: spec, Topic: "clicks", Keep: 7 * 24 * time.Hour}
 //	statements, err := client.Migrate(ctx, []clickhouse.Job{job}, clickhouse.Migration{})
 //	sink, err := client.Job(ctx, job) // compares the tables with what the job needs
@@ -27,7 +27,8 @@
 //
 // # Files
 //
-//	client.go     connection, settings
+//	client.go     connections, settings
+//	replicas.go   which of several replicas is asked
 //	job.go        a job's tables and names
 //	schema.go     tables and views as they should be; schema/*.sql has the statements
 //	kind.go       what is stored of a kind of measure: hll.go bitmap.go bloom.go max.go geo.go

@@ -19,7 +19,7 @@ import (
 // answer with rows.
 func TestDocs(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	c := dial(t, Config{URL: engine, Database: database})
+	c := dial(t, Config{URLs: []string{engine}, Database: database})
 	presets(t, c)
 	page, err := os.ReadFile("../../docs/sql.md")
 	if err != nil {

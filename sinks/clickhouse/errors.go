@@ -78,13 +78,17 @@ const (
 
 // explain wraps an error of the client library. The result never has a
 // password: the library redacts URLs, and the server does not repeat passwords.
-func (c *Client) explain(what string, err error) error {
+func explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var ours *Error
 	if errors.As(err, &ours) {
 		return err
+	}
+	var partly answered
+	if errors.As(err, &partly) {
+		err = partly.error
 	}
 	// Show only the system's error, without the library's prefixes and the query
 	// string.

@@ -58,7 +58,7 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	t.Helper()
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	c := dial(t, Config{URL: b.URL, Database: database, InsertTimeout: 2 * time.Second})
+	c := dial(t, Config{URLs: []string{b.URL}, Database: database, InsertTimeout: 2 * time.Second})
 	s := unaudited(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	var docs []string
@@ -204,7 +204,7 @@ func TestUnknownResult(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	ctx := t.Context()
 	var e *Error
-	c := dial(t, Config{URL: "http://127.0.0.1:1", Database: "weir", User: "u", Password: "hunter2"})
+	c := dial(t, Config{URLs: []string{"http://127.0.0.1:1"}, Database: "weir", User: "u", Password: "hunter2"})
 	if err := c.Ping(ctx); !errors.As(err, &e) || e.Fatal() || err.Error() != "clickhouse: ping: dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Errorf("no server: %v", err)
 	}
@@ -213,12 +213,12 @@ func TestUnreachable(t *testing.T) {
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	if err := dial(t, Config{URL: other.URL, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
+	if err := dial(t, Config{URLs: []string{other.URL}, Database: "weir"}).Ping(ctx); !fatalWith(err, "not that of ClickHouse") {
 		t.Errorf("something else there: %v", err)
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "1\n") }))
 	defer page.Close()
-	err := dial(t, Config{URL: page.URL, Database: "weir"}).Ping(ctx)
+	err := dial(t, Config{URLs: []string{page.URL}, Database: "weir"}).Ping(ctx)
 	if !errors.As(err, &e) || e.Fatal() || !strings.Contains(err.Error(), "not ClickHouse's") {
 		t.Errorf("something else there that says 200: %v", err)
 	}
@@ -246,15 +246,15 @@ func TestTLS(t *testing.T) {
 	}))
 	defer srv.Close()
 	srv.Config.ErrorLog = nil
-	if err := dial(t, Config{URL: srv.URL, Database: database}).Ping(t.Context()); !fatalWith(err, "set clickhouse.tls.ca_file") {
+	if err := dial(t, Config{URLs: []string{srv.URL}, Database: database}).Ping(t.Context()); !fatalWith(err, "set clickhouse.tls.ca_file") {
 		t.Errorf("unknown authority: %v", err)
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(srv.Certificate())
-	if err := dial(t, Config{URL: srv.URL, Database: database, TLS: &tls.Config{RootCAs: pool, ServerName: "clickhouse.internal"}}).Ping(t.Context()); !fatalWith(err, "another name") {
+	if err := dial(t, Config{URLs: []string{srv.URL}, Database: database, TLS: &tls.Config{RootCAs: pool, ServerName: "clickhouse.internal"}}).Ping(t.Context()); !fatalWith(err, "another name") {
 		t.Errorf("another name: %v", err)
 	}
-	c := dial(t, Config{URL: srv.URL, Database: database, User: "weir", Password: "hunter2", TLS: &tls.Config{RootCAs: pool}})
+	c := dial(t, Config{URLs: []string{srv.URL}, Database: database, User: "weir", Password: "hunter2", TLS: &tls.Config{RootCAs: pool}})
 	if err := c.Ping(t.Context()); err != nil {
 		t.Errorf("the right one: %v", err)
 	}
@@ -266,7 +266,7 @@ func TestTLS(t *testing.T) {
 // TestRights: opening a job with an account that may not write is an error.
 func TestRights(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	unaudited(t, dial(t, Config{URL: engine, Database: database}), clicks())
+	unaudited(t, dial(t, Config{URLs: []string{engine}, Database: database}), clicks())
 	answer := "SELECT toUInt8(0) AS result"
 	b := stand(t, engine)
 	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -277,7 +277,7 @@ func TestRights(t *testing.T) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(string(body))), int64(len(body))
 		b.engine.ServeHTTP(w, r)
 	})
-	c := dial(t, Config{URL: b.URL, Database: database})
+	c := dial(t, Config{URLs: []string{b.URL}, Database: database})
 	if _, err := c.Job(t.Context(), clicks()); !fatalWith(err, "grant SELECT and INSERT") {
 		t.Errorf("without rights: %v", err)
 	}
@@ -291,12 +291,12 @@ func TestRights(t *testing.T) {
 // TestConfig: a configuration that cannot work is refused before any connection.
 func TestConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"want http://":          {URL: "clickhouse://localhost:9000", Database: "weir"},
-		"do not belong there":   {URL: "http://u:hunter2@localhost:8123", Database: "weir"},
-		"but the url says http": {URL: "http://localhost:8123", Database: "weir", TLS: &tls.Config{}},
-		"no digit first":        {URL: "http://localhost:8123", Database: "1weir"},
-		"quotes":                {URL: "http://localhost:8123", Database: "weir", Cluster: "a'b"},
-		"negative":              {URL: "http://localhost:8123", Database: "weir", InsertTimeout: -1},
+		"want http://":          {URLs: []string{"clickhouse://localhost:9000"}, Database: "weir"},
+		"do not belong there":   {URLs: []string{"http://u:hunter2@localhost:8123"}, Database: "weir"},
+		"but the url says http": {URLs: []string{"http://localhost:8123"}, Database: "weir", TLS: &tls.Config{}},
+		"no digit first":        {URLs: []string{"http://localhost:8123"}, Database: "1weir"},
+		"quotes":                {URLs: []string{"http://localhost:8123"}, Database: "weir", Cluster: "a'b"},
+		"negative":              {URLs: []string{"http://localhost:8123"}, Database: "weir", InsertTimeout: -1},
 	} {
 		if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v, want %q", err, want)
@@ -332,7 +332,7 @@ func TestConnectionsAreLetGo(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	c := dial(t, Config{URL: server.URL, Database: "weir"})
+	c := dial(t, Config{URLs: []string{server.URL}, Database: "weir"})
 	most := 0
 	for range 10 {
 		if err := c.Ping(t.Context()); err == nil || fatalWith(err, "") {

@@ -3,6 +3,10 @@ package clickhouse
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // identity is the object under which weir_schema keeps the id of the database, a
@@ -14,7 +18,7 @@ const identity = "database id"
 // ID returns the id of the database, or "" if it has none yet.
 func (c *Client) ID(ctx context.Context) (string, error) {
 	var id string
-	err := c.query(ctx, "read the database's id", "SELECT sql FROM "+c.name("weir_schema")+" WHERE object = "+text(identity)+" ORDER BY applied_at, sql LIMIT 1", func(scan func(...any) error) error {
+	err := c.query(ctx, "read the database's id", idOf(c.cfg.Database), func(scan func(...any) error) error {
 		return scan(&id)
 	})
 	return id, err
@@ -36,4 +40,20 @@ func (c *Client) MakeID(ctx context.Context) (string, error) {
 // newID returns the statement that gives the database an id.
 func (c *Client) newID(id string) string {
 	return "INSERT INTO " + c.name("weir_schema") + " (object, sql) VALUES (" + text(identity) + ", " + text(id) + ")"
+}
+
+// idOf returns the query for the id of a database.
+func idOf(database string) string {
+	return "SELECT sql FROM " + quote(database) + ".weir_schema WHERE object = " + text(identity) + " ORDER BY applied_at, sql LIMIT 1"
+}
+
+// databaseID asks one server for the id of its database: "" if it has none, or no such
+// database.
+func databaseID(ctx context.Context, conn driver.Conn, database string) (id string, err error) {
+	err = rowsOf(ctx, conn, idOf(database), func(scan func(...any) error) error { return scan(&id) })
+	var e *ch.Exception
+	if errors.As(err, &e) && (e.Code == 60 || e.Code == 81) { // UNKNOWN_TABLE, UNKNOWN_DATABASE
+		return "", nil
+	}
+	return id, err
 }

@@ -20,7 +20,7 @@ func TestSplit(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
 	for _, compress := range []bool{false, true} {
-		c := dial(t, Config{URL: b.URL, Database: database, Compress: compress})
+		c := dial(t, Config{URLs: []string{b.URL}, Database: database, Compress: compress})
 		j := clicks()
 		j.Spec.Chunk = 16
 		s := unaudited(t, c, j)
@@ -87,7 +87,7 @@ func far(t *testing.T, timeout time.Duration, serve http.HandlerFunc) *Sink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dial(t, Config{URL: b.URL, Database: database, InsertTimeout: timeout}).sink(l)
+	return dial(t, Config{URLs: []string{b.URL}, Database: database, InsertTimeout: timeout}).sink(l)
 }
 
 func (s *Sink) writeDead(ctx context.Context, list []window.DeadLetter) error {

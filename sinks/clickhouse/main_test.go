@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { localtest.Main(m) }
 func open(t testing.TB) *Client {
 	t.Helper()
 	url, database := localtest.Engine(t)
-	return dial(t, Config{URL: url, Database: database})
+	return dial(t, Config{URLs: []string{url}, Database: database})
 }
 
 func dial(t testing.TB, cfg Config) *Client {

@@ -48,8 +48,8 @@ func total() Job {
 // read the difference.
 func TestGoldenSQL(t *testing.T) {
 	for file, cfg := range map[string]Config{
-		"testdata/server.sql":  {URL: "http://localhost:8123", Database: "weir"},
-		"testdata/cluster.sql": {URL: "http://localhost:8123", Database: "weir", Cluster: "main"},
+		"testdata/server.sql":  {URLs: []string{"http://localhost:8123"}, Database: "weir"},
+		"testdata/cluster.sql": {URLs: []string{"http://localhost:8123"}, Database: "weir", Cluster: "main"},
 	} {
 		c := dial(t, cfg)
 		layouts, err := plans([]Job{clicks(), locations(), total()})

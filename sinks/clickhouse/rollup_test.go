@@ -31,7 +31,7 @@ import (
 // trouble makes the longer ones so.
 func TestRollupFaults(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URL: url, Database: database})
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
 	writer := unaudited(t, direct, actives())
 	where, err := neturl.Parse(url)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestRollupFaults(t *testing.T) {
 	defer between.Close()
 	var sinks []*Sink
 	for range 2 {
-		sinks = append(sinks, another(dial(t, Config{URL: between.URL, Database: database}), writer))
+		sinks = append(sinks, another(dial(t, Config{URLs: []string{between.URL}, Database: database}), writer))
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func TestRollupFaults(t *testing.T) {
 // long. An hour is rolled up at its end.
 func TestCompleteWindows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	other := unaudited(t, dial(t, Config{URL: url, Database: database}), actives())
+	other := unaudited(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
 	var made, asked []string // windows made, and other statements, since the last look
 	list := regexp.MustCompile(`INSERT INTO \S+_(1[mh])_rollup(?s:.*)toUnixTimestamp\(.*\) IN \(([0-9, ]+)\)`)
 	s := another(through(t, url, database, func(statement string) bool {

@@ -57,7 +57,7 @@ func through(t *testing.T, url, database string, before, after func(statement st
 		_, _ = w.Write(answer.Body.Bytes())
 	}))
 	t.Cleanup(s.Close)
-	return dial(t, Config{URL: s.URL, Database: database})
+	return dial(t, Config{URLs: []string{s.URL}, Database: database})
 }
 
 // another returns the job of s once more by way of c, as another process has it.
@@ -167,7 +167,7 @@ func TestClocks(t *testing.T) {
 // rollups get them.
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URL: url, Database: database})
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
 	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
@@ -238,7 +238,7 @@ func TestOvertaken(t *testing.T) {
 // for good. Nothing is missed by the view at any time, nor by the next rollup.
 func TestRollupBrokenOff(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URL: url, Database: database})
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
 	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	n, last := 0, 0
@@ -274,7 +274,7 @@ func TestRollupBrokenOff(t *testing.T) {
 // It writes nothing, and the next one rolls up what came since.
 func TestRowsExpireMeanwhile(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URL: url, Database: database})
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
 	other := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
@@ -299,7 +299,7 @@ func TestRowsExpireMeanwhile(t *testing.T) {
 // partition's next owner has counted the same events and rollups have passed.
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	direct := dial(t, Config{URL: url, Database: database})
+	direct := dial(t, Config{URLs: []string{url}, Database: database})
 	owner := unaudited(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))

@@ -69,7 +69,7 @@ func TestWriteAndRead(t *testing.T) {
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	s := unaudited(t, dial(t, Config{URL: b.URL, Database: database}), clicks())
+	s := unaudited(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), `{`)
 	changes := op.Take()

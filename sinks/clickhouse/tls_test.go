@@ -75,7 +75,7 @@ func TestGate(t *testing.T) {
 	trust := &tls.Config{RootCAs: cert.Pool}
 
 	t.Run("right", func(t *testing.T) {
-		c := dial(t, Config{URL: "https://" + open, Database: database, User: gateUser, Password: gatePassword, TLS: trust})
+		c := dial(t, Config{URLs: []string{"https://" + open}, Database: database, User: gateUser, Password: gatePassword, TLS: trust})
 		s := install(t, c, clicks())
 		op := operator(t, s.layout.Spec, 0)
 		observe(t, op, 0, 0, noon, click(noon, "/a", 1, "x"), click(noon, "/a", 2, "y"))
@@ -95,27 +95,27 @@ func TestGate(t *testing.T) {
 		words  []string
 	}{
 		"wrong password": {
-			Config{URL: "https://" + open, User: gateUser, Password: wrong, TLS: trust},
+			Config{URLs: []string{"https://" + open}, User: gateUser, Password: wrong, TLS: trust},
 			[]string{"Authentication failed", "check user and password"},
 		},
 		"unknown user": {
-			Config{URL: "https://" + open, User: "nobody", Password: wrong, TLS: trust},
+			Config{URLs: []string{"https://" + open}, User: "nobody", Password: wrong, TLS: trust},
 			[]string{"nobody", "check user and password"},
 		},
 		"another authority": {
-			account(Config{URL: "https://" + open, TLS: &tls.Config{RootCAs: stranger.Pool}}),
+			account(Config{URLs: []string{"https://" + open}, TLS: &tls.Config{RootCAs: stranger.Pool}}),
 			[]string{"certificate", "clickhouse.tls.ca_file"},
 		},
 		"expired": {
-			account(Config{URL: "https://" + gate(t, engine, old, nil), TLS: &tls.Config{RootCAs: old.Pool}}),
+			account(Config{URLs: []string{"https://" + gate(t, engine, old, nil)}, TLS: &tls.Config{RootCAs: old.Pool}}),
 			[]string{"expired", "renew it"},
 		},
 		"no client certificate": {
-			account(Config{URL: "https://" + gate(t, engine, cert, cert.Pool), TLS: trust}),
+			account(Config{URLs: []string{"https://" + gate(t, engine, cert, cert.Pool)}, TLS: trust}),
 			[]string{"certificate required", "check clickhouse.tls"},
 		},
 		"http to a TLS port": {
-			account(Config{URL: "http://" + open}),
+			account(Config{URLs: []string{"http://" + open}}),
 			[]string{"write https://"},
 		},
 	} {

@@ -31,7 +31,7 @@ func TestProxy(t *testing.T) {
 	}
 	server := open()
 	as := func(user, password string) *clickhouse.Client {
-		c, err := clickhouse.Open(clickhouse.Config{URL: server.URL, Database: database, User: user, Password: password})
+		c, err := clickhouse.Open(clickhouse.Config{URLs: []string{server.URL}, Database: database, User: user, Password: password})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,113 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// replicas are servers that have the same rows: of tables that ClickHouse replicates, or
+// one server at several addresses. One of them is asked, until a request to it fails; then
+// the next one is, in a circle. So all requests of a process go to one replica for as long
+// as it answers, and find there what the process has written.
+//
+// Which replica is asked decides no number: a write that failed on one and is repeated on
+// another merges with what is left of the first.
+type replicas struct {
+	database string
+	log      *slog.Logger
+	servers  []*server
+	at       atomic.Int64 // which one is asked
+
+	mu sync.Mutex
+	id string // of the database, as the first server that has one says
+}
+
+// answered is an error that came after a part of the answer. A request that failed with it
+// is not repeated on another server.
+type answered struct{ error }
+
+func (a answered) Unwrap() error { return a.error }
+
+// try calls f with the server that is asked, and after an error with the others, until f
+// succeeds. f may run several times: what it writes merges. If each server has failed, try
+// returns the error of the last one, or one that another attempt may mend.
+func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) error) (err error) {
+	for range r.servers {
+		e := r.once(ctx, f)
+		if e == nil {
+			return nil
+		}
+		var theirs *Error
+		if explained := explain(what, e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
+			err = explained
+		}
+		if ctx.Err() != nil || errors.As(e, new(answered)) {
+			break
+		}
+	}
+	return err
+}
+
+// once calls f with the server that is asked. After an error the next one is asked from
+// then on.
+func (r *replicas) once(ctx context.Context, f func(driver.Conn) error) error {
+	at := r.at.Load()
+	s := r.servers[at]
+	err := r.same(ctx, s)
+	if err == nil {
+		err = f(s.conn)
+	}
+	if err == nil || len(r.servers) == 1 || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	if next := (at + 1) % int64(len(r.servers)); r.at.CompareAndSwap(at, next) {
+		r.log.Warn("clickhouse: a replica fails; the next one is asked", "replica", s.url, "next", r.servers[next].url, "error", explain("ask", err))
+	}
+	return err
+}
+
+// same returns an error if a server has another database than the others, before it is
+// asked for the first time: weir must not spread what it counts over servers that do not
+// replicate each other. Replicas share the id of the database. It cannot tell before the
+// database is made.
+func (r *replicas) same(ctx context.Context, s *server) error {
+	if len(r.servers) == 1 || s.fits.Load() {
+		return nil
+	}
+	id, err := databaseID(ctx, s.conn, r.database)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.id == "":
+		r.id = id
+	case id == "":
+		return fmt.Errorf("%s has no tables of weir in its database %s, and other replicas have", s.url, r.database)
+	case id != r.id:
+		return refuse("replica "+s.url, "its database "+r.database+" is another one than that of the other replicas", "name only servers that are replicas of each other")
+	}
+	s.fits.Store(id != "")
+	return nil
+}
+
+// checkSame returns an error if a server that answers has another database than the others.
+// Those that do not answer are checked before they are asked.
+func (r *replicas) checkSame(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	for _, s := range r.servers {
+		var e *Error
+		if err := r.same(ctx, s); errors.As(explain("look for the database of replica "+s.url, err), &e) && e.Fatal() {
+			return e
+		}
+	}
+	return nil
+}
