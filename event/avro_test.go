@@ -19,7 +19,7 @@ func avroRecord(fields ...AvroField) *AvroType { return &AvroType{Kind: AvroReco
 // readAvro reads one value and returns the wanted values as text.
 func readAvro(t *testing.T, of *AvroType, data []byte, paths ...string) (string, error) {
 	t.Helper()
-	r, err := NewReader(Avro, false, paths)
+	r, err := NewReader(Form{Format: Avro}, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAvroDoesNotAllocate(t *testing.T) {
 	data := varints(1_763_600_000_000)
 	data = append(data, "\x9a\x99\x99\x99\x99\x99\xb9\x3f\x04ab\x04\x00\x01\x02\x7f\x02\x02k\x02v\x00"...)
 	data = append(data, varints(2, 5, 6, 0)...)
-	r, err := NewReader(Avro, true, []string{"n", "f", "s", "b", "p", "m.k", "a[1]"})
+	r, err := NewReader(Form{Format: Avro, Framed: true}, []string{"n", "f", "s", "b", "p", "m.k", "a[1]"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestAvroDoesNotAllocate(t *testing.T) {
 
 // TestFrames: how a record names its schema, in front of the value or in a header.
 func TestFrames(t *testing.T) {
-	r, err := NewReader(Avro, true, []string{"n"})
+	r, err := NewReader(Form{Format: Avro, Framed: true}, []string{"n"})
 	if err != nil {
 		t.Fatal(err)
 	}

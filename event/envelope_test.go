@@ -24,7 +24,7 @@ func headers(texts ...string) Headers {
 
 func TestEnvelope(t *testing.T) {
 	paths := []string{"key", "header:ce_type", "key:", "key:user.id", "header:a.b", "a.b"}
-	r, err := NewReader(JSON, false, paths)
+	r, err := NewReader(Form{Format: JSON}, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestEnvelope(t *testing.T) {
 }
 
 func TestEnvelopeDoesNotAllocate(t *testing.T) {
-	r, err := NewReader(JSON, false, []string{"ts", "key:", "key:user", "header:b"})
+	r, err := NewReader(Form{Format: JSON}, []string{"ts", "key:", "key:user", "header:b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestJSONSchema(t *testing.T) {
 		{"\x00\x00\x00\x00\x07\x00\x00\x00\x00\x07{\"a\":1}", ErrSyntax},
 	} {
 		for _, format := range []Format{JSONSchema, JSON} {
-			r, err := NewReader(format, false, []string{"a"})
+			r, err := NewReader(Form{Format: format}, []string{"a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestCloudEvents(t *testing.T) {
 		{[]string{"time", "type", "id", "data.page"}, Record{Value: []byte(`{"specversion":"1.0","type":"view","id":"7","source":"/shop","time":"2026-11-20T10:05:00Z","data":{"page":"/p/1"}}`), Envelope: &Envelope{
 			Headers: headers("content-type", "application/cloudevents+json")}}},
 	} {
-		r, err := NewReader(JSON, false, c.paths)
+		r, err := NewReader(Form{Format: JSON}, c.paths)
 		if err != nil {
 			t.Fatal(err)
 		}

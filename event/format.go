@@ -14,9 +14,21 @@ const (
 	JSONSchema               // a JSON object, perhaps behind the name of its schema, which is skipped
 	Avro                     // Avro's binary encoding
 	Protobuf                 // a message of Protocol Buffers
+	TSV                      // one line of cells with tabs between them
+	CSV                      // one line of cells with commas between them
 )
 
-var formatNames = [...]string{"json", "json-schema", "avro", "protobuf"}
+var formatNames = [...]string{"json", "json-schema", "avro", "protobuf", "tsv", "csv"}
+
+// A Form says how the records of a job are read. The zero value is JSON.
+type Form struct {
+	Format  Format
+	Framed  bool     // each record names its schema, as with a registry; otherwise all have one
+	Columns []string // names of the columns of cells; nil: those of ColumnName
+}
+
+// HasColumns reports whether records of the format are lines of cells.
+func (f Format) HasColumns() bool { return f == TSV || f == CSV }
 
 // HasSchema reports whether records of the format can be read only with a schema.
 func (f Format) HasSchema() bool { return f == Avro || f == Protobuf }

@@ -48,9 +48,14 @@ func InEnvelope(path string) bool {
 // is empty, or contains a dot or a bracket, cannot be named. A path has less than
 // MaxDepth keys and indexes.
 //
+// A path goes on with [json] inside a text that is a JSON object: "properties[json].plan".
+//
 // "key:" is the record's key as a text, and "key:user.id" a path in a key that is a JSON
 // object. "header:name" is the last header of that name; a name has no brackets.
 func CheckPath(path string) error {
+	if strings.Contains(path, inside) {
+		return checkInside(path)
+	}
 	switch in, rest := splitPath(path); {
 	case in == inHeader && rest == "":
 		return fmt.Errorf("event: path %q names no header", path)

@@ -11,9 +11,12 @@ import "bytes"
 type Reader struct {
 	format   Format
 	framed   bool            // each record names its schema
+	alone    *Scanner        // json, if nothing else is to be done
 	json     *Scanner        // of JSON
+	cells    *cellReader     // of TSV and CSV
 	root     *branch         // of the other formats
 	envelope *envelopeReader // nil: no path leads there
+	inside   *insideReader   // nil: no path leads into a text
 
 	walk     walk
 	programs map[SchemaID]*program
@@ -33,19 +36,27 @@ type program struct {
 	wrong error
 }
 
-// NewReader compiles paths: see CheckPath. framed says that each record names its schema, as
-// with a registry; otherwise all records have one, of the empty id.
-func NewReader(format Format, framed bool, paths []string) (*Reader, error) {
-	root, err := newBranch(paths, func(path string) bool { return !InEnvelope(path) })
+// NewReader compiles paths: see CheckPath. Where a form has one schema for all records, it
+// has the empty id.
+func NewReader(form Form, paths []string) (*Reader, error) {
+	r := &Reader{format: form.Format, framed: form.Framed, programs: map[SchemaID]*program{}}
+	paths, in, err := newInsideReader(paths)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{format: format, framed: framed, root: root}
-	if !r.Selects() {
-		r.json = scannerOf(root, len(paths))
+	r.inside = in
+	if form.Format.HasColumns() {
+		if r.cells, err = newCellReader(form.Format, form.Columns, paths); err != nil {
+			return nil, err
+		}
+	} else if r.root, err = newBranch(paths, func(path string) bool { return !InEnvelope(path) }); err != nil {
+		return nil, err
+	} else if !r.Selects() {
+		r.json = scannerOf(r.root, len(paths))
 	}
-	r.programs = map[SchemaID]*program{}
-	r.envelope, err = newEnvelopeReader(paths)
+	if r.envelope, err = newEnvelopeReader(paths); r.envelope == nil && r.inside == nil && r.format == JSON {
+		r.alone = r.json
+	}
 	return r, err
 }
 
@@ -117,16 +128,33 @@ func (w wrongSchema) Error() string { return "event: " + string(w) }
 
 // Read sets vals[i] to the value at the i-th path. If it returns an error, the record is
 // malformed, and vals are not valid. The error depends on the record and its schema alone.
-func (r *Reader) Read(rec *Record, vals []Value) (err error) {
-	if r.json == nil {
-		err = r.walked(vals)
-	} else {
-		err = r.json.Scan(r.document(rec.Value), vals)
+func (r *Reader) Read(rec *Record, vals []Value) error {
+	if r.alone != nil {
+		return r.alone.Scan(rec.Value, vals)
 	}
-	if err != nil || r.envelope == nil {
-		return err
+	return r.read(rec, vals)
+}
+
+func (r *Reader) read(rec *Record, vals []Value) (err error) {
+	found := vals
+	if r.inside != nil {
+		found = r.inside.found
 	}
-	return r.envelope.read(rec.Envelope, vals)
+	switch {
+	case r.json != nil:
+		err = r.json.Scan(r.document(rec.Value), found)
+	case r.cells != nil:
+		err = r.cells.read(rec.Value, found)
+	default:
+		err = r.walked(found)
+	}
+	if err == nil && r.envelope != nil {
+		err = r.envelope.read(rec.Envelope, found)
+	}
+	if err == nil && r.inside != nil {
+		err = r.inside.read(vals)
+	}
+	return err
 }
 
 // document returns the JSON document of a value. No document begins with the bytes 0 and 1, as

@@ -16,6 +16,7 @@ type Schema struct {
 
 // Leads reports whether a path can lead to a value of the schema, or leads into the envelope.
 func (s *Schema) Leads(path string) bool {
+	path, _, _ = cutInside(path)
 	steps, err := pathSteps(path)
 	switch {
 	case InEnvelope(path):

@@ -126,7 +126,7 @@ func floatValue(f float64, v any) event.Value {
 // reader returns a reader that has learned a schema.
 func reader(t testing.TB, format event.Format, s *event.Schema, paths []string) *event.Reader {
 	t.Helper()
-	r, err := event.NewReader(format, false, paths)
+	r, err := event.NewReader(event.Form{Format: format}, paths)
 	if err != nil {
 		t.Fatal(err)
 	}

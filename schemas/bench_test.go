@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -28,9 +29,11 @@ const (
 
 var clickPaths = []string{"ts", "user_id", "page", "event_id", "country"}
 
+var clickColumns = []string{"event_id", "ts", "user_id", "page", "action", "referrer", "country", "device"}
+
 // clicks returns 1,024 different events in each form, behind the prefixes of a registry where
-// there is a schema.
-func clicks(b *testing.B) (json, inAvro, inProto [][]byte) {
+// there is a schema. nested is JSON in a text of JSON.
+func clicks(b *testing.B) (json, nested, tsv, csv, inAvro, inProto [][]byte) {
 	of := avro.MustParse(clickAvro)
 	message := mustProto(b, clickProto).Messages().Get(0)
 	actions := []string{"view", "click", "cart", "buy"}
@@ -40,6 +43,11 @@ func clicks(b *testing.B) (json, inAvro, inProto [][]byte) {
 		action, referrer, country, device := x>>20%4, fmt.Sprint("https://example.org/", x>>50%100), []string{"DE", "US", "FR", "BR"}[x>>30%4], []string{"mobile", "desktop", "tablet"}[x>>40%3]
 		json = append(json, fmt.Appendf(nil, `{"event_id":"%s","ts":%d,"user_id":%d,"page":"%s","action":"%s","referrer":"%s","country":"%s","device":"%s"}`,
 			id, ts, user, page, actions[action], referrer, country, device))
+		text := strconv.AppendQuote([]byte(`{"source":"web","data":`), string(json[i]))
+		nested = append(nested, append(text, '}'))
+		cells := []any{id, ts, user, page, actions[action], referrer, country, device}
+		tsv = append(tsv, fmt.Appendf(nil, "%v\t%v\t%v\t%v\t%v\t%v\t%v\t%v", cells...))
+		csv = append(csv, fmt.Appendf(nil, "%v,%v,%v,\"%v\",%v,%v,%v,%v", cells...))
 		a, err := of.AppendEncode(binary.BigEndian.AppendUint32([]byte{0}, 1), map[string]any{"event_id": id, "ts": ts, "user_id": user, "page": page, "action": actions[action], "referrer": referrer, "country": country, "device": device})
 		if err != nil {
 			b.Fatal(err)
@@ -47,26 +55,26 @@ func clicks(b *testing.B) (json, inAvro, inProto [][]byte) {
 		inAvro = append(inAvro, a)
 		p := binary.BigEndian.AppendUint32([]byte{0}, 1)
 		p = append(p, 0)
-		text := func(number byte, s string) { p = append(append(p, number<<3|2, byte(len(s))), s...) }
+		field := func(number byte, s string) { p = append(append(p, number<<3|2, byte(len(s))), s...) }
 		number := func(field byte, n uint64) {
 			if n != 0 {
 				p = binary.AppendUvarint(append(p, field<<3), n)
 			}
 		}
-		text(1, id)
+		field(1, id)
 		number(2, uint64(ts))
 		number(3, uint64(user))
-		text(4, page)
+		field(4, page)
 		number(5, action)
-		text(6, referrer)
-		text(7, country)
-		text(8, device)
+		field(6, referrer)
+		field(7, country)
+		field(8, device)
 		if err := proto.Unmarshal(p[6:], dynamicpb.NewMessage(message)); err != nil {
 			b.Fatal(err)
 		}
 		inProto = append(inProto, p)
 	}
-	return json, inAvro, inProto
+	return json, nested, tsv, csv, inAvro, inProto
 }
 
 func cpuTime() time.Duration {
@@ -77,14 +85,14 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkFormats reads the same events as JSON, Avro and Protobuf: five of eight fields, alone,
+// BenchmarkFormats reads the same events in all formats: five of eight fields, alone,
 // by the libraries that are the tests' oracles, and through the core (decode, decide, count,
 // HLL). The sides run in turns, and the shortest run of each counts, in CPU time. A ratio above 1
 // is how many times as many events a CPU second reads.
 //
 //	make bench-formats
 func BenchmarkFormats(b *testing.B) {
-	json, inAvro, inProto := clicks(b)
+	json, nested, tsv, csv, inAvro, inProto := clicks(b)
 	type side struct {
 		name string
 		run  func(n int)
@@ -94,13 +102,26 @@ func BenchmarkFormats(b *testing.B) {
 	add := func(name string, run func(n int)) { sides = append(sides, &side{name: name, run: run}) }
 	avroSchema, proto1 := mustAvro(b, clickAvro), mustProto(b, clickProto).schema(event.SchemaName{Message: []int{0}})
 	forms := []struct {
-		format event.Format
+		name   string
+		form   event.Form
+		prefix string // of each path
 		data   [][]byte
 		schema *event.Schema
 		id     event.SchemaID
-	}{{event.JSON, json, nil, ""}, {event.Avro, inAvro, avroSchema, "\x00\x00\x00\x00\x01"}, {event.Protobuf, inProto, proto1, "\x00\x00\x00\x00\x01\x00"}}
+	}{
+		{"json", event.Form{}, "", json, nil, ""},
+		{"avro", event.Form{Format: event.Avro, Framed: true}, "", inAvro, avroSchema, "\x00\x00\x00\x00\x01"},
+		{"protobuf", event.Form{Format: event.Protobuf, Framed: true}, "", inProto, proto1, "\x00\x00\x00\x00\x01\x00"},
+		{"tsv", event.Form{Format: event.TSV, Columns: clickColumns}, "", tsv, nil, ""},
+		{"csv", event.Form{Format: event.CSV, Columns: clickColumns}, "", csv, nil, ""},
+		{"json in a text", event.Form{}, "data[json].", nested, nil, ""},
+	}
 	for _, f := range forms {
-		r, err := event.NewReader(f.format, f.format.HasSchema(), clickPaths)
+		var paths []string
+		for _, path := range clickPaths {
+			paths = append(paths, f.prefix+path)
+		}
+		r, err := event.NewReader(f.form, paths)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -108,7 +129,7 @@ func BenchmarkFormats(b *testing.B) {
 			r.Learn(f.id, f.schema)
 		}
 		vals := make([]event.Value, len(clickPaths))
-		add(f.format.String()+" read", func(n int) {
+		add(f.name+" read", func(n int) {
 			for i := range n {
 				rec := event.Record{Value: f.data[i%len(f.data)]}
 				if r.Selects() {
@@ -125,8 +146,8 @@ func BenchmarkFormats(b *testing.B) {
 			}
 		})
 		op, err := window.NewOperator(&window.Spec{
-			Job: "clicks", Version: 1, Format: f.format, TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
-			By: []window.Column{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
+			Job: "clicks", Version: 1, Format: f.form.Format, Columns: f.form.Columns, TimeField: f.prefix + "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: 1 << 18, MaxGroups: 10_000,
+			By: []window.Column{{Name: "page", Path: f.prefix + "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: f.prefix + "user_id"}},
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -137,7 +158,7 @@ func BenchmarkFormats(b *testing.B) {
 		op.Start(window.Plan{})
 		next := int64(0)
 		batch := event.Batch{Records: make([]event.Record, len(f.data))}
-		add(f.format.String()+" core", func(n int) {
+		add(f.name+" core", func(n int) {
 			for range n / len(f.data) {
 				batch.First, batch.Next = next, next+int64(len(f.data))
 				for i := range batch.Records {
@@ -190,7 +211,7 @@ func BenchmarkFormats(b *testing.B) {
 	}
 	report := fmt.Sprintln()
 	for _, f := range forms {
-		report += fmt.Sprintf("%-22s %7.1f bytes per event\n", f.format, float64(len(slices.Concat(f.data...)))/float64(len(f.data)))
+		report += fmt.Sprintf("%-22s %7.1f bytes per event\n", f.name, float64(len(slices.Concat(f.data...)))/float64(len(f.data)))
 	}
 	for _, s := range sides {
 		report += fmt.Sprintf("%-22s %7.1f ns of CPU per event\n", s.name, s.best)
@@ -203,6 +224,9 @@ func BenchmarkFormats(b *testing.B) {
 	}{
 		{"avro, read, against json", best("json read") / best("avro read"), 0},
 		{"protobuf, read, against json", best("json read") / best("protobuf read"), 0},
+		{"tsv, read, against json", best("json read") / best("tsv read"), 0},
+		{"csv, read, against json", best("json read") / best("csv read"), 0},
+		{"json in a text, read, against json", best("json read") / best("json in a text read"), 0},
 		{"avro, core, against json", best("json core") / best("avro core"), 0},
 		{"protobuf, core, against json", best("json core") / best("protobuf core"), 0},
 		{"avro, read, against twmb/avro into a map", best("twmb/avro into a map") / best("avro read"), 5},

@@ -46,7 +46,7 @@ func TestAvroEvolution(t *testing.T) {
 		{"a value became a record", `{"name":"a","type":"long"}`, `{"name":"a","type":{"type":"record","name":"R","fields":[{"name":"x","type":"long"}]}}`,
 			map[string]any{"a": int64(1)}, map[string]any{"a": map[string]any{"x": int64(1)}}, []string{"a.x"}, [2]string{"missing ", "number 1"}},
 	} {
-		r, err := event.NewReader(event.Avro, true, c.paths)
+		r, err := event.NewReader(event.Form{Format: event.Avro, Framed: true}, c.paths)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -389,7 +389,7 @@ func TestProtobufFaults(t *testing.T) {
 // TestProtobufDoesNotAllocate: not even for texts that are made of numbers, keys and times.
 func TestProtobufDoesNotAllocate(t *testing.T) {
 	of, s := eventOf(t)
-	r, err := event.NewReader(event.Protobuf, true, messagePaths)
+	r, err := event.NewReader(event.Form{Format: event.Protobuf, Framed: true}, messagePaths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ message E { Other e = 1 [(confluent.field_meta).doc = "x"]; }`, []source{{"other
 		{"\x00\x00\x00\x00\x07\x02\x04", "", "schema id 7 has no message with the indexes [2]"},
 		{"\x00\x00\x00\x00\x07\x04\x02\x00", "", "schema id 7 has no message with the indexes [1 0]"},
 	} {
-		rd, err := event.NewReader(event.Protobuf, true, []string{"x"})
+		rd, err := event.NewReader(event.Form{Format: event.Protobuf, Framed: true}, []string{"x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +461,7 @@ message E { Other e = 1 [(confluent.field_meta).doc = "x"]; }`, []source{{"other
 		}
 	}
 	for _, frame := range []string{"\x00\x00\x00\x00\x07", "\x00\x00\x00\x00\x07\x04\x00", "\x00\x00\x00\x00\x07\x01\x00", "\x00\x00\x00\x00\x07\x02\x01", "\x00\x00\x00\x00\x07\xfe\x01"} {
-		rd, err := event.NewReader(event.Protobuf, true, []string{"x"})
+		rd, err := event.NewReader(event.Form{Format: event.Protobuf, Framed: true}, []string{"x"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func newDecoder(s *Spec) (*decoder, error) {
 	if s.Throttle != nil {
 		d.keyAt = field(s.Throttle.Path)
 	}
-	if d.reader, err = event.NewReader(s.Format, s.Framed(), fields.paths); err != nil {
+	if d.reader, err = event.NewReader(s.form(), fields.paths); err != nil {
 		return nil, err
 	}
 	d.selects = d.reader.Selects()

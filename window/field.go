@@ -36,6 +36,26 @@ func (f *fields) index(field string) int {
 // Framed reports whether each record names its schema.
 func (s *Spec) Framed() bool { return s.Format.HasSchema() && s.Schema == "" }
 
+// form says how the records are read.
+func (s *Spec) form() event.Form {
+	return event.Form{Format: s.Format, Framed: s.Framed(), Columns: s.Columns}
+}
+
+// columns returns the names of the columns that the job reads, in the order of the columns,
+// and the index of each.
+func (s *Spec) columns() (names []string, at []int) {
+	f, err := readFields(s)
+	if err != nil { // the decoder reports it
+		return nil, nil
+	}
+	for i, name := range s.Columns {
+		if slices.ContainsFunc(f.paths, func(p string) bool { return !event.InEnvelope(p) && event.Column(s.Columns, p) == i }) {
+			names, at = append(names, name), append(at, i)
+		}
+	}
+	return names, at
+}
+
 // ReadsEnvelope reports whether the job reads the keys or the headers of records.
 func (s *Spec) ReadsEnvelope() bool {
 	f, err := readFields(s)

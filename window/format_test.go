@@ -105,6 +105,40 @@ func TestUnknownSchema(t *testing.T) {
 	}
 }
 
+// TestColumnsHaveAMeaning: where the columns that a job reads are is part of its meaning; what
+// the others are called is not.
+func TestColumnsHaveAMeaning(t *testing.T) {
+	of := func(columns ...string) *Spec {
+		s := pageSpec()
+		s.Format, s.Columns = event.TSV, columns
+		return s
+	}
+	base := of("ts", "page", "x", "user_id")
+	for _, c := range []struct {
+		is   *Spec
+		want string
+	}{
+		{of("ts", "page", "y", "user_id", "more"), ""},
+		{of("ts", "x", "page", "user_id"), "columns was [ts at 1, page at 2, user_id at 4], is [ts at 1, page at 3, user_id at 4]"},
+	} {
+		if err := c.is.Validate(); err != nil {
+			t.Error(err)
+		}
+		all, ok := Difference(base.Meaning(), c.is.Meaning())
+		if !ok || sentence(all) != c.want || (base.Meaning() == c.is.Meaning()) != (c.want == "") {
+			t.Errorf("%s, %v; want %s", sentence(all), ok, c.want)
+		}
+	}
+	if all, ok := Difference(pageSpec().Meaning(), base.Meaning()); !ok || sentence(all) != "format was json, is tsv; columns was nothing, is [ts at 1, page at 2, user_id at 4]" {
+		t.Errorf("%s, %v", sentence(all), ok)
+	}
+	bad := pageSpec()
+	bad.Columns = []string{"ts"}
+	if bad.Validate() == nil {
+		t.Error("JSON has columns")
+	}
+}
+
 // TestFormatHasAMeaning: the format and the schema of a job are part of its meaning, and JSON
 // is what it was before there were others.
 func TestFormatHasAMeaning(t *testing.T) {

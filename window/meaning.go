@@ -26,6 +26,10 @@ func (s *Spec) Meaning() string {
 	if s.Format != event.JSON { // earlier versions had no other
 		f("format", s.Format.String(), s.Schema)
 	}
+	names, at := s.columns() // those that are not read may change
+	for i, name := range names {
+		f("column", name, n(int64(at[i])))
+	}
 	f("time", s.TimeField, s.TimeUnit.String())
 	f("window", n(int64(s.Window)))
 	f("lateness", n(int64(s.Lateness)))
@@ -229,8 +233,13 @@ func readMeaning(text string) ([]setting, bool) {
 		key.shown, key.fingerprint = "a file with a secret", fmt.Sprintf("%q", check)
 	}
 	all = append(all, key)
+	list("column", 2, func(v []string) string {
+		at, _ := strconv.Atoi(v[1])
+		return v[0] + " at " + strconv.Itoa(at+1)
+	})
+	all[len(all)-1].key = "columns"
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

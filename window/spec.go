@@ -21,6 +21,8 @@ type Spec struct {
 	// Schema is, of a format that needs one, the digest of the schema that all records
 	// have; empty if each names its own.
 	Schema string
+	// Columns are, of a format of cells, the names of the columns; nil: c1, c2 and so on.
+	Columns []string
 
 	TimeField string     // path of the event time; empty with the unit RecordTime
 	TimeUnit  event.Unit // its unit
@@ -121,6 +123,7 @@ func (s *Spec) Validate() error {
 	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
 	bad((s.TimeField == "") == (s.TimeUnit == event.RecordTime), "time field %q of the unit %v", s.TimeField, s.TimeUnit)
 	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
+	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
 	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
 	bad(s.Chunk >= 1 && s.Chunk <= 1<<30 && s.Chunk&(s.Chunk-1) == 0, "chunk %d, want a power of two up to 2^30", s.Chunk)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -167,9 +168,9 @@ func TestTapProtobuf(t *testing.T) {
 	}
 }
 
-// TestRunFormats: the same plays as JSON, Avro and Protobuf give the same rows, hits and states
-// of sketches alike, in a real process with a real engine; also if the registry is away when
-// the process starts, and forgets the schema then.
+// TestRunFormats: the same plays in all formats give the same rows, hits and states
+// of sketches alike, and the same dead letters, in a real process with a real engine; also if
+// the registry is away when the process starts, and forgets the schema then.
 func TestRunFormats(t *testing.T) {
 	s, registry := newStage(t), schematest.Start(t)
 	config, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
@@ -182,13 +183,22 @@ func TestRunFormats(t *testing.T) {
 		"avro":     registry.Add("avro-value", schematest.Schema{Type: "AVRO", Text: playSchema}),
 		"protobuf": registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; }`}),
 	}
-	formats := []string{"json", "avro", "protobuf"}
+	formats := []string{"json", "avro", "protobuf", "tsv", "csv", "text"}
+	forms := map[string]string{"tsv": "format: tsv, columns: [app, ts, song, user]", "csv": "format: csv", "text": "format: json"}
+	paths := map[string][3]string{"csv": {"c3", "c1", "c2"}, "text": {"'play[json].ts'", "'play[json].song'", "'play[json].user'"}}
 	admin := kadm.NewClient(s.client)
 	for _, format := range formats {
 		if _, err := admin.CreateTopic(await.Context(t), 1, 1, nil, "plays_"+format); err != nil {
 			t.Fatal(err)
 		}
-		head += "  - {name: plays_" + format + ", topic: plays_" + format + ", format: " + format + ", time: {field: ts}, window: 1m, by: [song], measures: [{name: users, kind: hll, field: user}, {name: total, kind: sum, field: user}]}\n"
+		form, path := "format: "+format, [3]string{"ts", "song", "user"}
+		if forms[format] != "" {
+			form = forms[format]
+		}
+		if paths[format] != [3]string{} {
+			path = paths[format]
+		}
+		head += fmt.Sprintf("  - {name: plays_%s, topic: plays_%[1]s, %s, time: {field: %s}, window: 1m, by: [{name: song, field: %s}], measures: [{name: users, kind: hll, field: %s}, {name: total, kind: sum, field: %[5]s}]}\n", format, form, path[0], path[1], path[2])
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head), 0o600); err != nil {
 		t.Fatal(err)
@@ -197,13 +207,19 @@ func TestRunFormats(t *testing.T) {
 	now := time.Now().Truncate(time.Minute) // one window
 	for i := range 3000 {
 		ts := now.UnixMilli() + int64(i)
-		song, user := fmt.Sprint("song ", i%7), int64(1+i*i%997)
+		song, user := fmt.Sprint("song, \"", i%7, "\" é"), int64(1+i*i%997)
+		if i%500 == 499 {
+			ts -= 2 * 24 * 3600 * 1000 // late
+		}
 		value := map[string][]byte{"json": fmt.Appendf(nil, `{"ts":%d,"song":%q,"user":%d}`, ts, song, user)}
 		value["avro"] = append(schematest.Prefix(schema["avro"]), playAt(ts, song, user)...)
 		b := append(schematest.Prefix(schema["protobuf"]), 0, 1<<3)
 		b = varint.AppendUvarint(b, uint64(ts))
 		b = append(append(b, 2<<3|2, byte(len(song))), song...)
 		value["protobuf"] = varint.AppendUvarint(append(b, 3<<3), uint64(user))
+		value["tsv"] = fmt.Appendf(nil, "web\t%d\t%s\t%d\tmore", ts, song, user)
+		value["csv"] = fmt.Appendf(nil, "\"%s\",%d,%d\r\n", strings.ReplaceAll(song, `"`, `""`), user, ts)
+		value["text"] = fmt.Appendf(nil, `{"play":%s}`, strconv.Quote(string(value["json"])))
 		for _, format := range formats {
 			records = append(records, &kgo.Record{Topic: "plays_" + format, Timestamp: now, Value: value[format]})
 		}
@@ -251,7 +267,13 @@ func TestRunFormats(t *testing.T) {
 			t.Errorf("%s:\n%sjson:\n%s%s", format, rows[format], rows["json"], out)
 		}
 	}
-	if dead, err := localtest.Query(s.engine, s.database, "SELECT count() FROM weir_dead_letters"); err != nil || strings.TrimSpace(dead) != "0" {
-		t.Errorf("%s dead letters, %v", dead, err)
+	letters, err := localtest.Query(s.engine, s.database, "SELECT job, count(), sum(offset), any(fate) FROM weir_dead_letters FINAL GROUP BY job ORDER BY job FORMAT TSV")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range formats {
+		if want := "plays_" + format + "\t6\t10494\tlate\n"; !strings.Contains(letters+"\n", want) {
+			t.Errorf("the dead letters are\n%swithout\n%s", letters, want)
+		}
 	}
 }

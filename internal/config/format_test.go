@@ -50,6 +50,9 @@ func TestFormats(t *testing.T) {
 	}{
 		{"", "format: json", event.JSON, false},
 		{"", "format: json-schema", event.JSONSchema, false},
+		{"", "format: tsv, columns: [user.id, ts]", event.TSV, false},
+		{"", "format: csv, columns: [ts, user, user.id, props], by: [{name: plan, field: 'props[json].plan'}, {name: site, field: 'header:meta[json].site'}]", event.CSV, false},
+		{"", "by: [{name: plan, field: 'props[json].a.b'}, {name: text, field: props}]", event.JSON, false},
 		{registry, "format: avro", event.Avro, true},
 		{registry, "format: protobuf", event.Protobuf, true},
 		{"", "format: avro, schema_file: " + avsc, event.Avro, false},
@@ -65,12 +68,23 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Format != c.format || s.Framed() != c.framed || s.ReadsEnvelope() != c.framed || (s.Schema != "") != (c.format.HasSchema() && !c.framed) {
+		if s.Format != c.format || s.Framed() != c.framed || s.ReadsEnvelope() != (c.framed || strings.Contains(c.job, "header:")) || (s.Schema != "") != (c.format.HasSchema() && !c.framed) {
 			t.Errorf("%s, %s: %v, framed %v, envelope %v, schema %q", c.head, c.job, s.Format, s.Framed(), s.ReadsEnvelope(), s.Schema)
 		}
 	}
 	for _, c := range []struct{ head, job, word string }{
-		{"", "format: xml", "json, json-schema, avro or protobuf"},
+		{"", "format: xml", "json, json-schema, avro, protobuf, tsv or csv"},
+		{"", "columns: [ts, user.id]", "jobs[0].columns: belongs to format tsv or csv; json has none"},
+		{"", "format: tsv", "jobs[0].time.field: there is no column ts; write c1 for the first column"},
+		{"", "format: csv, columns: [ts, user]", "jobs[0].measures[0].field: there is no column user.id; a value in a column that is a JSON object is user[json].id"},
+		{"", "format: csv, columns: [tz, user.id]", "jobs[0].time.field: there is no column ts; columns does not list it; did you mean tz?"},
+		{"", "format: csv, columns: [ts, user.id, ts]", "jobs[0].columns[2]: ts is the name of column 1 already; each needs one of its own, such as c3"},
+		{"", "format: csv, columns: [ts, user.id, 'a[0]']", "cannot be named by a path"},
+		{"", "format: csv, columns: [ts, user.id], schema_file: " + avsc, "need no schema"},
+		{"", "by: [{name: p, field: 'user[json].plan'}]", "user.id leads through user, which this job reads as a value"},
+		{"", "by: [{name: p, field: 'props[json]'}]", "names nothing in the JSON object that the text is; write props[json].name"},
+		{"", "by: [{name: p, field: 'props[json].$.x'}]", "no path"},
+		{"", "by: ['props[json].plan']", "give it one: {name: props_json_plan, field: \"props[json].plan\"}"},
 		{"", "format: avr", "did you mean avro?"},
 		{"", "format: avro", "jobs[0].format: records of the format avro need a schema; name the registry"},
 		{"", "schema_file: " + avsc, "need no schema"},

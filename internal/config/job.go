@@ -10,6 +10,7 @@ type Job struct {
 	Version    int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
 	Topic      string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
 	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url."`
+	Columns    []string `yaml:"columns" when:"format=tsv,csv" max:"1000" format:"column" doc:"What the columns of a record are called, from the first. Without it they are called c1, c2 and so on."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
 	Time       Time     `yaml:"time" doc:"When an event happened."`

@@ -23,6 +23,8 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
   ` + "`{ }` and `[ ]`" + ` of YAML such a path needs quotes. At most 63 keys and indexes. A path is compared byte by byte, so case matters. Keys that are empty
   or contain a dot or a bracket cannot be named, and one path cannot lead through the value of another. ` + "`items.0`" + ` names the key ` + "`0`" + ` of an object, not
   an element. Other notations (` + "`$.a.b`, `/a/b`, `a['b']`" + `) are refused.
+- **A JSON object in a text**, as in ` + "`{\"properties\": \"{\\\"plan\\\": \\\"pro\\\"}\"}`" + `, has its values at ` + "`properties[json].plan`" + `. An empty text has none; one that is
+  no JSON object makes the event malformed.
 - **The record's key and headers** are paths too: ` + "`key`" + ` is the key as a text, ` + "`key.user`" + ` a value in a key that is a JSON object, ` + "`header:ce_type`" + ` the last
   header of that name, whose case matters. A key that is null, and a header that is not there or has no value, are missing; what is not UTF-8 makes the event malformed. A field of the event that is itself
   called key is ` + "`value.key`" + `.

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"weir/event"
+	"weir/internal/spelling"
 	"weir/schemas"
 )
 
@@ -24,12 +26,45 @@ func (v *validator) registry() {
 	}
 }
 
+// inColumns checks that no two columns have the same name, and that a job reads only columns
+// that there are.
+func (v *validator) inColumns(path string, j *Job) {
+	first := map[string]int{}
+	for i, name := range j.Columns {
+		if at, taken := first[name]; taken {
+			v.complain(fmt.Sprintf("%s.columns[%d]", path, i), "%s is the name of column %d already; each needs one of its own, such as %s", name, at+1, event.ColumnName(i))
+		} else {
+			first[name] = i
+		}
+	}
+	for _, u := range j.uses() {
+		if event.InEnvelope(u.field) || event.Column(j.Columns, u.field) >= 0 {
+			continue
+		}
+		name, rest, _ := strings.Cut(event.PathText(u.field), "[json]")
+		remedy := "write c1 for the first column, c2 for the next, or name them all in columns"
+		if j.Columns != nil {
+			remedy = "columns does not list it"
+			if near := spelling.Nearest(name, j.Columns); near != "" {
+				remedy += "; did you mean " + near + rest + "?"
+			}
+		}
+		if outer, inner, ok := strings.Cut(name, "."); ok && event.Column(j.Columns, outer) >= 0 {
+			remedy = fmt.Sprintf("a value in a column that is a JSON object is %s[json].%s", outer, inner)
+		}
+		v.complain(path+"."+u.at, "there is no column %s; %s", name, remedy)
+	}
+}
+
 // format checks that the records of a job have a schema if their format needs one, and reads
 // the file of it.
 func (v *validator) format(path string, j *Job) {
 	format, err := event.ParseFormat(j.Format)
 	if err != nil {
 		return // reported already
+	}
+	if format.HasColumns() {
+		v.inColumns(path, j)
 	}
 	switch {
 	case j.SchemaFile != "" && !format.HasSchema():

@@ -280,6 +280,8 @@ func (j *Job) uses() (all []use) {
 // paths checks that no field is both a value and an object with other fields.
 func (v *validator) paths(path string, j *Job) {
 	uses := j.uses()
+	format, err := event.ParseFormat(j.Format)
+	inColumns := err == nil && format.HasColumns() // whose names may have dots in them
 	for _, u := range uses {
 		if u.again {
 			v.complain(path+"."+u.at, "%s is listed twice; keep one", event.PathText(u.field))
@@ -287,6 +289,11 @@ func (v *validator) paths(path string, j *Job) {
 	}
 	distinct := map[string]bool{}
 	for _, u := range uses {
+		for i := range u.field { // the texts on the way are values too
+			if strings.HasPrefix(u.field[i:], "[json]") {
+				distinct[u.field[:i]] = true
+			}
+		}
 		distinct[u.field] = true
 	}
 	if len(distinct) > event.MaxPaths {
@@ -303,7 +310,7 @@ func (v *validator) paths(path string, j *Job) {
 				u.field[m[2]:m[3]], u.field[:m[0]]+"["+u.field[m[2]:m[3]]+"]"+u.field[m[3]:]))
 		}
 		for i := range len(u.field) {
-			if outer := u.field[:i]; (u.field[i] == '.' || u.field[i] == '[') && distinct[outer] {
+			if outer := u.field[:i]; (u.field[i] == '.' || u.field[i] == '[') && distinct[outer] && !strings.HasPrefix(u.field[i:], "[json]") && !inColumns {
 				v.complain(path+"."+u.at, "%s leads through %s, which this job reads as a value; one of them cannot be right", u.field, outer)
 				break
 			}

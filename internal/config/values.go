@@ -110,6 +110,7 @@ func example(k *key) string {
 var formats = map[string]func(string) error{
 	"name":       checkName,
 	"path":       checkPath,
+	"column":     checkColumn,
 	"topic":      checkTopic,
 	"identifier": checkIdentifier,
 	"cluster":    checkCluster,
@@ -175,6 +176,18 @@ func nameLike(s string) string {
 // malformed.
 func checkPath(s string) error {
 	const deepest = event.MaxDepth - 1
+	if text, rest, ok := strings.Cut(s, "[json]"); ok {
+		if !strings.HasPrefix(rest, ".") {
+			return fmt.Errorf("%q names nothing in the JSON object that the text is; write %s[json].name", s, text)
+		}
+		if err := checkPath(text); err != nil {
+			return err
+		}
+		if err := checkPath(rest[1:]); err != nil {
+			return err
+		}
+		return event.CheckPath(event.ParsePathText(s))
+	}
 	if scheme, name, ok := strings.Cut(s, ":"); ok {
 		switch {
 		case scheme == "header" && name == "":
@@ -202,6 +215,14 @@ func checkPath(s string) error {
 		return fmt.Errorf("path of %d keys; at most %d", n, deepest)
 	}
 	return event.CheckPath(event.ParsePathText(s))
+}
+
+// checkColumn checks the name of a column of a record of TSV or CSV.
+func checkColumn(s string) error {
+	if event.CheckColumn(s) != nil {
+		return fmt.Errorf("%q cannot be named by a path, which has an index in its brackets; write a name without them and without key: or header:", s)
+	}
+	return nil
 }
 
 // foreignPath says which part of s belongs to another notation; "" if none
