@@ -47,7 +47,7 @@ func TestCells(t *testing.T) {
 		{TSV, "a\tb\nc\td", "", ErrLines},
 		{TSV, "a\n\n", "", ErrLines},
 		{TSV, "\xff\tb\tc", "", ErrUTF8},
-		{TSV, "a\t\xff\tc", "string c, string a, missing , missing ", nil}, // nobody reads it
+		{TSV, "a\t\xff\tc", "string c, string a, missing , missing ", nil}, // which is not read
 		{CSV, "a,b,c,d", "string c, string a, missing , string d", nil},
 		{CSV, "1,2,\"3\",\"\"\n", "number 3, number 1, missing , string ", nil},
 		{CSV, ",,,,,,,,\"ni\"\"ne\"\r\n", "missing , missing , string ni\"ne, missing ", nil},

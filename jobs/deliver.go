@@ -16,18 +16,34 @@ type fetch struct {
 	err    error // after ended
 }
 
+// startFetch fetches the partitions that do not wait for a schema, each from where it stands.
+// Parts that an earlier fetch has delivered may still wait for their worker; what they have
+// in common with the new ones is counted once, because an operator skips what it has decided.
 func (r *run) startFetch(ctx context.Context) *fetch {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &fetch{cancel: cancel, ended: make(chan struct{})}
 	from := make(map[int32]int64, len(r.plans))
 	for _, p := range r.plans {
-		from[p.Partition] = p.Warm
+		w := r.owner(p.Partition)
+		w.call(func() {
+			if !w.waits[p.Partition] {
+				from[p.Partition] = w.op.Progress(p.Partition).Next
+			}
+		})
 	}
 	go func() {
 		defer close(f.ended)
 		f.err = r.gen.Fetch(ctx, from, func(p event.Part) error { return r.deliver(ctx, p) })
 	}()
 	return f
+}
+
+// waitsChanged makes the run fetch other partitions than before.
+func (r *run) waitsChanged() {
+	select {
+	case r.refetch <- struct{}{}:
+	default:
+	}
 }
 
 // stop stops the fetch, and returns its error.

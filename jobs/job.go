@@ -134,7 +134,7 @@ type Job struct {
 	onFlush func(*window.Changes) // see OnFlush
 
 	// The operations that are retried, for reports of outages.
-	reads, opens, flushes, rollups, commits, schemas *outage.Source
+	reads, opens, flushes, rollups, commits *outage.Source
 
 	unread error // UntilEnd: what was not read, and why; only Run uses it
 
@@ -157,7 +157,6 @@ func New(cfg Config) (*Job, error) {
 	j.reads, j.opens = of(outage.ClickHouse, "reading the ledger"), of(outage.ClickHouse, "opening the ledger")
 	j.flushes, j.rollups = of(outage.ClickHouse, "flush"), of(outage.ClickHouse, "rollup")
 	j.commits = of(outage.Kafka, "commit")
-	j.schemas = of(unreadSchema, "schemas")
 	j.status.init(&cfg)
 	return j, nil
 }

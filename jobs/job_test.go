@@ -77,6 +77,7 @@ type fakeSource struct {
 
 	mu        sync.Mutex
 	committed map[int32]int64
+	from      map[int32]int64 // of the last fetch
 }
 
 func (s *fakeSource) Spans(context.Context) (map[int32]event.Span, error) {
@@ -128,6 +129,9 @@ func (g *fakeGeneration) Release()              {}
 
 func (g *fakeGeneration) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
 	next := maps.Clone(from)
+	g.s.mu.Lock()
+	g.s.from = maps.Clone(from)
+	g.s.mu.Unlock()
 	if g.s.silent {
 		clear(next)
 	}

@@ -31,6 +31,9 @@ type run struct {
 	wake  *time.Timer // flow's Wake
 	pace  pace
 
+	fetch   *fetch
+	refetch chan struct{} // other partitions wait for a schema than before
+
 	workers   []*worker
 	stopWaits func() // ends the wait of workers for schemas
 	working   bool   // the workers' goroutines run
@@ -65,7 +68,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 		job: j, gen: gen, ends: ends, plans: plans,
 		began: time.Now(), wake: time.NewTimer(0), failed: make(chan error, 1), answer: make(chan error, 1), cancel: func() {},
 		near: make(chan struct{}, 1), full: make(chan chan struct{}),
-		reads: make(chan func(*run)), ended: make(chan struct{}),
+		reads: make(chan func(*run)), ended: make(chan struct{}), refetch: make(chan struct{}, 1),
 	}
 	var waits context.Context
 	waits, r.stopWaits = context.WithCancel(ctx)
@@ -76,7 +79,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 			r.stopWaits()
 			return nil, err
 		}
-		r.workers = append(r.workers, newWorker(waits, op, j, r.fail))
+		r.workers = append(r.workers, newWorker(waits, op, j, r.fail, r.waitsChanged))
 	}
 	for _, p := range plans {
 		r.owner(p.Partition).op.Start(p)
@@ -144,9 +147,9 @@ func (r *run) loop(ctx context.Context) (done bool, err error) {
 	for _, w := range r.workers {
 		r.wg.Go(w.loop)
 	}
-	f := r.startFetch(ctx)
-	done, reassigned, err := r.read(ctx, f)
-	if e := f.stop(); err == nil {
+	r.fetch = r.startFetch(ctx)
+	done, reassigned, err := r.read(ctx)
+	if e := r.fetch.stop(); err == nil {
 		err = e
 	}
 	r.stopWaits()
@@ -190,7 +193,7 @@ type outOfRange interface {
 
 // read handles events one after the other, tells flow, and does what flow says,
 // until there is a reason to stop reading.
-func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err error) {
+func (r *run) read(ctx context.Context) (done, reassigned bool, err error) {
 	pulse := time.NewTicker(time.Second) // for the status: the next flush or part may be more than a minute away
 	defer pulse.Stop()
 	r.left(time.Now()) // so that the first pulse knows the pace
@@ -211,7 +214,12 @@ func (r *run) read(ctx context.Context, f *fetch) (done, reassigned bool, err er
 			return false, true, nil
 		case err := <-r.failed:
 			return false, false, err
-		case <-f.ended: // the fetch may notice the end of the generation before this loop does
+		case <-r.refetch:
+			if err := r.fetch.stop(); err != nil && !errors.Is(err, context.Canceled) {
+				return false, false, nil
+			}
+			r.fetch = r.startFetch(ctx)
+		case <-r.fetch.ended: // the fetch may notice the end of the generation before this loop does
 			return false, false, nil
 		case answer := <-r.answer:
 			if err := r.settle(answer); err != nil {

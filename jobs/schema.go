@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"weir/event"
 	"weir/internal/outage"
@@ -25,9 +26,21 @@ var unreadSchema = outage.Subject{
 	Ends:   "schema registry: the outage is over; reading goes on where it stood",
 }
 
-// observe counts a batch. If a record needs a schema that the operator does not have, observe
-// waits for it.
+// patience is how long a worker with all its partitions waits for a schema, before it goes
+// on with the others. A registry that is well answers much sooner.
+const patience = time.Second
+
+// observe counts a batch. If a record needs a schema that cannot be had soon, the partition
+// waits: the worker counts no further batch of it, and the run fetches the other
+// partitions alone. When the schema has come, the partition is fetched again from the record
+// on that needs it.
 func (w *worker) observe(b *event.Batch) error {
+	// Batches of a partition are contiguous, so one that does not follow was fetched before
+	// the partition began to wait.
+	waits, before := w.waits[b.Partition]
+	if waits || before && b.First > w.op.Progress(b.Partition).Next {
+		return nil
+	}
 	for {
 		err := w.op.Observe(b)
 		if err == nil {
@@ -37,42 +50,75 @@ func (w *worker) observe(b *event.Batch) error {
 		if !errors.As(err, &unknown) {
 			return err
 		}
-		if err := w.learn(unknown); err != nil {
+		if known, err := w.learn(unknown); !known {
 			return err
 		}
 	}
 }
 
-// learn gets a schema and tells it to the operator. Until it comes, the worker answers calls,
-// so that what was counted before is flushed, and live reads are answered.
-func (w *worker) learn(u *event.UnknownSchema) error {
-	if w.schemas == nil {
-		return fmt.Errorf("jobs: no schemas are configured: %w", u)
-	}
-	type answer struct {
-		schema *event.Schema
-		err    error
+// An answer is that of the registry.
+type answer struct {
+	schema *event.Schema
+	err    error
+}
+
+// learn gets a schema and tells it to the operator. Meanwhile the worker answers calls,
+// so that what was counted before is flushed, and live reads are answered. If the schema
+// does not come soon, known is false, and later tells it to the operator.
+func (w *worker) learn(u *event.UnknownSchema) (known bool, err error) {
+	if w.job.cfg.Schemas == nil {
+		return false, fmt.Errorf("jobs: no schemas are configured: %w", u)
 	}
 	asked := make(chan answer, 1)
-	go func() {
-		s, err := retry(w.ctx, nil, w.asks, func() (*event.Schema, error) {
-			s, err := w.schemas.Schema(w.ctx, u.ID)
-			if err != nil {
-				err = fmt.Errorf("partition %d waits at offset %d: %w", u.Partition, u.Offset, err)
-			}
-			return s, err
-		})
-		asked <- answer{s, err}
-	}()
+	go func() { asked <- w.ask(u) }()
+	soon := time.NewTimer(patience)
+	defer soon.Stop()
 	for {
 		select {
 		case a := <-asked:
 			if a.err == nil {
 				w.op.Learn(u.ID, a.schema)
 			}
-			return a.err
+			return a.err == nil, a.err
 		case f := <-w.calls:
 			f()
+		case <-soon.C:
+			w.waits[u.Partition] = true
+			w.changed()
+			go w.later(u, asked)
+			return false, nil
 		}
+	}
+}
+
+// ask asks for a schema until it comes.
+func (w *worker) ask(u *event.UnknownSchema) answer {
+	tries := w.job.cfg.Outages.Of(unreadSchema, fmt.Sprintf("partition %d of job %s", u.Partition, w.job.cfg.Spec.Job))
+	s, err := retry(w.ctx, nil, tries, func() (*event.Schema, error) {
+		s, err := w.job.cfg.Schemas.Schema(w.ctx, u.ID)
+		if err != nil {
+			err = fmt.Errorf("partition %d waits at offset %d: %w", u.Partition, u.Offset, err)
+		}
+		return s, err
+	})
+	return answer{s, err}
+}
+
+// later ends the wait of a partition when its schema has come.
+func (w *worker) later(u *event.UnknownSchema, asked <-chan answer) {
+	a := <-asked
+	if a.err != nil {
+		if w.ctx.Err() == nil {
+			w.fail(a.err)
+		}
+		return
+	}
+	select {
+	case w.calls <- func() {
+		w.op.Learn(u.ID, a.schema)
+		w.waits[u.Partition] = false
+		w.changed()
+	}:
+	case <-w.ctx.Done():
 	}
 }

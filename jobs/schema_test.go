@@ -141,6 +141,119 @@ func TestSchemaOutage(t *testing.T) {
 	})
 }
 
+// TestSchemaHoldsUpOnePartition: while a partition waits for a schema, the others of the same
+// worker are counted to their ends; so are those that begin to wait later for another reason,
+// once it is over. In the end all are counted as without waits.
+func TestSchemaHoldsUpOnePartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const half, parts = 1000, 3
+		src := &fakeSource{log: &fakeLog{}, committed: map[int32]int64{}}
+		for range parts {
+			src.log.parts = append(src.log.parts, avroLog(half).parts[0])
+		}
+		for i := range half { // the last partition needs no second schema
+			src.log.parts[2][half+i].Value = src.log.parts[2][i].Value
+		}
+		double, sink := &schemaDouble{}, newSink(avroSpec())
+		double.slow.Store(true) // no answer at all
+		j, err := New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, WaitLimit: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- j.Run(ctx) }()
+		check := func(want ...int64) {
+			t.Helper()
+			known, err := sink.Known(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p, n := range want {
+				if known[int32(p)].Next != n {
+					t.Errorf("%d offsets of partition %d are flushed, want %d", known[int32(p)].Next, p, n)
+				}
+			}
+		}
+		time.Sleep(60 * time.Second)
+		check(half, half, 2*half)
+		src.mu.Lock()
+		if _, fetched := src.from[2]; len(src.from) != 1 || !fetched {
+			t.Errorf("while two partitions wait, these are fetched: %v", src.from)
+		}
+		src.mu.Unlock()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+
+		// The next process has a registry that fails and comes back.
+		double.slow.Store(false)
+		double.away.Store(true)
+		if j, err = New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, WaitLimit: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop = context.WithCancel(t.Context())
+		go func() { ended <- j.Run(ctx) }()
+		time.Sleep(60 * time.Second)
+		check(half, half, 2*half)
+		double.away.Store(false)
+		time.Sleep(20 * time.Second)
+		check(2*half, 2*half, 2*half)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		got := sink.counts()
+		for key, n := range got {
+			if n != 6*half/20 {
+				t.Errorf("%s: %d, want %d", key, n, 6*half/20)
+			}
+		}
+		if len(got) != 20 {
+			t.Errorf("%d groups, want 20", len(got))
+		}
+		for _, l := range sink.all.Lines {
+			if l.Outcomes[window.Malformed] > 0 || l.Outcomes[window.Gap] > 0 {
+				t.Errorf("partition %d, chunk %d: %v", l.Partition, l.Chunk, l.Outcomes)
+			}
+		}
+	})
+}
+
+// TestStaleBatches: a batch that was fetched before its partition began to wait, and that
+// does not follow what is counted, is not counted, and makes no gap.
+func TestStaleBatches(t *testing.T) {
+	op, err := window.NewOperator(avroSpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.Start(window.Plan{})
+	op.Learn("\x00\x00\x00\x00\x01", avroSchema(1))
+	records := avroLog(100).parts[0][:100]
+	w := &worker{op: op, waits: map[int32]bool{}}
+	give := func(first, next int64, want int64) {
+		t.Helper()
+		if err := w.observe(&event.Batch{First: first, Next: next, Records: records[first:next]}); err != nil {
+			t.Fatal(err)
+		}
+		if at := op.Progress(0).Next; at != want {
+			t.Fatalf("after [%d, %d) the next offset is %d, want %d", first, next, at, want)
+		}
+	}
+	give(0, 10, 10)
+	w.waits[0] = true
+	give(10, 20, 10)
+	w.waits[0] = false
+	give(20, 30, 10)
+	give(5, 30, 30) // fetched again
+	give(20, 30, 30)
+	give(30, 100, 100)
+	if n := op.Take().Outcomes; n[window.Counted] != 100 || n[window.Gap] != 0 {
+		t.Errorf("%v", n)
+	}
+}
+
 // TestStopsWhileASchemaIsAwaited: neither a stop nor a new generation waits for a registry
 // that does not answer, and what was counted before is flushed.
 func TestStopsWhileASchemaIsAwaited(t *testing.T) {

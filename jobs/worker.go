@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"weir/event"
-	"weir/internal/outage"
 	"weir/window"
 )
 
@@ -26,13 +25,17 @@ type worker struct {
 	fail  func(error)
 
 	// Of records that name their schema.
-	schemas Schemas
-	asks    *outage.Source
+	job     *Job
+	waits   map[int32]bool  // the partitions that have waited for a schema: whether they do now
+	changed func()          // tells the run that waits has changed
 	ctx     context.Context // ends when the worker must not wait any longer
 }
 
-func newWorker(ctx context.Context, op *window.Operator, j *Job, fail func(error)) *worker {
-	return &worker{op: op, parts: make(chan event.Part, queueParts), calls: make(chan func()), board: &j.status, fail: fail, schemas: j.cfg.Schemas, asks: j.schemas, ctx: ctx}
+func newWorker(ctx context.Context, op *window.Operator, j *Job, fail func(error), changed func()) *worker {
+	return &worker{
+		op: op, parts: make(chan event.Part, queueParts), calls: make(chan func()), board: &j.status, fail: fail,
+		job: j, waits: map[int32]bool{}, changed: changed, ctx: ctx,
+	}
 }
 
 // loop runs until parts is closed.

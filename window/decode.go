@@ -1,6 +1,9 @@
 package window
 
 import (
+	"slices"
+	"strconv"
+
 	"weir/event"
 	"weir/sketches/geo"
 )
@@ -92,10 +95,29 @@ func newDecoder(s *Spec) (*decoder, error) {
 // selectSchema finds the schema of a record. It returns an *event.UnknownSchema if the reader
 // does not have it.
 func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
-	if need, ok := d.reader.Select(rec); !ok {
+	need, ok := d.reader.Select(rec)
+	if !ok && d.lost(need) {
+		_, ok = d.reader.Select(rec)
+	}
+	if !ok {
 		return &event.UnknownSchema{ID: need, Partition: b.Partition, Offset: rec.Offset}
 	}
 	return nil
+}
+
+// lost tells the reader that records of a schema are malformed, if the job says that
+// no registry has it.
+func (d *decoder) lost(need event.SchemaID) bool {
+	name := need.Name()
+	text := name.GUID
+	if text == "" {
+		text = strconv.FormatUint(uint64(name.Number), 10)
+	}
+	if _, found := slices.BinarySearch(d.spec.LostSchemas, text); !found {
+		return false
+	}
+	d.reader.Learn(need, &event.Schema{Wrong: name.String() + " is lost, as the job's lost_schemas says"})
+	return true
 }
 
 // maxTime is the end of ClickHouse's DateTime.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"weir/event"
@@ -102,6 +103,30 @@ func TestUnknownSchema(t *testing.T) {
 		if d.Offset == 1500 && d.Reason != event.ErrNoFrame.Error() || d.Offset == 1501 && d.Reason != "empty value" {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// TestLostSchemas: records of a schema that is lost are malformed, and no schema is asked for;
+// the others are counted.
+func TestLostSchemas(t *testing.T) {
+	s := avroSpec()
+	s.LostSchemas = []string{"2", "01000000-0000-0000-0000-000000000000"}
+	if s.Validate() == nil {
+		t.Error("lost schemas may be in any order")
+	}
+	slices.Sort(s.LostSchemas)
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	op.Learn(event.SchemaID(binary.BigEndian.AppendUint32([]byte{0}, 1)), avroSchema(event.SchemaID(binary.BigEndian.AppendUint32([]byte{0}, 1))))
+	b := event.Batch{Next: 4, Records: []event.Record{avroRecord(0, 1), avroRecord(1, 2), avroRecord(2, 1), {Offset: 3, Time: 1, Value: append([]byte{1, 1}, make([]byte, 20)...)}}}
+	observe(t, op, b)
+	c := op.Take()
+	if c.Outcomes[Counted] != 2 || c.Outcomes[Malformed] != 2 || len(c.Dead) != 2 || c.Dead[0].Reason != "event: schema id 2 is lost, as the job's lost_schemas says" ||
+		c.Dead[1].Reason != "event: schema 01000000-0000-0000-0000-000000000000 is lost, as the job's lost_schemas says" {
+		t.Errorf("%v, %+v", c.Outcomes, c.Dead)
+	}
+	if all, ok := Difference(avroSpec().Meaning(), s.Meaning()); !ok || sentence(all) != "lost_schemas was nothing, is [01000000-0000-0000-0000-000000000000, 2]" {
+		t.Errorf("%s, %v", sentence(all), ok)
 	}
 }
 

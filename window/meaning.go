@@ -26,6 +26,9 @@ func (s *Spec) Meaning() string {
 	if s.Format != event.JSON { // earlier versions had no other
 		f("format", s.Format.String(), s.Schema)
 	}
+	if s.LostSchemas != nil {
+		f("lost_schemas", s.LostSchemas...)
+	}
 	names, at := s.columns() // those that are not read may change
 	for i, name := range names {
 		f("column", name, n(int64(at[i])))
@@ -238,8 +241,9 @@ func readMeaning(text string) ([]setting, bool) {
 		return v[0] + " at " + strconv.Itoa(at+1)
 	})
 	all[len(all)-1].key = "columns"
+	list("lost_schemas", 1, func(v []string) string { return strings.Join(v, ", ") })
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "column", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "lost_schemas", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

@@ -54,6 +54,7 @@ func TestFormats(t *testing.T) {
 		{"", "format: csv, columns: [ts, user, user.id, props], by: [{name: plan, field: 'props[json].plan'}, {name: site, field: 'header:meta[json].site'}]", event.CSV, false},
 		{"", "by: [{name: plan, field: 'props[json].a.b'}, {name: text, field: props}]", event.JSON, false},
 		{registry, "format: avro", event.Avro, true},
+		{registry, "format: avro, lost_schemas: [017, 9, 17, 89791762-2336-4186-9674-299B90A802E2]", event.Avro, true},
 		{registry, "format: protobuf", event.Protobuf, true},
 		{"", "format: avro, schema_file: " + avsc, event.Avro, false},
 		{registry, "format: avro, schema_file: " + avsc, event.Avro, false},
@@ -74,6 +75,10 @@ func TestFormats(t *testing.T) {
 	}
 	for _, c := range []struct{ head, job, word string }{
 		{"", "format: xml", "json, json-schema, avro, protobuf, tsv or csv"},
+		{"", "lost_schemas: [17]", "jobs[0].lost_schemas: the records of this job name no schemas"},
+		{registry, "format: avro, lost_schemas: [17, x]", "jobs[0].lost_schemas[1]: \"x\" is no schema"},
+		{registry, "format: avro, lost_schemas: [-1]", "is no schema"},
+		{registry, "format: avro, lost_schemas: 4294967296", "is no schema"},
 		{"", "columns: [ts, user.id]", "jobs[0].columns: belongs to format tsv or csv; json has none"},
 		{"", "format: tsv", "jobs[0].time.field: there is no column ts; write c1 for the first column"},
 		{"", "format: csv, columns: [ts, user]", "jobs[0].measures[0].field: there is no column user.id; a value in a column that is a JSON object is user[json].id"},

@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"weir/event"
@@ -23,6 +26,34 @@ func (v *validator) registry() {
 		v.complain("registry.user", "needs a password too; name its file in password_file or set WEIR_REGISTRY_PASSWORD")
 	case r.TLS != (TLS{}) && strings.HasPrefix(r.URL, "http://"):
 		v.complain("registry.tls", "the URL says http, so nothing would be encrypted; write https:// or remove tls")
+	}
+}
+
+// lostSchemas returns the schemas of a list in the form of package window.
+func lostSchemas(list []string) []string {
+	var all []string
+	for _, text := range list {
+		if n, err := strconv.ParseUint(text, 10, 32); err == nil {
+			text = strconv.FormatUint(n, 10)
+		}
+		all = append(all, strings.ToLower(text))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+var guidPattern = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// lost checks the list of lost schemas.
+func (v *validator) lost(path string, j *Job, framed bool) {
+	if j.Lost != nil && !framed {
+		v.complain(path+".lost_schemas", "the records of this job name no schemas; leave it out")
+		return
+	}
+	for i, text := range j.Lost {
+		if _, err := strconv.ParseUint(text, 10, 32); err != nil && !guidPattern.MatchString(strings.ToLower(text)) {
+			v.complain(fmt.Sprintf("%s.lost_schemas[%d]", path, i), "%q is no schema; write its id, such as 17, or its GUID", text)
+		}
 	}
 }
 
@@ -63,6 +94,7 @@ func (v *validator) format(path string, j *Job) {
 	if err != nil {
 		return // reported already
 	}
+	v.lost(path, j, format.HasSchema() && j.SchemaFile == "")
 	if format.HasColumns() {
 		v.inColumns(path, j)
 	}
