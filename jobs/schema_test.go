@@ -264,8 +264,8 @@ func TestStopsWhileASchemaIsAwaited(t *testing.T) {
 			double.away.Store(!slow)
 			double.slow.Store(slow)
 			src := &fakeSource{log: avroLog(half), committed: map[int32]int64{}}
-			generations := 0
-			src.ttl = func() time.Duration { generations++; return 10 * time.Second }
+			var generations atomic.Int64
+			src.ttl = func() time.Duration { generations.Add(1); return 10 * time.Second }
 			j, err := New(Config{Spec: avroSpec(), Topic: "clicks", Source: src, Sink: sink, Schemas: double, Workers: 1, WaitLimit: time.Hour})
 			if err != nil {
 				t.Fatal(err)
@@ -274,8 +274,8 @@ func TestStopsWhileASchemaIsAwaited(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- j.Run(ctx) }()
 			time.Sleep(35 * time.Second)
-			if generations < 3 {
-				t.Errorf("%d generations of 10 s in 35 s", generations)
+			if n := generations.Load(); n < 3 {
+				t.Errorf("%d generations of 10 s in 35 s", n)
 			}
 			began := time.Now()
 			stop()

@@ -23,11 +23,16 @@ type reader struct {
 	file     string
 	order    int
 	places   map[string]Origin
+	sources  map[*yaml.Node]string // of the nodes that presets of jobs have added: the preset
 	problems problems
 }
 
 func (r *reader) at(n *yaml.Node) Origin {
-	return Origin{Source: FromFile, Name: r.file, Line: n.Line, Column: n.Column, order: r.order}
+	name := r.file
+	if source := r.sources[n]; source != "" {
+		name = "preset " + source
+	}
+	return Origin{Source: FromFile, Name: name, Line: n.Line, Column: n.Column, order: r.order}
 }
 
 func (r *reader) complain(n *yaml.Node, path, format string, args ...any) {
@@ -275,6 +280,9 @@ func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 	if isNull(n) {
 		r.complain(n, path, "empty; fill the entry or remove its dash")
 		return nil
+	}
+	if k.child("preset") != nil {
+		n = r.expand(k, n)
 	}
 	return r.section(k, n, path, nil)
 }

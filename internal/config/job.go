@@ -9,13 +9,14 @@ type Job struct {
 	Name       string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
 	Version    int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
 	Topic      string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
+	Preset     string   `yaml:"preset" enum:"(sources)" doc:"Keys for the records of a well-known source: see [sources](sources.md). A key that the job gives takes the place of the preset's."`
 	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url."`
 	Columns    []string `yaml:"columns" when:"format=tsv,csv" max:"1000" format:"column" doc:"What the columns of a record are called, from the first. Without it they are called c1, c2 and so on."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
 	Lost       []string `yaml:"lost_schemas" max:"100" format:"any" doc:"With a registry, the ids or GUIDs of schemas that no registry has any more: records that name one are malformed, and hold nothing up. See [lost schemas](inputs.md#a-schema-that-is-lost)."`
 	Time       Time     `yaml:"time" doc:"When an event happened."`
-	Window     Duration `yaml:"window" required:"true" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
+	Window     Duration `yaml:"window" required:"true" unless:"preset" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
 	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew       Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`

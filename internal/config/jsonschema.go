@@ -163,6 +163,8 @@ func (k *key) object(n *node) {
 			n.Not = &node{Required: []string{c.name, c.older}}
 		case c.older != "":
 			n.OneOf = []*node{{Required: []string{c.name}}, {Required: []string{c.older}}}
+		case c.unless != "":
+			n.AnyOf = []*node{{Required: []string{c.name}}, {Required: []string{c.unless}}}
 		case c.when.sibling == "" && c.required && inList:
 			n.Required = append(n.Required, c.name)
 		case c.when.sibling != "":

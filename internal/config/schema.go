@@ -25,6 +25,7 @@ type key struct {
 	enum     []string // if it contains "", the key may be left out
 	format   string
 	required bool
+	unless   string // sibling that may give the value of a required key
 	secret   string // sibling that names a file instead; set means: refused in YAML and argv
 	when     when
 	like     string // described like the key of this name, for the reference
@@ -103,7 +104,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		k := &key{
 			name: name, older: tag("older"), path: prefix + name, index: at,
 			def: tag("default"), doc: tag("doc"), min: tag("min"), max: tag("max"),
-			format: tag("format"), required: tag("required") == "true",
+			format: tag("format"), required: tag("required") == "true", unless: tag("unless"),
 			secret: tag("secret"), short: tag("short"), like: tag("like"),
 		}
 		if words, ok := field.Tag.Lookup("enum"); ok {
@@ -117,6 +118,9 @@ func keysOf(t reflect.Type, prefix string, index []int) []*key {
 		}
 		if tag("enum") == "(formats)" {
 			k.enum = event.Formats()
+		}
+		if tag("enum") == "(sources)" {
+			k.enum = append(Sources(), "")
 		}
 		if tag("enum") == "(units)" {
 			k.enum = event.Units()

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSources: a job that names a preset needs nothing else but a name and a topic, is printed
+// with all its keys, and means what testdata/sources.txt says, for ever.
+func TestSources(t *testing.T) {
+	var meanings bytes.Buffer
+	for _, source := range Sources() {
+		data := fmt.Appendf(nil, "jobs: [{name: e, topic: e, preset: %s}]", source)
+		if err := validates(t, compiledSchema(t), data); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+		cfg, origins := mustLoad(t, Options{File: "weir.yaml", Data: data})
+		var out bytes.Buffer
+		if err := Print(&out, cfg, origins); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "window: 1m # preset "+source+":") {
+			t.Errorf("printed as\n%s", &out)
+		}
+		again, _ := mustLoad(t, Options{File: "printed.yaml", Data: out.Bytes()})
+		if diff := cmp.Diff(cfg, again, cmp.AllowUnexported(Secret{})); diff != "" {
+			t.Errorf("-before +after\n%s\n%s", diff, &out)
+		}
+		s, err := cfg.Jobs[0].Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&meanings, "== %s\n%s", source, s.Meaning())
+		for _, m := range s.Measures {
+			fmt.Fprintf(&meanings, "%s: %s\n", m.Name, m.Meaning())
+		}
+	}
+	golden(t, "testdata/sources.txt", meanings.Bytes())
+}
+
+// TestSourceKeys: a key that the job gives takes the place of the preset's, also under its
+// older name, and a mistake names the place.
+func TestSourceKeys(t *testing.T) {
+	cfg, origins := mustLoad(t, Options{File: "weir.yaml", Data: []byte("jobs:\n  - {name: a, topic: a, preset: segment, window: 5m, by: [type]}\n  - {name: b, topic: b, time: {field: ts}, window: 1m}")})
+	j := cfg.Jobs[0]
+	if j.Window.String() != "5m" || len(j.By) != 1 || j.Dedupe == nil || len(j.Measures) != 1 || cfg.Jobs[1].Dedupe != nil {
+		t.Errorf("%+v", j)
+	}
+	if at := origins.Of("jobs[0].dedupe.field").Where(); at != "preset segment:7:17" {
+		t.Errorf("dedupe.field is from %s", at)
+	}
+	for data, word := range map[string]string{
+		"preset: segmnt":                    `jobs[0].preset: "segmnt" is not known; did you mean segment?`,
+		"preset: snowplow, format: json":    "preset snowplow:3:1: jobs[0].columns: belongs to format tsv or csv; json has none",
+		"preset: snowplow, columns: [a]":    "there is no column derived_tstamp; columns does not list it",
+		"preset: segment, window: 45s":      "",
+		"preset: segment, rollups: [90s]":   "jobs[0].window: 1m does not divide 90s",
+		"preset: [segment]":                 "jobs[0].preset: expected text",
+		"preset: segment, preset: posthog":  "given twice",
+		"preset: segment, time: {unit: ms}": "jobs[0].time: unit ms needs field",
+	} {
+		_, _, err := Load(Options{File: "weir.yaml", Data: []byte("jobs: [{name: a, topic: a, " + data + "}]")})
+		if word == "" && err != nil || word != "" && (err == nil || !strings.Contains(err.Error(), word)) {
+			t.Errorf("%s: %v; want %q", data, err, word)
+		}
+	}
+}
