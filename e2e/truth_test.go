@@ -283,6 +283,13 @@ func (s *stage) samePlaces(view string, truth *gen.Truth) {
 // the rows.
 func (s *stage) sameOutcomes(job string, truth *gen.Truth) {
 	s.t.Helper()
+	s.sameLedger(job, truth)
+	s.adds(job)
+}
+
+// sameLedger compares ledger and dead letters with the truth.
+func (s *stage) sameLedger(job string, truth *gen.Truth) {
+	s.t.Helper()
 	f := truth.Outcomes
 	row := s.sql("SELECT sum(counted), sum(malformed), sum(late), sum(future), sum(duplicate), sum(gap), sum(next - first) FROM weir_ledger FINAL WHERE job = '%s'", job)[0]
 	all := f.Valid + f.Malformed + f.Late + f.Future + f.Duplicate
@@ -301,7 +308,6 @@ func (s *stage) sameOutcomes(job string, truth *gen.Truth) {
 	if n := s.number("SELECT count() FROM weir_dead_letters WHERE job = '%s' AND reason = ''", job); n != 0 {
 		s.t.Errorf("%s: %d dead letters without a reason", job, n)
 	}
-	s.adds(job)
 }
 
 // adds compares rows with ledger, slot by slot, and the figures of each line,

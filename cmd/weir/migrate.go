@@ -40,7 +40,10 @@ each statement in weir_schema.`,
 				return err
 			}
 			steps, err := client.Migrate(c.Context(), js, m)
-			for _, s := range steps {
+			for i, s := range steps {
+				if s.Shard != "" && (i == 0 || s.Shard != steps[i-1].Shard) {
+					fmt.Fprintf(c.OutOrStdout(), "-- on %s\n\n", s.Shard)
+				}
 				fmt.Fprintf(c.OutOrStdout(), "%s;\n\n", s.SQL)
 			}
 			if err != nil {

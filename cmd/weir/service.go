@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func kafkaService(brokers []string, tls bool) service {
 
 func clickhouseService(cfg *config.Config) service {
 	s := service{name: "clickhouse", key: "clickhouse.urls", where: cfg.ClickHouse.Where(), is: aClickHouse}
-	for _, at := range cfg.ClickHouse.URLs {
+	for _, at := range slices.Concat(cfg.ClickHouse.Addresses()...) {
 		u, err := url.Parse(at)
 		if err != nil {
 			continue

@@ -122,7 +122,7 @@ func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins
 // expects.
 func own(cfg *config.Config, origins *config.Origins) error {
 	k, ch := &cfg.Kafka, &cfg.ClickHouse
-	u, err := url.Parse(ch.URLs[0])
+	u, err := url.Parse(ch.Addresses()[0][0])
 	if err != nil {
 		return err // checked by config
 	}

@@ -39,7 +39,7 @@ func group(cfg *config.Config, j *config.Job) string {
 // database returns the configured database, in the form that members of a group use.
 func database(cfg *config.Config, id string) ingest.Database {
 	name := cfg.ClickHouse.Database
-	if u, err := url.Parse(cfg.ClickHouse.URLs[0]); err == nil && u.Host != "" {
+	if u, err := url.Parse(cfg.ClickHouse.Addresses()[0][0]); err == nil && u.Host != "" {
 		name += " at " + u.Host // without the user
 	}
 	return ingest.Database{ID: id, Name: name}
@@ -136,8 +136,12 @@ func sinkClient(cfg *config.Config, log *slog.Logger) (*clickhouse.Client, error
 			return nil, &exit{exitConfig, fmt.Errorf("clickhouse.tls: %w", err), ""}
 		}
 	}
+	var shards [][]string
+	if len(c.Shards) > 0 {
+		shards = c.Addresses()
+	}
 	return clickhouse.Open(clickhouse.Config{
-		URLs: c.URLs, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
+		URLs: c.URLs, Shards: shards, Database: c.Database, User: c.User, Password: c.Password.Reveal(), TLS: t,
 		Cluster: c.Cluster, InsertTimeout: time.Duration(c.InsertTimeout), Log: log,
 	})
 }

@@ -17,7 +17,7 @@ package config
 //	when      "kind=bloom": the key belongs to entries whose kind is bloom;
 //	          "kind!=geo": to all others, the key kind being in front of it
 //	like      its form is described under the key of this name
-//	short     a bare text in the list stands for an entry with only this key
+//	short     a bare text (or list of texts) in the list stands for an entry with only this key
 //	secret    refused in YAML and on the command line
 type Config struct {
 	Kafka      Kafka      `yaml:"kafka" doc:"Where the events come from."`
@@ -85,6 +85,7 @@ type SASL struct {
 // ClickHouse describes the connection to the sink.
 type ClickHouse struct {
 	URLs           []string `yaml:"urls" older:"url" default:"http://127.0.0.1:8123" max:"20" format:"url" doc:"HTTP interface of the server; http or https. Several if the database has replicas: weir asks one, and the next if that one fails. See docs/clickhouse.md."`
+	Shards         []Shard  `yaml:"shards" max:"100" short:"urls" doc:"Instead of urls, where the database is spread over shards: for each shard the urls of its replicas, such as [[http://a1:8123, http://a2:8123], [http://b1:8123, http://b2:8123]]. Their number and order stay as they are when the database is made. See docs/clickhouse.md."`
 	Database       string   `yaml:"database" default:"weir" format:"identifier" doc:"Database for all tables. weir migrate creates it."`
 	User           string   `yaml:"user" default:"default" doc:"User name."`
 	PasswordFile   string   `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
@@ -93,6 +94,11 @@ type ClickHouse struct {
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"1m" min:"0s" max:"1d" doc:"How long to try again at the start while the server does not answer; then exit 69."`
 	InsertTimeout  Duration `yaml:"insert_timeout" default:"20s" min:"1s" max:"10m" doc:"Deadline of one insert. After it the same changes, merged with newer ones, are sent again."`
 	TLS            TLS      `yaml:"tls" doc:"Encryption to the server, when the URL says https."`
+}
+
+// Shard is one part of a database that is spread over servers.
+type Shard struct {
+	URLs []string `yaml:"urls" required:"true" max:"20" format:"url" doc:"HTTP interfaces of the shard's replicas."`
 }
 
 // Registry describes the connection to the schema registry.

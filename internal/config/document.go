@@ -268,10 +268,11 @@ func (r *reader) atMost(k *key, n *yaml.Node, path string) []*yaml.Node {
 	return n.Content
 }
 
-// entry reads one element of a list of sections, in full or in short form.
+// entry reads one element of a list of sections, in full or in short form: a text, or a list of
+// texts, alone.
 func (r *reader) entry(k *key, n *yaml.Node, path string) map[string]any {
 	n = follow(n)
-	if k.short != "" && n.Kind == yaml.ScalarNode && !isNull(n) {
+	if k.short != "" && (n.Kind == yaml.ScalarNode && !isNull(n) || n.Kind == yaml.SequenceNode && k.child(k.short).kind == texts) {
 		pair := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column, Content: []*yaml.Node{
 			{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.short, Line: n.Line, Column: n.Column}, n,
 		}}

@@ -168,6 +168,9 @@ func (c *Config) complete(origins *Origins) {
 	if t.TLS != (TLS{}) && origins.Of("kafka.tls.enabled").Source == FromDefault {
 		t.Enabled = true
 	}
+	if len(c.ClickHouse.Shards) > 0 && origins.Of("clickhouse.urls").Source == FromDefault {
+		c.ClickHouse.URLs = nil
+	}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		j.Place = fmt.Sprintf("jobs[%d]", i)

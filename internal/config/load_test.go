@@ -158,6 +158,48 @@ func TestOlderNames(t *testing.T) {
 	}
 }
 
+// TestShards: a shard is the list of its replicas, or one address. What is printed loads again,
+// and the default of urls does not count as given.
+func TestShards(t *testing.T) {
+	for _, text := range []string{
+		"clickhouse: {shards: [[http://a:8123, http://b:8123], [http://c:8123]]}",
+		"clickhouse: {shards: [{urls: [http://a:8123, http://b:8123]}, http://c:8123]}",
+	} {
+		cfg, origins := mustLoad(t, Options{File: "weir.yaml", Data: []byte(text), NoJobs: true})
+		want := [][]string{{"http://a:8123", "http://b:8123"}, {"http://c:8123"}}
+		if got := cfg.ClickHouse.Addresses(); !slices.EqualFunc(got, want, slices.Equal[[]string]) || cfg.ClickHouse.URLs != nil {
+			t.Errorf("%s: %v and urls %v", text, got, cfg.ClickHouse.URLs)
+		}
+		var printed strings.Builder
+		if err := Print(&printed, cfg, origins); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := mustLoad(t, Options{File: "weir.yaml", Data: []byte(printed.String()), NoJobs: true})
+		if diff := cmp.Diff(cfg, again, cmp.AllowUnexported(Secret{})); diff != "" {
+			t.Errorf("printed and loaded again: %s\n%s", diff, printed.String())
+		}
+	}
+	for text, want := range map[string]string{
+		"shards: [[http://a:8123], [http://b:8123]], urls: http://c:8123": "urls is given too",
+		"shards: [[http://a:8123, http://b:8123]]":                        "one shard only; write its addresses into urls",
+		"shards: [[http://a:8123], [http://b:8123, http://a:8123/]]":      "clickhouse.shards[1].urls: http://a:8123/ is given twice",
+		"shards: [[http://a:8123], []]":                                   "an empty list",
+		"shards: [[http://a:8123], {}]":                                   "needs urls",
+		"shards: [[http://a:8123], [a:9000]]":                             "is no URL",
+		"shards: [[https://a:8443], [http://b:8123]], tls: {ca_file: x}":  "nothing would be encrypted",
+		"shards: [http://a:8123, http://b:8123], url: http://c:8123":      "urls is given too",
+	} {
+		_, _, err := Load(Options{File: "weir.yaml", Data: []byte("clickhouse: {" + text + "}"), NoJobs: true})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	_, _, err := Load(Options{File: "weir.yaml", Data: []byte("clickhouse: {shards: [http://a:8123, http://b:8123]}"), Env: []string{"WEIR_CLICKHOUSE_URLS=http://c:8123"}, NoJobs: true})
+	if err == nil || !strings.Contains(err.Error(), "urls is given too") {
+		t.Errorf("a variable beside shards: %v", err)
+	}
+}
+
 func flagsOf(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -35,7 +35,7 @@ func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 	}
 	for _, c := range k.keys {
 		value := v.FieldByIndex(c.index)
-		if !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional) {
+		if !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
 			continue
 		}
 		if printed := p.value(c, value, join(path, c.name)); printed != nil {

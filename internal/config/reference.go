@@ -127,6 +127,9 @@ func rows(b *strings.Builder, k *key, prefix string) {
 		case c.kind == section:
 			rows(b, c, name+".")
 			continue
+		case c.kind == sections && !strings.HasPrefix(c.path, "jobs"):
+			fmt.Fprintf(b, "| `%s` | a list, at most %s | | %s |\n", name, c.max, c.doc)
+			continue
 		case c.kind == sections:
 			fmt.Fprintf(b, "| `%s` | list, see [below](#jobs%s) | | %s |\n", name, c.name, c.doc)
 			continue

@@ -89,21 +89,49 @@ func (v *validator) connections() {
 	}
 }
 
-// Where returns the addresses of ClickHouse for a message.
-func (c *ClickHouse) Where() string { return strings.Join(c.URLs, ", ") }
+// Addresses returns the addresses of ClickHouse: for each shard those of its replicas.
+func (c *ClickHouse) Addresses() [][]string {
+	if len(c.Shards) == 0 {
+		return [][]string{c.URLs}
+	}
+	var all [][]string
+	for _, s := range c.Shards {
+		all = append(all, s.URLs)
+	}
+	return all
+}
+
+// Where returns the addresses for a message.
+func (c *ClickHouse) Where() string {
+	return strings.Join(slices.Concat(c.Addresses()...), ", ")
+}
 
 // servers checks the addresses of ClickHouse.
 func (v *validator) servers(ch *ClickHouse) {
+	switch {
+	case len(ch.Shards) > 0 && len(ch.URLs) > 0:
+		v.complain("clickhouse.shards", "urls is given too; keep one: urls for one server or its replicas, shards where the database is spread")
+		return
+	case len(ch.Shards) == 1:
+		v.complain("clickhouse.shards", "one shard only; write its addresses into urls")
+		return
+	}
 	given := map[string]bool{}
-	for _, u := range ch.URLs {
-		if ch.TLS != (TLS{}) && strings.HasPrefix(u, "http://") {
-			v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
-			return
+	for i, list := range ch.Addresses() {
+		path := "clickhouse.urls"
+		if len(ch.Shards) > 0 {
+			path = fmt.Sprintf("clickhouse.shards[%d].urls", i)
 		}
-		if given[strings.TrimRight(u, "/")] {
-			v.complain("clickhouse.urls", "%s is given twice; keep one", u)
+		for _, u := range list {
+			if ch.TLS != (TLS{}) && strings.HasPrefix(u, "http://") {
+				v.complain("clickhouse.tls", "the URL says http, so nothing would be encrypted; write https:// (usually port 8443) or remove tls")
+				return
+			}
+			if given[strings.TrimRight(u, "/")] {
+				v.complain(path, "%s is given twice; keep one", u)
+			}
+			given[strings.TrimRight(u, "/")] = true
 		}
-		given[strings.TrimRight(u, "/")] = true
 	}
 }
 

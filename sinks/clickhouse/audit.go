@@ -23,7 +23,7 @@ const quiet = 10 * time.Second
 func (c *Client) auditView(inv *inventory, layouts []*layout) string {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
 	for _, r := range inv.audited(layouts) {
-		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, layouts), nil})
+		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, layouts), wide: c.wide})
 	}
 	return render("audit", d)
 }
@@ -37,7 +37,7 @@ type auditData struct {
 
 func (d auditData) View() string      { return d.c.name("weir_audit") }
 func (d auditData) OnCluster() string { return d.c.onCluster() }
-func (d auditData) Ledger() string    { return d.c.name(LedgerTable) }
+func (d auditData) Ledger() string    { return d.c.read(LedgerTable, d.c.wide) }
 
 // Others returns the sum of all outcomes but counted.
 func (d auditData) Others() string {
@@ -54,7 +54,10 @@ type auditJob struct {
 	r      registered
 	levels []length
 	layout *layout // says which measures are compared besides the hits; nil: none
+	wide   bool    // it reads the tables of all shards: see wide.go
 }
+
+func (j auditJob) reads(table string) string { return j.c.read(table, j.wide) }
 
 // A length is one rollup of a job, as far as an audit needs it. Its times are in
 // seconds.
@@ -112,7 +115,7 @@ func (v *level) length() length {
 
 func (j auditJob) Name() string    { return j.r.job }
 func (j auditJob) Version() uint32 { return j.r.version }
-func (j auditJob) State() string   { return j.c.name(j.r.base() + "_state") }
+func (j auditJob) State() string   { return j.reads(j.r.base() + "_state") }
 
 // base returns what the names of the job's tables begin with.
 func (r registered) base() string {
@@ -147,7 +150,7 @@ func (j auditJob) Levels() []comparison {
 	var all []comparison
 	for i := range j.levels {
 		k := comparison{auditJob: j, at: i, Settled: fmt.Sprintf("now() - %d", int(quiet.Seconds())), ago: func(s int64) string { return fmt.Sprintf("now() - %d", s) }}
-		k.Done = fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.c.name("weir_rollups"), text(j.r.job), j.r.version, k.Seconds())
+		k.Done = fmt.Sprintf("(SELECT max(done) FROM %s WHERE job = %s AND version = %d AND rollup = %d)", j.reads("weir_rollups"), text(j.r.job), j.r.version, k.Seconds())
 		k.Within = "1"
 		if i > 0 { // only windows that state rows can still have
 			k.Within = fmt.Sprintf("window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - %d, %d) * %d, 'UTC')", j.Horizon(), k.Seconds(), k.Seconds())
@@ -170,7 +173,7 @@ type comparison struct {
 
 func (k comparison) First() bool    { return k.at == 0 }
 func (k comparison) Seconds() int64 { return k.levels[k.at].seconds }
-func (k comparison) Table() string  { return k.c.name(k.levels[k.at].table) }
+func (k comparison) Table() string  { return k.reads(k.levels[k.at].table) }
 func (k comparison) Label() string  { return k.levels[k.at].table }
 
 // Source returns the table that the rollup is made from. Touched and Stamp return its
@@ -179,7 +182,7 @@ func (k comparison) Source() string {
 	if k.First() {
 		return k.State()
 	}
-	return k.c.name(k.levels[k.at-1].table)
+	return k.reads(k.levels[k.at-1].table)
 }
 
 func (k comparison) Touched() string {
@@ -315,9 +318,17 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	var spans []comparison
 	for i := range job.levels {
 		k := comparison{auditJob: job, at: i, Settled: at(d.settled), Done: fmt.Sprint(done[job.levels[i].seconds]), ago: func(s int64) string { return at(now - s) }}
-		err := s.client.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {
+		starts := map[int64]bool{}
+		err := s.client.shards.queryFor(ctx, "list what to compare", render("verify_spans", k), func(scan func(...any) error) error {
 			var start int64
 			err := scan(&start)
+			starts[start] = true
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, start := range slices.Sorted(maps.Keys(starts)) {
 			k.Within = "window_start >= " + at(start) + " AND window_start < " + at(start+k.Step())
 			end := start + k.Step()
 			first, last := event.Time(start)*1000, event.Time(end)*1000
@@ -328,10 +339,6 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 				}
 				spans = append(spans, k)
 			}
-			return err
-		})
-		if err != nil {
-			return err
 		}
 	}
 	steps := len(days) + len(spans) + 1
@@ -402,22 +409,27 @@ func (d verifyData) Outcomes() string {
 	return strings.Join(list, ", ")
 }
 
-// days returns the server's time and the days that have state rows.
+// days returns the servers' time and the days that have state rows, in order.
 func (s *Sink) days(ctx context.Context, d verifyData) (now int64, days []int64, err error) {
-	err = s.client.query(ctx, "list the days", render("verify_days", d), func(scan func(...any) error) error {
-		var day int64
-		err := scan(&now, &day)
-		days = append(days, day)
+	found := map[int64]bool{}
+	err = s.client.shards.query(ctx, "list the days", render("verify_days", d), func(scan func(...any) error) error {
+		var at, day int64
+		err := scan(&at, &day)
+		if now == 0 || at < now { // of several servers, the earliest clock
+			now = at
+		}
+		found[day] = true
 		return err
 	})
-	if err == nil && days == nil {
+	days = slices.Sorted(maps.Keys(found))
+	if err == nil && len(days) == 0 {
 		err = s.client.query(ctx, "ask the time", "SELECT toInt64(toUnixTimestamp(now()))", func(scan func(...any) error) error { return scan(&now) })
 	}
 	return now, days, err
 }
 
 func (s *Sink) auditRows(ctx context.Context, a *audit.Audit, d verifyData) error {
-	return s.client.queryFor(ctx, "sum the state rows", render("verify_rows", d), func(scan func(...any) error) error {
+	return s.client.shards.queryFor(ctx, "sum the state rows", render("verify_rows", d), func(scan func(...any) error) error {
 		var slot, hits uint64
 		var settled uint8
 		err := scan(&slot, &hits, &settled)
@@ -428,7 +440,7 @@ func (s *Sink) auditRows(ctx context.Context, a *audit.Audit, d verifyData) erro
 
 func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) error {
 	measures := k.Measures()
-	return s.client.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
+	return s.client.shards.queryFor(ctx, "compare the rollup "+k.Label(), render("verify_windows", k), func(scan func(...any) error) error {
 		var start int64
 		var group string
 		var rolled, held uint64
@@ -454,7 +466,7 @@ func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) e
 }
 
 func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) error {
-	return s.client.queryFor(ctx, "read the ledger", render("verify_lines", d), func(scan func(...any) error) error {
+	return s.client.home().queryFor(ctx, "read the ledger", render("verify_lines", d), func(scan func(...any) error) error {
 		var l window.Line
 		var partition uint16
 		var chunk, first, next uint64

@@ -23,13 +23,13 @@ func TestAuditView(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The view judges the newest rows too, because no other process writes.
-	inv, err := c.inventory(t.Context())
+	inv, err := c.inventory(t.Context(), c.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := auditData{c: c, Quiet: -3600}
 	for _, r := range inv.audited(nil) {
-		d.Jobs = append(d.Jobs, auditJob{c, r, inv.lengths(r, nil), nil})
+		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, nil)})
 	}
 	if len(d.Jobs) != 2 {
 		t.Fatalf("%d jobs are audited", len(d.Jobs))

@@ -258,7 +258,7 @@ func BenchmarkRows(b *testing.B) {
 	rows, bytes := 0, 0
 	b.ReportAllocs()
 	for b.Loop() {
-		for piece := range s.stateRows(table, 0, table.Len(), 0) {
+		for piece := range s.stateRows(table, nil, 0, table.Len(), 0) {
 			bytes += len(piece)
 		}
 		rows += table.Len()

@@ -22,6 +22,10 @@ type inventory struct {
 	functions map[string]bool
 	recorded  map[string]string // object → the statement last run for it
 	jobs      []registered
+
+	// Of a shard that is to be set up: its id, and the ids of all shards.
+	id  string
+	ids []string
 }
 
 // found is a table or view as the server has it.
@@ -44,22 +48,23 @@ type registered struct {
 	bits    uint64 // for a Bloom measure: the third argument of weirBloomHas
 }
 
-// inventory reads the system tables and the tables weir_jobs and weir_schema.
-func (c *Client) inventory(ctx context.Context) (*inventory, error) {
+// inventory reads the system tables and the tables weir_jobs and weir_schema of a shard.
+func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error) {
 	inv := &inventory{tables: map[string]found{}, columns: map[string]map[string]string{}, functions: map[string]bool{}, recorded: map[string]string{}}
 	database := text(c.cfg.Database)
-	err := c.replicas.checkSame(ctx)
+	err := on.checkSame(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = c.query(ctx, "look for the database", "SELECT name FROM system.databases WHERE name = "+database, func(scan func(...any) error) error {
+	query := shards{on}.query
+	err = query(ctx, "look for the database", "SELECT name FROM system.databases WHERE name = "+database, func(scan func(...any) error) error {
 		inv.database = true
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = c.query(ctx, "list functions", "SELECT name FROM system.functions WHERE name LIKE 'weir%'", func(scan func(...any) error) error {
+	err = query(ctx, "list functions", "SELECT name FROM system.functions WHERE name LIKE 'weir%'", func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		inv.functions[name] = true
@@ -72,7 +77,7 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	// and nothing reads them.
 	list := "SELECT name, engine, sorting_key, create_table_query FROM system.tables WHERE database = " + database + " AND engine != 'View'" +
 		" UNION ALL SELECT name, engine, '', '' FROM system.tables WHERE database = " + database + " AND engine = 'View'"
-	err = c.query(ctx, "list tables", list, func(scan func(...any) error) error {
+	err = query(ctx, "list tables", list, func(scan func(...any) error) error {
 		var name string
 		var f found
 		err := scan(&name, &f.engine, &f.order, &f.create)
@@ -82,7 +87,7 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.query(ctx, "list columns", "SELECT table, name, type FROM system.columns WHERE database = "+database, func(scan func(...any) error) error {
+	err = query(ctx, "list columns", "SELECT table, name, type FROM system.columns WHERE database = "+database, func(scan func(...any) error) error {
 		var table, name, typ string
 		if err := scan(&table, &name, &typ); err != nil {
 			return err
@@ -97,7 +102,7 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 		return nil, err
 	}
 	if _, ok := inv.tables["weir_schema"]; ok {
-		err = c.query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
+		err = query(ctx, "read weir_schema", "SELECT object, argMax(sql, applied_at) FROM "+c.name("weir_schema")+" GROUP BY object", func(scan func(...any) error) error {
 			var object, sql string
 			err := scan(&object, &sql)
 			inv.recorded[object] = sql
@@ -110,7 +115,7 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	if _, ok := inv.tables["weir_jobs"]; ok {
 		sql := "SELECT job, version, measure, argMin(meaning, created_at), argMin(topic, created_at), argMax(keep, created_at)," +
 			" argMin(groups, created_at), argMax(rollup, created_at), argMax(seconds, created_at) FROM " + c.name("weir_jobs") + " GROUP BY job, version, measure ORDER BY job, version, measure"
-		err = c.query(ctx, "read weir_jobs", sql, func(scan func(...any) error) error {
+		err = query(ctx, "read weir_jobs", sql, func(scan func(...any) error) error {
 			var r registered
 			err := scan(&r.job, &r.version, &r.measure, &r.meaning, &r.topic, &r.keep, &r.groups, &r.rollup, &r.seconds)
 			inv.jobs = append(inv.jobs, r)
@@ -123,15 +128,18 @@ func (c *Client) inventory(ctx context.Context) (*inventory, error) {
 	return inv, nil
 }
 
-// check returns an error if the job's tables are missing, differ from what the job
+// check returns an error if the job's tables on a shard are missing, differ from what the job
 // needs, or belong to a job with another meaning.
-func (c *Client) check(ctx context.Context, inv *inventory, l *layout) error {
+func (c *Client) check(ctx context.Context, on *replicas, inv *inventory, l *layout) error {
 	what := "job " + l.Spec.Job
 	if !inv.database {
 		return refuse(what, "there is no database "+c.cfg.Database, missingAction)
 	}
-	if err := c.rights(ctx); err != nil {
+	if err := c.rights(ctx, on); err != nil {
 		return err
+	}
+	if !c.sharded() && inv.recorded[members] != "" {
+		return refuse(what, oneOfSeveral, namesShards)
 	}
 	if err := inv.meaning(l); err != nil {
 		return err
@@ -291,10 +299,10 @@ func lifetime(ttl string) string {
 
 // rights returns an error if the account may not write, so that this is known
 // before the first flush.
-func (c *Client) rights(ctx context.Context) error {
+func (c *Client) rights(ctx context.Context, on *replicas) error {
 	const what = "check the account's rights"
 	granted := uint8(1)
-	err := c.query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+quote(c.cfg.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
+	err := shards{on}.query(ctx, what, "CHECK GRANT SELECT, INSERT ON "+quote(c.cfg.Database)+".*", func(scan func(...any) error) error { return scan(&granted) })
 	var e *Error
 	switch {
 	case errors.As(err, &e) && e.Code == 62: // servers before 24.11 do not have CHECK GRANT
@@ -383,7 +391,7 @@ func (l *layout) again() string {
 // Others returns the jobs that are in the database and not in the list, with their
 // newest version, sorted. They may belong to another configuration.
 func (c *Client) Others(ctx context.Context, jobs []Job) (others []string, err error) {
-	inv, err := c.inventory(ctx)
+	inv, err := c.inventory(ctx, c.shards[0])
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,10 @@ import (
 type Config struct {
 	// URLs are the HTTP interfaces of the server, or of servers that are replicas of each
 	// other: http://host:8123 or https://host:8443, a path allowed. See replicas.go.
-	URLs     []string
+	URLs []string
+	// Shards, given instead of URLs, are several such lists, one for each shard: see shards.go.
+	Shards [][]string
+
 	Database string // the database of every table and view; letters, digits and _
 
 	User     string // "default" if empty
@@ -31,8 +34,7 @@ type Config struct {
 	TLS      *tls.Config // for https; nil means the system's certificate authorities
 
 	// Cluster, if set, makes every object ON CLUSTER with Replicated engines,
-	// and every insert wait for a quorum of the replicas. One shard is
-	// assumed: the tables hold everything on each replica.
+	// and every insert wait for a quorum of the replicas.
 	Cluster string
 
 	// InsertTimeout bounds one insert; 30 s if zero. After it the result is
@@ -59,9 +61,10 @@ var connLifetime = time.Minute
 
 // A Client is a connection pool to one database. Use Open.
 type Client struct {
-	cfg      Config
-	replicas *replicas
-	log      *slog.Logger
+	cfg    Config
+	shards shards // the first one is the home shard
+	wide   bool   // views read the tables of all shards: see wide.go
+	log    *slog.Logger
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -70,8 +73,10 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // see Ping.
 func Open(cfg Config) (*Client, error) {
 	switch {
-	case len(cfg.URLs) == 0:
-		return nil, errors.New("clickhouse: no url")
+	case (len(cfg.URLs) == 0) == (len(cfg.Shards) == 0):
+		return nil, errors.New("clickhouse: want urls, or shards")
+	case len(cfg.Shards) == 1:
+		return nil, errors.New("clickhouse: one shard: want its urls")
 	case !identifier.MatchString(cfg.Database):
 		return nil, fmt.Errorf("clickhouse: database %q: want letters, digits and _, no digit first", cfg.Database)
 	case strings.ContainsAny(cfg.Cluster, "'\\\n"):
@@ -85,13 +90,24 @@ func Open(cfg Config) (*Client, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, replicas: &replicas{database: cfg.Database, log: cfg.Log}, log: cfg.Log}
-	for _, u := range cfg.URLs {
-		s, err := newServer(u, &cfg)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
+	c := &Client{cfg: cfg, log: cfg.Log, wide: len(cfg.Shards) > 1 && cfg.Cluster != ""}
+	lists := cfg.Shards
+	if len(lists) == 0 {
+		lists = [][]string{cfg.URLs}
+	}
+	for _, urls := range lists {
+		r := &replicas{database: cfg.Database, log: cfg.Log}
+		c.shards = append(c.shards, r)
+		for _, u := range urls {
+			s, err := newServer(u, &cfg)
+			if err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+			r.servers = append(r.servers, s)
 		}
-		c.replicas.servers = append(c.replicas.servers, s)
+		if len(urls) == 0 {
+			return nil, errors.Join(errors.New("clickhouse: a shard without urls"), c.Close())
+		}
 	}
 	return c, nil
 }
@@ -169,31 +185,27 @@ func (a answers) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r, err
 }
 
-// Ping checks that the server answers within ten seconds.
+// Ping checks that a server of each shard answers within ten seconds.
 func (c *Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return c.replicas.try(ctx, "ping", func(conn driver.Conn) error { return conn.Ping(ctx) })
+	return c.shards.each(ctx, func(ctx context.Context, r *replicas) error {
+		return r.try(ctx, "ping", func(conn driver.Conn) error { return conn.Ping(ctx) })
+	})
 }
 
-// Away yields the addresses of replicas that do not answer as they should, and why. With one
-// address it asks nothing.
+// Away yields the addresses of replicas that do not answer as they should, and why. Of a
+// shard with one address it asks nothing.
 func (c *Client) Away(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if len(c.replicas.servers) == 1 {
-			return
-		}
-		for _, s := range c.replicas.servers {
-			err := func() error {
-				ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-				defer cancel()
-				if err := s.conn.Ping(ctx); err != nil {
-					return err
+		for _, r := range c.shards {
+			if len(r.servers) == 1 {
+				continue
+			}
+			for _, s := range r.servers {
+				if err := r.ping(ctx, s); err != nil && !yield(s.url, explain("ping", err)) {
+					return
 				}
-				return c.replicas.same(ctx, s)
-			}()
-			if err != nil && !yield(s.url, explain("ping", err)) {
-				return
 			}
 		}
 	}
@@ -208,8 +220,10 @@ func (c *Client) Clock(ctx context.Context) (time.Time, error) {
 
 // Close closes the connections. Requests in flight fail.
 func (c *Client) Close() (err error) {
-	for _, s := range c.replicas.servers {
-		err = errors.Join(err, s.conn.Close())
+	for _, r := range c.shards {
+		for _, s := range r.servers {
+			err = errors.Join(err, s.conn.Close())
+		}
 	}
 	return err
 }
@@ -240,36 +254,36 @@ func (c *Client) writeSettings() ch.Settings {
 	return s
 }
 
-// insert runs one INSERT statement into the table of a block, with the rows that the
-// reader yields in the Native format.
-func (c *Client) insert(ctx context.Context, b *block, rows io.Reader) error {
+// insert runs one INSERT statement on a shard, into the table of a block, with the rows that
+// the reader yields in the Native format.
+func (c *Client) insert(ctx context.Context, on *replicas, b *block, rows io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout)
 	defer cancel()
 	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-	err := c.replicas.once(ctx, func(conn driver.Conn) error {
+	err := on.once(ctx, func(conn driver.Conn) error {
 		return conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
 	})
 	return explain("insert into "+b.table, err)
 }
 
-// exec runs one statement within the given time.
+// exec runs one statement within the given time, on the home shard.
 func (c *Client) exec(ctx context.Context, what, sql string, limit time.Duration) error {
+	return c.execOn(ctx, c.home(), what, sql, limit)
+}
+
+// execOn is exec on shards, all at once.
+func (c *Client) execOn(ctx context.Context, on shards, what, sql string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
-	return c.replicas.try(ctx, what, func(conn driver.Conn) error { return conn.Exec(ctx, sql) })
+	return on.each(ctx, func(ctx context.Context, r *replicas) error {
+		ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
+		return r.try(ctx, what, func(conn driver.Conn) error { return conn.Exec(ctx, sql) })
+	})
 }
 
-// query runs a SELECT and calls row for each row of the answer.
+// query runs a SELECT on the home shard, and calls row for each row of the answer.
 func (c *Client) query(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	return c.queryFor(ctx, what, sql, row)
-}
-
-// queryFor is query without a time limit of its own.
-func (c *Client) queryFor(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
-	return c.replicas.try(ctx, what, func(conn driver.Conn) error { return rowsOf(ctx, conn, sql, row) })
+	return c.home().query(ctx, what, sql, row)
 }
 
 // rowsOf runs a SELECT and calls row for each row of the answer.

@@ -24,8 +24,9 @@ func TestLive(t *testing.T) {
 
 // backend implements sinktest.Backend with a database.
 type backend struct {
-	c    *Client
-	last *window.Spec // the spec that was opened last, whose tables exist
+	c      *Client
+	last   *window.Spec              // the spec that was opened last, whose tables exist
+	before func(*testing.T, *layout) // runs before views are read; nil: nothing does
 }
 
 func suiteJob(spec *window.Spec) Job {
@@ -150,7 +151,11 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 			}
 			row.States[m.Name] = memory.State{Of: &m.Measure, Bytes: state}
 		}
-		c.Rows[memory.Key{Window: event.Time(start), Group: strings.Join(groups, "\x00") + "\x00"}] = row
+		key := memory.Key{Window: event.Time(start), Group: strings.Join(groups, "\x00") + "\x00"}
+		if c.Rows[key] != nil {
+			t.Errorf("two shards have rows of %v", key)
+		}
+		c.Rows[key] = row
 		return nil
 	})
 }
@@ -185,7 +190,7 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 
 func (b *backend) each(t *testing.T, sql string, row func(scan func(...any) error) error) {
 	t.Helper()
-	if err := b.c.query(t.Context(), "read back", sql, row); err != nil {
+	if err := b.c.shards.queryFor(t.Context(), "read back", sql, row); err != nil {
 		t.Fatalf("%v\n%s", err, sql)
 	}
 }
@@ -197,6 +202,18 @@ func (b *backend) View(t *testing.T, spec *window.Spec, length event.Time) map[m
 
 func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Key]memory.Numbers {
 	t.Helper()
+	each := b.each
+	if b.before != nil {
+		b.before(t, l)
+		b.c.wide = true
+		defer func() { b.c.wide = false }()
+		each = func(t *testing.T, sql string, row func(scan func(...any) error) error) {
+			t.Helper()
+			if err := b.c.query(t.Context(), "read a view", sql, row); err != nil {
+				t.Fatalf("%v\n%s", err, sql)
+			}
+		}
+	}
 	i := slices.IndexFunc(l.levels, func(v level) bool { return v.seconds*1000 == int64(length) })
 	from := b.c.name(l.levels[i].view)
 	if slices.ContainsFunc(l.measures, func(m measure) bool { return m.kind != nil && m.shownType != "" }) {
@@ -209,7 +226,7 @@ func (b *backend) view(t *testing.T, l *layout, length event.Time) map[memory.Ke
 		names = append(names, m.Name)
 	}
 	view := map[memory.Key]memory.Numbers{}
-	b.each(t, sql+" FROM "+from, func(scan func(...any) error) error {
+	each(t, sql+" FROM "+from, func(scan func(...any) error) error {
 		var start int64
 		var groups []string
 		n := memory.Numbers{Measures: map[string]uint64{}}
@@ -244,13 +261,19 @@ func numbersOf(c *Client, l *layout, i int) string {
 			m.kind = &k
 		}
 	}
-	_, sql, _ := strings.Cut(render("view", plain.level(c, i)), "\nAS ")
+	d := plain.level(c, i)
+	d.wide = c.wide
+	_, sql, _ := strings.Cut(render("view", d), "\nAS ")
 	return sql
 }
 
 func (b *backend) exec(t *testing.T, sql string) {
 	t.Helper()
-	if err := b.c.exec(t.Context(), "damage", sql, time.Minute); err != nil {
+	on := b.c.shards
+	if strings.Contains(sql, LedgerTable) {
+		on = b.c.home()
+	}
+	if err := b.c.execOn(t.Context(), on, "damage", sql, time.Minute); err != nil {
 		t.Fatalf("%v\n%s", err, sql)
 	}
 }

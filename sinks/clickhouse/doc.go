@@ -29,6 +29,7 @@
 //
 //	client.go     connections, settings
 //	replicas.go   which of several replicas is asked
+//	shards.go     which shard has a row; members.go: the shards of a database; wide.go: views over all
 //	job.go        a job's tables and names
 //	schema.go     tables and views as they should be; schema/*.sql has the statements
 //	kind.go       what is stored of a kind of measure: hll.go bitmap.go bloom.go max.go geo.go

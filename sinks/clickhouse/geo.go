@@ -38,7 +38,7 @@ type placesData struct {
 
 func (d placesData) OnCluster() string { return d.c.onCluster() }
 func (d placesData) View() string      { return d.c.name(d.l.placesView(d.m)) }
-func (d placesData) Table() string     { return d.c.name(d.l.places(d.m)) }
+func (d placesData) Table() string     { return d.c.read(d.l.places(d.m), d.c.wide) }
 
 // placesBlock returns an empty block for a geo measure's table.
 func placesBlock(l *layout, m *measure) *block {
@@ -57,19 +57,24 @@ func (b *block) addPlace(start event.Time, member []byte, at event.Time, slot ui
 	b.rows++
 }
 
-func (s *Sink) writePlaces(ctx context.Context, b *block, t *window.Table, m *measure) (err error) {
+// writePlaces writes the positions of a shard's members.
+func (s *Sink) writePlaces(ctx context.Context, shard int, b *block, t *window.Table, m *measure) (err error) {
 	b.reset()
+	all := s.client.shards
 	t.Places(m.index).Each(func(start int64, member []byte, at geo.Stamp, score uint64) bool {
+		if all.of(s.layout.Spec.Job, member) != shard {
+			return true
+		}
 		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
 		if s.full(b) {
-			err = s.flush(ctx, b)
+			err = s.flush(ctx, all[shard], b)
 		}
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.flush(ctx, b)
+	return s.flush(ctx, all[shard], b)
 }
 
 // Places merges the positions of geo measure m into last: for each member, the last one
@@ -83,7 +88,7 @@ func (s *Sink) Places(ctx context.Context, r *window.Range, m int, last *geo.Las
 		sql := fmt.Sprintf("SELECT member, l.ts, l.slot, l.off, l.score FROM (SELECT member, max(last) AS l FROM %s"+
 			" WHERE window_start >= toDateTime(%d, 'UTC') AND window_start < toDateTime(%d, 'UTC') GROUP BY member)",
 			s.client.name(s.layout.places(ms)), ceilSeconds(r.From), ceilSeconds(r.Until))
-		return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		return s.client.shards.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 			var member string
 			var ts time.Time
 			var slot, off, score uint64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -31,15 +32,20 @@ func (c *Client) MakeID(ctx context.Context) (string, error) {
 	if id != "" || err != nil {
 		return id, err
 	}
-	if err := c.exec(ctx, "give the database an id", c.newID(rand.Text()), queryTimeout); err != nil {
+	if err := c.exec(ctx, "give the database an id", c.newID(rand.Text(), nil), queryTimeout); err != nil {
 		return "", err
 	}
 	return c.ID(ctx) // another process may have been earlier
 }
 
-// newID returns the statement that gives the database an id.
-func (c *Client) newID(id string) string {
-	return "INSERT INTO " + c.name("weir_schema") + " (object, sql) VALUES (" + text(identity) + ", " + text(id) + ")"
+// newID returns the statement that gives the database an id. ids are those of all shards, if
+// it is one of several.
+func (c *Client) newID(id string, ids []string) string {
+	rows := "(" + text(identity) + ", " + text(id) + ")"
+	if len(ids) > 0 {
+		rows += ", (" + text(members) + ", " + text(strings.Join(ids, " ")) + ")"
+	}
+	return "INSERT INTO " + c.name("weir_schema") + " (object, sql) VALUES " + rows
 }
 
 // idOf returns the query for the id of a database.
@@ -50,10 +56,15 @@ func idOf(database string) string {
 // databaseID asks one server for the id of its database: "" if it has none, or no such
 // database.
 func databaseID(ctx context.Context, conn driver.Conn, database string) (id string, err error) {
-	err = rowsOf(ctx, conn, idOf(database), func(scan func(...any) error) error { return scan(&id) })
+	err = madeYet(rowsOf(ctx, conn, idOf(database), func(scan func(...any) error) error { return scan(&id) }))
+	return id, err
+}
+
+// madeYet returns an error of a query of weir_schema, or nil if there is no such table yet.
+func madeYet(err error) error {
 	var e *ch.Exception
 	if errors.As(err, &e) && (e.Code == 60 || e.Code == 81) { // UNKNOWN_TABLE, UNKNOWN_DATABASE
-		return "", nil
+		return nil
 	}
-	return id, err
+	return err
 }

@@ -120,7 +120,7 @@ func TestFlushInPieces(t *testing.T) {
 	if table.Len() != rows {
 		t.Fatalf("%d rows", table.Len())
 	}
-	if err := s.writeState(t.Context(), table, 1); err != nil {
+	if err := s.writeState(t.Context(), s.client.shards[0], table, nil, table.Len(), 1); err != nil {
 		t.Fatal(err)
 	}
 	all := int64(0)
@@ -193,7 +193,7 @@ func TestLetGo(t *testing.T) {
 func TestEarlyAnswer(t *testing.T) {
 	s := far(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	piece := make([]byte, 1<<20)
-	err := s.insert(t.Context(), s.dead, func(yield func([]byte) bool) {
+	err := s.insert(t.Context(), s.client.shards[0], s.dead, func(yield func([]byte) bool) {
 		for range 64 { // more than sockets hold
 			if !yield(piece) {
 				return

@@ -67,22 +67,29 @@ func without(t testing.TB, c *Client, j Job, object string) *Sink {
 		return c.sink(l)
 	}
 	begun.functions.Do(func() { functionsOn(t, c) })
-	inv := &inventory{database: true}
-	steps, err := c.steps(inv, []*layout{l})
+	ids, err := c.members(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps = slices.DeleteFunc(steps, func(s Statement) bool { return s.Object == object })
-	for _, s := range steps {
-		if slices.ContainsFunc(functions(), func(f function) bool { return f.name == s.Object }) {
-			continue
-		}
-		if err := c.exec(t.Context(), "install "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
+	for i, on := range c.shards {
+		inv := &inventory{database: true}
+		inv.member(ids, i)
+		steps, err := c.steps(inv, []*layout{l})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := c.record(t.Context(), steps); err != nil {
-		t.Fatal(err)
+		steps = slices.DeleteFunc(steps, func(s Statement) bool { return s.Object == object })
+		for _, s := range steps {
+			if slices.ContainsFunc(functions(), func(f function) bool { return f.name == s.Object }) {
+				continue
+			}
+			if err := c.execOn(t.Context(), shards{on}, "install "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.record(t.Context(), on, steps); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c.sink(l)
 }
@@ -125,11 +132,11 @@ func actives() Job {
 	return j
 }
 
-// read runs a query and returns its rows as text, one string for each row.
+// read runs a query on all shards and returns its rows as text, one string for each row.
 func read(t testing.TB, c *Client, sql string) []string {
 	t.Helper()
 	var rows []string
-	err := c.query(context.Background(), "test", "SELECT arrayStringConcat(arrayMap(x -> toString(x), [tuple(*)]), ' ') FROM ("+sql+")", func(scan func(...any) error) error {
+	err := c.shards.query(context.Background(), "test", "SELECT arrayStringConcat(arrayMap(x -> toString(x), [tuple(*)]), ' ') FROM ("+sql+")", func(scan func(...any) error) error {
 		var s string
 		err := scan(&s)
 		rows = append(rows, s)

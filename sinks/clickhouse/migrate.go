@@ -28,6 +28,7 @@ type Account struct {
 // A Statement is one step of a migration.
 type Statement struct {
 	Object string // the table, view, function or user that it makes or changes
+	Shard  string // the addresses of the shard on which it runs; empty if there is only one
 	SQL    string // without digests of passwords and random texts
 	run    string // the full text, if it is not SQL
 }
@@ -46,10 +47,28 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 	if err != nil {
 		return nil, err
 	}
-	inv, err := c.inventory(ctx)
+	ids, err := c.members(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var all []Statement
+	for i := len(c.shards) - 1; i >= 0; i-- { // the home shard last: see members
+		steps, err := c.migrate(ctx, c.shards[i], ids, i, layouts, m)
+		all = append(all, steps...)
+		if err != nil {
+			return all, c.onShard(i, err)
+		}
+	}
+	return all, nil
+}
+
+// migrate is Migrate for one shard. ids are those that the shards have, or are to get.
+func (c *Client) migrate(ctx context.Context, on *replicas, ids []string, at int, layouts []*layout, m Migration) ([]Statement, error) {
+	inv, err := c.inventory(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	inv.member(ids, at)
 	steps, err := c.steps(inv, layouts)
 	if err != nil {
 		return nil, err
@@ -60,22 +79,27 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 	if m.Reader != nil {
 		steps = append(steps, c.reader(m.Reader)...)
 	}
+	if c.sharded() {
+		for i := range steps {
+			steps[i].Shard = on.String()
+		}
+	}
 	if m.DryRun {
 		return steps, nil
 	}
 	for i, s := range steps {
-		if err := c.exec(ctx, "migrate "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
+		if err := c.execOn(ctx, shards{on}, "migrate "+s.Object, cmp.Or(s.run, s.SQL), queryTimeout); err != nil {
 			// The steps before are not recorded. The next migration finds what they
 			// made, or makes it again.
 			return steps[:i], err
 		}
 	}
-	return steps, c.record(ctx, steps)
+	return steps, c.record(ctx, on, steps)
 }
 
 // record writes the statements that ran into weir_schema. It does so with one insert,
 // which saves a tenth of a second at a first start.
-func (c *Client) record(ctx context.Context, steps []Statement) error {
+func (c *Client) record(ctx context.Context, on *replicas, steps []Statement) error {
 	var rows []string
 	for _, s := range steps {
 		rows = append(rows, "("+text(s.Object)+", "+text(s.SQL)+")")
@@ -83,7 +107,7 @@ func (c *Client) record(ctx context.Context, steps []Statement) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return c.exec(ctx, "record the migration", "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES "+strings.Join(rows, ", "), queryTimeout)
+	return c.execOn(ctx, shards{on}, "record the migration", "INSERT INTO "+c.name("weir_schema")+" (object, sql) VALUES "+strings.Join(rows, ", "), queryTimeout)
 }
 
 // plans returns the layouts of the jobs. It is an error if two of them would share a
@@ -94,6 +118,9 @@ func plans(jobs []Job) ([]*layout, error) {
 		owner[t.name] = "weir itself"
 	}
 	owner["weir_audit"] = "weir itself"
+	for _, t := range common() {
+		owner[t.name+spreadSuffix] = "weir itself"
+	}
 	var all []*layout
 	for _, j := range jobs {
 		l, err := j.plan()
@@ -101,6 +128,9 @@ func plans(jobs []Job) ([]*layout, error) {
 			return nil, err
 		}
 		tables, views := l.objects()
+		for _, t := range tables {
+			views = append(views, t+spreadSuffix)
+		}
 		for _, name := range append(tables, views...) {
 			if other, taken := owner[name]; taken {
 				return nil, refuse("job "+j.Spec.Job, fmt.Sprintf("%s belongs to %s already", name, other), "rename the job or the measure")
@@ -117,6 +147,9 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 	var steps []Statement
 	step := func(object, sql string) { steps = append(steps, Statement{Object: object, SQL: sql}) }
 
+	if !c.sharded() && inv.recorded[members] != "" {
+		return nil, refuse("migrate", oneOfSeveral, namesShards)
+	}
 	if !inv.database {
 		step("database", "CREATE DATABASE IF NOT EXISTS "+quote(c.cfg.Database)+c.onCluster())
 	}
@@ -160,7 +193,7 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		}
 	}
 	if inv.recorded[identity] == "" {
-		steps = append(steps, Statement{Object: "weir_schema", SQL: c.newID("…"), run: c.newID(rand.Text())})
+		steps = append(steps, Statement{Object: "weir_schema", SQL: c.newID("…", inv.ids), run: c.newID(cmp.Or(inv.id, rand.Text()), inv.ids)})
 	}
 	changed := false // whether a function changes: ClickHouse puts its text, not its name, into views
 	for _, f := range functions() {
@@ -192,11 +225,14 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 // wanted returns the views as they should be. It leaves out the views of a job whose
 // database has a newer version: they show that one.
 func (c *Client) wanted(inv *inventory, layouts []*layout) []view {
-	var all []view
+	all := c.spread(layouts)
 	for _, l := range layouts {
 		if inv.newest(l) <= l.Spec.Version {
 			all = append(all, l.views(c)...)
 		}
+	}
+	if c.sharded() && !c.wide { // a shard alone has a part of the rows, and the ledger of all or none
+		return all
 	}
 	return append(all, view{"weir_audit", c.auditView(inv, layouts)})
 }

@@ -50,9 +50,14 @@ func TestGoldenSQL(t *testing.T) {
 	for file, cfg := range map[string]Config{
 		"testdata/server.sql":  {URLs: []string{"http://localhost:8123"}, Database: "weir"},
 		"testdata/cluster.sql": {URLs: []string{"http://localhost:8123"}, Database: "weir", Cluster: "main"},
+		"testdata/shards.sql":  {Shards: [][]string{{"http://localhost:8123"}, {"http://localhost:8124"}}, Database: "weir", Cluster: "main"},
 	} {
 		c := dial(t, cfg)
-		layouts, err := plans([]Job{clicks(), locations(), total()})
+		jobs := []Job{clicks(), locations(), total()}
+		if c.sharded() {
+			jobs = []Job{actives()} // the others differ from those of a cluster in the same way
+		}
+		layouts, err := plans(jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +105,7 @@ func TestViewColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := c.inventory(t.Context())
+	inv, err := c.inventory(t.Context(), c.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,9 @@ type Question struct {
 
 // SQL returns the SELECT, or "" if there is none.
 func (s *Sink) SQL(q Question) string {
+	if s.client.sharded() && !s.client.wide {
+		return "" // no server has a table of all shards
+	}
 	l := s.layout
 	r := &window.Range{From: event.Time(q.From.UnixMilli()), Until: event.Time(q.Until.UnixMilli()), Group: q.Group}
 	var by []string // of the result
@@ -39,7 +42,7 @@ func (s *Sink) SQL(q Question) string {
 		by = append(by, at)
 	}
 	key := strings.Join(by, ", ")
-	from := " FROM " + s.stateTable() + "\n  WHERE " + s.where(r)
+	from := " FROM " + s.client.read(l.state(), s.client.wide) + "\n  WHERE " + s.where(r)
 	if q.Measure == "hits" {
 		return finish(q, "sum(n) AS value", "SELECT *, arraySum(mapValues(counts)) AS n FROM (SELECT "+l.groups()+"window_start, maxMap(hits) AS counts"+from+
 			" GROUP BY "+l.groups()+"window_start)", key)
@@ -69,7 +72,7 @@ func (s *Sink) SQL(q Question) string {
 				within = "\nWHERE startsWith(cell, " + text(q.Within) + ")"
 			}
 			return fmt.Sprintf("SELECT weirGeohash(latest.score, %d) AS cell, count() AS people\nFROM (SELECT member, max(last) AS latest FROM %s\n  WHERE %s GROUP BY member)%s\nGROUP BY cell ORDER BY cell",
-				q.Precision, s.client.name(l.places(m)), s.where(&window.Range{From: r.From, Until: r.Until}), within)
+				q.Precision, s.client.read(l.places(m), s.client.wide), s.where(&window.Range{From: r.From, Until: r.Until}), within)
 		}
 	}
 	return ""

@@ -1,9 +1,11 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +98,12 @@ func (s *Sink) merging(r *window.Range, m int) (sql string, ms *measure, err err
 // Total returns the number of events counted in the range.
 func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err error) {
 	sql := "SELECT sum(n) FROM (" + s.counts(r) + ")"
-	err = s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error { return scan(&total) })
+	err = s.asked(r).query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		var n uint64 // of one shard
+		err := scan(&n)
+		total += n
+		return err
+	})
 	return total, err
 }
 
@@ -104,15 +111,15 @@ func (s *Sink) Total(ctx context.Context, r *window.Range) (total uint64, err er
 // order is arbitrary.
 func (s *Sink) Totals(ctx context.Context, r *window.Range, yield func(start event.Time, total uint64)) error {
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), sum(n) FROM (" + s.counts(r) + ") GROUP BY window_start"
-	return s.client.query(ctx, "read the hits of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
-		var start int64
-		var total uint64
-		if err := scan(&start, &total); err != nil {
-			return err
-		}
+	totals := map[int64]uint64{}
+	err := s.asked(r).query(ctx, "read the hits of "+s.layout.Spec.Job, sql, counting(totals))
+	if err != nil {
+		return err
+	}
+	for start, total := range totals {
 		yield(event.Time(start)*1000, total)
-		return nil
-	})
+	}
+	return nil
 }
 
 // Rows merges the range's rows into a table: their hits by slot for window.Counts, which
@@ -134,7 +141,7 @@ func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Ta
 		" GROUP BY " + s.layout.groups() + "window_start"
 	texts := make([]string, len(s.layout.by))
 	group := make([][]byte, len(texts))
-	return s.client.query(ctx, "read the "+what+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	return s.asked(r).query(ctx, "read the "+what+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var hits map[uint64]uint64
 		var state string
@@ -177,7 +184,13 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	var gone uint64
 	var last int64
 	what := "read measure " + m.Name + " of " + s.layout.Spec.Job
-	err := s.client.query(ctx, what, sql, func(scan func(...any) error) error { return scan(&gone, &last) })
+	err := s.asked(r).query(ctx, what, sql, func(scan func(...any) error) error {
+		var n uint64 // of one shard, whose windows are mostly those of the others
+		var at int64
+		err := scan(&n, &at)
+		gone, last = max(gone, n), max(last, at)
+		return err
+	})
 	if err == nil && gone > 0 {
 		return refuse(what, fmt.Sprintf("the states of %d windows of the range are not kept any more (keep_states %s), the last of %s",
 			gone, span(keep), time.Unix(last, 0).UTC().Format("20060102T1504Z")), "ask for later windows; the numbers are in "+s.layout.levels[0].view)
@@ -196,18 +209,22 @@ func (s *Sink) State(ctx context.Context, r *window.Range, m int) (state []byte,
 		return nil, err
 	}
 	sql := "SELECT count(), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ")"
-	err = s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	var all [][]byte // by shard
+	err = s.asked(r).query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var n uint64
 		var text string
 		if err := scan(&n, &text); err != nil {
 			return err
 		}
 		if n > 0 {
-			state = []byte(text)
+			all = append(all, []byte(text))
 		}
 		return nil
 	})
-	return state, err
+	if err != nil {
+		return nil, err
+	}
+	return ms.whole(all)
 }
 
 // States yields the merged state of measure m for each window in the range that has
@@ -221,14 +238,44 @@ func (s *Sink) States(ctx context.Context, r *window.Range, m int, yield func(st
 		return err
 	}
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)), " + ms.Bytes(ms.Merge("st")) + " FROM (" + rows + ") GROUP BY window_start"
-	return s.client.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+	on := s.asked(r)
+	all := map[int64][][]byte{} // by shard; a single one's are yielded as they come
+	err = on.query(ctx, "read measure "+ms.Name+" of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
 		var start int64
 		var state string
 		if err := scan(&start, &state); err != nil {
 			return err
 		}
-		return yield(event.Time(start)*1000, []byte(state))
+		if len(on) == 1 {
+			return yield(event.Time(start)*1000, []byte(state))
+		}
+		all[start] = append(all[start], []byte(state))
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for start, states := range all {
+		state, err := ms.whole(states)
+		if err == nil {
+			err = yield(event.Time(start)*1000, state)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole merges the states that several shards have of a measure; nil if there is none.
+func (m *measure) whole(states [][]byte) ([]byte, error) {
+	switch len(states) {
+	case 0:
+		return nil, nil
+	case 1:
+		return states[0], nil
+	}
+	return m.Measure.Merge(states...)
 }
 
 // Progress returns what the ledger says: for each partition and epoch, the first offset
@@ -269,12 +316,16 @@ func (s *Sink) Touched(ctx context.Context, since uint64) (starts []event.Time, 
 		since -= min(since, sweepRounds)
 	}
 	sql := fmt.Sprintf("SELECT DISTINCT toInt64(toUnixTimestamp(window_start)) FROM %s WHERE flushed_in >= %d", s.stateTable(), since)
-	err = s.client.query(ctx, "look for windows that were written", sql, func(scan func(...any) error) error {
+	err = s.client.shards.query(ctx, "look for windows that were written", sql, func(scan func(...any) error) error {
 		var start int64
 		err := scan(&start)
 		starts = append(starts, event.Time(start)*1000)
 		return err
 	})
+	if s.client.sharded() { // several may have rows of a window
+		slices.Sort(starts)
+		starts = slices.Compact(starts)
+	}
 	return starts, err
 }
 
@@ -287,20 +338,29 @@ func (s *Sink) Windows(ctx context.Context, r *window.Range, limit int, yield fu
 	}
 	sql := fmt.Sprintf("SELECT DISTINCT %stoInt64(toUnixTimestamp(window_start)) AS w FROM %s WHERE %s ORDER BY w LIMIT %d",
 		columns.String(), s.stateTable(), s.selects(r), limit)
-	more := true
-	return s.client.query(ctx, "list the windows of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
-		var start int64
-		group := make([]string, len(s.layout.by))
-		to := make([]any, 0, len(group)+1)
-		for i := range group {
-			to = append(to, &group[i])
+	type row struct {
+		start int64
+		group []string
+	}
+	var rows []row
+	err := s.asked(r).query(ctx, "list the windows of "+s.layout.Spec.Job, sql, func(scan func(...any) error) error {
+		w := row{group: make([]string, len(s.layout.by))}
+		to := make([]any, 0, len(w.group)+1)
+		for i := range w.group {
+			to = append(to, &w.group[i])
 		}
-		if err := scan(append(to, &start)...); err != nil {
-			return err
-		}
-		if more {
-			more = yield(event.Time(start)*1000, group)
-		}
-		return nil
+		err := scan(append(to, &w.start)...)
+		rows = append(rows, w)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.start, b.start) }) // each shard's are in order
+	for _, w := range rows[:min(limit, len(rows))] {
+		if !yield(event.Time(w.start)*1000, w.group) {
+			break
+		}
+	}
+	return nil
 }

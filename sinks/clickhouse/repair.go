@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -64,27 +65,22 @@ func (s *Sink) Repair(ctx context.Context, from, until event.Time, progress func
 // rows each has.
 func (s *Sink) windows(ctx context.Context, d levelData) (list []rounds.Window, rows map[int64]uint64, err error) {
 	rows = map[int64]uint64{}
-	err = s.client.queryFor(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
-		var start int64
-		var n uint64
-		err := scan(&start, &n)
+	err = s.client.shards.queryFor(ctx, "count rows to roll up", render("counts", d), counting(rows))
+	for _, start := range slices.Sorted(maps.Keys(rows)) {
 		list = append(list, rounds.Window{Start: start})
-		rows[start] = n
-		return err
-	})
-	slices.SortFunc(list, func(a, b rounds.Window) int { return int(a.Start - b.Start) })
+	}
 	return list, rows, err
 }
 
 // alone returns the number of windows of the rollup within d.Range that have no rows to
-// be made from.
+// be made from, of each shard.
 func (s *Sink) alone(ctx context.Context, d levelData) (n int, err error) {
 	sql := fmt.Sprintf("SELECT toInt64(uniqExact(window_start)) FROM %s WHERE %s AND window_start NOT IN (SELECT %s FROM %s WHERE %s)",
 		d.Table(), d.Range(), d.Start(), d.Source(), d.Range())
-	err = s.client.queryFor(ctx, "look for windows without rows", sql, func(scan func(...any) error) error {
+	err = s.client.shards.queryFor(ctx, "look for windows without rows", sql, func(scan func(...any) error) error {
 		var found int64
 		err := scan(&found)
-		n = int(found)
+		n += int(found)
 		return err
 	})
 	return n, err

@@ -54,6 +54,11 @@ func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) err
 	return err
 }
 
+// query runs a SELECT, and calls row for each row of the answer.
+func (r *replicas) query(ctx context.Context, what, sql string, row func(scan func(...any) error) error) error {
+	return r.try(ctx, what, func(conn driver.Conn) error { return rowsOf(ctx, conn, sql, row) })
+}
+
 // once calls f with the server that is asked. After an error the next one is asked from
 // then on.
 func (r *replicas) once(ctx context.Context, f func(driver.Conn) error) error {
@@ -70,6 +75,16 @@ func (r *replicas) once(ctx context.Context, f func(driver.Conn) error) error {
 		r.log.Warn("clickhouse: a replica fails; the next one is asked", "replica", s.url, "next", r.servers[next].url, "error", explain("ask", err))
 	}
 	return err
+}
+
+// ping checks that a server answers, and is a replica.
+func (r *replicas) ping(ctx context.Context, s *server) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if err := s.conn.Ping(ctx); err != nil {
+		return err
+	}
+	return r.same(ctx, s)
 }
 
 // same returns an error if a server has another database than the others, before it is

@@ -26,6 +26,7 @@ import (
 type door struct {
 	url   string
 	shut  atomic.Pointer[string] // how; nil: it is open
+	left  atomic.Int64           // requests that it lets pass before it is closed
 	asked atomic.Int64
 }
 
@@ -42,32 +43,12 @@ func newDoor(t *testing.T, engine, name, database string) *door {
 	forward.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	rename := func(s string) string {
+		if record := "INSERT INTO `" + name + "`.`weir_schema`"; strings.HasPrefix(s, record) { // its rows are statements
+			return strings.Replace(s, name, database, 1)
+		}
 		return strings.NewReplacer("`"+name+"`", "`"+database+"`", "'"+name+"'", "'"+database+"'").Replace(s)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.asked.Add(1)
-		if how := d.shut.Load(); how != nil {
-			switch *how {
-			case "hangs":
-				io.Copy(io.Discard, r.Body)
-				<-r.Context().Done()
-			case "loses answers":
-				forward.ServeHTTP(httptest.NewRecorder(), r)
-			case "read-only":
-				io.Copy(io.Discard, r.Body)
-				w.Header().Set("X-ClickHouse-Exception-Code", "242")
-				w.WriteHeader(http.StatusInternalServerError)
-				io.WriteString(w, "Code: 242. DB::Exception: Table is in readonly mode (TABLE_IS_READ_ONLY)")
-				return
-			case "has no tables":
-				io.Copy(io.Discard, r.Body)
-				w.Header().Set("X-ClickHouse-Exception-Code", "60")
-				w.WriteHeader(http.StatusNotFound)
-				io.WriteString(w, "Code: 60. DB::Exception: Table does not exist (UNKNOWN_TABLE)")
-				return
-			}
-			panic(http.ErrAbortHandler)
-		}
+	renamed := func(r *http.Request) *http.Request {
 		if name != database {
 			q := r.URL.Query()
 			if q.Has("query") { // of an insert, whose body is rows
@@ -83,7 +64,33 @@ func newDoor(t *testing.T, engine, name, database string) *door {
 				r.Header.Set("Content-Length", fmt.Sprint(len(text)))
 			}
 		}
-		forward.ServeHTTP(w, r)
+		return r
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.asked.Add(1)
+		if how := d.shut.Load(); how != nil && d.left.Add(-1) < 0 {
+			switch *how {
+			case "hangs":
+				io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			case "loses answers":
+				forward.ServeHTTP(httptest.NewRecorder(), renamed(r))
+			case "read-only":
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("X-ClickHouse-Exception-Code", "242")
+				w.WriteHeader(http.StatusInternalServerError)
+				io.WriteString(w, "Code: 242. DB::Exception: Table is in readonly mode (TABLE_IS_READ_ONLY)")
+				return
+			case "has no tables":
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("X-ClickHouse-Exception-Code", "60")
+				w.WriteHeader(http.StatusNotFound)
+				io.WriteString(w, "Code: 60. DB::Exception: Table does not exist (UNKNOWN_TABLE)")
+				return
+			}
+			panic(http.ErrAbortHandler)
+		}
+		forward.ServeHTTP(w, renamed(r))
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -91,8 +98,12 @@ func newDoor(t *testing.T, engine, name, database string) *door {
 	return d
 }
 
-func (d *door) close(how string) { d.shut.Store(&how) }
-func (d *door) open()            { d.shut.Store(nil) }
+func (d *door) close(how string) { d.closeAfter(0, how) }
+func (d *door) closeAfter(requests int64, how string) {
+	d.left.Store(requests)
+	d.shut.Store(&how)
+}
+func (d *door) open() { d.shut.Store(nil) }
 
 // TestReplicas: while one of two addresses answers, in whatever way the other one fails, and
 // whichever it is, all is written and read, and what is stored is what one address gives.

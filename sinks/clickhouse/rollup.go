@@ -1,8 +1,10 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,11 +183,16 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 	}
 }
 
-// note merges the progress of a level into weir_rollups.
+// note merges the progress of a level into weir_rollups: the current round at home, and how
+// far the level is on all shards, because each shard's views go by its own table.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
+	on := s.client.shards
+	if opened > 0 {
+		on = s.client.home()
+	}
 	sql := fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened, done, complete_until) VALUES (%s, %d, %d, %d, %d, fromUnixTimestamp64Milli(toInt64(%d), 'UTC'))",
 		d.Rollups(), text(s.layout.Spec.Job), s.layout.Spec.Version, d.v.seconds, opened, done, complete)
-	return s.client.exec(ctx, what, sql, queryTimeout)
+	return s.client.execOn(ctx, on, what, sql, queryTimeout)
 }
 
 // makeAnew makes windows of a level anew, some with each statement. rows has the number
@@ -196,7 +203,7 @@ func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Windo
 		for rest := touched; len(rest) > 0; {
 			n := s.batch(rest, rows)
 			d.windows = rest[:n]
-			if err := s.client.exec(ctx, "roll up into "+d.v.table, render("rollup", d), queryTimeout); err != nil {
+			if err := s.client.execOn(ctx, s.client.shards, "roll up into "+d.v.table, render("rollup", d), queryTimeout); err != nil {
 				return err
 			}
 			rest = rest[n:]
@@ -225,13 +232,31 @@ func (s *Sink) progress(ctx context.Context, d levelData) (at progress, err erro
 
 // touched returns the windows with rows of round d.since or later, in order.
 func (s *Sink) touched(ctx context.Context, d levelData) (list []rounds.Window, err error) {
-	err = s.client.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
+	at := map[int64]int{}
+	err = s.client.shards.query(ctx, "look for windows to roll up", render("windows", d), func(scan func(...any) error) error {
 		var w rounds.Window
 		err := scan(&w.Start, &w.First, &w.Last)
+		if i, ok := at[w.Start]; ok { // another shard has rows of it too
+			list[i].First, list[i].Last = min(list[i].First, w.First), max(list[i].Last, w.Last)
+			return err
+		}
+		at[w.Start] = len(list)
 		list = append(list, w)
 		return err
 	})
+	slices.SortFunc(list, func(a, b rounds.Window) int { return cmp.Compare(a.Start, b.Start) })
 	return list, err
+}
+
+// counting returns what adds up rows of a window's start and a number.
+func counting(rows map[int64]uint64) func(scan func(...any) error) error {
+	return func(scan func(...any) error) error {
+		var start int64
+		var n uint64
+		err := scan(&start, &n)
+		rows[start] += n
+		return err
+	}
 }
 
 // count returns the number of rows that each window is made of. It is a query
@@ -240,13 +265,7 @@ func (s *Sink) touched(ctx context.Context, d levelData) (list []rounds.Window, 
 func (s *Sink) count(ctx context.Context, d levelData, list []rounds.Window) (map[int64]uint64, error) {
 	d.windows = list
 	rows := map[int64]uint64{}
-	err := s.client.query(ctx, "count rows to roll up", render("counts", d), func(scan func(...any) error) error {
-		var start int64
-		var n uint64
-		err := scan(&start, &n)
-		rows[start] = n
-		return err
-	})
+	err := s.client.shards.query(ctx, "count rows to roll up", render("counts", d), counting(rows))
 	return rows, err
 }
 

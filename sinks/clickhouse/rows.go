@@ -173,9 +173,9 @@ func stateBlock(l *layout) *block {
 	return newBlock(l.state(), append(cols, value("flushed_in", "UInt64", 1))...)
 }
 
-// stateRows yields the bytes of a block of the state rows [from, to) of a table, stamped with
-// the round. It takes the memory of a piece, and of the columns that have several runs.
-func (s *Sink) stateRows(t *window.Table, from, to int, round uint64) iter.Seq[[]byte] {
+// stateRows yields the bytes of a block of the state rows [from, to) of a table, or of those
+// that rows has the numbers of, stamped with the round. It takes the memory of a piece, and of the columns that have several runs.
+func (s *Sink) stateRows(t *window.Table, rows []int, from, to int, round uint64) iter.Seq[[]byte] {
 	b, l := s.state, s.layout
 	by := len(l.by)
 	measures := s.counted
@@ -188,7 +188,11 @@ func (s *Sink) stateRows(t *window.Table, from, to int, round uint64) iter.Seq[[
 				at++
 				last = c
 			}
-			row := t.Row(from + i)
+			n := from + i
+			if rows != nil {
+				n = rows[n]
+			}
+			row := t.Row(n)
 			run := &c.runs[0]
 			switch k := at - by; {
 			case k < 0:

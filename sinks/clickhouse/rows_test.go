@@ -38,13 +38,13 @@ func TestBlockBytes(t *testing.T) {
 	// The same bytes whichever way a request reads them, and when the buffers are used
 	// again.
 	for range 2 {
-		read, _ := reading(s.stateRows(table, 0, 2, 7))
+		read, _ := reading(s.stateRows(table, nil, 0, 2, 7))
 		got, err := io.ReadAll(iotest.OneByteReader(read))
 		if err != nil || string(got) != want {
 			t.Errorf("read, %v:\n%q, want\n%q", err, got, want)
 		}
 		var buf bytes.Buffer
-		read, _ = reading(s.stateRows(table, 0, 2, 7))
+		read, _ = reading(s.stateRows(table, nil, 0, 2, 7))
 		if n, err := read.WriteTo(&buf); err != nil || buf.String() != want || int(n) != len(want) {
 			t.Errorf("written, %d, %v:\n%q, want\n%q", n, err, buf.String(), want)
 		}
@@ -71,7 +71,7 @@ func TestWriteKeepsChanges(t *testing.T) {
 }
 
 func dump(l *layout, c *window.Changes) string {
-	read, _ := reading(new(Client).sink(l).stateRows(c.Table, 0, c.Table.Len(), 0))
+	read, _ := reading(new(Client).sink(l).stateRows(c.Table, nil, 0, c.Table.Len(), 0))
 	out, _ := io.ReadAll(read)
 	return fmt.Sprintf("%s %v %v %v", out, c.Lines, c.Dead, c.Next)
 }

@@ -310,6 +310,7 @@ func (l *layout) views(c *Client) []view {
 	var all []view
 	for i := range l.levels {
 		d := l.level(c, i)
+		d.wide = c.wide
 		all = append(all, view{d.v.view, render("view", d)})
 	}
 	for m := range l.located {
@@ -328,6 +329,7 @@ type levelData struct {
 	First  bool   // it is made from state rows
 
 	totals bool // only the measures that add up
+	wide   bool // it reads the tables of all shards: see wide.go
 
 	// Only for the statements of Rollup and Repair.
 	since   uint64 // windows with rows of this round or later are made
@@ -344,13 +346,19 @@ func (l *layout) level(c *Client, i int) levelData {
 	return d
 }
 
-func (d levelData) at(i int) levelData { return d.l.level(d.c, i) }
+func (d levelData) at(i int) levelData {
+	v := d.l.level(d.c, i)
+	v.wide = d.wide
+	return v
+}
+
+func (d levelData) reads(table string) string { return d.c.read(table, d.wide) }
 
 func (d levelData) OnCluster() string { return d.c.onCluster() }
 func (d levelData) View() string      { return d.c.name(d.v.view) }
-func (d levelData) Table() string     { return d.c.name(d.v.table) }
-func (d levelData) State() string     { return d.c.name(d.l.state()) }
-func (d levelData) Rollups() string   { return d.c.name("weir_rollups") }
+func (d levelData) Table() string     { return d.reads(d.v.table) }
+func (d levelData) State() string     { return d.reads(d.l.state()) }
+func (d levelData) Rollups() string   { return d.reads("weir_rollups") }
 func (d levelData) Job() string       { return d.l.where() }
 func (d levelData) Seconds() int64    { return d.v.seconds }
 func (d levelData) Groups() string    { return d.l.groups() }

@@ -51,16 +51,25 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	inv, err := c.inventory(ctx)
-	if err != nil {
+	if _, err := c.members(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.check(ctx, inv, l); err != nil {
-		return nil, err
+	var home *inventory
+	for i, on := range c.shards {
+		inv, err := c.inventory(ctx, on)
+		if err == nil {
+			err = c.check(ctx, on, inv, l)
+		}
+		if err != nil {
+			return nil, c.onShard(i, err)
+		}
+		if home == nil {
+			home = inv
+		}
 	}
 	s := c.sink(l)
-	s.Notes = inv.notes(c, l)
-	s.lags = inv.tables[l.state()].engine != "AggregatingMergeTree"
+	s.Notes = home.notes(c, l)
+	s.lags = home.tables[l.state()].engine != "AggregatingMergeTree"
 	return s, nil
 }
 
@@ -154,20 +163,30 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 }
 
 // Write writes the changes into the tables, in an order that makes a crash harmless:
-// places and state rows, acknowledged in the sense of package rounds, then dead letters, then
-// the ledger lines. It does not change c, whose table must be sealed. After an error, any
+// places and state rows on all shards, acknowledged in the sense of package rounds, then dead
+// letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
 // part of c may be written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
 		err := s.inRound(ctx, &s.writer, func(round uint64) error {
 			at := 0
 			for m := range s.layout.located {
-				if err := s.writePlaces(ctx, s.places[at], c.Table, m); err != nil {
-					return err
+				for shard := range s.client.shards {
+					if err := s.writePlaces(ctx, shard, s.places[at], c.Table, m); err != nil {
+						return err
+					}
 				}
 				at++
 			}
-			return s.writeState(ctx, c.Table, round)
+			if !s.client.sharded() {
+				return s.writeState(ctx, s.client.shards[0], c.Table, nil, c.Table.Len(), round)
+			}
+			for shard, rows := range s.divide(c.Table) {
+				if err := s.writeState(ctx, s.client.shards[shard], c.Table, rows, len(rows), round); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -180,15 +199,16 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	return send(ctx, s, s.ledger, c.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
 }
 
-// writeState writes the rows of a table. Each statement has as many rows as would have
+// writeState writes n rows of a table to a shard: those that rows has the numbers of, or the
+// first n if it is nil. Each statement has as many rows as would have
 // blockBytes if they are like those of the statement before; the table's rows are in an
 // order that makes that likely, and nothing but the server's memory depends on it.
-func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) error {
-	for from := 0; from < t.Len(); {
-		to := min(from+s.most, from+s.limit, t.Len())
+func (s *Sink) writeState(ctx context.Context, on *replicas, t *window.Table, rows []int, n int, round uint64) error {
+	for from := 0; from < n; {
+		to := min(from+s.most, from+s.limit, n)
 		sent := 0
-		err := s.insert(ctx, s.state, func(yield func([]byte) bool) {
-			for piece := range s.stateRows(t, from, to, round) {
+		err := s.insert(ctx, on, s.state, func(yield func([]byte) bool) {
+			for piece := range s.stateRows(t, rows, from, to, round) {
 				if sent += len(piece); !yield(piece) {
 					return
 				}
@@ -206,18 +226,18 @@ func (s *Sink) writeState(ctx context.Context, t *window.Table, round uint64) er
 	return nil
 }
 
-// send writes a list, with one row for each element.
+// send writes a list to the home shard, with one row for each element.
 func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T)) error {
 	b.reset()
 	for i := range list {
 		add(&list[i])
 		if s.full(b) {
-			if err := s.flush(ctx, b); err != nil {
+			if err := s.flush(ctx, s.client.shards[0], b); err != nil {
 				return err
 			}
 		}
 	}
-	return s.flush(ctx, b)
+	return s.flush(ctx, s.client.shards[0], b)
 }
 
 // full reports whether a block has to be sent.

@@ -1,0 +1,122 @@
+package clickhouse
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// members is the object under which weir_schema of each shard keeps the ids of all shards, in
+// their order. The shard of a group depends on the number of the shards and their order, so
+// weir counts into shards only if they are the ones with which the database was made.
+const members = "shards"
+
+const (
+	oneOfSeveral = "the database is one of several shards"
+	namesShards  = "list all of them in clickhouse.shards"
+)
+
+// String returns the addresses for a message.
+func (r *replicas) String() string {
+	var urls []string
+	for _, s := range r.servers {
+		urls = append(urls, s.url)
+	}
+	return strings.Join(urls, ", ")
+}
+
+// onShard names the shard in an error, if there are several.
+func (c *Client) onShard(i int, err error) error {
+	var e *Error
+	if !c.sharded() || !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.What = fmt.Sprintf("shard %d (%s): %s", i+1, c.shards[i], e.What)
+	return &named
+}
+
+// membership is what a shard says of itself: its id and the ids of all shards; empty if it has
+// none.
+type membership struct {
+	id  string
+	all []string
+}
+
+// membership asks a shard. Of several answers, the earliest is valid, as with identity.
+func (r *replicas) membership(ctx context.Context) (m membership, err error) {
+	sql := "SELECT object, argMin(sql, (applied_at, sql)) FROM " + quote(r.database) + ".weir_schema WHERE object IN (" + text(identity) + ", " + text(members) + ") GROUP BY object"
+	err = r.try(ctx, "read which shard it is", func(conn driver.Conn) error {
+		return madeYet(rowsOf(ctx, conn, sql, func(scan func(...any) error) error {
+			var object, value string
+			err := scan(&object, &value)
+			if object == identity {
+				m.id = value
+			} else {
+				m.all = strings.Fields(value)
+			}
+			return err
+		}))
+	})
+	return m, err
+}
+
+// members returns the ids of the shards: those that they have, or new ones. It returns nil if
+// there is only one shard. It refuses shards that are not the ones with which the database was
+// made, all of them and in their order. The home shard is set up last; so if it says nothing of
+// the others, setting up was broken off, and goes on with the ids that the others say.
+func (c *Client) members(ctx context.Context) ([]string, error) {
+	if !c.sharded() {
+		return nil, nil
+	}
+	const what = "look for the shards"
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	var have []membership
+	var ids []string
+	for i, r := range c.shards {
+		m, err := r.membership(ctx)
+		if err != nil {
+			return nil, c.onShard(i, err)
+		}
+		have = append(have, m)
+		switch {
+		case m.all == nil && m.id != "":
+			return nil, c.onShard(i, refuse(what, "there is a database that is not one of several shards, and weir does not spread its rows", "choose another clickhouse.database"))
+		case m.all != nil && ids == nil:
+			ids = m.all
+		}
+	}
+	if ids == nil {
+		for range c.shards {
+			ids = append(ids, rand.Text())
+		}
+		return ids, nil
+	}
+	if len(ids) != len(c.shards) {
+		return nil, refuse(what, fmt.Sprintf("the database has %d shards, and clickhouse.shards has %d", len(ids), len(c.shards)), shardsStay)
+	}
+	for i, m := range have {
+		switch {
+		case m.id == "" && have[0].all == nil: // it was not reached yet
+		case m.id == "":
+			return nil, c.onShard(i, refuse(what, "it has no tables, and had: its rows are gone", "restore it; or begin a new clickhouse.database, which counts the log again as far as Kafka keeps it"))
+		case m.id != ids[i] || strings.Join(m.all, " ") != strings.Join(ids, " "):
+			return nil, c.onShard(i, refuse(what, "it is another shard than the one that was made in this place, or one of another database", shardsStay))
+		}
+	}
+	return ids, nil
+}
+
+const shardsStay = "the shards of a database and their order stay as they were when it was made: put them back, or choose another clickhouse.database"
+
+// member says which shard a database is to be, if it is not set up yet.
+func (inv *inventory) member(ids []string, at int) {
+	if ids != nil {
+		inv.id, inv.ids = ids[at], ids
+	}
+}

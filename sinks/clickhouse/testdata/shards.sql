@@ -1,0 +1,947 @@
+-- database
+CREATE DATABASE IF NOT EXISTS `weir` ON CLUSTER 'main';
+
+-- weir_schema
+CREATE TABLE IF NOT EXISTS `weir`.`weir_schema` ON CLUSTER 'main'
+(
+    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3),
+    `object` String,
+    `sql` String
+)
+ENGINE = ReplicatedMergeTree
+ORDER BY (applied_at, object)
+COMMENT 'Every statement that weir migrate has run.';
+
+-- weir_jobs
+CREATE TABLE IF NOT EXISTS `weir`.`weir_jobs` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `measure` String,
+    `meaning` String,
+    `topic` String,
+    `keep` UInt32,
+    `groups` Array(String),
+    `rollup` String,
+    `seconds` UInt32,
+    `bits` UInt64,
+    `created_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplicatedMergeTree
+ORDER BY (job, version, measure, created_at)
+COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row is valid.';
+
+-- weir_ledger
+CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `chunk` UInt64,
+    `first` UInt64,
+    `next` SimpleAggregateFunction(max, UInt64),
+    `counted` SimpleAggregateFunction(max, UInt64),
+    `late` SimpleAggregateFunction(max, UInt64),
+    `future` SimpleAggregateFunction(max, UInt64),
+    `malformed` SimpleAggregateFunction(max, UInt64),
+    `duplicate` SimpleAggregateFunction(max, UInt64),
+    `filtered` SimpleAggregateFunction(max, UInt64),
+    `throttled` SimpleAggregateFunction(max, UInt64),
+    `gap` SimpleAggregateFunction(max, UInt64),
+    `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
+    `topic_id` SimpleAggregateFunction(max, UUID),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    `began` SimpleAggregateFunction(min, DateTime('UTC')) DEFAULT now(),
+    `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedAggregatingMergeTree
+ORDER BY (job, version, epoch, partition, chunk, first)
+COMMENT 'The outcomes of all offsets: one line for each chunk, all figures are maxima. Read it with FINAL.';
+
+-- weir_dead_letters
+CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `offset` UInt64,
+    `topic` LowCardinality(String),
+    `fate` LowCardinality(String),
+    `reason` String,
+    `record_time` DateTime64(3, 'UTC'),
+    `payload` String CODEC(ZSTD(1)),
+    `payload_bytes` UInt64,
+    `flushed_at` DateTime('UTC') DEFAULT now()
+)
+ENGINE = ReplicatedReplacingMergeTree
+ORDER BY (job, version, epoch, partition, offset)
+TTL flushed_at + toIntervalDay(30)
+COMMENT 'Records that were not counted, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. A repeated row is equal to the first: read it with FINAL.';
+
+-- weir_rollups
+CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `rollup` UInt32,
+    `opened` SimpleAggregateFunction(max, UInt64),
+    `done` SimpleAggregateFunction(max, UInt64),
+    `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+)
+ENGINE = ReplicatedAggregatingMergeTree
+ORDER BY (job, version, rollup)
+COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: it may lack rows of round done and later; windows that end by complete_until are complete.';
+
+-- clicks_state
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_state` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
+    `active` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    `flushed_in` SimpleAggregateFunction(max, UInt64),
+    INDEX flushed_at_range flushed_at TYPE minmax GRANULARITY 1,
+    INDEX flushed_in_range flushed_in TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedAggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (window_start, `page`, `country`)
+TTL flushed_at + toIntervalSecond(34560000)
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1
+COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
+
+-- clicks_1m_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedAggregatingMergeTree
+PARTITION BY toYYYYMMDD(window_start)
+ORDER BY (`page`, `country`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1m.';
+
+-- clicks_1h_rollup
+CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `active_state` AggregateFunction(groupBitmap, UInt32) CODEC(ZSTD(1)) TTL rolled_at + toIntervalSecond(2592000),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
+    `rolled_in` SimpleAggregateFunction(max, UInt64),
+    INDEX rolled_at_range rolled_at TYPE minmax GRANULARITY 1,
+    INDEX rolled_in_range rolled_in TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedAggregatingMergeTree
+PARTITION BY toYYYYMM(window_start)
+ORDER BY (`page`, `country`, window_start)
+SETTINGS index_granularity_bytes = 4194304
+COMMENT 'Finished numbers and merged states of windows of 1h.';
+
+-- weir_schema
+INSERT INTO `weir`.`weir_schema` (object, sql) VALUES ('database id', '…');
+
+-- weirPfCount
+CREATE OR REPLACE FUNCTION weirPfCount ON CLUSTER 'main' AS state -> if(length(CAST(state, 'String')) <= 514, toUInt64(arrayUniq(arrayMap(k -> bitAnd(k, 16383), reinterpret(substring(CAST(state, 'String'), 3), 'Array(UInt64)')))), arrayMap((hist, parts) -> arrayMap(e -> toUInt64(least(e + 0.5 * (e < 4503599627370496), 9223372036854775808.)), [0.7213475204444817 * 268435456 / (arrayFold((z, c) -> (z + c) * 0.5, arrayReverse(arraySlice(hist, 2, 50)), 16384 * (arrayFold((a, i) -> (sqrt(a.1), a.2 * 0.5, a.3 - (1 - sqrt(a.1)) * (1 - sqrt(a.1)) * (a.2 * 0.5)), range(if(hist[52] = 0, 0, 24)), ((16384 - hist[52]) / 16384, toFloat64(1), hist[52] / 16384)).3 / 3)) + arraySum(parts) / 1125899906842624 + 16384 * arrayFold((a, i) -> (a.1 * a.1, a.2 * 2, a.3 + a.1 * a.1 * a.2), range(22), (toFloat64((hist[1] - length(parts)) / 16384), toFloat64(1), toFloat64((hist[1] - length(parts)) / 16384))).3)])[1], [reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), substring(CAST(state, 'String'), 12290, 208), concat(unhex('00400000'), repeat('\0', 204))), 'Array(UInt32)')], [arrayMap(codes -> arrayMap(c -> bitShiftRight(1125899906842624, bitAnd(c, 63)), arrayFilter((c, next) -> intDiv(c, 64) != intDiv(next, 64), codes, arrayShiftLeft(codes, 1, 4294967295))), [arraySort(arrayMap(k -> toUInt32(bitAnd(k, 16383) * 64 + least(bitCount(bitXor(bitShiftRight(k, 14), bitShiftRight(k, 14) - 1)), 51)), reinterpret(if(startsWith(CAST(state, 'String'), unhex('03')), '', substring(CAST(state, 'String'), if(reinterpretAsUInt8(substring(CAST(state, 'String'), 2, 1)) < 128, 3, 4))), 'Array(UInt64)')))])[1]])[1]);
+
+-- weirBloomHas
+CREATE OR REPLACE FUNCTION weirBloomHas ON CLUSTER 'main' AS (state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayMap((salt, word) -> assumeNotNull(toUInt32(bitShiftRight(bitShiftRight(xxHash64(toString(value)), 32) * intDiv(bits, 256), 32) * 256 + word * 32 + bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), [1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])));
+
+-- weirSetCount
+CREATE OR REPLACE FUNCTION weirSetCount ON CLUSTER 'main' AS state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)));
+
+-- weirSetHas
+CREATE OR REPLACE FUNCTION weirSetHas ON CLUSTER 'main' AS (state, id) -> bitmapContains(state, toUInt32(bitAnd(xxHash64(toString(id)), 4294967295)));
+
+-- weirTopK
+CREATE OR REPLACE FUNCTION weirTopK ON CLUSTER 'main' AS (state, k) -> tupleElement(arrayMap((events, floors, all) -> (events, arrayMax(arrayPushBack(arrayMap(e -> toUInt64(toInt64(floors) + tupleElement(e, 3)), arraySlice(all, k + 1)), floors)), arrayMap(e -> (tupleElement(e, 2), toUInt64(-tupleElement(e, 1)), toUInt64(toUInt64(toInt64(floors) + tupleElement(e, 3)) - toUInt64(-tupleElement(e, 1)))), arraySlice(all, 1, k))), [sum(tupleElement(state[18446744073709551615], 1))], [sum(tupleElement(state[18446744073709551615], 2))], [arrayMap(l -> arraySort(arrayMap((key, n, over) -> (-toInt64(n), key, over), tupleElement(l, 1), tupleElement(l, 2), tupleElement(l, 3))), [sumMap(tupleElement(tupleElement(state[18446744073709551615], 3), 1), tupleElement(tupleElement(state[18446744073709551615], 3), 2), arrayMap(e -> toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(state[18446744073709551615], 2)), tupleElement(state[18446744073709551615], 3)))])[1]])[1], 3);
+
+-- weirQuantile
+CREATE OR REPLACE FUNCTION weirQuantile ON CLUSTER 'main' AS (state, level) -> arrayMap(t -> arrayMap((buckets, sums) -> arrayMap(q -> if(empty(sums), NULL, arrayMap(b -> arrayMap((scale, place) -> sign(place) * exp2((abs(place) - 1) / exp2(scale) - 1023) * (2 - 2 / (1 + exp2(exp2(-scale)))), [toFloat64(bitShiftRight(b, 28))], [toInt64(bitAnd(b, 268435455)) - 134217728])[1], [buckets[arrayFirstIndex(n -> n > least(toUInt64(q * sums[length(sums)]), toUInt64(sums[length(sums)] - 1)), sums)]])[1]), [level]), [tupleElement(t, 1)], [arrayCumSum(tupleElement(t, 2))])[1][1], [sumMap(arrayMap(k -> toUInt32(bitAnd(k, 4294967295)), mapKeys(state)), mapValues(state))])[1];
+
+-- weirLon
+CREATE OR REPLACE FUNCTION weirLon ON CLUSTER 'main' AS score -> least(greatest(((-180 + tupleElement(mortonDecode(2, score), 2) / 67108864 * 360) + (-180 + (tupleElement(mortonDecode(2, score), 2) + 1) / 67108864 * 360)) / 2, -180), 180);
+
+-- weirLat
+CREATE OR REPLACE FUNCTION weirLat ON CLUSTER 'main' AS score -> least(greatest(((-85.05112878 + tupleElement(mortonDecode(2, score), 1) / 67108864 * 170.10225756) + (-85.05112878 + (tupleElement(mortonDecode(2, score), 1) + 1) / 67108864 * 170.10225756)) / 2, -85.05112878), 85.05112878);
+
+-- weirGeohash
+CREATE OR REPLACE FUNCTION weirGeohash ON CLUSTER 'main' AS (score, precision) -> substring(concat(geohashEncode(if(weirLon(score) = 180, -180, weirLon(score)), weirLat(score), 10), '0'), 1, precision);
+
+-- weirGeoDist
+CREATE OR REPLACE FUNCTION weirGeoDist ON CLUSTER 'main' AS (score1, score2) -> arrayMap((lon1, lat1, lon2, lat2) -> 12745595.121712 * asin(sqrt(pow(sin((lat2 - lat1) / 2), 2) + cos(lat1) * cos(lat2) * pow(sin((lon2 - lon1) / 2), 2))), [radians(weirLon(score1))], [radians(weirLat(score1))], [radians(weirLon(score2))], [radians(weirLat(score2))])[1];
+
+-- weir_jobs
+INSERT INTO `weir`.`weir_jobs` (job, version, measure, meaning, topic, keep, groups, rollup, seconds, bits) VALUES
+('clicks', 1, '', 'time "ts" "ms"
+window "60000"
+lateness "86400000"
+skew "600000"
+chunk "64"
+max_groups "50"
+by "page" "page" "" "false" "" "" "0"
+by "country" "country" "" "true" "" "" "0"
+', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0),
+('clicks', 1, 'active', 'bitmap "user" optional=false capacity=0 error=0 lon="" lat=""', 'clicks', 34560000, ['page', 'country'], 'clicks_1m_rollup', 60, 0);
+
+-- weir_ledger_all
+CREATE OR REPLACE TABLE `weir`.`weir_ledger_all` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `chunk` UInt64,
+    `first` UInt64,
+    `next` SimpleAggregateFunction(max, UInt64),
+    `counted` SimpleAggregateFunction(max, UInt64),
+    `late` SimpleAggregateFunction(max, UInt64),
+    `future` SimpleAggregateFunction(max, UInt64),
+    `malformed` SimpleAggregateFunction(max, UInt64),
+    `duplicate` SimpleAggregateFunction(max, UInt64),
+    `filtered` SimpleAggregateFunction(max, UInt64),
+    `throttled` SimpleAggregateFunction(max, UInt64),
+    `gap` SimpleAggregateFunction(max, UInt64),
+    `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
+    `topic_id` SimpleAggregateFunction(max, UUID),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')),
+    `began` SimpleAggregateFunction(min, DateTime('UTC')),
+    `slot` UInt64 ALIAS bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk)
+)
+ENGINE = Distributed('main', 'weir', 'weir_ledger')
+COMMENT 'The rows of weir_ledger on all shards.';
+
+-- weir_dead_letters_all
+CREATE OR REPLACE TABLE `weir`.`weir_dead_letters_all` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `epoch` UInt8,
+    `partition` UInt16,
+    `offset` UInt64,
+    `topic` LowCardinality(String),
+    `fate` LowCardinality(String),
+    `reason` String,
+    `record_time` DateTime64(3, 'UTC'),
+    `payload` String,
+    `payload_bytes` UInt64,
+    `flushed_at` DateTime('UTC')
+)
+ENGINE = Distributed('main', 'weir', 'weir_dead_letters')
+COMMENT 'The rows of weir_dead_letters on all shards.';
+
+-- weir_rollups_all
+CREATE OR REPLACE TABLE `weir`.`weir_rollups_all` ON CLUSTER 'main'
+(
+    `job` LowCardinality(String),
+    `version` UInt32,
+    `rollup` UInt32,
+    `opened` SimpleAggregateFunction(max, UInt64),
+    `done` SimpleAggregateFunction(max, UInt64),
+    `complete_until` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+)
+ENGINE = Distributed('main', 'weir', 'weir_rollups')
+COMMENT 'The rows of weir_rollups on all shards.';
+
+-- clicks_state_all
+CREATE OR REPLACE TABLE `weir`.`clicks_state_all` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(maxMap, Map(UInt64, UInt64)),
+    `active` AggregateFunction(groupBitmap, UInt32),
+    `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')),
+    `flushed_in` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = Distributed('main', 'weir', 'clicks_state')
+COMMENT 'The rows of clicks_state on all shards.';
+
+-- clicks_1m_rollup_all
+CREATE OR REPLACE TABLE `weir`.`clicks_1m_rollup_all` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `active_state` AggregateFunction(groupBitmap, UInt32),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')),
+    `rolled_in` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = Distributed('main', 'weir', 'clicks_1m_rollup')
+COMMENT 'The rows of clicks_1m_rollup on all shards.';
+
+-- clicks_1h_rollup_all
+CREATE OR REPLACE TABLE `weir`.`clicks_1h_rollup_all` ON CLUSTER 'main'
+(
+    `page` LowCardinality(String),
+    `country` LowCardinality(String),
+    `window_start` DateTime('UTC'),
+    `hits` SimpleAggregateFunction(max, UInt64),
+    `active` SimpleAggregateFunction(max, UInt64),
+    `active_state` AggregateFunction(groupBitmap, UInt32),
+    `rolled_at` SimpleAggregateFunction(max, DateTime('UTC')),
+    `rolled_in` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = Distributed('main', 'weir', 'clicks_1h_rollup')
+COMMENT 'The rows of clicks_1h_rollup on all shards.';
+
+-- clicks_1m
+CREATE OR REPLACE VIEW `weir`.`clicks_1m` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `active` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60)) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
+    `page`, `country`, window_start,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`active`) AS `active`,
+    toUInt8(ifNull(window_start + 60 <= _at.2, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, window_start, max(_t.hits) AS hits, max(_t.`active`) AS `active`
+    FROM
+    (
+        SELECT `page`, `country`, window_start, hits, bitmapCardinality(_w.`active`) AS `active`
+    FROM
+    (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits,
+            groupBitmapMergeState(_s.`active`) AS `active`
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+    ) AS _w
+        UNION ALL
+        SELECT `page`, `country`, window_start, hits, `active`
+        FROM `weir`.`clicks_1m_rollup_all`
+        WHERE window_start IN (_tail.1)
+    ) AS _t
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, window_start, hits, `active`
+    FROM `weir`.`clicks_1m_rollup_all` FINAL
+    WHERE window_start NOT IN (_tail.1)
+) AS _f;
+
+-- clicks_1h
+CREATE OR REPLACE VIEW `weir`.`clicks_1h` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `hits` UInt64, `active` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 3600)) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, window_start,
+    toUInt64(_f.hits) AS hits,
+    toUInt64(_f.`active`) AS `active`,
+    toUInt8(ifNull(window_start + 3600 <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, window_start, max(_t.hits) AS hits, max(_t.`active`) AS `active`
+    FROM
+    (
+        SELECT `page`, `country`, window_start, hits, defaultValueOfTypeName('UInt64') AS `active`
+    FROM
+    (
+        SELECT `page`, `country`, _start AS window_start, sum(_w.hits) AS hits
+        FROM
+        (
+            SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, max(_v.hits) AS hits
+            FROM
+            (
+            SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, hits
+                FROM `weir`.`clicks_1m_rollup_all`
+                WHERE window_start >= arrayMin(_tail.2) AND toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') IN (_tail.2)
+            ) AS _v
+            GROUP BY `page`, `country`, window_start
+        ) AS _w
+        GROUP BY `page`, `country`, _start
+    ) AS _h
+    UNION ALL
+    SELECT `page`, `country`, _start, 0, bitmapCardinality(groupBitmapMergeState(_w.`active`))
+    FROM
+    (
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, `active`
+        FROM `weir`.`clicks_state_all`
+        WHERE window_start IN (_tail.1)
+        UNION ALL
+        SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), `active_state`
+        FROM `weir`.`clicks_1m_rollup_all`
+        WHERE rolled_in >= _at.2
+        UNION ALL
+        SELECT `page`, `country`, window_start, `active_state`
+        FROM `weir`.`clicks_1h_rollup_all`
+        WHERE window_start IN (_tail.2)
+    ) AS _w
+    GROUP BY `page`, `country`, _start
+        UNION ALL
+        SELECT `page`, `country`, window_start, hits, `active`
+        FROM `weir`.`clicks_1h_rollup_all`
+        WHERE window_start IN (_tail.2)
+    ) AS _t
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, window_start, hits, `active`
+    FROM `weir`.`clicks_1h_rollup_all` FINAL
+    WHERE window_start NOT IN (_tail.2)
+) AS _f;
+
+-- clicks_over
+CREATE OR REPLACE VIEW `weir`.`clicks_over` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT `page`, `country`, intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_over_total
+CREATE OR REPLACE VIEW `weir`.`clicks_over_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({size:UInt32} / greatest({every:UInt32}, 1) > 1500, 'size is more than 1500 times every: make every greater'), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toUnixTimestamp({from:DateTime})) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(arrayFilter(w -> w + {size:UInt32} > _step AND w >= toUnixTimestamp({from:DateTime}) AND w < toUnixTimestamp({to:DateTime}), arrayMap(i -> (intDiv(toInt64(_step), greatest({every:UInt32}, 1)) - i) * greatest({every:UInt32}, 1), range(intDiv({size:UInt32} - 1, greatest({every:UInt32}, 1)) + 1)))) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                ) AS _v
+                WHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32}
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+            UNION ALL
+            SELECT intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({every:UInt32}, 1))) * gcd({size:UInt32}, greatest({every:UInt32}, 1)), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({every:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({every:UInt32}, 1)))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- clicks_calendar
+CREATE OR REPLACE VIEW `weir`.`clicks_calendar` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT `page`, `country`, toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_calendar_total
+CREATE OR REPLACE VIEW `weir`.`clicks_calendar_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            UNION ALL
+            SELECT toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- clicks_cumulative
+CREATE OR REPLACE VIEW `weir`.`clicks_cumulative` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT `page`, `country`, _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT `page`, `country`, (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY `page`, `country`, _step
+    ) AS _s
+) AS _o
+GROUP BY `page`, `country`, _window;
+
+-- clicks_cumulative_total
+CREATE OR REPLACE VIEW `weir`.`clicks_cumulative_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `hits` UInt64, `active` Nullable(UInt64), `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf(dateDiff('day', {from:Date}, multiIf({unit:String} = 'day', addDays({from:Date}, 1), {unit:String} = 'week', addWeeks({from:Date}, 1), {unit:String} = 'month', addMonths({from:Date}, 1), {unit:String} = 'quarter', addQuarters({from:Date}, 1), {unit:String} = 'year', addYears({from:Date}, 1), {from:Date})) * 86400 / greatest({every:UInt32}, 1) > 1500, 'more than 1500 steps in a period: make every greater'), throwIf(dateDiff('day', {from:Date}, {to:Date}) * 86400 / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window.1, {zone:String})), 'UTC') AS window_start,
+    toDateTime(least(toUnixTimestamp(toDateTime(_window.1, {zone:String})) + (_window.2 + 1) * greatest({every:UInt32}, 1), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window.1, 1), {unit:String} = 'week', addWeeks(_window.1, 1), {unit:String} = 'month', addMonths(_window.1, 1), {unit:String} = 'quarter', addQuarters(_window.1, 1), {unit:String} = 'year', addYears(_window.1, 1), _window.1), {zone:String}))), 'UTC') AS window_end,
+    toUInt64(sum(_o.hits)) AS hits,
+    if(max(_o.`_active_held`), NULL, toUInt64(bitmapCardinality(groupBitmapMergeState(_o.`active`)))) AS `active`,
+    toUInt8(ifNull(window_end <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT arrayJoin(if(_step.1 >= {from:Date} AND _step.1 < {to:Date}, arrayMap(i -> (_step.1, i), range(toUInt64(_step.2), toUInt64(1 + intDiv(least(toInt64(toUnixTimestamp(now())), toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_step.1, 1), {unit:String} = 'week', addWeeks(_step.1, 1), {unit:String} = 'month', addMonths(_step.1, 1), {unit:String} = 'quarter', addQuarters(_step.1, 1), {unit:String} = 'year', addYears(_step.1, 1), _step.1), {zone:String})) - 1) - toUnixTimestamp(toDateTime(_step.1, {zone:String})), greatest({every:UInt32}, 1))))), [])) AS _window, hits, `active`, `_active_held`
+    FROM
+    (
+        SELECT _step, sum(_p.hits) AS hits, groupBitmapMergeState(_p.`active`) AS `active`, max(_p.`_active_held`) AS `_active_held`
+        FROM
+        (
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))) AS _step, hits, bitmapBuild(CAST([], 'Array(UInt32)')) AS `active`, 0 AS `_active_held`
+            FROM
+            (
+                SELECT `page`, `country`, window_start, max(_v.hits) AS hits
+                FROM
+                (
+        SELECT
+            `page`, `country`, window_start,
+            if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2)) AS hits
+        FROM `weir`.`clicks_state_all` AS _s
+        WHERE window_start IN (_tail.1)
+        GROUP BY `page`, `country`, window_start
+                    UNION ALL
+                    SELECT `page`, `country`, window_start, hits
+                    FROM `weir`.`clicks_1m_rollup_all`
+                    PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                ) AS _v
+                WHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+                GROUP BY `page`, `country`, window_start
+                UNION ALL
+                SELECT `page`, `country`, window_start, max(_v.hits)
+                FROM `weir`.`clicks_1h_rollup_all` AS _v
+                PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+                GROUP BY `page`, `country`, window_start
+            ) AS _h
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active`, 0
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String})
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((window_start + 59)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+            UNION ALL
+            SELECT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), intDiv(toUnixTimestamp(window_start) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))), 0, `active_state`, `active` > 0 AND bitmapCardinality(`active_state`) = 0
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}) AND intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1)) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)) - toUnixTimestamp(toDateTime(toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String}), {zone:String})), greatest({every:UInt32}, 1))))
+        ) AS _p
+        GROUP BY _step
+    ) AS _s
+) AS _o
+GROUP BY _window;
+
+-- weir_audit
+CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
+(
+    `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
+    `window_start` Nullable(DateTime('UTC')), `groups` String, `expected` UInt64, `found` UInt64, `detail` String
+)
+AS WITH lines AS
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
+        max(flushed_at) AS flushed, min(_l.began) AS began
+    FROM `weir`.`weir_ledger_all` AS _l
+    GROUP BY job, version, epoch, partition, chunk, first
+)
+SELECT
+    job, version, CAST('outcomes', 'String') AS kind, epoch, partition, chunk,
+    CAST(NULL, 'Nullable(DateTime(\'UTC\'))') AS window_start, '' AS groups,
+    toUInt64(next - first) AS expected, counted + others AS found,
+    'the outcomes of a ledger line do not sum up to its offsets: the line was changed' AS detail
+FROM lines
+WHERE next - first != counted + others
+
+UNION ALL
+
+SELECT
+    job, version, 'hole', epoch, partition, chunk, NULL, '', reached, first,
+    'offsets between two ledger lines have no outcome: a line is missing before this one'
+FROM
+(
+    SELECT
+        job, version, epoch, partition, chunk, first,
+        max(next) OVER before AS reached, countIf(next > first) OVER before AS earlier
+    FROM lines
+    WINDOW before AS (PARTITION BY job, version, epoch, partition ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+WHERE earlier > 0 AND first > reached
+
+UNION ALL
+
+SELECT
+    'clicks', 1,
+    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
+    NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
+    multiIf(
+        known = 0, 'state rows count events of a chunk that has no ledger line',
+        hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
+        'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
+FROM
+(
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    FROM
+    (
+        SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
+        FROM
+        (
+            SELECT maxMap(hits) AS merged, max(flushed_at) AS touched
+            FROM `weir`.`clicks_state_all`
+            GROUP BY `page`, `country`, window_start
+        )
+        UNION ALL
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        FROM lines
+        WHERE job = 'clicks' AND version = 1
+        GROUP BY epoch, partition, chunk
+    ) AS _n
+    GROUP BY slot
+)
+WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AND began > now() - 34473600
+
+UNION ALL
+
+SELECT
+    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'), concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    `page`, `country`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND max(_n.made) > now() - 34473600 AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`clicks_1m_rollup_all` AS _r
+    WHERE 1
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 60) * 60, 'UTC') AS _start, 0, arraySum(mapValues(maxMap(_s.hits))) AS held, toDateTime(0, 'UTC'), max(_s.flushed_at) AS touched, max(_s.flushed_in) AS stamp
+    FROM `weir`.`clicks_state_all` AS _s
+    WHERE 1
+    GROUP BY `page`, `country`, window_start
+) AS _n
+GROUP BY `page`, `country`, window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due
+
+UNION ALL
+
+SELECT
+    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'), concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+FROM
+(
+    SELECT
+    `page`, `country`, window_start,
+    toUInt64(sum(_n.rolled)) AS rolled,
+    toUInt64(sum(_n.held)) AS held,
+    max(_n.touched) <= now() - 10 AND window_start > toDateTime(0, 'UTC') AS whole,
+    max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
+FROM
+(
+    SELECT `page`, `country`, window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
+    FROM `weir`.`clicks_1h_rollup_all` AS _r
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
+    GROUP BY `page`, `country`, window_start
+    UNION ALL
+    SELECT `page`, `country`, toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') AS _start, 0, max(_s.hits) AS held, toDateTime(0, 'UTC'), max(_s.rolled_at) AS touched, max(_s.rolled_in) AS stamp
+    FROM `weir`.`clicks_1m_rollup_all` AS _s
+    WHERE window_start >= toDateTime(intDiv(toUnixTimestamp(now()) - 34473600, 3600) * 3600, 'UTC')
+    GROUP BY `page`, `country`, window_start
+) AS _n
+GROUP BY `page`, `country`, window_start
+)
+WHERE held < rolled AND whole OR rolled < held AND due;
+
+-- user weir
+CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
+
+-- password of user weir
+ALTER USER `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
+
+-- grant weir
+GRANT ON CLUSTER 'main' SELECT, INSERT ON `weir`.* TO `weir`;
+
+-- user grafana
+CREATE USER IF NOT EXISTS `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+
+-- password of user grafana
+ALTER USER `grafana` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…' SETTINGS readonly = 2, max_execution_time = 60 MAX 60, max_memory_usage = 4294967296 MAX 4294967296, max_result_rows = 1000000 MAX 1000000;
+
+-- grant grafana
+GRANT ON CLUSTER 'main' SELECT ON `weir`.* TO `grafana`;
+
