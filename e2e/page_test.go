@@ -174,6 +174,9 @@ func TestPage(t *testing.T) {
 		t.Errorf("the title has become %q", title)
 	}
 
+	w.hands()
+	hits, users = w.all()
+	w.shows("#hits .total strong", hits)
 	w.drill(users)
 	w.statement(hits)
 
@@ -298,6 +301,41 @@ func (w *watched) same(hits, users int) {
 func (w *watched) hitsAndLetters() (counted, unread int64) {
 	w.t.Helper()
 	return w.number("SELECT sum(counted) FROM weir_ledger FINAL WHERE job = 'clicks'"), w.number("SELECT count() FROM weir_dead_letters FINAL WHERE job = 'clicks'")
+}
+
+// hands uses the page while its numbers change: a slow click counts, and the focus stays.
+func (w *watched) hands() {
+	w.t.Helper()
+	seed := uint64(100)
+	change := func() {
+		w.t.Helper()
+		seed++
+		w.send(seed, 50)
+		hits, _ := w.all()
+		w.shows("#hits .total strong", hits)
+		w.shows("#top .value", w.hits["/p/0"])
+	}
+	w.Hold("#top button.row", change)
+	w.Until(`document.querySelector(".chip:last-child")`)
+	w.Click(".chip:last-child")
+
+	focus := func(selector string) {
+		w.Until(fmt.Sprintf(`((e) => { e?.focus(); return e && e === document.activeElement; })(document.querySelector(%q))`, selector))
+	}
+	stays := func(selector string) {
+		w.t.Helper()
+		if has := w.Text(fmt.Sprintf(`document.querySelector(%q) === document.activeElement`, selector)); has != "true" {
+			w.t.Errorf("%s has lost the focus", selector)
+		}
+	}
+	focus("#top button.row")
+	change()
+	stays("#top button.row")
+	focus(".ranges button")
+	w.Press("\r")
+	w.Until(`document.querySelector(".ranges button[aria-pressed=true]")?.textContent === "15 min"`)
+	stays(".ranges button")
+	w.open()
 }
 
 // drill compares the map with SQL, for the world and for the cell that a click opens.

@@ -190,10 +190,30 @@ func (b *Browser) Until(expression string) {
 	})
 }
 
-// Click clicks what a selector of CSS finds.
+// Click clicks what a selector of CSS finds. The page may replace that element between the
+// finding and the click, which is then repeated.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
-	b.run(chromedp.Click(chromedp.CSS(selector)))
+	await.Until(b.t, func() error {
+		err := chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err != nil && !strings.Contains(err.Error(), "Could not find node with given id") {
+			b.t.Fatalf("clicking %s: %v", selector, err)
+		}
+		return err
+	})
+}
+
+// Hold presses the mouse on what a selector of CSS finds, calls f, and lets the mouse go.
+func (b *Browser) Hold(selector string, f func()) {
+	b.t.Helper()
+	var at struct{ X, Y float64 }
+	text := b.Text(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect(); return JSON.stringify({x: r.x + r.width / 2, y: r.y + r.height / 2}); })()`, selector))
+	if err := json.Unmarshal([]byte(text), &at); err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(chromedp.MouseEvent(chromedp.MousePressed, at.X, at.Y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	f()
+	b.run(chromedp.MouseEvent(chromedp.MouseReleased, at.X, at.Y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }
 
 // ClickAt clicks a point of the window.

@@ -15,10 +15,23 @@ export function h(tag, attributes, ...children) {
   return of;
 }
 
-// put replaces what is in an element.
+// put replaces what is in an element. A child that is in its place already is not taken out
+// and put in again: it would lose the focus, and a click that is under way. If the element
+// with the focus goes, the one of the same name gets it.
 export function put(of, ...children) {
-  of.replaceChildren(...children.flat(3).filter((c) => c != null && c !== false));
+  const next = children.flat(3).filter((c) => c != null && c !== false);
+  const held = of.contains(document.activeElement) ? document.activeElement : null;
+  next.forEach((c, i) => {
+    const there = of.childNodes[i] ?? null;
+    if (c !== there) of.insertBefore(c instanceof Node ? c : document.createTextNode(c), there);
+  });
+  while (of.childNodes.length > next.length) of.lastChild.remove();
+  if (!held || held === document.activeElement) return;
+  if (!held.isConnected) [...of.querySelectorAll(held.tagName)].find((e) => named(e) === named(held))?.focus({ preventScroll: true });
+  else held.focus({ preventScroll: true });
 }
+
+const named = (of) => of.closest("label")?.textContent ?? of.getAttribute("aria-label") ?? of.textContent;
 
 // say sets the text of an element, if it is another one.
 export function say(of, text) {
