@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help alerts brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -50,6 +50,10 @@ stack: engine redis build ## run docker-compose.yml for real, on docker or a bar
 # lint. The timeout is the last resort; no test depends on how long it takes.
 test: tools build ## everything a change must pass, real broker, engine and redis-server included
 	go test -count=1 -p 3 -vet=off -timeout 60m $(PKGS)
+	@$(MAKE) --no-print-directory alerts
+
+alerts: ## the tests of the alert rules, a module of its own because it needs Prometheus
+	go -C dashboards/alerts test -count=1 ./...
 
 check: ## what one runs at each save: lint, the tests without broker and engine, 1,000 schedules
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint unit

@@ -251,6 +251,21 @@ func TestProvisioning(t *testing.T) {
 	}
 }
 
+// TestScraped: Prometheus keeps weir's label job, which alerts and dashboards read, and
+// reads the rules.
+func TestScraped(t *testing.T) {
+	var c struct {
+		RuleFiles     []string `yaml:"rule_files"`
+		ScrapeConfigs []struct {
+			HonorLabels bool `yaml:"honor_labels"`
+		} `yaml:"scrape_configs"`
+	}
+	read(t, "prometheus.yaml", &c)
+	if len(c.ScrapeConfigs) != 1 || !c.ScrapeConfigs[0].HonorLabels || !slices.Equal(c.RuleFiles, []string{"/etc/prometheus/alerts.yaml"}) {
+		t.Errorf("%+v", c)
+	}
+}
+
 func read(t *testing.T, file string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -30,6 +30,7 @@ type auditor struct {
 	// outages reports audits that failed because ClickHouse or Kafka was away.
 	outages *outage.Reporter
 	pause   time.Duration // before the second look; 0: secondLook
+	every   time.Duration // between two audits; 0: there are none
 
 	noted map[string]bool // notes that are in the log already
 
@@ -75,12 +76,13 @@ func (a *auditor) last() httpserver.Audit {
 	return a.result
 }
 
-// run audits every interval until ctx ends.
-func (a *auditor) run(ctx context.Context, interval time.Duration) {
-	if interval <= 0 {
+// run audits at intervals until ctx ends.
+func (a *auditor) run(ctx context.Context) {
+	if a.every <= 0 {
 		return
 	}
-	tick := time.NewTicker(interval)
+	a.keep(httpserver.Audit{}, time.Now())
+	tick := time.NewTicker(a.every)
 	defer tick.Stop()
 	for {
 		select {
@@ -90,6 +92,16 @@ func (a *auditor) run(ctx context.Context, interval time.Duration) {
 			a.once(ctx)
 		}
 	}
+}
+
+// keep keeps a result, and says when the next one is due.
+func (a *auditor) keep(result httpserver.Audit, now time.Time) {
+	if a.every > 0 {
+		result.Due = now.Add(a.every)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result = result
 }
 
 func (a *auditor) once(ctx context.Context) {
@@ -115,9 +127,7 @@ func (a *auditor) once(ctx context.Context) {
 		result.Found = append(result.Found, m)
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.result = result
+	a.keep(result, result.At)
 	a.log.Info("audit done", "mismatches", len(found))
 }
 

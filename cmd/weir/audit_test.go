@@ -137,3 +137,34 @@ func TestAuditLooksTwice(t *testing.T) {
 		t.Errorf("a note is logged twice: %s", &out)
 	}
 }
+
+// TestAuditDue: the first audit is due an interval after the start, and an audit that fails
+// moves that no further.
+func TestAuditDue(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	sink := &auditAnswers{}
+	a := &auditor{jobs: []auditedJob{{audit.Job{Name: "clicks", Topic: "web", Chunk: 64}, sink}}, log: log, outages: outage.New(log), every: time.Hour}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	before := time.Now()
+	a.run(ended)
+	first := a.last()
+	if !first.At.IsZero() || first.Due.Before(before.Add(time.Hour)) || first.Due.After(time.Now().Add(time.Hour)) {
+		t.Errorf("%+v, begun at %s", first, before)
+	}
+	sink.err, sink.answers = errors.New("no answer"), [][]damage{nil}
+	a.once(t.Context())
+	if got := a.last(); !got.Due.Equal(first.Due) {
+		t.Errorf("due %s after an audit that failed, was %s", got.Due, first.Due)
+	}
+	sink.err, sink.answers = nil, [][]damage{nil}
+	a.once(t.Context())
+	if got := a.last(); got.At.IsZero() || !got.Due.Equal(got.At.Add(time.Hour)) {
+		t.Errorf("%+v", got)
+	}
+	never := &auditor{log: log}
+	never.run(t.Context())
+	if got := never.last(); !got.Due.IsZero() {
+		t.Errorf("due %s without an interval", got.Due)
+	}
+}

@@ -159,7 +159,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	}
 	scratch, counting := budgets(cfg, o.resp != nil)
 	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
-	audit := &auditor{log: o.log, outages: o.outages}
+	audit := &auditor{log: o.log, outages: o.outages, every: time.Duration(cfg.Audit.Interval)}
 	for i := range cfg.Jobs {
 		j, sink, closer, err := newJob(ctx, cfg, &cfg.Jobs[i], client, counting/int64(len(cfg.Jobs)), o)
 		if err != nil {
@@ -203,7 +203,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 		web.RESP = func() httpserver.RESP { return httpserver.RESP(resp.Stats()) }
 	}
 	serveOn("http", func() error { return web.Serve(serving, o.http) })
-	servers.Go(func() error { audit.run(serving, time.Duration(cfg.Audit.Interval)); return nil })
+	servers.Go(func() error { audit.run(serving); return nil })
 	if o.resp != nil {
 		serveOn("resp", func() error { return resp.Serve(serving, o.resp) })
 	}

@@ -66,6 +66,7 @@ var (
 	livePartial     = desc("live_partial_total", "Live answers from memory only, while ClickHouse could not be asked.", nil)
 	liveBytes       = desc("live_bytes", "Memory of what is kept for live answers.", nil)
 	auditAt         = desc("audit_timestamp_seconds", "When the last audit ended.", nil)
+	auditDue        = desc("audit_due_timestamp_seconds", "When the next audit is due; absent if there are none.", nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -87,9 +88,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	to := scrape(ch)
 	b := c.s.Build
 	to.gauge(buildInfo, 1, b.Version, b.Revision, b.Go)
-	if a := c.s.audit(); !a.At.IsZero() {
+	a := c.s.audit()
+	if !a.At.IsZero() {
 		to.gauge(auditMismatches, float64(a.Mismatches))
 		to.gauge(auditAt, seconds(a.At))
+	}
+	if !a.Due.IsZero() {
+		to.gauge(auditDue, seconds(a.Due))
 	}
 	if c.s.Token != "" {
 		to.count(unauthorized, c.s.refused.count())

@@ -36,8 +36,8 @@ type Server struct {
 	// Token, if not empty, is the bearer token that requests must carry; the health
 	// checks need none, because orchestrators have none.
 	Token string
-	// Audit returns the last audit, or its zero value if there was none yet. Nil:
-	// there are no audits.
+	// Audit returns the last audit, with a zero At if there was none yet. Nil: there
+	// are no audits.
 	Audit func() Audit
 	// K withholds groups and cells of the map with fewer people; 0: none. See private.go.
 	K int

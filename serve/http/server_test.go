@@ -114,6 +114,16 @@ func TestAuditIsSeen(t *testing.T) {
 	}
 }
 
+// TestAuditDue: when the first audit is due is known before it ends.
+func TestAuditDue(t *testing.T) {
+	due := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	res := ask(t, (&Server{Audit: func() Audit { return Audit{Due: due} }}).Handler(), "GET", "/metrics", "")
+	body, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(body), "\nweir_audit_due_timestamp_seconds 1.7935344e+09\n") || strings.Contains(string(body), "mismatches") {
+		t.Errorf("%v: %s", err, body)
+	}
+}
+
 // TestMethods: HTTP changes nothing (only GET is allowed), and a path that is
 // not documented does not exist.
 func TestMethods(t *testing.T) {

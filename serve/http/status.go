@@ -15,8 +15,10 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// An Audit is the result of the last audit of all jobs.
+// An Audit is the result of the last audit of all jobs. Before the first one ends, it has
+// only Due.
 type Audit struct {
+	Due        time.Time  `json:"-"`          // when the next one is to begin; zero: there is none
 	At         time.Time  `json:"at"`         // when it ended
 	Mismatches int        `json:"mismatches"` // all that do not add up
 	Found      []Mismatch `json:"found"`      // the first few of the mismatches
