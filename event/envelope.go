@@ -26,8 +26,8 @@ var (
 	ErrKeyValue = errors.New("event: the record's key is no JSON object")
 )
 
-// each calls yield for each header, in order. It returns false if the bytes are no headers.
-func (h Headers) each(yield func(name, value []byte)) bool {
+// Each calls yield for each header, in order. It returns false if the bytes are no headers.
+func (h Headers) Each(yield func(name, value []byte)) bool {
 	count, w := binary.Varint(h)
 	if w <= 0 || count < 0 {
 		return len(h) == 0
@@ -49,7 +49,7 @@ func (h Headers) each(yield func(name, value []byte)) bool {
 
 // last returns the value of the last header of a name.
 func (h Headers) last(name string) (value []byte, ok bool) {
-	h.each(func(n, v []byte) {
+	h.Each(func(n, v []byte) {
 		if name == string(n) {
 			value, ok = v, true
 		}
@@ -137,7 +137,7 @@ func (e *envelopeReader) read(env *Envelope, vals []Value) error {
 	if e.names == nil {
 		return nil
 	}
-	ok := env.Headers.each(func(name, value []byte) {
+	ok := env.Headers.Each(func(name, value []byte) {
 		for i, n := range e.names {
 			if n != string(name) {
 				continue

@@ -163,7 +163,7 @@ Run it against your own systems:          weir check -c weir.yaml && weir run -c
 		}
 	}
 	root.AddCommand(serving...)
-	root.AddCommand(checkCommand(), tapCommand(), topCommand(), dashboardCommand(), migrateCommand(), verifyCommand(), repairCommand(), healthcheckCommand(), configCommand(), versionCommand())
+	root.AddCommand(checkCommand(), inferCommand(), tapCommand(), topCommand(), dashboardCommand(), migrateCommand(), verifyCommand(), repairCommand(), healthcheckCommand(), configCommand(), versionCommand())
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	strict(root)

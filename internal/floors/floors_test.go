@@ -51,6 +51,7 @@ var floor = []struct {
 	{"weir/internal/kafkatest", 3, "the real broker"},
 	{"weir/internal/config", 3, "the user's words"},
 	{"weir/internal/grafana", 3, "dashboards for the configured jobs"},
+	{"weir/internal/infer", 3, "a first job from the records of a topic"},
 	{"weir/internal/local/...", 3, "embedded broker and engine"},
 	{"weir/internal/spelling", 0, "guesses what a misspelt name was meant to be"},
 	{"weir/internal/invariants", -1, "assertions"},

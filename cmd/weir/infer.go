@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/event"
+	"weir/ingest"
+	"weir/internal/config"
+	"weir/internal/infer"
+	"weir/internal/outage"
+	"weir/window"
+)
+
+// maxInferred bounds --records.
+const maxInferred = 100_000
+
+func inferCommand() *cobra.Command {
+	var topic string
+	var records int64
+	c := &cobra.Command{
+		Use:   "infer",
+		Short: "Print what is in a topic, and a job that reads it",
+		Long: `Read the newest records of a topic, print the fields that they have as comments, with
+types, shares and values, and a job that reads them: its time, groups, users, the id of an
+event, positions and amounts. It is a guess, to be looked over: the fields that it was
+chosen from are named beside each line. The last line says how many of these records the
+job counts. The output is a part of weir.yaml that weir check accepts.
+
+It reads JSON, TSV and CSV, and JSON behind the name of a schema. It joins no consumer
+group and writes nothing; it needs the right to read the topic. The comments show values of
+the records.`,
+		Example: "  weir infer --topic clicks > weir.yaml\n" +
+			"  weir infer --topic clicks --kafka.brokers kafka:9092",
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case topic == "":
+				return &exit{exitUsage, errors.New("--topic is missing"), "see weir infer --help"}
+			case records < 1 || records > maxInferred:
+				return &exit{exitUsage, fmt.Errorf("--records %d: want 1 to %d", records, maxInferred), "see weir infer --help"}
+			}
+			cfg, origins, err := loadConfig(c, config.Options{NoJobs: true})
+			if err != nil {
+				return err
+			}
+			quiet(cfg, origins)
+			return inferJob(c.Context(), cfg, topic, records, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	configFlags(c)
+	c.Flags().StringVar(&topic, "topic", "", "the topic to read")
+	c.Flags().Int64Var(&records, "records", 1000, "how many of the newest records to read, in equal shares of the partitions")
+	return c
+}
+
+// inferJob prints what is in a topic.
+func inferJob(ctx context.Context, cfg *config.Config, topic string, n int64, out, errs io.Writer) error {
+	log := newLog(errs, cfg.Log)
+	outages := outage.New(log)
+	// A job that reads keys and headers, so that they are fetched.
+	asks := &config.Job{Name: "infer", Version: 1, Topic: topic, Format: "json", Time: config.Time{Unit: "record"}, Window: config.Duration(time.Minute), Chunk: 1024, MaxGroups: 1,
+		By: []config.Column{{Name: "key", Field: []string{"key"}}}}
+	src, err := source(cfg, asks, ingest.Database{}, log, outages, false)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := kafkaService(cfg.Kafka.Brokers, cfg.Kafka.TLS.Enabled).reach(ctx, log, time.Duration(cfg.Kafka.ConnectTimeout), src.Ping); err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	records, err := newestRecords(within, src, n)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		fmt.Fprintf(errs, "note: stopped after %s, with %d records\n", sampleTimeout, len(records))
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		return &exit{exitFailed, fmt.Errorf("topic %s holds no records", topic), ""}
+	}
+	facts := infer.Read(records)
+	var text bytes.Buffer
+	if err := facts.Write(&text, infer.JobName(topic), topic); err != nil {
+		return err
+	}
+	if facts.Read > 0 {
+		counted, err := tryJob(text.Bytes(), records)
+		if err != nil {
+			return err
+		}
+		writeOutcomes(&text, records, counted)
+	}
+	if _, err := out.Write(text.Bytes()); err != nil {
+		return err
+	}
+	if facts.Read == 0 {
+		return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV", topic), "with a registry, see format: avro and protobuf in docs/inputs.md"}
+	}
+	return nil
+}
+
+// writeOutcomes writes what the job does with the records that it is made of.
+func writeOutcomes(text *bytes.Buffer, records []event.Record, outcomes [window.Outcomes]int) {
+	fmt.Fprintf(text, "# Of these %d records the job counts %d", len(records), outcomes[window.Counted])
+	for o, n := range outcomes {
+		if n > 0 && window.Outcome(o) != window.Counted {
+			fmt.Fprintf(text, ", %d are %v", n, window.Outcome(o))
+		}
+	}
+	text.WriteString(".\n")
+}
+
+// newestRecords returns the newest n records of a topic, with their keys and headers, by
+// partition.
+func newestRecords(ctx context.Context, src *ingest.Source, n int64) ([]event.Record, error) {
+	all, err := src.Spans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spans, from := newestOf(all, n), map[int32]int64{}
+	for p, span := range spans {
+		from[p] = span.First
+	}
+	if len(spans) == 0 {
+		return nil, nil
+	}
+	g, err := src.Assign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Release()
+	var mu sync.Mutex // several brokers deliver at the same time
+	found, bytes := map[int32][]event.Record{}, 0
+	ends := map[int32]int64{}
+	for p, span := range spans {
+		ends[p] = span.Next
+	}
+	keep := func(b *event.Batch) error {
+		end, wanted := ends[b.Partition]
+		if !wanted {
+			return nil
+		}
+		for _, rec := range b.Records {
+			if rec.Offset >= end || rec.Offset < from[b.Partition] {
+				continue
+			}
+			rec.Value = slices.Clone(rec.Value)
+			if rec.Envelope != nil {
+				rec.Envelope = &event.Envelope{Key: slices.Clone(rec.Envelope.Key), Headers: slices.Clone(rec.Envelope.Headers)}
+			}
+			found[b.Partition] = append(found[b.Partition], rec)
+			bytes += len(rec.Value)
+		}
+		if b.Next >= end {
+			delete(ends, b.Partition)
+		}
+		if len(ends) == 0 || bytes >= sampleBytes {
+			return errRead
+		}
+		return nil
+	}
+	err = g.Fetch(ctx, from, func(p event.Part) error {
+		defer p.Done()
+		mu.Lock()
+		defer mu.Unlock()
+		return p.Unpack(keep)
+	})
+	if errors.Is(err, errRead) {
+		err = nil
+	}
+	var records []event.Record
+	for _, p := range slices.Sorted(maps.Keys(found)) {
+		records = append(records, found[p]...)
+	}
+	return records, err
+}
+
+// tryJob returns the outcomes of records under the job of a configuration.
+func tryJob(text []byte, records []event.Record) (outcomes [window.Outcomes]int, err error) {
+	cfg, _, err := config.Load(config.Options{File: "the job", Data: text})
+	if err != nil {
+		return outcomes, err
+	}
+	spec, err := cfg.Jobs[0].Spec()
+	if err != nil {
+		return outcomes, err
+	}
+	judge, err := window.NewJudge(spec)
+	if err != nil {
+		return outcomes, err
+	}
+	judge.Start(0, 0, 0)
+	for i := range records {
+		rec := records[i]
+		rec.Offset = int64(i)
+		err := judge.Observe(&event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *window.Verdict) error {
+			outcomes[v.Outcome]++
+			return nil
+		})
+		if err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"weir/event"
+	"weir/internal/await"
+	"weir/internal/config"
+	"weir/internal/infer"
+	"weir/window"
+)
+
+// inferred returns 400 records of each kind, made with a fixed seed, and what must be in the
+// output for them.
+func inferred() map[string]struct {
+	records []event.Record
+	want    []string
+} {
+	r := rand.New(rand.NewPCG(21, 22))
+	const n = 400
+	make := func(value func(i int, ts int64) string) (all []event.Record) {
+		for i := range n {
+			ts := int64(1_763_600_000_000 + i*1000)
+			all = append(all, event.Record{Offset: int64(i), Time: event.Time(ts + 500), Value: []byte(value(i, ts))})
+		}
+		return all
+	}
+	type c = struct {
+		records []event.Record
+		want    []string
+	}
+	stamp := func(ts int64) string { return strings.Replace(milliseconds(event.Time(ts)), "T", " ", 1) }
+	cases := map[string]c{
+		"clicks": {make(func(i int, ts int64) string {
+			country := fmt.Sprintf(`{"country":%q}`, []string{"DE", "FR", "US"}[r.IntN(3)])
+			if i%10 == 0 {
+				country = `{}`
+			}
+			return fmt.Sprintf(`{"event_id":"e%d","ts":%d,"user_id":%d,"page":"/p/%d","geo":%s,"price":%d.%02d,"tags":["a"],"note":"free text %d, with a comma"}`, i, ts, r.IntN(90), r.IntN(9), country, r.IntN(99), r.IntN(100), i)
+		}), []string{"    time: {field: ts, unit: ms}", "- {name: page, field: page}", "- {name: country, field: geo.country, default: none}", "dedupe: {field: event_id}", "- {name: users, kind: hll, field: user_id}", "- {name: price, kind: sum, field: price, scale: 2}", "the job counts 400.\n", "100 % of them are json"}},
+		"places": {make(func(i int, ts int64) string {
+			return fmt.Sprintf(`{"at":%q,"device":{"device_id":"d%d","pos":{"lon":%d.5,"lat":%d.25}}}`, stamp(ts), i%30, i%180, i%80)
+		}), []string{"time: {field: at, unit: iso8601}", `users, kind: hll, field: device.device_id}`, "kind: geo, member: device.device_id, lon: device.pos.lon, lat: device.pos.lat", "the job counts 400.\n"}},
+		"nested": {make(func(i int, ts int64) string {
+			return fmt.Sprintf(`{"time":%d,"data":%q,"userId":%s,"anonymousId":"a%d"}`, ts/1000, fmt.Sprintf(`{"plan":"p%d"}`, i%4), []string{fmt.Sprintf(`"u%d"`, i%7), "null"}[i%2], i%50)
+		}), []string{"time: {field: time, unit: s}", `- {name: plan, field: "data[json].plan"}`, "users, kind: hll, field: [userId, anonymousId]}", "the job counts 400.\n"}},
+		"tsv": {make(func(i int, ts int64) string {
+			return fmt.Sprintf("web\t%s\tpage_%d\t%d", stamp(ts), i%5, r.IntN(1000))
+		}), []string{"format: tsv", "time: {field: c2, unit: iso8601}", "field: c3}", "the job counts 400.\n"}},
+		"csv":     {make(func(i int, ts int64) string { return fmt.Sprintf("%d,\"a, \"\"%d\"\"\",x\r\n", ts, i%3) }), []string{"format: csv", "time: {field: c1, unit: ms}", "field: c2}", "the job counts 400.\n"}},
+		"no time": {make(func(i int, ts int64) string { return `{"type":"beat","value":1}` }), []string{"time: {unit: record}", "the job counts 400.\n"}},
+		"framed": {make(func(i int, ts int64) string {
+			if i%4 == 0 {
+				return "\x00\x00\x00\x00\x07\x02rest"
+			}
+			return "\x00\x00\x00\x00\x09" + fmt.Sprintf(`{"ts":%d}`, ts)
+		}), []string{"format: json-schema", "75 % of them", "schema id 7", "the job counts 300, 100 are malformed"}},
+	}
+	return cases
+}
+
+// TestInfer: for each kind of records, the job is one that loads, reads the fields that it
+// should, and counts what it says it counts.
+func TestInfer(t *testing.T) {
+	for name, c := range inferred() {
+		s := newTapStage(t)
+		if _, err := kadm.NewClient(s.client).CreateTopic(await.Context(t), 2, 1, nil, "Some-Topic.1"); err != nil {
+			t.Fatal(err)
+		}
+		var records []*kgo.Record
+		for i, rec := range c.records {
+			records = append(records, &kgo.Record{Topic: "Some-Topic.1", Partition: int32(i % 2), Timestamp: at(int(rec.Time - event.Time(at(0).UnixMilli()))), Value: rec.Value, Headers: []kgo.RecordHeader{{Key: "region", Value: []byte("eu")}}})
+		}
+		if err := s.client.ProduceSync(await.Context(t), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := execute(await.Context(t), []string{"infer", "-c", s.file, "--topic", "Some-Topic.1"}, &stdout, &stderr); code != 0 {
+			t.Fatalf("%s: exit code %d:\n%s%s", name, code, &stdout, &stderr)
+		}
+		out := stdout.String()
+		for _, words := range append(c.want, "- name: some_topic_1", "topic: Some-Topic.1", "header:region") {
+			if !strings.Contains(out, words) {
+				t.Errorf("%s: the output has no %q:\n%s", name, words, out)
+			}
+		}
+		file := filepath.Join(t.TempDir(), "weir.yaml")
+		if err := os.WriteFile(file, stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout.Reset()
+		if code := execute(await.Context(t), []string{"check", "--offline", "-c", file}, &stdout, &stderr); code != 0 {
+			t.Errorf("%s: check ends with %d:\n%s%s", name, code, &stdout, &stderr)
+		}
+	}
+	s := newTapStage(t)
+	for _, c := range []struct {
+		code int
+		args []string
+		word string
+	}{
+		{69, []string{"--topic", "none"}, "none"}, {1, []string{"--topic", "plays"}, "topic plays holds no records"}, {64, nil, "--topic is missing"}, {64, []string{"--topic", "x", "--records", "0"}, "want 1 to"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := execute(await.Context(t), append([]string{"infer", "-c", s.file}, c.args...), &stdout, &stderr)
+		if code == 0 || !strings.Contains(stderr.String(), c.word) || stdout.Len() > 0 {
+			t.Errorf("%q: exit code %d: %s%s", c.args, code, &stdout, &stderr)
+		}
+	}
+}
+
+// TestInferDocument: docs/commands.md shows what weir infer prints.
+func TestInferDocument(t *testing.T) {
+	const file = "../../docs/commands.md"
+	var records []event.Record
+	for i := range 1000 {
+		ts, geo := int64(1_795_169_100_000+i*1000), "{}"
+		if i%10 > 0 {
+			geo = fmt.Sprintf(`{"country":%q}`, []string{"DE", "FR", "US"}[i%3])
+		}
+		records = append(records, event.Record{Time: event.Time(ts), Value: fmt.Appendf(nil, `{"id":"p%d","ts":%d,"song":"%c","user_id":%d,"geo":%s}`, i, ts, 'a'+i%9, i%90, geo)})
+	}
+	facts := infer.Read(records)
+	var out bytes.Buffer
+	if err := facts.Write(&out, "plays", "plays"); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := tryJob(out.Bytes(), records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeOutcomes(&out, records, outcomes)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := bytes.Index(text, []byte("```\n# 1000 records")) + 4
+	end := begin + bytes.Index(text[begin:], []byte("```\n"))
+	if *update {
+		if err := os.WriteFile(file, slices.Concat(text[:begin], out.Bytes(), text[end:]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if got := string(text[begin:end]); got != out.String() {
+		t.Errorf("the document has\n%swant\n%s", got, &out)
+	}
+}
+
+// TestInferSources: from the events of each source that has a preset, weir infer makes a job
+// that counts them, too.
+func TestInferSources(t *testing.T) {
+	for _, source := range config.Sources() {
+		data, err := os.ReadFile(filepath.Join("testdata", "sources", source+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []struct{ Value string }
+		if err := json.Unmarshal(data, &events); err != nil {
+			t.Fatal(err)
+		}
+		var records []event.Record
+		for _, e := range events[:len(events)-1] {
+			records = append(records, event.Record{Time: 1_795_169_130_000, Value: []byte(e.Value)})
+		}
+		var out bytes.Buffer
+		if err := infer.Read(records).Write(&out, "e", "e"); err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := tryJob(out.Bytes(), records)
+		// Of a topic with two forms of records, the job reads the more frequent one.
+		least := len(records)
+		if source == "cloudevents" || source == "debezium" {
+			least = 3
+		}
+		if n := outcomes[window.Counted] + outcomes[window.Duplicate]; err != nil || n < least {
+			t.Errorf("%s: %d of %d records, %v\n%s", source, n, len(records), err, &out)
+		}
+	}
+}
+
+// FuzzInfer: whatever is in a topic, the job is one that loads, and the output is YAML with
+// nothing but that job in it.
+func FuzzInfer(f *testing.F) {
+	for _, c := range inferred() {
+		f.Add(c.records[0].Value, c.records[1].Value, "header")
+	}
+	f.Add([]byte(`{"a":1,"a.b":2,"a[0]":3,"key":4,"header:x":5,"value":{"key":"\n# x"},"é":"é"}`), []byte(`{"a":{"b":1}}`), "a\nb: c")
+	f.Add([]byte(`{"user_id":"{\"user_id\":1}","type":"x"}`), []byte(`{"user_id":"x","type":"{\"type\":1}"}`), "[json]")
+	f.Fuzz(func(t *testing.T, one, two []byte, header string) {
+		var records []event.Record
+		for i := range 20 {
+			env := &event.Envelope{Key: two, Headers: fuzzHeader(header)}
+			records = append(records, event.Record{Offset: int64(i), Time: 1_763_600_000_000, Value: [][]byte{one, two}[i%2], Envelope: env})
+		}
+		facts := infer.Read(records)
+		var out bytes.Buffer
+		if err := facts.Write(&out, infer.JobName(header), "topic"); err != nil {
+			t.Fatal(err)
+		}
+		if facts.Read == 0 {
+			return
+		}
+		if _, err := tryJob(out.Bytes(), records); err != nil {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+	})
+}
+
+// fuzzHeader returns a header of that name, and of no name if it is too long.
+func fuzzHeader(name string) event.Headers {
+	if len(name) > 60 {
+		name = ""
+	}
+	return append(append([]byte{2, byte(2 * len(name))}, name...), 2, 'v')
+}

@@ -1,0 +1,316 @@
+package infer
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"weir/event"
+)
+
+// Bounds of what is looked at.
+const (
+	maxFields = 500 // fields of all records
+	maxDepth  = 8   // objects in objects
+	maxShown  = 4   // values of a field that are shown
+	near      = event.Time(24 * 60 * 60 * 1000)
+)
+
+// Facts are what is known of some records.
+type Facts struct {
+	Records int          // in all
+	Format  event.Format // of most of them
+	Read    int          // that have it
+	Schemas []string     // that records of other forms name
+	Fields  []*Field     // in the order in which they were met
+	More    bool         // there are more fields than Fields
+
+	first, last event.Time // of the records
+	byPath      map[string]*Field
+}
+
+// A Field is what is known of the values at one path.
+type Field struct {
+	Path    string // in the form of package event
+	Present int    // records in which it is there and not null
+	Null    int
+	Bools   int
+	Numbers int
+	Texts   int
+	Others  int            // arrays, and objects where other records have a value
+	Values  map[string]int // how often each value comes; of others than arrays and objects
+
+	Min, Max float64 // of the numbers
+	Scale    int     // digits behind the point, at most; -1: one has an exponent
+
+	order []string        // of Values
+	times [len(units)]int // values that are a time near that of their record, by unit
+}
+
+// units are those that a value can have, the usual ones first.
+var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Seconds, event.Micros, event.Nanos}
+
+// Read looks at records, whose times are those that Kafka has.
+func Read(records []event.Record) *Facts {
+	f := &Facts{Records: len(records), byPath: map[string]*Field{}, first: math.MaxInt64}
+	count := map[event.Format]int{}
+	for i := range records {
+		f.first, f.last = min(f.first, records[i].Time), max(f.last, records[i].Time)
+		if format, ok := formOf(records[i].Value); ok {
+			count[format]++
+		} else if name := schemaOf(&records[i]); name != "" && !slices.Contains(f.Schemas, name) {
+			f.Schemas = append(f.Schemas, name)
+		}
+	}
+	for _, format := range []event.Format{event.JSON, event.JSONSchema, event.TSV, event.CSV} {
+		if count[format] > f.Read {
+			f.Format, f.Read = format, count[format]
+		}
+	}
+	if f.Format == event.JSON && count[event.JSONSchema] > 0 { // which reads both
+		f.Format = event.JSONSchema
+	}
+	if f.Format == event.JSONSchema {
+		f.Read = count[event.JSON] + count[event.JSONSchema]
+	}
+	if f.Read == 0 {
+		return f
+	}
+	for i := range records {
+		f.record(&records[i])
+	}
+	return f
+}
+
+// formOf returns the form of a value, if it is one that can be read without a schema.
+func formOf(value []byte) (event.Format, bool) {
+	if object(value) != nil {
+		return event.JSON, true
+	}
+	if n := prefix(value); n > 0 && object(value[n:]) != nil {
+		return event.JSONSchema, true
+	}
+	line := strings.TrimSuffix(string(value), "\n")
+	switch {
+	case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
+	case strings.Contains(line, "\t") && !strings.Contains(line, "\n"):
+		return event.TSV, true
+	case len(cells(event.CSV, value)) > 1:
+		return event.CSV, true
+	}
+	return 0, false
+}
+
+// prefix returns the length of the name of a schema in front of a value; 0 for none.
+func prefix(value []byte) int {
+	switch {
+	case len(value) > 5 && value[0] == 0:
+		return 5
+	case len(value) > 17 && value[0] == 1:
+		return 17
+	}
+	return 0
+}
+
+// schemaOf returns the schema that a record names, in words.
+func schemaOf(rec *event.Record) string {
+	named := rec.Value
+	if rec.Envelope != nil {
+		rec.Envelope.Headers.Each(func(name, value []byte) {
+			if string(name) == "__value_schema_id" {
+				named = append(slices.Clone(value), 0)
+			}
+		})
+	}
+	if n := prefix(named); n > 0 {
+		return event.SchemaID(named[:n]).Name().String()
+	}
+	return ""
+}
+
+// object returns the keys and values of a JSON object that weir reads; nil if it is none.
+func object(text []byte) map[string]any {
+	s, err := event.NewScanner(nil)
+	if err != nil || s.Scan(text, nil) != nil {
+		return nil
+	}
+	var o map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&o) != nil {
+		return nil
+	}
+	return o
+}
+
+// cells splits a line of TSV or CSV; nil if it is none.
+func cells(format event.Format, line []byte) []string {
+	if format == event.TSV {
+		return strings.Split(strings.TrimRight(string(line), "\r\n"), "\t")
+	}
+	r := csv.NewReader(bytes.NewReader(line))
+	all, err := r.Read()
+	if _, more := r.Read(); err != nil || !errors.Is(more, io.EOF) {
+		return nil
+	}
+	return all
+}
+
+// record notes the values of one record.
+func (f *Facts) record(rec *event.Record) {
+	switch value := rec.Value; f.Format {
+	case event.JSON, event.JSONSchema:
+		if f.Format == event.JSONSchema && object(value) == nil {
+			value = value[prefix(value):]
+		}
+		o := object(value)
+		if o == nil {
+			return
+		}
+		f.object("", o, rec.Time, 1)
+	default:
+		if form, ok := formOf(value); !ok || form != f.Format {
+			return
+		}
+		for i, text := range cells(f.Format, value) {
+			name := event.ColumnName(i)
+			switch {
+			case text == "":
+			case isNumber(text):
+				f.scalar(name, json.Number(text), rec.Time)
+			default:
+				f.text(name, text, rec.Time, 1)
+			}
+		}
+	}
+	if rec.Envelope == nil {
+		return
+	}
+	if key := rec.Envelope.Key; key != nil && utf8.Valid(key) {
+		if o := object(key); o != nil {
+			f.object("key:", o, rec.Time, 2)
+		} else {
+			f.scalar("key:", string(key), rec.Time)
+		}
+	}
+	rec.Envelope.Headers.Each(func(name, value []byte) {
+		if path := "header:" + string(name); event.CheckPath(path) == nil && utf8.Valid(name) && utf8.Valid(value) && value != nil {
+			f.text(path, string(value), rec.Time, 1)
+		}
+	})
+}
+
+// object notes the values of an object. before is the path in front of its keys.
+func (f *Facts) object(before string, o map[string]any, at event.Time, depth int) {
+	keys := make([]string, 0, len(o))
+	for key := range o {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if path := before + key; event.CheckPath(path) == nil && !strings.ContainsAny(key, ".[]:") {
+			f.value(path, o[key], at, depth)
+		}
+	}
+}
+
+func (f *Facts) value(path string, value any, at event.Time, depth int) {
+	switch v := value.(type) {
+	case map[string]any:
+		if depth < maxDepth {
+			f.object(path+".", v, at, depth+1)
+		}
+	case []any:
+		if field := f.field(path); field != nil {
+			field.Present++
+			field.Others++
+		}
+	case string:
+		f.text(path, v, at, depth)
+	default:
+		f.scalar(path, v, at)
+	}
+}
+
+// text notes a text, or what is in it if that is a JSON object.
+func (f *Facts) text(path, text string, at event.Time, depth int) {
+	if strings.HasPrefix(text, "{") && depth < maxDepth {
+		if o := object([]byte(text)); o != nil {
+			f.object(path+"[json].", o, at, depth+1)
+			return
+		}
+	}
+	f.scalar(path, text, at)
+}
+
+// field returns the facts of a path; nil if there are too many.
+func (f *Facts) field(path string) *Field {
+	field := f.byPath[path]
+	if field == nil {
+		if len(f.Fields) == maxFields {
+			f.More = true
+			return nil
+		}
+		field = &Field{Path: path, Values: map[string]int{}, Min: math.Inf(1), Max: math.Inf(-1)}
+		f.byPath[path] = field
+		f.Fields = append(f.Fields, field)
+	}
+	return field
+}
+
+// scalar notes a value: nil, a bool, a json.Number or a string.
+func (f *Facts) scalar(path string, value any, at event.Time) {
+	field := f.field(path)
+	if field == nil {
+		return
+	}
+	var v event.Value
+	var text string
+	switch x := value.(type) {
+	case nil:
+		field.Null++
+		return
+	case bool:
+		field.Bools++
+		if text = "false"; x {
+			text = "true"
+		}
+	case json.Number:
+		field.Numbers++
+		text = x.String()
+		v = event.Value{Kind: event.Number, Bytes: []byte(text)}
+		n, _ := v.Float()
+		field.Min, field.Max = min(field.Min, n), max(field.Max, n)
+		if _, behind, ok := strings.Cut(text, "."); ok && field.Scale >= 0 {
+			field.Scale = max(field.Scale, len(behind))
+		}
+		if strings.ContainsAny(text, "eE") {
+			field.Scale = -1
+		}
+	case string:
+		field.Texts++
+		text = x
+		v = event.Value{Kind: event.String, Bytes: []byte(text)}
+	}
+	field.Present++
+	if field.Values[text] == 0 {
+		field.order = append(field.order, text)
+	}
+	field.Values[text]++
+	for i, unit := range units {
+		if t, ok := v.Time(unit); ok && t > at-near && t < at+near {
+			field.times[i]++
+		}
+	}
+}
+
+func isNumber(text string) bool {
+	_, ok := event.Value{Kind: event.Number, Bytes: []byte(text)}.Float()
+	return ok
+}
