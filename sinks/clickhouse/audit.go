@@ -303,7 +303,7 @@ func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, to
 	if err != nil {
 		return err
 	}
-	d := verifyData{levelData: s.layout.level(s.client, 0)}
+	d := verifyData{levelData: s.level(0)}
 	now, days, err := s.days(ctx, d)
 	if err != nil {
 		return err

@@ -95,8 +95,11 @@ func Open(cfg Config) (*Client, error) {
 	if len(lists) == 0 {
 		lists = [][]string{cfg.URLs}
 	}
-	for _, urls := range lists {
+	for i, urls := range lists {
 		r := &replicas{database: cfg.Database, log: cfg.Log}
+		if len(lists) > 1 {
+			r.shard = i + 1
+		}
 		c.shards = append(c.shards, r)
 		for _, u := range urls {
 			s, err := newServer(u, &cfg)
@@ -263,7 +266,7 @@ func (c *Client) insert(ctx context.Context, on *replicas, b *block, rows io.Rea
 	err := on.once(ctx, func(conn driver.Conn) error {
 		return conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
 	})
-	return explain("insert into "+b.table, err)
+	return explain(on.of("insert into "+b.table), err)
 }
 
 // exec runs one statement within the given time, on the home shard.

@@ -261,9 +261,7 @@ func numbersOf(c *Client, l *layout, i int) string {
 			m.kind = &k
 		}
 	}
-	d := plain.level(c, i)
-	d.wide = c.wide
-	_, sql, _ := strings.Cut(render("view", d), "\nAS ")
+	_, sql, _ := strings.Cut(render("view", plain.level(c, i)), "\nAS ")
 	return sql
 }
 

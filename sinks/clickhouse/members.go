@@ -29,14 +29,22 @@ func (r *replicas) String() string {
 	return strings.Join(urls, ", ")
 }
 
-// onShard names the shard in an error, if there are several.
-func (c *Client) onShard(i int, err error) error {
+// of says on which shard something is attempted, if there are several.
+func (r *replicas) of(what string) string {
+	if r.shard == 0 {
+		return what
+	}
+	return fmt.Sprintf("shard %d (%s): %s", r.shard, r, what)
+}
+
+// named is of for an error that does not say it yet.
+func (r *replicas) named(err error) error {
 	var e *Error
-	if !c.sharded() || !errors.As(err, &e) {
+	if r.shard == 0 || !errors.As(err, &e) || strings.HasPrefix(e.What, "shard ") {
 		return err
 	}
 	named := *e
-	named.What = fmt.Sprintf("shard %d (%s): %s", i+1, c.shards[i], e.What)
+	named.What = r.of(e.What)
 	return &named
 }
 
@@ -78,15 +86,15 @@ func (c *Client) members(ctx context.Context) ([]string, error) {
 	defer cancel()
 	var have []membership
 	var ids []string
-	for i, r := range c.shards {
+	for _, r := range c.shards {
 		m, err := r.membership(ctx)
 		if err != nil {
-			return nil, c.onShard(i, err)
+			return nil, err
 		}
 		have = append(have, m)
 		switch {
 		case m.all == nil && m.id != "":
-			return nil, c.onShard(i, refuse(what, "there is a database that is not one of several shards, and weir does not spread its rows", "choose another clickhouse.database"))
+			return nil, refuse(r.of(what), "there is a database that is not one of several shards, and weir does not spread its rows", "choose another clickhouse.database")
 		case m.all != nil && ids == nil:
 			ids = m.all
 		}
@@ -104,9 +112,9 @@ func (c *Client) members(ctx context.Context) ([]string, error) {
 		switch {
 		case m.id == "" && have[0].all == nil: // it was not reached yet
 		case m.id == "":
-			return nil, c.onShard(i, refuse(what, "it has no tables, and had: its rows are gone", "restore it; or begin a new clickhouse.database, which counts the log again as far as Kafka keeps it"))
+			return nil, refuse(c.shards[i].of(what), "it has no tables, and had: its rows are gone", "restore it; or begin a new clickhouse.database, which counts the log again as far as Kafka keeps it")
 		case m.id != ids[i] || strings.Join(m.all, " ") != strings.Join(ids, " "):
-			return nil, c.onShard(i, refuse(what, "it is another shard than the one that was made in this place, or one of another database", shardsStay))
+			return nil, refuse(c.shards[i].of(what), "it is another shard than the one that was made in this place, or one of another database", shardsStay)
 		}
 	}
 	return ids, nil

@@ -56,7 +56,7 @@ func (c *Client) Migrate(ctx context.Context, jobs []Job, m Migration) ([]Statem
 		steps, err := c.migrate(ctx, c.shards[i], ids, i, layouts, m)
 		all = append(all, steps...)
 		if err != nil {
-			return all, c.onShard(i, err)
+			return all, c.shards[i].named(err)
 		}
 	}
 	return all, nil

@@ -149,9 +149,7 @@ type overData struct {
 
 // over returns the data of a form for a job.
 func (l *layout) over(c *Client, f form, by []column) overData {
-	d := l.level(c, len(l.levels)-1)
-	d.wide = c.wide
-	return overData{d, f, by}
+	return overData{l.level(c, len(l.levels)-1), f, by}
 }
 
 // overs returns the views of windows that are asked for.

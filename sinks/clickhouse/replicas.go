@@ -20,6 +20,7 @@ import (
 // another merges with what is left of the first.
 type replicas struct {
 	database string
+	shard    int // of several, from 1; 0: there is only one
 	log      *slog.Logger
 	servers  []*server
 	at       atomic.Int64 // which one is asked
@@ -44,7 +45,7 @@ func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) err
 			return nil
 		}
 		var theirs *Error
-		if explained := explain(what, e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
+		if explained := explain(r.of(what), e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
 			err = explained
 		}
 		if ctx.Err() != nil || errors.As(e, new(answered)) {

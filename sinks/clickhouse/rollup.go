@@ -116,7 +116,7 @@ func (v *level) passes(from, until event.Time) bool {
 // the watermark passes no window. With all, the rounds go on past every row that is
 // there, so that none is left in the live tail because its writer stamped it ahead.
 func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, watermark event.Time) error {
-	m, d := &s.memos[i], s.layout.level(s.client, i)
+	m, d := &s.memos[i], s.level(i)
 	whole := all || !now.Before(m.due)
 	if !whole && !s.sweepDue(i, now) && !d.v.passes(m.complete, watermark) {
 		return nil
@@ -158,6 +158,14 @@ func (s *Sink) rollup(ctx context.Context, i int, now time.Time, all bool, water
 	}
 	m.made.Prune(max(done, at.done))
 	return nil
+}
+
+// level returns the data of a level for the statements of a sink, which are about the tables of
+// each shard.
+func (s *Sink) level(i int) levelData {
+	d := s.layout.level(s.client, i)
+	d.wide = false
+	return d
 }
 
 // statements returns what a rollup of the level asks the server.

@@ -310,7 +310,6 @@ func (l *layout) views(c *Client) []view {
 	var all []view
 	for i := range l.levels {
 		d := l.level(c, i)
-		d.wide = c.wide
 		all = append(all, view{d.v.view, render("view", d)})
 	}
 	for m := range l.located {
@@ -337,9 +336,9 @@ type levelData struct {
 	windows []rounds.Window
 }
 
-// level returns the data of a level.
+// level returns the data of a level for views.
 func (l *layout) level(c *Client, i int) levelData {
-	d := levelData{c: c, l: l, i: i, v: &l.levels[i], First: i == 0}
+	d := levelData{c: c, l: l, i: i, v: &l.levels[i], First: i == 0, wide: c.wide}
 	if i > 0 {
 		d.before = &l.levels[i-1]
 	}

@@ -55,13 +55,13 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 		return nil, err
 	}
 	var home *inventory
-	for i, on := range c.shards {
+	for _, on := range c.shards {
 		inv, err := c.inventory(ctx, on)
 		if err == nil {
 			err = c.check(ctx, on, inv, l)
 		}
 		if err != nil {
-			return nil, c.onShard(i, err)
+			return nil, on.named(err)
 		}
 		if home == nil {
 			home = inv

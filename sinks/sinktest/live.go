@@ -31,10 +31,10 @@ type LiveSink interface {
 	Touched(ctx context.Context, since uint64) ([]event.Time, error)
 }
 
-// RunLive runs the suite for reading. begin makes an empty backend, whose sinks are
-// LiveSinks.
-func RunLive(t *testing.T, begin func(t *testing.T) Backend) {
-	runAll(t, begin, []test{
+// RunLive runs the suite for reading, or only some tests of it. begin makes an empty backend,
+// whose sinks are LiveSinks.
+func RunLive(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
+	runAll(t, begin, only, []test{
 		{"Empty", empty},
 		{"Selections", selections},
 		{"Merged", mergedReads},

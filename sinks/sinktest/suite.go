@@ -14,9 +14,9 @@ import (
 	"weir/window"
 )
 
-// Run runs the suite. begin makes an empty backend.
-func Run(t *testing.T, begin func(t *testing.T) Backend) {
-	runAll(t, begin, []test{
+// Run runs the suite, or only some tests of it. begin makes an empty backend.
+func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
+	runAll(t, begin, only, []test{
 		{"Once", once},
 		{"Merges", merges},
 		{"Restart", restart},
@@ -36,8 +36,16 @@ type test struct {
 }
 
 // runAll runs each test with a backend of its own.
-func runAll(t *testing.T, begin func(t *testing.T) Backend, tests []test) {
+func runAll(t *testing.T, begin func(t *testing.T) Backend, only []string, tests []test) {
+	for _, name := range only {
+		if !slices.ContainsFunc(tests, func(c test) bool { return c.name == name }) {
+			t.Fatalf("the suite has no test %s", name)
+		}
+	}
 	for _, c := range tests {
+		if len(only) > 0 && !slices.Contains(only, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.run(t, begin(t)) })
 	}
 }
