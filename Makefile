@@ -142,6 +142,7 @@ vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the o
 docs: ## write the generated documents anew
 	go test ./internal/config -run Generated -update
 	go test ./serve/redis -run 'Document|Cookbook' -update
+	go test ./cmd/weir -run 'Dashboards$$' -update
 
 ci: ## what .ci/run does
 	.ci/run

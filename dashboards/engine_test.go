@@ -29,7 +29,7 @@ func TestQueriesRun(t *testing.T) {
 	for _, choice := range choices {
 		m := moment{now.Add(-14 * 24 * time.Hour), now.Add(time.Hour), 15 * time.Second, choice}
 		for where, sql := range queries(t) {
-			if choice["page"][0] != all && !strings.Contains(sql, "$page") {
+			if choice["by_page"][0] != all && !strings.Contains(sql, "$by_page") {
 				continue // nothing to choose
 			}
 			expanded, err := expand(sql, m)
@@ -41,7 +41,7 @@ func TestQueriesRun(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", where, err)
 			}
-			if want, ok := answers[where]; ok && choice["page"][0] == all && got != want {
+			if want, ok := answers[where]; ok && choice["by_page"][0] == all && choice["window"][0] == "1d" && got != want {
 				t.Errorf("%s:\ngot\n%s\nwant\n%s", where, got, want)
 			}
 		}
@@ -84,29 +84,26 @@ func fill(t *testing.T, url, database string, now time.Time) {
 		VALUES ('clicks', 1, 0, 3, 7, 'clicks', 'malformed', 'empty value', toDateTime64(%d, 3), '')`, now.Unix())
 }
 
-// answers returns the expected results of the queries for that data.
+// answers returns the expected results of the queries for that data, in windows of a day.
 func answers(now time.Time) map[string]string {
-	day := func(back int) string { return now.AddDate(0, 0, -back).Format(time.DateOnly) }
+	day := func(back int) string { return now.AddDate(0, 0, -back).Format(time.DateOnly) + " 00:00:00" }
 	return map[string]string{
-		"traffic.json, variable page":                    "/p/1\n/o\\'brien",
-		"traffic.json, 1 Hits":                           "72",
-		"traffic.json, 2 Visitors":                       "22",
-		"traffic.json, 3 Pages":                          "2",
-		"traffic.json, 8 Top pages":                      "/p/1\t60\t20\t3\n/o\\'brien\t12\t2\t6",
-		"retention.json, variable page":                  "/p/1\n/o\\'brien",
-		"retention.json, 1 Active users":                 "22",
-		"retention.json, 2 Came back":                    "7",
-		"retention.json, 3 New":                          "5",
-		"retention.json, 4 Active users per day":         fmt.Sprintf("%s 00:00:00\t12\n%s 00:00:00\t12\n%s 00:00:00\t12", day(2), day(1), day(0)),
-		"retention.json, 5 Returned from the day before": fmt.Sprintf("%s 00:00:00\t7\t5\n%s 00:00:00\t7\t5", day(1), day(0)),
-		"retention.json, 6 Retention":                    strings.ReplaceAll(fmt.Sprintf("%s 12 58.3 16.7 \\N \\N \\N \\N \\N\n%s 12 58.3 \\N \\N \\N \\N \\N \\N", day(2), day(1)), " ", "\t"),
-		"geo.json, 1 Positions":                          "7",
-		"geo.json, 2 People":                             "3",
-		"geo.json, 3 Cells":                              "1",
-		"geo.json, 6 Busiest cells":                      "sqc8b\t7\t3",
-		"pipeline.json, 1 Audit mismatches":              "0",
-		"pipeline.json, 4 Dead letters":                  "1",
-		"pipeline.json, 8 Outcomes":                      "clicks\t72\t0\t0\t1\t0\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0\t0",
-		"pipeline.json, 9 What does not add up":          "",
+		"weir-job-clicks.json, variable by_page":                  "/p/1\n/o\\'brien",
+		"weir-job-clicks.json, 1 Hits":                            "72",
+		"weir-job-clicks.json, 2 users in all":                    "22",
+		"weir-job-clicks.json, 3 active in all":                   "22",
+		"weir-job-clicks.json, 5 Hits":                            fmt.Sprintf("%s\t24\n%s\t24\n%s\t24", day(2), day(1), day(0)),
+		"weir-job-clicks.json, 7 Top groups":                      "/p/1\t60\t20\t20\n/o\\'brien\t12\t2\t2",
+		"weir-job-clicks.json, 9 active (bitmap)":                 fmt.Sprintf("%s\t12\n%s\t12\n%s\t12", day(2), day(1), day(0)),
+		"weir-job-clicks.json, 10 active (bitmap): who came back": fmt.Sprintf("%s\t7\t5\n%s\t7\t5", day(1), day(0)),
+		"weir-job-clicks.json, 11 active (bitmap): retention":     strings.ReplaceAll(fmt.Sprintf("%s|12|58.3|16.7|\\N|\\N|\\N|\\N|\\N\n%s|12|58.3|\\N|\\N|\\N|\\N|\\N|\\N", day(2), day(1)), "|", "\t"),
+		"weir-job-locations.json, 1 Hits":                         "7",
+		"weir-job-locations.json, 2 users in all":                 "3",
+		"weir-job-locations.json, 6 Top groups":                   "sqc8b\t7\t3",
+		"weir-job-locations.json, 7 Hits by cell":                 "sqc8b\t7",
+		"weir-pipeline.json, 1 Audit mismatches":                  "0",
+		"weir-pipeline.json, 4 Dead letters":                      "1",
+		"weir-pipeline.json, 8 Outcomes":                          "clicks\t72\t0\t0\t1\t0\t0\t0\t0\nlocations\t7\t0\t0\t0\t0\t0\t0\t0",
+		"weir-pipeline.json, 9 What does not add up":              "",
 	}
 }

@@ -131,7 +131,9 @@ func TestGeneratedRuns(t *testing.T) {
 					continue
 				}
 				got, err := localtest.Query(url, database, expanded)
-				if err != nil || got == "" {
+				// Windows of a minute have none beside them whose users could come back.
+				alone := length == "1m" && (strings.HasSuffix(where, ": who came back") || strings.HasSuffix(where, ": retention"))
+				if err != nil || (got == "") != alone {
 					t.Errorf("%s, windows of %s, page %s: no rows, or %v\n%s", where, length, page[0], err, expanded)
 				}
 				if length == "1m" && page[0] == all[0] {

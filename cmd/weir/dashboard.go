@@ -17,8 +17,9 @@ func dashboardCommand() *cobra.Command {
 		Use:   "dashboard",
 		Short: "Print Grafana dashboards for the jobs of the configuration",
 		Long: `Print Grafana dashboards for the jobs of the configuration, as JSON: one for each
-job, on ClickHouse, with a panel for each measure; and one on Prometheus, for what
-weir tells about itself. Nothing is connected to.`,
+job, on ClickHouse, with a panel for each measure; and two for weir itself, one of the
+ledger, the dead letters and the audit on ClickHouse, and one of the metrics on
+Prometheus. Nothing is connected to.`,
 		Example: "  weir dashboard -c weir.yaml --out grafana\n  weir dashboard -c weir.yaml --job clicks > clicks.json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := loadConfig(c, config.Options{})
@@ -41,11 +42,15 @@ weir tells about itself. Nothing is connected to.`,
 				boards = append(boards, b)
 			}
 			if name == "" {
-				b, err := grafana.Metrics()
+				pipeline, err := grafana.Pipeline(js)
 				if err != nil {
 					return err
 				}
-				boards = append(boards, b)
+				metrics, err := grafana.Metrics()
+				if err != nil {
+					return err
+				}
+				boards = append(boards, pipeline, metrics)
 			} else if len(boards) == 0 {
 				return &exit{exitUsage, fmt.Errorf("--job %s: the configuration has no such job", name), ""}
 			}

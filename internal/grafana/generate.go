@@ -1,5 +1,6 @@
 // Package grafana makes Grafana dashboards: one for a job, with a panel for each of its
-// measures, and one for what weir tells Prometheus about itself.
+// measures, one for what weir writes about itself into ClickHouse, and one for what it
+// tells Prometheus.
 package grafana
 
 import (
@@ -36,6 +37,7 @@ type query struct {
 	job          string
 	view, rollup string   // names, for the chosen length of windows
 	where        string   // selects the chosen groups in the windows of the time range
+	seconds      string   // the chosen length of windows
 	groups       []string // quoted columns
 }
 
@@ -76,7 +78,7 @@ func Job(j clickhouse.Job) (Board, error) {
 	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
 	// Windows that overlap the time range.
 	during := "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
-	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup", where: during}
+	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup", where: during, seconds: length}
 	b := newBoard(clickHouse)
 	b.custom("window", "Window", names)
 	for _, c := range j.Spec.By {
@@ -86,16 +88,34 @@ func Job(j clickhouse.Job) (Board, error) {
 		q.where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
 	}
 
-	b.add("stat", "Hits", "Events counted in the windows of the time range. Exact.", 12, 4,
+	b.add("stat", "Hits", "Events counted in the windows of the time range. Exact.", 6, 4,
 		fmt.Sprintf("SELECT sum(hits) AS hits FROM %s WHERE %s", q.view, q.where))
-	b.add("stat", "Newest complete window", "Age, in seconds, of the end of the newest window that the watermark has passed.", 12, 4,
+	var numbers, measured []string
+	for i := range j.Spec.Measures {
+		m := &j.Spec.Measures[i]
+		if number, ok := distinct[m.Kind]; ok {
+			number = fmt.Sprintf(number, state(m)) + " AS " + quote(m.Name)
+			numbers, measured = append(numbers, number), append(measured, quote(m.Name))
+			b.add("stat", m.Name+" in all", "Distinct values in the windows of the time range together.", 6, 4,
+				fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s", number, q.rollup, q.where))
+		}
+	}
+	b.add("stat", "Newest complete window", "Age, in seconds, of the end of the newest window that the watermark has passed.", 6, 4,
 		fmt.Sprintf("SELECT dateDiff('second', max(window_start), now()) - %s AS behind\nFROM %s\nWHERE complete = 1 AND %s\nHAVING count() > 0", length, q.view, q.where))
 	b.add("timeseries", "Hits", "Events counted by window. Exact.", 12, 8,
 		fmt.Sprintf("SELECT window_start AS time, sum(hits) AS hits\nFROM %s\nWHERE %s\nGROUP BY time\nORDER BY time", q.view, q.where))
 	if len(q.groups) > 0 {
 		columns := strings.Join(q.groups, ", ")
-		b.add("table", "Top groups", "Groups by hits in the time range.", 12, 8,
-			fmt.Sprintf("SELECT %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s\nGROUP BY %[1]s\nORDER BY hits DESC\nLIMIT 100", columns, q.view, q.where))
+		top := fmt.Sprintf("SELECT %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s\nGROUP BY %[1]s\nORDER BY hits DESC\nLIMIT ", columns, q.view, q.where)
+		b.add("timeseries", "Hits of the top groups", "The ten groups with the most hits in the time range, by window.", 12, 8,
+			fmt.Sprintf("SELECT window_start AS time, %[1]s, sum(t.hits) AS hits\nFROM %[2]s AS t\nWHERE %[3]s AND (%[1]s) IN\n(\n  SELECT %[1]s FROM %[2]s WHERE %[3]s\n  GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 10\n)\nGROUP BY time, %[1]s\nORDER BY time, %[1]s", columns, q.view, q.where))
+		if len(numbers) > 0 {
+			top = fmt.Sprintf("SELECT %[1]s, hits, %[2]s\nFROM\n(\n%[3]s100\n) AS counted\nLEFT JOIN\n(\n  SELECT %[1]s, %[4]s\n  FROM %[5]s\n  WHERE %[6]s\n  GROUP BY %[1]s\n) AS merged USING (%[1]s)\nORDER BY hits DESC, %[1]s",
+				columns, strings.Join(measured, ", "), top, strings.Join(numbers, ", "), q.rollup, q.where)
+		} else {
+			top += "100"
+		}
+		b.add("table", "Top groups", "Groups by hits in the time range, and the distinct values of each.", 24, 9, top)
 	}
 	for _, c := range j.Spec.By {
 		if c.Path == "" { // a geohash cell
@@ -109,20 +129,64 @@ func Job(j clickhouse.Job) (Board, error) {
 		if !ok {
 			return Board{}, fmt.Errorf("grafana: job %s: measure %s: no panel for kind %s", j.Spec.Job, m.Name, m.Kind)
 		}
-		w, h := 12, 8
-		if s.wide {
-			w = 24
+		title := fmt.Sprintf("%s (%s)", m.Name, m.Kind)
+		b.shaped(title, s, q, m)
+		for _, r := range returning[m.Kind] {
+			b.shaped(title+": "+r.title, r.shape, q, m)
 		}
-		if s.panel == "geomap" {
-			h = 14
-		}
-		b.add(s.panel, fmt.Sprintf("%s (%s)", m.Name, m.Kind), s.about, w, h, s.sql(q, m))
 	}
 	uid, title := "weir-job-"+j.Spec.Job, "weir: job "+j.Spec.Job
 	if v := j.Spec.Version; v > 1 {
 		uid, title = fmt.Sprintf("%s-v%d", uid, v), fmt.Sprintf("%s, version %d", title, v)
 	}
 	return b.render(uid, title, fmt.Sprintf("Job %s, version %d, of topic %s.", j.Spec.Job, j.Spec.Version, j.Topic))
+}
+
+// shaped adds a panel of a measure.
+func (b *board) shaped(title string, s shape, q *query, m *window.Measure) {
+	w, h := 12, 8
+	if s.wide {
+		w = columns
+	}
+	if s.panel == "geomap" {
+		h = 14
+	}
+	b.add(s.panel, title, s.about, w, h, s.sql(q, m))
+}
+
+// Pipeline returns the dashboard of what weir writes about itself into ClickHouse: ledger,
+// dead letters and audit, of the jobs in their versions.
+func Pipeline(jobs []clickhouse.Job) (Board, error) {
+	var versions, counted []string
+	for _, j := range jobs {
+		versions = append(versions, fmt.Sprintf("('%s', %d)", j.Spec.Job, max(1, j.Spec.Version)))
+		for name := range j.Windows { // the shortest comes first
+			counted = append(counted, fmt.Sprintf("  SELECT window_start, '%[1]s' AS job, hits FROM %[1]s_%[2]s WHERE $__timeFilter(window_start)", j.Spec.Job, name))
+			break
+		}
+	}
+	of := "(job, version) IN (" + strings.Join(versions, ", ") + ")"
+	b := newBoard(clickHouse)
+	b.add("stat", "Audit mismatches", "What does not add up between ledger and rows. 0 is right; weir verify says more.", 6, 4,
+		"SELECT count() AS mismatches FROM weir_audit")
+	b.add("stat", "Slowest watermark", "How far the event time of the slowest partition is behind now, in seconds.", 6, 4,
+		"SELECT max(behind) AS behind\nFROM\n(\n  SELECT dateDiff('second', max(watermark), now()) AS behind\n  FROM weir_ledger\n  WHERE "+of+"\n  GROUP BY job, partition\n)")
+	b.add("stat", "Last flush", "Seconds since anything was written.", 6, 4,
+		"SELECT dateDiff('second', max(flushed_at), now()) AS ago FROM weir_ledger WHERE "+of)
+	b.add("stat", "Dead letters", "Records of the time range that reached no count: malformed, late or future.", 6, 4,
+		"SELECT count() AS records FROM weir_dead_letters FINAL WHERE $__timeFilter(record_time) AND "+of)
+	b.add("timeseries", "Events counted", "By event time.", 12, 8,
+		"SELECT $__timeInterval(window_start) AS time, job, sum(hits) AS events\nFROM\n(\n"+strings.Join(counted, "\n  UNION ALL\n")+"\n)\nGROUP BY time, job\nORDER BY time, job")
+	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
+		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
+	b.add("table", "Partitions", "As of the last flush of each partition.", 14, 9,
+		"SELECT job, partition, max(next) AS next_offset, max(watermark) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
+	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
+		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
+	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit LIMIT 100")
+	b.add("table", "Latest dead letters", "The last hundred of the time range.", columns, 9,
+		"SELECT record_time, job, topic, partition, offset, fate, reason, substring(payload, 1, 200) AS beginning\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nORDER BY record_time DESC\nLIMIT 100")
+	return b.render("weir-pipeline", "weir: Pipeline", "Ledger, dead letters and audit of the jobs.")
 }
 
 // Metrics returns the dashboard of weir's figures in Prometheus (docs/metrics.md).

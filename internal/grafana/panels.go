@@ -17,14 +17,49 @@ type shape struct {
 	sql   func(q *query, m *window.Measure) string
 }
 
+// distinct has, for each kind that counts different values, the number of a merged state.
+// %s is the column of the states.
+var distinct = map[window.Kind]string{
+	window.HLL:    "weirPfCount(uniqCombined64MergeState(14)(%s))",
+	window.Set:    "weirSetCount(groupBitmapMergeState(%s))",
+	window.Bitmap: "bitmapCardinality(groupBitmapMergeState(%s))",
+}
+
+// returning has, for each kind that keeps who was there, what is shown of those who came back.
+var returning = map[window.Kind][]struct {
+	title string
+	shape
+}{
+	window.Bitmap: {
+		{"who came back", shape{"timeseries", false, "Ids of a window that were in the window before, and others. Exact. " + expires, func(q *query, m *window.Measure) string {
+			return q.windows(m) + fmt.Sprintf("SELECT later.window_start AS time,\n  bitmapAndCardinality(later.ids, first.ids) AS returned, bitmapAndnotCardinality(later.ids, first.ids) AS others\nFROM windows AS later\nINNER JOIN windows AS first ON first.window_start = later.window_start - toIntervalSecond(%s)\nORDER BY time", q.seconds)
+		}}},
+		{"retention", shape{"table", true, "Of the ids of a window, how many percent were there again 1 to 7 windows later. Exact. " + expires, func(q *query, m *window.Measure) string {
+			const most = 7
+			var columns []string
+			for d := 1; d <= most; d++ {
+				columns = append(columns, fmt.Sprintf("  round(100 * maxOrNullIf(kept, distance = %[1]d) / any(size), 1) AS \"+%[1]d\"", d))
+			}
+			return q.windows(m) + fmt.Sprintf("SELECT cohort, any(size) AS ids,\n%s\nFROM\n(\n  SELECT first.window_start AS cohort, first.distance AS distance,\n    bitmapCardinality(first.ids) AS size, bitmapAndCardinality(first.ids, later.ids) AS kept\n  FROM (SELECT window_start, ids, arrayJoin(range(1, %d)) AS distance FROM windows) AS first\n  INNER JOIN windows AS later ON later.window_start = first.window_start + toIntervalSecond(first.distance * %s)\n)\nGROUP BY cohort\nORDER BY cohort",
+				strings.Join(columns, ",\n"), most+1, q.seconds)
+		}}},
+	},
+}
+
+// windows returns the head of a query that reads windows: the states of the newest hundred
+// windows, merged over groups, as ids by window_start.
+func (q *query) windows(m *window.Measure) string {
+	return fmt.Sprintf("WITH windows AS\n(\n  SELECT window_start, groupBitmapMergeState(%s) AS ids\n  FROM %s\n  WHERE %s\n  GROUP BY window_start\n  ORDER BY window_start DESC\n  LIMIT 100\n)\n", state(m), q.rollup, q.where)
+}
+
 // shapes has the shape of each kind.
 var shapes = map[window.Kind]shape{
 	window.HLL: {"timeseries", false, "Distinct values by window, and one standard error (0.81 %) below and above.", func(q *query, m *window.Measure) string {
-		return fmt.Sprintf("SELECT time, n AS %s, round(n * 0.9919) AS low, round(n * 1.0081) AS high\nFROM\n(\n  SELECT window_start AS time, weirPfCount(uniqCombined64MergeState(14)(%s)) AS n\n  FROM %s\n  WHERE %s\n  GROUP BY time\n)\nORDER BY time",
-			quote(m.Name), state(m), q.rollup, q.where)
+		return fmt.Sprintf("SELECT time, n AS %s, round(n * 0.9919) AS low, round(n * 1.0081) AS high\nFROM\n(\n  SELECT window_start AS time, %s AS n\n  FROM %s\n  WHERE %s\n  GROUP BY time\n)\nORDER BY time",
+			quote(m.Name), fmt.Sprintf(distinct[window.HLL], state(m)), q.rollup, q.where)
 	}},
-	window.Set:    {"timeseries", false, "Distinct values by window. " + expires, series("rollup", "weirSetCount(groupBitmapMergeState(%[2]s))")},
-	window.Bitmap: {"timeseries", false, "Distinct ids by window. Exact. " + expires, series("rollup", "bitmapCardinality(groupBitmapMergeState(%[2]s))")},
+	window.Set:    {"timeseries", false, "Distinct values by window. " + expires, series("rollup", fmt.Sprintf(distinct[window.Set], "%[2]s"))},
+	window.Bitmap: {"timeseries", false, "Distinct ids by window. Exact. " + expires, series("rollup", fmt.Sprintf(distinct[window.Bitmap], "%[2]s"))},
 	window.Bloom: {"timeseries", false, "How much of the fullest filter of a group is set, in percent, and how much that is of a filter with as many ids as its capacity. A fuller filter has more false positives than configured.", func(q *query, m *window.Measure) string {
 		bits, _ := bloom.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
 		const each = 8                             // bits that an id sets
@@ -41,7 +76,7 @@ var shapes = map[window.Kind]shape{
 	}},
 	window.Sum: {"timeseries", false, "The sum by window. Exact: a Decimal.", series("view", "sum(%[1]s)")},
 	window.Avg: {"timeseries", false, "The mean by window: the exact sum over the number of its events.", func(q *query, m *window.Measure) string {
-		const events, units = "sum(state[" + whole + "].1)", "sum(state[" + whole + "].2)"
+		events, units := fmt.Sprintf("sum(state[%d].1)", uint64(window.Whole)), fmt.Sprintf("sum(state[%d].2)", uint64(window.Whole))
 		return fmt.Sprintf("SELECT window_start AS time, if(%[1]s = 0, NULL, toFloat64(%[2]s) / %[1]s) AS %[3]s\nFROM\n(\n%[4]s\n)\nGROUP BY time\nORDER BY time", events, units, quote(m.Name), q.merged(m))
 	}},
 	window.Quantile: {"timeseries", false, "Quantiles by window, of all chosen groups together.", func(q *query, m *window.Measure) string {
@@ -60,9 +95,6 @@ var shapes = map[window.Kind]shape{
 }
 
 const expires = "It is merged from states, so windows whose states have expired (keep_states) are missing."
-
-// whole is window.Whole in SQL.
-const whole = "18446744073709551615"
 
 // series returns the query of a number by window, of all chosen groups. In the expression
 // %[1]s is the measure's column in the view, and %[2]s that of its states in the rollup.
