@@ -100,6 +100,30 @@ func TestCookbook(t *testing.T) {
 			t.Errorf("the document says\n%s\nand redis-cli\n%s", block, got.String())
 		}
 	}
+	for _, block := range blocks("console-http", 2) {
+		command, want, _ := strings.Cut(block, "\n")
+		path := strings.TrimSuffix(strings.TrimPrefix(command, "$ curl 'http://127.0.0.1:8686"), "'")
+		code, got, err := p.get(path)
+		asOf := regexp.MustCompile(`"as_of":"[^"]*"`)
+		if got, want = asOf.ReplaceAllString(got, ""), asOf.ReplaceAllString(want, ""); err != nil || code != 200 || got != want {
+			t.Errorf("%s: %d %v\n%s\nthe document says\n%s", path, code, err, got, want)
+		}
+	}
+	// Who came back counts from now, so the document has no answer over HTTP.
+	if _, got, err := p.get("/api/v1/retention?job=clicks&measure=active&unit=year&n=20"); err != nil || !strings.Contains(got, `{"at":"2026-01-01T00:00:00Z","value":8,"back":[]}`) {
+		t.Errorf("who came back: %s, %v", got, err)
+	}
+	// What ClickHouse refuses says why.
+	for path, want := range map[string]string{
+		"sessions?job=clicks&measure=active&gap=30s":  "gap has to be at least 60 seconds",
+		"sessions?job=clicks&measure=active&step=30s": "every has to be a multiple of 60 seconds",
+		"funnel?job=clicks&steps=active:/a:b":         "a text or * for the 1 group columns of job clicks",
+		"retention?job=clicks&zone=Berlim":            "Berlim",
+	} {
+		if code, got, err := p.get("/api/v1/" + path); err != nil || code != 400 || !strings.Contains(got, want) || strings.Contains(got, "while executing") {
+			t.Errorf("%s: %d %s, %v, want %s", path, code, got, err, want)
+		}
+	}
 	p.signal(syscall.SIGTERM)
 	p.exits(0)
 }

@@ -102,6 +102,7 @@ func TestOpenAPI(t *testing.T) {
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42, time.Minute: 7, 2 * time.Minute: 9})
 	e.http.Dead = func(context.Context, string, int) ([]DeadLetter, error) { return []DeadLetter{{Job: "clicks"}}, nil }
 	e.http.Audit = func() Audit { return Audit{At: noon, Mismatches: 1, Found: []Mismatch{{"clicks", "what", "do"}}} }
+	e.http.IDs = &fakeIDs{}
 	e.http.Worker = &Worker{Recovery: func() *Recovery { return &Recovery{At: noon, Over: true, Text: "0 lost"} }}
 	h := e.http.Handler()
 	guarded := (&Server{Token: "secret", Windows: e.http.Windows, Worker: &Worker{}}).Handler()

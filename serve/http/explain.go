@@ -20,6 +20,12 @@ type Statement struct {
 	Returning bool
 	Precision int
 	Within    string
+
+	// Of IDs.
+	Unit, Zone string
+	Periods    int
+	Gap        time.Duration
+	Steps      []string
 }
 
 // An explainReply says how to ask the same elsewhere.
@@ -55,7 +61,8 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
-	if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" {
+	ids := st.Unit != "" || st.Gap > 0 || len(st.Steps) > 0 // no command answers these
+	if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" && !ids {
 		reply.Redis = a.measure.Kind.Command + " " + k.String()
 	}
 	return reply, nil
@@ -87,6 +94,12 @@ func (s *Server) statement(q question) (a asking, st Statement, err error) {
 	case "returning":
 		a, st.Step, err = s.askedReturning(q)
 		st.Returning = true
+	case "retention":
+		a, st, err = s.askedRetention(q)
+	case "sessions":
+		a, st, err = s.askedSessions(q)
+	case "funnel":
+		a, st, err = s.askedFunnel(q)
 	}
 	return a, st, err
 }

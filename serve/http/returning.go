@@ -30,19 +30,8 @@ const cohortsMost = 24
 
 // askedReturning reads a question of the path returning.
 func (s *Server) askedReturning(q question) (a asking, step time.Duration, err error) {
-	if a, err = s.asked(q, live.People); err != nil {
+	if a, err = s.known(q); err != nil {
 		return a, 0, err
-	}
-	if q.Get("measure") == "" {
-		for _, m := range a.job.Measures {
-			if m.Kind.Common != nil {
-				a.measure = m
-				break
-			}
-		}
-	}
-	if a.measure.Kind.Common == nil {
-		return a, 0, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, a.measure.Name, a.measure.Kind.Name)
 	}
 	n, err := whole(q, "n", 8, cohortsMost)
 	if err != nil {

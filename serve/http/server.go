@@ -47,6 +47,8 @@ type Server struct {
 	// SQL returns a SELECT that answers a question, "" if there is none; nil: there is none
 	// for any.
 	SQL func(Statement) string
+	// IDs answers questions about ids over several windows; nil: they have no answer.
+	IDs IDs
 	// Worker is this process as the worker of weir up; nil: it is none, and there is no path
 	// that kills it.
 	Worker *Worker
@@ -87,6 +89,9 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle("GET /api/v1/heat", s.guard(atMost(requestsMost, s.api("heat"))))
 		mux.Handle("GET /api/v1/positions", s.guard(atMost(requestsMost, s.api("positions"))))
 		mux.Handle("GET /api/v1/returning", s.guard(atMost(requestsMost, s.api("returning"))))
+		mux.Handle("GET /api/v1/retention", s.guard(atMost(requestsMost, s.api("retention"))))
+		mux.Handle("GET /api/v1/sessions", s.guard(atMost(requestsMost, s.api("sessions"))))
+		mux.Handle("GET /api/v1/funnel", s.guard(atMost(requestsMost, s.api("funnel"))))
 		mux.Handle("GET /api/v1/health", s.guard(atMost(requestsMost, s.api("health"))))
 		mux.Handle("GET /api/v1/dead-letters", s.guard(atMost(requestsMost, s.api("dead-letters"))))
 		mux.Handle("GET /api/v1/explain", s.guard(atMost(requestsMost, s.api("explain"))))

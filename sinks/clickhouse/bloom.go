@@ -9,6 +9,7 @@ import (
 // ids, but the audit finds damage by it.
 var bloomKind = func() kind {
 	k := bitmapKind
+	k.common, k.distinct, k.margin = "", "", ""
 	k.bits = func(m *window.Measure) uint64 {
 		bits, _ := bloom.Bits(m.Capacity, m.Error) // no error: Spec.Validate has checked both
 		return bits

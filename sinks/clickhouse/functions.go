@@ -100,7 +100,7 @@ const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayM
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
 
 // setCount is bitmap.Distinct of a set of hashes (package bitmap, hashed.go).
-const setCount = `state -> toUInt64(floor(0.5 - 4294967296. * log1p(-least(bitmapCardinality(state), 4294967295) / 4294967296.)))`
+var setCount = "state -> " + fmt.Sprintf(setDistinct, "bitmapCardinality(state)")
 
 // setHas tells whether an id is in a set whose hashes have no key (package window,
 // SetHash). The id is taken as text, as in an event.

@@ -191,7 +191,7 @@ func (l *layout) objects() (tables, views []string) {
 		tables = append(tables, v.table)
 		views = append(views, v.view)
 	}
-	return tables, append(views, l.overNames()...)
+	return tables, slices.Concat(views, l.overNames(), l.idsNames())
 }
 
 // groups returns the list of the group columns, each followed by a comma.

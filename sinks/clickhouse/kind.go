@@ -48,6 +48,9 @@ type kind struct {
 
 	common string // of two states, %[1]s and %[2]s: how many ids are in both; empty: not known
 
+	distinct string // of the number of different values in a state of ids: how many ids; empty: it has none
+	margin   string // the expected number %[1]s of pairs of ids with one value: by how many ids a number may be wrong
+
 	empty string // the state of no events
 
 	// How a state is written into a Native block. plain is the type, if it is not

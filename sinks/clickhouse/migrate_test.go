@@ -209,7 +209,7 @@ func TestMigrateForward(t *testing.T) {
 	for _, s := range steps[1:] {
 		about = append(about, s.Object)
 	}
-	if got := strings.Join(about, " "); got != "clicks_over clicks_over_total clicks_calendar clicks_calendar_total clicks_cumulative clicks_cumulative_total weir_audit" {
+	if got := strings.Join(about, " "); got != "clicks_over clicks_over_total clicks_calendar clicks_calendar_total clicks_cumulative clicks_cumulative_total clicks_retention clicks_retention_total clicks_retention_over clicks_retention_over_total clicks_sessions clicks_sessions_total clicks_funnel weir_audit" {
 		t.Errorf("without a lifetime it makes anew %s", got)
 	}
 }

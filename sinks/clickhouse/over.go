@@ -8,7 +8,7 @@ import (
 )
 
 // Windows that people ask for are put together from those that are stored, by views with
-// parameters: one for each form, and the same over all groups. docs/windows.md describes
+// parameters: one for each form, and the same over all groups. docs/sql.md describes
 // them, schema/over.sql is the statement.
 
 // A form is a way to cut time into windows. A window is a number of steps. The texts are
@@ -69,43 +69,50 @@ func next(date string) string {
 	return "multiIf(" + strings.Join(cases, ", ") + ", " + date + ")"
 }
 
-// hop is the length of the steps of windows that begin every so many seconds.
-const hop = "gcd({size:UInt32}, " + every + ")"
-
 // ofPeriod is the number of a step of a period.
 func ofPeriod(moment string) string {
 	return "intDiv(toUnixTimestamp(" + moment + ") - " + begins(period(moment)) + ", " + every + ")"
 }
 
+// hopping is the form of windows that begin every so many seconds.
+func hopping(every string) form {
+	hop := "gcd({size:UInt32}, " + every + ")" // the length of the steps
+	return form{
+		name: "over", params: []string{"from", "to", "size", "every"},
+		step:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") * " + hop,
+		same:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") = intDiv(toUnixTimestamp(%[2]s), " + hop + ")",
+		within: "toUnixTimestamp(%[1]s) >= " + fromTime + " AND toUnixTimestamp(%[1]s) < " + toTime + " + {size:UInt32}",
+		cover: "arrayFilter(w -> w + {size:UInt32} > _step AND w >= " + fromTime + " AND w < " + toTime + ", " +
+			"arrayMap(i -> (intDiv(toInt64(_step), " + every + ") - i) * " + every + ", range(intDiv({size:UInt32} - 1, " + every + ") + 1)))",
+		start:   "toDateTime(_window, 'UTC')",
+		end:     "toDateTime(_window + {size:UInt32}, 'UTC')",
+		aligned: hop + " %% %[1]d = 0",
+		checks: func(l *layout) []check {
+			return append(l.multiples("size", "every"),
+				check{fmt.Sprintf("{size:UInt32} / "+every+" > %d", overlapsMost), fmt.Sprintf("size is more than %d times every: make every greater", overlapsMost)},
+				check{fmt.Sprintf("(toInt64("+toTime+") - "+fromTime+") / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+		},
+	}
+}
+
+// periods is the form of the periods of a calendar.
+func periods() form {
+	return form{
+		name: "calendar", params: []string{"from", "to", "unit", "zone"},
+		step:    period("%[1]s"),
+		same:    period("%[1]s") + " = " + period("%[2]s"),
+		within:  inDates,
+		cover:   "if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])",
+		start:   "toDateTime(" + begins("_window") + ", 'UTC')",
+		end:     "toDateTime(" + begins(next("_window")) + ", 'UTC')",
+		aligned: begins("_window") + " %% %[1]d = 0 AND " + begins(next("_window")) + " %% %[1]d = 0",
+		checks:  func(l *layout) []check { return calendar() },
+	}
+}
+
 func forms() []form {
 	return []form{
-		{
-			name: "over", params: []string{"from", "to", "size", "every"},
-			step:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") * " + hop,
-			same:   "intDiv(toUnixTimestamp(%[1]s), " + hop + ") = intDiv(toUnixTimestamp(%[2]s), " + hop + ")",
-			within: "toUnixTimestamp(%[1]s) >= " + fromTime + " AND toUnixTimestamp(%[1]s) < " + toTime + " + {size:UInt32}",
-			cover: "arrayFilter(w -> w + {size:UInt32} > _step AND w >= " + fromTime + " AND w < " + toTime + ", " +
-				"arrayMap(i -> (intDiv(toInt64(_step), " + every + ") - i) * " + every + ", range(intDiv({size:UInt32} - 1, " + every + ") + 1)))",
-			start:   "toDateTime(_window, 'UTC')",
-			end:     "toDateTime(_window + {size:UInt32}, 'UTC')",
-			aligned: hop + " %% %[1]d = 0",
-			checks: func(l *layout) []check {
-				return append(l.multiples("size", "every"),
-					check{fmt.Sprintf("{size:UInt32} / "+every+" > %d", overlapsMost), fmt.Sprintf("size is more than %d times every: make every greater", overlapsMost)},
-					check{fmt.Sprintf("(toInt64("+toTime+") - "+fromTime+") / "+every+" > %d", windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
-			},
-		},
-		{
-			name: "calendar", params: []string{"from", "to", "unit", "zone"},
-			step:    period("%[1]s"),
-			same:    period("%[1]s") + " = " + period("%[2]s"),
-			within:  inDates,
-			cover:   "if(_step >= {from:Date} AND _step < {to:Date}, [_step], [])",
-			start:   "toDateTime(" + begins("_window") + ", 'UTC')",
-			end:     "toDateTime(" + begins(next("_window")) + ", 'UTC')",
-			aligned: begins("_window") + " %% %[1]d = 0 AND " + begins(next("_window")) + " %% %[1]d = 0",
-			checks:  func(l *layout) []check { return calendar() },
-		},
+		hopping(every), periods(),
 		{
 			name: "cumulative", params: []string{"from", "to", "unit", "zone", "every"},
 			step:   "(" + period("%[1]s") + ", " + ofPeriod("%[1]s") + ")",

@@ -145,9 +145,9 @@ func (a *asked) hops(from, to, size, every int64) {
 	a.want("clicks_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d, every=%d", from, to, size, every), all)
 }
 
-// days compares clicks_calendar with what package time says of the zone, and with every
-// clicks_cumulative.
-func (a *asked) days(from, to, unit, zone string, every int64) {
+// calendar returns the periods of a zone that begin between two dates, as package time has
+// them.
+func (a *asked) calendar(from, to, unit, zone string) (all [][2]int64) {
 	a.t.Helper()
 	where, err := time.LoadLocation(zone)
 	if err != nil {
@@ -175,15 +175,24 @@ func (a *asked) days(from, to, unit, zone string, every int64) {
 		}
 		return at.Unix()
 	}
-	var all, so [][2]int64
 	for d := date(from); d.Before(date(to)); d = d.AddDate(0, 0, 1) {
 		if unit == "week" && d.Weekday() != time.Monday || unit == "month" && d.Day() != 1 {
 			continue
 		}
-		start, end := begins(d), begins(d.AddDate(0, months, days))
-		all = append(all, [2]int64{start, end})
-		for at := start; every > 0 && at < end; at += every {
-			so = append(so, [2]int64{start, min(at+every, end)})
+		all = append(all, [2]int64{begins(d), begins(d.AddDate(0, months, days))})
+	}
+	return all
+}
+
+// days compares clicks_calendar with what package time says of the zone, and with every
+// clicks_cumulative.
+func (a *asked) days(from, to, unit, zone string, every int64) {
+	a.t.Helper()
+	all := a.calendar(from, to, unit, zone)
+	var so [][2]int64
+	for _, p := range all {
+		for at := p[0]; every > 0 && at < p[1]; at += every {
+			so = append(so, [2]int64{p[0], min(at+every, p[1])})
 		}
 	}
 	params := fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone)

@@ -22,6 +22,14 @@ type Question struct {
 	Step      time.Duration // by steps of so long; 0: not
 	Returning bool          // how many of the ids of each step are in each later one
 
+	// Of ids over several windows: who came back, in the last Periods of a calendar until the
+	// one that Until is in; the sessions that begin in steps of so long; a funnel. From and
+	// Until are whole seconds.
+	Unit, Zone string // day, week, month, quarter or year, and a time zone
+	Periods    int
+	Gap        time.Duration // sessions end after so long
+	Steps      []string      // of a funnel, as clicks_funnel has them
+
 	Precision int    // of positions: by geohash cell of so many characters…
 	Within    string // …within this one
 }
@@ -30,6 +38,9 @@ type Question struct {
 func (s *Sink) SQL(q Question) string {
 	if s.client.sharded() && !s.client.wide {
 		return "" // no server has a table of all shards
+	}
+	if q.Unit != "" || q.Gap > 0 || len(q.Steps) > 0 {
+		return s.ofIDs(q)
 	}
 	l := s.layout
 	r := &window.Range{From: event.Time(q.From.UnixMilli()), Until: event.Time(q.Until.UnixMilli()), Group: q.Group}

@@ -315,7 +315,7 @@ func (l *layout) views(c *Client) []view {
 	for m := range l.located {
 		all = append(all, view{l.placesView(m), render("places", placesData{c, l, m})})
 	}
-	return append(all, l.overs(c)...)
+	return slices.Concat(all, l.overs(c), l.ids(c))
 }
 
 // levelData is what the templates about a rollup see.

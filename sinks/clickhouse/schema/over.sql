@@ -7,9 +7,7 @@ state rows. So the answer is as fresh as the views, and a month is mostly days.
 Hits and totals are added up, so they are merged by window first. All else is merged. The
 parts of the statement are in the order of view.sql, and for the same reason. */ -}}
 WITH
-    (SELECT tuple({{range .Levels}}maxIf(done, rollup = {{.Seconds}}), {{end}}maxIf(complete_until, rollup = {{.Shortest.Seconds}})
-{{- range .Checks}}, throwIf({{.If}}, {{text .Text}}){{end}}) FROM {{.Rollups}} WHERE {{.Job}}) AS _at,
-    ({{template "stale.sql" .}}) AS _tail
+    {{template "at.sql" .}}
 SELECT
     {{.By}}{{.WindowStart}} AS window_start,
     {{.WindowEnd}} AS window_end,

@@ -798,6 +798,368 @@ FROM
 ) AS _o
 GROUP BY _window;
 
+-- clicks_retention
+CREATE OR REPLACE VIEW `weir`.`clicks_retention` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `cohort` UInt64, `later` DateTime('UTC'), `returned` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)) > 64, 'more than 64 periods: make the range shorter or the periods longer')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(toUInt64(_of)) AS cohort,
+    toDateTime(toUnixTimestamp(toDateTime(_later, {zone:String})), 'UTC') AS later,
+    toUInt64(toUInt64(_of) + toUInt64(_in) - least(toUInt64((_of + _in - _both)), toUInt64(_of) + toUInt64(_in))) AS returned,
+    toUInt8(ifNull(toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_later, 1), {unit:String} = 'week', addWeeks(_later, 1), {unit:String} = 'month', addMonths(_later, 1), {unit:String} = 'quarter', addQuarters(_later, 1), {unit:String} = 'year', addYears(_later, 1), _later), {zone:String})), 'UTC') <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT
+        `page`, `country`, multiIf({unit:String} = 'day', addDays(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'week', addWeeks(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'month', addMonths(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'quarter', addQuarters(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'year', addYears(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), toDate(dateTrunc({unit:String}, {from:Date}))) AS _window, multiIf({unit:String} = 'day', addDays(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'week', addWeeks(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'month', addMonths(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'quarter', addQuarters(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'year', addYears(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), toDate(dateTrunc({unit:String}, {from:Date}))) AS _later,
+        bitmapCardinality(_a.2) AS _of, bitmapCardinality(_b.2) AS _in, bitmapAndCardinality(_a.2, _b.2) AS _both
+    FROM
+    (
+        SELECT `page`, `country`, groupArray((_period, _set)) AS _sets
+        FROM
+        (
+            SELECT `page`, `country`, _period, groupBitmapState(toUInt32(_number)) AS _set
+            FROM
+            (
+                SELECT `page`, `country`, rowNumberInAllBlocks() AS _number, arrayJoin(bitPositionsToArray(_bits)) AS _period
+                FROM
+                (
+                    SELECT `page`, `country`, _id, groupBitOr(bitShiftLeft(toUInt64(1), _place)) AS _bits
+                    FROM (SELECT `page`, `country`, _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT `page`, `country`, toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64)
+            UNION ALL
+            SELECT `page`, `country`, toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0
+            UNION ALL
+            SELECT `page`, `country`, toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), `active_state`
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1h in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+                    GROUP BY `page`, `country`, _id
+                )
+            )
+            GROUP BY `page`, `country`, _period
+        )
+        GROUP BY `page`, `country`
+    )
+    ARRAY JOIN _sets AS _a
+    ARRAY JOIN _sets AS _b
+    WHERE _a.1 <= _b.1
+);
+
+-- clicks_retention_total
+CREATE OR REPLACE VIEW `weir`.`clicks_retention_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `cohort` UInt64, `later` DateTime('UTC'), `returned` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf(dateDiff('day', {from:Date}, {to:Date}) > 10000, 'more than 10000 days: make the range shorter'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)) > 64, 'more than 64 periods: make the range shorter or the periods longer')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(toUnixTimestamp(toDateTime(_window, {zone:String})), 'UTC') AS window_start,
+    toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_window, 1), {unit:String} = 'week', addWeeks(_window, 1), {unit:String} = 'month', addMonths(_window, 1), {unit:String} = 'quarter', addQuarters(_window, 1), {unit:String} = 'year', addYears(_window, 1), _window), {zone:String})), 'UTC') AS window_end,
+    toUInt64(toUInt64(_of)) AS cohort,
+    toDateTime(toUnixTimestamp(toDateTime(_later, {zone:String})), 'UTC') AS later,
+    toUInt64(toUInt64(_of) + toUInt64(_in) - least(toUInt64((_of + _in - _both)), toUInt64(_of) + toUInt64(_in))) AS returned,
+    toUInt8(ifNull(toDateTime(toUnixTimestamp(toDateTime(multiIf({unit:String} = 'day', addDays(_later, 1), {unit:String} = 'week', addWeeks(_later, 1), {unit:String} = 'month', addMonths(_later, 1), {unit:String} = 'quarter', addQuarters(_later, 1), {unit:String} = 'year', addYears(_later, 1), _later), {zone:String})), 'UTC') <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT
+        multiIf({unit:String} = 'day', addDays(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'week', addWeeks(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'month', addMonths(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'quarter', addQuarters(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'year', addYears(toDate(dateTrunc({unit:String}, {from:Date})), _a.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), toDate(dateTrunc({unit:String}, {from:Date}))) AS _window, multiIf({unit:String} = 'day', addDays(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'week', addWeeks(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'month', addMonths(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'quarter', addQuarters(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), {unit:String} = 'year', addYears(toDate(dateTrunc({unit:String}, {from:Date})), _b.1 + (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), toDate(dateTrunc({unit:String}, {from:Date}))) AS _later,
+        bitmapCardinality(_a.2) AS _of, bitmapCardinality(_b.2) AS _in, bitmapAndCardinality(_a.2, _b.2) AS _both
+    FROM
+    (
+        SELECT groupArray((_period, _set)) AS _sets
+        FROM
+        (
+            SELECT _period, groupBitmapState(toUInt32(_number)) AS _set
+            FROM
+            (
+                SELECT rowNumberInAllBlocks() AS _number, arrayJoin(bitPositionsToArray(_bits)) AS _period
+                FROM
+                (
+                    SELECT _id, groupBitOr(bitShiftLeft(toUInt64(1), _place)) AS _bits
+                    FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64)
+            UNION ALL
+            SELECT toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64) AND throwIf(NOT (toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((window_start + 59), 'UTC'), {zone:String}), {zone:String})), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0
+            UNION ALL
+            SELECT toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})), `active_state`
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE window_start >= toDateTime({from:Date}, {zone:String}) AND window_start < toDateTime({to:Date} + 366, {zone:String}) AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) >= 0 AND toInt32(dateDiff({unit:String}, toDate(dateTrunc({unit:String}, {from:Date})), toDate(dateTrunc({unit:String}, toDateTime(window_start, 'UTC'), {zone:String}), {zone:String})) - (toDate(dateTrunc({unit:String}, {from:Date})) < {from:Date})) < least((dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)), 64) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (toDate(dateTrunc({unit:String}, toDateTime(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), 'UTC'), {zone:String}), {zone:String}) = toDate(dateTrunc({unit:String}, toDateTime((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599), 'UTC'), {zone:String}), {zone:String})))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1h in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+                    GROUP BY _id
+                )
+            )
+            GROUP BY _period
+        )
+        
+    )
+    ARRAY JOIN _sets AS _a
+    ARRAY JOIN _sets AS _b
+    WHERE _a.1 <= _b.1
+);
+
+-- clicks_retention_over
+CREATE OR REPLACE VIEW `weir`.`clicks_retention_over` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `cohort` UInt64, `later` DateTime('UTC'), `returned` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))) > 64, 'more than 64 periods: make the range shorter or the periods longer')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    `page`, `country`, toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(toUInt64(_of)) AS cohort,
+    toDateTime(_later, 'UTC') AS later,
+    toUInt64(toUInt64(_of) + toUInt64(_in) - least(toUInt64((_of + _in - _both)), toUInt64(_of) + toUInt64(_in))) AS returned,
+    toUInt8(ifNull(toDateTime(_later + {size:UInt32}, 'UTC') <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT
+        `page`, `country`, ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) + _a.1 * {size:UInt32}) AS _window, ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) + _b.1 * {size:UInt32}) AS _later,
+        bitmapCardinality(_a.2) AS _of, bitmapCardinality(_b.2) AS _in, bitmapAndCardinality(_a.2, _b.2) AS _both
+    FROM
+    (
+        SELECT `page`, `country`, groupArray((_period, _set)) AS _sets
+        FROM
+        (
+            SELECT `page`, `country`, _period, groupBitmapState(toUInt32(_number)) AS _set
+            FROM
+            (
+                SELECT `page`, `country`, rowNumberInAllBlocks() AS _number, arrayJoin(bitPositionsToArray(_bits)) AS _period
+                FROM
+                (
+                    SELECT `page`, `country`, _id, groupBitOr(bitShiftLeft(toUInt64(1), _place)) AS _bits
+                    FROM (SELECT `page`, `country`, _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT `page`, `country`, toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64)
+            UNION ALL
+            SELECT `page`, `country`, toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64) AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0
+            UNION ALL
+            SELECT `page`, `country`, toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))), `active_state`
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1h in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+                    GROUP BY `page`, `country`, _id
+                )
+            )
+            GROUP BY `page`, `country`, _period
+        )
+        GROUP BY `page`, `country`
+    )
+    ARRAY JOIN _sets AS _a
+    ARRAY JOIN _sets AS _b
+    WHERE _a.1 <= _b.1
+);
+
+-- clicks_retention_over_total
+CREATE OR REPLACE VIEW `weir`.`clicks_retention_over_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `cohort` UInt64, `later` DateTime('UTC'), `returned` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(done, rollup = 3600), maxIf(complete_until, rollup = 60), throwIf({size:UInt32} = 0 OR {size:UInt32} % 60 != 0, 'size has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))) > 64, 'more than 64 periods: make the range shorter or the periods longer')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0), groupUniqArrayIf(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC'), _level <= 1)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1 UNION ALL SELECT window_start, 1 FROM `weir`.`clicks_1m_rollup_all` WHERE rolled_in >= _at.2)) AS _tail
+SELECT
+    toDateTime(_window, 'UTC') AS window_start,
+    toDateTime(_window + {size:UInt32}, 'UTC') AS window_end,
+    toUInt64(toUInt64(_of)) AS cohort,
+    toDateTime(_later, 'UTC') AS later,
+    toUInt64(toUInt64(_of) + toUInt64(_in) - least(toUInt64((_of + _in - _both)), toUInt64(_of) + toUInt64(_in))) AS returned,
+    toUInt8(ifNull(toDateTime(_later + {size:UInt32}, 'UTC') <= _at.3, 0)) AS complete
+FROM
+(
+    SELECT
+        ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) + _a.1 * {size:UInt32}) AS _window, ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) + _b.1 * {size:UInt32}) AS _later,
+        bitmapCardinality(_a.2) AS _of, bitmapCardinality(_b.2) AS _in, bitmapAndCardinality(_a.2, _b.2) AS _both
+    FROM
+    (
+        SELECT groupArray((_period, _set)) AS _sets
+        FROM
+        (
+            SELECT _period, groupBitmapState(toUInt32(_number)) AS _set
+            FROM
+            (
+                SELECT rowNumberInAllBlocks() AS _number, arrayJoin(bitPositionsToArray(_bits)) AS _period
+                FROM
+                (
+                    SELECT _id, groupBitOr(bitShiftLeft(toUInt64(1), _place)) AS _bits
+                    FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64)
+            UNION ALL
+            SELECT toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64) AND throwIf(NOT (intDiv(toUnixTimestamp(window_start), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((window_start + 59)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND NOT (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0
+            UNION ALL
+            SELECT toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))), `active_state`
+            FROM `weir`.`clicks_1h_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toUnixTimestamp({from:DateTime}) AND toUnixTimestamp(window_start) < toUnixTimestamp({to:DateTime}) + {size:UInt32} AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) >= 0 AND toInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1)) - (toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)))) < least((intDiv((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({size:UInt32}, 1) - 1, greatest({size:UInt32}, 1)) * greatest({size:UInt32}, 1)), greatest({size:UInt32}, 1))), 64) AND (toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') NOT IN (_tail.2) AND (intDiv(toUnixTimestamp(toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC')), gcd({size:UInt32}, greatest({size:UInt32}, 1))) = intDiv(toUnixTimestamp((toDateTime(intDiv(toUnixTimestamp(window_start), 3600) * 3600, 'UTC') + 3599)), gcd({size:UInt32}, greatest({size:UInt32}, 1)))))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1h in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+                    GROUP BY _id
+                )
+            )
+            GROUP BY _period
+        )
+        
+    )
+    ARRAY JOIN _sets AS _a
+    ARRAY JOIN _sets AS _b
+    WHERE _a.1 <= _b.1
+);
+
+-- clicks_sessions
+CREATE OR REPLACE VIEW `weir`.`clicks_sessions` ON CLUSTER 'main'
+(`page` LowCardinality(String), `country` LowCardinality(String), `window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60)) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf({gap:UInt32} < 60, 'gap has to be at least 60 seconds, the shortest windows of job clicks'), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup_all` WHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
+    `page`, `country`, toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + _number * {every:UInt32}, 'UTC') AS window_start,
+    toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + (_number + 1) * {every:UInt32}, 'UTC') AS window_end,
+    toUInt64(_sure) AS least,
+    toUInt64(_may + toUInt64(0 * (toFloat64(_may) * _of / 4294967296.))) AS most,
+    toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
+FROM
+(
+    SELECT `page`, `country`, _number, _sure, _may, sum(if(_number < 0, _may, 0)) OVER (PARTITION BY `page`, `country`) AS _of
+    FROM
+    (
+        SELECT
+            `page`, `country`, if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
+            sum(bitAnd(_begun, 1)) AS _sure,
+            count() AS _may
+        FROM
+        (
+            SELECT
+                `page`, `country`, arraySort(groupArray(_place)) AS _panes,
+                arrayJoin(arrayPushBack(arrayFilter(b -> b > 0, arrayMap(
+                    (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
+                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))), 1)) AS _begun
+            FROM (SELECT `page`, `country`, _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT `page`, `country`, toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))
+            UNION ALL
+            SELECT `page`, `country`, toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) AND throwIf(NOT ((1, window_start, (window_start + 59)).1 = 1), 'windows of 1m of job clicks do not divide days of this time zone') = 0
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+            GROUP BY `page`, `country`, _id
+        )
+        GROUP BY `page`, `country`, _number
+    )
+)
+WHERE _number >= 0;
+
+-- clicks_sessions_total
+CREATE OR REPLACE VIEW `weir`.`clicks_sessions_total` ON CLUSTER 'main'
+(`window_start` DateTime('UTC'), `window_end` DateTime('UTC'), `least` UInt64, `most` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60)) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf({every:UInt32} = 0 OR {every:UInt32} % 60 != 0, 'every has to be a multiple of 60 seconds, the shortest windows of job clicks'), throwIf({measure:String} NOT IN ('active'), 'measure has to be one that holds ids, a set or a bitmap: active of job clicks'), throwIf({gap:UInt32} < 60, 'gap has to be at least 60 seconds, the shortest windows of job clicks'), throwIf(((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - (intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) / greatest({every:UInt32}, 1) > 10000, 'more than 10000 windows: make the range shorter or every greater'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup_all` WHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
+    toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + _number * {every:UInt32}, 'UTC') AS window_start,
+    toDateTime((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) + (_number + 1) * {every:UInt32}, 'UTC') AS window_end,
+    toUInt64(_sure) AS least,
+    toUInt64(_may + toUInt64(0 * (toFloat64(_may) * _of / 4294967296.))) AS most,
+    toUInt8(ifNull(window_end <= _at.2, 0)) AS complete
+FROM
+(
+    SELECT _number, _sure, _may, sum(if(_number < 0, _may, 0)) OVER () AS _of
+    FROM
+    (
+        SELECT
+            if(_begun = 1, -1, intDiv(toInt64(bitShiftRight(_begun, 1)) - 1 - intDiv(toInt64({gap:UInt32}) + 59, 60), intDiv({every:UInt32}, 60))) AS _number,
+            sum(bitAnd(_begun, 1)) AS _sure,
+            count() AS _may
+        FROM
+        (
+            SELECT
+                arraySort(groupArray(_place)) AS _panes,
+                arrayJoin(arrayPushBack(arrayFilter(b -> b > 0, arrayMap(
+                    (w, gap) -> if(w > intDiv(toInt64({gap:UInt32}) + 59, 60) AND gap >= intDiv({gap:UInt32}, 60), toUInt64(w) * 2 + (gap > intDiv(toInt64({gap:UInt32}) + 59, 60)), 0),
+                    _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))), 1)) AS _begun
+            FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1))
+            UNION ALL
+            SELECT toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60), 60) + 1), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= ((intDiv(toInt64(toUnixTimestamp({from:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) - intDiv(toInt64({gap:UInt32}) + 59, 60) * 60) AND toUnixTimestamp(window_start) < (intDiv(toInt64(toUnixTimestamp({to:DateTime})) + greatest({every:UInt32}, 1) - 1, greatest({every:UInt32}, 1)) * greatest({every:UInt32}, 1)) AND throwIf(NOT ((1, window_start, (window_start + 59)).1 = 1), 'windows of 1m of job clicks do not divide days of this time zone') = 0
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+            GROUP BY _id
+        )
+        GROUP BY _number
+    )
+)
+WHERE _number >= 0;
+
+-- clicks_funnel
+CREATE OR REPLACE VIEW `weir`.`clicks_funnel` ON CLUSTER 'main'
+(`step` UInt32, `name` String, `least` UInt64, `most` UInt64, `complete` UInt8)
+AS WITH
+    (SELECT tuple(maxIf(done, rollup = 60), maxIf(complete_until, rollup = 60), throwIf((toInt64(toUnixTimestamp({to:DateTime})) - toInt64(toUnixTimestamp({from:DateTime}))) / 60 > 50000, 'more than 50000 windows of 1m: make the range shorter'), throwIf(empty({steps:Array(String)}) OR length({steps:Array(String)}) > 32, 'a funnel has 1 to 32 steps'), throwIf(arrayExists(s -> s[1] NOT IN ('active'), arrayMap(s -> splitByChar(':', s), {steps:Array(String)})), 'a step begins with the name of a measure that holds ids, a set or a bitmap: active of job clicks'), throwIf(arrayExists(s -> length(s) > 3, arrayMap(s -> splitByChar(':', s), {steps:Array(String)})), 'a step has a measure and, after a colon each, a text or * for the 2 group columns of job clicks'), throwIf(arrayUniq(arrayMap(s -> transform(s[1], ['active'], ['bitmap']), arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))) > 1, 'the steps of a funnel have to be all of sets or all of bitmaps: ids of both are not comparable'), throwIf((SELECT count() FROM `weir`.`clicks_1m_rollup_all` WHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime}))) > 1000000, 'more than 1000000 rows of windows and groups: make the range shorter')) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1) AS _at,
+    (SELECT tuple(groupUniqArrayIf(window_start, _level <= 0)) FROM (
+        SELECT window_start, 0 AS _level FROM `weir`.`clicks_state_all` WHERE flushed_in >= _at.1)) AS _tail
+SELECT
+    toUInt32(_k) AS step,
+    {steps:Array(String)}[_k] AS name,
+    toUInt64(greatest(0, toInt64(arraySum(w -> w.3 * (w.1 >= _k), _went)) - toInt64(_margin))) AS least,
+    toUInt64(arraySum(w -> w.3 * (w.2 >= _k), _went) + _margin) AS most,
+    toUInt8(ifNull(toDateTime((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + 60 - 1, 60) * 60), 'UTC') <= _at.2, 0)) AS complete
+FROM
+(
+    SELECT groupArray((_sure, _may, _n)) AS _went, toUInt64(0 * (toFloat64(sum(_n)) * sum(_n) / 8589934592.)) AS _margin
+    FROM
+    (
+        SELECT _sure, _may, count() AS _n
+        FROM
+        (
+            SELECT
+                groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
+                bitAnd(_steps, 6) = 6 AS _two,
+                arraySort(if(_two, groupArray(_place), [])) AS _places,
+                if(_two, bitAnd(arrayFold((a, p) -> if(bitAnd(p, 63) = bitAnd(a, 63) + 1 AND bitOr(p, 63) > bitOr(a, 63), p, a), _places, toUInt32(0)), 63), bitTest(_steps, 1)) AS _sure,
+                if(_two, arrayFold((a, p) -> toUInt8(a + (bitAnd(p, 63) = a + 1)), _places, toUInt8(0)), bitTest(_steps, 1)) AS _may
+            FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(arrayMap(s -> splitByChar(':', s), {steps:Array(String)})), arrayMap(s -> splitByChar(':', s), {steps:Array(String)})))) AS _place, `active` AS _ids
+            FROM `weir`.`clicks_state_all`
+            WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', arrayMap(s -> splitByChar(':', s), {steps:Array(String)})) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))
+            UNION ALL
+            SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(arrayMap(s -> splitByChar(':', s), {steps:Array(String)})), arrayMap(s -> splitByChar(':', s), {steps:Array(String)})))), `active_state`
+            FROM `weir`.`clicks_1m_rollup_all`
+            PREWHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND throwIf(NOT ((1, window_start, (window_start + 59)).1 = 1), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND arrayExists(s -> s[1] = 'active', arrayMap(s -> splitByChar(':', s), {steps:Array(String)})) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))
+            WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
+            GROUP BY _id
+        )
+        GROUP BY _sure, _may
+    )
+)
+ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
+ORDER BY step;
+
 -- weir_audit
 CREATE OR REPLACE VIEW `weir`.`weir_audit` ON CLUSTER 'main'
 (

@@ -1,0 +1,307 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/serve/key"
+	"weir/serve/live"
+)
+
+// Questions about ids over several windows are answered by the views of ClickHouse, and so as
+// of the last flush: memory has no more than the last second.
+
+// IDs answers these questions. Errors that wrap key.ErrQuestion say what is wrong with one.
+type IDs interface {
+	// Retention says who came back, by the last Periods of Unit in Zone, by start and later.
+	Retention(ctx context.Context, st Statement) ([]Pair, error)
+	// Sessions says how many sessions begin in each Step of time in which some may, if they
+	// end after Gap, and Funnel how many ids take the Steps in their order.
+	Sessions(ctx context.Context, st Statement) ([]Bound, error)
+	Funnel(ctx context.Context, st Statement) ([]Bound, error)
+}
+
+// A Pair is how many of the people of one period were there in another one, too.
+type Pair struct {
+	Start, Later     time.Time
+	Cohort, Returned uint64
+}
+
+// A Bound is what a number is at least and at most, of a time or of a step, from 1.
+type Bound struct {
+	At          time.Time
+	Step        int
+	Least, Most uint64
+}
+
+// between is a number between two bounds; both are null if it is withheld.
+type between struct {
+	Least    *uint64 `json:"least"`
+	Most     *uint64 `json:"most"`
+	Withheld bool    `json:"withheld,omitempty"` // fewer than http.k people
+}
+
+func (b Bound) between() between { return between{Least: &b.Least, Most: &b.Most} }
+
+// known returns the measure that a question asks for, the first one of which it is known who
+// came back if it names none.
+func (s *Server) known(q question) (a asking, err error) {
+	if a, err = s.asked(q, live.People); err != nil {
+		return a, err
+	}
+	if q.Get("measure") == "" {
+		if i := slices.IndexFunc(a.job.Measures, func(m live.Described) bool { return m.Kind.Common != nil }); i >= 0 {
+			a.measure = a.job.Measures[i]
+		}
+	}
+	if a.measure.Kind.Common == nil {
+		return a, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, a.measure.Name, a.measure.Kind.Name)
+	}
+	return a, nil
+}
+
+// asksIDs returns an error if nothing answers questions about ids.
+func (s *Server) asksIDs() error {
+	if s.IDs == nil {
+		return fmt.Errorf("%w: there is no ClickHouse to ask", errQuestion)
+	}
+	return nil
+}
+
+// A retentionReply says how many of the people of each period were there again in later
+// ones.
+type retentionReply struct {
+	Job     string   `json:"job"`
+	Measure string   `json:"measure"`
+	Kind    string   `json:"kind"`
+	Unit    string   `json:"unit"`
+	Zone    string   `json:"zone"`
+	Cohorts []period `json:"cohorts"` // oldest first, without those that have nobody
+	made
+}
+
+// A period is one day, week…, and who of it was there in later ones that have anybody.
+type period struct {
+	At       time.Time `json:"at"`
+	Value    *uint64   `json:"value"` // null: withheld
+	Withheld bool      `json:"withheld,omitempty"`
+	Back     []later   `json:"back"`
+}
+
+type later struct {
+	At    time.Time `json:"at"`
+	Value *uint64   `json:"value"` // null: withheld
+}
+
+// periodsMost is how many periods an answer has.
+const periodsMost = 60
+
+// askedRetention reads a question of the path retention.
+func (s *Server) askedRetention(q question) (a asking, st Statement, err error) {
+	if a, err = s.known(q); err != nil {
+		return a, st, err
+	}
+	st.Unit, st.Zone = q.Get("unit"), q.Get("zone")
+	if st.Unit == "" {
+		st.Unit = "day"
+	}
+	if st.Zone == "" {
+		st.Zone = "UTC"
+	}
+	if units := []string{"day", "week", "month", "quarter", "year"}; !slices.Contains(units, st.Unit) {
+		return a, st, fmt.Errorf("%w: unit=%.40s; want one of %s", errQuestion, st.Unit, strings.Join(units, ", "))
+	}
+	st.Periods, err = whole(q, "n", 8, periodsMost)
+	now := s.Windows.Now().UTC().Truncate(time.Second)
+	a.span = span{now, now}
+	return a, st, err
+}
+
+func (s *Server) retention(ctx context.Context, q question) (any, error) {
+	a, st, err := s.askedRetention(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.asksIDs(); err != nil {
+		return nil, err
+	}
+	reply := retentionReply{Job: a.job.Job, Measure: a.measure.Name, Kind: a.measure.Kind.Name, Unit: st.Unit, Zone: st.Zone, Cohorts: []period{}}
+	reply.AsOf = s.Windows.Now().UTC()
+	st.Question = a.question(a.measure.Name)
+	pairs, err := s.IDs.Retention(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pairs {
+		if n := len(reply.Cohorts); n == 0 || !reply.Cohorts[n-1].At.Equal(p.Start) {
+			c := period{At: p.Start.UTC(), Value: &p.Cohort, Back: []later{}}
+			if a.chosen && s.few(p.Cohort) {
+				c.Value, c.Withheld = nil, true
+			}
+			reply.Cohorts = append(reply.Cohorts, c)
+		}
+		c := &reply.Cohorts[len(reply.Cohorts)-1]
+		if p.Later.Equal(p.Start) {
+			continue
+		}
+		back := later{p.Later.UTC(), &p.Returned}
+		if c.Withheld || p.Returned > 0 && s.few(p.Returned) {
+			back.Value = nil
+		}
+		c.Back = append(c.Back, back)
+	}
+	return reply, nil
+}
+
+// A sessionsReply says how many sessions begin.
+type sessionsReply struct {
+	about
+	Gap    float64 `json:"gap_s"`
+	Step   float64 `json:"step_s"`
+	Total  between `json:"total"`
+	Points []begun `json:"points"` // oldest first, without those in which none can begin
+	made
+}
+
+type begun struct {
+	At time.Time `json:"at"` // start of the step
+	between
+}
+
+// askedSessions reads a question of the path sessions. Its steps begin at multiples of their
+// length since 1970.
+func (s *Server) askedSessions(q question) (a asking, st Statement, err error) {
+	if a, err = s.known(q); err != nil {
+		return a, st, err
+	}
+	st.Gap = 30 * time.Minute
+	if text := q.Get("gap"); text != "" {
+		if st.Gap, err = duration("gap", text); err != nil {
+			return a, st, err
+		}
+	}
+	st.Step = stepOf(a.span, a.job.Window)
+	if text := q.Get("step"); text != "" {
+		if st.Step, err = duration("step", text); err != nil {
+			return a, st, err
+		}
+	}
+	a.span = span{align(a.From, st.Step), align(a.Until.Add(st.Step-1), st.Step)}
+	return a, st, nil
+}
+
+func (s *Server) sessions(ctx context.Context, q question) (any, error) {
+	a, st, err := s.askedSessions(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.asksIDs(); err != nil {
+		return nil, err
+	}
+	reply := sessionsReply{about: a.of(), Gap: st.Gap.Seconds(), Step: st.Step.Seconds(), Points: []begun{}}
+	reply.AsOf = s.Windows.Now().UTC()
+	st.Question = a.question(a.measure.Name)
+	bounds, err := s.IDs.Sessions(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	var total Bound
+	for _, b := range bounds {
+		total.Least, total.Most = total.Least+b.Least, total.Most+b.Most
+		p := begun{b.At.UTC(), b.between()}
+		if err := s.withhold(ctx, &a, span{b.At, b.At.Add(st.Step)}, &p.between); err != nil {
+			return nil, err
+		}
+		reply.Points = append(reply.Points, p)
+	}
+	reply.Total = total.between()
+	return reply, s.withhold(ctx, &a, a.span, &reply.Total)
+}
+
+// withhold removes the bounds of a number over some windows if too few people of the chosen
+// groups were in them.
+func (s *Server) withhold(ctx context.Context, a *asking, over span, b *between) error {
+	if !a.chosen || s.K == 0 {
+		return nil
+	}
+	q := a.question(a.measure.Name)
+	q.From, q.Until = over.From, over.Until
+	secret, err := s.secret(ctx, q, a.job)
+	if err != nil || secret {
+		*b = between{Withheld: true}
+	}
+	return err
+}
+
+// A funnelReply says how many people take steps in their order.
+type funnelReply struct {
+	Job string `json:"job"`
+	span
+	Steps []taken `json:"steps"`
+	made
+}
+
+type taken struct {
+	Step string `json:"step"`
+	between
+}
+
+// askedFunnel reads a question of the path funnel.
+func (s *Server) askedFunnel(q question) (a asking, st Statement, err error) {
+	if a.job, err = s.job(q); err != nil {
+		return a, st, err
+	}
+	if a.span, err = s.over(q, a.job); err != nil {
+		return a, st, err
+	}
+	if q.Get("steps") == "" {
+		return a, st, fmt.Errorf("%w: no steps; want some such as steps=people:/cart,people:/paid", errQuestion)
+	}
+	st.Steps = strings.Split(q.Get("steps"), ",")
+	for i, step := range st.Steps {
+		name, _, _ := strings.Cut(step, ":")
+		m, err := measure(question{q.path, url.Values{"measure": {name}}}, a.job, live.People)
+		if err != nil {
+			return a, st, err
+		}
+		if m.Kind.Common == nil {
+			return a, st, fmt.Errorf("%w: measure %s of kind %s does not know who came back; a bitmap or a set does", errQuestion, m.Name, m.Kind.Name)
+		}
+		if i == 0 {
+			a.measure = m
+		}
+	}
+	return a, st, nil
+}
+
+func (s *Server) funnel(ctx context.Context, q question) (any, error) {
+	a, st, err := s.askedFunnel(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.asksIDs(); err != nil {
+		return nil, err
+	}
+	reply := funnelReply{Job: a.job.Job, span: a.span, Steps: []taken{}}
+	reply.AsOf = s.Windows.Now().UTC()
+	st.Question = a.question(a.measure.Name)
+	bounds, err := s.IDs.Funnel(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bounds {
+		if b.Step < 1 || b.Step > len(st.Steps) {
+			return nil, fmt.Errorf("%w: no step %d", key.ErrQuestion, b.Step)
+		}
+		step := taken{st.Steps[b.Step-1], b.between()}
+		if b.Most > 0 && s.few(b.Least) {
+			step.between = between{Withheld: true}
+		}
+		reply.Steps = append(reply.Steps, step)
+	}
+	return reply, nil
+}

@@ -1,0 +1,147 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// A Refused is a question that cannot be answered, with the reason and what to change.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return r.Reason }
+
+// The codes of errors that a view makes on purpose (form.checks), and of a time zone that is
+// not known.
+const (
+	throwIf      = 395
+	badArguments = 36
+)
+
+// refused returns a *Refused in place of an error about the parameters of a view.
+func refused(err error) error {
+	var e *Error
+	var ex *ch.Exception
+	if errors.As(err, &e) && (e.Code == throwIf || e.Code == badArguments) && errors.As(err, &ex) {
+		reason, _, _ := strings.Cut(ex.Message, ": while executing")
+		reason, _, _ = strings.Cut(reason, ": In scope")
+		reason, _, _ = strings.Cut(reason, ". (FUNCTION_THROW")
+		return &Refused{reason}
+	}
+	return err
+}
+
+// A Pair says how many of the ids of the period that begins at Start were there in the one
+// that begins at Later, too.
+type Pair struct {
+	Start, Later     time.Time
+	Cohort, Returned uint64
+}
+
+// Retention answers a question with a Unit, in the order of Start and then Later, as of the
+// last flush. The error is a *Refused if the question has no answer.
+func (s *Sink) Retention(ctx context.Context, q Question) (all []Pair, err error) {
+	err = s.asks(ctx, q, func(scan func(...any) error) error {
+		var p Pair
+		err := scan(&p.Start, &p.Later, &p.Cohort, &p.Returned)
+		all = append(all, p)
+		return err
+	})
+	return all, err
+}
+
+// A Bound is what a number is at least and at most, of a window or of a step.
+type Bound struct {
+	At          time.Time
+	Step        int // from 1
+	Least, Most uint64
+}
+
+// Sessions answers a question with a Gap: how many sessions begin in each step of time in
+// which some may. Steps begin at multiples of their length since 1970. The answer is as of the
+// last flush, with the errors of Retention.
+func (s *Sink) Sessions(ctx context.Context, q Question) (all []Bound, err error) {
+	err = s.asks(ctx, q, func(scan func(...any) error) error {
+		var b Bound
+		err := scan(&b.At, &b.Least, &b.Most)
+		all = append(all, b)
+		return err
+	})
+	return all, err
+}
+
+// Funnel answers a question with Steps, in their order, as Sessions does.
+func (s *Sink) Funnel(ctx context.Context, q Question) (all []Bound, err error) {
+	err = s.asks(ctx, q, func(scan func(...any) error) error {
+		var b Bound
+		var step uint32
+		var name string
+		err := scan(&step, &name, &b.Least, &b.Most)
+		b.Step = int(step)
+		all = append(all, b)
+		return err
+	})
+	return all, err
+}
+
+func (s *Sink) asks(ctx context.Context, q Question, row func(scan func(...any) error) error) error {
+	sql := s.SQL(q)
+	if sql == "" {
+		return &Refused{"a question about the ids of " + s.layout.Spec.Job + " needs a set or a bitmap, the groups of all columns or of none, and a server or a cluster that has the rows of all shards"}
+	}
+	return refused(s.client.query(ctx, "ask about the ids of "+s.layout.Spec.Job, sql, row))
+}
+
+// ofIDs returns the SELECT of a question about ids over several windows, of a view of ids.go;
+// "" if there is none.
+func (s *Sink) ofIDs(q Question) string {
+	moment := func(t time.Time) string { return "toDateTime('" + t.UTC().Format(time.DateTime) + "', 'UTC')" }
+	span := "from = " + moment(q.From) + ", to = " + moment(q.Until)
+	if len(q.Steps) > 0 {
+		var steps []string
+		for _, step := range q.Steps {
+			steps = append(steps, text(step))
+		}
+		if len(s.layout.identified()) == 0 {
+			return ""
+		}
+		return "SELECT step, name, least, most\nFROM " + s.client.name(s.layout.Spec.Job+"_funnel") + "(" + span + ", steps = [" + strings.Join(steps, ", ") + "])\nORDER BY step"
+	}
+	if !slices.ContainsFunc(s.layout.identified(), func(m *measure) bool { return m.Name == q.Measure }) {
+		return ""
+	}
+	var where []string
+	for i, g := range q.Group {
+		if g != nil {
+			where = append(where, quote(s.layout.by[i].name)+" = "+text(string(g)))
+		}
+	}
+	total, filter := "", ""
+	switch {
+	case len(where) == 0 && len(s.layout.by) > 0:
+		total = "_total"
+	case len(where) != len(s.layout.by):
+		return ""
+	case len(where) > 0:
+		filter = "\nWHERE " + strings.Join(where, " AND ")
+	}
+	from := func(view string) string {
+		return "\nFROM " + s.client.name(s.layout.Spec.Job+view+total) + "(measure = " + text(q.Measure) + ", "
+	}
+	if q.Gap > 0 {
+		return "SELECT window_start, least, most" + from("_sessions") + span +
+			fmt.Sprintf(", gap = %d, every = %d)", int64(q.Gap/time.Second), int64(q.Step/time.Second)) + filter + "\nORDER BY window_start"
+	}
+	if !slices.ContainsFunc(units[:], func(u [2]string) bool { return u[0] == q.Unit }) {
+		return ""
+	}
+	unit, zone := text(q.Unit), text(q.Zone)
+	return "SELECT window_start, later, cohort, returned" + from("_retention") +
+		fmt.Sprintf("from = toDate(dateTrunc(%s, %s, %s), %[3]s) - INTERVAL %d %s, to = toDate(%[2]s, %[3]s) + 1, unit = %[1]s, zone = %[3]s)",
+			unit, moment(q.Until), zone, q.Periods-1, strings.ToUpper(q.Unit)) + filter + "\nORDER BY window_start, later"
+}

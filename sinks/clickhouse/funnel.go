@@ -1,0 +1,81 @@
+package clickhouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// stepBits has the bits of a place for the number of a step.
+const stepBits = 63
+
+// funnel returns the data of the view of funnels.
+//
+// An id takes steps 1 to k in their order if it has events t1 < t2 < … < tk, one of each step.
+// A state knows of an event only its pane. If the panes of k events are strictly later each,
+// so are the events: that is the lower bound. If there are events t1 < … < tk, their panes are
+// w1 ≤ … ≤ wk: that is the upper bound, where panes may be the same. Both have the greatest
+// number of steps that some panes of the id allow. To take for each step the first pane that
+// is possible leaves the most panes for the steps behind it, so one pass over the panes of an
+// id in their order, and over the steps of a pane in theirs, finds it.
+//
+// Step k in pane w has the place (w << 6) + k.
+func (l *layout) funnel(c *Client) idsData {
+	from, until := "toInt64("+fromTime+")", "toInt64("+toTime+")"
+	d := idsData{
+		overData:  overData{l.level(c, 0), l.panes("funnel", from, until), nil},
+		statement: "funnel",
+		columns:   append([]column{{name: "step", typ: "UInt32"}, {name: "name", typ: "String"}}, uints("least", "most")...),
+		place:     func(moment string) string { return l.number(moment, from) },
+		steps:     true,
+		Until:     atLeast(toTime, fmt.Sprint(l.levels[0].seconds)),
+	}
+	var names, kinds []string
+	for _, m := range l.identified() {
+		names, kinds = append(names, text(m.Name)), append(kinds, text(m.Kind.String()))
+	}
+	wrong := func(condition string) string { return "arrayExists(s -> " + condition + ", " + stepParts + ")" }
+	d.limits = []check{
+		{fmt.Sprintf("empty({steps:Array(String)}) OR length({steps:Array(String)}) > %d", stepsMost), fmt.Sprintf("a funnel has 1 to %d steps", stepsMost)},
+		{
+			wrong("s[1] NOT IN (" + strings.Join(names, ", ") + ")"),
+			"a step begins with the name of a measure that holds ids, a set or a bitmap: " + strings.ReplaceAll(strings.Join(names, " or "), "'", "") + " of job " + l.Spec.Job,
+		},
+		{wrong(fmt.Sprintf("length(s) > %d", 1+len(l.by))), fmt.Sprintf("a step has a measure and, after a colon each, a text or * for the %d group columns of job %s", len(l.by), l.Spec.Job)},
+		{"arrayUniq(arrayMap(s -> transform(s[1], [" + strings.Join(names, ", ") + "], [" + strings.Join(kinds, ", ") + "]), " + stepParts + ")) > 1", "the steps of a funnel have to be all of sets or all of bitmaps: ids of both are not comparable"},
+	}
+	return d
+}
+
+// stepParts is an array of the parts of each step: the measure, then groups.
+const stepParts = "arrayMap(s -> splitByChar(':', s), {steps:Array(String)})"
+
+// taken returns a condition that a row of a measure is of the step whose parts are _s. Texts
+// of groups are written as in window keys (package key).
+func (d idsData) taken(m *measure) string {
+	all := "_s[1] = " + text(m.Name)
+	for i, c := range d.l.by {
+		all += fmt.Sprintf(" AND (length(_s) < %[1]d OR _s[%[1]d] = '*' OR decodeURLComponent(_s[%[1]d]) = toString(%[2]s))", i+2, quote(c.name))
+	}
+	return all
+}
+
+// takes returns a condition for the rows of a measure that are of some step, and placed the
+// places of such a row, each in a row of its own.
+func (d idsData) takes(m *measure) string {
+	named := "arrayExists(s -> s[1] = " + text(m.Name) + ", " + stepParts + ")" // of parameters only: ClickHouse reads nothing where it is false
+	return " AND " + named + " AND arrayExists(_s -> " + d.taken(m) + ", " + stepParts + ")"
+}
+
+func (d idsData) placed(m *measure, moment string) string {
+	return fmt.Sprintf("arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(%s, 6) + _k), arrayFilter((_k, _s) -> %s, arrayEnumerate(%s), %[3]s)))", d.place(moment), d.taken(m), stepParts)
+}
+
+// Sure and May return expressions for how many steps an id takes at least and at most that has
+// these places, in order. Sure folds them into the place of the last step that was taken.
+func (d idsData) Sure(places string) string {
+	return fmt.Sprintf("bitAnd(arrayFold((a, p) -> if(bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1 AND bitOr(p, %[1]d) > bitOr(a, %[1]d), p, a), %[2]s, toUInt32(0)), %[1]d)", stepBits, places)
+}
+
+func (d idsData) May(places string) string {
+	return fmt.Sprintf("arrayFold((a, p) -> toUInt8(a + (bitAnd(p, %d) = a + 1)), %s, toUInt8(0))", stepBits, places)
+}

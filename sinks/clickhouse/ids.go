@@ -1,0 +1,241 @@
+package clickhouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Questions about ids: who came back, how many sessions began, how many ids took some steps in
+// their order. Views with parameters answer them from the states of the measures that hold ids
+// (kind.distinct is set). schema/ids.sql reads the states, and the statements around it put
+// together in which windows each id was. What no state knows is when within a window: so
+// sessions and funnels have two bounds.
+//
+// The bounds are of different values in the states. An id of a set may share its value with
+// another one; kind.margin is how much that may change.
+
+// Bounds of a question, so that one cannot take the engine for long.
+const (
+	periodsMost = 64        // periods of a triangle: the bits of a UInt64
+	stepsMost   = 32        // steps of a funnel; fewer than stepBits
+	panesMost   = 50_000    // shortest windows in the range of sessions and funnels…
+	rowsMost    = 1_000_000 // …and rows of them: windows times groups
+)
+
+// idsData is what the statements of questions about ids see. Its level is the longest that
+// is read.
+type idsData struct {
+	overData
+	statement string // in schema
+	limits    []check
+	columns   []column // of an answer, between groups and complete
+	place     func(moment string) string
+	steps     bool // each step names its measure; else the parameter measure does
+
+	// Of retention.
+	window string // triangle.window
+
+	// Of sessions and funnels.
+	Pane   int64  // the length of the shortest windows, in seconds
+	Before string // so many panes are read before the first one of the answer
+	First  string // the first moment of the answer, in seconds since 1970…
+	Until  string // …and the first one behind it
+}
+
+// identified returns the measures that hold ids.
+func (l *layout) identified() (all []*measure) {
+	for m := range l.counted {
+		if m.distinct != "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// questions returns the questions about ids, each as the data of its view.
+func (l *layout) questions(c *Client) (all []idsData) {
+	if len(l.identified()) == 0 {
+		return nil
+	}
+	for _, t := range triangles() {
+		all = append(all, l.retention(c, t)...)
+	}
+	all = append(all, l.sessions(c)...)
+	return append(all, l.funnel(c))
+}
+
+// both returns the data of a view for each group and, if there are groups, of one over all of
+// them. A job whose groups have the names of columns of the answer has only the latter.
+func (d idsData) both() (all []idsData) {
+	if !slices.ContainsFunc(d.columns, func(r column) bool {
+		return slices.ContainsFunc(d.by, func(c column) bool { return c.name == r.name })
+	}) {
+		all = append(all, d)
+	}
+	if len(d.by) > 0 {
+		d.by = nil
+		d.name += "_total"
+		all = append(all, d)
+	}
+	return all
+}
+
+// ids returns the views of the questions about ids, and idsNames their names.
+func (l *layout) ids(c *Client) (all []view) {
+	for _, d := range l.questions(c) {
+		all = append(all, d.create())
+	}
+	return all
+}
+
+func (l *layout) idsNames() (all []string) {
+	for _, d := range l.questions(new(Client)) {
+		all = append(all, l.Spec.Job+"_"+d.name)
+	}
+	return all
+}
+
+// create returns the view.
+func (d idsData) create() view {
+	name := d.l.Spec.Job + "_" + d.name
+	var texts []string
+	for _, c := range slices.Concat(d.by, d.columns, []column{{name: "complete", typ: "UInt8"}}) {
+		texts = append(texts, c.String())
+	}
+	return view{name, "CREATE OR REPLACE VIEW " + d.c.name(name) + d.c.onCluster() + "\n(" + strings.Join(texts, ", ") + ")\nAS " + render(d.statement, d)}
+}
+
+var windowColumns = []column{{name: "window_start", typ: utc}, {name: "window_end", typ: utc}}
+
+// uints returns columns of an answer.
+func uints(names ...string) (all []column) {
+	for _, n := range names {
+		all = append(all, column{name: n, typ: "UInt64"})
+	}
+	return all
+}
+
+// asked returns the check of the parameter measure.
+func (l *layout) asked() check {
+	var names, texts []string
+	for _, m := range l.identified() {
+		names, texts = append(names, m.Name), append(texts, text(m.Name))
+	}
+	return check{
+		"{measure:String} NOT IN (" + strings.Join(texts, ", ") + ")",
+		"measure has to be one that holds ids, a set or a bitmap: " + strings.Join(names, " or ") + " of job " + l.Spec.Job,
+	}
+}
+
+// Checks returns what refuses parameters, and panes that have too many rows.
+func (d idsData) Checks() []check {
+	all := append(d.overData.Checks(), d.limits...)
+	if d.Until != "" {
+		all = append(all, check{
+			fmt.Sprintf("(SELECT count() FROM %s WHERE %s) > %d", d.Shortest().Table(), d.Within("window_start"), rowsMost),
+			fmt.Sprintf("more than %d rows of windows and groups: make the range shorter", rowsMost),
+		})
+	}
+	return all
+}
+
+// Grouped returns a GROUP BY of the groups of the answer, and Partition a PARTITION BY; both
+// are empty if there are none.
+func (d idsData) Grouped() string   { return d.keyed("GROUP BY ") }
+func (d idsData) Partition() string { return d.keyed("PARTITION BY ") }
+
+func (d idsData) keyed(by string) string {
+	if len(d.by) == 0 {
+		return ""
+	}
+	return by + strings.TrimSuffix(d.By(), ", ")
+}
+
+// measured returns an expression that depends on the measure that is asked for. ClickHouse
+// reads the columns of that one only.
+func (d idsData) measured(of func(m *measure) string) string {
+	name := "{measure:String}"
+	if d.steps {
+		name = "splitByChar(':', {steps:Array(String)}[1])[1]" // all steps have measures of one kind
+	}
+	all := d.l.identified()
+	value := of(all[len(all)-1])
+	for _, m := range slices.Backward(all[:len(all)-1]) {
+		value = "if(" + name + " = " + text(m.Name) + ", " + of(m) + ", " + value + ")"
+	}
+	return value
+}
+
+// Distinct returns an expression for how many ids have so many different values, and Margin
+// one for by how much a number of ids may be wrong, if so many pairs of ids are expected to
+// share a value.
+func (d idsData) Distinct(values string) string {
+	return d.measured(func(m *measure) string { return fmt.Sprintf(m.distinct, values) })
+}
+
+func (d idsData) Margin(pairs string) string {
+	return d.measured(func(m *measure) string { return fmt.Sprintf(m.margin, pairs) })
+}
+
+// A source is states of ids: the columns in the state table and in rollups.
+type source struct {
+	d           idsData
+	Ids, States string
+	only        string // a condition of rows
+	place       func(moment string) string
+	expired     string // a condition that the ids of a row of a rollup have expired
+}
+
+// Sources returns the states that are read: of the measure that is asked for or, where each
+// step names its own, of every measure.
+func (d idsData) Sources() (all []source) {
+	expired := func(m *measure) string { return m.Column() + " > 0 AND " + m.Number(m.State()) + " = 0" }
+	if !d.steps {
+		return []source{{d, d.measured((*measure).Column), d.measured((*measure).State), "", d.place, d.measured(expired)}}
+	}
+	for _, m := range d.l.identified() {
+		all = append(all, source{d, m.Column(), m.State(), d.takes(m), func(moment string) string { return d.placed(m, moment) }, expired(m)})
+	}
+	return all
+}
+
+// Place returns an expression for the place of the window that a moment is in, Read a
+// condition for the rows of the state table, and Used one for those of a rollup.
+func (s source) Place(moment string) string { return s.place(moment) }
+func (s source) Read() string {
+	start := s.d.Shortest().Start()
+	return start + " IN (_tail.1) AND " + s.d.Within(start) + s.only
+}
+func (s source) Used(v levelData) string { return s.d.Used(v) + s.only }
+
+// Kept returns a condition that fails if the ids of a row of a rollup are not kept any more.
+func (s source) Kept(v levelData) string {
+	if v.v.KeepStates == 0 {
+		return "1"
+	}
+	return fmt.Sprintf("throwIf(%s, %s) = 0", s.expired,
+		text(fmt.Sprintf("ids of windows of %s in the range are not kept any more (keep_states %s): ask for later ones", span(v.v.Window), span(v.v.KeepStates))))
+}
+
+// panes returns a form of the shortest windows of the job, called panes here, from one moment
+// until another, both in seconds since 1970.
+func (l *layout) panes(name, from, until string) form {
+	v := l.levels[0]
+	within := "toUnixTimestamp(%[1]s) >= " + from + " AND toUnixTimestamp(%[1]s) < " + until
+	all := []check{
+		{fmt.Sprintf("(%s - %s) / %d > %d", until, from, v.seconds, panesMost), fmt.Sprintf("more than %d windows of %s: make the range shorter", panesMost, span(v.Window))},
+	}
+	if v.Keep > 0 {
+		all = append(all, check{fmt.Sprintf("%s < toInt64(toUnixTimestamp(now())) - %d", from, int64(v.Keep/time.Second)),
+			fmt.Sprintf("windows of %s are kept for %s, and the question needs older ones: ask for later ones", span(v.Window), span(v.Keep))})
+	}
+	return form{name: name, same: "(1, %[1]s, %[2]s).1 = 1", within: within, checks: func(*layout) []check { return all }}
+}
+
+// number returns the number of the pane that starts at a moment, 1 for one that starts at
+// from.
+func (l *layout) number(moment, from string) string {
+	return fmt.Sprintf("toUInt32(intDiv(toInt64(toUnixTimestamp(%s)) - %s, %d) + 1)", moment, from, l.levels[0].seconds)
+}

@@ -1,0 +1,390 @@
+package clickhouse
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// triangle compares a view of retention, and the one of all pages, with a naive pass over
+// periods.
+func (a *asked) triangle(view, params string, periods [][2]int64) {
+	a.t.Helper()
+	of := func(page string) (rows []string) {
+		in := make([]map[int]bool, len(periods))
+		for i, p := range periods {
+			in[i] = map[int]bool{}
+			for _, e := range a.seen {
+				if e.at >= p[0] && e.at < p[1] && (page == "" || e.page == page) {
+					in[i][e.user] = true
+				}
+			}
+		}
+		for i, p := range periods {
+			for j := i; j < len(periods); j++ {
+				back := 0
+				for user := range in[i] {
+					if in[j][user] {
+						back++
+					}
+				}
+				if len(in[i]) > 0 && len(in[j]) > 0 {
+					rows = append(rows, fmt.Sprintf("%s%d-%d %d: %d of %d", page, p[0], p[1], periods[j][0], back, len(in[i])))
+				}
+			}
+		}
+		return rows
+	}
+	want := map[string][]string{view: slices.Concat(of("/0"), of("/1"), of("/2")), view + "_total": of("")}
+	for name, want := range want {
+		page := "page"
+		if strings.HasSuffix(name, "_total") {
+			page = "''"
+		}
+		slices.Sort(want)
+		for _, measure := range []string{"people", "active"} {
+			rows := read(a.t, a.client, "SELECT concat("+page+", toString(toUnixTimestamp(window_start)), '-', toString(toUnixTimestamp(window_end)), ' ', toString(toUnixTimestamp(later)), ': ', "+
+				"toString(returned), ' of ', toString(cohort)) FROM "+a.client.name(name)+"(measure='"+measure+"', "+params+")")
+			for i, r := range rows {
+				rows[i] = strings.TrimSuffix(strings.TrimPrefix(r, "('"), "')")
+			}
+			slices.Sort(rows)
+			if !slices.Equal(rows, want) {
+				a.t.Errorf("%s(%s) of %s has %d rows, want %d\n%s\nwant\n%s", name, params, measure, len(rows), len(want), strings.Join(rows, "\n"), strings.Join(want, "\n"))
+			}
+		}
+	}
+}
+
+// TestRetention: who came back in a later period is what a naive pass over the events finds,
+// whatever the rollups have of it.
+func TestRetention(t *testing.T) {
+	for name, rollups := range map[string][]Rollup{
+		"three rollups": {{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
+		"one":           {{Window: 15 * time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAsked(t, open(t), rollups...)
+			r := rand.New(rand.NewPCG(1, 23))
+			autumn := time.Date(2025, 10, 24, 12, 0, 0, 0, time.UTC).Unix()
+			check := func() {
+				t.Helper()
+				for unit, days := range map[string][2]string{"day": {"2025-10-24", "2025-10-28"}, "week": {"2025-10-15", "2025-11-05"}, "month": {"2025-09-30", "2025-12-01"}} {
+					a.triangle("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='Europe/Berlin'", days[0], days[1], unit), a.calendar(days[0], days[1], unit, "Europe/Berlin"))
+				}
+				a.triangle("clicks_retention", "from='2025-10-25', to='2025-10-27', unit='day', zone='Asia/Kolkata'", a.calendar("2025-10-25", "2025-10-27", "day", "Asia/Kolkata"))
+				for _, side := range [][3]int64{{autumn, autumn + 4*86400, 21600}, {autumn + 1000, autumn + 86401, 7200}, {autumn, autumn + 900*64, 900}, {autumn - 900_000, autumn - 90_000, 86400}} {
+					var all [][2]int64
+					for start := (side[0] + side[2] - 1) / side[2] * side[2]; start < side[1]; start += side[2] {
+						all = append(all, [2]int64{start, start + side[2]})
+					}
+					a.triangle("clicks_retention_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d", side[0], side[1], side[2]), all)
+				}
+			}
+			a.count(random(r, 300, autumn, autumn+4*86400)...)
+			a.count(random(r, 100, autumn+12*86400, autumn+32*86400)...)
+			roll(t, a.Sink, true)
+			if len(rollups) > 1 {
+				check() // all in rollups
+			}
+			a.count(random(r, 60, autumn, autumn+4*86400)...)
+			check() // some windows of each level have newer rows
+		})
+	}
+}
+
+// A bound is what an answer may be at least and at most.
+type bound struct{ least, most uint64 }
+
+// bounds returns the bounds of a view's answer by the key that an expression makes of a row.
+func (a *asked) bounds(key, view, params string) map[string]bound {
+	a.t.Helper()
+	all := map[string]bound{}
+	err := a.client.query(a.t.Context(), "ask", "SELECT "+key+", least, most FROM "+a.client.name(view)+"("+params+")", func(scan func(...any) error) error {
+		var k string
+		var b bound
+		err := scan(&k, &b.least, &b.most)
+		all[k] = b
+		return err
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return all
+}
+
+// times returns when each user was seen on a page, or on any, in order.
+func (a *asked) times(page string) map[int][]int64 {
+	all := map[int][]int64{}
+	for _, e := range a.seen {
+		if page == "" || e.page == page {
+			all[e.user] = append(all[e.user], e.at)
+		}
+	}
+	for _, at := range all {
+		slices.Sort(at)
+	}
+	return all
+}
+
+// sessions compares clicks_sessions, and that of all pages, with the sessions of the events
+// and with what panes of a length say of them.
+func (a *asked) sessions(from, to, gap, every, pane int64) {
+	a.t.Helper()
+	params := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), gap=%d, every=%d", from, to, gap, every)
+	for _, measure := range []string{"people", "active"} {
+		got := a.bounds("concat(page, ' ', toString(toUnixTimestamp(window_start)))", "clicks_sessions", "measure='"+measure+"', "+params)
+		for k, b := range a.bounds("concat(' ', toString(toUnixTimestamp(window_start)))", "clicks_sessions_total", "measure='"+measure+"', "+params) {
+			got[k] = b
+		}
+		var begun, wide uint64
+		for _, page := range []string{"", "/0", "/1", "/2"} {
+			times := a.times(page)
+			for start := (from + every - 1) / every * every; start < to; start += every {
+				k := fmt.Sprint(page, " ", start)
+				var truth uint64
+				var want bound
+				for _, at := range times {
+					for i, t := range at {
+						if t < start || t >= start+every {
+							continue
+						}
+						if i == 0 || t-at[i-1] >= gap {
+							truth++
+						}
+						apart := int64(1 << 40) // panes since the one before
+						if i > 0 {
+							apart = t/pane - at[i-1]/pane
+						}
+						if apart > (gap+pane-1)/pane {
+							want.least++
+						}
+						if apart >= gap/pane {
+							want.most++
+						}
+					}
+				}
+				if got[k] != want {
+					a.t.Errorf("clicks_sessions(%s) of %s has %v at %q, want %v", params, measure, got[k], k, want)
+				}
+				if truth < got[k].least || truth > got[k].most {
+					a.t.Errorf("clicks_sessions(%s) of %s: %d sessions begin at %q, which is not in %v", params, measure, truth, k, got[k])
+				}
+				begun, wide = begun+truth, wide+got[k].most-got[k].least
+				delete(got, k)
+			}
+		}
+		if len(got) > 0 || begun == 0 {
+			a.t.Errorf("clicks_sessions(%s) of %s has windows that are not in the range: %v, of %d sessions", params, measure, got, begun)
+		}
+		a.t.Logf("%s of %s: %d sessions, bounds %d wide", params, measure, begun, wide)
+	}
+}
+
+// TestSessions: the bounds of how many sessions begin hold what a naive pass over the events
+// finds, and are those that the windows allow.
+func TestSessions(t *testing.T) {
+	a := newAsked(t, open(t), Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	r := rand.New(rand.NewPCG(1, 24))
+	at := int64(noon / 1000)
+	check := func() {
+		t.Helper()
+		a.sessions(at, at+5*3600, 600, 3600, 60)
+		a.sessions(at+3601, at+4*3600, 599, 600, 60)
+		a.sessions(at+7200, at+3*3600, 601, 300, 60)
+		a.sessions(at, at+5*3600, 60, 1800, 60)
+		a.sessions(at, at+5*3600, 89, 5*3600, 60)
+	}
+	a.count(random(r, 1500, at, at+5*3600)...)
+	roll(t, a.Sink, true)
+	check() // all in rollups
+	a.count(random(r, 100, at, at+5*3600)...)
+	check() // some windows have newer rows
+}
+
+// went returns how many of some users took each step, of a list of pages, in their order.
+func (a *asked) went(from, to int64, steps []string) []uint64 {
+	all := make([]uint64, len(steps))
+	events := slices.Clone(a.seen)
+	slices.SortStableFunc(events, func(a, b sighting) int { return int(a.at - b.at) })
+	for user := range 40 {
+		taken, last := 0, int64(-1)
+		for _, e := range events {
+			if taken < len(steps) && e.user == user && e.at >= from && e.at < to && e.at > last && (steps[taken] == "" || e.page == steps[taken]) {
+				all[taken]++
+				taken, last = taken+1, e.at
+			}
+		}
+	}
+	return all
+}
+
+// funnel compares clicks_funnel with the events and with what panes of a length say of them.
+func (a *asked) funnel(from, to, pane int64, pages ...string) {
+	a.t.Helper()
+	truth := a.went(from, to, pages)
+	for _, measure := range []string{"people", "active"} {
+		var steps []string
+		for i, page := range pages {
+			group := map[string]string{"": ":*", "/0": ":/0", "/1": ":%2F1", "/2": ":/2"}[page]
+			if page == "" && i%2 == 0 {
+				group = ""
+			}
+			steps = append(steps, text(measure+group))
+		}
+		params := fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), steps=[%s]", from, to, strings.Join(steps, ", "))
+		got := a.bounds("concat(toString(step), ' ', name)", "clicks_funnel", params)
+		for i, n := range truth {
+			k := fmt.Sprint(i+1, " ", strings.Trim(steps[i], "'"))
+			b, ok := got[k]
+			if !ok || n < b.least || n > b.most {
+				a.t.Errorf("clicks_funnel(%s): %d users took step %q, which is not in %v", params, n, k, b)
+			}
+			if want := a.panes(from, to, pane, pages[:i+1]); b != want {
+				a.t.Errorf("clicks_funnel(%s) has %v at %q, want %v", params, b, k, want)
+			}
+			a.t.Logf("step %d of %v: %d in %v", i+1, pages, n, b)
+		}
+		if len(got) != len(pages) {
+			a.t.Errorf("clicks_funnel(%s): %v", params, got)
+		}
+	}
+}
+
+// panes returns the bounds of how many users took all of some steps, by trying all panes.
+func (a *asked) panes(from, to, pane int64, pages []string) (b bound) {
+	for user := range 40 {
+		var try func(step int, last, apart int64) bool
+		try = func(step int, last, apart int64) bool {
+			return step == len(pages) || slices.ContainsFunc(a.seen, func(e sighting) bool {
+				return e.user == user && e.at >= from && e.at < to && (pages[step] == "" || e.page == pages[step]) && e.at/pane >= last+apart && try(step+1, e.at/pane, apart)
+			})
+		}
+		if try(0, 0, 1) {
+			b.least++
+		}
+		if try(0, 0, 0) {
+			b.most++
+		}
+	}
+	return b
+}
+
+// TestFunnel: the bounds of how many users take steps in their order hold what a naive pass
+// over the events finds, and are those that the windows allow.
+func TestFunnel(t *testing.T) {
+	a := newAsked(t, open(t), Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	r := rand.New(rand.NewPCG(1, 25))
+	at := int64(noon / 1000)
+	check := func() {
+		t.Helper()
+		a.funnel(at, at+1800, 60, "/0", "/1", "/2")
+		a.funnel(at, at+600, 60, "/2", "/0")
+		a.funnel(at, at+1800, 60, "/1", "/1", "/1", "/1")
+		a.funnel(at+600, at+1200, 60, "", "/1", "")
+		a.funnel(at-3600, at-1800, 60, "/0", "/1") // empty
+	}
+	a.count(random(r, 300, at, at+1800)...)
+	roll(t, a.Sink, true)
+	check() // all in rollups
+	a.count(random(r, 60, at, at+1800)...)
+	check() // some windows have newer rows
+}
+
+// TestIdsRefuse: a question that cannot be answered says why and what to do.
+func TestIdsRefuse(t *testing.T) {
+	c := open(t)
+	newAsked(t, c, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour})
+	const people = "measure='people', "
+	for ask, want := range map[string]string{
+		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":               "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_retention(" + people + "from='2026-01-01', to='2026-03-07', unit='day', zone='UTC')":                  "more than 64 periods: make the range shorter or the periods longer",
+		"clicks_retention_total(" + people + "from='2026-01-01', to='2026-03-07', unit='hours', zone='UTC')":          "hours",
+		"clicks_retention_over(" + people + "from=now(), to=now(), size=90)":                                          "size has to be a multiple of 60 seconds, the shortest windows of job clicks",
+		"clicks_retention_over(" + people + "from=now() - 86400, to=now(), size=60)":                                  "more than 64 periods",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap=59, every=60)":                                       "gap has to be at least 60 seconds, the shortest windows of job clicks",
+		"clicks_sessions(" + people + "from=now(), to=now(), gap=60, every=90)":                                       "every has to be a multiple of 60 seconds",
+		"clicks_sessions(" + people + "from=now(), to=now() + 4000000, gap=60, every=86400)":                          "more than 50000 windows of 1m: make the range shorter",
+		"clicks_sessions_total(" + people + "from=now() - 172800 + 600, to=now(), gap=10800, every=3600)":             "windows of 1m are kept for 2d, and the question needs older ones: ask for later ones",
+		"clicks_sessions(measure='top', from=now(), to=now(), gap=60, every=60)":                                      "measure has to be one",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=[])":                                                        "a funnel has 1 to 32 steps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'users:/1'])":                                 "a step begins with the name of a measure that holds ids, a set or a bitmap: people or active of job clicks",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0', 'active:/1'])":                                "the steps of a funnel have to be all of sets or all of bitmaps",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people:/0:DE'])":                                          "a text or * for the 1 group columns of job clicks",
+		"clicks_funnel(from=now() - 259200, to=now(), steps=['people'])":                                              "windows of 1m are kept for 2d",
+		"clicks_funnel(from=now() - 3600, to=now(), steps=['people'" + strings.Repeat(", 'people'", stepsMost) + "])": "a funnel has 1 to 32 steps",
+		"clicks_funnel(from='2026-01-01 00:00:00', steps=['people'])":                                                 "to",
+	} {
+		err := c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+ask, func(func(...any) error) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", ask, err, want)
+		}
+	}
+}
+
+// TestIdsExpired: a question that needs ids that are not kept any more fails.
+func TestIdsExpired(t *testing.T) {
+	c := open(t)
+	a := newAsked(t, c, Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
+	now := time.Now().Unix() / 3600 * 3600
+	a.count(random(rand.New(rand.NewPCG(1, 26)), 50, now-7200, now-3600)...)
+	roll(t, a.Sink, true)
+	asks := []string{
+		fmt.Sprintf("clicks_retention_over_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), size=3600)", now-7200, now),
+		fmt.Sprintf("clicks_sessions_total(measure='people', from=toDateTime(%d), to=toDateTime(%d), gap=600, every=3600)", now-7200, now),
+		fmt.Sprintf("clicks_funnel(from=toDateTime(%d), to=toDateTime(%d), steps=['people'])", now-7200, now),
+	}
+	ask := func(what string) error {
+		return c.query(t.Context(), "ask", "SELECT count() FROM "+quote(c.cfg.Database)+"."+what, func(scan func(...any) error) error {
+			var n uint64
+			err := scan(&n)
+			if err == nil && n == 0 {
+				t.Errorf("%s answers nothing", what)
+			}
+			return err
+		})
+	}
+	for _, what := range asks {
+		if err := ask(what); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1m_rollup")+" (page, window_start, hits, people) VALUES ('/9', toDateTime("+fmt.Sprint(now-5400)+"), 3, 2)")
+	for _, what := range asks {
+		if err := ask(what); err == nil || !strings.Contains(err.Error(), "ids of windows of 1m in the range are not kept any more (keep_states 1d): ask for later ones") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestSetMargin: fewer pairs of ids share a hash than the margin of a set allows for, but for
+// one in 10,000 times.
+func TestSetMargin(t *testing.T) {
+	var sql []string
+	for _, mean := range []float64{0.0001, 0.00011, 0.01, 0.1, 1, 3, 10, 116, 5000} {
+		sql = append(sql, fmt.Sprintf("(%g, toUInt64(%s))", mean, fmt.Sprintf(setKind.margin, fmt.Sprint(mean))))
+	}
+	var means []float64
+	var margins []uint64
+	c := open(t)
+	if err := c.query(t.Context(), "ask", "SELECT arrayMap(x -> toFloat64(x.1), a), arrayMap(x -> x.2, ["+strings.Join(sql, ", ")+"] AS a)", func(scan func(...any) error) error {
+		return scan(&means, &margins)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for i, mean := range means {
+		within := 0.0 // the probability of so few pairs
+		for k := range margins[i]/2 + 1 {
+			lg, _ := math.Lgamma(float64(k) + 1)
+			within += math.Exp(float64(k)*math.Log(mean) - mean - lg)
+		}
+		if within < 0.9999-1e-9 {
+			t.Errorf("a margin of %d holds %g times where %g pairs are expected", margins[i], within, mean)
+		}
+		t.Logf("%g pairs: margin %d, exceeded %.1g times", mean, margins[i], 1-within)
+	}
+}

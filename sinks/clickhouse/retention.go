@@ -1,0 +1,73 @@
+package clickhouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A triangle is a form (over.go) whose windows have numbers from 0 on.
+type triangle struct {
+	form
+	number string // of the window that moment %[1]s is in
+	window string // the _window (as in form.start) with number %[1]s
+	count  string // how many windows there are
+}
+
+// triangles are the forms of a view of retention.
+func triangles() []triangle {
+	const size = "greatest({size:UInt32}, 1)" // of 0, which is refused, no other error comes first
+	side := hopping(size)
+	side.name, side.checks = "retention_over", func(l *layout) []check { return l.multiples("size") }
+	first := atLeast(fromTime, size)
+
+	days := periods()
+	days.name = "retention"
+	trunc := "toDate(dateTrunc({unit:String}, {from:Date}))"
+	skip := "(" + trunc + " < {from:Date})" // the period of from begins before it
+	var add []string
+	for _, u := range units {
+		add = append(add, fmt.Sprintf("{unit:String} = '%s', %s(%s, %%[1]s + %s)", u[0], u[1], trunc, skip))
+	}
+	return []triangle{
+		{
+			form:   days,
+			number: "dateDiff({unit:String}, " + trunc + ", " + period("%[1]s") + ") - " + skip,
+			window: "multiIf(" + strings.Join(add, ", ") + ", " + trunc + ")",
+			count:  "dateDiff({unit:String}, {from:Date} - 1, {to:Date} - 1)",
+		},
+		{
+			form:   side,
+			number: "intDiv(toInt64(toUnixTimestamp(%[1]s)) - " + first + ", " + size + ") - (toUnixTimestamp(%[1]s) < " + first + ")",
+			window: "(" + first + " + %[1]s * {size:UInt32})",
+			count:  "intDiv(" + atLeast(toTime, size) + " - " + first + ", " + size + ")",
+		},
+	}
+}
+
+// atLeast returns the first multiple of a number of seconds at or behind a moment, both in
+// seconds since 1970.
+func atLeast(moment, every string) string {
+	return "(intDiv(toInt64(" + moment + ") + " + every + " - 1, " + every + ") * " + every + ")"
+}
+
+// retention returns the data of the views of retention.
+func (l *layout) retention(c *Client, t triangle) []idsData {
+	number := func(moment string) string { return "toInt32(" + fmt.Sprintf(t.number, moment) + ")" }
+	d := idsData{
+		overData:  l.over(c, t.form, l.by),
+		statement: "retention",
+		limits:    []check{l.asked(), {fmt.Sprintf("("+t.count+") > %d", periodsMost), fmt.Sprintf("more than %d periods: make the range shorter or the periods longer", periodsMost)}},
+		columns:   slices.Concat(windowColumns, uints("cohort"), []column{{name: "later", typ: utc}}, uints("returned")),
+		place:     number,
+		window:    t.window,
+	}
+	d.within += " AND " + number("%[1]s") + " >= 0 AND " + number("%[1]s") + " < least((" + t.count + "), " + fmt.Sprint(periodsMost) + ")"
+	return d.both()
+}
+
+// Window returns the window (as form.start has it) with a number. Starts and Ends return
+// when it begins and ends.
+func (d idsData) Window(number string) string { return fmt.Sprintf(d.window, number) }
+func (d idsData) Starts(window string) string { return strings.ReplaceAll(d.start, "_window", window) }
+func (d idsData) Ends(window string) string   { return strings.ReplaceAll(d.end, "_window", window) }

@@ -1,0 +1,47 @@
+package clickhouse
+
+import (
+	"fmt"
+	"slices"
+)
+
+// sessions returns the data of the views of sessions.
+//
+// A session is a sequence of events of one id, in which each comes less than the gap G after
+// the one before. Panes have the length p ≤ G. Pane w is that of the moments from wp on and
+// before (w+1)p. An id begins at most one session in it, with its first event t of w, because
+// all others come less than p ≤ G after another one. Let v < w be the pane in which the id was
+// last before w, and t' its last event there. Then
+//
+//		(w-v-1)p < t-t' < (w-v+1)p.
+//
+//	  - If w-v-1 ≥ G/p, then t-t' > G: a session begins for certain. So the lower bound has the
+//	    ids of w that are in none of the ⌈G/p⌉ panes before it: w-v > ⌈G/p⌉.
+//	  - If w-v+1 ≤ G/p, then t-t' < G: none begins. So the upper bound has the ids of w that are
+//	    in none of the ⌊G/p⌋-1 panes before it: w-v ≥ ⌊G/p⌋.
+//
+// The same holds if a session goes on after a gap of exactly G, as neither case has that.
+// A sum over panes of both bounds has the sum of what begins between them. Panes are read from
+// ⌈G/p⌉ before the first one of the answer on, so a session that began before the range and
+// goes on is not taken for one that begins.
+//
+// The panes of each id are put in order once. So the work grows with the ids in panes, and not
+// with the gap, as it would if each pane were compared with the union of those before.
+func (l *layout) sessions(c *Client) []idsData {
+	const each = "greatest({every:UInt32}, 1)" // of 0, which is refused, no other error comes first
+	pane := l.levels[0].seconds
+	first, until := atLeast(fromTime, each), atLeast(toTime, each)
+	before := fmt.Sprintf("intDiv(toInt64({gap:UInt32}) + %d, %d)", pane-1, pane)
+	from := fmt.Sprintf("(%s - %s * %d)", first, before, pane)
+	d := idsData{
+		overData:  overData{l.level(c, 0), l.panes("sessions", from, until), l.by},
+		statement: "sessions",
+		columns:   append(slices.Clone(windowColumns), uints("least", "most")...),
+		place:     func(moment string) string { return l.number(moment, from) },
+		Pane:      pane, Before: before, First: first, Until: until,
+	}
+	d.limits = append(l.multiples("every"), l.asked(),
+		check{fmt.Sprintf("{gap:UInt32} < %d", pane), fmt.Sprintf("gap has to be at least %d seconds, the shortest windows of job %s", pane, l.Spec.Job)},
+		check{fmt.Sprintf("(%s - %s) / %s > %d", until, first, each, windowsMost), fmt.Sprintf("more than %d windows: make the range shorter or every greater", windowsMost)})
+	return d.both()
+}
