@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // A Schema says what the bytes of a value are, in one of Avro and Message; or Wrong is the
@@ -56,6 +57,14 @@ func (id SchemaID) Name() SchemaName {
 	}
 	n.Message = messageIndexes(b[size:])
 	return n
+}
+
+// Key returns the number or the GUID as a text.
+func (n SchemaName) Key() string {
+	if n.GUID != "" {
+		return n.GUID
+	}
+	return strconv.FormatUint(uint64(n.Number), 10)
 }
 
 // String returns the schema's name in words.

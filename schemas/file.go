@@ -64,6 +64,20 @@ func readFile(name string) ([]byte, error) {
 	return text, err
 }
 
+// ReadText reads the text of a schema, in Avro or Protobuf without imports, from a file.
+func ReadText(name string) (string, error) {
+	text, err := readFile(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err = parseAvro(string(text), nil); err != nil {
+		if _, other := parseProto(string(text), nil); other != nil {
+			return "", fmt.Errorf("no schema of avro (%w), nor of protobuf (%w)", err, other)
+		}
+	}
+	return string(text), nil
+}
+
 // openFile opens a file of a directory that another one imports.
 func openFile(dir, path string) (io.ReadCloser, error) {
 	text, err := readFile(filepath.Join(dir, filepath.FromSlash(path)))

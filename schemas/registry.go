@@ -17,13 +17,16 @@ import (
 	"weir/event"
 )
 
-// A Config says where the registry is. URL is required.
+// A Config says where the registry is. URL or Local is required.
 type Config struct {
-	URL      string // http or https, perhaps with a path in front of the registry's own
+	URL      string // http or https, perhaps with a path in front of the registry's own; empty: there is none
 	User     string // empty: no authentication
 	Password string
 	TLS      *tls.Config   // nil: the system's certificates
 	Timeout  time.Duration // of one request; default 10 s
+
+	// Local has the texts of schemas that are not asked for, by their number or their GUID.
+	Local map[string]string
 }
 
 const (
@@ -64,7 +67,7 @@ func NewRegistry(c Config) (*Registry, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = 10 * time.Second
 	}
-	if u, err := url.Parse(c.URL); err != nil || u.Host == "" {
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" && (c.URL != "" || len(c.Local) == 0) {
 		return nil, errors.New("schemas: the registry has no valid URL")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -91,6 +94,16 @@ func (r *Registry) For(format event.Format) Of { return Of{r, format} }
 // kept.
 func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error) {
 	n := id.Name()
+	if text, ok := o.config.Local[n.Key()]; ok {
+		p, err := o.once(ctx, o.format.String()+" "+n.Key(), func() (parsed, error) { return o.parse(text, nil) })
+		if err != nil {
+			return nil, fmt.Errorf("schemas: the file of %v cannot be parsed as %s: %w", n, o.format, err)
+		}
+		return p.schema(n), nil
+	}
+	if o.base == "" {
+		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
+	}
 	path := "/schemas/ids/" + strconv.FormatUint(uint64(n.Number), 10)
 	if n.GUID != "" {
 		path = "/schemas/guids/" + n.GUID

@@ -25,6 +25,36 @@ func id(b []byte) event.SchemaID { return event.SchemaID(b) }
 
 const plainUser = `{"type":"record","name":"User","fields":[{"name":"id","type":"long"}]}`
 
+// TestLocal: a schema that is in a file is not asked for; others are, if there is a registry.
+func TestLocal(t *testing.T) {
+	double := schematest.Start(t)
+	one, two := double.Add("a", schematest.Schema{Type: "AVRO", Text: plainUser}), double.Add("b", schematest.Schema{Type: "AVRO", Text: `"long"`})
+	guid := id(schematest.Header(two)).Name().GUID
+	local := map[string]string{"1": `"string"`, guid: `"int"`, "9": "no schema", "10": `syntax = "proto3"; message M { int64 a = 1; }`}
+	ask := func(c Config, format event.Format, of []byte) (*event.Schema, error) {
+		return registry(t, c).For(format).Schema(t.Context(), id(of))
+	}
+	for _, c := range []struct {
+		of   []byte
+		want event.AvroKind
+	}{{schematest.Prefix(one), event.AvroString}, {schematest.Header(two), event.AvroInt}, {schematest.Prefix(two), event.AvroLong}} {
+		if s, err := ask(Config{URL: double.URL, Local: local}, event.Avro, c.of); err != nil || s.Avro.Kind != c.want {
+			t.Errorf("%x: %+v, %v", c.of, s, err)
+		}
+	}
+	if n := double.Requests(); n != 1 {
+		t.Errorf("%d requests, want one", n)
+	}
+	if s, err := ask(Config{Local: local}, event.Protobuf, append(schematest.Prefix(10), 0)); err != nil || s.Message == nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for number, words := range map[uint32]string{2: "registry.schemas does not list schema id 2, and there is no registry.url", 9: "the file of schema id 9 cannot be parsed as avro"} {
+		if _, err := ask(Config{Local: local}, event.Avro, schematest.Prefix(number)); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%d: %v, want %s", number, err, words)
+		}
+	}
+}
+
 // TestRegistry: a schema is found by number and by GUID, with what it refers to, and asked for
 // once, whatever many ask at the same time.
 func TestRegistry(t *testing.T) {

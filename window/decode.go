@@ -2,7 +2,6 @@ package window
 
 import (
 	"slices"
-	"strconv"
 
 	"weir/event"
 	"weir/sketches/geo"
@@ -109,11 +108,7 @@ func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
 // no registry has it.
 func (d *decoder) lost(need event.SchemaID) bool {
 	name := need.Name()
-	text := name.GUID
-	if text == "" {
-		text = strconv.FormatUint(uint64(name.Number), 10)
-	}
-	if _, found := slices.BinarySearch(d.spec.LostSchemas, text); !found {
+	if _, found := slices.BinarySearch(d.spec.LostSchemas, name.Key()); !found {
 		return false
 	}
 	d.reader.Learn(need, &event.Schema{Wrong: name.String() + " is lost, as the job's lost_schemas says"})

@@ -140,7 +140,7 @@ func (k *checker) registry(cfg *config.Config) {
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		s, err := j.Spec()
-		if err != nil || !s.Framed() {
+		if err != nil || !s.Framed() || cfg.Registry.URL == "" {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)

@@ -126,7 +126,16 @@ func TestTapAvro(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(config), "format: avro", "format: avro, schema_file: "+file, 1)
+	// With the prefix, and the schema in a file because the registry does not know it any more.
+	registry.Be(schematest.Forgets)
+	text := strings.Replace(string(config), "registry: {", "registry: {schemas: [{id: "+fmt.Sprint(id)+", file: "+file+"}], ", 1)
+	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, notes := s.tap(0, "--job", "plays", "--partition", "0", "--from", "0", "--limit", "1"); !strings.Contains(out, line(0, stamp(0), "counted", `"a", "none"`)) {
+		t.Errorf("with the schema in a file tap prints\n%s%s", out, notes)
+	}
+	text = strings.Replace(string(config), "format: avro", "format: avro, schema_file: "+file, 1)
 	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -89,6 +89,12 @@ func schemasOf(cfg *config.Config, j *config.Job, s *window.Spec) (jobs.Schemas,
 // registryOf connects to the schema registry.
 func registryOf(cfg *config.Config) (*schemas.Registry, error) {
 	c := schemas.Config{URL: cfg.Registry.URL, User: cfg.Registry.User, Password: cfg.Registry.Password.Reveal()}
+	for _, s := range cfg.Registry.Schemas {
+		if c.Local == nil {
+			c.Local = map[string]string{}
+		}
+		c.Local[s.ID] = s.Text
+	}
 	if cfg.Registry.TLS != (config.TLS{}) {
 		var err error
 		if c.TLS, err = tlsConfig(cfg.Registry.TLS); err != nil {

@@ -108,6 +108,16 @@ type Registry struct {
 	PasswordFile string `yaml:"password_file" doc:"File whose content is the password; a trailing line break is ignored."`
 	Password     Secret `yaml:"password" secret:"password_file" doc:"The password itself. Wins over the file."`
 	TLS          TLS    `yaml:"tls" doc:"Encryption to the registry, when the URL says https."`
+
+	Schemas []LocalSchema `yaml:"schemas" max:"1000" doc:"Schemas that are in files. They are not asked for at url, which is not needed if all are here, such as [{id: 17, file: click.avsc}]; each has an id or a GUID, and a file .avsc or .proto without imports."`
+}
+
+// LocalSchema is a schema that weir reads from a file instead of a registry.
+type LocalSchema struct {
+	ID   string `yaml:"id" required:"true" format:"any" doc:"What records call it: its id, such as 17, or its GUID."`
+	File string `yaml:"file" required:"true" doc:"File with its text, in the language of the jobs that read it: .avsc or .proto, without imports."`
+
+	Text string `yaml:"-"` // content of File
 }
 
 // HTTP describes the listener for /metrics, /livez, /readyz and /api/v1.

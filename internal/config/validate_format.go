@@ -18,7 +18,7 @@ func (v *validator) registry() {
 	password := r.PasswordFile != "" || v.origins.Of("registry.password").Source == FromEnv
 	switch {
 	case v.broken("registry"):
-	case r.URL == "" && *r != (Registry{}):
+	case r.URL == "" && (r.User != "" || password || r.TLS != (TLS{})):
 		v.complain("registry", "needs url (where the registry answers)")
 	case r.User == "" && password:
 		v.complain("registry", "a password without a user; add user")
@@ -27,6 +27,36 @@ func (v *validator) registry() {
 	case r.TLS != (TLS{}) && strings.HasPrefix(r.URL, "http://"):
 		v.complain("registry.tls", "the URL says http, so nothing would be encrypted; write https:// or remove tls")
 	}
+	v.local()
+}
+
+// local checks the schemas in files, and reads the files.
+func (v *validator) local() {
+	first := map[string]int{}
+	for i := range v.cfg.Registry.Schemas {
+		s := &v.cfg.Registry.Schemas[i]
+		path := fmt.Sprintf("registry.schemas[%d]", i)
+		if !isSchema(s.ID) {
+			v.complain(path+".id", "%q is no schema; write its id, such as 17, or its GUID", s.ID)
+			continue
+		}
+		s.ID = lostSchemas([]string{s.ID})[0]
+		if at, taken := first[s.ID]; taken {
+			v.complain(path+".id", "registry.schemas[%d] has the schema %s already; an id never gets another schema", at, s.ID)
+		}
+		first[s.ID] = i
+		text, err := schemas.ReadText(s.File)
+		if err != nil {
+			v.complain(path+".file", "%s: %v", s.File, err)
+		}
+		s.Text = text
+	}
+}
+
+// isSchema reports whether a text is an id or a GUID.
+func isSchema(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 32)
+	return err == nil || guidPattern.MatchString(strings.ToLower(text))
 }
 
 // lostSchemas returns the schemas of a list in the form of package window.
@@ -51,7 +81,7 @@ func (v *validator) lost(path string, j *Job, framed bool) {
 		return
 	}
 	for i, text := range j.Lost {
-		if _, err := strconv.ParseUint(text, 10, 32); err != nil && !guidPattern.MatchString(strings.ToLower(text)) {
+		if !isSchema(text) {
 			v.complain(fmt.Sprintf("%s.lost_schemas[%d]", path, i), "%q is no schema; write its id, such as 17, or its GUID", text)
 		}
 	}
@@ -105,7 +135,7 @@ func (v *validator) format(path string, j *Job) {
 	case j.Message != "" && (j.SchemaFile == "" || format != event.Protobuf):
 		v.complain(path+".message", "belongs to a schema_file of protobuf; with a registry each record says which message it is")
 		return
-	case j.SchemaFile == "" && format.HasSchema() && v.cfg.Registry.URL == "" && !v.broken("registry"):
+	case j.SchemaFile == "" && format.HasSchema() && v.cfg.Registry.URL == "" && v.cfg.Registry.Schemas == nil && !v.broken("registry"):
 		v.complain(path+".format", "records of the format %s need a schema; name the registry that has it in registry.url, or the file of it in schema_file", format)
 		return
 	case j.SchemaFile == "":
