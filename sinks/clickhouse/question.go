@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,36 +45,39 @@ func (s *Sink) SQL(q Question) string {
 	}
 	l := s.layout
 	r := &window.Range{From: event.Time(q.From.UnixMilli()), Until: event.Time(q.Until.UnixMilli()), Group: q.Group}
-	var by []string // of the result
+	f := statement{Question: q, at: l.unused("at"), value: l.unused("value")}
 	for _, c := range q.Columns {
-		by = append(by, quote(c))
+		f.by = append(f.by, quote(c))
 	}
+	step := fmt.Sprintf("toDateTime(%d + intDiv(toUnixTimestamp(window_start) - %[1]d, %[2]d) * %[2]d, 'UTC') AS %[3]s", q.From.Unix(), max(1, int64(q.Step/time.Second)), f.at)
 	if q.Step > 0 {
-		at := fmt.Sprintf("toDateTime(%d + intDiv(toUnixTimestamp(window_start) - %[1]d, %[2]d) * %[2]d, 'UTC') AS at", q.From.Unix(), int64(q.Step/time.Second))
-		by = append(by, at)
+		f.by = append(f.by, step)
 	}
-	key := strings.Join(by, ", ")
 	from := " FROM " + s.client.read(l.state(), s.client.wide) + "\n  WHERE " + s.where(r)
 	if q.Measure == "hits" {
-		return finish(q, "sum(n) AS value", "SELECT *, arraySum(mapValues(counts)) AS n FROM (SELECT "+l.groups()+"window_start, maxMap(hits) AS counts"+from+
-			" GROUP BY "+l.groups()+"window_start)", key)
+		n, counts := l.unused("n"), l.unused("counts")
+		return f.sql("sum("+n+") AS "+f.value, "SELECT *, arraySum(mapValues("+counts+")) AS "+n+" FROM (SELECT "+l.groups()+"window_start, maxMap(hits) AS "+counts+from+
+			" GROUP BY "+l.groups()+"window_start)")
 	}
 	for m := range l.counted {
 		switch {
 		case m.Name != q.Measure:
 		case m.Additive():
-			each := "SELECT *, " + m.Fold("slots") + " AS whole FROM (SELECT " + l.groups() + "window_start, " + m.Merge(m.Column()) + " AS slots" + from +
+			slots, whole := l.unused("slots"), l.unused("whole")
+			each := "SELECT *, " + m.Fold(slots) + " AS " + whole + " FROM (SELECT " + l.groups() + "window_start, " + m.Merge(m.Column()) + " AS " + slots + from +
 				" GROUP BY " + l.groups() + "window_start)"
-			return finish(q, m.valued(m.Number(m.Plus("whole"))), each, key)
+			return f.sql(m.valued(m.Number(m.Plus(whole)), f.value), each)
 		case q.Returning:
 			if m.common == "" {
 				return ""
 			}
-			each := "SELECT " + key + ", " + m.Merge(m.Column()) + " AS ids" + from + "\n  GROUP BY at"
-			return "WITH steps AS (" + each + ")\nSELECT a.at, b.at AS later, " + fmt.Sprintf(m.common, "a.ids", "b.ids") +
-				" AS both\nFROM steps AS a CROSS JOIN steps AS b\nWHERE a.at <= b.at\nORDER BY a.at, later"
+			ids := l.unused("ids")
+			each := "SELECT " + step + ", " + m.Merge(m.Column()) + " AS " + ids + from + "\n  GROUP BY " + f.at
+			return "WITH steps AS (" + each + ")\nSELECT a." + f.at + ", b." + f.at + " AS later, " + fmt.Sprintf(m.common, "a."+ids, "b."+ids) +
+				" AS both\nFROM steps AS a CROSS JOIN steps AS b\nWHERE a." + f.at + " <= b." + f.at + "\nORDER BY a." + f.at + ", later"
 		default:
-			return finish(q, m.valued(m.Number(m.Merge("st"))), "SELECT *, "+m.Column()+" AS st"+from, key)
+			st := l.unused("st")
+			return f.sql(m.valued(m.Number(m.Merge(st)), f.value), "SELECT *, "+m.Column()+" AS "+st+from)
 		}
 	}
 	for m := range l.located {
@@ -89,39 +93,58 @@ func (s *Sink) SQL(q Question) string {
 	return ""
 }
 
-// valued returns what a statement selects for a number: a column called value, unlike any
-// column of the rows, or those of a view, where it has several.
-func (m *measure) valued(number string) string {
+// unused returns a name of a statement's own: the given one or, if a column of the job has it,
+// that with _ before it, which no column begins with.
+func (l *layout) unused(name string) string {
+	taken := slices.ContainsFunc(l.by, func(c column) bool { return c.name == name }) ||
+		slices.ContainsFunc(l.measures, func(m measure) bool { return m.Name == name })
+	if taken {
+		return "_" + name
+	}
+	return name
+}
+
+// valued returns what a statement selects for a number: a column with the name value, or
+// those of a view, where it has several.
+func (m *measure) valued(number, value string) string {
 	if m.parts != nil {
 		return m.Shown(number)
 	}
-	for _, value := range m.shows(number) {
-		return value + " AS value"
+	for _, n := range m.shows(number) {
+		return n + " AS " + value
 	}
 	return ""
 }
 
-// finish returns the SELECT of columns with aggregates of rows by a key, the greatest value
-// first or, by steps, the oldest.
-func finish(q Question, columns, rows, key string) string {
-	var names []string
-	for _, c := range q.Columns {
-		names = append(names, quote(c))
-	}
-	order := names
-	switch {
-	case q.Step > 0:
-		names, order = append(names, "at"), append([]string{"at"}, names...)
-	case strings.HasSuffix(columns, " AS value"):
-		order = append([]string{"value DESC"}, names...)
-	}
-	if key == "" {
+// A statement is a question with what its SELECT has beside the numbers.
+type statement struct {
+	Question
+	at, value string   // names
+	by        []string // columns and steps
+}
+
+// sql returns the SELECT of columns with aggregates of rows, the greatest value first or, by
+// steps, the oldest.
+func (f *statement) sql(columns, rows string) string {
+	if len(f.by) == 0 {
 		return "SELECT " + columns + "\nFROM (" + rows + ")"
 	}
-	sql := "SELECT " + key + ", " + columns + "\nFROM (" + rows + ")\nGROUP BY " + strings.Join(names, ", ") + "\nORDER BY " + strings.Join(order, ", ")
+	var names []string
+	for _, c := range f.Columns {
+		names = append(names, quote(c))
+	}
+	ordered := strings.HasSuffix(columns, " AS "+f.value) // by one value
+	order := names
+	switch {
+	case f.Step > 0:
+		names, order = append(names, f.at), append([]string{f.at}, names...)
+	case ordered:
+		order = append([]string{f.value + " DESC"}, names...)
+	}
+	sql := "SELECT " + strings.Join(f.by, ", ") + ", " + columns + "\nFROM (" + rows + ")\nGROUP BY " + strings.Join(names, ", ") + "\nORDER BY " + strings.Join(order, ", ")
 	// Rows that are in no order of their values are all shown: the greatest may be any.
-	if q.Limit > 0 && strings.HasSuffix(columns, " AS value") {
-		sql += fmt.Sprintf("\nLIMIT %d", q.Limit)
+	if f.Limit > 0 && ordered {
+		sql += fmt.Sprintf("\nLIMIT %d", f.Limit)
 	}
 	return sql
 }

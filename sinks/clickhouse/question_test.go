@@ -98,6 +98,53 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// TestQuestionNames: columns may be called as the statements' own names are.
+func TestQuestionNames(t *testing.T) {
+	for _, names := range [][]string{{"at", "n"}, {"value", "counts"}, {"slots", "whole"}, {"st", "ids"}, {"both", "later"}} {
+		t.Run(strings.Join(names, "-"), func(t *testing.T) {
+			c := open(t)
+			spec := sinktest.Spec()
+			for i, name := range names {
+				spec.By[i].Name = name
+			}
+			whole, err := sinktest.NewLog(5).Whole(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			(&backend{c: c}).Open(t, spec)
+			s := c.sink(plan(t, suiteJob(spec)))
+			write(t, s, whole)
+			columns := map[string][]string{"hits": {"hits"}}
+			for m := range s.layout.counted {
+				for name := range m.shows("") {
+					columns[m.Name] = append(columns[m.Name], quote(name))
+				}
+			}
+			if len(columns) < 10 {
+				t.Fatalf("%d measures", len(columns))
+			}
+			same := func(name, got, want string) {
+				t.Helper()
+				g, w := read(t, c, got), read(t, c, want)
+				slices.Sort(g)
+				slices.Sort(w)
+				if len(w) == 0 || !slices.Equal(g, w) {
+					t.Errorf("%s: %d rows, want %d\n%s", name, len(g), len(w), got)
+				}
+			}
+			for measure, shown := range columns {
+				q := Question{Measure: measure, Columns: names, Step: time.Minute, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
+				same(measure, s.SQL(q), fmt.Sprintf("SELECT %s, %s, window_start, %s FROM %s", names[0], names[1], strings.Join(shown, ", "), c.name("suite_1m")))
+			}
+			q := Question{Measure: "hits", Columns: names[:1], Limit: 2, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
+			same("top", s.SQL(q), fmt.Sprintf("SELECT %[1]s, sum(hits) AS most FROM %[2]s GROUP BY %[1]s ORDER BY most DESC, %[1]s LIMIT 2", names[0], c.name("suite_1m")))
+			q = Question{Measure: "active", Step: 5 * time.Minute, Returning: true, From: time.UnixMilli(0), Until: time.UnixMilli(1 << 41), Group: [][]byte{nil, nil}}
+			same("who came back", s.SQL(q), fmt.Sprintf("WITH x AS (SELECT toStartOfInterval(window_start, INTERVAL 5 MINUTE) AS step, groupBitmapMergeState(active) AS people FROM %s GROUP BY step) "+
+				"SELECT a.step, b.step, bitmapAndCardinality(a.people, b.people) FROM x AS a CROSS JOIN x AS b WHERE a.step <= b.step", c.name("suite_state")))
+		})
+	}
+}
+
 // TestDeadLetters: the last dead letters come back as they were written, each once.
 func TestDeadLetters(t *testing.T) {
 	c := open(t)
