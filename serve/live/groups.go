@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -17,6 +18,11 @@ const (
 	// groupsAtOnce is how many windows are read from the sink at a time, so that rows of
 	// many windows are never in memory together.
 	groupsAtOnce = 8
+
+	// groupsShare is the part of the memory budget that the groups of one question may
+	// take, one in so many, and groupsMemory is the budget where there is none.
+	groupsShare  = 8
+	groupsMemory = 1 << 30
 )
 
 // A Grouped is the answer for one group.
@@ -72,6 +78,7 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 	if err := s.state.away(); err != nil {
 		return g, err
 	}
+	budget := cmp.Or(s.cache.all.memory, groupsMemory) / groupsShare
 	of := groups{m: p.measure, columns: columns, spec: s.spec, all: map[string]*groupValue{}}
 	for from := p.over.From; from < p.over.Until; from += groupsAtOnce * s.spec.Window {
 		r := &window.Range{From: from, Until: min(p.over.Until, from+groupsAtOnce*s.spec.Window), Group: p.over.Group, Only: []int{max(p.measure, window.Counts)}}
@@ -89,6 +96,13 @@ func (s *source) grouping(ctx context.Context, took *work, p *plan, columns []in
 		t.Seal()
 		for row := range t.Rows {
 			of.merge(row)
+		}
+		if of.bytes()+int64(t.Bytes()) > budget {
+			var by []string
+			for _, c := range columns {
+				by = append(by, s.spec.By[c].Name)
+			}
+			return g, fmt.Errorf("%w: the groups by %s take more than %d bytes, an eighth of the memory of this process: ask for a shorter range or for fewer columns, or choose a value of a column", key.ErrQuestion, strings.Join(by, ", "), budget)
 		}
 	}
 	g.Groups = of.measured()
@@ -108,6 +122,10 @@ type groups struct {
 	texts [][]byte
 	id    []byte
 }
+
+// groupBytes is about what a group takes beside its texts and its value: its place in the map,
+// the groupValue, and its list of texts.
+const groupBytes = 160
 
 type groupValue struct {
 	group []string
@@ -138,6 +156,17 @@ func (g *groups) merge(row window.Row) {
 	for _, n := range row.Hits {
 		v.hits += n
 	}
+}
+
+// bytes is about the memory of the groups so far.
+func (g *groups) bytes() (n int64) {
+	for id, v := range g.all {
+		n += groupBytes + 2*int64(len(id))
+		if v.value != nil {
+			n += v.value.bytes()
+		}
+	}
+	return n
 }
 
 func (g *groups) measured() (all []Grouped) {

@@ -1,7 +1,10 @@
 package live
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +131,52 @@ func TestSeriesAndGroups(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// TestGroupsMemory: a question whose groups take more than their part of the memory budget is
+// refused with what helps, before all of its windows are read, and one of fewer windows is not.
+func TestGroupsMemory(t *testing.T) {
+	spec := sinktest.Spec()
+	const windows, groups = 32, 200
+	mem := tableJob{window.NewTable(spec)}
+	from := event.Time(1_763_596_800_000)
+	for i := range windows {
+		for g := range groups { // each window has its own
+			group := [][]byte{fmt.Appendf(nil, "/p/%d/%d", i, g), []byte("DE")}
+			if err := mem[0].Load(from+event.Time(i)*spec.Window, group, map[uint64]uint64{0: 1}, make([][]byte, len(spec.Measures))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mem[0].Seal()
+	reads := &countedReads{Sink: newSink(t, spec)}
+	w := New(Config{Now: func() time.Time { return time.UnixMilli(1_763_600_100_000) }, Memory: 8 << 20})
+	w.Add(mem, reads)
+	q := Question{Job: spec.Job, Measure: Hits, From: time.UnixMilli(int64(from)), Until: time.UnixMilli(int64(from + windows*spec.Window))}
+	_, err := w.Groups(t.Context(), q, []int{0, 1})
+	if !errors.Is(err, key.ErrQuestion) || !strings.Contains(err.Error(), "the groups by page, country take more than 1048576 bytes") || !strings.Contains(err.Error(), "shorter range") {
+		t.Errorf("%v", err)
+	}
+	if reads.rows == 0 || reads.rows >= windows/groupsAtOnce {
+		t.Errorf("read %d times, of %d", reads.rows, windows/groupsAtOnce)
+	}
+	// One column has one value, so all windows fit.
+	if g, err := w.Groups(t.Context(), q, []int{1}); err != nil || len(g.Groups) != 1 || g.Groups[0].Value != Count(windows*groups) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	q.Until = q.From.Add(groupsAtOnce * time.Minute)
+	if g, err := w.Groups(t.Context(), q, []int{0, 1}); err != nil || len(g.Groups) != groupsAtOnce*groups {
+		t.Errorf("%d groups, %v", len(g.Groups), err)
+	}
+}
+
+// countedReads counts how often the rows of a sink are read.
+type countedReads struct {
+	Sink
+	rows int
+}
+
+func (s *countedReads) Rows(ctx context.Context, r *window.Range, m int, into *window.Table) error {
+	s.rows++
+	return s.Sink.Rows(ctx, r, m, into)
 }
