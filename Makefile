@@ -214,7 +214,10 @@ bench-redis: tools ## the sketches against redis-server, one run; fails under a 
 bench-sketches: ## the sketches against the usual Go libraries, one run; fails under a floor
 	go run ./bench/sketches libraries
 
-bench-formats: ## Avro and Protobuf against JSON, twmb/avro and dynamicpb on the same events, one run; fails under a floor
+bench-formats: EVENTS ?= 4000000
+bench-formats: tools build ## Avro and Protobuf against JSON through the whole pipeline, then against twmb/avro and dynamicpb, one run each; fails under a floor
+	go build -trimpath -o bin/bench-formats ./bench/formats
+	bin/bench-formats -events $(EVENTS) $(ARGS)
 	go test -run xxx -bench Formats -benchtime 1x -cpu 1 ./schemas -args -floors
 
 bench-views: export RATE ?= 100000

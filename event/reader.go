@@ -60,6 +60,15 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 	return r, err
 }
 
+// TimeOnly tells the reader that nothing but Value.Time reads the value at a path. A whole number
+// of Avro or Protobuf is then an Integer, because making a text of it and reading that again
+// takes a tenth of the time for an event.
+func (r *Reader) TimeOnly(path int) {
+	if r.inside == nil { // else the reader has paths of its own
+		r.walk.time = path + 1
+	}
+}
+
 // Selects reports whether Select must be called before Read.
 func (r *Reader) Selects() bool { return r.format.HasSchema() }
 

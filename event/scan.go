@@ -38,6 +38,7 @@ const (
 	Number                // a number; its range is not checked
 	String                // a string
 	Composite             // an object or an array
+	Integer               // a number that is no text: see Reader.TimeOnly
 )
 
 // String returns the kind's name in a sentence, such as "number".
@@ -49,7 +50,7 @@ func (k Kind) String() string {
 		return "null"
 	case Bool:
 		return "bool"
-	case Number:
+	case Number, Integer:
 		return "number"
 	case String:
 		return "string"
@@ -61,7 +62,7 @@ func (k Kind) String() string {
 
 // A Value is what a Scanner found at one path. Bytes is a string's contents
 // with escapes resolved, or the text of a number, a bool or a composite as it
-// stands in the document; nil for Missing and Null.
+// stands in the document; nil for Missing and Null. An Integer is eight bytes, the lowest first.
 //
 // Bytes points into the document, or into the scanner's scratch if the string
 // had escapes: it is valid until the next Scan or until the document's buffer

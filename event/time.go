@@ -67,11 +67,15 @@ func (v Value) Time(u Unit) (Time, bool) {
 		}
 		return parseRFC3339(v.Bytes)
 	}
-	if v.Kind != Number || int(u) >= len(scale) {
+	if v.Kind != Number && v.Kind != Integer || int(u) >= len(scale) {
 		return 0, false
 	}
-	t, ok := plainInt(v.Bytes)
-	if !ok {
+	var t int64
+	if v.Kind == Integer {
+		t = int64(binary.LittleEndian.Uint64(v.Bytes))
+	} else if n, ok := plainInt(v.Bytes); ok {
+		t = n
+	} else {
 		return decimalTime(v.Bytes, scale[u])
 	}
 	switch u {

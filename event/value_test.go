@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding/binary"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -356,5 +357,24 @@ func TestValueMethodsAllocateNothing(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("%.1f allocations, want 0", n)
+	}
+}
+
+// TestIntegerTime: an Integer is the same time as its text.
+func TestIntegerTime(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 5))
+	all := []int64{0, 1, -1, 999, -999, 1763600000000, math.MaxInt64, math.MinInt64, int64(maxTime), int64(maxTime) + 1, -int64(maxTime), -int64(maxTime) - 1, int64(maxTime) / 1000, int64(maxTime)/1000 + 1}
+	for range 100_000 {
+		all = append(all, int64(random.Uint64())>>random.IntN(64))
+	}
+	for _, n := range all {
+		integer := Value{Integer, binary.LittleEndian.AppendUint64(nil, uint64(n))}
+		for _, u := range []Unit{Seconds, Millis, Micros, Nanos, RFC3339, ISO8601, RecordTime} {
+			got, ok := integer.Time(u)
+			want, is := num(strconv.FormatInt(n, 10)).Time(u)
+			if ok != is || ok && got != want {
+				t.Fatalf("%d in %v: %d, %v; the text is %d, %v", n, u, got, ok, want, is)
+			}
+		}
 	}
 }

@@ -18,6 +18,7 @@ type walk struct {
 	vals []Value
 	text []byte // texts that are no views of data
 	err  error
+	time int // index of the value that is read by Value.Time alone, and 1; 0: there is none
 
 	// Of messages, by protoAction.counter.
 	counts []int       // elements so far
@@ -87,6 +88,11 @@ func (w *walk) number(slot, from int) {
 
 func (w *walk) integer(slot int, n int64) {
 	from := len(w.text)
+	if slot == w.time-1 {
+		w.text = binary.LittleEndian.AppendUint64(w.text, uint64(n))
+		w.vals[slot] = Value{Integer, w.text[from:len(w.text):len(w.text)]}
+		return
+	}
 	w.text = appendInteger(w.text, n)
 	w.number(slot, from)
 }

@@ -87,6 +87,9 @@ func newDecoder(s *Spec) (*decoder, error) {
 	if d.reader, err = event.NewReader(s.form(), fields.paths); err != nil {
 		return nil, err
 	}
+	if d.timeAt >= 0 && d.timeAt < d.scanned && fields.uses[d.timeAt] == 1 {
+		d.reader.TimeOnly(d.timeAt)
+	}
 	d.selects = d.reader.Selects()
 	return d, nil
 }

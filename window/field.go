@@ -23,6 +23,7 @@ type fields struct {
 	derived []derived
 	names   []string // of paths and derived fields, in words
 	at      map[string]int
+	uses    []int // of paths: how many texts of the spec have it
 }
 
 // index returns the index in decoder.vals of a field of the spec; -1 for none.
@@ -99,8 +100,9 @@ func readFields(s *Spec) (*fields, error) {
 		if !ok {
 			i = len(f.paths)
 			f.at[path] = i
-			f.paths = append(f.paths, path)
+			f.paths, f.uses = append(f.paths, path), append(f.uses, 0)
 		}
+		f.uses[i]++
 		return i
 	}
 	var later []string

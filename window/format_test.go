@@ -189,3 +189,52 @@ func TestFormatHasAMeaning(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeAlsoRead: the time of an Avro event is read as an integer if nothing else reads it, and
+// counts the same as where a column, a measure, a condition or a list of fields reads it too.
+func TestTimeAlsoRead(t *testing.T) {
+	rows := func(also func(*Spec)) *Changes {
+		s := avroSpec()
+		s.By = nil
+		also(s)
+		op := newOperator(t, s)
+		op.Start(Plan{})
+		for id := range uint32(2) {
+			of := event.SchemaID(binary.BigEndian.AppendUint32([]byte{0}, id+1))
+			op.Learn(of, avroSchema(of))
+		}
+		b := event.Batch{Next: 100}
+		for i := range b.Next {
+			b.Records = append(b.Records, avroRecord(i, uint32(1+i%2)))
+		}
+		observe(t, op, b)
+		c := op.Take()
+		c.Table.Seal()
+		return c
+	}
+	windows := func(c *Changes) string {
+		var text []byte
+		for r := range c.Table.Rows {
+			text = fmt.Appendln(text, r.Window())
+		}
+		return fmt.Sprint(c.Outcomes, string(text))
+	}
+	want := windows(rows(func(*Spec) {}))
+	for name, also := range map[string]func(*Spec){
+		"measure":   func(s *Spec) { s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: HLL, Path: s.TimeField}) },
+		"sum":       func(s *Spec) { s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: Sum, Path: s.TimeField}) },
+		"condition": func(s *Spec) { s.Where = []Condition{{Path: s.TimeField, Above: "1"}} },
+		"dedupe":    func(s *Spec) { s.Dedupe = &Dedupe{Path: s.TimeField, Exact: true} },
+		"function": func(s *Spec) {
+			s.Measures = append(s.Measures, Measure{Name: "stamps", Kind: HLL, Path: "[nosuch][" + s.TimeField + "]"})
+		},
+	} {
+		if got := windows(rows(also)); got != want {
+			t.Errorf("with a %s of the time:\n%s\nwithout:\n%s", name, got, want)
+		}
+	}
+	c := rows(func(s *Spec) { s.By = []Column{{Name: "at", Path: s.TimeField}} })
+	if group := string(c.Table.Row(0).Group(nil)[0]); len(group) != 13 || c.Table.Len() != 100 {
+		t.Errorf("%d groups by the time, the first is %q; want 100 texts of 13 digits", c.Table.Len(), group)
+	}
+}

@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	defer g.Close()
 	cfg := ground.Traffic(2_000_000, *events)
 	cfg.Pages, cfg.Skew = *pages, 0
-	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, cfg, 10*time.Minute); err != nil {
+	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, cfg, 10*time.Minute, nil); err != nil {
 		return err
 	}
 	var report ground.Report

@@ -123,7 +123,7 @@ func run(ctx context.Context) error {
 	report.SayWhere()
 	results := make([]result, len(settings))
 	if *only != "fresh" {
-		if err := s.Fill(ctx, "log", kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
+		if err := s.Fill(ctx, "log", kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
 		for round := range *rounds + 1 { // the first is the warm-up

@@ -114,8 +114,8 @@ func run(ctx context.Context) error {
 
 // measure fills the topics and runs the rounds.
 func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix.CPUSet, report *ground.Report) (ratio float64, err error) {
-	if err := errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *clicks), p.span),
-		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, ground.Traffic(100_000, *clicks/10), p.span)); err != nil {
+	if err := errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *clicks), p.span, nil),
+		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, ground.Traffic(100_000, *clicks/10), p.span, nil)); err != nil {
 		return 0, err
 	}
 	report.Say("# %s: a log of %v", p.name, p.span)

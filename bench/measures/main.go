@@ -68,7 +68,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer g.Close()
-	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
+	if err := g.Fill(ctx, "clicks", kgo.NoCompression(), gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 		return err
 	}
 	variants := []*variant{{name: "without", measures: usual}}

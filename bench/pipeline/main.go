@@ -77,7 +77,7 @@ func run(ctx context.Context) error {
 		if *packed {
 			codec = kgo.Lz4Compression()
 		}
-		if err := g.Fill(ctx, "clicks", codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
+		if err := g.Fill(ctx, "clicks", codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
 		return compare(g, "clicks", list(*builds))
@@ -95,7 +95,7 @@ func run(ctx context.Context) error {
 		alone, whole float64 // floors
 	}{{"none", kgo.NoCompression(), 7, 6}, {"lz4", kgo.Lz4Compression(), 6, 6}} {
 		topic := "clicks_" + c.name
-		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute); err != nil {
+		if err := g.Fill(ctx, topic, c.codec, gen.Clicks, ground.Traffic(2_000_000, *events), 10*time.Minute, nil); err != nil {
 			return err
 		}
 		var ours, theirs side

@@ -183,8 +183,9 @@ func Traffic(users, events int64) gen.Config {
 }
 
 // Fill makes a topic and fills it with the traffic (gen.Clicks or gen.Locations) of a span
-// of time that ends now. It sets the beginning and the rate of cfg.
-func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), cfg gen.Config, span time.Duration) error {
+// of time that ends now. It sets the beginning and the rate of cfg. encode, unless nil, makes
+// a record's value of the JSON of an event, which it may not keep.
+func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCodec, traffic func(gen.Config) (*gen.Generator, error), cfg gen.Config, span time.Duration, encode func(json []byte) ([]byte, error)) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(g.Broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(50*time.Millisecond), kgo.MaxBufferedRecords(200_000), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -206,6 +207,11 @@ func (g *Ground) Fill(ctx context.Context, topic string, codec kgo.CompressionCo
 		var r gen.Record // a new one each: the client keeps the value until it is sent
 		if !made.Next(&r) {
 			break
+		}
+		if encode != nil {
+			if r.Value, err = encode(r.Value); err != nil {
+				return err
+			}
 		}
 		cl.Produce(ctx, &kgo.Record{Value: r.Value, Timestamp: time.UnixMilli(int64(r.Time))}, func(_ *kgo.Record, err error) {
 			if err != nil {
