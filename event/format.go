@@ -24,6 +24,7 @@ var formatNames = [...]string{"json", "json-schema", "avro", "protobuf", "tsv", 
 type Form struct {
 	Format  Format
 	Framed  bool     // each record names its schema, as with a registry; otherwise all have one
+	Glue    bool     // as AWS Glue's serializers do it, with Avro and JSONSchema
 	Columns []string // names of the columns of cells; nil: those of ColumnName
 }
 

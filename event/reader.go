@@ -10,7 +10,9 @@ import "bytes"
 // which one, and Learn compiles it to a program.
 type Reader struct {
 	format   Format
-	framed   bool            // each record names its schema
+	framed   bool // each record names its schema
+	glue     bool // as AWS Glue's serializers do it
+	inflater inflater
 	alone    *Scanner        // json, if nothing else is to be done
 	json     *Scanner        // of JSON
 	cells    *cellReader     // of TSV and CSV
@@ -39,7 +41,7 @@ type program struct {
 // NewReader compiles paths: see CheckPath. Where a form has one schema for all records, it
 // has the empty id.
 func NewReader(form Form, paths []string) (*Reader, error) {
-	r := &Reader{format: form.Format, framed: form.Framed, programs: map[SchemaID]*program{}}
+	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, programs: map[SchemaID]*program{}}
 	paths, in, err := newInsideReader(paths)
 	if err != nil {
 		return nil, err
@@ -83,17 +85,23 @@ func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
 	if r.framed {
 		// Most records name the schema of the one before. No id is the beginning of another.
 		if n := len(r.last); r.program != nil && len(rec.Value) >= n && string(rec.Value[:n]) == string(r.last) && (rec.Envelope == nil || len(rec.Envelope.Headers) <= 1) {
-			r.body = rec.Value[n:]
+			if r.body = rec.Value[n:]; r.glue {
+				r.body, r.err = r.inflater.body(r.last, r.body)
+			}
 			return "", true
 		}
 		named, inHeader := []byte(nil), false
-		if rec.Envelope != nil {
+		if rec.Envelope != nil && !r.glue {
 			named, inHeader = rec.Envelope.Headers.last(schemaHeader)
 		}
 		if inHeader {
 			var rest []byte
 			if id, rest, r.err = frame(named, r.format == Protobuf); r.err == nil && len(rest) > 0 {
 				r.err = ErrNoFrame
+			}
+		} else if r.glue {
+			if id, r.body, r.err = glueFrame(rec.Value); r.err == nil {
+				r.body, r.err = r.inflater.body(id, r.body)
 			}
 		} else {
 			id, r.body, r.err = frame(rec.Value, r.format == Protobuf)
@@ -151,7 +159,10 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	}
 	switch {
 	case r.json != nil:
-		err = r.json.Scan(r.document(rec.Value), found)
+		var doc []byte
+		if doc, err = r.document(rec.Value); err == nil {
+			err = r.json.Scan(doc, found)
+		}
 	case r.cells != nil:
 		err = r.cells.read(rec.Value, found)
 	default:
@@ -166,15 +177,22 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	return err
 }
 
-// document returns the JSON document of a value. No document begins with the bytes 0 and 1, as
-// the names of schemas do.
-func (r *Reader) document(value []byte) []byte {
-	if r.format == JSONSchema && len(value) > 0 {
-		if n := frameSize(value[0]); n <= len(value) {
-			return value[n:]
-		}
+// document returns the JSON document of a value. No document begins with the bytes 0, 1 and 3,
+// as the names of schemas do.
+func (r *Reader) document(value []byte) ([]byte, error) {
+	if r.format != JSONSchema || len(value) == 0 {
+		return value, nil
 	}
-	return value
+	if r.glue {
+		if id, rest, err := glueFrame(value); err == nil {
+			return r.inflater.body(id, rest)
+		}
+		return value, nil
+	}
+	if n := frameSize(value[0]); n <= len(value) {
+		return value[n:], nil
+	}
+	return value, nil
 }
 
 // walked reads the selected record by its program.

@@ -31,7 +31,8 @@ func (s *Schema) Leads(path string) bool {
 }
 
 // A SchemaID names a schema as records do: a byte that is 0, then four bytes of a number, or
-// a byte that is 1, then the sixteen of a GUID. With Protobuf, the indexes of a message
+// a byte that is 1, then the sixteen of a GUID; or, with AWS Glue, 3, how the rest is compressed, and
+// the sixteen of a GUID. With Protobuf, the indexes of a message
 // follow. The empty id is the one schema of a job that has a file of it.
 type SchemaID string
 
@@ -39,6 +40,7 @@ type SchemaID string
 type SchemaName struct {
 	Number  uint32
 	GUID    string // as text, with hyphens; empty: it has a number
+	Glue    bool   // it is a version of a schema of AWS Glue
 	Message []int  // which message of a Protobuf file: its index, then that of one inside it, and so on
 }
 
@@ -48,15 +50,24 @@ func (id SchemaID) Name() SchemaName {
 	if len(b) == 0 {
 		return n
 	}
+	if b[0] == glueMagic {
+		n.GUID, n.Glue = guidText(b[2:glueSize]), true
+		return n
+	}
 	size := frameSize(b[0])
 	if b[0] == 0 {
 		n.Number = uint32(b[1])<<24 | uint32(b[2])<<16 | uint32(b[3])<<8 | uint32(b[4])
 	} else {
-		h := hex.EncodeToString(b[1:size])
-		n.GUID = h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+		n.GUID = guidText(b[1:size])
 	}
 	n.Message = messageIndexes(b[size:])
 	return n
+}
+
+// guidText writes sixteen bytes as the text of a GUID.
+func guidText(b []byte) string {
+	h := hex.EncodeToString(b)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // Key returns the number or the GUID as a text.
@@ -69,7 +80,10 @@ func (n SchemaName) Key() string {
 
 // String returns the schema's name in words.
 func (n SchemaName) String() string {
-	if n.GUID != "" {
+	switch {
+	case n.Glue:
+		return "schema version " + n.GUID + " of AWS Glue"
+	case n.GUID != "":
 		return "schema " + n.GUID
 	}
 	return fmt.Sprintf("schema id %d", n.Number)

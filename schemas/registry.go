@@ -101,6 +101,9 @@ func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error
 		}
 		return p.schema(n), nil
 	}
+	if n.Glue {
+		return nil, fmt.Errorf("schemas: registry.schemas does not list %v", n)
+	}
 	if o.base == "" {
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
 	}

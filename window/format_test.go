@@ -169,6 +169,8 @@ func TestColumnsHaveAMeaning(t *testing.T) {
 func TestFormatHasAMeaning(t *testing.T) {
 	plain, avro, file := pageSpec(), avroSpec(), avroSpec()
 	file.Schema = "0123"
+	glue := avroSpec()
+	glue.Glue = true
 	prefixed := pageSpec()
 	prefixed.Format = event.JSONSchema
 	if bytes.Contains([]byte(plain.Meaning()), []byte("format")) {
@@ -181,6 +183,7 @@ func TestFormatHasAMeaning(t *testing.T) {
 		{plain, avro, "format was json, is avro with a registry"},
 		{avro, file, "format was avro with a registry, is avro with the schema 0123"},
 		{plain, prefixed, "format was json, is json-schema"},
+		{avro, glue, "framing was nothing, is glue"},
 		{file, plain, "format was avro with the schema 0123, is json"},
 	} {
 		all, ok := Difference(c.was.Meaning(), c.is.Meaning())

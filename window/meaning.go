@@ -26,6 +26,9 @@ func (s *Spec) Meaning() string {
 	if s.Format != event.JSON { // earlier versions had no other
 		f("format", s.Format.String(), s.Schema)
 	}
+	if s.Glue {
+		f("framing", "glue")
+	}
 	if s.LostSchemas != nil {
 		f("lost_schemas", s.LostSchemas...)
 	}
@@ -241,9 +244,10 @@ func readMeaning(text string) ([]setting, bool) {
 		return v[0] + " at " + strconv.Itoa(at+1)
 	})
 	all[len(all)-1].key = "columns"
+	add("framing", 1, first)
 	list("lost_schemas", 1, func(v []string) string { return strings.Join(v, ", ") })
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "column", "lost_schemas", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "framing", "lost_schemas", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

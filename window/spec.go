@@ -22,6 +22,8 @@ type Spec struct {
 	// Schema is, of a format that needs one, the digest of the schema that all records
 	// have; empty if each names its own.
 	Schema string
+	// Glue says that records name their schemas as AWS Glue's serializers do it.
+	Glue bool
 	// LostSchemas are the schemas that no registry has any more: their numbers, or GUIDs as
 	// text. Records that name one are malformed. They are in order.
 	LostSchemas []string
@@ -127,6 +129,7 @@ func (s *Spec) Validate() error {
 	bad(s.Version >= 1, "version %d, want at least 1", s.Version)
 	bad((s.TimeField == "") == (s.TimeUnit == event.RecordTime), "time field %q of the unit %v", s.TimeField, s.TimeUnit)
 	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
+	bad(!s.Glue || s.Format == event.Avro && s.Schema == "" || s.Format == event.JSONSchema, "records of %v with a frame of AWS Glue", s.Format)
 	bad(s.LostSchemas == nil || s.Framed() && slices.IsSorted(s.LostSchemas), "lost schemas %q of records that name none, or out of order", s.LostSchemas)
 	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/zlib"
 	varint "encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -144,6 +145,19 @@ func TestTapAvro(t *testing.T) {
 	}
 }
 
+// glue returns a value behind the frame of AWS Glue.
+func glue(value []byte, compressed bool) []byte {
+	b := bytes.NewBuffer([]byte("\x03\x00\x89\x79\x17\x62\x23\x36\x41\x86\x96\x74\x29\x9b\x90\xa8\x02\xe2"))
+	if !compressed {
+		return append(b.Bytes(), value...)
+	}
+	b.Bytes()[1] = 5
+	z := zlib.NewWriter(b)
+	_, _ = z.Write(value) // into memory
+	_ = z.Close()
+	return b.Bytes()
+}
+
 // TestTapProtobuf: the same with Protobuf, whose records also say which message they are.
 func TestTapProtobuf(t *testing.T) {
 	s, registry := avroStage(t)
@@ -187,13 +201,17 @@ func TestRunFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, _, _ := strings.Cut(string(config), "jobs:")
-	head += "registry: {url: \"" + registry.URL + "\"}\njobs:\n"
+	file := filepath.Join(t.TempDir(), "play.avsc")
+	if err := os.WriteFile(file, []byte(playSchema), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	head += "registry: {url: \"" + registry.URL + "\", schemas: [{id: 89791762-2336-4186-9674-299b90a802e2, file: " + file + "}]}\njobs:\n"
 	schema := map[string]uint32{
 		"avro":     registry.Add("avro-value", schematest.Schema{Type: "AVRO", Text: playSchema}),
 		"protobuf": registry.Add("protobuf-value", schematest.Schema{Type: "PROTOBUF", Text: `syntax = "proto3"; message Play { int64 ts = 1; string song = 2; int64 user = 3; }`}),
 	}
-	formats := []string{"json", "avro", "protobuf", "tsv", "csv", "text"}
-	forms := map[string]string{"tsv": "format: tsv, columns: [app, ts, song, user]", "csv": "format: csv", "text": "format: json"}
+	formats := []string{"json", "avro", "protobuf", "tsv", "csv", "text", "glue"}
+	forms := map[string]string{"tsv": "format: tsv, columns: [app, ts, song, user]", "csv": "format: csv", "text": "format: json", "glue": "format: avro, framing: glue"}
 	paths := map[string][3]string{"csv": {"c3", "c1", "c2"}, "text": {"'play[json].ts'", "'play[json].song'", "'play[json].user'"}}
 	admin := kadm.NewClient(s.client)
 	for _, format := range formats {
@@ -228,6 +246,7 @@ func TestRunFormats(t *testing.T) {
 		value["protobuf"] = varint.AppendUvarint(append(b, 3<<3), uint64(user))
 		value["tsv"] = fmt.Appendf(nil, "web\t%d\t%s\t%d\tmore", ts, song, user)
 		value["csv"] = fmt.Appendf(nil, "\"%s\",%d,%d\r\n", strings.ReplaceAll(song, `"`, `""`), user, ts)
+		value["glue"] = glue(playAt(ts, song, user), i%3 == 0)
 		value["text"] = fmt.Appendf(nil, `{"play":%s}`, strconv.Quote(string(value["json"])))
 		for _, format := range formats {
 			records = append(records, &kgo.Record{Topic: "plays_" + format, Timestamp: now, Value: value[format]})

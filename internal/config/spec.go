@@ -24,6 +24,7 @@ func (j *Job) Spec() (*window.Spec, error) {
 		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
 	}
+	s.Glue = j.Framing == "glue"
 	s.LostSchemas = lostSchemas(j.Lost)
 	if j.Schema != nil {
 		s.Schema = j.Schema.Digest

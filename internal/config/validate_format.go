@@ -129,6 +129,12 @@ func (v *validator) format(path string, j *Job) {
 		v.inColumns(path, j)
 	}
 	switch {
+	case j.Framing != "" && j.SchemaFile != "":
+		v.complain(path+".framing", "records with the schema in schema_file name none; leave it out")
+		return
+	case j.Framing == "glue" && format.HasSchema() && v.cfg.Registry.Schemas == nil && !v.broken("registry"):
+		v.complain(path+".framing", "weir does not ask AWS Glue for schemas; list the files of its schema versions in registry.schemas")
+		return
 	case j.SchemaFile != "" && !format.HasSchema():
 		v.complain(path+".schema_file", "records of the format %s need no schema; leave it out, or say format: avro", format)
 		return
