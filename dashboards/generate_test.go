@@ -52,7 +52,7 @@ func everything(t *testing.T) clickhouse.Job {
 // generated returns the dashboard of that job.
 func generated(t *testing.T) dashboard {
 	t.Helper()
-	made, err := grafana.Job(everything(t))
+	made, err := grafana.Job(everything(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}

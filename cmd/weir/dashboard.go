@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/grafana"
+	"weir/sinks/clickhouse"
 )
 
 func dashboardCommand() *cobra.Command {
@@ -30,12 +32,18 @@ Prometheus. Nothing is connected to.`,
 			if err != nil {
 				return err
 			}
+			suffix := ""
+			if len(cfg.ClickHouse.Shards) > 0 {
+				if suffix = clickhouse.AllShards; cfg.ClickHouse.Cluster == "" {
+					return &exit{exitConfig, errors.New("clickhouse.shards without clickhouse.cluster: no server has what all shards have, so a dashboard would show a part"), "see docs/clickhouse.md"}
+				}
+			}
 			var boards []grafana.Board
 			for _, j := range js {
 				if name != "" && j.Spec.Job != name {
 					continue
 				}
-				b, err := grafana.Job(j)
+				b, err := grafana.Job(j, suffix)
 				if err != nil {
 					return err
 				}

@@ -65,8 +65,9 @@ func quote(name string) string { return "`" + name + "`" }
 //
 // Numbers come from the view, because a row of a rollup may be there several times until
 // ClickHouse merges it. What does not add up over groups comes from the states of the
-// rollup, because merging a state twice changes nothing.
-func Job(j clickhouse.Job) (Board, error) {
+// rollup, because merging a state twice changes nothing. suffix ends the name of a rollup that is
+// to be read: clickhouse.AllShards where there are several, otherwise nothing.
+func Job(j clickhouse.Job, suffix string) (Board, error) {
 	if err := j.Spec.Validate(); err != nil {
 		return Board{}, fmt.Errorf("grafana: %w", err)
 	}
@@ -78,7 +79,7 @@ func Job(j clickhouse.Job) (Board, error) {
 	length := fmt.Sprintf("transform('${window}', [%s], [%s], 0)", strings.Join(quoted, ", "), strings.Join(seconds, ", "))
 	// Windows that overlap the time range.
 	during := "window_start > $__fromTime - " + length + " AND window_start <= $__toTime"
-	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup", where: during, seconds: length}
+	q := &query{job: j.Spec.Job, view: j.Spec.Job + "_${window}", rollup: j.Base() + "_${window}_rollup" + suffix, where: during, seconds: length}
 	b := newBoard(clickHouse)
 	b.custom("window", "Window", names)
 	for _, c := range j.Spec.By {

@@ -119,7 +119,7 @@ func plans(jobs []Job) ([]*layout, error) {
 	}
 	owner["weir_audit"] = "weir itself"
 	for _, t := range common() {
-		owner[t.name+spreadSuffix] = "weir itself"
+		owner[t.name+AllShards] = "weir itself"
 	}
 	var all []*layout
 	for _, j := range jobs {
@@ -129,7 +129,7 @@ func plans(jobs []Job) ([]*layout, error) {
 		}
 		tables, views := l.objects()
 		for _, t := range tables {
-			views = append(views, t+spreadSuffix)
+			views = append(views, t+AllShards)
 		}
 		for _, name := range append(tables, views...) {
 			if other, taken := owner[name]; taken {

@@ -14,14 +14,14 @@ import (
 // Without a cluster, servers do not know of each other. The views of each shard then answer for
 // its groups, and weir itself asks all shards.
 
-// spreadSuffix ends the name of a Distributed table.
-const spreadSuffix = "_all"
+// AllShards ends the name of a Distributed table.
+const AllShards = "_all"
 
 // read returns the name of a table for a statement that reads it, quoted: on all shards, or on
 // this one.
 func (c *Client) read(table string, wide bool) string {
 	if wide {
-		table += spreadSuffix
+		table += AllShards
 	}
 	return c.name(table)
 }
@@ -55,7 +55,7 @@ func (t *table) spread(c *Client) view {
 		}
 		columns = append(columns, "    "+col.String())
 	}
-	name := t.name + spreadSuffix
+	name := t.name + AllShards
 	return view{name, fmt.Sprintf("CREATE OR REPLACE TABLE %s%s\n(\n%s\n)\nENGINE = Distributed(%s, %s, %s)\nCOMMENT 'The rows of %s on all shards.'",
 		c.name(name), c.onCluster(), strings.Join(columns, ",\n"), text(c.cfg.Cluster), text(c.cfg.Database), text(t.name), t.name)}
 }
