@@ -145,6 +145,94 @@ func TestTapAvro(t *testing.T) {
 	}
 }
 
+// TestRunWaits: while one partition waits for a schema that the registry does not have, one
+// worker of a real process counts the others to their ends, also what comes meanwhile. When
+// the registry has it, all is counted, and no record is malformed.
+func TestRunWaits(t *testing.T) {
+	s, registry := newStage(t), schematest.Start(t)
+	config, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(config), "jobs:")
+	head += "workers: 1\nregistry: {url: \"" + registry.URL + "\"}\njobs: [{name: plays, topic: plays, format: avro, time: {field: ts}, window: 1m, by: [song], measures: [{name: users, kind: hll, field: user}]}]\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const partitions, batch = 3, 500
+	if _, err := kadm.NewClient(s.client).CreateTopic(await.Context(t), partitions, 1, nil, "plays"); err != nil {
+		t.Fatal(err)
+	}
+	one := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
+	next := one + 1 // which the registry does not have yet
+	client, err := kgo.NewClient(append(s.client.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	now := time.Now().Truncate(time.Minute)
+	produce := func(partition int32, id uint32) {
+		t.Helper()
+		var records []*kgo.Record
+		for i := range batch {
+			records = append(records, &kgo.Record{Topic: "plays", Partition: partition, Timestamp: now, Value: append(schematest.Prefix(id), playAt(now.UnixMilli(), fmt.Sprint("partition ", partition), int64(i))...)})
+		}
+		if err := client.ProduceSync(await.Context(t), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for p := range int32(partitions) {
+		produce(p, one)
+	}
+	produce(0, next)
+	produce(0, one)
+	s.done(t, "migrate")
+	cmd, out, ended := s.start(t, "run")
+	flushed := func(want ...int) {
+		t.Helper()
+		await.Until(t, func() error {
+			got, err := localtest.Query(s.engine, s.database, "SELECT groupArray(n) FROM (SELECT max(next) AS n FROM weir_ledger GROUP BY partition ORDER BY partition)")
+			if text := strings.ReplaceAll(fmt.Sprint(want), " ", ","); err != nil || strings.TrimSpace(got) != text {
+				return fmt.Errorf("the ledger has %s, want %s, %w\n%s", got, text, err, out)
+			}
+			return nil
+		})
+	}
+	flushed(batch, batch, batch)
+	produce(1, one)
+	flushed(batch, 2*batch, batch)
+	produce(2, next) // which then waits too
+	produce(1, one)
+	flushed(batch, 3*batch, batch)
+	if id := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: strings.Replace(playSchema, "user\"", "user\",\"doc\":\"again\"", 1)}); id != next {
+		t.Fatalf("the new schema has the id %d", id)
+	}
+	flushed(3*batch, 3*batch, 2*batch)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := ends(t, cmd, ended); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	rows, err := localtest.Query(s.engine, s.database, "SELECT song, hits, users FROM plays_1m ORDER BY song FORMAT CSV")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(rows), "\n")
+	for p, hits := range []int{3 * batch, 3 * batch, 2 * batch} {
+		if want := fmt.Sprintf("\"partition %d\",%d,", p, hits); len(lines) != partitions || !strings.HasPrefix(lines[p], want) {
+			t.Errorf("the rows are\n%s", rows)
+			break
+		}
+	}
+	if dead, err := localtest.Query(s.engine, s.database, "SELECT count() FROM weir_dead_letters"); err != nil || strings.TrimSpace(dead) != "0" {
+		t.Errorf("%s dead letters, %v", dead, err)
+	}
+	if n, err := localtest.Query(s.engine, s.database, "SELECT sum(gap) + sum(malformed) FROM weir_ledger"); err != nil || strings.TrimSpace(n) != "0" {
+		t.Errorf("%s gaps and malformed records, %v", n, err)
+	}
+}
+
 // glue returns a value behind the frame of AWS Glue.
 func glue(value []byte, compressed bool) []byte {
 	b := bytes.NewBuffer([]byte("\x03\x00\x89\x79\x17\x62\x23\x36\x41\x86\x96\x74\x29\x9b\x90\xa8\x02\xe2"))
