@@ -70,6 +70,13 @@ var fatal = map[int32]string{
 	291: "the account may not use this database", // DATABASE_ACCESS_DENIED
 }
 
+// mistaken reports whether an error is about the statement, or about what a person has asked
+// with it, and not about the server: another server would answer the same.
+func mistaken(err error) bool {
+	var e *ch.Exception
+	return errors.As(err, &e) && (e.Code == 36 || e.Code == 62 || e.Code == 395) // BAD_ARGUMENTS, SYNTAX_ERROR, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
+}
+
 const (
 	schemaAction  = "the table is not as `weir migrate` made it; compare with `weir migrate --dry-run`, and put the column back or raise the job's version"
 	missingAction = "run `weir migrate`"

@@ -48,7 +48,7 @@ func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) err
 		if explained := explain(r.of(what), e); err == nil || errors.As(explained, &theirs) && !theirs.Fatal() {
 			err = explained
 		}
-		if ctx.Err() != nil || errors.As(e, new(answered)) {
+		if ctx.Err() != nil || errors.As(e, new(answered)) || mistaken(e) {
 			break
 		}
 	}
@@ -69,7 +69,7 @@ func (r *replicas) once(ctx context.Context, f func(driver.Conn) error) error {
 	if err == nil {
 		err = f(s.conn)
 	}
-	if err == nil || len(r.servers) == 1 || errors.Is(ctx.Err(), context.Canceled) {
+	if err == nil || len(r.servers) == 1 || errors.Is(ctx.Err(), context.Canceled) || mistaken(err) {
 		return err
 	}
 	if next := (at + 1) % int64(len(r.servers)); r.at.CompareAndSwap(at, next) {

@@ -146,6 +146,26 @@ func TestReplicas(t *testing.T) {
 	if got := one(t, c, "SELECT sum(hits), sum(active) FROM "+c.name("clicks_1m")); got != fmt.Sprintf("(%d,%[1]d)", flushes*each) {
 		t.Errorf("hits and users by the view: %s, want %d", got, flushes*each)
 	}
+	// A statement that cannot be answered is no fault of the server.
+	at := c.shards[0].at.Load()
+	other := doors[1-at].asked.Load()
+	for _, sql := range []string{"SELECT throwIf(1, 'ask for less')", "SELECT toDateTime(1, 'Nowhere/At_All')", "SELECT FROM WHERE"} {
+		if err := c.query(t.Context(), "ask", sql, func(func(...any) error) error { return nil }); err == nil {
+			t.Errorf("%s has an answer", sql)
+		}
+	}
+	if now, n := c.shards[0].at.Load(), doors[1-at].asked.Load()-other; now != at || n != 0 {
+		t.Errorf("mistaken statements made %d requests to the other replica, and replica %d is asked instead of %d", n, now, at)
+	}
+	doors[1].close("refuses")
+	var away []string
+	for url := range c.Away(t.Context()) {
+		away = append(away, url)
+	}
+	if len(away) != 1 || away[0] != doors[1].url {
+		t.Errorf("%v are away, want %s", away, doors[1].url)
+	}
+	doors[1].open()
 	if doors[0].asked.Load() == 0 || doors[1].asked.Load() == 0 {
 		t.Error("one address was never asked")
 	}
