@@ -141,10 +141,12 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Exactly-once sketches from Kafka into ClickHouse",
-		Long: `weir reads JSON events from Kafka, counts them and keeps HyperLogLog, bitmap,
-Bloom and position sketches per window and group, and merges them into ClickHouse.
+		Long: `weir reads events from Kafka (JSON, Avro, Protobuf, TSV or CSV), counts them and keeps
+HyperLogLog, bitmap, Bloom and position sketches per window and group, and merges them
+into ClickHouse.
 
 Try it without anything else installed:   weir up
+See what is in a topic:                   weir infer --topic clicks
 Run it against your own systems:          weir check -c weir.yaml && weir run -c weir.yaml`,
 		SilenceUsage:  true, // an error at run time is no reason to print the help
 		SilenceErrors: true, // printed once, by execute
