@@ -18,7 +18,12 @@ const stepBits = 63
 // is possible leaves the most panes for the steps behind it, so one pass over the panes of an
 // id in their order, and over the steps of a pane in theirs, finds it.
 //
-// Step k in pane w has the place (w << 6) + k.
+// Step k in pane w has the place (w << 6) + k. Of the first step only the least place matters, of
+// the last one only the greatest: only those between are gathered.
+//
+// A pair of ids of a set that share a hash is taken for one id, which takes each step that one
+// of them takes. It may take more steps in their order than either: then one of the pair has
+// taken step j, in any order, for each j ≤ k. Or both take k steps, and count as one.
 func (l *layout) funnel(c *Client) idsData {
 	from, until := "toInt64("+fromTime+")", "toInt64("+toTime+")"
 	d := idsData{
@@ -70,12 +75,20 @@ func (d idsData) placed(m *measure, moment string) string {
 	return fmt.Sprintf("arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(%s, 6) + _k), arrayFilter((_k, _s) -> %s, arrayEnumerate(%s), %[3]s)))", d.place(moment), d.taken(m), stepParts)
 }
 
-// Sure and May return expressions for how many steps an id takes at least and at most that has
-// these places, in order. Sure folds them into the place of the last step that was taken.
-func (d idsData) Sure(places string) string {
-	return fmt.Sprintf("bitAnd(arrayFold((a, p) -> if(bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1 AND bitOr(p, %[1]d) > bitOr(a, %[1]d), p, a), %[2]s, toUInt32(0)), %[1]d)", stepBits, places)
+// Sure and May return expressions for the place of the last step that an id takes at least and
+// at most before the last one of the funnel: from the place of the first step, or 0, over these
+// places, in order. After returns an expression that a place is behind another one, in a later
+// pane.
+func (d idsData) Sure(first, places string) string {
+	return d.fold(first, places, d.After("p", "a"))
 }
 
-func (d idsData) May(places string) string {
-	return fmt.Sprintf("arrayFold((a, p) -> toUInt8(a + (bitAnd(p, %d) = a + 1)), %s, toUInt8(0))", stepBits, places)
+func (d idsData) May(first, places string) string { return d.fold(first, places, "p > a") }
+
+func (d idsData) fold(first, places, behind string) string {
+	return fmt.Sprintf("arrayFold((a, p) -> if(bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1 AND %[2]s, p, a), %[3]s, %[4]s)", stepBits, behind, places, first)
+}
+
+func (d idsData) After(p, a string) string {
+	return fmt.Sprintf("bitOr(%s, %d) > bitOr(%s, %[2]d)", p, stepBits, a)
 }

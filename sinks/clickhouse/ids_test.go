@@ -378,7 +378,7 @@ func TestSetMargin(t *testing.T) {
 	}
 	for i, mean := range means {
 		within := 0.0 // the probability of so few pairs
-		for k := range margins[i]/2 + 1 {
+		for k := range margins[i] + 1 {
 			lg, _ := math.Lgamma(float64(k) + 1)
 			within += math.Exp(float64(k)*math.Log(mean) - mean - lg)
 		}

@@ -1,33 +1,43 @@
 {{- /* How many ids take the steps in their order, at least and at most (funnel.go). The panes
-of an id matter only if it has taken the first two steps in any order. */ -}}
+of an id matter only if it has taken the first step. */ -}}
 WITH
     {{template "at.sql" .}}
 SELECT
     toUInt32(_k) AS step,
     {steps:Array(String)}[_k] AS name,
-    toUInt64(greatest(0, toInt64(arraySum(w -> w.3 * (w.1 >= _k), _went)) - toInt64(_margin))) AS least,
-    toUInt64(arraySum(w -> w.3 * (w.2 >= _k), _went) + _margin) AS most,
+    toUInt64(greatest(0, toInt64(_sure) - toInt64({{.Margin "(toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(1, _k + 1)))) * _n / 4294967296.)"}}))) AS least,
+    toUInt64(_may + {{.Margin "(toFloat64(_may) * _may / 8589934592.)"}}) AS most,
     toUInt8(ifNull(toDateTime({{.Until}}, 'UTC') <= _at.{{.CompleteAt}}, 0)) AS complete
 FROM
 (
-    SELECT groupArray((_sure, _may, _n)) AS _went, {{.Margin "(toFloat64(sum(_n)) * sum(_n) / 8589934592.)"}} AS _margin
+    SELECT _k, _went, _n, arraySum(w -> w.4 * (w.2 >= _k), _went) AS _sure, arraySum(w -> w.4 * (w.3 >= _k), _went) AS _may
     FROM
     (
-        SELECT _sure, _may, count() AS _n
+        SELECT groupArray((_steps, _sure, _may, _ids)) AS _went, sum(_ids) AS _n
         FROM
         (
             SELECT
-                groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
-                bitAnd(_steps, 6) = 6 AS _two,
-                arraySort(if(_two, groupArray(_place), [])) AS _places,
-                if(_two, {{.Sure "_places"}}, bitTest(_steps, 1)) AS _sure,
-                if(_two, {{.May "_places"}}, bitTest(_steps, 1)) AS _may
-            FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+                _steps,
+                toUInt8(bitAnd(_least, 63) + (bitAnd(_least, 63) + 1 = _of AND {{.After "_last" "_least"}} AND _of > 1)) AS _sure,
+                toUInt8(bitAnd(_most, 63) + (bitAnd(_most, 63) + 1 = _of AND _last > _most AND _of > 1)) AS _may,
+                count() AS _ids
+            FROM
+            (
+                SELECT
+                    length({steps:Array(String)}) AS _of,
+                    groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
+                    minIf(_place, bitAnd(_place, 63) = 1) AS _first,
+                    maxIf(_place, bitAnd(_place, 63) = _of) AS _last,
+                    arraySort(if(_first > 0, groupArrayIf(_place, bitAnd(_place, 63) > 1 AND bitAnd(_place, 63) < _of), [])) AS _places,
+                    {{.Sure "_first" "_places"}} AS _least,
+                    {{.May "_first" "_places"}} AS _most
+                FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)
-            GROUP BY _id
+                GROUP BY _id
+            )
+            GROUP BY _steps, _sure, _may
         )
-        GROUP BY _sure, _may
     )
+    ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
-ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 ORDER BY step

@@ -1422,24 +1422,33 @@ AS WITH
 SELECT
     toUInt32(_k) AS step,
     {steps:Array(String)}[_k] AS name,
-    toUInt64(greatest(0, toInt64(arraySum(w -> w.3 * (w.1 >= _k), _went)) - toInt64(_margin))) AS least,
-    toUInt64(arraySum(w -> w.3 * (w.2 >= _k), _went) + _margin) AS most,
+    toUInt64(greatest(0, toInt64(_sure) - toInt64(toUInt64(0 * (toFloat64(arrayMin(arrayMap(j -> arraySum(w -> w.4 * bitTest(w.1, j), _went), range(1, _k + 1)))) * _n / 4294967296.))))) AS least,
+    toUInt64(_may + toUInt64(0 * (toFloat64(_may) * _may / 8589934592.))) AS most,
     toUInt8(ifNull(toDateTime((intDiv(toInt64(toUnixTimestamp({to:DateTime})) + 60 - 1, 60) * 60), 'UTC') <= _at.2, 0)) AS complete
 FROM
 (
-    SELECT groupArray((_sure, _may, _n)) AS _went, toUInt64(0 * (toFloat64(sum(_n)) * sum(_n) / 8589934592.)) AS _margin
+    SELECT _k, _went, _n, arraySum(w -> w.4 * (w.2 >= _k), _went) AS _sure, arraySum(w -> w.4 * (w.3 >= _k), _went) AS _may
     FROM
     (
-        SELECT _sure, _may, count() AS _n
+        SELECT groupArray((_steps, _sure, _may, _ids)) AS _went, sum(_ids) AS _n
         FROM
         (
             SELECT
-                groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
-                bitAnd(_steps, 6) = 6 AS _two,
-                arraySort(if(_two, groupArray(_place), [])) AS _places,
-                if(_two, bitAnd(arrayFold((a, p) -> if(bitAnd(p, 63) = bitAnd(a, 63) + 1 AND bitOr(p, 63) > bitOr(a, 63), p, a), _places, toUInt32(0)), 63), bitTest(_steps, 1)) AS _sure,
-                if(_two, arrayFold((a, p) -> toUInt8(a + (bitAnd(p, 63) = a + 1)), _places, toUInt8(0)), bitTest(_steps, 1)) AS _may
-            FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+                _steps,
+                toUInt8(bitAnd(_least, 63) + (bitAnd(_least, 63) + 1 = _of AND bitOr(_last, 63) > bitOr(_least, 63) AND _of > 1)) AS _sure,
+                toUInt8(bitAnd(_most, 63) + (bitAnd(_most, 63) + 1 = _of AND _last > _most AND _of > 1)) AS _may,
+                count() AS _ids
+            FROM
+            (
+                SELECT
+                    length({steps:Array(String)}) AS _of,
+                    groupBitOr(bitShiftLeft(toUInt64(1), bitAnd(_place, 63))) AS _steps,
+                    minIf(_place, bitAnd(_place, 63) = 1) AS _first,
+                    maxIf(_place, bitAnd(_place, 63) = _of) AS _last,
+                    arraySort(if(_first > 0, groupArrayIf(_place, bitAnd(_place, 63) > 1 AND bitAnd(_place, 63) < _of), [])) AS _places,
+                    arrayFold((a, p) -> if(bitAnd(p, 63) = bitAnd(a, 63) + 1 AND bitOr(p, 63) > bitOr(a, 63), p, a), _places, _first) AS _least,
+                    arrayFold((a, p) -> if(bitAnd(p, 63) = bitAnd(a, 63) + 1 AND p > a, p, a), _places, _first) AS _most
+                FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
             SELECT arrayJoin(arrayMap(_k -> toUInt32(bitShiftLeft(toUInt32(intDiv(toInt64(toUnixTimestamp(window_start)) - toInt64(toUnixTimestamp({from:DateTime})), 60) + 1), 6) + _k), arrayFilter((_k, _s) -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayEnumerate(arrayMap(s -> splitByChar(':', s), {steps:Array(String)})), arrayMap(s -> splitByChar(':', s), {steps:Array(String)})))) AS _place, `active` AS _ids
             FROM `weir`.`clicks_state`
             WHERE window_start IN (_tail.1) AND toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND arrayExists(s -> s[1] = 'active', arrayMap(s -> splitByChar(':', s), {steps:Array(String)})) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))
@@ -1448,12 +1457,13 @@ FROM
             FROM `weir`.`clicks_1m_rollup`
             PREWHERE toUnixTimestamp(window_start) >= toInt64(toUnixTimestamp({from:DateTime})) AND toUnixTimestamp(window_start) < toInt64(toUnixTimestamp({to:DateTime})) AND throwIf(NOT ((1, window_start, (window_start + 59)).1 = 1), 'windows of 1m of job clicks do not divide days of this time zone') = 0 AND arrayExists(s -> s[1] = 'active', arrayMap(s -> splitByChar(':', s), {steps:Array(String)})) AND arrayExists(_s -> _s[1] = 'active' AND (length(_s) < 2 OR _s[2] = '*' OR decodeURLComponent(_s[2]) = toString(`page`)) AND (length(_s) < 3 OR _s[3] = '*' OR decodeURLComponent(_s[3]) = toString(`country`)), arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))
             WHERE throwIf(`active` > 0 AND bitmapCardinality(`active_state`) = 0, 'ids of windows of 1m in the range are not kept any more (keep_states 30d): ask for later ones') = 0) AS _s)
-            GROUP BY _id
+                GROUP BY _id
+            )
+            GROUP BY _steps, _sure, _may
         )
-        GROUP BY _sure, _may
     )
+    ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 )
-ARRAY JOIN arrayEnumerate({steps:Array(String)}) AS _k
 ORDER BY step;
 
 -- locations_1m
