@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help alerts brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -157,7 +157,7 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle bench-groups
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle bench-groups bench-questions
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
@@ -167,6 +167,10 @@ bench-pipeline: tools build ## the main job against the naive pipeline, ten mill
 bench-groups: tools build ## a million events in 750,000 groups: CPU of weir and engine, memory, disk; fails over a floor
 	go build -trimpath -o bin/bench-groups ./bench/groups
 	bin/bench-groups $(ARGS)
+
+bench-questions: engine build ## who came back, funnels and sessions of a million users through the views, one thread; fails over a floor
+	go build -trimpath -o bin/bench-questions ./bench/questions
+	bin/bench-questions $(ARGS)
 
 bench-measures: EVENTS ?= 5000000
 bench-measures: tools build ## what sum, quantile, topk and set cost in the clicks job, weir alone and with the engine; fails over a floor

@@ -111,6 +111,10 @@ func TestFigures(t *testing.T) {
 	sizing := read(filepath.Join("docs", "sizing.md"))
 	says("docs/sizing.md", sizing, fmt.Sprintf("live questions, %.0f a second", up[0]))
 	says("docs/sizing.md", sizing, fmt.Sprintf("%.1f %% fewer events", 100*(1-up[1])))
+	questions := filepath.Join("bench", "results", "questions.txt")
+	for row, name := range map[string]string{"retention": "who came back: 30 days, a fifth of the users each", "funnel": "a funnel of three steps within a day, windows of 10 s", "sessions": "sessions of a day, ten events a user, windows of 10 s"} {
+		says("docs/sizing.md", sizing, fmt.Sprintf("| %s | %.0f ms | %.0f ms |", name, find(questions, `^`+row+` active +(\d+) `)[0], find(questions, `^`+row+` people +(\d+) `)[0]))
+	}
 	for _, codec := range []string{"none", "lz4"} {
 		says("docs/sizing.md", sizing, fmt.Sprintf("%.0f", find(pipeline, `^`+codec+` +weir +\d+ +[\d.]+ +[\d.]+ +(\d+)$`)[0]))
 	}

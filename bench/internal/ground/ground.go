@@ -74,6 +74,20 @@ func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 	return g, g.startEngine(weir)
 }
 
+// Alone is New without a broker.
+func Alone(weir string) (g *Ground, err error) {
+	g = new(Ground)
+	if g.Dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
+		return g, err
+	}
+	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
+	if err := g.startEngine(weir); err != nil {
+		g.Close()
+		return g, err
+	}
+	return g, nil
+}
+
 // Close stops both and removes the directory.
 func (g *Ground) Close() {
 	for len(g.ends) > 0 {

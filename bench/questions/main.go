@@ -1,0 +1,230 @@
+// Command questions measures the questions about ids over several windows on the embedded
+// ClickHouse engine, with one thread: who came back, ordered funnels and sessions, of a
+// million users.
+//
+//	make bench-questions
+//
+// The states are those of a job with windows of ten seconds, made by the engine itself from
+// raw events in a table, so the same run asks both. What the views answer is compared with
+// the events. The times are the engine's CPU time, the least of several. It fails over a floor.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/bench/internal/ground"
+)
+
+var (
+	bench = ground.Command("questions")
+	users = flag.Int("users", 1_000_000, "users")
+	tries = flag.Int("tries", 5, "how often each question is asked; the best counts")
+)
+
+// The floors, of a million users.
+var floors = map[string]time.Duration{
+	"retention active": time.Second,
+	"retention people": time.Second,
+	"funnel active":    750 * time.Millisecond,
+	"funnel people":    time.Second,
+	"sessions active":  2 * time.Second,
+	"sessions people":  4 * time.Second,
+}
+
+// widest is the greatest width of the bounds of a funnel, as a share of the truth.
+const widest = 0.01
+
+func main() { bench.Main(run) }
+
+const config = `kafka: {brokers: ["127.0.0.1:9"], group: bench}
+clickhouse: {url: %q, database: bench}
+jobs:
+  - name: clicks
+    topic: clicks
+    time: {field: ts, unit: s}
+    window: 10s
+    rollups: [10s, 1h, 1d]
+    by: [page]
+    measures:
+      - {name: people, kind: set, field: user}
+      - {name: active, kind: bitmap, field: id}
+`
+
+// A user has two visits of five events within a day, some minute apart each. Of the events one
+// in ten is of a product, one in twenty of the cart, one in fifty of the order.
+const events = `SELECT toDateTime('2026-11-16 00:00:00', 'UTC') + xxHash64(id, 'begin') %% 54000 + intDiv(k, 5) * (7200 + xxHash64(id, 'away') %% 18000) + (k %% 5) * 65 + xxHash64(id, k, 'gap') %% 61 AS ts,
+    transform(toUInt8(xxHash64(id, k, 'page') %% 100 AS p), range(toUInt8(17)), arrayConcat(arrayResize(['/product'], 10, '/product'), arrayResize(['/cart'], 5, '/cart'), ['/paid', '/paid']), concat('/other/', toString(p %% 5))) AS page,
+    concat('user-', toString(id)) AS user, id
+FROM (SELECT toUInt32(intDiv(number, 10)) AS id, number %% 10 AS k FROM numbers(%d))`
+
+// Each day one in five users comes.
+const visitors = `SELECT toUInt32(number %% %d) AS id, intDiv(number, %[1]d) AS day FROM numbers(%[1]d * 30) WHERE xxHash64(id, day) %% 5 = 0`
+
+const day = "from = '2026-11-16 00:00:00', to = '2026-11-17 00:00:00'"
+
+// measured asks questions and reports what they cost.
+type measured struct {
+	*ground.Engine
+	report *ground.Report
+	missed []string
+}
+
+func run(context.Context) error {
+	g, err := ground.Alone(bench.Weir)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	file := filepath.Join(g.Dir, "questions.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, config, g.Engine.URL), 0o644); err != nil {
+		return err
+	}
+	if err := bench.Migrate(file); err != nil {
+		return err
+	}
+	m := &measured{Engine: &g.Engine, report: new(ground.Report)}
+	m.report.Say("# %d users; retention: 30 days, a fifth of the users each; funnel and sessions: a day in windows of 10 s, ten events a user; one thread, best of %d", *users, *tries)
+	m.report.SayWhere()
+	states := "groupBitmapState(toUInt32(bitAnd(xxHash64(user), 4294967295))), groupBitmapState(id)"
+	const into = " (page, window_start, hits, people, active, people_state, active_state) "
+	for _, sql := range []string{
+		"CREATE TABLE bench.raw (ts DateTime('UTC'), page LowCardinality(String), user String, id UInt32) ENGINE = MergeTree ORDER BY (page, ts)",
+		"INSERT INTO bench.raw " + fmt.Sprintf(events, *users*10),
+		"INSERT INTO bench.clicks_10s_rollup" + into + "SELECT page, toStartOfInterval(ts, INTERVAL 10 SECOND) AS w, count(), uniqExact(id), uniqExact(id), " + states + " FROM bench.raw GROUP BY page, w",
+		"INSERT INTO bench.clicks_1d_rollup" + into + "SELECT '/', toDateTime('2026-10-01 00:00:00', 'UTC') + 86400 * day AS w, count(), uniqExact(id), uniqExact(id), " + states +
+			" FROM (SELECT *, concat('user-', toString(id)) AS user FROM (" + fmt.Sprintf(visitors, *users) + ")) GROUP BY w",
+		"OPTIMIZE TABLE bench.clicks_10s_rollup FINAL", "OPTIMIZE TABLE bench.clicks_1d_rollup FINAL", "OPTIMIZE TABLE bench.raw FINAL",
+	} {
+		if _, err := m.Query(sql); err != nil {
+			return err
+		}
+	}
+	m.Settle()
+	m.report.Say("%-34s %9s %9s", "question", "CPU ms", "floor ms")
+	if err := m.retention(); err != nil {
+		return err
+	}
+	if err := m.funnels(); err != nil {
+		return err
+	}
+	if err := m.sessions(); err != nil {
+		return err
+	}
+	return bench.Save(m.report, m.missed)
+}
+
+// ask returns an answer in numbers, row by row, and the least CPU time of several.
+func (m *measured) ask(what, sql string) (numbers []int64, least time.Duration, err error) {
+	for range *tries {
+		before := m.CPU()
+		text, err := m.Query(sql + " SETTINGS max_threads = 1")
+		if err != nil {
+			return nil, 0, err
+		}
+		if took := m.CPU() - before; least == 0 || took < least {
+			least = took
+		}
+		numbers = numbers[:0]
+		for _, field := range strings.Fields(text) {
+			n, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s: %w", sql, err)
+			}
+			numbers = append(numbers, n)
+		}
+	}
+	floor, has := floors[what]
+	if !has {
+		m.report.Say("%-34s %9d", what, least.Milliseconds())
+		return numbers, least, nil
+	}
+	m.report.Say("%-34s %9d %9d", what, least.Milliseconds(), floor.Milliseconds())
+	if least > floor {
+		m.missed = append(m.missed, what)
+	}
+	return numbers, least, nil
+}
+
+// truth asks the events, without measuring.
+func (m *measured) truth(sql string) (n int64, err error) {
+	text, err := m.Query(sql)
+	if err == nil {
+		_, err = fmt.Sscan(text, &n)
+	}
+	return n, err
+}
+
+func (m *measured) retention() error {
+	want, err := m.truth(fmt.Sprintf("SELECT sum(length(a) * (length(a) + 1) / 2) FROM (SELECT groupArray(day) AS a FROM (%s) GROUP BY id)", fmt.Sprintf(visitors, *users)))
+	if err != nil {
+		return err
+	}
+	for _, measure := range []string{"active", "people"} {
+		got, _, err := m.ask("retention "+measure, "SELECT count(), sum(returned) FROM bench.clicks_retention_total(measure = '"+measure+"', from = '2026-10-01', to = '2026-10-31', unit = 'day', zone = 'UTC')")
+		if err != nil {
+			return err
+		}
+		off := float64(got[1]-want) / float64(want)
+		m.report.Say("  %d pairs of days, %d came back in all, which is %+.4f %% off", got[0], got[1], 100*off)
+		if got[0] != 465 || measure == "active" && off != 0 || off > 0.001 || off < -0.001 {
+			return fmt.Errorf("retention of %s: %v, want %d", measure, got, want)
+		}
+	}
+	return nil
+}
+
+func (m *measured) funnels() error {
+	const raw = "SELECT arrayJoin([countIf(l >= 1), countIf(l >= 2), countIf(l >= 3)]) FROM (SELECT windowFunnel(86400)(ts, page = '/product', page = '/cart', page = '/paid') AS l FROM bench.raw WHERE page IN ('/product', '/cart', '/paid') GROUP BY %s)"
+	truth, naive, err := m.ask("windowFunnel over events, by user", fmt.Sprintf(raw, "user"))
+	if err != nil {
+		return err
+	}
+	if _, _, err := m.ask("windowFunnel over events, by id", fmt.Sprintf(raw, "id")); err != nil {
+		return err
+	}
+	for _, measure := range []string{"active", "people"} {
+		got, took, err := m.ask("funnel "+measure, "SELECT least, most FROM bench.clicks_funnel("+day+", steps = ['"+strings.Join([]string{measure + ":/product", measure + ":/cart", measure + ":/paid"}, "', '")+"'])")
+		if err != nil {
+			return err
+		}
+		for i, n := range truth {
+			least, most := got[2*i], got[2*i+1]
+			width := float64(most-least) / float64(n)
+			m.report.Say("  step %d: %d users, in [%d, %d], %.2f %% wide (floor %g %%)", i+1, n, least, most, 100*width, 100*widest)
+			if n < least || n > most {
+				return fmt.Errorf("funnel of %s: %d is not in [%d, %d]", measure, n, least, most)
+			}
+			if width > widest {
+				m.missed = append(m.missed, fmt.Sprintf("width of step %d of %s", i+1, measure))
+			}
+		}
+		m.report.Say("  %.1f times as fast as windowFunnel over the events of the steps", float64(naive)/float64(took))
+	}
+	return nil
+}
+
+func (m *measured) sessions() error {
+	naive, _, err := m.ask("sessions of events, by user", "SELECT sum(n) FROM (SELECT 1 + arrayCount(d -> d >= 1800, arrayDifference(arraySort(groupArray(toUnixTimestamp(ts))))) AS n FROM bench.raw GROUP BY user)")
+	if err != nil {
+		return err
+	}
+	truth := naive[0]
+	for _, measure := range []string{"active", "people"} {
+		got, _, err := m.ask("sessions "+measure, "SELECT sum(least), sum(most) FROM bench.clicks_sessions_total(measure = '"+measure+"', "+day+", gap = 1800, every = 3600)")
+		if err != nil {
+			return err
+		}
+		m.report.Say("  %d sessions begin, in [%d, %d], %.2f %% wide", truth, got[0], got[1], 100*float64(got[1]-got[0])/float64(truth))
+		if truth < got[0] || truth > got[1] {
+			return fmt.Errorf("sessions of %s: %d is not in %v", measure, truth, got)
+		}
+	}
+	return nil
+}
