@@ -77,7 +77,7 @@ func (r *racks) answer(f *kmsg.FetchRequest, node int32) (kmsg.Response, error, 
 	r.asked = append(r.asked, fmt.Sprintf("%s %d %q", broker, from, f.Rack))
 	all := f.ResponseKind().(*kmsg.FetchResponse)
 	topic := kmsg.NewFetchResponseTopic()
-	topic.TopicID = f.Topics[0].TopicID
+	topic.TopicID, topic.Topic = f.Topics[0].TopicID, f.Topics[0].Topic
 	p := kmsg.NewFetchResponseTopicPartition()
 	p.HighWatermark, p.LastStableOffset, p.LogStartOffset = ofRacks, ofRacks, 0
 	serve := true
@@ -131,6 +131,12 @@ func count(asked []string, prefix string) (n int) {
 // there on.
 func TestNearestReplicaIsRead(t *testing.T) {
 	asked := newRacks(t).read(t, Config{Rack: "here"})
+	if !namesReplicas() {
+		if n := count(asked, "leader"); n != len(asked) || n < ofRacks {
+			t.Errorf("a broker that names no replicas; asked: %q", asked)
+		}
+		return
+	}
 	if asked[0] != `leader 0 "here"` || count(asked, "leader") != 1 || count(asked, "follower") < ofRacks {
 		t.Errorf("asked: %q", asked)
 	}
@@ -138,6 +144,9 @@ func TestNearestReplicaIsRead(t *testing.T) {
 
 // Where no replica is in the rack, or none is named, the leader is read.
 func TestNoNearestReplica(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	for _, rack := range []string{"", "elsewhere"} {
 		asked := newRacks(t).read(t, Config{Rack: rack})
 		if n := count(asked, fmt.Sprintf("leader 0 %q", rack)); n != 1 || count(asked, "follower") > 0 {
@@ -148,6 +157,9 @@ func TestNoNearestReplica(t *testing.T) {
 
 // Brokers may choose by something else than the rack.
 func TestReplicaNamedWithoutRack(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	r := newRacks(t)
 	r.nearest = func(string) int32 { return r.follower }
 	if asked := r.read(t, Config{}); count(asked, "leader") != 1 {
@@ -158,6 +170,9 @@ func TestReplicaNamedWithoutRack(t *testing.T) {
 // Whatever a follower has against it, the leader is read, without a rack so that
 // it does not name the follower again, and nothing is lost or read twice.
 func TestNearestReplicaFails(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	type failure func(*racks, *kmsg.FetchResponseTopicPartition) error
 	code := func(e *kerr.Error) failure {
 		return func(_ *racks, p *kmsg.FetchResponseTopicPartition) error { p.ErrorCode = e.Code; return nil }
@@ -205,6 +220,9 @@ func TestNearestReplicaFails(t *testing.T) {
 // A leader that moved is not the follower's failure: the new one is asked with the
 // rack.
 func TestNearestReplicaAfterElection(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	for _, e := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch} {
 		r := newRacks(t)
 		r.fails = func(n int, p *kmsg.FetchResponseTopicPartition) error {
@@ -223,6 +241,9 @@ func TestNearestReplicaAfterElection(t *testing.T) {
 // The leader is asked again when the time is over for which it named a replica,
 // and when that is over for which one that failed is left alone.
 func TestNearestReplicaIsChosenAgain(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	const lease = 10 * time.Millisecond
 	r := newRacks(t)
 	r.fails = func(n int, _ *kmsg.FetchResponseTopicPartition) error {
@@ -263,6 +284,9 @@ func TestNearestReplicaIsChosenAgain(t *testing.T) {
 
 // A leader that names a broker which does not exist is read itself.
 func TestNearestReplicaIsUnknown(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	r := newRacks(t)
 	r.nearest = func(rack string) int32 {
 		if rack == "here" {
@@ -277,6 +301,9 @@ func TestNearestReplicaIsUnknown(t *testing.T) {
 
 // The offset may be beyond the leader's log all the same, which is then said.
 func TestOutOfRangeAtFollowerAndLeader(t *testing.T) {
+	if !namesReplicas() {
+		return // TestNearestReplicaIsRead reads such a broker
+	}
 	r := newRacks(t)
 	r.ended = true
 	r.fails = func(_ int, p *kmsg.FetchResponseTopicPartition) error {
@@ -385,6 +412,9 @@ func TestOneOfThreeBrokersKilled(t *testing.T) {
 	const much = 1 << 20 // the records have three times that; whatever else is said has kilobytes
 	racks := []string{"a", "b", "c"}
 	for i, rack := range racks {
+		if !namesReplicas() {
+			break // the leaders are read
+		}
 		// A broker that the controller has not heard of for a while is no choice, and
 		// then the leaders are read: the next reader finds it again.
 		await.Until(t, func() error {

@@ -35,8 +35,19 @@ func olderBrokers() map[string]dialect {
 	}
 }
 
+// newest returns the version in which the package sends a request.
+func newest(api protocol.ApiKey) int16 {
+	if top, ok := ceiling[api]; ok {
+		return min(top, supported[api].most)
+	}
+	return supported[api].most
+}
+
 // tellsID reports whether the broker tells the ids of topics.
 func tellsID() bool { return ceiling == nil || ceiling[protocol.Metadata] >= 10 }
+
+// namesReplicas reports whether the broker names a replica to read from (KIP-392).
+func namesReplicas() bool { return ceiling == nil || ceiling[protocol.Fetch] >= 11 }
 
 // A real broker is read as if it were an older one. `make brokers` runs all tests of the
 // package so, with all of olderBrokers.
