@@ -124,7 +124,7 @@ func (s screen) people(j *boardJob) []string {
 		case cell < 10:
 			value = n.text(short)
 		case n.Error > 0 && cell >= 17:
-			value += " ±" + short(n.Error)
+			value += " ±" + short(math.Ceil(2*n.Error)) // as on the page: 95 % of such estimates
 		}
 		heads += s.style(faint, lead(n.Last, cell))
 		values += " " + lead(value, cell-1)
