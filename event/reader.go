@@ -10,9 +10,8 @@ import "bytes"
 // which one, and Learn compiles it to a program.
 type Reader struct {
 	format   Format
-	framed   bool // each record names its schema
-	glue     bool // as AWS Glue's serializers do it
-	inflater inflater
+	framed   bool            // each record names its schema
+	glue     bool            // as AWS Glue's serializers do it
 	alone    *Scanner        // json, if nothing else is to be done
 	json     *Scanner        // of JSON
 	cells    *cellReader     // of TSV and CSV
@@ -26,6 +25,7 @@ type Reader struct {
 	program  *program
 	body     []byte // of the selected record: what its schema describes
 	err      error  // why the selected record names none
+	inflater inflater // behind what the other formats use of a record
 }
 
 // maxPrograms bounds what a producer of many schemas can make a reader keep.
