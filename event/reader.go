@@ -23,8 +23,8 @@ type Reader struct {
 	programs map[SchemaID]*program
 	last     []byte // the id of program
 	program  *program
-	body     []byte // of the selected record: what its schema describes
-	err      error  // why the selected record names none
+	body     []byte   // of the selected record: what its schema describes
+	err      error    // why the selected record names none
 	inflater inflater // behind what the other formats use of a record
 }
 

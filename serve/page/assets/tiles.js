@@ -353,7 +353,7 @@ export class Health extends Tile {
           h("td", { class: "n" }, number(p.durable)))))))));
     put(this.body,
       h("p", { class: "audit", "data-state": !audit ? "loading" : audit.mismatches ? "error" : "ok" },
-        !audit ? "No audit yet: it runs at intervals of audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
+        !audit ? "No scheduled audit yet: it runs at intervals of audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
       (audit?.found ?? []).map((f) => h("p", { class: "trouble" }, `${f.job}: ${f.what}. ${f.do}`)), h("div", { class: "jobs" }, jobs));
     return answer.jobs.length ? "" : "This process runs no jobs.";
   }
