@@ -47,8 +47,8 @@ type between struct {
 
 func (b Bound) between() between { return between{Least: &b.Least, Most: &b.Most} }
 
-// known returns the measure that a question asks for, the first one of which it is known who
-// came back if it names none.
+// known returns the measure that a question asks for; if it names none, the first one that knows
+// who came back.
 func (s *Server) known(q question) (a asking, err error) {
 	if a, err = s.asked(q, live.People); err != nil {
 		return a, err
@@ -80,11 +80,12 @@ type retentionReply struct {
 	Kind    string   `json:"kind"`
 	Unit    string   `json:"unit"`
 	Zone    string   `json:"zone"`
-	Cohorts []period `json:"cohorts"` // oldest first, without those that have nobody
+	Cohorts []period `json:"cohorts"` // oldest first, without those that have no people
 	made
 }
 
-// A period is one day, week…, and who of it was there in later ones that have anybody.
+// A period is one day, week and so on, and how many of its people were there in later ones that
+// have people.
 type period struct {
 	At       time.Time `json:"at"`
 	Value    *uint64   `json:"value"` // null: withheld

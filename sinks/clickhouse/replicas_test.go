@@ -112,7 +112,7 @@ func TestReplicas(t *testing.T) {
 	doors := []*door{newDoor(t, engine, database, database), newDoor(t, engine, database, database)}
 	var said bytes.Buffer
 	c := dial(t, Config{
-		URLs: []string{doors[0].url, doors[1].url}, Database: database, InsertTimeout: time.Second,
+		URLs: []string{doors[0].url, doors[1].url}, Database: database, InsertTimeout: 3 * time.Second,
 		Log: slog.New(slog.NewTextHandler(&said, nil)),
 	})
 	s := unaudited(t, c, actives())
@@ -129,9 +129,11 @@ func TestReplicas(t *testing.T) {
 		}
 		changes := op.Take()
 		changes.Table.Seal()
+		limit := 4 * time.Second
 		await.Until(t, func() error { // as flow does: an insert that failed goes to the other door then
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
+			limit *= 2 // a busy machine takes longer
 			return s.Write(ctx, changes)
 		})
 		if err := s.Rollup(t.Context(), true, noon+event.Time(i*each*1000)); err != nil {

@@ -99,8 +99,8 @@ func TestGate(t *testing.T) {
 			[]string{"Authentication failed", "check user and password"},
 		},
 		"unknown user": {
-			Config{URLs: []string{"https://" + open}, User: "nobody", Password: wrong, TLS: trust},
-			[]string{"nobody", "check user and password"},
+			Config{URLs: []string{"https://" + open}, User: "stranger", Password: wrong, TLS: trust},
+			[]string{"stranger", "check user and password"},
 		},
 		"another authority": {
 			account(Config{URLs: []string{"https://" + open}, TLS: &tls.Config{RootCAs: stranger.Pool}}),
