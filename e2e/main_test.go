@@ -96,13 +96,48 @@ func (o *onceValue[T]) get(t testing.TB) T {
 	return o.v
 }
 
-var slots = make(chan struct{}, 3)
+// slots bounds how many tests work at a time. A test that has waited gets a free slot
+// before one that has not begun, because its processes run while it waits.
+var slots = slotQueue{free: 3}
+
+type slotQueue struct {
+	mu               sync.Mutex
+	free             int
+	returning, fresh []chan struct{}
+}
+
+// take waits for a slot in one of the two queues.
+func (q *slotQueue) take(queue *[]chan struct{}) {
+	q.mu.Lock()
+	if q.free > 0 {
+		q.free--
+		q.mu.Unlock()
+		return
+	}
+	turn := make(chan struct{})
+	*queue = append(*queue, turn)
+	q.mu.Unlock()
+	<-turn
+}
+
+func (q *slotQueue) give() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, queue := range []*[]chan struct{}{&q.returning, &q.fresh} {
+		if len(*queue) > 0 {
+			close((*queue)[0])
+			*queue = (*queue)[1:]
+			return
+		}
+	}
+	q.free++
+}
 
 // idle runs wait in a test that called parallel, and lets another test work
 // meanwhile.
 func idle(wait func()) {
-	<-slots
-	defer func() { slots <- struct{}{} }()
+	slots.give()
+	defer slots.take(&slots.returning)
 	wait()
 }
 
@@ -110,15 +145,15 @@ func idle(wait func()) {
 func parallel(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	slots.take(&slots.fresh)
+	t.Cleanup(slots.give)
 }
 
 // parallelFirst is for the two tests that take longest: they begin before the
 // others do. It takes the slot while tests still come one after the other.
 func parallelFirst(t *testing.T) {
 	t.Helper()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	slots.take(&slots.fresh)
+	t.Cleanup(slots.give)
 	t.Parallel()
 }

@@ -95,7 +95,7 @@ func watchOver(p *process, every time.Duration) *watch {
 }
 
 // The least numbers of samples and audits in TestSoak.
-const enoughSamples, enoughAudits = 20, 3
+const enoughSamples, enoughAudits = 5, 1
 
 // seen is the number of samples, and of audits in them.
 func (w *watch) seen() (samples, audits int) {
@@ -188,8 +188,8 @@ func TestSoak(t *testing.T) {
 	if long {
 		kafka = ownBroker(t)
 	}
-	// An audit takes a tenth of a second of CPU, and a short run waits for three.
-	a := newArena(t, kafka, house.binary.get(t), chunk, *chaosRate, seed, max(8*time.Second, min(30*time.Second, length/2).Round(time.Second)))
+	// An audit takes a tenth of a second of CPU, and a short run waits for one.
+	a := newArena(t, kafka, house.binary.get(t), chunk, *chaosRate, seed, max(5*time.Second, min(30*time.Second, length/2).Round(time.Second)))
 	veteran := a.run(0)
 	a.run(1)
 	a.owns(veteran)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// triangle compares a view of retention, and the one of all pages, with a naive pass over
-// periods.
+// triangle compares a view of retention by one measure, and the one of all pages by the
+// other, with a naive pass over periods.
 func (a *asked) triangle(view, params string, periods [][2]int64) {
 	a.t.Helper()
 	of := func(page string) (rows []string) {
@@ -39,23 +39,24 @@ func (a *asked) triangle(view, params string, periods [][2]int64) {
 		}
 		return rows
 	}
-	want := map[string][]string{view: slices.Concat(of("/0"), of("/1"), of("/2")), view + "_total": of("")}
-	for name, want := range want {
-		page := "page"
-		if strings.HasSuffix(name, "_total") {
-			page = "''"
+	measures := []string{"people", "active"}
+	if a.asked++; a.asked%2 == 0 {
+		slices.Reverse(measures)
+	}
+	for i, name := range []string{view, view + "_total"} {
+		page, want := "page", slices.Concat(of("/0"), of("/1"), of("/2"))
+		if i > 0 {
+			page, want = "''", of("")
 		}
 		slices.Sort(want)
-		for _, measure := range []string{"people", "active"} {
-			rows := read(a.t, a.client, "SELECT concat("+page+", toString(toUnixTimestamp(window_start)), '-', toString(toUnixTimestamp(window_end)), ' ', toString(toUnixTimestamp(later)), ': ', "+
-				"toString(returned), ' of ', toString(cohort)) FROM "+a.client.name(name)+"(measure='"+measure+"', "+params+")")
-			for i, r := range rows {
-				rows[i] = strings.TrimSuffix(strings.TrimPrefix(r, "('"), "')")
-			}
-			slices.Sort(rows)
-			if !slices.Equal(rows, want) {
-				a.t.Errorf("%s(%s) of %s has %d rows, want %d\n%s\nwant\n%s", name, params, measure, len(rows), len(want), strings.Join(rows, "\n"), strings.Join(want, "\n"))
-			}
+		rows := read(a.t, a.client, "SELECT concat("+page+", toString(toUnixTimestamp(window_start)), '-', toString(toUnixTimestamp(window_end)), ' ', toString(toUnixTimestamp(later)), ': ', "+
+			"toString(returned), ' of ', toString(cohort)) FROM "+a.client.name(name)+"(measure='"+measures[i]+"', "+params+")")
+		for i, r := range rows {
+			rows[i] = strings.TrimSuffix(strings.TrimPrefix(r, "('"), "')")
+		}
+		slices.Sort(rows)
+		if !slices.Equal(rows, want) {
+			a.t.Errorf("%s(%s) of %s has %d rows, want %d\n%s\nwant\n%s", name, params, measures[i], len(rows), len(want), strings.Join(rows, "\n"), strings.Join(want, "\n"))
 		}
 	}
 }
@@ -68,31 +69,43 @@ func TestRetention(t *testing.T) {
 		"one":           {{Window: 15 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAsked(t, open(t), rollups...)
+			a := newAsked(t, open(t), ofIDs, rollups...)
 			r := rand.New(rand.NewPCG(1, 23))
 			autumn := time.Date(2025, 10, 24, 12, 0, 0, 0, time.UTC).Unix()
-			check := func() {
+			period := func(unit, from, to, zone string) {
 				t.Helper()
-				for unit, days := range map[string][2]string{"day": {"2025-10-24", "2025-10-28"}, "week": {"2025-10-15", "2025-11-05"}, "month": {"2025-09-30", "2025-12-01"}} {
-					a.triangle("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='Europe/Berlin'", days[0], days[1], unit), a.calendar(days[0], days[1], unit, "Europe/Berlin"))
+				a.triangle("clicks_retention", fmt.Sprintf("from='%s', to='%s', unit='%s', zone='%s'", from, to, unit, zone), a.calendar(from, to, unit, zone))
+			}
+			over := func(from, to, size int64) {
+				t.Helper()
+				var all [][2]int64
+				for start := (from + size - 1) / size * size; start < to; start += size {
+					all = append(all, [2]int64{start, start + size})
 				}
-				a.triangle("clicks_retention", "from='2025-10-25', to='2025-10-27', unit='day', zone='Asia/Kolkata'", a.calendar("2025-10-25", "2025-10-27", "day", "Asia/Kolkata"))
-				for _, side := range [][3]int64{{autumn, autumn + 4*86400, 21600}, {autumn + 1000, autumn + 86401, 7200}, {autumn, autumn + 900*64, 900}, {autumn - 900_000, autumn - 90_000, 86400}} {
-					var all [][2]int64
-					for start := (side[0] + side[2] - 1) / side[2] * side[2]; start < side[1]; start += side[2] {
-						all = append(all, [2]int64{start, start + side[2]})
-					}
-					a.triangle("clicks_retention_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d", side[0], side[1], side[2]), all)
+				a.triangle("clicks_retention_over", fmt.Sprintf("from=toDateTime(%d), to=toDateTime(%d), size=%d", from, to, size), all)
+			}
+			few := func() {
+				t.Helper()
+				for range 2 { // by each measure
+					period("day", "2025-10-24", "2025-10-28", "Europe/Berlin")
 				}
+				over(autumn, autumn+4*86400, 21600)
 			}
 			a.count(random(r, 300, autumn, autumn+4*86400)...)
 			a.count(random(r, 100, autumn+12*86400, autumn+32*86400)...)
 			roll(t, a.Sink, true)
-			if len(rollups) > 1 {
-				check() // all in rollups
-			}
+			few() // all in rollups
 			a.count(random(r, 60, autumn, autumn+4*86400)...)
-			check() // some windows of each level have newer rows
+			few() // some windows of each level have newer rows
+			if len(rollups) == 1 {
+				return
+			}
+			period("week", "2025-10-15", "2025-11-05", "Europe/Berlin")
+			period("month", "2025-09-30", "2025-12-01", "Europe/Berlin")
+			period("day", "2025-10-25", "2025-10-27", "Asia/Kolkata")
+			over(autumn+1000, autumn+86401, 7200)
+			over(autumn, autumn+900*64, 900)
+			over(autumn-900_000, autumn-90_000, 86400) // empty
 		})
 	}
 }
@@ -188,7 +201,7 @@ func (a *asked) sessions(from, to, gap, every, pane int64) {
 // TestSessions: the bounds of how many sessions begin hold what a naive pass over the events
 // finds, and are those that the windows allow.
 func TestSessions(t *testing.T) {
-	a := newAsked(t, open(t), Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 24))
 	at := int64(noon / 1000)
 	check := func() {
@@ -277,7 +290,7 @@ func (a *asked) panes(from, to, pane int64, pages []string) (b bound) {
 // TestFunnel: the bounds of how many users take steps in their order hold what a naive pass
 // over the events finds, and are those that the windows allow.
 func TestFunnel(t *testing.T) {
-	a := newAsked(t, open(t), Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
+	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 25))
 	at := int64(noon / 1000)
 	check := func() {
@@ -298,7 +311,7 @@ func TestFunnel(t *testing.T) {
 // TestIdsRefuse: a question that cannot be answered says why and what to do.
 func TestIdsRefuse(t *testing.T) {
 	c := open(t)
-	newAsked(t, c, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour})
+	newAsked(t, c, ofIDs, Rollup{Window: time.Minute, Keep: 48 * time.Hour}, Rollup{Window: time.Hour})
 	const people = "measure='people', "
 	for ask, want := range map[string]string{
 		"clicks_retention(measure='users', from='2026-01-01', to='2026-01-02', unit='day', zone='UTC')":               "measure has to be one that holds ids, a set or a bitmap: people or active of job clicks",
@@ -329,7 +342,7 @@ func TestIdsRefuse(t *testing.T) {
 // TestIdsExpired: a question that needs ids that are not kept any more fails.
 func TestIdsExpired(t *testing.T) {
 	c := open(t)
-	a := newAsked(t, c, Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
+	a := newAsked(t, c, ofIDs, Rollup{Window: time.Minute, KeepStates: 24 * time.Hour})
 	now := time.Now().Unix() / 3600 * 3600
 	a.count(random(rand.New(rand.NewPCG(1, 26)), 50, now-7200, now-3600)...)
 	roll(t, a.Sink, true)
