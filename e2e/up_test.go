@@ -190,6 +190,52 @@ func TestUp(t *testing.T) {
 	p.exits(0)
 }
 
+// weir up --history counts traffic of the days before, all of it and once, keeps its log,
+// and makes none where there are records.
+func TestUpHistory(t *testing.T) {
+	parallel(t)
+	dir := t.TempDir()
+	const hours, clicks = 26, 26 * 3600 * 2
+	p := startUp(t, dir, "--rate", "1", "--history", "26h")
+	p.prints(fmt.Sprintf(`^history +26h: first come %d clicks and %d locations`, clicks, clicks/2))
+	until := p.began.Unix() // the history ends after that
+	await.Until(t, func() error {
+		if n := p.number("SELECT sum(counted + malformed) FROM weir_ledger FINAL WHERE job = 'clicks'"); n <= clicks {
+			return notYet("%d clicks are read, and the history alone has %d", n, clicks)
+		}
+		return nil
+	})
+	// An hour has 7,200 clicks; few of them cannot be read, and few more happened up to 2 s
+	// before its end and came after it.
+	if n := p.number(fmt.Sprintf("SELECT count() FROM (SELECT intDiv(toUnixTimestamp(window_start), 3600) AS hour, sum(hits) AS n FROM clicks_1m WHERE hour > %d AND hour < %d GROUP BY hour HAVING n BETWEEN 7000 AND 7200 + 8)", until/3600-hours, until/3600)); n != hours-1 {
+		t.Errorf("%d hours have 7,200 clicks, want %d", n, hours-1)
+	}
+	back := "SELECT sum(returned) FROM clicks_retention_total(measure='active', from=toString(toDate(%d) - 2), to=toString(toDate(%[1]d) + 1), unit='day', zone='UTC') WHERE later > window_start"
+	if n := p.number(fmt.Sprintf(back, until)); n < 1000 {
+		t.Errorf("%d people came back on another day", n)
+	}
+	p.boundedLog("clicks")
+	p.signal(syscall.SIGINT)
+	p.exits(0)
+
+	p = startUp(t, dir, "--rate", "1", "--history", "26h")
+	p.prints(`^history +none is made: the topics in data have \d+ records already`)
+	p.prints(`^ready `)
+	p.signal(syscall.SIGINT)
+	p.exits(0)
+
+	p = startUp(t, dir, "--no-gen")
+	p.hits(clicks / 2)
+	p.drained()
+	p.rested()
+	p.adds()
+	if n := p.number("SELECT sum(counted) FROM weir_ledger FINAL WHERE job = 'clicks'"); n > clicks+clicks/10 {
+		t.Errorf("%d clicks are counted: the history came twice", n)
+	}
+	p.signal(syscall.SIGINT)
+	p.exits(0)
+}
+
 // worker returns the process that runs the jobs.
 func (p *upProcess) worker() (pid int) {
 	p.t.Helper()

@@ -5,7 +5,8 @@
 //	make bench-idle
 //
 // Two jobs run, of clicks and of positions, with rollups of a minute, an hour and a day.
-// First there are 2,500 events a second, then none. What the engine uses before any job
+// First there are 2,500 events a second, then a hundred viewers of the page besides, then
+// neither. What the engine uses before any job
 // runs is measured first; the figures without traffic are above it. Last comes the demo,
 // weir up at its default rate, whose process is broker, generator and jobs together.
 package main
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"weir/bench/internal/ground"
+	"weir/bench/internal/viewers"
 	"weir/gen"
 	"weir/internal/await"
 )
@@ -46,6 +48,16 @@ const (
 	demoWeir   = 0.12
 	demoEngine = 0.10
 	demoRate   = 2500 // events a second, of both topics
+)
+
+// The floors of a hundred viewers who look at one process at the page's usual questions:
+// what they add to the process's share of a core, how long the slowest in twenty waits for
+// its first numbers, and the time between two answers that only one in twenty exceeds.
+const (
+	lookers     = 100
+	lookShare   = 0.02
+	lookFirst   = time.Second
+	lookBetween = 2 * time.Second
 )
 
 // warmUp is how long traffic flows before it is measured, and how long there is none
@@ -76,11 +88,22 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		busy, still, err := group.measure(ctx)
+		busy, looked, still, err := group.measure(ctx)
 		if err = errors.Join(err, group.stop()); err != nil {
 			return err
 		}
 		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, fmt.Sprintf("%d/s", *clicks+*clicks/4), 100*busy.engine, 100*busy.weir, busy.statements)
+		if m.n == 1 {
+			first, between := viewers.At(looked.seen.First, 0.95), viewers.At(looked.seen.Gaps, 0.95)
+			report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "viewers", 100*looked.engine, 100*looked.weir, looked.statements)
+			report.Say("%d viewers: %.1f%% of a core more (floor %.0f%%); first numbers after %.2f s (floor %.0f s), then every %.2f s (floor %.0f s), at the 95th percentile", lookers, 100*(looked.weir-busy.weir), 100*lookShare, first.Seconds(), lookFirst.Seconds(), between.Seconds(), lookBetween.Seconds())
+			if looked.weir-busy.weir > lookShare {
+				missed = append(missed, "what viewers cost")
+			}
+			if first > lookFirst || between > lookBetween {
+				missed = append(missed, "how long viewers wait")
+			}
+		}
 		report.Say("%-12d %-9s %8.1f%% %8.1f%% %13.1f", m.n, "none", 100*still.engine, 100*still.weir, still.statements)
 		above := still.engine - alone.engine
 		report.Say("processes %d: engine %.1f%% (floor %.0f%%); without traffic %.2f%% above the engine alone (floor %.0f%%)", m.n, 100*busy.engine, 100*m.traffic, 100*above, 100*m.still)
@@ -110,6 +133,12 @@ func run(ctx context.Context) error {
 
 // shares are what was used while it was observed: of a core, and statements a second.
 type shares struct{ engine, weir, statements float64 }
+
+// looked is what was used, and seen, while viewers looked.
+type looked struct {
+	shares
+	seen viewers.Seen
+}
 
 // observe measures the engine and these processes.
 func observe(g *ground.Ground, processes []*exec.Cmd) (s shares, err error) {
@@ -141,12 +170,19 @@ func observe(g *ground.Ground, processes []*exec.Cmd) (s shares, err error) {
 type group struct {
 	ground    *ground.Ground
 	name      string // of the database, the consumer group, and the end of the topics' names
+	http      string // where its process answers, if it is one
 	processes []*exec.Cmd
 	log       await.Output
 }
 
 func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
-	p := &group{ground: g, name: fmt.Sprint("idle", n)}
+	p := &group{ground: g, name: fmt.Sprint("idle", n), http: "127.0.0.1:0"}
+	if n == 1 {
+		var err error
+		if p.http, err = ground.FreeAddress(); err != nil {
+			return nil, err
+		}
+	}
 	for _, topic := range []string{"clicks_", "locations_"} {
 		if err := g.Create(ctx, topic+p.name); err != nil {
 			return nil, err
@@ -155,11 +191,11 @@ func start(ctx context.Context, g *ground.Ground, n int) (*group, error) {
 	file := filepath.Join(g.Dir, p.name+".yaml")
 	config := fmt.Sprintf(`kafka: {brokers: [%[2]q], group: %[1]s}
 clickhouse: {url: %[3]q, database: %[1]s}
-http: {listen: "127.0.0.1:0"}
+http: {listen: %[4]q}
 jobs:
   - {name: clicks, topic: clicks_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [page], measures: [{name: users, kind: hll, field: user_id}, {name: active, kind: bitmap, field: user_id}]}
   - {name: locations, topic: locations_%[1]s, time: {field: ts, unit: ms}, window: 1m, rollups: [1m, 1h, 1d], by: [{name: cell, geohash: {lon: lon, lat: lat, precision: 5}}], measures: [{name: users, kind: hll, field: user_id}, {name: places, kind: geo, member: user_id, lon: lon, lat: lat}]}
-`, p.name, g.Broker, g.Engine.URL)
+`, p.name, g.Broker, g.Engine.URL, p.http)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return nil, err
 	}
@@ -178,9 +214,9 @@ jobs:
 	return p, nil
 }
 
-// measure measures the group with traffic and without, and compares the counts with
-// what was sent.
-func (p *group) measure(ctx context.Context) (busy, still shares, err error) {
+// measure measures the group with traffic, with viewers too if it is one process, and
+// without either, and compares the counts with what was sent.
+func (p *group) measure(ctx context.Context) (busy shares, l looked, still shares, err error) {
 	flowing, end := context.WithCancel(ctx)
 	defer end()
 	type result struct {
@@ -195,7 +231,9 @@ func (p *group) measure(ctx context.Context) (busy, still shares, err error) {
 	go flow("clicks_", gen.Clicks, *clicks)
 	go flow("locations_", gen.Locations, *clicks/4)
 	time.Sleep(warmUp)
-	busy, err = observe(p.ground, p.processes)
+	if busy, err = observe(p.ground, p.processes); err == nil && len(p.processes) == 1 {
+		l, err = p.look(ctx)
+	}
 	end()
 	total := int64(0)
 	for range 2 {
@@ -204,13 +242,32 @@ func (p *group) measure(ctx context.Context) (busy, still shares, err error) {
 		err = errors.Join(err, r.err)
 	}
 	if err != nil {
-		return busy, still, err
+		return busy, l, still, err
 	}
 	time.Sleep(warmUp)
 	if still, err = observe(p.ground, p.processes); err == nil {
 		err = p.ground.Engine.Check(total, p.name+".clicks_1m", p.name+".locations_1m")
 	}
-	return busy, still, err
+	return busy, l, still, err
+}
+
+// look measures the process while viewers look at it.
+func (p *group) look(ctx context.Context) (l looked, err error) {
+	looking, away := context.WithCancel(ctx)
+	defer away()
+	watched := make(chan error)
+	go func() {
+		var err error
+		l.seen, err = viewers.Watch(looking, p.http, lookers)
+		watched <- err
+	}()
+	l.shares, err = observe(p.ground, p.processes)
+	away()
+	err = errors.Join(err, <-watched)
+	if err == nil && len(l.seen.First) != lookers {
+		err = fmt.Errorf("%d viewers got their numbers, want %d, each once", len(l.seen.First), lookers)
+	}
+	return l, err
 }
 
 // stop ends the processes and waits for them.

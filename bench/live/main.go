@@ -21,6 +21,12 @@
 // Broker, engine and client use the other half of the CPUs, so that they do not
 // take the caches of the measured processes. -rate 0 asks neither process, and so
 // shows the noise of the measurement.
+//
+//	make bench-viewers
+//
+// asks by another way: a hundred viewers look at the page, and then, in rounds of their
+// own, a thousand clients ask for the same and read nothing. For the reason above half as
+// many do.
 package main
 
 import (
@@ -42,6 +48,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/bench/internal/ground"
+	"weir/bench/internal/viewers"
 	"weir/gen"
 	"weir/internal/redistest"
 	"weir/jobs"
@@ -53,7 +60,50 @@ var (
 	clicks = flag.Int64("events", 24_000_000, "clicks in a log; there are a tenth as many positions")
 	rounds = flag.Int("rounds", 4, "measured rounds a side")
 	rate   = flag.Int("rate", 100, "questions a second, for a process that runs alone; 0: none")
+	watch  = flag.Bool("viewers", false, "viewers of the page ask, instead of the questions")
 )
+
+// An audience asks a process while it reads.
+type audience struct {
+	name string
+	key  string // in the names of its databases
+	ask  func(t *turn, r *reader, counted <-chan struct{}) error
+}
+
+// audiences returns those that are measured.
+func audiences() []audience {
+	if !*watch {
+		return []audience{{fmt.Sprintf("%d a second", *rate), "q", func(t *turn, r *reader, counted <-chan struct{}) error {
+			if *rate == 0 {
+				return nil
+			}
+			return t.ask(r.resp, counted)
+		}}}
+	}
+	return []audience{
+		{"100 viewers", "v", func(t *turn, r *reader, counted <-chan struct{}) error {
+			seen, err := viewers.Watch(until(counted), r.http, 100/sharing)
+			if err == nil && len(seen.First) == 0 {
+				err = errors.New("no viewer got its answers")
+			}
+			t.slow = append(t.slow, seen.First...)
+			return err
+		}},
+		{"1000 stalled viewers", "s", func(_ *turn, r *reader, counted <-chan struct{}) error {
+			return viewers.Stall(until(counted), r.http, 1000/sharing)
+		}},
+	}
+}
+
+// until returns a context that ends with a channel.
+func until(done <-chan struct{}) context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		<-done
+		end()
+	}()
+	return ctx
+}
 
 // A pace is a log to read: how far behind the processes start.
 type pace struct {
@@ -101,28 +151,35 @@ func run(ctx context.Context) error {
 	report.Say("# %d CPUs for weir, %d for broker, engine and client", ours.Count(), others.Count())
 	var missed []string
 	for _, p := range paces {
-		ratio, err := p.measure(ctx, g, &ours, &others, &report)
-		if err != nil {
+		if err := p.fill(ctx, g); err != nil {
 			return err
 		}
-		if ratio < least {
-			missed = append(missed, p.name)
+		for _, a := range audiences() {
+			ratio, err := p.measure(g, a, &ours, &others, &report)
+			if err != nil {
+				return err
+			}
+			if ratio < least {
+				missed = append(missed, a.name+", "+p.name)
+			}
 		}
 	}
 	return bench.Save(&report, missed)
 }
 
-// measure fills the topics and runs the rounds.
-func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix.CPUSet, report *ground.Report) (ratio float64, err error) {
-	if err := errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *clicks), p.span, nil),
-		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, ground.Traffic(100_000, *clicks/10), p.span, nil)); err != nil {
-		return 0, err
-	}
+// fill fills the topics.
+func (p *pace) fill(ctx context.Context, g *ground.Ground) error {
+	return errors.Join(g.Fill(ctx, "clicks"+p.topic, kgo.Lz4Compression(), gen.Clicks, ground.Traffic(2_000_000, *clicks), p.span, nil),
+		g.Fill(ctx, "locations"+p.topic, kgo.Lz4Compression(), gen.Locations, ground.Traffic(100_000, *clicks/10), p.span, nil))
+}
+
+// measure runs the rounds.
+func (p *pace) measure(g *ground.Ground, a audience, ours, others *unix.CPUSet, report *ground.Report) (ratio float64, err error) {
 	report.Say("# %s: a log of %v", p.name, p.span)
-	report.Say("%-22s %14s %8s %8s %10s %10s %10s", "questions", "events/CPU-s", "CPU s", "wall s", "asked/s", "median ms", "p99 ms")
+	report.Say("%-22s %14s %8s %8s %10s %10s %10s", "asked by", "events/CPU-s", "CPU s", "wall s", "asked/s", "median ms", "p99 ms")
 	var sides [sharing][]turn
 	for round := range *rounds + 1 { // the first is the warm-up
-		pair, err := p.race(g, ours, others, round)
+		pair, err := p.race(g, a, ours, others, round)
 		if err != nil {
 			return 0, err
 		}
@@ -133,7 +190,7 @@ func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix
 		}
 	}
 	events := float64(*clicks + *clicks/10)
-	for side, name := range []string{"none", fmt.Sprintf("%d a second", *rate)} {
+	for side, name := range []string{"none", a.name} {
 		middle := func(of func(turn) time.Duration) float64 {
 			var all []float64
 			for _, t := range sides[side] {
@@ -169,10 +226,10 @@ func (p *pace) measure(ctx context.Context, g *ground.Ground, ours, others *unix
 
 // race runs both processes at the same time: one that gets questions and one that
 // gets none. Each has a database and consumer groups of its own.
-func (p *pace) race(g *ground.Ground, ours, others *unix.CPUSet, round int) (pair [sharing]turn, err error) {
+func (p *pace) race(g *ground.Ground, a audience, ours, others *unix.CPUSet, round int) (pair [sharing]turn, err error) {
 	var readers [sharing]*reader
 	for side := range readers {
-		if readers[side], err = newReader(g, fmt.Sprintf("bench_%s_%d_%d", p.topic, round, side), p.topic); err != nil {
+		if readers[side], err = newReader(g, fmt.Sprintf("bench_%s%s_%d_%d", a.key, p.topic, round, side), p.topic); err != nil {
 			return pair, err
 		}
 	}
@@ -180,7 +237,11 @@ func (p *pace) race(g *ground.Ground, ours, others *unix.CPUSet, round int) (pai
 	for i := range readers {
 		side := (i + round) % sharing // each side starts first in half of the rounds
 		both.Go(func() (err error) {
-			pair[side], err = readers[side].read(ours, others, side == 1 && *rate > 0)
+			var ask func(*turn, *reader, <-chan struct{}) error
+			if side == 1 {
+				ask = a.ask
+			}
+			pair[side], err = readers[side].read(ours, others, ask)
 			return err
 		})
 	}
@@ -226,8 +287,8 @@ jobs:
 	return r, bench.Migrate(r.file)
 }
 
-// read reads both topics to their ends.
-func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error) {
+// read reads both topics to their ends, while ask runs, if it is not nil.
+func (r *reader) read(ours, others *unix.CPUSet, ask func(*turn, *reader, <-chan struct{}) error) (t turn, err error) {
 	var log bytes.Buffer
 	cmd := exec.Command(bench.Weir, "run", "-c", r.file, "--until", "end")
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -246,8 +307,8 @@ func (r *reader) read(ours, others *unix.CPUSet, asking bool) (t turn, err error
 		t.wall, t.cpu = time.Since(began), ground.CPU(cmd.Process.Pid)
 		return nil
 	})
-	if asking {
-		beside.Go(func() error { return t.ask(r.resp, counted) })
+	if ask != nil {
+		beside.Go(func() error { return ask(&t, r, counted) })
 	}
 	err = cmd.Wait()
 	close(ended)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -39,6 +40,7 @@ var demoLog = map[string]string{"retention.ms": "86400000", "retention.bytes": "
 func upCommand() *cobra.Command {
 	var data string
 	var rate int
+	var history config.Duration
 	var noGen, newEpoch bool
 	c := &cobra.Command{
 		Use:   "up",
@@ -54,6 +56,12 @@ is taken, that is an error.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if rate < 1 {
 				return &exit{exitUsage, fmt.Errorf("--rate %d: want at least 1 event per second", rate), ""}
+			}
+			if history > historyMost {
+				return &exit{exitUsage, fmt.Errorf("--history %s: want at most %s", history, historyMost), "the demo keeps its minutes for so long"}
+			}
+			if history > 0 && noGen {
+				return &exit{exitUsage, errors.New("--history and --no-gen: history is generated traffic"), ""}
 			}
 			if err := directory("--data", data); err != nil {
 				return err
@@ -76,7 +84,7 @@ is taken, that is an error.`,
 				cfg.Audit.Interval = config.Duration(upAudit) // so that a visitor sees one
 			}
 			u := &up{
-				cfg: cfg, origins: origins, data: data, rate: rate, gen: !noGen, newEpoch: newEpoch,
+				cfg: cfg, origins: origins, data: data, rate: rate, history: time.Duration(history), gen: !noGen, newEpoch: newEpoch,
 				out: c.OutOrStdout(), log: newLog(c.ErrOrStderr(), cfg.Log),
 			}
 			if isTerminal(os.Stderr) && isTerminal(u.out) {
@@ -96,6 +104,7 @@ is taken, that is an error.`,
 	configFlags(c)
 	c.Flags().StringVar(&data, "data", "weir-data", "directory of the broker's log and the engine's tables")
 	c.Flags().IntVar(&rate, "rate", 2000, "generated click events per second; locations come at a quarter of it")
+	c.Flags().TextVar(&history, "history", config.Duration(0), "begin with so many days of generated traffic, such as 7d, so that there are people who come back; only with a new --data")
 	c.Flags().BoolVar(&noGen, "no-gen", false, "generate no traffic; produce your own to the printed address")
 	c.Flags().BoolVar(&newEpoch, "new-epoch", false, "a topic was deleted and created again: count the new one too, beside the old counts")
 	return c
@@ -161,6 +170,7 @@ type up struct {
 	origins  *config.Origins
 	data     string
 	rate     int
+	history  time.Duration // of generated traffic, before that of the rate
 	gen      bool
 	newEpoch bool
 	out      io.Writer
@@ -231,7 +241,11 @@ func (u *up) run(ctx context.Context) (err error) {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return worker.run(running) })
 	if u.gen {
-		g.Go(func() error { return u.generate(running, broker.Addr()) })
+		past, err := u.past(ctx, broker.Addr())
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return u.generate(running, broker.Addr(), past) })
 	}
 	if err := worker.answers(running, u.address); err != nil {
 		return g.Wait()
@@ -258,6 +272,10 @@ func (u *up) broker(ctx context.Context) (*local.Broker, error) {
 	var config map[string]string
 	if u.gen {
 		config = demoLog
+	}
+	if u.history > 0 { // a day is over before it is read
+		config = maps.Clone(demoLog)
+		config["retention.ms"] = "-1"
 	}
 	b, err := orFree(u, u.place("kafka.brokers", u.cfg.Kafka.Brokers[0]), func(addr string) (*local.Broker, error) {
 		return local.StartBroker(ctx, local.BrokerConfig{Listen: addr, Data: data, Topics: localTopics(u.topics(), upPartitions, config), Log: u.log})
