@@ -160,7 +160,7 @@ $(LINT):
 
 # Each exits 1 under a floor; -k lets the others go on.
 bench: ## every measurement against its floors, one after the other; about an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-latency bench-idle bench-groups bench-questions
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-latency bench-idle bench-groups bench-questions
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events
@@ -201,6 +201,11 @@ bench-live: EVENTS ?= 24000000
 bench-live: tools build ## what a hundred live questions a second cost the pipeline; fails under the floor
 	go build -trimpath -o bin/bench-live ./bench/live
 	bin/bench-live -events $(EVENTS)
+
+bench-viewers: EVENTS ?= 24000000
+bench-viewers: tools build ## what a hundred viewers of the page, and a thousand that read nothing, cost the pipeline; fails under the floor
+	go build -trimpath -o bin/bench-live ./bench/live
+	bin/bench-live -viewers -events $(EVENTS) -out bench/results/viewers.txt
 
 bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
 	go build -trimpath -o bin/bench-idle ./bench/idle

@@ -120,13 +120,14 @@ func look(ctx context.Context, client *http.Client, to string) (s Seen, err erro
 	event := ""
 	for {
 		line, err := lines.ReadSlice('\n')
-		for err == bufio.ErrBufferFull { // the end of a long answer is not looked at
+		text := string(line[:min(len(line), 64)])
+		for errors.Is(err, bufio.ErrBufferFull) { // the end of a long answer is not looked at
 			_, err = lines.ReadSlice('\n')
 		}
 		if err != nil {
 			return s, err
 		}
-		switch text := string(line[:min(len(line), 64)]); {
+		switch {
 		case strings.HasPrefix(text, "event: "):
 			event = strings.TrimSpace(text[len("event: "):])
 		case !strings.HasPrefix(text, "data: "):
