@@ -85,6 +85,12 @@ func TestFigures(t *testing.T) {
 	says("README.md", row("what live questions cost"), fmt.Sprintf("%.0f questions a second", up[0]))
 	says("README.md", row("what live questions cost"), fmt.Sprintf("%.1f %% of the events", 100*(1-up[1])))
 	says("README.md", row("what live questions cost"), fmt.Sprintf("floor %.0f %%", 100*(1-up[2])))
+	viewers := filepath.Join("bench", "results", "viewers.txt")
+	for _, pace := range []string{"keeping up", "catching up"} {
+		cost := find(viewers, `(?s)`+pace+`: [^#]*?100 viewers [^#]*?ratio ([\d.]+),.*?\(floor ([\d.]+)\)`)
+		says("README.md", row("what a hundred viewers of the page cost"), fmt.Sprintf("%.1f %%", 100*(1-cost[0])))
+		says("README.md", row("what a hundred viewers of the page cost"), fmt.Sprintf("floor %.0f %%", 100*(1-cost[1])))
+	}
 	resp := filepath.Join("bench", "results", "resp.txt")
 	spread := func(pipeline string) (least, most float64) {
 		for _, command := range []string{"PFADD", "SETBIT", "GEOADD"} {

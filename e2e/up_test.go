@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
+	"weir/internal/browsertest"
 	"weir/internal/local/localtest"
 )
 
@@ -193,11 +194,12 @@ func TestUp(t *testing.T) {
 // weir up --history counts traffic of the days before, all of it and once, keeps its log,
 // and makes none where there are records.
 func TestUpHistory(t *testing.T) {
+	browsertest.Wanted(t)
 	parallel(t)
 	dir := t.TempDir()
-	const hours, clicks = 26, 26 * 3600 * 2
-	p := startUp(t, dir, "--rate", "1", "--history", "26h")
-	p.prints(fmt.Sprintf(`^history +26h: first come %d clicks and %d locations`, clicks, clicks/2))
+	const hours, clicks = 50, 50 * 3600 * 2
+	p := startUp(t, dir, "--rate", "1", "--history", "50h")
+	p.prints(fmt.Sprintf(`^history +50h: first come %d clicks and %d locations`, clicks, clicks/2))
 	until := p.began.Unix() // the history ends after that
 	await.Until(t, func() error {
 		if n := p.number("SELECT sum(counted + malformed) FROM weir_ledger FINAL WHERE job = 'clicks'"); n <= clicks {
@@ -210,15 +212,12 @@ func TestUpHistory(t *testing.T) {
 	if n := p.number(fmt.Sprintf("SELECT count() FROM (SELECT intDiv(toUnixTimestamp(window_start), 3600) AS hour, sum(hits) AS n FROM clicks_1m WHERE hour > %d AND hour < %d GROUP BY hour HAVING n BETWEEN 7000 AND 7200 + 8)", until/3600-hours, until/3600)); n != hours-1 {
 		t.Errorf("%d hours have 7,200 clicks, want %d", n, hours-1)
 	}
-	back := "SELECT sum(returned) FROM clicks_retention_total(measure='active', from=toString(toDate(%d) - 2), to=toString(toDate(%[1]d) + 1), unit='day', zone='UTC') WHERE later > window_start"
-	if n := p.number(fmt.Sprintf(back, until)); n < 1000 {
-		t.Errorf("%d people came back on another day", n)
-	}
+	p.cameBack()
 	p.boundedLog("clicks")
 	p.signal(syscall.SIGINT)
 	p.exits(0)
 
-	p = startUp(t, dir, "--rate", "1", "--history", "26h")
+	p = startUp(t, dir, "--rate", "1", "--history", "50h")
 	p.prints(`^history +none is made: the topics in data have \d+ records already`)
 	p.prints(`^ready `)
 	p.signal(syscall.SIGINT)
@@ -234,6 +233,52 @@ func TestUpHistory(t *testing.T) {
 	}
 	p.signal(syscall.SIGINT)
 	p.exits(0)
+}
+
+// cameBack compares the days of the page's tile with clicks_retention_total: the first day,
+// and who of its people came back on the second, which is over too.
+func (p *upProcess) cameBack() {
+	p.t.Helper()
+	base := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^http `))
+	b := browsertest.Open(p.t, browsertest.Size{Width: 1280, Height: 900})
+	b.Visit(base + "/?step=day")
+	zone := b.Text("Intl.DateTimeFormat().resolvedOptions().timeZone")
+	sql := fmt.Sprintf("SELECT formatDateTime(toTimeZone(window_start, '%s'), '%%m-%%d'), cohort, returned FROM clicks_retention_total(measure='active', from=toString(today() - 7), to=toString(today() + 2), unit='day', zone='%[1]s') WHERE later > window_start ORDER BY window_start, later LIMIT 1 FORMAT TSV", zone)
+	await.Until(p.t, func() error {
+		text, err := localtest.Query(p.url, "weir", sql)
+		if err != nil {
+			return err
+		}
+		day := strings.Split(strings.TrimSpace(text), "\t")
+		if len(day) != 3 || len(day[2]) < 4 {
+			return notYet("%q came back, want some thousands", text)
+		}
+		want := fmt.Sprintf("%s|%s|%s of %s", day[0], day[1], day[2], day[1])
+		const first = `(() => { const r = document.querySelector("#returning tbody tr"); return r ? [...r.querySelectorAll("th, td.n")].map((e) => e.textContent).join("|") + "|" + r.querySelector("td.cell")?.title : "no row"; })()`
+		if got := strings.ReplaceAll(b.Text(first), ",", ""); got != want {
+			return notYet("the first row of the page is %q, want %q", got, want)
+		}
+		return nil
+	})
+	for column, want := range map[int]string{3: "+1 day", 4: "+2 days"} {
+		if got := b.Text(fmt.Sprintf(`document.querySelector("#returning thead th:nth-child(%d)").textContent`, column)); got != want {
+			p.t.Errorf("column %d is %q, want %q", column, got, want)
+		}
+	}
+	for _, step := range []string{"week", "month"} {
+		b.Visit(base + "/?step=" + step)
+		b.Until(fmt.Sprintf(`document.querySelector("#returning .note")?.textContent.includes("each %s in") && document.querySelector("#returning tbody td.n")`, step))
+	}
+	b.Visit(base + "/?step=day")
+	b.Until(`document.querySelector("#returning td.cell")`)
+	b.Picture(filepath.Join("..", "bin", "page", "history.png"))
+	b.Resize(browsertest.Size{Width: 320, Height: 700})
+	if wide := b.Text("document.documentElement.scrollWidth"); wide != "320" {
+		p.t.Errorf("a window of 320 pixels scrolls over %s", wide)
+	}
+	b.Picture(filepath.Join("..", "bin", "page", "history-320.png"))
+	b.Accessible("history")
+	b.Clean(strings.TrimPrefix(base, "http://"))
 }
 
 // worker returns the process that runs the jobs.

@@ -228,42 +228,71 @@ export class Returning extends Tile {
     return this.page.job.measures.find((m) => m.returning && m.name === state.people) ?? this.page.job.measures.find((m) => m.returning);
   }
 
+  // Steps are multiples of the windows, which memory answers for as long as it has them.
+  // Periods are those of the calendar where the page is looked at, and ClickHouse answers.
   steps() {
     const w = this.page.job.window_s;
-    return [w, 60, 3600, 86400].filter((s, i, all) => s >= w && s % w === 0 && all.indexOf(s) === i && Math.floor((2880 * w) / s) >= 2);
+    return [w, 60, 3600].filter((s, i, all) => s >= w && s % w === 0 && all.indexOf(s) === i && Math.floor((2880 * w) / s) >= 2);
+  }
+
+  // periods returns those that may be asked for: a group is asked for by all columns or none.
+  periods() {
+    const chosen = Object.keys(groups()).length;
+    return chosen && chosen < this.page.job.by.length ? [] : Object.keys(periods);
   }
 
   step() {
-    const all = this.steps();
-    return all.includes(Number(state.step)) ? Number(state.step) : all[0];
+    const all = [...this.steps().map(String), ...this.periods()];
+    return all.includes(state.step) ? state.step : all[0];
   }
 
   question() {
-    const m = this.measure();
-    if (!m) return null;
-    const step = this.step();
-    return ask("returning", { job: this.page.job.job, measure: m.name, step: step + "s", n: Math.min(8, Math.floor((2880 * this.page.job.window_s) / step)), ...groups() });
+    const m = this.measure(), step = this.step();
+    if (!m || !step) return null;
+    const asked = { job: this.page.job.job, measure: m.name };
+    if (step in periods) return ask("retention", { ...asked, unit: step, zone, n: 8, ...groups() });
+    return ask("returning", { ...asked, step: step + "s", n: Math.min(8, Math.floor((2880 * this.page.job.window_s) / step)), ...groups() });
   }
 
   controls() {
-    put(this.tools, select("By", this.steps().map((s) => [String(s), span(s)]), String(this.step()), (v) => go({ step: v })));
+    put(this.tools, select("By", [...this.steps().map((s) => [String(s), span(s)]), ...this.periods().map((p) => [p, p])], this.step(), (v) => go({ step: v })));
   }
 
   show(answer) {
-    say(this.note, `of the people of each ${span(answer.step_s)}, how many were there again later, by ${answer.measure}; the last of each row is still filling`);
-    const n = answer.cohorts.length;
-    const triangle = answer.cohorts.map((c) =>
-      h("tr", null, h("th", { scope: "row" }, answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at)), h("td", { class: "n" }, shown(c, this.page.catalog.k)),
+    const unit = answer.unit;
+    const rows = unit ? calendar(answer) : answer.cohorts.map((c) => ({ ...c, from: answer.step_s >= 86400 ? stamp(c.at).slice(5, 10) : clock(c.at) }));
+    const columns = Math.max(0, ...rows.map((c) => c.back.length));
+    say(this.note, `of the people of each ${unit ? `${unit} in ${answer.zone}` : span(answer.step_s)}, how many were there again later, by ${answer.measure}; the last of each row is still filling`);
+    const triangle = rows.map((c) =>
+      h("tr", null, h("th", { scope: "row" }, c.from), h("td", { class: "n" }, shown(c, this.page.catalog.k)),
         c.back.map((b, i, all) => {
           const cell = h("td", { class: i === all.length - 1 ? "cell filling" : "cell", title: b == null ? `fewer than ${this.page.catalog.k} people` : `${number(b)} of ${number(c.value)}` }, b == null ? "hidden" : share(b, c.value));
           cell.style.setProperty("--share", b && c.value ? b / c.value : 0);
           return cell;
         })));
     put(this.table, h("caption", null, "Share of each row's people who were there again, by how much later"),
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), h("th", { scope: "col", class: "n" }, "People"), Array.from({ length: n - 1 }, (_, i) => h("th", { scope: "col" }, "+" + span((i + 1) * answer.step_s))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), h("th", { scope: "col", class: "n" }, "People"),
+        Array.from({ length: columns }, (_, i) => h("th", { scope: "col" }, "+" + (unit ? `${i + 1} ${unit}${i ? "s" : ""}` : span((i + 1) * answer.step_s)))))),
       h("tbody", null, triangle));
-    return answer.cohorts.some((c) => c.value || c.withheld) ? "" : "No people in these windows yet.";
+    return rows.some((c) => c.value || c.withheld) ? "" : "No people in these windows yet.";
   }
+}
+
+// How many days the periods of a calendar have, about; and the zone of this browser.
+const periods = { day: 1, week: 7, month: 30.44 };
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+// calendar returns the rows of an answer about retention. The answer leaves out periods
+// without people; a row has a number for each later period up to the newest.
+function calendar(answer) {
+  const apart = (a, b) => Math.round((new Date(b) - new Date(a)) / (86400000 * periods[answer.unit]));
+  const newest = answer.cohorts.at(-1)?.at;
+  const date = new Intl.DateTimeFormat("en-CA", { timeZone: answer.zone, year: "numeric", month: "2-digit", day: "2-digit" });
+  return answer.cohorts.map((c) => {
+    const later = new Map(c.back.map((b) => [apart(c.at, b.at), b.value]));
+    const back = Array.from({ length: apart(c.at, newest) }, (_, i) => (later.has(i + 1) ? later.get(i + 1) : 0));
+    return { ...c, back, from: date.format(new Date(c.at)).slice(answer.unit === "month" ? 0 : 5, answer.unit === "month" ? 7 : 10) };
+  });
 }
 
 // Worker is the button of weir up that kills its worker, and what came of it. The curve has the
