@@ -40,6 +40,8 @@ var avroKinds = map[string]event.AvroKind{
 	"array": event.AvroArray, "map": event.AvroMap, "union": event.AvroUnion,
 }
 
+var avroTimes = map[string]event.AvroLogical{"timestamp-millis": event.AvroMillis, "timestamp-micros": event.AvroMicros, "timestamp-nanos": event.AvroNanos}
+
 // of returns a node in the form of package event. A name without a dot is one of the namespace
 // around it.
 func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, error) {
@@ -60,6 +62,10 @@ func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, er
 		}
 	case "uuid":
 		t.Logical = event.AvroUUID
+	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
+		if kind == event.AvroLong {
+			t.Logical = avroTimes[n.LogicalType]
+		}
 	}
 	if n.Name != "" {
 		name := n.Name

@@ -107,15 +107,48 @@ func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error
 	if o.base == "" {
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
 	}
-	path := "/schemas/ids/" + strconv.FormatUint(uint64(n.Number), 10)
-	if n.GUID != "" {
-		path = "/schemas/guids/" + n.GUID
-	}
+	path := pathOf(n)
 	p, err := o.once(ctx, o.format.String()+path, func() (parsed, error) { return o.read(ctx, path) })
 	if err != nil {
 		return nil, fmt.Errorf("schemas: %v of the registry at %s: %w", n, o.base, err)
 	}
 	return p.schema(n), nil
+}
+
+// pathOf returns where the registry has a schema.
+func pathOf(n event.SchemaName) string {
+	if n.GUID != "" {
+		return "/schemas/guids/" + n.GUID
+	}
+	return "/schemas/ids/" + strconv.FormatUint(uint64(n.Number), 10)
+}
+
+// Format returns which format the schema of an id describes: Avro, Protobuf or JSONSchema. It asks the
+// registry each time.
+func (r *Registry) Format(ctx context.Context, id event.SchemaID) (event.Format, error) {
+	n := id.Name()
+	if text, ok := r.config.Local[n.Key()]; ok {
+		if _, err := parseAvro(text, nil); err == nil {
+			return event.Avro, nil
+		}
+		return event.Protobuf, nil
+	}
+	if r.base == "" {
+		return 0, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
+	}
+	a, err := r.ask(ctx, pathOf(n))
+	if err == nil {
+		for _, format := range []event.Format{event.Avro, event.Protobuf} {
+			if a.Type == strings.ToUpper(format.String()) {
+				return format, nil
+			}
+		}
+		if a.Type == "JSON" {
+			return event.JSONSchema, nil
+		}
+		err = fmt.Errorf("it has the type %q, which weir does not read", a.Type)
+	}
+	return 0, fmt.Errorf("schemas: %v of the registry at %s: %w", n, r.base, err)
 }
 
 // once calls f unless another call has succeeded or is under way.

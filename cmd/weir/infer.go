@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"weir/internal/config"
 	"weir/internal/infer"
 	"weir/internal/outage"
+	"weir/schemas"
 	"weir/window"
 )
 
@@ -25,7 +28,7 @@ import (
 const maxInferred = 100_000
 
 func inferCommand() *cobra.Command {
-	var topic string
+	var topic, file, message string
 	var records int64
 	c := &cobra.Command{
 		Use:   "infer",
@@ -36,10 +39,12 @@ event, positions and amounts. It is a guess, to be looked over: the fields that 
 chosen from are named beside each line. The last line says how many of these records the
 job counts. The output is a part of weir.yaml that weir check accepts.
 
-It reads JSON, TSV and CSV, and JSON behind the name of a schema. It joins no consumer
-group and writes nothing; it needs the right to read the topic. The comments show values of
-the records.`,
+It reads JSON, TSV and CSV, JSON behind the name of a schema, and Avro and Protobuf whose
+records name their schema in the registry that --registry.url gives, or all have that in
+--schema-file. It joins no consumer group and writes nothing; it needs the right to read the
+topic. The comments show values of the records.`,
 		Example: "  weir infer --topic clicks > weir.yaml\n" +
+			"  weir infer --topic clicks --registry.url http://registry:8081 > weir.yaml\n" +
 			"  weir infer --topic clicks --kafka.brokers kafka:9092",
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
@@ -53,17 +58,47 @@ the records.`,
 				return err
 			}
 			quiet(cfg, origins)
-			return inferJob(c.Context(), cfg, topic, records, c.OutOrStdout(), c.ErrOrStderr())
+			from, end, err := inferSchemas(cfg, file, message)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return inferJob(c.Context(), cfg, origins, topic, records, from, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	configFlags(c)
 	c.Flags().StringVar(&topic, "topic", "", "the topic to read")
 	c.Flags().Int64Var(&records, "records", 1000, "how many of the newest records to read, in equal shares of the partitions")
+	c.Flags().StringVar(&file, "schema-file", "", "the file of the schema that all records have, .proto or of Avro")
+	c.Flags().StringVar(&message, "message", "", "which message of a .proto file the records are, if it has several")
 	return c
 }
 
+// inferSchemas finds where the schemas of records are.
+func inferSchemas(cfg *config.Config, file, message string) (from infer.Schemas, end func(), err error) {
+	switch {
+	case file != "":
+		from = infer.Schemas{Format: event.Avro, Name: file, Message: message}
+		if filepath.Ext(file) == ".proto" {
+			from.Format = event.Protobuf
+		} else if message != "" {
+			return from, nil, &exit{exitUsage, errors.New("--message belongs to a --schema-file of Protobuf, which ends in .proto"), "see weir infer --help"}
+		}
+		if from.File, err = schemas.Open(from.Format, file, message); err != nil {
+			return from, nil, &exit{exitUsage, fmt.Errorf("--schema-file %s: %w", file, err), ""}
+		}
+	case message != "":
+		return from, nil, &exit{exitUsage, errors.New("--message belongs to --schema-file; with a registry each record says which message it is"), "see weir infer --help"}
+	case cfg.Registry.URL != "" || cfg.Registry.Schemas != nil:
+		if from.Registry, err = registryOf(cfg); err == nil {
+			return from, from.Registry.Close, nil
+		}
+	}
+	return from, func() {}, err
+}
+
 // inferJob prints what is in a topic.
-func inferJob(ctx context.Context, cfg *config.Config, topic string, n int64, out, errs io.Writer) error {
+func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, topic string, n int64, from infer.Schemas, out, errs io.Writer) error {
 	log := newLog(errs, cfg.Log)
 	outages := outage.New(log)
 	// A job that reads keys and headers, so that they are fetched.
@@ -90,34 +125,60 @@ func inferJob(ctx context.Context, cfg *config.Config, topic string, n int64, ou
 	if len(records) == 0 {
 		return &exit{exitFailed, fmt.Errorf("topic %s holds no records", topic), ""}
 	}
-	facts := infer.Read(records)
+	facts := infer.Read(ctx, records, from)
+	if facts.Trouble != nil {
+		fmt.Fprintf(errs, "note: %s\n", printable(facts.Trouble.Error()))
+	}
 	var text bytes.Buffer
 	if err := facts.Write(&text, infer.JobName(topic), topic); err != nil {
 		return err
 	}
+	if facts.Framed {
+		if err := config.PrintSection(&text, cfg, origins, "registry"); err != nil {
+			return err
+		}
+	}
 	if facts.Read > 0 {
-		counted, err := tryJob(text.Bytes(), records)
+		outcomes, waiting, err := tryJob(ctx, text.Bytes(), records, facts)
 		if err != nil {
 			return err
 		}
-		writeOutcomes(&text, records, counted)
+		writeOutcomes(&text, records, outcomes, waiting)
 	}
 	if _, err := out.Write(text.Bytes()); err != nil {
 		return err
 	}
-	if facts.Read == 0 {
-		return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV", topic), "with a registry, see format: avro and protobuf in docs/inputs.md"}
+	return nothingRead(facts, topic, from)
+}
+
+// nothingRead says why none of the records can be read; nil if one can.
+func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
+	named := fmt.Sprintf("%d of %d records of topic %s name a schema of a registry, in front of the value or in a header: %s", f.Named, f.Records, topic, f.SchemaNames())
+	switch {
+	case f.Read > 0:
+		return nil
+	case from.File != nil && f.Named > 0:
+		return &exit{exitFailed, fmt.Errorf("no record of topic %s fits the schema in %s; %s", topic, from.Name, named), "give the registry with --registry.url instead of --schema-file"}
+	case from.File != nil:
+		return &exit{exitFailed, fmt.Errorf("no record of topic %s fits the schema in %s", topic, from.Name), ""}
+	case f.Named > 0 && from.Registry != nil:
+		return &exit{exitFailed, fmt.Errorf("%s; none of them can be read with the schemas that the registry has", named), "is it the registry that the producers use? see docs/inputs.md"}
+	case f.Named > 0:
+		return &exit{exitFailed, errors.New(named), "give the registry with --registry.url http://registry:8081, or registry.url in the file of -c; or the files of schemas in registry.schemas"}
 	}
-	return nil
+	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file"}
 }
 
 // writeOutcomes writes what the job does with the records that it is made of.
-func writeOutcomes(text *bytes.Buffer, records []event.Record, outcomes [window.Outcomes]int) {
+func writeOutcomes(text *bytes.Buffer, records []event.Record, outcomes [window.Outcomes]int, waiting int) {
 	fmt.Fprintf(text, "# Of these %d records the job counts %d", len(records), outcomes[window.Counted])
 	for o, n := range outcomes {
 		if n > 0 && window.Outcome(o) != window.Counted {
 			fmt.Fprintf(text, ", %d are %v", n, window.Outcome(o))
 		}
+	}
+	if waiting > 0 {
+		fmt.Fprintf(text, ", %d wait for a schema that cannot be had", waiting)
 	}
 	text.WriteString(".\n")
 }
@@ -187,31 +248,39 @@ func newestRecords(ctx context.Context, src *ingest.Source, n int64) ([]event.Re
 	return records, err
 }
 
-// tryJob returns the outcomes of records under the job of a configuration.
-func tryJob(text []byte, records []event.Record) (outcomes [window.Outcomes]int, err error) {
-	cfg, _, err := config.Load(config.Options{File: "the job", Data: text})
+// tryJob returns the outcomes of records under the job that is made of their facts, and how
+// many wait for a schema.
+func tryJob(ctx context.Context, text []byte, records []event.Record, facts *infer.Facts) (outcomes [window.Outcomes]int, waiting int, err error) {
+	o := config.Options{File: "the job", Data: text}
+	if facts.Framed {
+		o.Env = os.Environ() // which may have the password of the registry
+	}
+	cfg, _, err := config.Load(o)
 	if err != nil {
-		return outcomes, err
+		return outcomes, 0, err
 	}
 	spec, err := cfg.Jobs[0].Spec()
 	if err != nil {
-		return outcomes, err
+		return outcomes, 0, err
 	}
 	judge, err := window.NewJudge(spec)
 	if err != nil {
-		return outcomes, err
+		return outcomes, 0, err
 	}
+	r := &reading{judge: judge, schemas: facts}
 	judge.Start(0, 0, 0)
 	for i := range records {
 		rec := records[i]
 		rec.Offset = int64(i)
-		err := judge.Observe(&event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *window.Verdict) error {
+		err := r.judged(ctx, &event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *window.Verdict) error {
 			outcomes[v.Outcome]++
 			return nil
 		})
-		if err != nil {
-			return outcomes, err
+		if errors.Is(err, infer.ErrNoSchema) {
+			waiting++
+		} else if err != nil {
+			return outcomes, waiting, err
 		}
 	}
-	return outcomes, nil
+	return outcomes, waiting, nil
 }

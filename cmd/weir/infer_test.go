@@ -131,16 +131,16 @@ func TestInferDocument(t *testing.T) {
 		}
 		records = append(records, event.Record{Time: event.Time(ts), Value: fmt.Appendf(nil, `{"id":"p%d","ts":%d,"song":"%c","user_id":%d,"geo":%s}`, i, ts, 'a'+i%9, i%90, geo)})
 	}
-	facts := infer.Read(records)
+	facts := infer.Read(t.Context(), records, infer.Schemas{})
 	var out bytes.Buffer
 	if err := facts.Write(&out, "plays", "plays"); err != nil {
 		t.Fatal(err)
 	}
-	outcomes, err := tryJob(out.Bytes(), records)
+	outcomes, waiting, err := tryJob(t.Context(), out.Bytes(), records, facts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeOutcomes(&out, records, outcomes)
+	writeOutcomes(&out, records, outcomes, waiting)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -173,16 +173,17 @@ func TestInferSources(t *testing.T) {
 			records = append(records, event.Record{Time: 1_795_169_130_000, Value: []byte(e.Value)})
 		}
 		var out bytes.Buffer
-		if err := infer.Read(records).Write(&out, "e", "e"); err != nil {
+		facts := infer.Read(t.Context(), records, infer.Schemas{})
+		if err := facts.Write(&out, "e", "e"); err != nil {
 			t.Fatal(err)
 		}
-		outcomes, err := tryJob(out.Bytes(), records)
+		outcomes, waiting, err := tryJob(t.Context(), out.Bytes(), records, facts)
 		// Of a topic with two forms of records, the job reads the more frequent one.
 		least := len(records)
 		if source == "cloudevents" || source == "debezium" {
 			least = 3
 		}
-		if n := outcomes[window.Counted] + outcomes[window.Duplicate]; err != nil || n < least {
+		if n := outcomes[window.Counted] + outcomes[window.Duplicate]; err != nil || waiting > 0 || n < least {
 			t.Errorf("%s: %d of %d records, %v\n%s", source, n, len(records), err, &out)
 		}
 	}
@@ -202,7 +203,7 @@ func FuzzInfer(f *testing.F) {
 			env := &event.Envelope{Key: two, Headers: fuzzHeader(header)}
 			records = append(records, event.Record{Offset: int64(i), Time: 1_763_600_000_000, Value: [][]byte{one, two}[i%2], Envelope: env})
 		}
-		facts := infer.Read(records)
+		facts := infer.Read(t.Context(), records, infer.Schemas{})
 		var out bytes.Buffer
 		if err := facts.Write(&out, infer.JobName(header), "topic"); err != nil {
 			t.Fatal(err)
@@ -210,7 +211,7 @@ func FuzzInfer(f *testing.F) {
 		if facts.Read == 0 {
 			return
 		}
-		if _, err := tryJob(out.Bytes(), records); err != nil {
+		if _, _, err := tryJob(t.Context(), out.Bytes(), records, facts); err != nil {
 			t.Fatalf("%v\n%s", err, &out)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // it comes from as a comment. Secrets appear as ***. Without secrets, the
 // printed text loads to the same configuration.
 func Print(w io.Writer, c *Config, o *Origins) error {
-	p := printer{o}
+	p := printer{origins: o}
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(p.section(table(), reflect.ValueOf(c).Elem(), "")); err != nil {
@@ -21,7 +21,32 @@ func Print(w io.Writer, c *Config, o *Origins) error {
 	return encoder.Close()
 }
 
-type printer struct{ origins *Origins }
+// PrintSection writes one section of the configuration, without its secrets, as Print does;
+// nothing if none of its keys is set.
+func PrintSection(w io.Writer, c *Config, o *Origins, name string) error {
+	for _, k := range table().keys {
+		if k.name != name {
+			continue
+		}
+		printed := printer{origins: o, open: true}.section(k, reflect.ValueOf(c).Elem().FieldByIndex(k.index), name)
+		if printed == nil {
+			return nil
+		}
+		encoder := yaml.NewEncoder(w)
+		encoder.SetIndent(2)
+		node := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: name}, printed}}
+		if err := encoder.Encode(node); err != nil {
+			return err
+		}
+		return encoder.Close()
+	}
+	return nil
+}
+
+type printer struct {
+	origins *Origins
+	open    bool // leaves out secrets
+}
 
 // section prints the keys that are set, and leaves out keys without value and
 // without default.
@@ -35,7 +60,7 @@ func (p printer) section(k *key, v reflect.Value, path string) *yaml.Node {
 	}
 	for _, c := range k.keys {
 		value := v.FieldByIndex(c.index)
-		if !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
+		if p.open && c.secret != "" || !chosen(c.when) || value.IsZero() && (c.def == "" || c.optional || c.kind == texts) {
 			continue
 		}
 		if printed := p.value(c, value, join(path, c.name)); printed != nil {

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,16 @@ type Facts struct {
 	Records int          // in all
 	Format  event.Format // of most of them
 	Read    int          // that have it
-	Schemas []string     // that records of other forms name
+	Framed  bool         // each of them names its schema
+	Named   int          // others, which name schemas that are not known, or do not fit
+	Schemas []string     // the names of these
+	Trouble error        // why one of these is not known; nil: nothing was asked
 	Fields  []*Field     // in the order in which they were met
 	More    bool         // there are more fields than Fields
 
 	first, last event.Time // of the records
 	byPath      map[string]*Field
+	decoder     *decoder
 }
 
 // A Field is what is known of the values at one path.
@@ -49,6 +54,9 @@ type Field struct {
 	Min, Max float64 // of the numbers
 	Scale    int     // digits behind the point, at most; -1: one has an exponent
 
+	isTime bool       // its type says that it is a time…
+	unit   event.Unit // …in this unit
+
 	order []string        // of Values
 	times [len(units)]int // values that are a time near that of their record, by unit
 }
@@ -56,19 +64,30 @@ type Field struct {
 // units are those that a value can have, the usual ones first.
 var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Seconds, event.Micros, event.Nanos}
 
-// Read looks at records, whose times are those that Kafka has.
-func Read(records []event.Record) *Facts {
-	f := &Facts{Records: len(records), byPath: map[string]*Field{}, first: math.MaxInt64}
+// Read looks at records, whose times are those that Kafka has. It asks the registry for the
+// schemas that they name.
+func Read(ctx context.Context, records []event.Record, from Schemas) *Facts {
+	f := &Facts{Records: len(records), byPath: map[string]*Field{}, first: math.MaxInt64, decoder: newDecoder(from)}
+	d := f.decoder
+	forms := make([]event.Format, len(records))
 	count := map[event.Format]int{}
 	for i := range records {
-		f.first, f.last = min(f.first, records[i].Time), max(f.last, records[i].Time)
-		if format, ok := formOf(records[i].Value); ok {
+		rec := &records[i]
+		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
+		if format, ok := d.formOf(ctx, rec); ok {
 			count[format]++
-		} else if name := schemaOf(&records[i]); name != "" && !slices.Contains(f.Schemas, name) {
-			f.Schemas = append(f.Schemas, name)
+			forms[i] = format
+			continue
+		}
+		forms[i] = unknown
+		if name := schemaOf(rec); name != "" {
+			if f.Named++; !slices.Contains(f.Schemas, name) {
+				f.Schemas = append(f.Schemas, name)
+			}
 		}
 	}
-	for _, format := range []event.Format{event.JSON, event.JSONSchema, event.TSV, event.CSV} {
+	f.Trouble = d.trouble
+	for _, format := range []event.Format{event.JSON, event.JSONSchema, event.Avro, event.Protobuf, event.TSV, event.CSV} {
 		if count[format] > f.Read {
 			f.Format, f.Read = format, count[format]
 		}
@@ -82,20 +101,35 @@ func Read(records []event.Record) *Facts {
 	if f.Read == 0 {
 		return f
 	}
+	f.Framed = f.Format.HasSchema() && from.File == nil
 	for i := range records {
-		f.record(&records[i])
+		if forms[i] == f.Format || forms[i] == event.JSON && f.Format == event.JSONSchema {
+			var s *schema
+			if f.Format.HasSchema() {
+				s = d.find(ctx, &records[i])
+			}
+			f.record(&records[i], s)
+		}
 	}
 	return f
 }
 
-// formOf returns the form of a value, if it is one that can be read without a schema.
-func formOf(value []byte) (event.Format, bool) {
+// unknown is the form of a record that cannot be read.
+const unknown = event.Format(255)
+
+// document returns the form of a value that is a JSON object, perhaps behind the name of its schema.
+func document(value []byte) (event.Format, bool) {
 	if object(value) != nil {
 		return event.JSON, true
 	}
 	if n := prefix(value); n > 0 && object(value[n:]) != nil {
 		return event.JSONSchema, true
 	}
+	return 0, false
+}
+
+// columns returns the form of a value that is a line of cells.
+func columns(value []byte) (event.Format, bool) {
 	line := strings.TrimSuffix(string(value), "\n")
 	switch {
 	case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
@@ -118,12 +152,15 @@ func prefix(value []byte) int {
 	return 0
 }
 
+// schemaHeader is the header that names the schema of a value.
+const schemaHeader = "__value_schema_id"
+
 // schemaOf returns the schema that a record names, in words.
 func schemaOf(rec *event.Record) string {
 	named := rec.Value
 	if rec.Envelope != nil {
 		rec.Envelope.Headers.Each(func(name, value []byte) {
-			if string(name) == "__value_schema_id" {
+			if string(name) == schemaHeader {
 				named = append(slices.Clone(value), 0)
 			}
 		})
@@ -162,22 +199,19 @@ func cells(format event.Format, line []byte) []string {
 	return all
 }
 
-// record notes the values of one record.
-func (f *Facts) record(rec *event.Record) {
+// record notes the values of one record, which has the form. s reads it if its form needs a
+// schema.
+func (f *Facts) record(rec *event.Record, s *schema) {
 	switch value := rec.Value; f.Format {
+	case event.Avro, event.Protobuf:
+		s.note(f, rec)
 	case event.JSON, event.JSONSchema:
 		if f.Format == event.JSONSchema && object(value) == nil {
 			value = value[prefix(value):]
 		}
 		o := object(value)
-		if o == nil {
-			return
-		}
 		f.object("", o, rec.Time, 1)
 	default:
-		if form, ok := formOf(value); !ok || form != f.Format {
-			return
-		}
 		for i, text := range cells(f.Format, value) {
 			name := event.ColumnName(i)
 			switch {
@@ -192,7 +226,7 @@ func (f *Facts) record(rec *event.Record) {
 	if rec.Envelope == nil {
 		return
 	}
-	if key := rec.Envelope.Key; key != nil && utf8.Valid(key) {
+	if key := rec.Envelope.Key; key != nil && utf8.Valid(key) && prefix(key) == 0 {
 		if o := object(key); o != nil {
 			f.object("key:", o, rec.Time, 2)
 		} else {
@@ -200,7 +234,7 @@ func (f *Facts) record(rec *event.Record) {
 		}
 	}
 	rec.Envelope.Headers.Each(func(name, value []byte) {
-		if path := "header:" + string(name); event.CheckPath(path) == nil && utf8.Valid(name) && utf8.Valid(value) && value != nil {
+		if path := "header:" + string(name); string(name) != schemaHeader && event.CheckPath(path) == nil && utf8.Valid(name) && utf8.Valid(value) && value != nil {
 			f.text(path, string(value), rec.Time, 1)
 		}
 	})

@@ -74,12 +74,21 @@ func (f *Facts) choose() choice {
 		unit  event.Unit
 		hits  int
 	}
+	declared := func(t timed) int {
+		if t.field.isTime {
+			return 0
+		}
+		return 1
+	}
 	var times []timed
 	for _, field := range f.Fields {
 		if field.overlaps(f.Fields) {
 			continue
 		}
 		for i, unit := range units {
+			if field.isTime && field.unit != unit {
+				continue
+			}
 			if n := field.times[i]; 10*n >= 9*field.Present && 2*n >= f.Read {
 				times = append(times, timed{field, unit, n})
 				break
@@ -87,7 +96,7 @@ func (f *Facts) choose() choice {
 		}
 	}
 	slices.SortStableFunc(times, func(a, b timed) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), rank(timeWords, a.field, b.field), cmp.Compare(strings.Count(a.field.Path, "."), strings.Count(b.field.Path, ".")))
+		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(declared(a), declared(b)), rank(timeWords, a.field, b.field), cmp.Compare(strings.Count(a.field.Path, "."), strings.Count(b.field.Path, ".")))
 	})
 	taken := map[*Field]bool{}
 	for i, t := range times {
@@ -111,7 +120,7 @@ func (f *Facts) choose() choice {
 		ids := field.Texts + field.Numbers
 		distinct := len(field.Values)
 		switch {
-		case taken[field] || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields):
+		case taken[field] || field.isTime || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields):
 		case c.id == nil && eventWords.MatchString(field.last()) && distinct == f.Read && ids == f.Read:
 			c.id = field
 		case userWords.MatchString(field.last()) && ids == field.Present && distinct > 1:
@@ -146,6 +155,16 @@ func (f *Facts) choose() choice {
 	return c
 }
 
+// declared returns the fields whose types say that they are times.
+func (f *Facts) declared() (times []*Field) {
+	for _, field := range f.Fields {
+		if field.isTime {
+			times = append(times, field)
+		}
+	}
+	return times
+}
+
 // parent returns the path without its last key.
 func (f *Field) parent() string { return strings.TrimSuffix(f.Path, f.last()) }
 
@@ -153,7 +172,7 @@ func (f *Field) parent() string { return strings.TrimSuffix(f.Path, f.last()) }
 // both.
 func (f *Field) overlaps(all []*Field) bool {
 	return slices.ContainsFunc(all, func(o *Field) bool {
-		return strings.HasPrefix(o.Path, f.Path+".") || strings.HasPrefix(o.Path, f.Path+"[") || strings.HasPrefix(f.Path, o.Path+".") || strings.HasPrefix(f.Path, o.Path+"[")
+		return o.Present+o.Null > 0 && (strings.HasPrefix(o.Path, f.Path+".") || strings.HasPrefix(o.Path, f.Path+"[") || strings.HasPrefix(f.Path, o.Path+".") || strings.HasPrefix(f.Path, o.Path+"["))
 	})
 }
 
@@ -196,8 +215,11 @@ func (f *Facts) about(b *strings.Builder, topic string) {
 		fmt.Fprintf(b, "# %s of them are %s.\n", share(f.Read, f.Records), f.Format)
 	}
 	if f.Schemas != nil {
-		slices.Sort(f.Schemas)
-		fmt.Fprintf(b, "# Others name schemas of a registry, which weir infer does not read: %s.\n", strings.Join(f.Schemas[:min(len(f.Schemas), 10)], ", "))
+		why := "schemas of a registry, which weir infer asks with --registry.url"
+		if f.decoder.from.File != nil || f.decoder.from.Registry != nil {
+			why = "schemas that are not known, or do not fit"
+		}
+		fmt.Fprintf(b, "# %s of them name %s: %s.\n", share(f.Named, f.Records), why, f.SchemaNames())
 	}
 	if f.Read == 0 {
 		return
@@ -209,11 +231,25 @@ func (f *Facts) about(b *strings.Builder, topic string) {
 	width = min(width, 50)
 	fmt.Fprintf(b, "#\n# %-*s  present  distinct  values\n", width, "field")
 	for _, field := range f.Fields {
+		if field.Present+field.Null == 0 && field.overlaps(f.Fields) { // other records have an object there
+			continue
+		}
 		fmt.Fprintf(b, "# %-*s  %7s  %8d  %s\n", width, printable(event.PathText(field.Path)), share(field.Present, f.Read), len(field.Values), field.describe())
 	}
 	if f.More {
 		fmt.Fprintf(b, "# There are more fields than these %d.\n", maxFields)
 	}
+}
+
+// SchemaNames names the first ten of Schemas.
+func (f *Facts) SchemaNames() string {
+	const most = 10
+	names := slices.Sorted(slices.Values(f.Schemas))
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
 }
 
 // describe says what the values are: their types, the most frequent, or the range.
@@ -222,14 +258,20 @@ func (f *Field) describe() string {
 	for _, k := range []struct {
 		n    int
 		name string
-	}{{f.Texts, "text"}, {f.Numbers, "number"}, {f.Bools, "bool"}, {f.Others, "array"}, {f.Null, "null"}} {
+	}{{f.Texts, "text"}, {f.Numbers, "number"}, {f.Bools, "bool"}, {f.Others, "array or map"}, {f.Null, "null"}} {
 		if k.n > 0 {
 			kinds = append(kinds, k.name)
 		}
 	}
+	if f.isTime {
+		kinds = append(kinds, fmt.Sprintf("a time (%v)", f.unit))
+	}
 	values := slices.Clone(f.order)
 	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(f.Values[b], f.Values[a]) })
 	text := strings.Join(kinds, ", ")
+	if f.Present+f.Null == 0 {
+		return "in no record"
+	}
 	if f.Numbers > 0 && f.Numbers == f.Present && len(values) > maxShown {
 		return fmt.Sprintf("%s from %s to %s", text, strconv.FormatFloat(f.Min, 'f', -1, 64), strconv.FormatFloat(f.Max, 'f', -1, 64))
 	}
@@ -280,8 +322,18 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 	if f.Format != event.JSON {
 		line("    format: "+f.Format.String(), "")
 	}
+	if f.decoder.from.File != nil {
+		line("    schema_file: "+quote(f.decoder.from.Name), "")
+		if f.decoder.from.Message != "" {
+			line("    message: "+quote(f.decoder.from.Message), "")
+		}
+	}
 	if c.time == nil {
-		line("    time: {unit: record}", "no field is a time within a day of its record's: this is the timestamp of the record")
+		remark := "no field is a time within a day of its record's: this is the timestamp of the record"
+		if times := f.declared(); times != nil {
+			remark += "; times by their type: " + words(times)
+		}
+		line("    time: {unit: record}", remark)
 	} else {
 		remark := share(c.time.Present, f.Read) + " have it"
 		if c.times != nil {

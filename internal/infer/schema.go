@@ -1,0 +1,199 @@
+package infer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"weir/event"
+	"weir/schemas"
+)
+
+// Schemas says where the schemas of records are. The zero value knows none.
+type Schemas struct {
+	Registry *schemas.Registry // has those that records name; nil: there is none
+
+	File    *schemas.File // is that of all records, which name none; nil: there is none
+	Format  event.Format  // of File
+	Name    string        // of File, as a configuration has it
+	Message string        // of File
+}
+
+// maxTroubles is how many schemas may not be had before no other is asked for. Records that
+// begin with a 0 by chance name many.
+const maxTroubles = 10
+
+// A decoder reads records that need a schema.
+type decoder struct {
+	from     Schemas
+	names    map[event.Format]*event.Reader // which tell the id of a record
+	formats  map[event.SchemaID]event.Format
+	schemas  map[event.SchemaID]*schema // nil: it cannot be had
+	troubles int
+	trouble  error // the first
+}
+
+// A schema reads the values of records that were written with it.
+type schema struct {
+	*event.Schema
+	format event.Format
+	leaves []event.Leaf
+	more   bool
+	parts  []part
+}
+
+// A part reads some of the leaves: a reader has a bounded number of paths.
+type part struct {
+	reader *event.Reader
+	values []event.Value
+}
+
+func newDecoder(from Schemas) *decoder {
+	d := &decoder{from: from, names: map[event.Format]*event.Reader{}, formats: map[event.SchemaID]event.Format{}, schemas: map[event.SchemaID]*schema{}}
+	for _, format := range []event.Format{event.Avro, event.Protobuf} {
+		d.names[format], _ = event.NewReader(event.Form{Format: format, Framed: true}, nil) // no path is wrong
+	}
+	return d
+}
+
+// formOf returns the form of a record, if it can be read.
+func (d *decoder) formOf(ctx context.Context, rec *event.Record) (event.Format, bool) {
+	if d.from.File == nil {
+		if format, ok := document(rec.Value); ok {
+			return format, true
+		}
+		if schemaOf(rec) == "" {
+			return columns(rec.Value)
+		}
+	}
+	if s := d.find(ctx, rec); s != nil && s.read(rec) == nil {
+		return s.format, true
+	}
+	return 0, false
+}
+
+// ErrNoSchema is the error of a schema that no record was read with.
+var ErrNoSchema = errors.New("infer: the schema cannot be had")
+
+// Schema returns the schema of an id that records name. It asks nothing.
+func (f *Facts) Schema(_ context.Context, id event.SchemaID) (*event.Schema, error) {
+	if s := f.decoder.schemas[id]; s != nil {
+		return s.Schema, nil
+	}
+	return nil, ErrNoSchema
+}
+
+// find returns the schema of a record; nil if it has none that can be had.
+func (d *decoder) find(ctx context.Context, rec *event.Record) *schema {
+	format, id := d.from.Format, event.SchemaID("")
+	if d.from.File == nil {
+		name, none := d.names[event.Avro].Select(rec) // never selects one, because it learns none
+		if none || d.from.Registry == nil {
+			return nil
+		}
+		var known bool
+		if format, known = d.formats[name]; !known {
+			if d.troubles >= maxTroubles {
+				return nil
+			}
+			var err error
+			if format, err = d.from.Registry.Format(ctx, name); err != nil {
+				d.fail(err)
+			}
+			if err != nil || !format.HasSchema() {
+				format = unknown
+			}
+			d.formats[name] = format
+		}
+		if format == unknown {
+			return nil
+		}
+		if id, none = d.names[format].Select(rec); none {
+			return nil
+		}
+	}
+	s, known := d.schemas[id]
+	if !known {
+		var err error
+		if s, err = d.load(ctx, format, id); err != nil {
+			d.fail(err)
+		}
+		d.schemas[id] = s
+	}
+	return s
+}
+
+// fail notes why a schema cannot be had.
+func (d *decoder) fail(err error) {
+	if d.troubles++; d.trouble == nil {
+		d.trouble = err
+	}
+}
+
+// load makes the readers of a schema.
+func (d *decoder) load(ctx context.Context, format event.Format, id event.SchemaID) (*schema, error) {
+	var of interface {
+		Schema(context.Context, event.SchemaID) (*event.Schema, error)
+	} = d.from.File
+	if d.from.File == nil {
+		of = d.from.Registry.For(format)
+	}
+	found, err := of.Schema(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &schema{Schema: found, format: format}
+	s.leaves, s.more = found.Leaves(maxFields)
+	for left := s.leaves; ; {
+		n := min(len(left), event.MaxPaths)
+		paths := make([]string, n)
+		for i := range paths {
+			paths[i] = left[i].Path
+		}
+		r, err := event.NewReader(event.Form{Format: format, Framed: d.from.File == nil}, paths)
+		if err != nil {
+			return nil, err
+		}
+		r.Learn(id, found)
+		s.parts = append(s.parts, part{r, make([]event.Value, n)})
+		if left = left[n:]; len(left) == 0 {
+			return s, nil
+		}
+	}
+}
+
+// read reads the values of a record, until the next call.
+func (s *schema) read(rec *event.Record) error {
+	for _, p := range s.parts {
+		p.reader.Select(rec)
+		if err := p.reader.Read(rec, p.values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note notes the values of a record that can be read. Fields without a value are noted too.
+func (s *schema) note(f *Facts, rec *event.Record) {
+	_ = s.read(rec) // without error, as before
+	f.More = f.More || s.more
+	for i, leaf := range s.leaves {
+		v := s.parts[i/event.MaxPaths].values[i%event.MaxPaths]
+		switch text := string(v.Bytes); v.Kind {
+		case event.String:
+			f.text(leaf.Path, text, rec.Time, 1)
+		case event.Number:
+			f.scalar(leaf.Path, json.Number(text), rec.Time)
+		case event.Bool:
+			f.scalar(leaf.Path, text == "true", rec.Time)
+		default:
+			if field := f.field(leaf.Path); field != nil && v.Kind == event.Composite {
+				field.Present++
+				field.Others++
+			}
+		}
+		if field := f.byPath[leaf.Path]; field != nil && leaf.Unit != event.RecordTime {
+			field.isTime, field.unit = true, leaf.Unit
+		}
+	}
+}
