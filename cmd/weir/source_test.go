@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-
 	"fmt"
 	"maps"
 	"os"
@@ -21,40 +20,39 @@ import (
 	"weir/internal/local/localtest"
 )
 
-// section is a section of docs/sources.md: its job, its question, and the answer.
-var section = regexp.MustCompile("(?s)```yaml\njobs:\n(.*?)```\n\n```sql\n(.*?)```\n\n(.*?)\n\n?(?:## |$)")
+// sourcePage is a page of docs/sources: its job, its question, and the answer at its end.
+var sourcePage = regexp.MustCompile("(?s)```yaml\njobs:\n(.*?)```\n\n```sql\n(.*?)```\n\n(.*)$")
 
-// TestSources runs every job of docs/sources.md with the events of its source, in a real
+// TestSources runs the job of every page of docs/sources with the events of its source, in a real
 // process with a real engine, and compares the answers of its questions with those of the
-// document. The last event of each source is malformed. The events of Segment, RudderStack and
+// page. The last event of each source is malformed. The events of Segment, RudderStack and
 // CloudEvents are made by these sources' own libraries for Python (segment-analytics-python 2.4.0,
 // rudder-sdk-python 2.1.9, cloudevents 2.2.0); those of Snowplow are read by its own
 // (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by hand.
 func TestSources(t *testing.T) {
-	const file = "../../docs/sources.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newStage(t)
 	settings, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, _, _ := strings.Cut(string(settings), "jobs:")
-	document, jobs := string(text), "jobs:\n"
-	var found [][]string
-	for rest := document; ; {
-		at := section.FindStringSubmatchIndex(rest)
-		if at == nil {
-			break
+	jobs := "jobs:\n"
+	pages := map[string][]string{} // by file: the text, and what sourcePage finds in it
+	for _, source := range config.Sources() {
+		file := filepath.Join("../../docs/sources", source+".md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		found = append(found, []string{rest[at[2]:at[3]], rest[at[4]:at[5]], rest[at[6]:at[7]]})
-		jobs += strings.Replace(rest[at[2]:at[3]], "    topic:", "    keep: 3660d\n    topic:", 1) // the events are of a day in the past
-		rest = rest[at[7]:]
+		page := sourcePage.FindStringSubmatch(string(text))
+		if page == nil || strings.Count(string(text), "```yaml") != 1 || !strings.Contains(page[1], "topic: "+source+"\n") {
+			t.Fatalf("%s has no job of the topic %s with a question and an answer, or has several jobs", file, source)
+		}
+		pages[file] = append([]string{string(text)}, page[1:]...)
+		jobs += strings.Replace(page[1], "    topic:", "    keep: 3660d\n    topic:", 1) // the events are of a day in the past
 	}
-	if len(found) != len(config.Sources()) {
-		t.Fatalf("%d sections in %s, want one for each of %q", len(found), file, config.Sources())
+	if files, err := filepath.Glob("../../docs/sources/*.md"); err != nil || len(files) != len(pages) {
+		t.Fatalf("the pages are %q, %v; want one for each of %q", files, err, config.Sources())
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head+jobs), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,8 +73,8 @@ func TestSources(t *testing.T) {
 			reasons[cells[0]] += cells[1] + " " + cells[2] + ";"
 		}
 	}
-	for _, f := range found {
-		job, sql, want := f[0], strings.TrimSpace(f[1]), strings.TrimSpace(f[2])
+	for file, page := range pages {
+		job, sql, want := page[1], strings.TrimSpace(page[2]), strings.TrimSpace(page[3])
 		name, topic := regexp.MustCompile(`name: (\w+)`).FindStringSubmatch(job)[1], regexp.MustCompile(`topic: (\w+)`).FindStringSubmatch(job)[1]
 		got, err := localtest.Query(s.engine, s.database, sql+" FORMAT Markdown")
 		if err != nil {
@@ -84,17 +82,15 @@ func TestSources(t *testing.T) {
 			continue
 		}
 		if got = strings.TrimSpace(got); *update {
-			document = strings.Replace(document, sql+"\n```\n\n"+want, sql+"\n```\n\n"+got, 1)
+			text := strings.Replace(page[0], sql+"\n```\n\n"+want, sql+"\n```\n\n"+got, 1)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		} else if got != want {
-			t.Errorf("%s\n%s\nthe document says\n%s", sql, got, want)
+			t.Errorf("%s\n%s\nthe page says\n%s", sql, got, want)
 		}
 		if dead := fmt.Sprint(malformed[topic]); !strings.HasPrefix(reasons[name], dead+" ") || strings.Count(reasons[name], ";") != 1 {
 			t.Errorf("%s has the dead letters %q, want one at offset %s", name, reasons[name], dead)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
