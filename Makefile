@@ -70,6 +70,7 @@ flaky: tools build ## the whole suite N times beside two busy loops; fails unles
 
 lint: $(LINT) ## golangci-lint with .golangci.yml
 	$(LINT) run
+	cd dashboards/alerts && $(LINT) run
 
 race: tools ## the tests of the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m ./event ./window ./jobs ./ingest ./serve/... ./sinks/memory ./locks/...
