@@ -18,19 +18,28 @@ import (
 	"weir/internal/await"
 	"weir/internal/config"
 	"weir/internal/local/localtest"
+	"weir/schemas/schematest"
 )
 
 // sourcePage is a page of docs/sources: its job, its question, and the answer at its end.
-var sourcePage = regexp.MustCompile("(?s)```yaml\njobs:\n(.*?)```\n\n```sql\n(.*?)```\n\n(.*)$")
+var sourcePage = regexp.MustCompile("(?s)```yaml\n(?:registry: [^\n]*\n)?jobs:\n(.*?)```\n\n```sql\n(.*?)```\n\n(.*)$")
 
 // TestSources runs the job of every page of docs/sources with the events of its source, in a real
 // process with a real engine, and compares the answers of its questions with those of the
 // page. The last event of each source is malformed. The events of Segment, RudderStack and
 // CloudEvents are made by these sources' own libraries for Python (segment-analytics-python 2.4.0,
 // rudder-sdk-python 2.1.9, cloudevents 2.2.0); those of Snowplow are read by its own
-// (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by hand.
+// (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by hand. Avro and
+// Protobuf are made by confluent-kafka 2.16.0 for Python, and the last event is one that is cut.
 func TestSources(t *testing.T) {
-	s := newStage(t)
+	s, registry := newStage(t), schematest.Start(t)
+	for _, of := range []struct{ kind, name string }{{"AVRO", "confluent-avro"}, {"PROTOBUF", "confluent-protobuf"}} { // whose ids are 1 and 2
+		schema, err := os.ReadFile(filepath.Join("testdata", "sources", of.name+".schema"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry.Add(of.name, schematest.Schema{Type: of.kind, Text: string(schema)})
+	}
 	settings, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +47,8 @@ func TestSources(t *testing.T) {
 	head, _, _ := strings.Cut(string(settings), "jobs:")
 	jobs := "jobs:\n"
 	pages := map[string][]string{} // by file: the text, and what sourcePage finds in it
-	for _, source := range config.Sources() {
+	sources := append(config.Sources(), "confluent-avro", "confluent-protobuf")
+	for _, source := range sources {
 		file := filepath.Join("../../docs/sources", source+".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -48,17 +58,20 @@ func TestSources(t *testing.T) {
 		if page == nil || strings.Count(string(text), "```yaml") != 1 || !strings.Contains(page[1], "topic: "+source+"\n") {
 			t.Fatalf("%s has no job of the topic %s with a question and an answer, or has several jobs", file, source)
 		}
+		if schema, err := os.ReadFile(filepath.Join("testdata", "sources", source+".schema")); err == nil && !strings.Contains(string(text), "\n"+string(schema)+"```\n") {
+			t.Errorf("%s does not have the schema of its events:\n%s", file, schema)
+		}
 		pages[file] = append([]string{string(text)}, page[1:]...)
 		jobs += strings.Replace(page[1], "    topic:", "    keep: 3660d\n    topic:", 1) // the events are of a day in the past
 	}
 	if files, err := filepath.Glob("../../docs/sources/*.md"); err != nil || len(files) != len(pages) {
-		t.Fatalf("the pages are %q, %v; want one for each of %q", files, err, config.Sources())
+		t.Fatalf("the pages are %q, %v; want one for each of %q", files, err, sources)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head+jobs), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head+"registry: {url: \""+registry.URL+"\"}\n"+jobs), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	malformed := map[string]int{} // by topic, the offset
-	for _, source := range config.Sources() {
+	for _, source := range sources {
 		malformed[source] = produceSource(t, s, source)
 	}
 	s.done(t, "migrate")
@@ -75,7 +88,7 @@ func TestSources(t *testing.T) {
 	}
 	for file, page := range pages {
 		job, sql, want := page[1], strings.TrimSpace(page[2]), strings.TrimSpace(page[3])
-		name, topic := regexp.MustCompile(`name: (\w+)`).FindStringSubmatch(job)[1], regexp.MustCompile(`topic: (\w+)`).FindStringSubmatch(job)[1]
+		name, topic := regexp.MustCompile(`name: (\w+)`).FindStringSubmatch(job)[1], regexp.MustCompile(`topic: ([\w-]+)`).FindStringSubmatch(job)[1]
 		got, err := localtest.Query(s.engine, s.database, sql+" FORMAT Markdown")
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)
@@ -110,13 +123,14 @@ func produceSource(t *testing.T, s *stage, source string) int {
 		Key     *string
 		Headers map[string]string
 		Value   string
+		Bytes   []byte // instead of Value
 	}
 	if err := json.Unmarshal(data, &events); err != nil {
 		t.Fatal(err)
 	}
 	var records []*kgo.Record
 	for _, e := range events {
-		r := &kgo.Record{Topic: source, Timestamp: time.Date(2026, 11, 20, 10, 5, 30, 0, time.UTC), Value: []byte(e.Value)}
+		r := &kgo.Record{Topic: source, Timestamp: time.Date(2026, 11, 20, 10, 5, 30, 0, time.UTC), Value: append([]byte(e.Value), e.Bytes...)}
 		if e.Key != nil {
 			r.Key = []byte(*e.Key)
 		}
