@@ -50,7 +50,7 @@ const (
 	demoRate   = 2500 // events a second, of both topics
 )
 
-// The floors of a hundred viewers who look at one process at the page's usual questions:
+// The floors of a hundred viewers that look at one process at the page's usual questions:
 // what they add to the process's share of a core, how long the slowest in twenty waits for
 // its first numbers, and the time between two answers that only one in twenty exceeds.
 const (

@@ -148,8 +148,8 @@ func look(ctx context.Context, client *http.Client, to string) (s Seen, err erro
 	}
 }
 
-// Stall has n clients ask for a stream and read nothing of it, until ctx ends. One whose
-// connection is closed connects again after a second.
+// Stall has n clients ask for a stream and read nothing of it, until ctx ends. If its
+// connection is closed, a client connects again after a second.
 func Stall(ctx context.Context, address string, n int) error {
 	var all errgroup.Group
 	for i := range n {
