@@ -30,7 +30,8 @@ var sourcePage = regexp.MustCompile("(?s)```yaml\n(?:registry: [^\n]*\n)?jobs:\n
 // CloudEvents are made by these sources' own libraries for Python (segment-analytics-python 2.4.0,
 // rudder-sdk-python 2.1.9, cloudevents 2.2.0); those of Snowplow are read by its own
 // (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by hand. Avro and
-// Protobuf are made by confluent-kafka 2.16.0 for Python, and the last event is one that is cut.
+// Protobuf are made by confluent-kafka 2.16.0 for Python, those of AWS Glue by
+// aws-glue-schema-registry 1.1.3, and the last event is one that is cut.
 func TestSources(t *testing.T) {
 	s, registry := newStage(t), schematest.Start(t)
 	for _, of := range []struct{ kind, name string }{{"AVRO", "confluent-avro"}, {"PROTOBUF", "confluent-protobuf"}} { // whose ids are 1 and 2
@@ -47,7 +48,8 @@ func TestSources(t *testing.T) {
 	head, _, _ := strings.Cut(string(settings), "jobs:")
 	jobs := "jobs:\n"
 	pages := map[string][]string{} // by file: the text, and what sourcePage finds in it
-	sources := append(config.Sources(), "confluent-avro", "confluent-protobuf")
+	sources := append(config.Sources(), "confluent-avro", "confluent-protobuf", "glue-avro")
+	var listed []string // of the pages, the schemas that they list
 	for _, source := range sources {
 		file := filepath.Join("../../docs/sources", source+".md")
 		text, err := os.ReadFile(file)
@@ -61,13 +63,17 @@ func TestSources(t *testing.T) {
 		if schema, err := os.ReadFile(filepath.Join("testdata", "sources", source+".schema")); err == nil && !strings.Contains(string(text), "\n"+string(schema)+"```\n") {
 			t.Errorf("%s does not have the schema of its events:\n%s", file, schema)
 		}
+		if list := listedSchemas.FindStringSubmatch(page[0]); list != nil {
+			listed = append(listed, list[1])
+			placeSchemas(t, s, string(text), list[1])
+		}
 		pages[file] = append([]string{string(text)}, page[1:]...)
 		jobs += strings.Replace(page[1], "    topic:", "    keep: 3660d\n    topic:", 1) // the events are of a day in the past
 	}
 	if files, err := filepath.Glob("../../docs/sources/*.md"); err != nil || len(files) != len(pages) {
 		t.Fatalf("the pages are %q, %v; want one for each of %q", files, err, sources)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head+"registry: {url: \""+registry.URL+"\"}\n"+jobs), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(head+"registry: {url: \""+registry.URL+"\", schemas: ["+strings.Join(listed, ", ")+"]}\n"+jobs), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	malformed := map[string]int{} // by topic, the offset
@@ -105,6 +111,29 @@ func TestSources(t *testing.T) {
 		if dead := fmt.Sprint(malformed[topic]); !strings.HasPrefix(reasons[name], dead+" ") || strings.Count(reasons[name], ";") != 1 {
 			t.Errorf("%s has the dead letters %q, want one at offset %s", name, reasons[name], dead)
 		}
+	}
+}
+
+// listedSchemas finds the schemas that the configuration of a page lists.
+var listedSchemas = regexp.MustCompile(`(?m)^registry: \{schemas: \[(.*)\]\}$`)
+
+// placeSchemas puts the files of schemas that a page lists beside the configuration. The page
+// shows the last one.
+func placeSchemas(t *testing.T, s *stage, page, list string) {
+	t.Helper()
+	var last []byte
+	for _, file := range regexp.MustCompile(`file: ([\w.-]+)`).FindAllStringSubmatch(list, -1) {
+		schema, err := os.ReadFile(filepath.Join("testdata", "sources", file[1]))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.dir, file[1]), schema, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = schema
+	}
+	if !strings.Contains(page, "\n"+string(last)+"```\n") {
+		t.Errorf("the page does not have the last schema that it lists:\n%s", last)
 	}
 }
 
