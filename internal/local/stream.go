@@ -30,11 +30,13 @@ func (q *request) streams(s *session, format string) bool {
 	return q.reads(s)
 }
 
-// reads says whether the statement only reads, and so has a result. The engine's
-// parser takes a millisecond for a kilobyte: a third of what it takes to make a table
-// or a view.
+// reads says whether the statement only reads, and so has a result. It asks the engine's
+// parser only where the first word does not tell: that takes a millisecond for a kilobyte,
+// a third of what it takes to make a table or a view.
 func (q *request) reads(s *session) bool {
 	switch firstWord(q.sql) {
+	case "SELECT":
+		return true
 	case "ALTER", "CREATE", "DELETE", "DROP", "INSERT", "TRUNCATE":
 		return false
 	}
