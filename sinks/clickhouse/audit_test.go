@@ -106,7 +106,7 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Keep = time.Hour
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
@@ -130,7 +130,7 @@ func TestAuditLags(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Rollups = j.Rollups[:1]
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), click(noon, "/", 2, "b"))
@@ -164,7 +164,7 @@ func TestAuditMeasures(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Rollups = j.Rollups[:2] // one of state rows, one of a rollup
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
@@ -254,7 +254,7 @@ func TestAuditForgotten(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Rollups = j.Rollups[:2]
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	b := &backend{c: c}
 	f := &tap{op: operator(t, s.layout.Spec, 0)}

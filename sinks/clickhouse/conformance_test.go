@@ -42,7 +42,7 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	switch b.last {
 	case spec:
 	case nil:
-		unaudited(t, b.c, j)
+		unasked(t, b.c, j)
 	default:
 		if _, err := b.c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil {
 			return nil, err

@@ -59,7 +59,7 @@ func prepared(t *testing.T) (*between, *Sink, *window.Changes) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
 	c := dial(t, Config{URLs: []string{b.URL}, Database: database, InsertTimeout: 2 * time.Second})
-	s := unaudited(t, c, clicks())
+	s := unasked(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	var docs []string
 	for i := range 50 {
@@ -266,7 +266,7 @@ func TestTLS(t *testing.T) {
 // TestRights: opening a job with an account that may not write is an error.
 func TestRights(t *testing.T) {
 	engine, database := localtest.Engine(t)
-	unaudited(t, dial(t, Config{URLs: []string{engine}, Database: database}), clicks())
+	unasked(t, dial(t, Config{URLs: []string{engine}, Database: database}), clicks())
 	answer := "SELECT toUInt8(0) AS result"
 	b := stand(t, engine)
 	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ func TestExtremes(t *testing.T) {
 	j := clicks()
 	j.Rollups = j.Rollups[:2]
 	j.Spec.Measures = []window.Measure{{Name: "dearest", Kind: window.Max, Path: "price", Optional: true}, {Name: "cheapest", Kind: window.Min, Path: "price", Optional: true}}
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	sell := seller(t, op)

@@ -23,7 +23,7 @@ func TestSplit(t *testing.T) {
 		c := dial(t, Config{URLs: []string{b.URL}, Database: database, Compress: compress})
 		j := clicks()
 		j.Spec.Chunk = 16
-		s := unaudited(t, c, j)
+		s := unasked(t, c, j)
 		op := operator(t, s.layout.Spec, 0)
 		var docs []string
 		for i := range 16 {

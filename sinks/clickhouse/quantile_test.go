@@ -26,7 +26,7 @@ func TestQuantile(t *testing.T) {
 	j.Rollups = j.Rollups[:2]
 	j.Spec.Chunk = 256
 	j.Spec.Measures = []window.Measure{{Name: "latency", Kind: window.Quantile, Path: "ms", Optional: true, Error: 0.01}}
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	m, spec := newMeasure(s.layout.Spec.Measures[0], 0), s.layout.Spec
 	op := operator(t, spec, 0)

@@ -148,7 +148,7 @@ func TestQuestionNames(t *testing.T) {
 // TestDeadLetters: the last dead letters come back as they were written, each once.
 func TestDeadLetters(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	op := operator(t, s.layout.Spec, 0)
 	for i := range int64(3) {
 		observe(t, op, 0, i, noon, fmt.Sprintf(`{"ts":"x%d"}`, i))

@@ -88,7 +88,7 @@ func TestReadArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := open(t)
 			spec := sinktest.Spec()
-			sink := unaudited(t, client, Job{Spec: spec, Topic: "suite", Keep: 24 * time.Hour, Rollups: c.rollups})
+			sink := unasked(t, client, Job{Spec: spec, Topic: "suite", Keep: 24 * time.Hour, Rollups: c.rollups})
 			whole, err := sinktest.NewLog(3).Whole(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +126,7 @@ func TestReadArchive(t *testing.T) {
 func TestProgress(t *testing.T) {
 	c := open(t)
 	spec := sinktest.Spec()
-	sink := unaudited(t, c, Job{Spec: spec, Topic: "suite", Keep: 4000 * 24 * time.Hour})
+	sink := unasked(t, c, Job{Spec: spec, Topic: "suite", Keep: 4000 * 24 * time.Hour})
 	next, since, err := sink.Progress(t.Context())
 	if err != nil || len(next) != 0 || since != 0 {
 		t.Errorf("an empty ledger says %v in round %d, %v", next, since, err)

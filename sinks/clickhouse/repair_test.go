@@ -103,7 +103,7 @@ func TestAuditTail(t *testing.T) {
 	c := open(t)
 	j := actives()
 	j.Rollups[0].Keep = 24 * time.Hour
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	write(t, s, f.flow(t, 6))

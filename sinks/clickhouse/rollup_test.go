@@ -32,7 +32,7 @@ import (
 func TestRollupFaults(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	writer := unaudited(t, direct, actives())
+	writer := unasked(t, direct, actives())
 	where, err := neturl.Parse(url)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestRollupFaults(t *testing.T) {
 // long. An hour is rolled up at its end.
 func TestCompleteWindows(t *testing.T) {
 	url, database := localtest.Engine(t)
-	other := unaudited(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
+	other := unasked(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
 	var made, asked []string // windows made, and other statements, since the last look
 	list := regexp.MustCompile(`INSERT INTO \S+_(1[mh])_rollup(?s:.*)toUnixTimestamp\(.*\) IN \(([0-9, ]+)\)`)
 	s := another(through(t, url, database, func(statement string) bool {
@@ -209,7 +209,7 @@ func TestCompleteWindows(t *testing.T) {
 // view. The query lacks nothing.
 func TestViewBesideRollup(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
 	for i := range s.layout.levels {

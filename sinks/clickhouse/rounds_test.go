@@ -135,7 +135,7 @@ func (f *tap) flow(t *testing.T, n int) *window.Changes {
 // as of the last flush all the while, and all are once they are rolled up.
 func TestClocks(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0), minute: true}
 	b := &backend{c: c}
 	clock := func(table, column string, seconds int) {
@@ -168,7 +168,7 @@ func TestClocks(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unaudited(t, direct, actives())
+	other := unasked(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	roll(t, other, true)
@@ -239,7 +239,7 @@ func TestOvertaken(t *testing.T) {
 func TestRollupBrokenOff(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unaudited(t, direct, actives())
+	other := unasked(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	n, last := 0, 0
 	// To end behind an insert, or at a query, is for the database to end before the next
@@ -275,7 +275,7 @@ func TestRollupBrokenOff(t *testing.T) {
 func TestRowsExpireMeanwhile(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	other := unaudited(t, direct, actives())
+	other := unasked(t, direct, actives())
 	f := &tap{op: operator(t, other.layout.Spec, 0)}
 	write(t, other, f.flow(t, 6))
 	expired := 0
@@ -300,7 +300,7 @@ func TestRowsExpireMeanwhile(t *testing.T) {
 func TestZombieRows(t *testing.T) {
 	url, database := localtest.Engine(t)
 	direct := dial(t, Config{URLs: []string{url}, Database: database})
-	owner := unaudited(t, direct, actives())
+	owner := unasked(t, direct, actives())
 	f := &tap{op: operator(t, owner.layout.Spec, 0)}
 	write(t, owner, f.flow(t, 12))
 	roll(t, owner, true)
@@ -347,7 +347,7 @@ func TestZombieRows(t *testing.T) {
 // up once more, and the live tail becomes short again.
 func TestRoundsStartOver(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	b := &backend{c: c}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, rollup, opened) VALUES ('clicks', 1, 60, 5000)", c.name("weir_rollups")))
@@ -373,7 +373,7 @@ func TestRoundsStartOver(t *testing.T) {
 // that remembers later rounds.
 func TestRoundsStartOverMeanwhile(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	f := &tap{op: operator(t, s.layout.Spec, 0)}
 	complete := func(minute event.Time) {
 		t.Helper()
@@ -406,7 +406,7 @@ func TestRoundsStartOverMeanwhile(t *testing.T) {
 // at once and rolled up.
 func TestOpenedRoundLost(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	b := &backend{c: c}
 	for _, done := range []int{1, 2, 5000} {
 		tables, _ := s.layout.objects()

@@ -58,7 +58,7 @@ func TestBlockBytes(t *testing.T) {
 // can be sent again or merged with others.
 func TestWriteKeepsChanges(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unasked(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/a", 1, "a"), click(noon, "/b", 2, "b"), `{`)
 	changes := op.Take()

@@ -38,7 +38,7 @@ func TestSet(t *testing.T) {
 	j := clicks()
 	j.Rollups = j.Rollups[:2]
 	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	n := int64(0)

@@ -89,7 +89,7 @@ func TestShardsAudit(t *testing.T) {
 	c, doors, databases := openShards(t, 3)
 	engine, _ := localtest.Engine(t)
 	j := actives()
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	op := operator(t, j.Spec, 0)
 	for i := range 200 {
 		observe(t, op, 0, int64(i), noon, click(noon+int64(i)*1000, fmt.Sprint("/p/", i%40), i, fmt.Sprint(i)))
@@ -218,7 +218,7 @@ func TestShardsAway(t *testing.T) {
 		t.Run(mistake, func(t *testing.T) {
 			c, doors, _ := openShards(t, 3)
 			j := actives()
-			unaudited(t, c, j)
+			unasked(t, c, j)
 			r := rand.New(rand.NewPCG(3, 2))
 			const events = 600
 			at := event.Time(noon)

@@ -20,7 +20,7 @@ const noon = 1_763_640_000_000 // 2025-11-20 12:00:00 UTC
 
 func TestWriteAndRead(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unasked(t, c, clicks())
 	op := operator(t, s.layout.Spec, 0, 1)
 	var docs []string
 	for i := range 100 {
@@ -69,7 +69,7 @@ func TestWriteAndRead(t *testing.T) {
 func TestOrder(t *testing.T) {
 	engine, database := localtest.Engine(t)
 	b := stand(t, engine)
-	s := unaudited(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
+	s := unasked(t, dial(t, Config{URLs: []string{b.URL}, Database: database}), clicks())
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"), `{`)
 	changes := op.Take()
@@ -106,7 +106,7 @@ func TestOrder(t *testing.T) {
 // tables with replicas do by default, although the part of the first attempt may be lost.
 func TestWriteAgain(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, clicks())
+	s := unasked(t, c, clicks())
 	tables := []string{"clicks_state", "weir_ledger"}
 	for _, table := range tables {
 		for _, sql := range []string{"ALTER TABLE " + c.name(table) + " MODIFY SETTING non_replicated_deduplication_window = 100", "SYSTEM STOP MERGES " + c.name(table)} {
@@ -149,7 +149,7 @@ const lineColumns = "epoch, partition, chunk, first, next, watermark, flushed_at
 // does not cover is not idle.
 func TestComplete(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	op := operator(t, s.layout.Spec, 0, 1)
 	log := map[int32]event.Span{}
 	complete := func(want string) {
@@ -199,7 +199,7 @@ func TestComplete(t *testing.T) {
 // complete shorter windows.
 func TestCompleteByLevel(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	op := operator(t, s.layout.Spec, 0)
 	hour := func(want string) {
 		t.Helper()
@@ -229,7 +229,7 @@ func TestCompleteByLevel(t *testing.T) {
 // skew, that chunk counts as having none; the partition's other chunks keep theirs.
 func TestAheadOfTheClock(t *testing.T) {
 	c := open(t)
-	s := unaudited(t, c, actives())
+	s := unasked(t, c, actives())
 	skew := s.layout.Spec.Skew
 	now := event.Time(time.Now().UnixMilli())
 	op := operator(t, s.layout.Spec, 0, 1)
@@ -304,7 +304,7 @@ func TestAtOnce(t *testing.T) {
 	c := open(t)
 	j := clicks()
 	j.Spec.Measures = j.Spec.Measures[:1]
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	const flushes, perFlush = 5, 40
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ func TestSum(t *testing.T) {
 		{Name: "revenue", Kind: window.Sum, Path: "price", Optional: true, Scale: 2},
 		{Name: "usual", Kind: window.Avg, Path: "price", Optional: true, Scale: 2},
 	}
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	op := operator(t, s.layout.Spec, 0)
 	sell := seller(t, op)

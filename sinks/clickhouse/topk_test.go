@@ -21,7 +21,7 @@ func TestTopK(t *testing.T) {
 	j.Rollups = j.Rollups[:2]
 	j.Spec.Chunk = 512
 	j.Spec.Measures = []window.Measure{{Name: "products", Kind: window.TopK, Path: "sku", Optional: true, K: 5}}
-	s := unaudited(t, c, j)
+	s := unasked(t, c, j)
 	s.quiet = -time.Hour
 	m, spec := newMeasure(s.layout.Spec.Measures[0], 0), s.layout.Spec
 	op := operator(t, spec, 0)
