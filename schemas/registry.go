@@ -105,7 +105,7 @@ func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v", n)
 	}
 	if o.base == "" {
-		return nil, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
+		return nil, unlisted(n)
 	}
 	path := pathOf(n)
 	p, err := o.once(ctx, o.format.String()+path, func() (parsed, error) { return o.read(ctx, path) })
@@ -113,6 +113,11 @@ func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error
 		return nil, fmt.Errorf("schemas: %v of the registry at %s: %w", n, o.base, err)
 	}
 	return p.schema(n), nil
+}
+
+// unlisted is the error for a schema that no file has, where there is no registry to ask.
+func unlisted(n event.SchemaName) error {
+	return fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
 }
 
 // pathOf returns where the registry has a schema.
@@ -123,8 +128,9 @@ func pathOf(n event.SchemaName) string {
 	return "/schemas/ids/" + strconv.FormatUint(uint64(n.Number), 10)
 }
 
-// Format returns which format the schema of an id describes: Avro, Protobuf or JSONSchema. It asks the
-// registry each time.
+// Format returns which format the schema of an id describes: Avro, Protobuf or JSONSchema. It asks
+// the registry each time. A schema that registry.schemas lists is Protobuf if it is not Avro:
+// JSON Schemas are not listed.
 func (r *Registry) Format(ctx context.Context, id event.SchemaID) (event.Format, error) {
 	n := id.Name()
 	if text, ok := r.config.Local[n.Key()]; ok {
@@ -134,7 +140,7 @@ func (r *Registry) Format(ctx context.Context, id event.SchemaID) (event.Format,
 		return event.Protobuf, nil
 	}
 	if r.base == "" {
-		return 0, fmt.Errorf("schemas: registry.schemas does not list %v, and there is no registry.url to ask", n)
+		return 0, unlisted(n)
 	}
 	a, err := r.ask(ctx, pathOf(n))
 	if err == nil {
