@@ -6,9 +6,9 @@
 //
 // Two jobs run, of clicks and of positions, with rollups of a minute, an hour and a day.
 // First there are 2,500 events a second, then a hundred viewers of the page besides, then
-// neither. What the engine uses before any job
-// runs is measured first; the figures without traffic are above it. Last comes the demo,
-// weir up at its default rate, whose process is broker, generator and jobs together.
+// neither. What the engine uses before any job runs is measured first; the figures without
+// traffic are above it. Last comes the demo, weir up at its default rate, whose process is
+// broker, generator and jobs together.
 package main
 
 import (
@@ -258,7 +258,7 @@ func (p *group) look(ctx context.Context) (l looked, err error) {
 	watched := make(chan error)
 	go func() {
 		var err error
-		l.seen, err = viewers.Watch(looking, p.http, lookers)
+		l.seen, err = viewers.Watch(looking, p.http, lookers, append(viewers.Questions, viewers.Again...))
 		watched <- err
 	}()
 	l.shares, err = observe(p.ground, p.processes)

@@ -82,7 +82,7 @@ func audiences() []audience {
 	}
 	return []audience{
 		{"100 viewers", "v", func(t *turn, r *reader, counted <-chan struct{}) error {
-			seen, err := viewers.Watch(until(counted), r.http, 100/sharing)
+			seen, err := viewers.Watch(until(counted), r.http, 100/sharing, viewers.Questions)
 			if err == nil && len(seen.First) == 0 {
 				err = errors.New("no viewer got its answers")
 			}

@@ -20,7 +20,8 @@ import (
 )
 
 // Questions are those of the page about the jobs clicks and locations of the benchmarks,
-// with a range of an hour. The first one, people now, is that which is timed.
+// with a range of an hour, if clicks has no measure that knows people again. The first one,
+// people now, is that which is timed.
 var Questions = []string{
 	"people?job=clicks&measure=users",
 	"series?job=clicks&measure=hits&last=1h",
@@ -29,6 +30,12 @@ var Questions = []string{
 	"top?job=clicks&measure=hits&column=page&n=12&last=1h",
 	"health",
 	"dead-letters?n=50",
+}
+
+// Again are those that the page asks besides if clicks has a bitmap active.
+var Again = []string{
+	"returning?job=clicks&measure=active&step=60s&n=8",
+	"sessions?job=clicks&measure=active&gap=1800s&step=60s&last=1h",
 }
 
 // Seen is what viewers saw.
@@ -47,21 +54,21 @@ func At(all []time.Duration, share float64) time.Duration {
 	return all[int(share*float64(len(all)-1))]
 }
 
-// Watch has n viewers look at the process that answers HTTP at host:port, until ctx ends.
-// They connect within a second. One that is refused or loses its stream tries again, as a
+// Watch has n viewers ask the process that answers HTTP at host:port, until ctx ends. They
+// connect within a second. One that is refused or loses its stream tries again, as a
 // browser does.
-func Watch(ctx context.Context, address string, n int) (seen Seen, err error) {
+func Watch(ctx context.Context, address string, n int, questions []string) (seen Seen, err error) {
 	var mu sync.Mutex
-	transport := &http.Transport{MaxConnsPerHost: 0}
+	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	to := "http://" + address + "/api/v1/stream?" + query()
+	to := "http://" + address + "/api/v1/stream?" + query(questions)
 	var all errgroup.Group
 	for i := range n {
 		all.Go(func() error {
 			pause := time.Second * time.Duration(i) / time.Duration(n)
 			for wait(ctx, pause) {
-				s, err := look(ctx, client, to)
+				s, err := look(ctx, client, to, len(questions))
 				mu.Lock()
 				seen.First, seen.Gaps, seen.Refused = append(seen.First, s.First...), append(seen.Gaps, s.Gaps...), seen.Refused+s.Refused
 				mu.Unlock()
@@ -79,8 +86,8 @@ func Watch(ctx context.Context, address string, n int) (seen Seen, err error) {
 	return seen, all.Wait()
 }
 
-func query() string {
-	q := url.Values{"ask": Questions}
+func query(questions []string) string {
+	q := url.Values{"ask": questions}
 	return q.Encode()
 }
 
@@ -95,7 +102,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // look reads one stream to its end. An answer other than 200 is an error.
-func look(ctx context.Context, client *http.Client, to string) (s Seen, err error) {
+func look(ctx context.Context, client *http.Client, to string, questions int) (s Seen, err error) {
 	began := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -135,7 +142,7 @@ func look(ctx context.Context, client *http.Client, to string) (s Seen, err erro
 			return s, fmt.Errorf("%s: the answer to %s begins with %q", to, event, text)
 		default:
 			now := time.Now()
-			if answered[event] = true; len(answered) == len(Questions) && len(s.First) == 0 {
+			if answered[event] = true; len(answered) == questions && len(s.First) == 0 {
 				s.First = append(s.First, now.Sub(began))
 			}
 			if event == "ask0" {
@@ -160,7 +167,7 @@ func Stall(ctx context.Context, address string, n int) error {
 					continue // the process does not listen yet, refuses, or has ended
 				}
 				_ = c.(*net.TCPConn).SetReadBuffer(4096)
-				_, err = fmt.Fprintf(c, "GET /api/v1/stream?%s HTTP/1.1\r\nHost: %s\r\n\r\n", query(), address)
+				_, err = fmt.Fprintf(c, "GET /api/v1/stream?%s HTTP/1.1\r\nHost: %s\r\n\r\n", query(Questions), address)
 				for err == nil && wait(ctx, 2*time.Second) {
 					_, err = c.Write([]byte("\r\n")) // fails when the other end has closed it
 				}
