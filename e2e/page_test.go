@@ -129,7 +129,8 @@ func (w *watched) picture(name string) {
 
 // TestPage: what the page shows of known events, in a browser, is what SQL says and what
 // was sent, to the unit: people, hits, top groups with hostile names, the map and a cell
-// of it, a group alone, the statement that a tile shows; dead letters and outcomes too. It
+// of it, a group alone, the statement that a tile shows, sessions and a funnel; dead letters
+// and outcomes too. It
 // shows when weir is away, and the new numbers when weir has come back. No request leaves
 // the host, the policy is not violated, the console is empty, and axe-core finds nothing
 // serious in any state. The pictures are in bin/page.
@@ -178,7 +179,11 @@ func TestPage(t *testing.T) {
 	hits, users = w.all()
 	w.shows("#hits .total strong", hits)
 	w.drill(users)
+	w.zoom(hits)
 	w.statement(hits)
+	w.sessions(users)
+	w.funnel()
+	w.Until(`document.querySelector("#hits .total") && !document.querySelector('.tile[data-state="loading"]')`)
 
 	// Dark, small, on a wall.
 	w.Prefer("prefers-color-scheme", "dark")
@@ -394,6 +399,26 @@ func (w *watched) drill(users int) {
 	w.Click("#map .crumbs button") // the world again
 	w.Until(`!new URLSearchParams(location.search).has("cell")`)
 	table("", 2)
+
+	// The same by keyboard, from the table.
+	w.Until(`((b) => { b?.focus(); return b && b === document.activeElement; })(document.querySelector("#map tbody button"))`)
+	w.Press("\r")
+	w.Until(fmt.Sprintf(`new URLSearchParams(location.search).get("cell") === %q`, inside))
+	table(inside, 3)
+	w.Click("#map .crumbs button")
+	w.Until(`!new URLSearchParams(location.search).has("cell")`)
+}
+
+// zoom makes the first of the two minutes the range of the page by selecting a part of a
+// chart, and goes back with the browser.
+func (w *watched) zoom(hits int) {
+	w.t.Helper()
+	w.Until(`document.querySelector("#hits .u-over")`)
+	w.Drag("#hits .u-over", 0.1, 0.4)
+	w.Until(fmt.Sprintf(`(() => { const q = new URLSearchParams(location.search); return q.get("from") === %q && q.get("until") === %q; })()`, w.start.Format(time.RFC3339), w.start.Add(time.Minute).Format(time.RFC3339)))
+	w.shows("#hits .total strong", int(w.number("SELECT sum(hits) FROM clicks_1m WHERE window_start = toDateTime(%d)", w.start.Unix())))
+	w.Until(`(history.back(), true)`)
+	w.shows("#hits .total strong", hits)
 }
 
 // statement runs the SQL that a tile shows, and compares its answer with the tile's.

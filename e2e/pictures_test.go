@@ -44,13 +44,15 @@ func TestPictures(t *testing.T) {
 	base := regexp.MustCompile(`http://[^ ]+`).FindString(p.prints(`^http `))
 	p.prints(`^ready `)
 	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
-	b.Visit(base + "/?last=15m")
+	b.Visit(base + "/?last=15m&steps=/p/1,/p/2,/p/3")
 	hits := `parseInt(document.querySelector("#hits .total strong").textContent.replaceAll(",", ""))`
 	b.Until(fmt.Sprintf("%s > %d", hits, first))
 	b.Until(`!document.querySelector("#worker .kill").disabled`)
 	b.Click("#worker .kill")
 	p.prints(`^worker +process \d+ died of signal 9 .*: 0 lost, 0 doubled`)
 	b.Until(fmt.Sprintf(`document.querySelector("#worker .told").dataset.state === "ok" && document.querySelector("#live").dataset.state === "ok" && %s > %d`, hits, then))
+
+	b.Until(`document.querySelectorAll("#funnel .row").length === 3`)
 
 	name := func(of string) string { return filepath.Join(dir, of+".png") }
 	b.Picture(name("page"))

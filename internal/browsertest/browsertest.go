@@ -206,14 +206,35 @@ func (b *Browser) Click(selector string) {
 // Hold presses the mouse on what a selector of CSS finds, calls f, and lets the mouse go.
 func (b *Browser) Hold(selector string, f func()) {
 	b.t.Helper()
+	x, y := b.within(selector, 0.5)
+	b.run(chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	f()
+	b.run(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
+// Drag moves the pressed mouse over what a selector of CSS finds, between two shares of its
+// width.
+func (b *Browser) Drag(selector string, from, to float64) {
+	b.t.Helper()
+	x, y := b.within(selector, from)
+	end, _ := b.within(selector, to)
+	b.run(chromedp.MouseEvent(chromedp.MouseMoved, x, y),
+		chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+		chromedp.MouseEvent(chromedp.MouseMoved, (x+end)/2, y, chromedp.ButtonLeft),
+		chromedp.MouseEvent(chromedp.MouseMoved, end, y, chromedp.ButtonLeft),
+		chromedp.MouseEvent(chromedp.MouseReleased, end, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
+// within scrolls to what a selector of CSS finds, and returns the point at half its height
+// and a share of its width.
+func (b *Browser) within(selector string, share float64) (x, y float64) {
+	b.t.Helper()
 	var at struct{ X, Y float64 }
-	text := b.Text(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect(); return JSON.stringify({x: r.x + r.width / 2, y: r.y + r.height / 2}); })()`, selector))
+	text := b.Text(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect(); return JSON.stringify({x: r.x + r.width * %g, y: r.y + r.height / 2}); })()`, selector, share))
 	if err := json.Unmarshal([]byte(text), &at); err != nil {
 		b.t.Fatal(err)
 	}
-	b.run(chromedp.MouseEvent(chromedp.MousePressed, at.X, at.Y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
-	f()
-	b.run(chromedp.MouseEvent(chromedp.MouseReleased, at.X, at.Y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	return at.X, at.Y
 }
 
 // ClickAt clicks a point of the window.

@@ -3,7 +3,7 @@
 
 import { h, put, say, select } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
-import { People, Series, Heat, Top, Returning, Worker, Health, DeadLetters, measuresOf } from "./tiles.js";
+import { People, Series, Heat, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
 const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]];
@@ -11,6 +11,7 @@ const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]
 class Page {
   catalog = null;
   job = null;
+  seen = {}; // by group column, the values that the list of the greatest groups showed
   explain = (tile) => explain(tile);
 
   people() {
@@ -95,26 +96,27 @@ function build() {
     new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
     new Series(page, "over", "People over time", () => page.people()),
     new Series(page, "number", "Over time", () => page.number()),
-    new Heat(page), new Top(page), new Returning(page), new Health(page), new DeadLetters(page),
+    new Heat(page), new Top(page), new Returning(page), new Sessions(page), new Funnel(page), new Health(page), new DeadLetters(page),
   ];
   tiles.job = page.job.job;
+  page.seen = {};
 }
 
 // refresh shows the controls, and asks what the tiles ask now.
 function refresh() {
   controls();
-  const asking = tiles.filter((t) => t.question() != null);
-  const elements = asking.map((t) => t.element);
+  const offered = tiles.filter((t) => t.offered());
+  const elements = offered.map((t) => t.element);
   if (elements.length !== $("main").childElementCount || elements.some((e, i) => $("main").children[i] !== e)) put($("main"), elements);
-  asking.forEach((t) => t.controls?.());
-  connect(asking);
+  offered.forEach((t) => t.controls?.());
+  connect(offered.filter((t) => t.question() != null));
 }
 
 function controls() {
   const people = measuresOf(page.job, "people").map((m) => m.name);
   const filters = Object.keys(state).filter((k) => k.startsWith("by."));
   put($("controls"),
-    page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
+    page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, steps: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
     people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
     h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), ranges.map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),

@@ -1,7 +1,7 @@
-// A chart of one measure over time, with the band of its error. The table below it has the
-// same numbers.
+// A chart of one measure over time, with the band of its error or of its bounds. The table
+// below it has the same numbers.
 
-import { h, put, color, compact, number, stamp, margin } from "./dom.js";
+import { h, put, color, compact, number, stamp, margin, bounds } from "./dom.js";
 
 const utc = (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC");
 const day = "{YYYY}-{MM}-{DD}";
@@ -22,13 +22,27 @@ export class Chart {
     this.table = h("details", { class: "table" }, h("summary", null, "As a table"),
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name + " as a table" },
         h("table", null,
-          h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), h("th", { scope: "col", class: "n" }, name), h("th", { scope: "col", class: "n" }, "Error"))),
+          h("thead", null, h("tr", null, h("th", { scope: "col" }, "From"), this.heads.map((text) => h("th", { scope: "col", class: "n" }, text)))),
           this.body)));
     this.table.addEventListener("toggle", () => this.last && this.fill());
     this.element = h("div", { class: "chart" }, this.plot, this.table);
     this.resize = new ResizeObserver(() => this.u && this.u.setSize(this.size()));
     this.resize.observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+  }
+
+  // heads are those of the table's columns, and cells their texts for a point. span is what a
+  // point is at least, about and at most; null: not known.
+  get heads() {
+    return [this.name, "Error"];
+  }
+
+  cells(p) {
+    return [p.withheld ? "hidden" : number(p.value), margin(p)];
+  }
+
+  span(p) {
+    return p.value == null ? [null, null, null] : [Math.max(0, p.value - 2 * p.error), p.value, p.value + 2 * p.error];
   }
 
   size() {
@@ -47,32 +61,31 @@ export class Chart {
     const x = points.map((p) => Date.parse(p.at) / 1000);
     // A line would fall at the end, because the last step is still filling.
     const filling = (i) => answer.shows !== "events" && points.length > 2 && i === points.length - 1 && Date.parse(answer.as_of) < Date.parse(answer.until);
-    const y = points.map((p, i) => (filling(i) ? null : p.value));
-    const low = points.map((p, i) => (y[i] == null ? null : Math.max(0, p.value - 2 * p.error)));
-    const high = points.map((p, i) => (y[i] == null ? null : p.value + 2 * p.error));
+    const spans = points.map((p, i) => (filling(i) ? [null, null, null] : this.span(p)));
     if (!this.u) this.make(answer);
-    this.u.setData([x, low, high, y]);
-    const now = y.findLast((v) => v != null);
+    this.u.setData([x, ...[0, 2, 1].map((of) => spans.map((s) => s[of]))]);
+    const now = points[spans.findLastIndex((s) => s[0] != null)];
     this.plot.setAttribute("aria-label",
-      `${this.name}: ${points.length} steps from ${stamp(answer.from)} to ${stamp(answer.until)}, ${number(answer.total.value)} in all, ${number(now)} in the last. The table below has every step.`);
+      `${this.name}: ${points.length} steps from ${stamp(answer.from)} to ${stamp(answer.until)}, ${this.cells(answer.total)[0]} in all, ${now ? this.cells(now)[0] : "–"} in the last. The table below has every step.`);
     if (this.table.open) this.fill();
   }
 
   fill() {
     put(this.body, this.last.points.toReversed().map((p) =>
-      h("tr", null, h("th", { scope: "row" }, stamp(p.at)), h("td", { class: "n" }, p.withheld ? "hidden" : number(p.value)), h("td", { class: "n" }, margin(p)))));
+      h("tr", null, h("th", { scope: "row" }, stamp(p.at)), this.cells(p).map((text) => h("td", { class: "n" }, text)))));
   }
 
   make(answer) {
     const line = color("accent"), band = color("band"), ink = color("faint"), grid = color("grid");
     const axis = { stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: grid, width: 1 }, ticks: { show: false } };
+    const edge = this.edge ? line : "transparent";
     const steps = answer.points.length < 90 && answer.shows === "events" && uPlot.paths.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
     this.u = new uPlot({
       ...this.size(), tzDate: utc, padding: [12, 8, 0, 0], legend: { show: false },
-      cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time" } },
+      cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
       scales: { y: { range: (_, min, max) => [0, Math.max(1, max * 1.08)] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
-      series: [{}, { paths: steps ? () => null : undefined, stroke: "transparent", points: { show: false } }, { paths: steps ? () => null : undefined, stroke: "transparent", points: { show: false } },
+      series: [{}, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } }, { paths: steps ? () => null : undefined, stroke: edge, points: { show: false } },
         { stroke: line, width: steps ? 0 : 2, fill: steps ? line : undefined, paths: steps ?? undefined, points: { show: false }, spanGaps: false }],
       bands: [{ series: [2, 1], fill: band }],
       hooks: {
@@ -92,6 +105,23 @@ export class Chart {
   point(i) {
     const p = i == null ? null : this.last.points[i];
     this.tip.hidden = !p;
-    if (p) put(this.tip, h("strong", null, p.withheld ? "hidden" : number(p.value)), " " + margin(p) + " · " + stamp(p.at).slice(5, 19));
+    if (p) put(this.tip, h("strong", null, this.cells(p)[0]), ` ${this.cells(p)[1] ?? ""} · ${stamp(p.at).slice(5, 19)}`);
+  }
+}
+
+// A chart of a number of which two bounds are known.
+export class Between extends Chart {
+  edge = true;
+
+  get heads() {
+    return [this.name];
+  }
+
+  cells(p) {
+    return [p.withheld ? "hidden" : bounds(p)];
+  }
+
+  span(p) {
+    return [p.least, null, p.most];
   }
 }

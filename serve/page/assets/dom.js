@@ -50,6 +50,8 @@ export function number(v) {
 }
 // shown writes the value of a number of the API; k is how few people are withheld.
 export const shown = (n, k) => (n.withheld ? "< " + k : number(n.value));
+// bounds writes a number of which the API has two bounds.
+export const bounds = (n, k) => (n.withheld ? "< " + k : n.least === n.most ? number(n.least) : `${number(n.least)} to ${number(n.most)}`);
 export const compact = (v) => (v == null ? "" : short.format(v));
 export const share = (part, all) => (all ? percent.format(part / all) : "–");
 

@@ -1,9 +1,9 @@
 // The tiles, from the top. A tile says which question it asks, shows the answer, and says
 // when there is none.
 
-import { h, put, say, number, shown, margin, clock, stamp, ago, share, span, select } from "./dom.js";
+import { h, put, say, number, shown, bounds, margin, clock, stamp, ago, share, span, select } from "./dom.js";
 import { state, go, groups, ask } from "./state.js";
-import { Chart } from "./chart.js";
+import { Chart, Between } from "./chart.js";
 import { WorldMap } from "./map.js";
 
 // A tile is a section with a heading, what it shows, and a button that says how to ask the
@@ -25,6 +25,11 @@ class Tile {
   // question returns what the tile asks now; null: nothing.
   question() {
     return null;
+  }
+
+  // offered says whether the page has the tile.
+  offered() {
+    return this.question() != null;
   }
 
   // take shows an event of the stream.
@@ -57,6 +62,13 @@ const level = (m) => (m.kind === "quantile" ? (state.level ?? "0.95") : null);
 const label = (m) => (level(m) ? `${m.name} p${+(level(m) * 100).toFixed(3)}` : m.name);
 const numeric = (m) => ["events", "people", "number"].includes(m.shows);
 const range = () => (state.from ? { from: state.from, until: state.until } : { last: state.last ?? "1h" });
+
+// zoom returns what makes a part of a chart the range of the page.
+const zoom = (page) => (from, until) => {
+  const step = Math.max(1, page.job.window_s);
+  const at = (s) => new Date(Math.round(s / step) * step * 1000).toISOString().replace(".000Z", "Z");
+  go({ from: at(from), until: at(Math.max(until, from + step)), last: null });
+};
 
 export class People extends Tile {
   constructor(page) {
@@ -93,11 +105,7 @@ export class Series extends Tile {
     this.page = page;
     this.measure = measure;
     this.total = h("p", { class: "total" });
-    this.chart = new Chart(title, (from, until) => {
-      const step = Math.max(1, this.page.job.window_s);
-      const at = (s) => new Date(Math.round(s / step) * step * 1000).toISOString().replace(".000Z", "Z");
-      go({ from: at(from), until: at(Math.max(until, from + step)), last: null });
-    });
+    this.chart = new Chart(title, zoom(page));
     put(this.body, this.total, this.chart.element);
   }
 
@@ -177,6 +185,7 @@ export class Top extends Tile {
 
   show(answer) {
     const list = answer.keys != null;
+    if (!list) this.page.seen[answer.columns[0]] = answer.groups.map((g) => g.group[0]).filter((name) => name);
     const rows = list ? answer.keys.map((k) => ({ name: k.key, value: k.count, margin: k.error ? "to " + number(k.count + k.error) : "exact" }))
       : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
     const most = Math.max(1, ...rows.map((r) => r.value));
@@ -216,6 +225,9 @@ export class Top extends Tile {
   }
 }
 
+// knows returns the measure of a job that knows people again.
+const knows = (job) => job.measures.find((m) => m.returning && m.name === state.people) ?? job.measures.find((m) => m.returning);
+
 export class Returning extends Tile {
   constructor(page) {
     super("returning", "Who came back", page.explain);
@@ -225,7 +237,7 @@ export class Returning extends Tile {
   }
 
   measure() {
-    return this.page.job.measures.find((m) => m.returning && m.name === state.people) ?? this.page.job.measures.find((m) => m.returning);
+    return knows(this.page.job);
   }
 
   // Steps are multiples of the windows, which memory answers for as long as it has them.
@@ -293,6 +305,151 @@ function calendar(answer) {
     const back = Array.from({ length: apart(c.at, newest) }, (_, i) => (later.has(i + 1) ? later.get(i + 1) : 0));
     return { ...c, back, from: date.format(new Date(c.at)).slice(answer.unit === "month" ? 0 : 5, answer.unit === "month" ? 7 : 10) };
   });
+}
+
+export class Sessions extends Tile {
+  constructor(page) {
+    super("sessions", "Sessions over time", page.explain);
+    this.page = page;
+    this.total = h("p", { class: "total" });
+    this.chart = new Between("Sessions", zoom(page));
+    put(this.body, this.total, this.chart.element);
+  }
+
+  // gaps and steps are multiples of the windows.
+  gaps() {
+    return [600, 1800, 3600].map((s) => this.whole(s)).filter((s, i, all) => all.indexOf(s) === i);
+  }
+
+  gap() {
+    return this.gaps().find((s) => String(s) === state.gap) ?? this.whole(1800);
+  }
+
+  step() {
+    const until = Date.parse(state.until) || Date.now();
+    const long = state.from ? (until - Date.parse(state.from)) / 1000 : { "15m": 900, "6h": 21600, "24h": 86400 }[state.last] ?? 3600;
+    return this.whole([60, 300, 900, 3600, 21600].find((s) => long / s <= 60) ?? 86400);
+  }
+
+  whole(s) {
+    return Math.ceil(s / this.page.job.window_s) * this.page.job.window_s;
+  }
+
+  question() {
+    const m = knows(this.page.job), chosen = Object.keys(groups()).length;
+    if (!m || (chosen && chosen < this.page.job.by.length)) return null; // a group is asked for by all columns or none
+    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", step: this.step() + "s", ...range(), ...groups() });
+  }
+
+  controls() {
+    put(this.tools, select("End after", this.gaps().map((s) => [String(s), span(s)]), String(this.gap()), (v) => go({ gap: v })));
+  }
+
+  show(answer) {
+    const k = this.page.catalog.k, known = new Map(answer.points.map((p) => [Date.parse(p.at), p])), all = [];
+    for (let at = Date.parse(answer.from); at < Date.parse(answer.until); at += answer.step_s * 1000) all.push(known.get(at) ?? { at: new Date(at).toISOString(), least: 0, most: 0 });
+    say(this.note, `by ${answer.measure}; a session ends after ${span(answer.gap_s)} without an event. Windows tell between which two numbers the count is.`);
+    put(this.total, h("strong", null, bounds(answer.total, k)), ` begin, ${stamp(answer.from).slice(0, 16)} to ${clock(answer.until)}, by ${span(answer.step_s)}`);
+    this.chart.show({ ...answer, points: all });
+    if (all.some((p) => p.most)) return "";
+    return answer.total.withheld ? `Hidden: fewer than ${k} people.` : "No session begins in this range.";
+  }
+}
+
+const stepsMost = 5;
+
+// The texts of a step's groups stand in the address as the API has them, without the measure.
+const escaped = (text) => text.replace(/[%:,*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+const unescaped = (text) => (text === "*" ? "" : text.replace(/%(25|3A|2C|2A)/gi, (_, x) => String.fromCharCode(parseInt(x, 16))));
+
+export class Funnel extends Tile {
+  constructor(page) {
+    super("funnel", "Funnel", page.explain);
+    this.page = page;
+    this.list = h("ol", { class: "bars" });
+    this.steps = h("ol", { class: "steps" });
+    this.add = h("button", { type: "button", onclick: () => this.more() }, "Add a step");
+    this.names = h("div", { hidden: true });
+    this.rows = 2;
+    this.form = h("form", { class: "builder", "aria-label": "Steps of the funnel", onsubmit: (e) => e.preventDefault() }, this.steps, this.add, this.names);
+    this.element.insertBefore(this.form, this.message);
+    put(this.body, this.list);
+    say(this.note, "How many people take these steps in this order, in the range of the page. An empty field stands for every value.");
+  }
+
+  offered() {
+    return this.page.job.by.length > 0 && knows(this.page.job) != null;
+  }
+
+  // chosen returns the texts of each step, by group column.
+  chosen() {
+    const by = this.page.job.by;
+    return state.steps ? state.steps.split(",").map((s) => by.map((_, i) => unescaped(s.split(":")[i] ?? "*"))) : [];
+  }
+
+  question() {
+    const steps = this.chosen();
+    if (!this.offered() || steps.length < 2) return null;
+    const m = knows(this.page.job).name;
+    return ask("funnel", { job: this.page.job.job, steps: steps.map((s) => [m, ...s.map((text) => (text === "" ? "*" : escaped(text)))].join(":")).join(","), ...range() });
+  }
+
+  // suggest offers the values that the page has shown.
+  suggest() {
+    put(this.names, this.page.job.by.map((c) => h("datalist", { id: "seen-" + c }, (this.page.seen[c] ?? []).map((v) => h("option", { value: v })))));
+  }
+
+  more() {
+    this.rows++;
+    this.controls();
+    this.steps.lastChild.querySelector("input").focus();
+  }
+
+  // change takes the fields' texts; steps of which all fields are empty are left out.
+  change() {
+    const steps = [...this.steps.children].map((row) => [...row.querySelectorAll("input")].map((of) => of.value)).filter((texts) => texts.some((text) => text !== ""));
+    this.rows = Math.max(2, steps.length);
+    go({ steps: steps.length ? steps.map((texts) => texts.map((text) => (text === "" ? "*" : escaped(text))).join(":")).join(",") : null });
+  }
+
+  controls() {
+    const by = this.page.job.by, steps = this.chosen();
+    this.suggest();
+    this.rows = Math.max(this.rows, steps.length);
+    put(this.steps, Array.from({ length: this.rows }, (_, i) => h("li", null,
+      by.map((c, j) => h("label", { class: "choice" }, h("span", null, `${i + 1}. ${c}`), h("input", { value: steps[i]?.[j] ?? "", list: "seen-" + c, autocomplete: "off", spellcheck: "false", onfocus: () => this.suggest(), onchange: () => this.change() }))),
+      steps[i] && h("button", { type: "button", class: "link", "aria-label": `Remove step ${i + 1}`, onclick: () => this.remove(i) }, "remove"))));
+    this.add.hidden = this.rows >= stepsMost;
+    this.how.hidden = this.question() == null;
+    if (this.how.hidden) {
+      put(this.list);
+      this.say("empty", "Fill in two steps or more.");
+    }
+  }
+
+  remove(i) {
+    const steps = state.steps.split(",").filter((_, j) => j !== i);
+    this.rows = Math.max(2, steps.length);
+    go({ steps: steps.length ? steps.join(",") : null });
+  }
+
+  show(answer) {
+    const k = this.page.catalog.k, steps = this.chosen(), first = answer.steps[0] ?? {};
+    put(this.list, answer.steps.map((s, i) => {
+      const bar = h("span", { class: "bar", "aria-hidden": "true" }), most = h("span", { class: "bar most", "aria-hidden": "true" });
+      bar.style.setProperty("--share", first.most ? s.least / first.most : 0);
+      most.style.setProperty("--share", first.most ? s.most / first.most : 0);
+      return h("li", null, h("div", { class: "row" }, most, bar, h("span", { class: "name" }, steps[i]?.map((text) => text || "any").join(" · ")),
+        h("span", { class: "value" }, bounds(s, k)), h("span", { class: "error" }, i && first.least && !s.withheld ? of(s, first) : "")));
+    }));
+    return first.most || first.withheld ? "" : "Nobody takes the first step in this range.";
+  }
+}
+
+// of writes which share of the people of a funnel's first step take another one.
+function of(step, first) {
+  const [least, most] = [share(step.least, first.most), share(Math.min(step.most, first.least), first.least)];
+  return least === most ? least : `${least} to ${most}`;
 }
 
 // Worker is the button of weir up that kills its worker, and what came of it. The curve has the
