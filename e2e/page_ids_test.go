@@ -78,6 +78,15 @@ func (w *watched) funnel() {
 	if n := w.Text(`document.querySelectorAll("#funnel input").length`); n != "5" {
 		w.t.Errorf("a funnel of %s steps can be built, want 5", n)
 	}
+
+	// On a wall there is a funnel if its steps are in the address, and nothing to build it.
+	w.open("kiosk", "", "steps", "/p/0,/p/4")
+	w.taken([]string{"/p/0", "/p/4"})
+	if visible := w.Text(`document.querySelector("#funnel .builder").checkVisibility()`); visible != "false" {
+		w.t.Error("a funnel can be built on a wall")
+	}
+	w.open("kiosk", "")
+	w.Until(`document.querySelector("#health .job") && !document.querySelector("#funnel")`)
 	w.open()
 }
 

@@ -359,7 +359,7 @@ export class Sessions extends Tile {
 const stepsMost = 5;
 
 // The texts of a step's groups stand in the address as the API has them, without the measure.
-const escaped = (text) => text.replace(/[%:,*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+const written = (texts) => texts.map((text) => (text === "" ? "*" : text.replace(/[%:,*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase()))).join(":");
 const unescaped = (text) => (text === "*" ? "" : text.replace(/%(25|3A|2C|2A)/gi, (_, x) => String.fromCharCode(parseInt(x, 16))));
 
 export class Funnel extends Tile {
@@ -377,8 +377,14 @@ export class Funnel extends Tile {
     say(this.note, "How many people take these steps in this order, in the range of the page. An empty field stands for every value.");
   }
 
-  offered() {
+  // possible says whether the job has steps: people that it knows again, in groups.
+  possible() {
     return this.page.job.by.length > 0 && knows(this.page.job) != null;
+  }
+
+  // offered says so too, but on a wall, where nothing can be built.
+  offered() {
+    return "kiosk" in state ? this.question() != null : this.possible();
   }
 
   // chosen returns the texts of each step, by group column.
@@ -389,9 +395,9 @@ export class Funnel extends Tile {
 
   question() {
     const steps = this.chosen();
-    if (!this.offered() || steps.length < 2) return null;
+    if (!this.possible() || steps.length < 2) return null;
     const m = knows(this.page.job).name;
-    return ask("funnel", { job: this.page.job.job, steps: steps.map((s) => [m, ...s.map((text) => (text === "" ? "*" : escaped(text)))].join(":")).join(","), ...range() });
+    return ask("funnel", { job: this.page.job.job, steps: steps.map((s) => m + ":" + written(s)).join(","), ...range() });
   }
 
   // suggest offers the values that the page has shown.
@@ -409,7 +415,7 @@ export class Funnel extends Tile {
   change() {
     const steps = [...this.steps.children].map((row) => [...row.querySelectorAll("input")].map((of) => of.value)).filter((texts) => texts.some((text) => text !== ""));
     this.rows = Math.max(2, steps.length);
-    go({ steps: steps.length ? steps.map((texts) => texts.map((text) => (text === "" ? "*" : escaped(text))).join(":")).join(",") : null });
+    go({ steps: steps.length ? steps.map(written).join(",") : null });
   }
 
   controls() {
