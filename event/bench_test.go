@@ -125,3 +125,36 @@ func BenchmarkClickJSONText(b *testing.B) {
 		b.Fatal("nothing read")
 	}
 }
+
+// BenchmarkClickEach reads the same clicks from records that have 100 of them each.
+func BenchmarkClickEach(b *testing.B) {
+	docs := clicks()
+	var records []Record
+	for from := 0; from+100 <= len(docs); from += 100 {
+		records = append(records, Record{Value: []byte(`{"batch":[` + string(bytes.Join(docs[from:from+100], []byte(","))) + `],"sentAt":1763600000000}`)})
+	}
+	r, err := NewReader(Form{Each: "batch"}, clickPaths)
+	if err != nil {
+		b.Fatal(err)
+	}
+	vals := make([]Value, len(clickPaths))
+	b.SetBytes(int64(len(docs[0])))
+	b.ReportAllocs()
+	i, at, of := 0, 0, 0
+	for b.Loop() {
+		if at == of {
+			if of, err = r.Open(&records[i%len(records)]); err != nil {
+				b.Fatal(err)
+			}
+			at = 0
+			i++
+		}
+		if err := r.ReadEvent(at, vals); err != nil {
+			b.Fatal(err)
+		}
+		if at, ok := vals[0].Time(Millis); !ok || at < 1763600000000 {
+			b.Fatal(at)
+		}
+		at++
+	}
+}

@@ -26,6 +26,7 @@ type Form struct {
 	Framed  bool     // each record names its schema, as with a registry; otherwise all have one
 	Glue    bool     // as AWS Glue's serializers do it, with Avro and JSONSchema
 	Columns []string // names of the columns of cells; nil: those of ColumnName
+	Each    string   // path of the array that has the events of a record, or Whole; empty: a record is one event
 }
 
 // HasColumns reports whether records of the format are lines of cells.

@@ -121,7 +121,7 @@ func (s *Scanner) member(i, depth int, f *field) int {
 	default:
 		slot = f.slot
 	}
-	end, kind, escaped := s.value(i, depth)
+	end, kind, escaped := s.slotted(i, depth, slot)
 	if end < 0 {
 		return -1
 	}
@@ -146,6 +146,19 @@ func (s *Scanner) store(slot, i, end int, kind Kind, escaped bool) {
 	default:
 		v.Bytes = s.doc[i+1 : end-1]
 	}
+}
+
+// slotted reads the value of a slot.
+func (s *Scanner) slotted(i, depth, slot int) (end int, kind Kind, escaped bool) {
+	if s.each == nil || slot != 0 || i >= len(s.doc) || s.doc[i] != '[' {
+		return s.value(i, depth)
+	}
+	end, err := s.each.cut(i + 1)
+	if err != nil {
+		s.fail(i, err)
+		return -1, Missing, false
+	}
+	return end, Composite, false
 }
 
 // value reads any value; depth counts the containers around it. escaped is

@@ -170,7 +170,7 @@ func (s *Scanner) scanKnown(doc []byte, vals []Value) bool {
 // knownValue reads any value by the grammar.
 func (s *Scanner) knownValue(doc []byte, vals []Value, i int, st *step) int {
 	s.doc, s.vals, s.names = doc, vals, s.names[:0]
-	end, kind, escaped := s.value(i, int(st.depth))
+	end, kind, escaped := s.slotted(i, int(st.depth), int(st.slot))
 	if end >= 0 && st.slot >= 0 {
 		s.store(int(st.slot), i, end, kind, escaped)
 	}

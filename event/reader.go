@@ -1,6 +1,9 @@
 package event
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // A Reader finds the values at a fixed set of paths in records of one format: in the value,
 // the key and the headers. Like a Scanner it serves one goroutine, and does not allocate once
@@ -18,6 +21,7 @@ type Reader struct {
 	root     *branch         // of the other formats
 	envelope *envelopeReader // nil: no path leads there
 	inside   *insideReader   // nil: no path leads into a text
+	each     *eachReader     // nil: a record is one event
 
 	walk     walk
 	programs map[SchemaID]*program
@@ -47,16 +51,26 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 		return nil, err
 	}
 	r.inside = in
+	ofEvent := func(path string) bool { return !InEnvelope(path) }
+	if form.Each != "" {
+		if !form.Format.HasEach() {
+			return nil, fmt.Errorf("event: arrays of events in records of %s", form.Format)
+		}
+		if r.each, err = newEachReader(form.Each, paths); err != nil {
+			return nil, err
+		}
+		ofEvent = func(path string) bool { return !InEnvelope(path) && !Besides(path) }
+	}
 	if form.Format.HasColumns() {
 		if r.cells, err = newCellReader(form.Format, form.Columns, paths); err != nil {
 			return nil, err
 		}
-	} else if r.root, err = newBranch(paths, func(path string) bool { return !InEnvelope(path) }); err != nil {
+	} else if r.root, err = newBranch(paths, ofEvent); err != nil {
 		return nil, err
 	} else if !r.Selects() {
 		r.json = scannerOf(r.root, len(paths))
 	}
-	if r.envelope, err = newEnvelopeReader(paths); r.envelope == nil && r.inside == nil && r.format == JSON {
+	if r.envelope, err = newEnvelopeReader(paths); r.envelope == nil && r.inside == nil && r.each == nil && r.format == JSON {
 		r.alone = r.json
 	}
 	return r, err
@@ -143,7 +157,7 @@ type wrongSchema string
 
 func (w wrongSchema) Error() string { return "event: " + string(w) }
 
-// Read sets vals[i] to the value at the i-th path. If it returns an error, the record is
+// Read sets vals[i] to the value at the i-th path, unless the form has Each: see Open. If it returns an error, the record is
 // malformed, and vals are not valid. The error depends on the record and its schema alone.
 func (r *Reader) Read(rec *Record, vals []Value) error {
 	if r.alone != nil {

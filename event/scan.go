@@ -89,6 +89,7 @@ type Scanner struct {
 	names []name // keys of the objects being scanned, innermost last
 	text  []byte // strings with their escapes resolved
 	known layouts
+	each  *eachReader // cuts the array at slot 0 instead of reading it; nil: there is none
 }
 
 // The scanner frees scratch larger than this before the next document, so that one hostile record does not raise the memory of a

@@ -1,0 +1,272 @@
+package event
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// A producer may send its events in batches: the value of a record is an array of events, or
+// an object that has such an array at a path, and fields beside it that hold for all of them:
+// {"sentAt":"…","batch":[{"type":"track"},{"type":"page"}]}. Form.Each names the array.
+//
+// What is around the array is read as a document is. The array itself is only cut at the commas
+// that are outside of texts and brackets, and each piece is then read as a document by
+// itself. So a fault in an event makes this event malformed and no other one, and a fault
+// anywhere else makes the record malformed.
+
+// Whole stands in Form.Each for the value itself, where it is the array.
+const Whole = "$"
+
+// MaxEvents is how many events a record may have. The bound decides what is counted, so it is
+// a constant and not a setting.
+const MaxEvents = 1<<18 - 1
+
+// besides begins a path that leads to a field beside the array: record:sentAt.
+const besides = "record:"
+
+// Why the events of a record cannot be told.
+var (
+	ErrNotArray = errors.New("event: document is not an array")
+	ErrEvents   = fmt.Errorf("event: more than %d events in a record", MaxEvents)
+)
+
+// keepPieces bounds the pieces that are kept for the next record: 128 KiB of memory.
+const keepPieces = 16 << 10
+
+// A piece is an element of an array: doc[start:end], without the space around it.
+type piece struct{ start, end uint32 }
+
+// Besides reports whether a path leads to a field beside the events of its record. It does so
+// only with Form.Each: without it, such a path begins with a key of that spelling.
+func Besides(path string) bool { return strings.HasPrefix(path, besides) }
+
+// CheckEach says what is wrong with a path of Form.Each; nil if nothing is. It is Whole, or
+// the path of a value: see CheckPath.
+func CheckEach(path string) error {
+	switch {
+	case path == Whole:
+		return nil
+	case InEnvelope(path), strings.Contains(path, inside):
+		return fmt.Errorf("event: the array of events at %q is not in the record's value", path)
+	}
+	return CheckPath(path)
+}
+
+// An eachReader finds the events of a record, and what they share.
+type eachReader struct {
+	outer   *Scanner // of what is around the array; nil: nothing is
+	found   []Value  // of outer: the array, then the fields beside it
+	at      []int    // slots of these fields
+	fixed   []int    // slots of all values that the events of a record share
+	shared  []Value  // these values, by slot
+	missing error
+	other   error // the value is no array
+
+	doc    []byte
+	pieces []piece
+}
+
+// newEachReader compiles the paths that do not lead into events.
+func newEachReader(each string, paths []string) (*eachReader, error) {
+	if err := CheckEach(each); err != nil {
+		return nil, err
+	}
+	e := &eachReader{shared: make([]Value, len(paths))}
+	around := []string{each}
+	for slot, path := range paths {
+		if rest, ok := strings.CutPrefix(path, besides); ok {
+			around, e.at = append(around, rest), append(e.at, slot)
+		}
+		if Besides(path) || InEnvelope(path) {
+			e.fixed = append(e.fixed, slot)
+		}
+	}
+	if each == Whole {
+		if e.at != nil {
+			return nil, fmt.Errorf("event: path %q: nothing is beside an array that is the whole value", paths[e.at[0]])
+		}
+		return e, nil
+	}
+	e.missing = errors.New("event: field " + PathText(each) + " is missing")
+	e.other = errors.New("event: field " + PathText(each) + " is not an array")
+	var err error
+	if e.outer, err = NewScanner(around); err != nil {
+		return nil, err
+	}
+	e.outer.each, e.found = e, make([]Value, len(around))
+	return e, nil
+}
+
+// open finds the events in a document.
+func (e *eachReader) open(doc []byte) error {
+	if e.pieces = e.pieces[:0]; cap(e.pieces) > keepPieces {
+		e.pieces = nil
+	}
+	e.doc = doc
+	if e.outer == nil {
+		return e.whole()
+	}
+	if err := e.outer.Scan(doc, e.found); err != nil {
+		return err
+	}
+	switch array := e.found[0]; {
+	case array.Kind <= Null:
+		return e.missing
+	case array.Kind != Composite || array.Bytes[0] != '[':
+		return e.other
+	}
+	for i, slot := range e.at {
+		e.shared[slot] = e.found[1+i]
+	}
+	return nil
+}
+
+// whole finds the events in a document that is the array of them.
+func (e *eachReader) whole() error {
+	i := space(e.doc, 0)
+	if i == len(e.doc) {
+		return ErrEmpty
+	}
+	if e.doc[i] != '[' {
+		return ErrNotArray
+	}
+	i, err := e.cut(i + 1)
+	if err == nil && space(e.doc, i) != len(e.doc) {
+		err = ErrTrailing
+	}
+	return err
+}
+
+// event returns the text of event i.
+func (e *eachReader) event(i int) []byte {
+	p := e.pieces[i]
+	return e.doc[p.start:p.end:p.end]
+}
+
+// cut notes the elements of the array whose first byte behind the bracket is doc[i]. It
+// returns the index behind the closing bracket. It does not look at what is in the elements.
+func (e *eachReader) cut(i int) (int, error) {
+	doc, pieces := e.doc, e.pieces[:0]
+	e.pieces = pieces
+	if i = space(doc, i); i < len(doc) && doc[i] == ']' {
+		return i + 1, nil
+	}
+	from, open := i, 0
+	for i < len(doc) {
+		switch doc[i] {
+		case '"':
+			if i = textEnd(doc, i+1); i < 0 {
+				return 0, ErrTruncated
+			}
+			continue
+		case '{', '[':
+			open++
+		case ',', '}', ']':
+			if doc[i] != ',' && open > 0 {
+				open--
+				break
+			}
+			if open > 0 {
+				break
+			}
+			if doc[i] == '}' {
+				return 0, ErrSyntax
+			}
+			if len(pieces) == MaxEvents {
+				return 0, ErrEvents
+			}
+			end := i
+			for end > from && (doc[end-1] == ' ' || doc[end-1] == '\n' || doc[end-1] == '\t' || doc[end-1] == '\r') {
+				end--
+			}
+			pieces = append(pieces, piece{uint32(from), uint32(end)})
+			if doc[i] == ']' {
+				e.pieces = pieces
+				return i + 1, nil
+			}
+			i = space(doc, i+1)
+			from = i
+			continue
+		}
+		i++
+	}
+	return 0, ErrTruncated
+}
+
+// textEnd returns the index behind the text whose first byte behind the quote is doc[i]; -1 if
+// it does not end. It does not look at what is in the text.
+func textEnd(doc []byte, i int) int {
+	for i < len(doc) {
+		if i+8 <= len(doc) {
+			m := special(binary.LittleEndian.Uint64(doc[i : i+8]))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
+		switch doc[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+		i++
+	}
+	return -1
+}
+
+// Open finds the events of a record, and reads what they share. It returns how many there
+// are, at most MaxEvents. If it returns an error, the record is malformed: none of its events
+// can be read. The form must have Each.
+func (r *Reader) Open(rec *Record) (events int, err error) {
+	doc, err := r.document(rec.Value)
+	if err == nil {
+		err = r.each.open(doc)
+	}
+	if err == nil && r.envelope != nil {
+		err = r.envelope.read(rec.Envelope, r.each.shared)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(r.each.pieces), nil
+}
+
+// Event returns the text of event i of the opened record, from 0. It is a view of the
+// record's value.
+func (r *Reader) Event(i int) []byte { return r.each.event(i) }
+
+// ReadEvent sets vals as Read does, for event i of the opened record. If it returns an error,
+// this event is malformed.
+func (r *Reader) ReadEvent(i int, vals []Value) error {
+	found := vals
+	if r.inside != nil {
+		found = r.inside.found
+	}
+	if err := r.json.Scan(r.each.event(i), found); err != nil {
+		return err
+	}
+	for _, slot := range r.each.fixed {
+		found[slot] = r.each.shared[slot]
+	}
+	if r.inside != nil {
+		return r.inside.read(vals)
+	}
+	return nil
+}
+
+// HasEach reports whether records of the format can be arrays of events.
+func (f Format) HasEach() bool { return f == JSON || f == JSONSchema }
+
+// EachFormats returns the names of the formats that HasEach.
+func EachFormats() []string {
+	return slices.DeleteFunc(slices.Clone(Formats()), func(name string) bool {
+		f, _ := ParseFormat(name) // of a name from Formats
+		return !f.HasEach()
+	})
+}
