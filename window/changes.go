@@ -20,6 +20,8 @@ type Changes struct {
 	// Outcomes counts the records decided since the last Take, with replays and
 	// without the warm-up. It is for metrics only and never stored.
 	Outcomes [Outcomes]uint64
+	// Events counts the events of these records in the same way, for a job with Each.
+	Events Events
 	// Capped is how many counted records went to the group Other. It is for
 	// metrics only and never stored.
 	Capped uint64
@@ -37,6 +39,7 @@ type Line struct {
 	Chunk       int64
 	First, Next int64
 	Outcomes    [Outcomes]uint64
+	Events      Events     // of the records; only with Spec.Each
 	Watermark   event.Time // greatest event time counted in the chunk; 0 if none
 	TopicID     [16]byte
 }
@@ -62,11 +65,16 @@ func (l *Line) merge(o *Line) {
 	for f := range l.Outcomes {
 		l.Outcomes[f] = max(l.Outcomes[f], o.Outcomes[f])
 	}
+	l.Events.Raise(&o.Events)
 }
+
+// lineBytes is about how many bytes a Line takes in memory.
+const lineBytes = 224
 
 // A DeadLetter is a record that was not counted, or all records of an
 // unreadable batch that belong to one Line: then Offset is that of the first
-// one, and Reason says so. Its key is (Epoch, Partition, Offset): two with the
+// one, and Reason says so. With Spec.Each it is the first event of its record that was late,
+// future or malformed, and Reason says which one, and how many more there are. Its key is (Epoch, Partition, Offset): two with the
 // same key are equal.
 type DeadLetter struct {
 	Partition int32
@@ -75,8 +83,8 @@ type DeadLetter struct {
 	Outcome   Outcome
 	Reason    string // in words, with the name of the field
 	Time      event.Time
-	Payload   []byte // the record's value, cut to 16 KiB
-	Size      int    // length of the record's value; Payload was cut if it is shorter
+	Payload   []byte // the value of the record, or its event, cut to 16 KiB
+	Size      int    // length of that; Payload was cut if it is shorter
 }
 
 func (d DeadLetter) compareKey(o DeadLetter) int {
@@ -96,7 +104,7 @@ func (c *Changes) Empty() bool {
 
 // Bytes returns about how many bytes the changes hold in memory.
 func (c *Changes) Bytes() int {
-	n := c.Table.Bytes() + len(c.Lines)*160 + len(c.Next)*16
+	n := c.Table.Bytes() + len(c.Lines)*lineBytes + len(c.Next)*16
 	for i := range c.Dead {
 		n += 96 + len(c.Dead[i].Payload)
 	}
@@ -115,6 +123,7 @@ func (c *Changes) Merge(o *Changes) {
 	for f := range c.Outcomes {
 		c.Outcomes[f] += o.Outcomes[f]
 	}
+	c.Events.plus(&o.Events)
 	c.Capped += o.Capped
 }
 

@@ -125,13 +125,21 @@ const maxTime = event.Time(1<<32-1) * 1000
 // records. The order of the checks is part of a job's meaning. If it returns
 // Counted, the decoder's fields describe the event.
 func (d *decoder) decode(rec *event.Record) (Outcome, string) {
-	s := d.spec
 	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of nothing but defaults is empty
-		return Malformed, "empty value"
+		return Malformed, emptyValue
 	}
 	if err := d.reader.Read(rec, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
+	return d.decodeValues(rec)
+}
+
+// emptyValue is the reason for a record without a value.
+const emptyValue = "empty value"
+
+// decodeValues is decode from where the values of an event of the record have been read.
+func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
+	s := d.spec
 	if d.derived != nil {
 		d.derive()
 	}

@@ -23,7 +23,10 @@ type Verdict struct {
 	Record    event.Time // the record's time in Kafka
 	Size      int        // length of its value
 	Outcome   Outcome    // not Gap
-	Reason    string     // in words; empty for Counted
+	// With Spec.Each a verdict is about an event: the Event-th, from 1, of the Events that the record has, and
+	// Size is its length. Both are 0 if the record has none, or none that can be told apart.
+	Event, Events int
+	Reason        string // in words; empty for Counted
 
 	// Decoded says whether the record was read as an event, so that what follows is known:
 	// not for Malformed and Filtered.
@@ -90,6 +93,13 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 			if err := j.decoder.selectSchema(b, rec); err != nil {
 				return err
 			}
+		}
+		if j.spec.Each != "" {
+			j.advance(pt, rec.Offset+1)
+			if err := j.observeEach(b.Partition, rec, tell); err != nil {
+				return err
+			}
+			continue
 		}
 		warm := pt.warming()
 		outcome, reason := pt.judge(j.decoder, rec)

@@ -32,6 +32,9 @@ func (s *Spec) Meaning() string {
 	if s.LostSchemas != nil {
 		f("lost_schemas", s.LostSchemas...)
 	}
+	if s.Each != "" {
+		f("each", s.Each)
+	}
 	names, at := s.columns() // those that are not read may change
 	for i, name := range names {
 		f("column", name, n(int64(at[i])))
@@ -246,8 +249,14 @@ func readMeaning(text string) ([]setting, bool) {
 	all[len(all)-1].key = "columns"
 	add("framing", 1, first)
 	list("lost_schemas", 1, func(v []string) string { return strings.Join(v, ", ") })
+	add("each", 1, func(v []string) string {
+		if v[0] == event.Whole {
+			return v[0]
+		}
+		return fieldWords(v[0])
+	})
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "column", "framing", "lost_schemas", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "framing", "lost_schemas", "each", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

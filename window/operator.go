@@ -28,6 +28,7 @@ type Operator struct {
 	dead      []DeadLetter
 	deadBytes int
 	outcomes  [Outcomes]uint64
+	events    Events
 
 	gathered int             // events gathered since the last apply…
 	of       *partitionState // …which are of this partition
@@ -96,7 +97,7 @@ func (o *Operator) Progress(partition int32) Progress {
 
 // Bytes returns about how many bytes the operator holds in memory.
 func (o *Operator) Bytes() int {
-	n := o.table.Bytes() + o.deadBytes + len(o.lines)*160
+	n := o.table.Bytes() + o.deadBytes + len(o.lines)*lineBytes
 	if o.spare != nil {
 		n += o.spare.Bytes()
 	}
@@ -185,6 +186,10 @@ func (o *Operator) refuse(pt *partitionState, b *event.Batch) {
 			n := uint64(step - pt.next)
 			pt.outcomes[Malformed] += n
 			o.outcomes[Malformed] += n
+			if o.spec.Each != "" {
+				pt.events.add(Malformed, n)
+				o.events.add(Malformed, n)
+			}
 			reason := b.Unreadable
 			if n > 1 {
 				reason = fmt.Sprintf("%s; this stands for offsets %d to %d", reason, pt.next, step-1)
@@ -212,16 +217,22 @@ func (o *Operator) advance(pt *partitionState, to int64) {
 
 // decide returns the outcome of a record, and counts the record if that is Counted.
 func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
-	d := o.decoder
-	outcome, reason := pt.judge(d, rec)
-	switch outcome {
-	case Counted:
-	case Late, Future, Malformed:
-		o.deadLetter(pt, rec, outcome, reason)
-		return outcome
-	default:
-		return outcome
+	if o.spec.Each != "" {
+		return o.decideEach(pt, rec)
 	}
+	outcome, reason := pt.judge(o.decoder, rec)
+	switch {
+	case outcome == Counted:
+		o.count(pt)
+	case outcome.dead():
+		o.deadLetter(pt, rec, outcome, reason)
+	}
+	return outcome
+}
+
+// count counts the event that the decoder has.
+func (o *Operator) count(pt *partitionState) {
+	d := o.decoder
 	pt.watermark = max(pt.watermark, d.time)
 	id := pt.groups.id(d.group, groupHash(d.group), o.other)
 	g := &pt.groups.groups[id]
@@ -233,7 +244,6 @@ func (o *Operator) decide(pt *partitionState, rec *event.Record) Outcome {
 	}
 	c.count++
 	o.gather(c.row, g.cell-1)
-	return Counted
 }
 
 // warm shows a record of the chunk before to what the partition remembers, if the
@@ -299,7 +309,7 @@ func (o *Operator) collect(pt *partitionState) {
 // operator with an empty table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
 	o.apply()
-	c := &Changes{Table: o.table, Outcomes: o.outcomes}
+	c := &Changes{Table: o.table, Outcomes: o.outcomes, Events: o.events}
 	for _, p := range o.sorted() {
 		pt := o.partitions[p]
 		if !pt.moved {
@@ -315,6 +325,7 @@ func (o *Operator) Take() *Changes {
 	}
 	c.Lines, c.Dead = o.lines, o.dead
 	o.lines, o.dead, o.deadBytes, o.outcomes = nil, nil, 0, [Outcomes]uint64{}
+	o.events = Events{}
 	o.table, o.spare = o.spare, nil
 	if o.table == nil {
 		o.table = NewTable(o.spec)

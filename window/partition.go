@@ -27,6 +27,7 @@ type Partition struct {
 	// The chunk being read.
 	first     int64 // first offset of it that was read
 	outcomes  [Outcomes]uint64
+	events    Events
 	watermark event.Time
 	groups    interner
 	cells     []cell
@@ -49,7 +50,7 @@ type Partition struct {
 type cell struct {
 	window event.Time
 	group  uint32
-	count  uint32 // a chunk has at most 2^30 offsets
+	count  uint32 // a chunk has less than 2^31 events
 	row    uint32 // the group's row in the operator's table…
 	gen    uint32 // …of this generation
 }
@@ -87,7 +88,7 @@ func (pt *Partition) warming() bool { return pt.next < pt.start }
 func (pt *Partition) line() Line {
 	return Line{
 		Partition: pt.partition, Epoch: pt.epoch, Chunk: pt.first / pt.spec.Chunk, First: pt.first, Next: pt.next,
-		Outcomes: pt.outcomes, Watermark: pt.watermark, TopicID: pt.topicID,
+		Outcomes: pt.outcomes, Events: pt.events, Watermark: pt.watermark, TopicID: pt.topicID,
 	}
 }
 
@@ -95,7 +96,7 @@ func (pt *Partition) line() Line {
 func (pt *Partition) turn() {
 	pt.first = pt.next
 	pt.highest = max(pt.highest, pt.watermark)
-	pt.outcomes = [Outcomes]uint64{}
+	pt.outcomes, pt.events = [Outcomes]uint64{}, Events{}
 	pt.watermark = 0
 	pt.groups.reset()
 	pt.cells, pt.dirty = pt.cells[:0], pt.dirty[:0]

@@ -27,6 +27,9 @@ type Spec struct {
 	// LostSchemas are the schemas that no registry has any more: their numbers, or GUIDs as
 	// text. Records that name one are malformed. They are in order.
 	LostSchemas []string
+	// Each is the path of the array that has the events of a record, or event.Whole; empty if a
+	// record is one event.
+	Each string
 	// Columns are, of a format of cells, the names of the columns; nil: c1, c2 and so on.
 	Columns []string
 
@@ -132,6 +135,12 @@ func (s *Spec) Validate() error {
 	bad(!s.Glue || s.Format == event.Avro && s.Schema == "" || s.Format == event.JSONSchema, "records of %v with a frame of AWS Glue", s.Format)
 	bad(s.LostSchemas == nil || s.Framed() && slices.IsSorted(s.LostSchemas), "lost schemas %q of records that name none, or out of order", s.LostSchemas)
 	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
+	if s.Each != "" {
+		bad(s.Format.HasEach(), "arrays of events in records of %v", s.Format)
+		bad(event.CheckEach(s.Each) == nil, "no array of events can be at %q", s.Each)
+		bad(s.Chunk <= maxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, maxEachChunk)
+		bad(!s.LooksBack(), "dedupe or throttle with arrays of events")
+	}
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
 	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
 	bad(s.Chunk >= 1 && s.Chunk <= 1<<30 && s.Chunk&(s.Chunk-1) == 0, "chunk %d, want a power of two up to 2^30", s.Chunk)
@@ -216,3 +225,6 @@ const (
 var outcomes = [...]string{Counted: "counted", Late: "late", Future: "future", Malformed: "malformed", Duplicate: "duplicate", Filtered: "filtered", Throttled: "throttled", Gap: "gap"}
 
 func (f Outcome) String() string { return outcomes[f] }
+
+// dead reports whether what has the outcome becomes a dead letter.
+func (f Outcome) dead() bool { return f == Late || f == Future || f == Malformed }

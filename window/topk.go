@@ -152,7 +152,7 @@ type topTally struct {
 type topEntry struct {
 	at    int // of the key in text
 	len   uint16
-	count uint32 // a chunk has at most 2^30 offsets
+	count uint32 // a chunk has less than 2^31 events
 	cell  uint32
 	next  uint32 // entry of the cell + 1
 }

@@ -226,6 +226,9 @@ func render(c *Changes) string {
 				fmt.Fprintf(&b, " %s %d", Outcome(f), n)
 			}
 		}
+		if l.Events != (Events{}) {
+			fmt.Fprintf(&b, " of %d events %v", l.Events.All, l.Events.By)
+		}
 		fmt.Fprintf(&b, " watermark %d\n", l.Watermark)
 	}
 	for _, d := range c.Dead {
@@ -260,50 +263,56 @@ func TestPurity(t *testing.T) {
 			logs[p] = logOf(r, 200+r.IntN(200))
 			end = max(end, logs[p][len(logs[p])-1].Offset+1)
 		}
-		want := render(whole(t, s, logs, end))
+		pure(t, r, s, logs, end, fmt.Sprintf("seed %d", seed))
+	}
+}
 
-		var all []*Changes
-		for p := range int32(3) {
-			committed := int64(-1)
-			known := (*Known)(nil)
-			for committed < end {
-				// One owner after the other; each dies somewhere.
-				op := newOperator(t, s)
-				plan, err := s.Resume(event.Assignment{Partition: p, Committed: committed, LogEnd: end}, known, Policy{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				op.Start(plan)
-				die := plan.Start + 1 + r.Int64N(end)
-				if r.IntN(3) == 0 || die > end {
-					die = end
-				}
-				for _, b := range batches(r, p, logs[p], plan.Warm, die) {
-					observe(t, op, b)
-					if r.IntN(4) == 0 {
-						c := op.Take()
-						for _, n := range c.Next {
-							// The flush is acknowledged: what it wrote is durable.
-							committed = n.Offset
-							known = &Known{Next: n.Offset}
-						}
-						all = append(all, c)
+// pure reads logs in one pass and in pieces, and compares what is stored.
+func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, end int64, name string) {
+	t.Helper()
+	want := render(whole(t, s, logs, end))
+
+	var all []*Changes
+	for p := range int32(3) {
+		committed := int64(-1)
+		known := (*Known)(nil)
+		for committed < end {
+			// One owner after the other; each dies somewhere.
+			op := newOperator(t, s)
+			plan, err := s.Resume(event.Assignment{Partition: p, Committed: committed, LogEnd: end}, known, Policy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			op.Start(plan)
+			die := plan.Start + 1 + r.Int64N(end)
+			if r.IntN(3) == 0 || die > end {
+				die = end
+			}
+			for _, b := range batches(r, p, logs[p], plan.Warm, die) {
+				observe(t, op, b)
+				if r.IntN(4) == 0 {
+					c := op.Take()
+					for _, n := range c.Next {
+						// The flush is acknowledged: what it wrote is durable.
+						committed = n.Offset
+						known = &Known{Next: n.Offset}
 					}
-				}
-				if die == end {
-					all = append(all, op.Take())
-					committed = end
+					all = append(all, c)
 				}
 			}
+			if die == end {
+				all = append(all, op.Take())
+				committed = end
+			}
 		}
-		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		got := &Changes{Table: NewTable(s)}
-		for _, c := range all {
-			got.Merge(c)
-		}
-		if g := render(got); g != want {
-			t.Fatalf("seed %d: stored values differ from those of one pass\n%s", seed, diff(want, g))
-		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	got := &Changes{Table: NewTable(s)}
+	for _, c := range all {
+		got.Merge(c)
+	}
+	if g := render(got); g != want {
+		t.Fatalf("%s: stored values differ from those of one pass\n%s", name, diff(want, g))
 	}
 }
 

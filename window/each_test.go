@@ -1,0 +1,376 @@
+package window
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/event"
+	"weir/sketches/geo"
+)
+
+// eachClicks returns clicks for arrays of events.
+func eachClicks() *Spec {
+	s := clicks()
+	s.Each, s.Dedupe = "batch.events", nil
+	return s
+}
+
+// room is how many offsets a record of eachLog has in the flat log.
+const room = 8
+
+// eachLog makes n records of up to seven events, and the log in which each of these events is a
+// record of its own: event i of offset o is at offset o × room + i. A record whose events
+// cannot be told apart is a malformed record there.
+func eachLog(r *rand.Rand, n int) (log, flat []event.Record) {
+	for _, rec := range logOf(r, n) {
+		one := event.Record{Offset: rec.Offset * room, Time: rec.Time, Value: []byte("malformed")}
+		if string(rec.Value) == unreadable {
+			log, flat = append(log, rec), append(flat, one)
+			continue
+		}
+		var docs []string
+		for _, of := range logOf(r, r.IntN(6)) {
+			doc := string(of.Value)
+			switch {
+			case doc == unreadable, len(docs) == room-1:
+				continue
+			case !json.Valid(of.Value): // cut: it would reach into the next one
+				doc = []string{`{"ts":1,"ts":1}`, `[]`, `7`, `{"ts":tru}`, ``}[r.IntN(5)]
+			}
+			docs = append(docs, moved(doc, rec.Time))
+		}
+		value := `{"batch":{"events":[` + strings.Join(docs, " , ") + `]},"sentAt":1}`
+		if strings.TrimSpace(strings.Join(docs, "")) == "" {
+			value, docs = `{"batch":{"events":[ ]}}`, nil
+		}
+		if r.IntN(20) == 0 {
+			value, docs = []string{"", `{"batch":{"events":{}}}`, `{"batch":[]}`, `[]`, value[:len(value)-1], strings.Replace(value, "[", "[}", 1)}[r.IntN(6)], []string{"malformed"}
+		}
+		log = append(log, event.Record{Offset: rec.Offset, Time: rec.Time, Value: []byte(value)})
+		for i, doc := range docs {
+			flat = append(flat, event.Record{Offset: one.Offset + int64(i), Time: rec.Time, Value: []byte(doc)})
+		}
+	}
+	return log, flat
+}
+
+// moved gives a document of logOf a time near to that of its record: logOf begins at another
+// time for each call.
+func moved(doc string, now event.Time) string {
+	_, rest, ok := strings.Cut(doc, `"ts":`)
+	if !ok {
+		return doc
+	}
+	var ts event.Time
+	if _, err := fmt.Sscanf(rest, "%d", &ts); err != nil || ts < 1_000_000_000_000 {
+		return doc
+	}
+	return strings.Replace(doc, fmt.Sprint(ts), fmt.Sprint(ts-1_763_600_000_000+now), 1)
+}
+
+// rows renders the rows of a table, and its positions, without the offsets in stamps.
+func rows(c *Changes) string {
+	var b strings.Builder
+	c.Table.Seal()
+	s := c.Table.spec
+	for r := range c.Table.Rows {
+		fmt.Fprintf(&b, "%d %q", r.Window(), r.Group(nil))
+		for slot, n := range r.Hits {
+			fmt.Fprintf(&b, " %d:%d", slot.Chunk(), n)
+		}
+		for m := range s.Measures {
+			switch s.Measures[m].Kind {
+			case Geo:
+			case First, Last:
+				mark, value := r.Value(m)
+				fmt.Fprintf(&b, " %s=%d %q", s.Measures[m].Name, mark.Time, value)
+			default:
+				fmt.Fprintf(&b, " %s=%x", s.Measures[m].Name, r.AppendState(nil, m))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	c.Table.Places(3).Each(func(w int64, member []byte, st geo.Stamp, score uint64) bool {
+		fmt.Fprintf(&b, "place %d %q %d %x %d\n", w, member, st.Time, st.Slot, score)
+		return true
+	})
+	return b.String()
+}
+
+// TestEachIsFlat: arrays of events make the rows that the same events make one by one, with chunks
+// of the same events; the events of a ledger line are the outcomes of these; and outcomes
+// and dead letters of the records follow from them.
+func TestEachIsFlat(t *testing.T) {
+	var all, records [Gap]uint64
+	partly := 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 20))
+		log, flat := eachLog(r, 300)
+		s, plain := eachClicks(), eachClicks()
+		plain.Each, plain.Chunk = "", s.Chunk*room
+		end := log[len(log)-1].Offset + 1
+		got := whole(t, s, map[int32][]event.Record{0: log}, end)
+		want := whole(t, plain, map[int32][]event.Record{0: flat}, end*room)
+		if g, w := rows(got), rows(want); g != w {
+			t.Fatalf("seed %d: the rows differ\n%s", seed, diff(w, g))
+		}
+
+		// What the records' outcomes must be, by those of the events.
+		outcomes, letters, number := map[int64][]Outcome{}, map[int64][]DeadLetter{}, map[int64]int{}
+		judge, err := NewJudge(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge.Start(0, 0, 0)
+		for _, b := range pieces(0, flat, 0, end*room) {
+			if err := judge.Observe(&b, func(v *Verdict) error {
+				outcomes[v.Offset/room] = append(outcomes[v.Offset/room], v.Outcome)
+				number[v.Offset/room]++
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, d := range want.Dead {
+			letters[d.Offset/room] = append(letters[d.Offset/room], d)
+		}
+		wanted := map[int64][Outcomes]uint64{}
+		for _, rec := range log {
+			of := outcomes[rec.Offset]
+			is := Filtered
+			switch {
+			case slices.Contains(of, Counted):
+				is = Counted
+				if len(letters[rec.Offset]) > 0 {
+					partly++
+				}
+			case len(of) > 0:
+				is = of[0]
+			}
+			line := wanted[rec.Offset/s.Chunk]
+			line[is]++
+			wanted[rec.Offset/s.Chunk] = line
+			records[is]++
+		}
+		lines := map[int64]*Line{}
+		for i := range want.Lines {
+			lines[want.Lines[i].Chunk] = &want.Lines[i]
+		}
+		for _, l := range got.Lines {
+			o := wanted[l.Chunk]
+			if o[Gap] = l.Outcomes[Gap]; l.Outcomes != o {
+				t.Fatalf("seed %d, chunk %d: the records' outcomes are %v, want %v", seed, l.Chunk, l.Outcomes, o)
+			}
+			sum := uint64(0)
+			for f, n := range l.Events.By {
+				all[f] += n
+				sum += n
+				if one := lines[l.Chunk]; one.Outcomes[f] != n || one.Watermark != l.Watermark {
+					t.Fatalf("seed %d, chunk %d: %v, want the outcomes %v as events", seed, l.Chunk, l, one.Outcomes)
+				}
+			}
+			if sum != l.Events.All || !l.Even() || l.Hits() != l.Events.By[Counted] {
+				t.Fatalf("seed %d, chunk %d: %v", seed, l.Chunk, l)
+			}
+		}
+		whole := map[int64]string{}
+		for _, rec := range log {
+			whole[rec.Offset] = string(rec.Value)
+		}
+		for _, d := range got.Dead {
+			of := letters[d.Offset]
+			if whole[d.Offset] == unreadable {
+				delete(letters, d.Offset)
+				continue
+			}
+			if len(of) == 0 {
+				t.Fatalf("seed %d: the dead letter %+v should not be", seed, d)
+			}
+			text, size, reason := string(of[0].Payload), of[0].Size, of[0].Reason
+			if text == "malformed" { // the record as a whole
+				text, size, reason = whole[d.Offset], len(whole[d.Offset]), d.Reason
+			} else {
+				reason += fmt.Sprintf("; event %d of %d in the record", of[0].Offset%room+1, number[d.Offset])
+				if len(of) > 1 {
+					reason += fmt.Sprintf(", which has %d more that are late, future or malformed", len(of)-1)
+				}
+				if text == "" {
+					reason = d.Reason // an empty record has another one
+				}
+			}
+			if string(d.Payload) != text || d.Size != size || d.Reason != reason || d.Outcome != of[0].Outcome || d.Time != of[0].Time {
+				t.Fatalf("seed %d: the dead letter %+v\nshould be %q, %s of %q", seed, d, text, of[0].Outcome, reason)
+			}
+			delete(letters, d.Offset)
+		}
+		for at := range letters {
+			if whole[at] != unreadable { // of several that cannot be read, one letter stands for all
+				t.Fatalf("seed %d: offset %d has no dead letter", seed, at)
+			}
+		}
+		if got.Events.By != [Gap]uint64(want.Outcomes[:Gap]) || got.Events.All == 0 {
+			t.Fatalf("seed %d: %v events in all, want %v", seed, got.Events, want.Outcomes)
+		}
+	}
+	for _, f := range []Outcome{Counted, Late, Future, Malformed, Filtered} {
+		if all[f] < 100 || records[f] < 10 {
+			t.Errorf("%d events and %d records are %s: the test tests little", all[f], records[f], f)
+		}
+	}
+	if partly < 100 {
+		t.Errorf("%d records are counted in part", partly)
+	}
+}
+
+// TestEachPurity is TestPurity with arrays of events.
+func TestEachPurity(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		logs, end := map[int32][]event.Record{}, int64(0)
+		for p := range int32(3) {
+			logs[p], _ = eachLog(r, 100+r.IntN(100))
+			end = max(end, logs[p][len(logs[p])-1].Offset+1)
+		}
+		pure(t, r, eachClicks(), logs, end, fmt.Sprintf("seed %d", seed))
+	}
+}
+
+// TestEachJudge: the verdicts of a judge are the events of the lines.
+func TestEachJudge(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 22))
+	s := eachClicks()
+	log, _ := eachLog(r, 600)
+	end := log[len(log)-1].Offset + 1
+	c := whole(t, s, map[int32][]event.Record{0: log}, end)
+	j, err := NewJudge(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Start(0, 0, 0)
+	var by [Gap]uint64
+	records, empty, last := map[int64]int{}, 0, int64(-1)
+	for _, b := range batches(r, 0, log, 0, end) {
+		if err := j.Observe(&b, func(v *Verdict) error {
+			if v.Event > 0 && (v.Event > v.Events || v.Event != records[v.Offset]+1) || v.Offset < last || v.Records > 1 && v.Events > 0 {
+				t.Fatalf("%+v", v)
+			}
+			if last = v.Offset; v.Outcome == Filtered && v.Events == 0 {
+				empty++
+				return nil
+			}
+			records[v.Offset]++
+			by[v.Outcome] += uint64(v.Records)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if by != c.Events.By || empty == 0 {
+		t.Errorf("the judge has %v, the operator %v; %d empty records", by, c.Events.By, empty)
+	}
+}
+
+// TestEachMany: a record of 100,000 events, and one of more than may be.
+func TestEachMany(t *testing.T) {
+	s := eachClicks()
+	s.Each = event.Whole
+	const now = event.Time(1_763_600_000_000)
+	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view"},`, now)
+	array := func(n int) []byte { return []byte("[" + strings.Repeat(doc, n-1) + doc[:len(doc)-1] + "]") }
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	observe(t, op, event.Batch{Next: 2, Records: []event.Record{{Time: now, Value: array(100_000)}, {Offset: 1, Time: now, Value: array(event.MaxEvents + 1)}}})
+	c := op.Take()
+	c.Table.Seal()
+	hits := uint64(0)
+	for row := range c.Table.Rows {
+		for _, n := range row.Hits {
+			hits += n
+		}
+	}
+	l := c.Lines[0]
+	if hits != 100_000 || l.Hits() != hits || l.Events.All != 100_001 || l.Outcomes[Counted] != 1 || l.Outcomes[Malformed] != 1 || !l.Even() {
+		t.Errorf("%d hits, %v", hits, l)
+	}
+	if len(c.Dead) != 1 || !strings.Contains(c.Dead[0].Reason, "more than 262143 events") || len(c.Dead[0].Payload) != maxPayload {
+		t.Errorf("dead letters %.300v", c.Dead)
+	}
+}
+
+// TestEachDoesNotAllocate: an event of an array costs no allocation.
+func TestEachDoesNotAllocate(t *testing.T) {
+	s := eachClicks()
+	s.Each, s.By = "e", append(s.By, Column{Name: "sent", Path: "record:sentAt"})
+	s.Measures = slices.DeleteFunc(s.Measures, func(m Measure) bool { return m.Kind == Geo })
+	const now = event.Time(1_763_600_000_000)
+	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view","lon":1.5,"lat":2}`, now)
+	value := []byte(`{"e":[` + strings.Repeat(doc+",", 99) + doc + `],"sentAt":"x"}`)
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	next := int64(0)
+	b := event.Batch{Records: []event.Record{{Time: now, Value: value}}}
+	if n := testing.AllocsPerRun(50, func() {
+		b.First, b.Next, b.Records[0].Offset = next, next+1, next
+		next = (next + 1) % (s.Chunk - 1)
+		if next == 0 {
+			op.Start(Plan{})
+		}
+		if err := op.Observe(&b); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 { // the last record of the run may begin again
+		t.Errorf("%v allocations per record of 100 events, want none", n)
+	}
+	if c := op.Take(); c.Events.By[Counted] == 0 {
+		t.Error("nothing was counted")
+	}
+}
+
+func TestEachSpec(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		want   string
+	}{
+		"format":   {func(s *Spec) { s.Format = event.TSV }, "arrays of events in records of tsv"},
+		"path":     {func(s *Spec) { s.Each = "key:" }, "no array of events can be at"},
+		"chunk":    {func(s *Spec) { s.Chunk = 2 * maxEachChunk }, "want at most 8192"},
+		"dedupe":   {func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Exact: true} }, "dedupe or throttle"},
+		"throttle": {func(s *Spec) { s.Throttle = &Throttle{Path: "id", Limit: 1, Per: 1000} }, "dedupe or throttle"},
+	} {
+		s := eachClicks()
+		if c.change(s); s.Validate() == nil || !strings.Contains(s.Validate().Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, s.Validate(), c.want)
+		}
+	}
+	if maxEachChunk*event.MaxEvents >= 1<<31 {
+		t.Error("a chunk may have more events than its counts hold")
+	}
+	plain, each, other := clicks(), clicks(), clicks()
+	each.Each, other.Each = event.Whole, "a.b"
+	for _, c := range []struct {
+		was, is *Spec
+		want    Change
+	}{{plain, each, Change{"each", "nothing", "$"}}, {each, other, Change{"each", "$", "a.b"}}, {other, plain, Change{"each", "a.b", "nothing"}}} {
+		if all, ok := Difference(c.was.Meaning(), c.is.Meaning()); !ok || !slices.Equal(all, []Change{c.want}) {
+			t.Errorf("%v, want %v", all, c.want)
+		}
+	}
+	if e := (&Line{Events: Events{All: 2, By: [Gap]uint64{1, 1}}, Outcomes: [Outcomes]uint64{Counted: 1}}); !e.Even() || e.Hits() != 1 {
+		t.Error("a line that adds up")
+	}
+	for name, l := range map[string]*Line{
+		"sum":             {Events: Events{All: 2, By: [Gap]uint64{1}}, Outcomes: [Outcomes]uint64{Counted: 1}},
+		"fewer events":    {Events: Events{All: 1, By: [Gap]uint64{1}}, Outcomes: [Outcomes]uint64{Counted: 2}},
+		"no counted one":  {Events: Events{All: 1, By: [Gap]uint64{Late: 1}}, Outcomes: [Outcomes]uint64{Counted: 1}},
+		"no record":       {Events: Events{All: 1, By: [Gap]uint64{1}}, Outcomes: [Outcomes]uint64{Late: 1}},
+		"without a total": {Events: Events{By: [Gap]uint64{1}}, Outcomes: [Outcomes]uint64{Counted: 1}},
+	} {
+		if l.Even() {
+			t.Errorf("%s: %v adds up", name, l)
+		}
+	}
+}
