@@ -6,9 +6,10 @@
 // A job adds up if
 //
 //  1. the outcomes of a ledger line sum up to its offsets, and these are within
-//     its chunk (Unbalanced, Outside);
+//     its chunk (Unbalanced, Outside); if a record is an array of events, the events by
+//     outcome sum up to all of them, and go with the records counted (Uneven);
 //  2. the lines of a partition leave no offset out (Hole);
-//  3. the rows hold, under the slot of a chunk, at least the greatest count of
+//  3. the rows hold, under the slot of a chunk, at least the greatest count of events of
 //     the chunk's lines and at most their sum (Missing, Excess), and nothing under
 //     a slot without a line (Unknown);
 //  4. a rollup holds the events of the rows it is made from, and makes the same

@@ -252,6 +252,67 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestEvents: where a record may have several events, the rows are compared with the events, and
+// the bounds of what a cut or a new epoch costs are those of events.
+func TestEvents(t *testing.T) {
+	line := func(first, next int64, records, events, late uint64) window.Line {
+		l := window.Line{Partition: 1, First: first, Next: next, Outcomes: outcomes{window.Counted: records, window.Late: uint64(next-first) - records}, TopicID: [16]byte{1}}
+		l.Events = window.Events{All: events + late, By: [window.Gap]uint64{window.Counted: events, window.Late: late}}
+		return l
+	}
+	read := func(hits uint64, lines ...window.Line) *Audit {
+		a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
+		a.Hits(slot(1, 0), hits, true)
+		for i := range lines {
+			a.Line(&lines[i], true)
+		}
+		return a
+	}
+	uneven, fewer := line(0, 10, 8, 30, 5), line(0, 10, 8, 30, 5)
+	uneven.Events.All++
+	fewer.Outcomes[window.Counted], fewer.Outcomes[window.Late] = 0, 10
+	gaps := line(0, 10, 8, 30, 5)
+	gaps.Outcomes[window.Late], gaps.Outcomes[window.Gap] = 0, 2
+	for _, c := range []struct {
+		name string
+		a    *Audit
+		want []Finding
+	}{
+		{"sound", read(30, line(0, 10, 8, 30, 5)), nil},
+		{"a row deleted", read(29, line(0, 10, 8, 30, 5)), []Finding{chunk(Missing, 1, 0, 30, 29)}},
+		{"a slot raised", read(31, line(0, 10, 8, 30, 5)), []Finding{with(chunk(Excess, 1, 0, 30, 31), func(f *Finding) { f.Several = true })}},
+		{"events that do not add up", read(30, uneven), []Finding{chunk(Uneven, 1, 0, 36, 30)}},
+		{"events of no record", read(30, fewer), []Finding{chunk(Uneven, 1, 0, 35, 30)}},
+		{"fewer events than records", read(30, line(0, 100, 40, 30, 5)), []Finding{chunk(Uneven, 1, 0, 35, 30)}},
+	} {
+		check(t, c.name, slices.Collect(c.a.Findings), c.want)
+	}
+	if found := slices.Collect(read(40, gaps).Findings); len(found) != 1 || !found[0].Thinned() {
+		t.Errorf("ten events of two records that were compacted away: %+v", found)
+	}
+	if found := slices.Collect(read(40, line(0, 10, 8, 30, 5)).Findings); len(found) != 1 || found[0].Thinned() {
+		t.Errorf("ten events too many, without a gap: %+v", found)
+	}
+
+	// The first reading counted 50 events, the second 90 from offset 4 on; offsets from 10 on are
+	// only in the second. All that the first one counted may be below the cut.
+	cut := slices.Collect(read(90, line(0, 10, 10, 50, 0), line(4, 20, 16, 90, 0)).Notes)
+	if len(cut) != 1 || cut[0].Kind != Clipped || cut[0].Expected != 140 || cut[0].Found != 90 {
+		t.Errorf("a cut: %+v", cut)
+	}
+	// The second reading has no further offset, so it cannot add an event.
+	check(t, "the same end", slices.Collect(read(50, line(0, 10, 10, 50, 0), line(4, 10, 6, 40, 0)).Notes), nil)
+
+	later := line(0, 10, 10, 50, 0)
+	later.Epoch = 1
+	a := read(50, line(0, 10, 10, 50, 0))
+	a.Hits(later.Slot(), 50, true)
+	a.Line(&later, true)
+	if twice := slices.Collect(a.Notes); len(twice) != 1 || twice[0].Kind != Twice || twice[0].Found != 50 {
+		t.Errorf("two epochs: %+v", twice)
+	}
+}
+
 // TestTwice: offsets that two epochs counted are counted twice if both counted the same
 // topic, and not if the topic was recreated in between.
 func TestTwice(t *testing.T) {

@@ -9,6 +9,7 @@ type tally struct {
 	gaps        uint64 // offsets without a record, by the lines
 	lines       bool   // there is a line
 	skip        bool   // the chunk is not judged
+	several     bool   // a record may have several events
 
 	// Of the lines that counted an event, in the order of their first offsets:
 	first int64  // where the first line begins
@@ -44,9 +45,10 @@ func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 func (t *tally) line(l *window.Line, comparable bool) {
 	t.lines = true
 	t.gaps += l.Outcomes[window.Gap]
-	t.least = max(t.least, l.Outcomes[window.Counted])
-	t.most += l.Outcomes[window.Counted]
-	if l.Outcomes[window.Counted] > 0 {
+	t.several = t.several || l.Events.All > 0
+	t.least = max(t.least, l.Hits())
+	t.most += l.Hits()
+	if l.Hits() > 0 {
 		t.add(l)
 	}
 	t.skip = t.skip || !comparable
@@ -59,16 +61,30 @@ func (t *tally) line(l *window.Line, comparable bool) {
 //     offsets after the end of the earlier lines;
 //   - all lines together have at most the events of this line and one for each offset
 //     that the earlier lines have and this one does not.
+//
+// A record may have any number of events, if the lines count these: then the bounds are what
+// this line, and the earlier ones, have counted, and nothing if there are no such offsets.
 func (t *tally) add(l *window.Line) {
-	c := l.Outcomes[window.Counted]
+	c := l.Hits()
 	if t.union == 0 {
 		t.first, t.cut, t.end, t.union = l.First, l.First, l.Next, c
 		return
 	}
 	behind, before := uint64(max(0, l.Next-t.end)), uint64(l.First-t.first+max(0, t.end-l.Next))
+	if l.Events.All > 0 {
+		behind, before = all(behind, c), all(before, t.union)
+	}
 	t.union = min(t.union+min(c, behind), c+before)
 	t.reach, t.cut = t.end, l.First
 	t.end = max(t.end, l.Next)
+}
+
+// all returns n if there are offsets.
+func all(offsets, n uint64) uint64 {
+	if offsets == 0 {
+		return 0
+	}
+	return n
 }
 
 // chunks yields a finding for each chunk whose rows do not hold what its lines say.
@@ -84,7 +100,7 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 		case t.hits < t.least:
 			f.Kind, f.Expected = Missing, t.least
 		case t.hits > t.most:
-			f.Kind, f.Expected, f.Gaps = Excess, t.most, t.gaps
+			f.Kind, f.Expected, f.Gaps, f.Several = Excess, t.most, t.gaps, t.several
 		default:
 			continue
 		}

@@ -11,6 +11,7 @@ type Kind uint8
 const (
 	Unbalanced Kind = iota // a line spans Expected offsets, and its outcomes sum up to Found
 	Outside                // a line spans Expected offsets, and not all are of its chunk
+	Uneven                 // the events of a line do not add up to Expected, or Found of them being counted does not go with its outcomes
 	Hole                   // the line begins at offset Found, those before it end at Expected
 	Missing                // rows hold less than was counted
 	Excess                 // rows hold more than was counted
@@ -26,7 +27,7 @@ const (
 )
 
 // kinds has the name of each Kind; weir_audit has the same names.
-var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
+var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Uneven: "events", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
 	Beyond: "log end", Deleted: "log start", Vanished: "partition", Clipped: "cut", Twice: "twice"}
 
 func (k Kind) String() string { return kinds[k] }
@@ -72,6 +73,9 @@ type Finding struct {
 	// record when they were read.
 	Gaps uint64
 
+	// Several, for Excess, says that a record may have several events.
+	Several bool
+
 	// Both, for Clipped, has the offsets that were read before and after the cut. If
 	// there are any, Expected is an upper bound.
 	Both Offsets
@@ -81,5 +85,8 @@ type Finding struct {
 // offset was counted, and has no record any more when its chunk is read again, it has
 // two outcomes, and each row keeps the greater count of the two readings.
 func (f Finding) Thinned() bool {
-	return (f.Kind == Unbalanced || f.Kind == Excess) && f.Expected < f.Found && f.Found-f.Expected <= f.Gaps
+	if f.Kind != Unbalanced && f.Kind != Excess || f.Expected >= f.Found {
+		return false
+	}
+	return f.Found-f.Expected <= f.Gaps || f.Several && f.Gaps > 0
 }

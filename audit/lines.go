@@ -15,6 +15,7 @@ type Reached struct {
 type counted struct {
 	topicID [16]byte
 	events  uint64
+	several bool // a record may have several events
 }
 
 // Reached returns how far the ledger goes: one entry for each partition and epoch.
@@ -36,13 +37,17 @@ func (a *Audit) Line(l *window.Line, comparable bool) {
 	case l.Next < l.First || l.First < begin || l.Next > begin+a.job.Chunk:
 		a.line(Outside, l, span, sum)
 	}
+	if !l.Even() {
+		a.line(Uneven, l, l.Events.All, l.Hits())
+	}
 	at := len(a.reached) - 1
 	if at < 0 || a.reached[at].Partition != l.Partition || a.reached[at].Epoch != l.Epoch {
 		a.reached = append(a.reached, Reached{l.Partition, l.Epoch, l.First, l.Next})
 		a.topics = append(a.topics, counted{topicID: l.TopicID})
 		at++
 	}
-	a.topics[at].events += l.Outcomes[window.Counted]
+	a.topics[at].events += l.Hits()
+	a.topics[at].several = a.topics[at].several || l.Events.All > 0
 	r := &a.reached[at]
 	if r.First == r.Next {
 		// So far there is only the empty line that opened the partition. Retention
@@ -73,7 +78,10 @@ func (a *Audit) twice(yield func(Finding) bool) bool {
 			}
 			f := a.of(Twice)
 			f.Epoch, f.Partition, f.Offsets = later.Epoch, later.Partition, both
-			f.Found = min(uint64(both.Next-both.First), a.topics[i].events, a.topics[n].events)
+			f.Found = min(a.topics[i].events, a.topics[n].events)
+			if !a.topics[i].several {
+				f.Found = min(f.Found, uint64(both.Next-both.First))
+			}
 			if !yield(f) {
 				return false
 			}

@@ -365,6 +365,7 @@ func (k *sink) enter(l *window.Line) {
 		for f := range old.Outcomes {
 			old.Outcomes[f] = max(old.Outcomes[f], l.Outcomes[f])
 		}
+		old.Events.Raise(&l.Events)
 	}
 	if have := k.slots[l.Slot()]; have < l.Outcomes[window.Counted] && !k.s.strained(l.Slot()) {
 		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Outcomes[window.Counted], l.Partition, l.Chunk, have)

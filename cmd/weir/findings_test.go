@@ -33,6 +33,7 @@ func TestFindingsInWords(t *testing.T) {
 	}{
 		{chunk(audit.Unbalanced, 100, 101), "partition 1, chunk 5: the ledger line spans 100 offsets, but its outcomes sum up to 101 (offsets 500 to 600)", "restore weir_ledger", 500, "compact"},
 		{chunk(audit.Outside, 101, 101), "partition 1, chunk 5: the ledger line reaches beyond its chunk (offsets 500 to 600)", "restore weir_ledger", 500, ""},
+		{chunk(audit.Uneven, 36, 30), "partition 1, chunk 5: the events of the ledger line, 36 in all and 30 of them counted, do not add up, or do not go with the records that were counted (offsets 500 to 600)", "restore weir_ledger", 500, "compact"},
 		{chunk(audit.Hole, 498, 501), "partition 1, chunk 5: the ledger continues at offset 501, but the lines before end at 498 (offsets 500 to 600)", "where the ledger ends", 498, ""},
 		{chunk(audit.Missing, 99, 92), "partition 1, chunk 5: 99 events were counted, the rows hold 92 (offsets 500 to 600)", "on a replica that lags, ask again when it has caught up", 500, "compact"},
 		{chunk(audit.Excess, 99, 100), "partition 1, chunk 5: at most 99 events were counted, the rows hold 100 (offsets 500 to 600)", "restore them from a backup", -1, "compact"},

@@ -48,6 +48,15 @@ func (d auditData) Others() string {
 	return strings.Join(sum, " + ")
 }
 
+// Events returns the sum of the events by outcome.
+func (d auditData) Events() string {
+	var sum []string
+	for _, name := range eventColumns()[1:] {
+		sum = append(sum, "max(_l."+name+")")
+	}
+	return strings.Join(sum, " + ")
+}
+
 // auditJob is a job of the database, as registered in weir_jobs.
 type auditJob struct {
 	c      *Client
@@ -400,11 +409,15 @@ func (d verifyData) Day() string {
 func (d verifyData) Settled() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.settled, 0)) }
 func (d verifyData) Horizon() string { return fmt.Sprintf("toDateTime(%d, 'UTC')", max(d.horizon, 0)) }
 
-// Outcomes returns the ledger's columns of outcomes, each as its greatest value.
+// Outcomes returns the ledger's columns of outcomes, then those of events, each as its greatest
+// value.
 func (d verifyData) Outcomes() string {
 	var list []string
 	for f := range window.Outcomes {
 		list = append(list, "max(_l."+quote(f.String())+")")
+	}
+	for _, name := range eventColumns() {
+		list = append(list, "max(_l."+name+")")
 	}
 	return strings.Join(list, ", ")
 }
@@ -475,6 +488,9 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable}
 		for f := range l.Outcomes {
 			to = append(to, &l.Outcomes[f])
+		}
+		for _, n := range eventNumbers(&l) {
+			to = append(to, n)
 		}
 		err := scan(to...)
 		if err == nil {

@@ -166,6 +166,9 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 	for f := range window.Outcomes {
 		sql += ", " + f.String()
 	}
+	for _, name := range eventColumns() {
+		sql += ", " + name
+	}
 	b.each(t, sql+" FROM "+b.c.name("weir_ledger")+" FINAL WHERE "+l.where(), func(scan func(...any) error) error {
 		var line window.Line
 		var mark int64
@@ -174,6 +177,9 @@ func (b *backend) ledger(t *testing.T, l *layout, c *memory.Contents) {
 		to := []any{&line.Epoch, &line.Partition, &line.Chunk, &line.First, &line.Next, &mark, &id, &slot}
 		for f := range line.Outcomes {
 			to = append(to, &line.Outcomes[f])
+		}
+		for _, n := range eventNumbers(&line) {
+			to = append(to, n)
 		}
 		if err := scan(to...); err != nil {
 			return err
@@ -324,6 +330,9 @@ func (b *backend) ChangeLine(t *testing.T, spec *window.Spec, line window.Line) 
 	for f, n := range line.Outcomes {
 		set = append(set, fmt.Sprintf("%d AS %s", n, window.Outcome(f)))
 	}
+	for i, n := range eventNumbers(&line) {
+		set = append(set, fmt.Sprintf("%d AS %s", *n, eventColumns()[i]))
+	}
 	b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, next, %s) SELECT 'suite', %d, %d, %d, %d, %d, %d, %s",
 		b.c.name("weir_ledger"), outcomes(), spec.Version, line.Epoch, line.Partition, line.Chunk, line.First, line.Next, strings.Join(set, ", ")))
 }
@@ -333,5 +342,6 @@ func outcomes() string {
 	for f := range window.Outcomes {
 		names = append(names, f.String())
 	}
+	names = append(names, eventColumns()...)
 	return strings.Join(names, ", ")
 }

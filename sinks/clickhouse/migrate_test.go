@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"fmt"
 	"cmp"
 	"errors"
 	"flag"
@@ -259,8 +260,6 @@ func TestMigrateRounds(t *testing.T) {
 	}
 }
 
-// TestAlteredByHand: opening a job whose tables were changed by hand is an error that names
-// the change; a migration repairs it only if that loses nothing.
 // TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
 // until the migration has added its column; the lines that it has stay.
 func TestMigrateOutcome(t *testing.T) {
@@ -290,6 +289,101 @@ func TestMigrateOutcome(t *testing.T) {
 	exact(t, s, "migrated, written to")
 }
 
+// TestMigrateEvents: the same for a ledger from before records could be arrays of events.
+func TestMigrateEvents(t *testing.T) {
+	c := open(t)
+	s := install(t, c, actives())
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 8))
+	b := &backend{c: c}
+	var drop []string
+	for _, name := range eventColumns() {
+		drop = append(drop, "DROP COLUMN "+name)
+	}
+	b.exec(t, "DROP VIEW "+c.name("weir_audit"))
+	b.exec(t, "ALTER TABLE "+c.name(LedgerTable)+" "+strings.Join(drop, ", "))
+	b.exec(t, "ALTER TABLE "+c.name("weir_schema")+" UPDATE sql = replaceRegexpAll(sql, '\n    `events(_[a-z]+)?`[^\n]*', '') WHERE 1 SETTINGS mutations_sync = 1")
+	lines := one(t, c, "SELECT count(), sum(counted), sum(next - first) FROM "+c.name(LedgerTable)+" FINAL")
+	if _, err := c.Job(t.Context(), actives()); !fatalWith(err, "lacks column events, which is new: run `weir migrate`") {
+		t.Errorf("before the migration the job opens with %v", err)
+	}
+	if _, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	if got := one(t, c, "SELECT count(), sum(counted), sum(next - first) FROM "+c.name(LedgerTable)+" FINAL WHERE events = 0 AND events_counted = 0"); got != lines {
+		t.Errorf("the ledger has %s, before %s", got, lines)
+	}
+	s = another(c, s)
+	write(t, s, f.flow(t, 8))
+	exact(t, s, "migrated, written to")
+	roll(t, s, true)
+	if found := findings(t, s); len(found) != 0 {
+		t.Errorf("the audit finds %v", found)
+	}
+	if got := one(t, c, "SELECT count() FROM "+c.name("weir_audit")); got != "(0)" {
+		t.Errorf("weir_audit has %s rows", got)
+	}
+}
+
+// TestEachAuditView: weir_audit knows both numbers of records that are arrays of events.
+func TestEachAuditView(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Spec.Each, j.Spec.Dedupe, j.Rollups = "events", nil, j.Rollups[:1]
+	s := install(t, c, j)
+	inv, err := c.inventory(t.Context(), c.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := auditData{c: c, Quiet: -3600} // it judges the newest rows too
+	for _, r := range inv.audited(nil) {
+		d.Jobs = append(d.Jobs, auditJob{c: c, r: r, levels: inv.lengths(r, nil)})
+	}
+	b := &backend{c: c}
+	b.exec(t, render("audit", d))
+	op := operator(t, j.Spec, 0)
+	var docs []string
+	for i := range 10 {
+		docs = append(docs, `{"events":[`+click(noon, "/", i, "a")+`,`+click(noon, "/", 100+i, "b")+`,5]}`)
+	}
+	observe(t, op, 0, 0, noon, docs...)
+	write(t, s, op.Take())
+	roll(t, s, true)
+	view := func() string {
+		return strings.Join(read(t, c, "SELECT kind, partition, chunk, expected, found FROM "+c.name("weir_audit")+" ORDER BY kind"), " ")
+	}
+	if got := view(); got != "" {
+		t.Fatalf("after a clean run: %s", got)
+	}
+	if got := one(t, c, "SELECT sum(hits) FROM "+c.name("clicks_1m")); got != "(20)" {
+		t.Errorf("%s hits", got)
+	}
+	if got := one(t, c, "SELECT counted, malformed, events, events_counted, events_malformed, events_late FROM "+c.name(LedgerTable)+" FINAL"); got != "(10,0,30,20,10,0)" {
+		t.Errorf("the ledger has %s", got)
+	}
+	change := func(column string, n int) {
+		b.exec(t, fmt.Sprintf("INSERT INTO %s (job, version, epoch, partition, chunk, first, %s) VALUES ('clicks', %d, 0, 0, 0, 0, %d)", c.name(LedgerTable), column, j.Spec.Version, n))
+	}
+	change("events_late", 1)
+	if got := view(); got != "('events',0,0,30,20)" {
+		t.Errorf("an event late too many: %s", got)
+	}
+	change("events", 31)
+	if got := view(); got != "" { // it adds up again
+		t.Errorf("and in all: %s", got)
+	}
+	change("events_counted", 21)
+	change("events", 32)
+	if got := view(); got != "('rows missing',0,0,21,20)" {
+		t.Errorf("an event counted too many: %s", got)
+	}
+}
+
+// TestAlteredByHand: opening a job whose tables were changed by hand is an error that names
+// the change; a migration repairs it only if that loses nothing.
 func TestAlteredByHand(t *testing.T) {
 	for _, a := range []struct {
 		name, sql string

@@ -244,6 +244,9 @@ func ledgerBlock() *block {
 	for f := range window.Outcomes {
 		b.cols = append(b.cols, value(f.String(), "UInt64", 1))
 	}
+	for _, name := range eventColumns() {
+		b.cols = append(b.cols, value(name, "UInt64", 1))
+	}
 	return b
 }
 
@@ -258,6 +261,9 @@ func (b *block) addLine(j *Job, line *window.Line) {
 	})
 	for _, n := range line.Outcomes {
 		put(func(dst []byte) []byte { return append64(dst, n) })
+	}
+	for _, n := range eventNumbers(line) {
+		put(func(dst []byte) []byte { return append64(dst, *n) })
 	}
 	b.rows++
 }

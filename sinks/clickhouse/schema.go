@@ -112,6 +112,25 @@ func largest(name, typ string) column {
 	return column{name: name, typ: "SimpleAggregateFunction(max, " + typ + ")"}
 }
 
+// eventColumns returns the columns of the ledger that have a line's window.Events: all, then by
+// outcome.
+func eventColumns() []string {
+	names := []string{"events"}
+	for f := range window.Gap {
+		names = append(names, "events_"+f.String())
+	}
+	return names
+}
+
+// eventNumbers returns where a line has the numbers of eventColumns.
+func eventNumbers(l *window.Line) []*uint64 {
+	to := []*uint64{&l.Events.All}
+	for f := range l.Events.By {
+		to = append(to, &l.Events.By[f])
+	}
+	return to
+}
+
 // LedgerTable is the name of the table with the outcomes of every offset.
 const LedgerTable = "weir_ledger"
 
@@ -131,6 +150,9 @@ func common() []table {
 	}
 	for f := range window.Outcomes {
 		ledger.columns = append(ledger.columns, largest(f.String(), "UInt64"))
+	}
+	for _, name := range eventColumns() {
+		ledger.columns = append(ledger.columns, largest(name, "UInt64"))
 	}
 	ledger.columns = append(ledger.columns,
 		largest("watermark", millis), largest("topic_id", "UUID"),

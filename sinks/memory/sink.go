@@ -131,6 +131,7 @@ func (s *Sink) line(l window.Line) {
 		for f := range l.Outcomes {
 			l.Outcomes[f] = max(l.Outcomes[f], old.Outcomes[f])
 		}
+		l.Events.Raise(&old.Events)
 		if bytes.Compare(old.TopicID[:], l.TopicID[:]) > 0 {
 			l.TopicID = old.TopicID
 		}

@@ -1,6 +1,7 @@
 package sinktest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -59,6 +60,35 @@ func NewLog(seed uint64) *Log {
 			}
 			now += event.Time(r.IntN(1500))
 			log[p] = append(log[p], event.Record{Offset: min(off, offsets-1), Time: now, Value: document(r, p, off, now)})
+		}
+	}
+	return log
+}
+
+// EachSpec returns the job of the suite for records that are arrays of events.
+func EachSpec() *window.Spec {
+	s := Spec()
+	s.Each, s.Dedupe = "events", nil
+	return s
+}
+
+// NewEachLog makes a log of such records: with no, one or several events, some of them faulty, and
+// some records that are no arrays.
+func NewEachLog(seed uint64) *Log {
+	r := rand.New(rand.NewPCG(seed, 43))
+	log := NewLog(seed)
+	for p := range log {
+		for i := range log[p] {
+			rec := &log[p][i]
+			docs := make([]string, r.IntN(5))
+			for n := range docs {
+				if docs[n] = string(document(r, p, rec.Offset*10+int64(n), rec.Time)); !json.Valid([]byte(docs[n])) {
+					docs[n] = `{"ts":tru}`
+				}
+			}
+			if rec.Value = []byte(`{"events":[` + strings.Join(docs, ",") + `]}`); r.IntN(20) == 0 {
+				rec.Value = rec.Value[:len(rec.Value)-1]
+			}
 		}
 	}
 	return log

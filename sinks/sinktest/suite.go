@@ -24,6 +24,7 @@ func Run(t *testing.T, begin func(t *testing.T) Backend, only ...string) {
 		{"Views", views},
 		{"DeadLetters", deadLetters},
 		{"Audit", audits},
+		{"Each", each},
 		{"Repair", repair},
 		{"Fingerprints", fingerprints},
 	})
@@ -340,6 +341,61 @@ func audits(t *testing.T, b Backend) {
 	}
 
 	damages(t, b, s, spec, want)
+}
+
+// each: of records that are arrays of events the ledger keeps both numbers, and the audit
+// knows both.
+func each(t *testing.T, b Backend) {
+	log, spec := NewEachLog(8), EachSpec()
+	want, _ := reference(t, log, spec)
+	s := open(t, b, spec)
+	for _, c := range append(pieces(t, log, spec, 3), pieces(t, log, spec, 4)...) {
+		write(t, s, c)
+	}
+	Same(t, "events of arrays", b.Contents(t, spec), want)
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	found, a := find(t, s, spec)
+	for _, f := range found {
+		t.Errorf("after a clean run: %+v", f)
+	}
+	var hits, counted, records, bad uint64
+	for _, row := range want.Rows {
+		hits += row.Sum()
+	}
+	for _, l := range want.Lines() {
+		counted += l.Events.By[window.Counted]
+		records += l.Outcomes[window.Counted]
+		bad += l.Events.By[window.Malformed]
+	}
+	if hits != counted || records >= counted || records == 0 || bad == 0 || a.Looked().Chunks == 0 {
+		t.Fatalf("%d hits, %d events and %d records counted, %d malformed events: the log is too poor", hits, counted, records, bad)
+	}
+	lines := slices.DeleteFunc(want.Lines(), func(l window.Line) bool { return l.Outcomes[window.Counted] < 2 })
+	for i, c := range []struct {
+		what   string
+		change func(*window.Line)
+		kinds  []audit.Kind
+	}{
+		{"an event counted too many", func(l *window.Line) { l.Events.By[window.Counted]++ }, []audit.Kind{audit.Uneven, audit.Missing}},
+		{"and in all", func(l *window.Line) { l.Events.By[window.Counted]++; l.Events.All++ }, []audit.Kind{audit.Missing}},
+		{"an event late too many", func(l *window.Line) { l.Events.By[window.Late]++ }, []audit.Kind{audit.Uneven}},
+		{"an event in all too many", func(l *window.Line) { l.Events.All++ }, []audit.Kind{audit.Uneven}},
+		{"a record counted too many", func(l *window.Line) { l.Outcomes[window.Counted]++ }, []audit.Kind{audit.Unbalanced}},
+	} {
+		changed := lines[i]
+		c.change(&changed)
+		b.ChangeLine(t, spec, changed)
+		found, _ := find(t, s, spec)
+		for _, k := range c.kinds {
+			if !slices.ContainsFunc(found, func(f audit.Finding) bool {
+				return f.Kind == k && f.Partition == changed.Partition && f.Chunk == changed.Chunk
+			}) {
+				t.Errorf("%s in partition %d, chunk %d: no %v among %+v", c.what, changed.Partition, changed.Chunk, k, found)
+			}
+		}
+	}
 }
 
 // damages changes what is stored, one thing after another. An audit finds each.

@@ -11,6 +11,8 @@ AS WITH lines AS
     SELECT
         job, version, epoch, partition, chunk, first,
         toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64({{.Others}}) AS others,
+        toUInt64(max(_l.events)) AS events, toUInt64({{.Events}}) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
+        if(events + each > 0, events_counted, counted) AS hits,
         max(flushed_at) AS flushed, min(_l.began) AS began
     FROM {{.Ledger}} AS _l
     GROUP BY job, version, epoch, partition, chunk, first
@@ -22,6 +24,14 @@ SELECT
     'the outcomes of a ledger line do not sum up to its offsets: the line was changed' AS detail
 FROM lines
 WHERE next - first != counted + others
+
+UNION ALL
+
+SELECT
+    job, version, 'events', epoch, partition, chunk, NULL, '', events, hits,
+    'the events of a ledger line do not add up, or do not go with the records that were counted: the line was changed'
+FROM lines
+WHERE events != each OR (each > 0 AND (counted > events_counted OR (counted > 0) != (events_counted > 0)))
 
 UNION ALL
 
@@ -63,7 +73,7 @@ FROM
             GROUP BY {{.Groups}}window_start
         )
         UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
         WHERE job = {{text .Name}} AND version = {{.Version}}
         GROUP BY epoch, partition, chunk

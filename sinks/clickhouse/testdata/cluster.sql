@@ -49,6 +49,14 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_ledger` ON CLUSTER 'main'
     `filtered` SimpleAggregateFunction(max, UInt64),
     `throttled` SimpleAggregateFunction(max, UInt64),
     `gap` SimpleAggregateFunction(max, UInt64),
+    `events` SimpleAggregateFunction(max, UInt64),
+    `events_counted` SimpleAggregateFunction(max, UInt64),
+    `events_late` SimpleAggregateFunction(max, UInt64),
+    `events_future` SimpleAggregateFunction(max, UInt64),
+    `events_malformed` SimpleAggregateFunction(max, UInt64),
+    `events_duplicate` SimpleAggregateFunction(max, UInt64),
+    `events_filtered` SimpleAggregateFunction(max, UInt64),
+    `events_throttled` SimpleAggregateFunction(max, UInt64),
     `watermark` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
     `topic_id` SimpleAggregateFunction(max, UUID),
     `flushed_at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now(),
@@ -2333,6 +2341,8 @@ AS WITH lines AS
     SELECT
         job, version, epoch, partition, chunk, first,
         toUInt64(max(_l.next)) AS next, toUInt64(max(_l.counted)) AS counted, toUInt64(max(_l.`late`) + max(_l.`future`) + max(_l.`malformed`) + max(_l.`duplicate`) + max(_l.`filtered`) + max(_l.`throttled`) + max(_l.`gap`)) AS others,
+        toUInt64(max(_l.events)) AS events, toUInt64(max(_l.events_counted) + max(_l.events_late) + max(_l.events_future) + max(_l.events_malformed) + max(_l.events_duplicate) + max(_l.events_filtered) + max(_l.events_throttled)) AS each, toUInt64(max(_l.events_counted)) AS events_counted,
+        if(events + each > 0, events_counted, counted) AS hits,
         max(flushed_at) AS flushed, min(_l.began) AS began
     FROM `weir`.`weir_ledger` AS _l
     GROUP BY job, version, epoch, partition, chunk, first
@@ -2344,6 +2354,14 @@ SELECT
     'the outcomes of a ledger line do not sum up to its offsets: the line was changed' AS detail
 FROM lines
 WHERE next - first != counted + others
+
+UNION ALL
+
+SELECT
+    job, version, 'events', epoch, partition, chunk, NULL, '', events, hits,
+    'the events of a ledger line do not add up, or do not go with the records that were counted: the line was changed'
+FROM lines
+WHERE events != each OR (each > 0 AND (counted > events_counted OR (counted > 0) != (events_counted > 0)))
 
 UNION ALL
 
@@ -2384,7 +2402,7 @@ FROM
             GROUP BY `page`, `country`, window_start
         )
         UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
         WHERE job = 'clicks' AND version = 1
         GROUP BY epoch, partition, chunk
@@ -2504,7 +2522,7 @@ FROM
             GROUP BY `cell`, window_start
         )
         UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
         WHERE job = 'locations' AND version = 3
         GROUP BY epoch, partition, chunk
@@ -2595,7 +2613,7 @@ FROM
             GROUP BY window_start
         )
         UNION ALL
-        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(counted), sum(counted), min(began)
+        SELECT (0, 0), bitOr(bitOr(bitShiftLeft(toUInt64(epoch), 56), bitShiftLeft(toUInt64(partition), 40)), chunk), 0, max(flushed), 1, max(lines.hits), sum(lines.hits), min(began)
         FROM lines
         WHERE job = 'total' AND version = 1
         GROUP BY epoch, partition, chunk
