@@ -84,12 +84,24 @@ func (d *decoder) open(rec *event.Record) (events int, reason string) {
 	return events, ""
 }
 
-// decodeEvent decides about event i of the opened record, as decode does about a record.
-func (d *decoder) decodeEvent(rec *event.Record, i int) (Outcome, string) {
+// judgeEvent returns the outcome of event i of the opened record, as judge does of a record.
+func (pt *partitionState) judgeEvent(d *decoder, rec *event.Record, i int) (Outcome, string) {
 	if err := d.reader.ReadEvent(i, d.vals[:d.scanned]); err != nil {
 		return Malformed, err.Error()
 	}
-	return d.decodeValues(rec)
+	outcome, reason := d.decodeValues(rec)
+	if outcome == Counted {
+		outcome = pt.look(d)
+	}
+	return outcome, reason
+}
+
+// warmEach shows the events of a record to what the partition remembers.
+func (pt *partitionState) warmEach(d *decoder, rec *event.Record) {
+	n, _ := d.open(rec)
+	for i := range n {
+		pt.judgeEvent(d, rec, i)
+	}
 }
 
 // decideEach returns the outcome of a record, and counts its events.
@@ -110,7 +122,7 @@ func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
 	}
 	outcome := Filtered
 	for i := range n {
-		f, reason := d.decodeEvent(rec, i)
+		f, reason := pt.judgeEvent(d, rec, i)
 		if f == Counted {
 			o.count(pt)
 		} else if f.dead() && worst.outcome == Counted {
@@ -148,7 +160,7 @@ func (o *Operator) deadEvent(pt *partitionState, rec *event.Record, at, events i
 
 // observeEach passes the verdicts of a record to tell: one for each of its events, or one for the
 // record if it has none.
-func (j *Judge) observeEach(partition int32, rec *event.Record, tell func(*Verdict) error) error {
+func (j *Judge) observeEach(pt *partitionState, rec *event.Record, tell func(*Verdict) error) error {
 	d := j.decoder
 	n, reason := d.open(rec)
 	if n == 0 {
@@ -156,12 +168,12 @@ func (j *Judge) observeEach(partition int32, rec *event.Record, tell func(*Verdi
 		if reason == "" {
 			outcome, reason = Filtered, "it has no events"
 		}
-		j.verdict = Verdict{Partition: partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
+		j.verdict = Verdict{Partition: pt.partition, Offset: rec.Offset, Records: 1, Record: rec.Time, Size: len(rec.Value), Outcome: outcome, Reason: reason}
 		return tell(&j.verdict)
 	}
 	for i := range n {
-		outcome, reason := d.decodeEvent(rec, i)
-		j.decide(partition, rec, outcome, reason)
+		outcome, reason := pt.judgeEvent(d, rec, i)
+		j.decide(pt.partition, rec, outcome, reason)
 		j.verdict.Event, j.verdict.Events, j.verdict.Size = i+1, n, len(d.reader.Event(i))
 		if err := tell(&j.verdict); err != nil {
 			return err

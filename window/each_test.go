@@ -12,10 +12,13 @@ import (
 	"weir/sketches/geo"
 )
 
-// eachClicks returns clicks for arrays of events.
-func eachClicks() *Spec {
-	s := clicks()
-	s.Each, s.Dedupe = "batch.events", nil
+// eachClicks returns a variant of clicks for arrays of events.
+func eachClicks(seed uint64) *Spec {
+	s := variant(seed)
+	s.Each, s.TimeField, s.TimeUnit = "batch.events", "ts", event.Millis
+	if s.Dedupe != nil && !s.Dedupe.Exact {
+		s.Dedupe = nil
+	}
 	return s
 }
 
@@ -110,7 +113,7 @@ func TestEachIsFlat(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		log, flat := eachLog(r, 300)
-		s, plain := eachClicks(), eachClicks()
+		s, plain := eachClicks(seed), eachClicks(seed)
 		plain.Each, plain.Chunk = "", s.Chunk*room
 		end := log[len(log)-1].Offset + 1
 		got := whole(t, s, map[int32][]event.Record{0: log}, end)
@@ -216,8 +219,8 @@ func TestEachIsFlat(t *testing.T) {
 			t.Fatalf("seed %d: %v events in all, want %v", seed, got.Events, want.Outcomes)
 		}
 	}
-	for _, f := range []Outcome{Counted, Late, Future, Malformed, Filtered} {
-		if all[f] < 100 || records[f] < 10 {
+	for _, f := range []Outcome{Counted, Late, Future, Malformed, Duplicate, Filtered, Throttled} {
+		if all[f] < 100 || records[f] == 0 {
 			t.Errorf("%d events and %d records are %s: the test tests little", all[f], records[f], f)
 		}
 	}
@@ -235,14 +238,20 @@ func TestEachPurity(t *testing.T) {
 			logs[p], _ = eachLog(r, 100+r.IntN(100))
 			end = max(end, logs[p][len(logs[p])-1].Offset+1)
 		}
-		pure(t, r, eachClicks(), logs, end, fmt.Sprintf("seed %d", seed))
+		pure(t, r, eachClicks(seed), logs, end, fmt.Sprintf("seed %d", seed))
 	}
 }
 
 // TestEachJudge: the verdicts of a judge are the events of the lines.
 func TestEachJudge(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 22))
-	s := eachClicks()
+	for seed := range uint64(4) {
+		testEachJudge(t, seed)
+	}
+}
+
+func testEachJudge(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 22))
+	s := eachClicks(seed)
 	log, _ := eachLog(r, 600)
 	end := log[len(log)-1].Offset + 1
 	c := whole(t, s, map[int32][]event.Record{0: log}, end)
@@ -269,14 +278,14 @@ func TestEachJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if by != c.Events.By || empty == 0 {
-		t.Errorf("the judge has %v, the operator %v; %d empty records", by, c.Events.By, empty)
+	if by != c.Events.By || empty == 0 || s.LooksBack() && by[Duplicate]+by[Throttled] == 0 {
+		t.Errorf("seed %d: the judge has %v, the operator %v; %d empty records", seed, by, c.Events.By, empty)
 	}
 }
 
 // TestEachMany: a record of 100,000 events, and one of more than may be.
 func TestEachMany(t *testing.T) {
-	s := eachClicks()
+	s := eachClicks(0)
 	s.Each = event.Whole
 	const now = event.Time(1_763_600_000_000)
 	doc := fmt.Sprintf(`{"id":"a","ts":%d,"user":7,"page":"/","action":"view"},`, now)
@@ -303,7 +312,7 @@ func TestEachMany(t *testing.T) {
 
 // TestEachDoesNotAllocate: an event of an array costs no allocation.
 func TestEachDoesNotAllocate(t *testing.T) {
-	s := eachClicks()
+	s := eachClicks(0)
 	s.Each, s.By = "e", append(s.By, Column{Name: "sent", Path: "record:sentAt"})
 	s.Measures = slices.DeleteFunc(s.Measures, func(m Measure) bool { return m.Kind == Geo })
 	const now = event.Time(1_763_600_000_000)
@@ -335,13 +344,12 @@ func TestEachSpec(t *testing.T) {
 		change func(*Spec)
 		want   string
 	}{
-		"format":   {func(s *Spec) { s.Format = event.TSV }, "arrays of events in records of tsv"},
-		"path":     {func(s *Spec) { s.Each = "key:" }, "no array of events can be at"},
-		"chunk":    {func(s *Spec) { s.Chunk = 2 * maxEachChunk }, "want at most 8192"},
-		"dedupe":   {func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Exact: true} }, "dedupe or throttle"},
-		"throttle": {func(s *Spec) { s.Throttle = &Throttle{Path: "id", Limit: 1, Per: 1000} }, "dedupe or throttle"},
+		"format": {func(s *Spec) { s.Format = event.TSV }, "arrays of events in records of tsv"},
+		"path":   {func(s *Spec) { s.Each = "key:" }, "no array of events can be at"},
+		"chunk":  {func(s *Spec) { s.Chunk = 2 * maxEachChunk }, "want at most 8192"},
+		"dedupe": {func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Error: 0.01} }, "dedupe of arrays of events that is not exact"},
 	} {
-		s := eachClicks()
+		s := eachClicks(0)
 		if c.change(s); s.Validate() == nil || !strings.Contains(s.Validate().Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, s.Validate(), c.want)
 		}

@@ -95,10 +95,12 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 			}
 		}
 		if j.spec.Each != "" {
-			j.advance(pt, rec.Offset+1)
-			if err := j.observeEach(b.Partition, rec, tell); err != nil {
+			if pt.warming() {
+				pt.warmEach(j.decoder, rec)
+			} else if err := j.observeEach(pt, rec, tell); err != nil {
 				return err
 			}
+			j.advance(pt, rec.Offset+1)
 			continue
 		}
 		warm := pt.warming()

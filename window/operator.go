@@ -249,7 +249,11 @@ func (o *Operator) count(pt *partitionState) {
 // warm shows a record of the chunk before to what the partition remembers, if the
 // record would have been counted by itself.
 func (o *Operator) warm(pt *partitionState, rec *event.Record) {
-	if o.spec.LooksBack() {
+	switch {
+	case !o.spec.LooksBack():
+	case o.spec.Each != "":
+		pt.warmEach(o.decoder, rec)
+	default:
 		pt.judge(o.decoder, rec)
 	}
 }

@@ -139,7 +139,7 @@ func (s *Spec) Validate() error {
 		bad(s.Format.HasEach(), "arrays of events in records of %v", s.Format)
 		bad(event.CheckEach(s.Each) == nil, "no array of events can be at %q", s.Each)
 		bad(s.Chunk <= maxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, maxEachChunk)
-		bad(!s.LooksBack(), "dedupe or throttle with arrays of events")
+		bad(s.Dedupe == nil || s.Dedupe.Exact, "dedupe of arrays of events that is not exact")
 	}
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)
 	bad(s.Lateness >= 0 && s.Skew >= 0, "negative lateness or skew")
