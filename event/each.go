@@ -25,8 +25,9 @@ const Whole = "$"
 // a constant and not a setting.
 const MaxEvents = 1<<18 - 1
 
-// besides begins a path that leads to a field beside the array: record:sentAt.
-const besides = "record:"
+// Besides begins a path that leads to a field beside the array: record:sentAt. It does so only
+// with Form.Each: without it, such a path begins with a key of that spelling.
+const Besides = "record:"
 
 // Why the events of a record cannot be told.
 var (
@@ -39,10 +40,6 @@ const keepPieces = 16 << 10
 
 // A piece is an element of an array: doc[start:end], without the space around it.
 type piece struct{ start, end uint32 }
-
-// Besides reports whether a path leads to a field beside the events of its record. It does so
-// only with Form.Each: without it, such a path begins with a key of that spelling.
-func Besides(path string) bool { return strings.HasPrefix(path, besides) }
 
 // CheckEach says what is wrong with a path of Form.Each; nil if nothing is. It is Whole, or
 // the path of a value: see CheckPath.
@@ -78,10 +75,10 @@ func newEachReader(each string, paths []string) (*eachReader, error) {
 	e := &eachReader{shared: make([]Value, len(paths))}
 	around := []string{each}
 	for slot, path := range paths {
-		if rest, ok := strings.CutPrefix(path, besides); ok {
+		if rest, ok := strings.CutPrefix(path, Besides); ok {
 			around, e.at = append(around, rest), append(e.at, slot)
 		}
-		if Besides(path) || InEnvelope(path) {
+		if strings.HasPrefix(path, Besides) || InEnvelope(path) {
 			e.fixed = append(e.fixed, slot)
 		}
 	}

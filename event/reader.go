@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // A Reader finds the values at a fixed set of paths in records of one format: in the value,
@@ -59,7 +60,7 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 		if r.each, err = newEachReader(form.Each, paths); err != nil {
 			return nil, err
 		}
-		ofEvent = func(path string) bool { return !InEnvelope(path) && !Besides(path) }
+		ofEvent = func(path string) bool { return !InEnvelope(path) && !strings.HasPrefix(path, Besides) }
 	}
 	if form.Format.HasColumns() {
 		if r.cells, err = newCellReader(form.Format, form.Columns, paths); err != nil {

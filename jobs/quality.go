@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/window"
@@ -61,11 +62,32 @@ func (q *quality) add(now time.Time, c *window.Changes, job string, log *slog.Lo
 		{&q.future, window.Future, c.Outcomes[window.Future], "are from the future", "weir_dead_letters"},
 		{&q.capped, window.Counted, c.Capped, "are of groups beyond max_groups and count under " + window.Other, "jobs[].max_groups"},
 	} {
+		if k.outcome != window.Counted && c.Events.All > 0 {
+			if letters := lettersOf(c.Dead, k.outcome); letters > k.n {
+				k.n = letters
+			}
+			k.are = "have events that " + k.are
+		}
 		if k.outcome != window.Counted && k.n > 0 {
 			k.share.explain(c.Dead, k.outcome)
 		}
-		k.share.add(now, all, k.n, job, k.are, log.With("see", k.see))
+		of := all
+		if k.outcome == window.Counted && c.Events.All > 0 {
+			of = c.Events.All
+		}
+		k.share.add(now, of, k.n, job, k.are, log.With("see", k.see))
 	}
+}
+
+// lettersOf returns how many dead letters have an outcome. Where records are arrays of events, that is how
+// many have such an event first of those that are not good, whether or not others of the record count.
+func lettersOf(dead []window.DeadLetter, outcome window.Outcome) (n uint64) {
+	for i := range dead {
+		if dead[i].Outcome == outcome {
+			n++
+		}
+	}
+	return n
 }
 
 // explain counts the reasons of the dead letters of an outcome.
@@ -75,7 +97,8 @@ func (p *badShare) explain(dead []window.DeadLetter, outcome window.Outcome) {
 		if d.Outcome != outcome {
 			continue
 		}
-		r := p.reasons[d.Reason]
+		text, _, _ := strings.Cut(d.Reason, window.OfEvent) // which event it is does not matter
+		r := p.reasons[text]
 		if r == nil {
 			if len(p.reasons) >= maxReasons {
 				continue
@@ -84,8 +107,8 @@ func (p *badShare) explain(dead []window.DeadLetter, outcome window.Outcome) {
 				p.reasons = map[string]*reason{}
 			}
 			r = &reason{sample: *d}
-			r.sample.Payload = nil
-			p.reasons[d.Reason] = r
+			r.sample.Payload, r.sample.Reason = nil, text
+			p.reasons[text] = r
 		}
 		r.n++
 	}

@@ -27,6 +27,8 @@ type Status struct {
 	MemoryBudget int64 `json:"memory_budget_bytes"`
 
 	Records map[string]uint64 `json:"records"` // by outcome, since the process started, replays included
+	// Events counts the events of these records in the same way, if a record is an array of events.
+	Events map[string]uint64 `json:"events,omitempty"`
 
 	Flushes        uint64        `json:"flushes"`
 	FlushFailures  uint64        `json:"flush_failures"`
@@ -101,6 +103,7 @@ type board struct {
 	partitions map[int32]*partitionBoard
 	s          Status
 	outcomes   [window.Outcomes]uint64
+	events     [window.Gap]uint64
 	quality    quality
 }
 
@@ -200,6 +203,9 @@ func (b *board) flushed(took time.Duration, c *window.Changes, err error) {
 	for f, n := range c.Outcomes {
 		b.outcomes[f] += n
 	}
+	for f, n := range c.Events.By {
+		b.events[f] += n
+	}
 	b.quality.add(now, c, b.cfg.Spec.Job, b.cfg.Log)
 	b.s.Malformed = b.quality.malformed.warning
 }
@@ -245,6 +251,12 @@ func (j *Job) Status() Status {
 	s.Records = make(map[string]uint64, window.Outcomes)
 	for f, n := range b.outcomes {
 		s.Records[window.Outcome(f).String()] = n
+	}
+	if b.cfg.Spec.Each != "" {
+		s.Events = make(map[string]uint64, window.Gap)
+		for f, n := range b.events {
+			s.Events[window.Outcome(f).String()] = n
+		}
 	}
 	s.Partitions = make([]PartitionStatus, 0, len(b.partitions))
 	for p, v := range b.partitions {

@@ -16,9 +16,9 @@ import (
 // of a record's events, and each process that reads a chunk from its beginning gets the
 // same numbers of events too.
 
-// maxEachChunk bounds Spec.Chunk with Each, so that a chunk has less than 2^31 events: package
+// MaxEachChunk bounds Spec.Chunk with Each, so that a chunk has less than 2^31 events: package
 // histogram counts them with 31 bits, other kinds with 32.
-const maxEachChunk = 1 << 13
+const MaxEachChunk = 1 << 13
 
 // Events says what was done with the events of records, for a job with Spec.Each; all are 0
 // for others.

@@ -346,7 +346,7 @@ func TestEachSpec(t *testing.T) {
 	}{
 		"format": {func(s *Spec) { s.Format = event.TSV }, "arrays of events in records of tsv"},
 		"path":   {func(s *Spec) { s.Each = "key:" }, "no array of events can be at"},
-		"chunk":  {func(s *Spec) { s.Chunk = 2 * maxEachChunk }, "want at most 8192"},
+		"chunk":  {func(s *Spec) { s.Chunk = 2 * MaxEachChunk }, "want at most 8192"},
 		"dedupe": {func(s *Spec) { s.Dedupe = &Dedupe{Path: "id", Error: 0.01} }, "dedupe of arrays of events that is not exact"},
 	} {
 		s := eachClicks(0)
@@ -354,7 +354,7 @@ func TestEachSpec(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, s.Validate(), c.want)
 		}
 	}
-	if maxEachChunk*event.MaxEvents >= 1<<31 {
+	if MaxEachChunk*event.MaxEvents >= 1<<31 {
 		t.Error("a chunk may have more events than its counts hold")
 	}
 	plain, each, other := clicks(), clicks(), clicks()

@@ -138,7 +138,7 @@ func (s *Spec) Validate() error {
 	if s.Each != "" {
 		bad(s.Format.HasEach(), "arrays of events in records of %v", s.Format)
 		bad(event.CheckEach(s.Each) == nil, "no array of events can be at %q", s.Each)
-		bad(s.Chunk <= maxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, maxEachChunk)
+		bad(s.Chunk <= MaxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, MaxEachChunk)
 		bad(s.Dedupe == nil || s.Dedupe.Exact, "dedupe of arrays of events that is not exact")
 	}
 	bad(s.Window >= 1000 && s.Window%1000 == 0, "window %d ms, want whole seconds", s.Window)

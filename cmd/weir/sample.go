@@ -26,7 +26,7 @@ const (
 
 // A sample counts the verdicts of the newest records of a topic under the job's rules.
 type sample struct {
-	records  uint64
+	records  uint64 // with Spec.Each their events
 	outcomes [window.Outcomes]uint64
 	reasons  map[reason]uint64
 	examples map[reason]position
@@ -164,7 +164,11 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 			outcomes = append(outcomes, window.Outcome(f).String()+" "+share(n))
 		}
 	}
-	f := finding{"sample", subject, "ok", fmt.Sprintf("%d records, the newest of %d partitions%s: %s", s.records, partitions, s.cut, strings.Join(outcomes, ", ")), 0}
+	what := "records, the newest"
+	if j.Each != "" {
+		what = "events of arrays, in the newest records"
+	}
+	f := finding{"sample", subject, "ok", fmt.Sprintf("%d %s of %d partitions%s: %s", s.records, what, partitions, s.cut, strings.Join(outcomes, ", ")), 0}
 	switch bad := s.outcomes[window.Malformed]; {
 	case 2*bad > s.records:
 		f.Result, f.code = "failed", exitFailed

@@ -32,6 +32,8 @@ func tapCommand() *cobra.Command {
 offset, event time, outcome, group, and the reason for a record that is not counted.
 The outcomes are those of weir run: the same code decides them.
 
+Where a record is an array of events (each), there is a line for each of them.
+
 It joins no consumer group, commits nothing and writes nothing, so it works beside
 running processes. It needs the right to read the topic.
 
@@ -262,6 +264,9 @@ func (t *tap) print(v *window.Verdict) (err error) {
 		if v.Decoded {
 			when, group = milliseconds(v.Time), groupText(v.Group)
 		}
+		if v.Events > 0 {
+			group += fmt.Sprintf(" (event %d of %d)", v.Event, v.Events)
+		}
 		if v.Records > 1 {
 			group += fmt.Sprintf(" (%d records)", v.Records)
 		}
@@ -281,7 +286,9 @@ type tapped struct {
 	Job        string            `json:"job"`
 	Partition  int32             `json:"partition"`
 	Offset     int64             `json:"offset"`
-	Records    int64             `json:"records"` // 1; more for a batch that cannot be read
+	Records    int64             `json:"records"`          // 1; more for a batch that cannot be read
+	Event      int               `json:"event,omitempty"`  // which one of the record's, from 1, if a record is an array of events
+	Events     int               `json:"events,omitempty"` // how many the record has
 	RecordTime string            `json:"record_time"`
 	Outcome    string            `json:"outcome"`
 	Reason     string            `json:"reason,omitempty"`
@@ -292,7 +299,7 @@ type tapped struct {
 
 func (t *tap) printJSON(v *window.Verdict) error {
 	line := tapped{
-		Job: t.job.Name, Partition: v.Partition, Offset: v.Offset, Records: v.Records,
+		Job: t.job.Name, Partition: v.Partition, Offset: v.Offset, Records: v.Records, Event: v.Event, Events: v.Events,
 		RecordTime: milliseconds(v.Record), Outcome: v.Outcome.String(), Reason: v.Reason,
 	}
 	if v.Decoded {

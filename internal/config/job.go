@@ -12,6 +12,7 @@ type Job struct {
 	Preset     string   `yaml:"preset" enum:"(sources)" doc:"Keys for the records of a well-known source: see [sources](sources.md). A key that the job gives takes the place of the preset's."`
 	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url."`
 	Columns    []string `yaml:"columns" when:"format=tsv,csv" max:"1000" format:"column" doc:"What the columns of a record are called, from the first. Without it they are called c1, c2 and so on."`
+	Each       string   `yaml:"each" format:"each" doc:"With format json or json-schema, where the array is whose elements are the events, if a record has several: the path of it, or $ if the record's value is the array. All other paths are inside of an event; record:sentAt is the field sentAt beside the array. See [arrays of events](inputs.md#arrays-of-events)."`
 	Framing    string   `yaml:"framing" when:"format=avro,json-schema" enum:"confluent,glue" doc:"How records name their schemas: confluent, which is meant when nothing is given, as a registry with Confluent's interface has it, or glue, as AWS Glue's serializers write it."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
@@ -21,7 +22,7 @@ type Job struct {
 	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`
 	Lateness   Duration `yaml:"lateness" default:"1d" min:"0s" max:"366d" doc:"An event older than its record's Kafka time by more is a dead letter: late."`
 	Skew       Duration `yaml:"skew" default:"10m" min:"0s" max:"7d" doc:"An event newer than its record's Kafka time by more is a dead letter: future."`
-	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it."`
+	Chunk      int      `yaml:"chunk" default:"262144" min:"1024" max:"16777216" doc:"Offsets per chunk, a power of two. After a crash at most one chunk per partition is read again; a state row has one number for each chunk that has events of it. With each it is at most 8192, which is then the default."`
 	Keep       Duration `yaml:"keep" default:"7d" min:"1d" max:"3660d" doc:"How long the state rows live. At least the longest rollup + lateness + 1d, so that a rollup can always be made again."`
 
 	Where     []Where   `yaml:"where" max:"16" doc:"Count only events that meet every condition; the others get the outcome filtered."`

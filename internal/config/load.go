@@ -13,6 +13,8 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"weir/window"
 )
 
 // Options say where the configuration comes from.
@@ -174,6 +176,9 @@ func (c *Config) complete(origins *Origins) {
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		j.Place = fmt.Sprintf("jobs[%d]", i)
+		if j.Each != "" && origins.Of(j.Place+".chunk").Source == FromDefault {
+			j.Chunk = window.MaxEachChunk
+		}
 		if len(j.Rollups) == 0 {
 			j.Rollups = []Rollup{{Window: j.Window}}
 		}

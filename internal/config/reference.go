@@ -27,7 +27,7 @@ weir reads one YAML file. The example [weir.yaml](../weir.yaml) works as it is; 
   no JSON object makes the event malformed.
 - **The record's key and headers** are paths too: ` + "`key`" + ` is the key as a text, ` + "`key.user`" + ` a value in a key that is a JSON object, ` + "`header:ce_type`" + ` the last
   header of that name, whose case matters. A key that is null, and a header that is not there or has no value, are missing; what is not UTF-8 makes the event malformed. A field of the event that is itself
-  called key is ` + "`value.key`" + `.
+  called key is ` + "`value.key`" + `. Where a record is an [array of events](inputs.md#arrays-of-events), ` + "`record:sentAt`" + ` is the field sentAt beside the array.
 - **Several paths**: ` + "`field: [userId, anonymousId]`" + ` is the first that is there and not null, in the order of the list.
 - **Mistakes** are reported all at once, each with its place, and exit code 78:
   ` + "`weir.yaml:14:13: jobs[0].window: 45s does not divide 1m; try 30s or 1m`" + `
@@ -173,7 +173,7 @@ func (k *key) accepts() string {
 
 // shapes describe the formats of values.go.
 var shapes = map[string]string{
-	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "topic": "a Kafka name",
+	"name": "a name: lower-case letters, digits and _", "path": "a [path](#configuration)", "each": "`$` or a [path](#configuration)", "topic": "a Kafka name",
 	"identifier": "a ClickHouse name", "cluster": "a cluster's name", "listen": "host:port", "member": "number/members", "url": "a URL", "operand": "text, number, true or false", "flag": "true or false",
 }
 

@@ -19,7 +19,7 @@ func (j *Job) Spec() (*window.Spec, error) {
 		return nil, err
 	}
 	s := &window.Spec{
-		Job: j.Name, Version: j.Version, Format: format, Columns: j.Columns,
+		Job: j.Name, Version: j.Version, Format: format, Each: event.ParsePathText(j.Each), Columns: j.Columns,
 		TimeField: fieldOf(j.Time.Field, nil), TimeUnit: unit,
 		Window: millis(j.Window), Lateness: millis(j.Lateness), Skew: millis(j.Skew),
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,

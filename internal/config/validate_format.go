@@ -124,6 +124,7 @@ func (v *validator) format(path string, j *Job) {
 	if err != nil {
 		return // reported already
 	}
+	v.each(path, j, format)
 	v.lost(path, j, format.HasSchema() && j.SchemaFile == "")
 	if format.HasColumns() {
 		v.inColumns(path, j)

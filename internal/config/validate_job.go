@@ -26,6 +26,8 @@ func (v *validator) job(path string, j *Job) {
 	}
 	switch d := j.Dedupe; {
 	case d == nil:
+	case !d.Exact && j.Each != "":
+		v.complain(path+".dedupe", "a filter is sized for one event per record; say exact: true, which keeps the ids of as many events as each record has")
 	case !d.Exact:
 		v.filter(path+".dedupe", j.Chunk, d.Error, "chunk")
 	case d.Error != 0:
@@ -288,6 +290,9 @@ func (v *validator) paths(path string, j *Job) {
 		}
 	}
 	distinct := map[string]bool{}
+	if j.Each != "" && j.Each != event.Whole { // beside the events there is their array
+		uses = append(uses, use{at: "each", field: event.Besides + event.ParsePathText(j.Each)})
+	}
 	for _, u := range uses {
 		for i := range u.field { // the texts on the way are values too
 			if strings.HasPrefix(u.field[i:], "[json]") {

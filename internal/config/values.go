@@ -110,6 +110,7 @@ func example(k *key) string {
 var formats = map[string]func(string) error{
 	"name":       checkName,
 	"path":       checkPath,
+	"each":       checkEach,
 	"column":     checkColumn,
 	"topic":      checkTopic,
 	"identifier": checkIdentifier,
@@ -215,6 +216,26 @@ func checkPath(s string) error {
 		return fmt.Errorf("path of %d keys; at most %d", n, deepest)
 	}
 	return event.CheckPath(event.ParsePathText(s))
+}
+
+// checkEach checks where the array of the events of a record is.
+func checkEach(s string) error {
+	whole := strings.TrimSuffix(strings.TrimSuffix(s, "[]"), "[*]")
+	switch {
+	case s == event.Whole:
+		return nil
+	case whole == "" && s != "", whole == event.Whole:
+		return fmt.Errorf("%q is no path; write $ for a value that is the array", s)
+	case whole != s && checkPath(whole) == nil:
+		return fmt.Errorf("%q is no path; write %s, the array whose elements are the events", s, whole)
+	}
+	if err := checkPath(s); err != nil {
+		return err
+	}
+	if err := event.CheckEach(event.ParsePathText(s)); err != nil {
+		return fmt.Errorf("%q is not in the value itself; events can be elements of an array there, and not in a key, a header or a text", s)
+	}
+	return nil
 }
 
 // checkColumn checks the name of a column of a record of TSV or CSV.

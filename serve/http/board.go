@@ -24,6 +24,7 @@ type jobHealth struct {
 	Trouble       []string          `json:"trouble"` // what is wrong, in words; empty: nothing
 	Lag           int64             `json:"lag"`     // records, of all partitions
 	Records       map[string]uint64 `json:"records"` // by outcome, since the process started
+	Events        map[string]uint64 `json:"events"`  // of records that are arrays of events, by outcome; null: a record is one event
 	LastFlush     *time.Time        `json:"last_flush"`
 	FlushTook     float64           `json:"last_flush_took_s"`
 	CompleteUntil *time.Time        `json:"complete_until"` // windows that end by then are complete
@@ -63,7 +64,7 @@ func (s *Server) health(context.Context, question) (any, error) {
 // healthOf returns what a status comes to, of a job whose chunks have that many offsets.
 func healthOf(j jobs.Status, size int64) jobHealth {
 	h := jobHealth{
-		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, LastFlush: known(j.LastFlush),
+		Job: j.Job, State: j.State, Trouble: []string{}, Records: j.Records, Events: j.Events, LastFlush: known(j.LastFlush),
 		FlushTook: j.LastFlushTook.Seconds(), CompleteUntil: eventTime(int64(j.Complete)), Partitions: []partitionHealth{},
 	}
 	for _, text := range []string{j.Error, j.Group, j.LastError, j.SinkError, j.Malformed} {

@@ -1,10 +1,10 @@
 package clickhouse
 
 import (
-	"fmt"
 	"cmp"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
