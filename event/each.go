@@ -144,6 +144,17 @@ func (e *eachReader) event(i int) []byte {
 	return e.doc[p.start:p.end:p.end]
 }
 
+// What a byte outside of texts means to cut.
+const (
+	none = iota
+	quote
+	opening
+	shutting
+	comma
+)
+
+var marks = [256]uint8{'"': quote, '{': opening, '[': opening, '}': shutting, ']': shutting, ',': comma}
+
 // cut notes the elements of the array whose first byte behind the bracket is doc[i]. It
 // returns the index behind the closing bracket. It does not look at what is in the elements.
 func (e *eachReader) cut(i int) (int, error) {
@@ -152,50 +163,61 @@ func (e *eachReader) cut(i int) (int, error) {
 	if i = space(doc, i); i < len(doc) && doc[i] == ']' {
 		return i + 1, nil
 	}
-	from, open := i, 0
-	for i < len(doc) {
-		switch doc[i] {
-		case '"':
-			if i = textEnd(doc, i+1); i < 0 {
+	for from, open := i, 0; ; i++ {
+		for i < len(doc) && (marks[doc[i]] == none || open > 0 && doc[i] == ',') {
+			i++
+		}
+		if i >= len(doc) {
+			return 0, ErrTruncated
+		}
+		switch marks[doc[i]] {
+		case quote:
+			// Most texts are short: the loop is written out, because a call would cost as much.
+			for i++; i+8 <= len(doc); i += 8 {
+				if m := special(binary.LittleEndian.Uint64(doc[i : i+8])); m != 0 {
+					i += bits.TrailingZeros64(m) >> 3
+					break
+				}
+			}
+			if i < len(doc) && doc[i] == '"' {
+				continue
+			}
+			if i = textEnd(doc, i); i < 0 {
 				return 0, ErrTruncated
 			}
 			continue
-		case '{', '[':
+		case opening:
 			open++
-		case ',', '}', ']':
-			if doc[i] != ',' && open > 0 {
-				open--
-				break
-			}
+			continue
+		case shutting:
 			if open > 0 {
-				break
+				open--
+				continue
 			}
 			if doc[i] == '}' {
 				return 0, ErrSyntax
 			}
-			if len(pieces) == MaxEvents {
-				return 0, ErrEvents
-			}
-			end := i
-			for end > from && (doc[end-1] == ' ' || doc[end-1] == '\n' || doc[end-1] == '\t' || doc[end-1] == '\r') {
-				end--
-			}
-			pieces = append(pieces, piece{uint32(from), uint32(end)})
-			if doc[i] == ']' {
-				e.pieces = pieces
-				return i + 1, nil
-			}
-			i = space(doc, i+1)
-			from = i
-			continue
 		}
-		i++
+		// The end of an element.
+		if len(pieces) == MaxEvents {
+			return 0, ErrEvents
+		}
+		end := i
+		for end > from && (doc[end-1] == ' ' || doc[end-1] == '\n' || doc[end-1] == '\t' || doc[end-1] == '\r') {
+			end--
+		}
+		pieces = append(pieces, piece{uint32(from), uint32(end)})
+		if doc[i] == ']' {
+			e.pieces = pieces
+			return i + 1, nil
+		}
+		from = space(doc, i+1)
+		i = from - 1
 	}
-	return 0, ErrTruncated
 }
 
-// textEnd returns the index behind the text whose first byte behind the quote is doc[i]; -1 if
-// it does not end. It does not look at what is in the text.
+// textEnd returns the index of the quote that ends the text in which doc[i] is; -1 if there is
+// none. It does not look at what is in the text.
 func textEnd(doc []byte, i int) int {
 	for i < len(doc) {
 		if i+8 <= len(doc) {
@@ -208,7 +230,7 @@ func textEnd(doc []byte, i int) int {
 		}
 		switch doc[i] {
 		case '"':
-			return i + 1
+			return i
 		case '\\':
 			i++
 		}

@@ -108,3 +108,24 @@ func TestQualityIsBounded(t *testing.T) {
 		t.Errorf("%d reasons are kept, at most %d may be", n, maxReasons)
 	}
 }
+
+// TestStatusEvents: the status of a job whose records are arrays of events has both numbers.
+func TestStatusEvents(t *testing.T) {
+	for _, each := range []string{"", "batch"} {
+		spec := &window.Spec{Job: "clicks", Each: each}
+		var j Job
+		j.status.init(&Config{Spec: spec, Log: slog.New(slog.DiscardHandler)})
+		for range 2 {
+			c := stored(3)
+			c.Table = window.NewTable(spec)
+			if each != "" {
+				c.Events = window.Events{All: 50, By: [window.Gap]uint64{window.Counted: 40, window.Late: 10}}
+			}
+			j.status.flushed(time.Second, c, nil)
+		}
+		s := j.Status()
+		if s.Records["counted"] != 6 || (s.Events != nil) != (each != "") || each != "" && (s.Events["counted"] != 80 || s.Events["late"] != 20) {
+			t.Errorf("each %q: records %v, events %v", each, s.Records, s.Events)
+		}
+	}
+}

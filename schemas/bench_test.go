@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -83,6 +84,59 @@ func cpuTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// addEach adds the sides of records that are arrays of 100 of the events.
+func addEach(b *testing.B, json [][]byte, add func(name string, run func(n int))) {
+	const each = 100
+	var records []event.Record
+	for from := 0; from+each <= len(json); from += each {
+		records = append(records, event.Record{Time: 1763600000000, Value: []byte(`{"batch":[` + string(bytes.Join(json[from:from+each], []byte(","))) + `],"sentAt":1763600000000}`)})
+	}
+	r, err := event.NewReader(event.Form{Each: "batch"}, clickPaths)
+	if err != nil {
+		b.Fatal(err)
+	}
+	vals := make([]event.Value, len(clickPaths))
+	add("json, 100 a record read", func(n int) {
+		for i := range n / each {
+			events, err := r.Open(&records[i%len(records)])
+			if err != nil {
+				b.Fatal(err)
+			}
+			for k := range events {
+				if err := r.ReadEvent(k, vals); err != nil {
+					b.Fatal(err)
+				}
+				if at, ok := vals[0].Time(event.Millis); !ok || at < 1763600000000 {
+					b.Fatal(at)
+				}
+			}
+		}
+	})
+	op, err := window.NewOperator(&window.Spec{
+		Job: "clicks", Version: 1, Each: "batch", TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: window.MaxEachChunk, MaxGroups: 10_000,
+		By: []window.Column{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	op.Start(window.Plan{})
+	next := int64(0)
+	batch := event.Batch{Records: records}
+	add("json, 100 a record core", func(n int) {
+		for range n / each / len(records) {
+			batch.First, batch.Next = next, next+int64(len(records))
+			for i := range records {
+				records[i].Offset = next + int64(i)
+			}
+			if err := op.Observe(&batch); err != nil {
+				b.Fatal(err)
+			}
+			next = batch.Next
+		}
+		op.Reuse(op.Take().Table)
+	})
 }
 
 // BenchmarkFormats reads the same events in all formats: five of eight fields, alone,
@@ -172,6 +226,7 @@ func BenchmarkFormats(b *testing.B) {
 			op.Reuse(op.Take().Table)
 		})
 	}
+	addEach(b, json, add)
 	of := avro.MustParse(clickAvro)
 	add("twmb/avro into a map", func(n int) {
 		for i := range n {
@@ -227,6 +282,8 @@ func BenchmarkFormats(b *testing.B) {
 		{"tsv, read, against json", best("json read") / best("tsv read"), 0},
 		{"csv, read, against json", best("json read") / best("csv read"), 0},
 		{"json in a text, read, against json", best("json read") / best("json in a text read"), 0},
+		{"json, 100 a record, read, against json", best("json read") / best("json, 100 a record read"), 0},
+		{"json, 100 a record, core, against json", best("json core") / best("json, 100 a record core"), 0},
 		{"avro, core, against json", best("json core") / best("avro core"), 0},
 		{"protobuf, core, against json", best("json core") / best("protobuf core"), 0},
 		{"avro, read, against twmb/avro into a map", best("twmb/avro into a map") / best("avro read"), 5},
