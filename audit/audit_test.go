@@ -294,6 +294,11 @@ func TestEvents(t *testing.T) {
 		t.Errorf("ten events too many, without a gap: %+v", found)
 	}
 
+	uneven.Outcomes = gaps.Outcomes
+	if found := slices.Collect(read(30, uneven).Findings); len(found) != 1 || !found[0].Thinned() {
+		t.Errorf("events that do not add up where records were compacted away: %+v", found)
+	}
+
 	// The first reading counted 50 events, the second 90 from offset 4 on; offsets from 10 on are
 	// only in the second. All that the first one counted may be below the cut.
 	cut := slices.Collect(read(90, line(0, 10, 10, 50, 0), line(4, 20, 16, 90, 0)).Notes)

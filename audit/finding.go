@@ -85,6 +85,9 @@ type Finding struct {
 // offset was counted, and has no record any more when its chunk is read again, it has
 // two outcomes, and each row keeps the greater count of the two readings.
 func (f Finding) Thinned() bool {
+	if f.Kind == Uneven {
+		return f.Gaps > 0
+	}
 	if f.Kind != Unbalanced && f.Kind != Excess || f.Expected >= f.Found {
 		return false
 	}

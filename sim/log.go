@@ -45,6 +45,10 @@ type record struct {
 	lon, lat                             int // hundredths of a degree
 	unwanted                             bool
 
+	// rest are the events of the record, for a job with Each. A broken record has none: they
+	// cannot be told apart.
+	rest []record
+
 	// compacted says that the record is gone from the log; processes may have read
 	// it before.
 	compacted bool
@@ -208,12 +212,23 @@ func (w *producer) record(p *partition) record {
 	if rec.form == broken && w.bulky {
 		pad = len(padding)/2 + r.IntN(len(padding)/2)
 	}
-	if need := 300 + pad; cap(w.values)-len(w.values) < need {
+	damage := -1
+	if rec.form == broken {
+		rec.unwanted = false // the tests of window cover records that are both
+		damage = r.IntN(6)
+	}
+	if w.spec.Each != "" && rec.form == good {
+		rec.rest = rec.more(w.spec)
+	}
+	if need := (300 + len(rec.rest)*20 + pad) * (1 + 2*len(rec.rest)); cap(w.values)-len(w.values) < need {
 		w.values = make([]byte, 0, max(16<<10, need)) // earlier records keep the old array
 	}
 	from := len(w.values)
-	w.values = rec.spell(w.values, r, pad)
+	w.values = rec.spell(w.values, damage, r, pad)
 	rec.value = w.values[from:len(w.values):len(w.values)]
+	if w.spec.Each != "" && rec.form == good {
+		w.values = rec.array(w.values, r)
+	}
 	if rec.form == broken && len(rec.value) == 0 && r.IntN(2) == 0 {
 		rec.value = nil // a tombstone
 	}
@@ -228,15 +243,61 @@ func (rec *record) placed() bool { return rec.who >= 0 && rec.lon%5 != 0 }
 // for dead letters.
 var padding = bytes.Repeat([]byte("x"), 12_000)
 
-// spell appends the record's JSON. It breaks the JSON of a broken record in one
-// of several ways.
-func (rec *record) spell(dst []byte, r *rand.Rand, pad int) []byte {
-	damage := -1
-	if rec.form == broken {
-		rec.unwanted = false // the tests of window cover records that are both
-		if damage = r.IntN(6); damage == 0 {
-			return dst // empty
+// more returns further events of the record: up to three, of other users and times, some of which have no
+// user or are late. They follow from its id, so that they take no draw from the schedule.
+func (rec *record) more(spec *window.Spec) (all []record) {
+	for n := 1; n <= rec.id%4; n++ {
+		e := *rec
+		e.at += event.Time(13 * n) // no two events of a record have one time
+		e.id, e.user, e.page = rec.id+n*1_000_000_000, (rec.user+7*n)%users, (rec.page+n)%pages
+		switch (rec.id + n) % 7 {
+		case 0:
+			e.form, e.unwanted = broken, false
+		case 1:
+			e.at = rec.time - spec.Lateness - event.Time(n)
 		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// array replaces the value of the record by an array of its events, which it appends.
+func (rec *record) array(dst []byte, r *rand.Rand) []byte {
+	one := *rec
+	one.rest = nil
+	from := len(dst)
+	dst = append(append(dst, `{"events":[`...), rec.value...)
+	events := []record{one}
+	for n := range rec.rest {
+		e := &rec.rest[n]
+		damage := -1
+		if e.form == broken {
+			damage = 2 // without a user
+		}
+		dst = append(dst, ',')
+		at := len(dst)
+		dst = e.spell(dst, damage, r, 0)
+		e.value = bytes.Clone(dst[at:])
+		events = append(events, *e)
+	}
+	dst = append(dst, `]}`...)
+	rec.rest, rec.value = events, dst[from:len(dst):len(dst)]
+	return dst
+}
+
+// events returns the events of a record that can be read.
+func (rec *record) events(spec *window.Spec) []record {
+	if spec.Each == "" {
+		return []record{*rec}
+	}
+	return rec.rest
+}
+
+// spell appends the record's JSON. It breaks the JSON of a broken record in one
+// of several ways; damage is -1 for a good one.
+func (rec *record) spell(dst []byte, damage int, r *rand.Rand, pad int) []byte {
+	if damage == 0 {
+		return dst // empty
 	}
 	from := len(dst)
 	dst = append(dst, `{"id":"e`...)
@@ -367,6 +428,9 @@ func newSpec(r *rand.Rand, m *mix) (old, spec *window.Spec) {
 		if size%2000 == 0 {
 			s.Throttle.Funnel, s.Throttle.Burst = true, int(size/6000)%3
 		}
+	}
+	if size%7000 == 0 && (s.Dedupe == nil || s.Dedupe.Exact) { // no further draw, too
+		s.Each = "events"
 	}
 	if m.on.Has(Where) {
 		s.Where = []window.Condition{{Path: "action", In: []string{"click", "view"}}}

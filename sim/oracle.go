@@ -256,7 +256,7 @@ func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
 		p := t.parts[key.partition]
 		counted, unclear, next := map[window.Slot]uint64{}, map[window.Slot]bool{}, int64(0)
 		for _, l := range lines { // in the order of their first offsets
-			if l.Outcomes[window.Counted] == 0 {
+			if l.Hits() == 0 {
 				continue
 			}
 			sum := uint64(0)
@@ -267,8 +267,10 @@ func (s *schedule) judgeCuts(f *reference, notes iter.Seq[audit.Finding]) {
 				unclear[l.Slot()] = true
 			}
 			for o := max(l.First, next); o < l.Next; o++ {
-				if f.outcome(&p.records[o]) == window.Counted {
-					counted[l.Slot()]++
+				for _, e := range p.records[o].events(f.spec) {
+					if f.outcome(&e) == window.Counted {
+						counted[l.Slot()]++
+					}
 				}
 			}
 			next = max(next, l.Next)

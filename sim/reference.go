@@ -182,22 +182,55 @@ func (f *reference) chunk(p *partition, key partitionEpoch, chunk, from, to int6
 	for o := from; o < to; o++ {
 		rec := &p.records[o]
 		maybe := doubt || rec.compacted
-		outcome := f.outcome(rec)
-		if outcome == window.Counted {
-			if is := f.remembers(rec); !doubt {
-				outcome = is
+		if rec.form != good || f.spec.Each == "" {
+			outcome := f.event(rec, l, doubt, maybe, o, o >= added)
+			l.Outcomes[outcome]++
+			if f.spec.Each != "" && outcome != window.Gap {
+				l.Events.All++
+				l.Events.By[outcome]++
 			}
+			f.bury(rec, deadKey{key.epoch, key.partition, o}, outcome, maybe)
+			continue
 		}
-		l.Outcomes[outcome]++
-		switch outcome {
-		case window.Counted:
-			l.Watermark = max(l.Watermark, rec.at)
-			f.count(rec, l.Slot(), o, maybe, o >= added)
-		case window.Late, window.Future, window.Malformed:
-			f.dead[deadKey{key.epoch, key.partition, o}] = wantedDead{rec, outcome, maybe}
+		of := window.Outcomes
+		for n := range rec.rest {
+			e := &rec.rest[n]
+			outcome := f.event(e, l, doubt, maybe, o, o >= added)
+			l.Events.All++
+			l.Events.By[outcome]++
+			if of == window.Outcomes || outcome == window.Counted {
+				of = outcome
+			}
+			f.bury(e, deadKey{key.epoch, key.partition, o}, outcome, maybe)
 		}
+		l.Outcomes[of]++
 	}
 	f.lines = append(f.lines, want)
+}
+
+// event returns the outcome of an event, and counts it.
+func (f *reference) event(rec *record, l *window.Line, doubt, maybe bool, offset int64, added bool) window.Outcome {
+	outcome := f.outcome(rec)
+	if outcome == window.Counted {
+		if is := f.remembers(rec); !doubt {
+			outcome = is
+		}
+	}
+	if outcome == window.Counted {
+		l.Watermark = max(l.Watermark, rec.at)
+		f.count(rec, l.Slot(), offset, maybe, added)
+	}
+	return outcome
+}
+
+// bury notes the dead letter of an offset, which is that of its first event that has one.
+func (f *reference) bury(rec *record, key deadKey, outcome window.Outcome, maybe bool) {
+	switch outcome {
+	case window.Late, window.Future, window.Malformed:
+		if _, buried := f.dead[key]; !buried {
+			f.dead[key] = wantedDead{rec, outcome, maybe}
+		}
+	}
 }
 
 // remembers returns the outcome of an event after the events before it.

@@ -367,8 +367,8 @@ func (k *sink) enter(l *window.Line) {
 		}
 		old.Events.Raise(&l.Events)
 	}
-	if have := k.slots[l.Slot()]; have < l.Outcomes[window.Counted] && !k.s.strained(l.Slot()) {
-		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Outcomes[window.Counted], l.Partition, l.Chunk, have)
+	if have := k.slots[l.Slot()]; have < l.Hits() && !k.s.strained(l.Slot()) {
+		k.s.fail("a ledger line says %d events of partition %d, chunk %d were counted; the rows hold %d", l.Hits(), l.Partition, l.Chunk, have)
 	}
 }
 
