@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -75,6 +77,17 @@ var fatal = map[int32]string{
 func mistaken(err error) bool {
 	var e *ch.Exception
 	return errors.As(err, &e) && (e.Code == 36 || e.Code == 62 || e.Code == 395) // BAD_ARGUMENTS, SYNTAX_ERROR, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
+}
+
+// broken reports whether an error is that of a connection that was closed before the answer was
+// whole.
+func broken(err error) bool {
+	for _, of := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
 }
 
 const (

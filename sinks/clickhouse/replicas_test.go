@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,6 +82,17 @@ func newDoor(t *testing.T, engine, name, database string) *door {
 				w.WriteHeader(http.StatusInternalServerError)
 				io.WriteString(w, "Code: 242. DB::Exception: Table is in readonly mode (TABLE_IS_READ_ONLY)")
 				return
+			case "breaks off", "breaks off once":
+				if *how == "breaks off once" {
+					d.open()
+				}
+				answer := httptest.NewRecorder()
+				forward.ServeHTTP(answer, renamed(r))
+				text := answer.Body.Bytes()
+				w.Header().Set("X-ClickHouse-Query-Id", answer.Header().Get("X-ClickHouse-Query-Id"))
+				w.WriteHeader(answer.Code)
+				w.Write(text[:len(text)/2])
+				http.NewResponseController(w).Flush()
 			case "has no tables":
 				io.Copy(io.Discard, r.Body)
 				w.Header().Set("X-ClickHouse-Exception-Code", "60")
@@ -104,6 +116,38 @@ func (d *door) closeAfter(requests int64, how string) {
 	d.shut.Store(&how)
 }
 func (d *door) open() { d.shut.Store(nil) }
+
+// TestBrokenOff: a question whose answer breaks off is asked once more of a single server, and
+// no row comes twice. One that breaks off each time is an error that another attempt may mend.
+func TestBrokenOff(t *testing.T) {
+	engine, database := localtest.Engine(t)
+	d := newDoor(t, engine, database, database)
+	c := dial(t, Config{URLs: []string{d.url}, Database: database})
+	ask := func() (sum uint64, err error) {
+		err = c.query(t.Context(), "ask", "SELECT number, repeat('x', 1000) FROM numbers(100)", func(scan func(...any) error) error {
+			var n uint64
+			var s string
+			err := scan(&n, &s)
+			sum += n
+			return err
+		})
+		return sum, err
+	}
+	for _, how := range []string{"breaks off once", "breaks off"} {
+		if sum, err := ask(); err != nil || sum != 4950 {
+			t.Fatalf("the sum is %d, %v", sum, err)
+		}
+		d.close(how)
+		sum, err := ask()
+		var e *Error
+		if how == "breaks off once" && (err != nil || sum != 4950) {
+			t.Errorf("%s: the sum is %d, %v", how, sum, err)
+		}
+		if how == "breaks off" && (!errors.As(err, &e) || e.Fatal() || sum != 0) {
+			t.Errorf("%s: the sum is %d, %v", how, sum, err)
+		}
+	}
+}
 
 // TestReplicas: while one of two addresses answers, in whatever way the other one fails, and
 // whichever it is, all is written and read, and what is stored is what one address gives.
