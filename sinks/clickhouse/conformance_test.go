@@ -15,10 +15,12 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	long(t)
 	sinktest.Run(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
 }
 
 func TestLive(t *testing.T) {
+	long(t)
 	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend { return &backend{c: open(t)} })
 }
 

@@ -64,6 +64,7 @@ func (a *asked) triangle(view, params string, periods [][2]int64) {
 // TestRetention: who came back in a later period is what a naive pass over the events finds,
 // whatever the rollups have of it.
 func TestRetention(t *testing.T) {
+	long(t)
 	for name, rollups := range map[string][]Rollup{
 		"three rollups": {{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
 		"one":           {{Window: 15 * time.Minute}},
@@ -201,6 +202,7 @@ func (a *asked) sessions(from, to, gap, every, pane int64) {
 // TestSessions: the bounds of how many sessions begin hold what a naive pass over the events
 // finds, and are those that the windows allow.
 func TestSessions(t *testing.T) {
+	long(t)
 	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 24))
 	at := int64(noon / 1000)
@@ -290,6 +292,7 @@ func (a *asked) panes(from, to, pane int64, pages []string) (b bound) {
 // TestFunnel: the bounds of how many users take steps in their order hold what a naive pass
 // over the events finds, and are those that the windows allow.
 func TestFunnel(t *testing.T) {
+	long(t)
 	a := newAsked(t, open(t), ofIDs, Rollup{Window: time.Minute}, Rollup{Window: time.Hour})
 	r := rand.New(rand.NewPCG(1, 25))
 	at := int64(noon / 1000)

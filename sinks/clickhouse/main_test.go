@@ -34,6 +34,14 @@ func dial(t testing.TB, cfg Config) *Client {
 	return c
 }
 
+// long is for the tests that take longest, and change nothing that other databases see. They
+// run beside each other, when all other tests have ended: the engine uses one processor for a
+// statement, and this package ends last.
+func long(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+}
+
 // install makes the tables and views of a job and opens it. It does not check the tables
 // as Client.Job does. In an empty database it runs the statements of a migration without
 // reading anything for them first, and makes the functions, which belong to the engine,

@@ -218,6 +218,7 @@ func (a *asked) days(from, to, unit, zone string, every int64) {
 // whatever the rollups have of it: in days of 23 and of 25 hours, in zones that differ by
 // half an hour, where a day begins at one, and over ranges with nothing.
 func TestOver(t *testing.T) {
+	long(t)
 	for name, rollups := range map[string][]Rollup{
 		"three rollups": {{Window: time.Minute}, {Window: time.Hour}, {Window: 24 * time.Hour}},
 		"one":           {{Window: 15 * time.Minute}},

@@ -100,6 +100,7 @@ func TestQuestion(t *testing.T) {
 
 // TestQuestionNames: columns may be called as the statements' own names are.
 func TestQuestionNames(t *testing.T) {
+	long(t)
 	for _, names := range [][]string{{"at", "n"}, {"value", "counts"}, {"slots", "whole"}, {"st", "ids"}, {"both", "later"}} {
 		t.Run(strings.Join(names, "-"), func(t *testing.T) {
 			c := open(t)

@@ -43,6 +43,7 @@ func openShards(t *testing.T, n int) (*Client, []*door, []string) {
 // tables of all shards. Distributed tables need servers that know each other; tables of the
 // engine Merge stand for them here, which read the tables of several databases of one server.
 func TestShardsConformance(t *testing.T) {
+	long(t)
 	sinktest.Run(t, func(t *testing.T) sinktest.Backend {
 		c, _, databases := openShards(t, 2)
 		b := &backend{c: c}
@@ -67,6 +68,7 @@ func TestShardsConformance(t *testing.T) {
 
 // TestShardsLive: live reads of shards are those of one server.
 func TestShardsLive(t *testing.T) {
+	long(t)
 	sinktest.RunLive(t, func(t *testing.T) sinktest.Backend {
 		c, _, _ := openShards(t, 2)
 		return &backend{c: c}

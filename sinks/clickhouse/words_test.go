@@ -14,6 +14,7 @@ import (
 // the key as in the configuration, its values before and after, and the remedy. If it is
 // allowed, Job opens, with a note if the user should know something.
 func TestChangesInWords(t *testing.T) {
+	long(t)
 	const day = 24 * time.Hour
 	was := func() Job {
 		j := clicks()
