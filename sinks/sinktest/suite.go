@@ -349,7 +349,9 @@ func each(t *testing.T, b Backend) {
 	log, spec := NewEachLog(8), EachSpec()
 	want, _ := reference(t, log, spec)
 	s := open(t, b, spec)
-	for _, c := range append(pieces(t, log, spec, 3), pieces(t, log, spec, 4)...) {
+	all := append(pieces(t, log, spec, 3), pieces(t, log, spec, 4)...)
+	rand.New(rand.NewPCG(8, 8)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, c := range all {
 		write(t, s, c)
 	}
 	Same(t, "events of arrays", b.Contents(t, spec), want)
