@@ -37,6 +37,8 @@ func questionOf(st httpserver.Statement) clickhouse.Question {
 // ids answers questions about ids from the sinks of the jobs.
 type ids map[string]*clickhouse.Sink
 
+func (s ids) Rollup(job string) time.Duration { return s[job].Shortest() }
+
 func (s ids) Retention(ctx context.Context, st httpserver.Statement) ([]httpserver.Pair, error) {
 	rows, err := s[st.Job].Retention(ctx, questionOf(st))
 	return converted(rows, err, func(p clickhouse.Pair) httpserver.Pair { return httpserver.Pair(p) })

@@ -17,6 +17,9 @@ import (
 
 // IDs answers these questions. Errors that wrap key.ErrQuestion say what is wrong with one.
 type IDs interface {
+	// Rollup returns the length of the windows of a job that these answers are made from: its
+	// shortest rollup.
+	Rollup(job string) time.Duration
 	// Retention says who came back, by the last Periods of Unit in Zone, by start and later.
 	Retention(ctx context.Context, st Statement) ([]Pair, error)
 	// Sessions says how many sessions begin in each Step of time in which some may, if they
@@ -70,6 +73,14 @@ func (s *Server) asksIDs() error {
 		return fmt.Errorf("%w: there is no ClickHouse to ask", errQuestion)
 	}
 	return nil
+}
+
+// rollup returns the shortest rollup of a job; 0 if nothing answers questions about ids.
+func (s *Server) rollup(job string) time.Duration {
+	if s.IDs == nil {
+		return 0
+	}
+	return s.IDs.Rollup(job)
 }
 
 // A retentionReply says how many of the people of each period were there again in later
@@ -185,7 +196,7 @@ func (s *Server) askedSessions(q question) (a asking, st Statement, err error) {
 			return a, st, err
 		}
 	}
-	st.Step = stepOf(a.span, a.job.Window)
+	st.Step = stepOf(a.span, max(a.job.Window, s.rollup(a.job.Job)))
 	if text := q.Get("step"); text != "" {
 		if st.Step, err = duration("step", text); err != nil {
 			return a, st, err

@@ -14,9 +14,12 @@ import (
 
 // fakeIDs answers questions about ids with fixed rows, and keeps the last one.
 type fakeIDs struct {
-	asked Statement
-	err   error
+	asked  Statement
+	rollup time.Duration
+	err    error
 }
+
+func (f *fakeIDs) Rollup(string) time.Duration { return f.rollup }
 
 func (f *fakeIDs) Retention(_ context.Context, st Statement) ([]Pair, error) {
 	f.asked = st
@@ -74,6 +77,13 @@ func TestIDs(t *testing.T) {
 		if _, got := ask(path); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
+	}
+	ids.rollup = 10 * time.Minute
+	if _, got := ask("jobs"); !strings.Contains(got, `"job":"clicks","window_s":60,"rollup_s":600,`) {
+		t.Errorf("jobs: %s, want a rollup of 600 s", got)
+	}
+	if _, got := ask("sessions?job=clicks&last=5m"); !strings.Contains(got, `"step_s":600,`) {
+		t.Errorf("sessions: %s, want steps of the shortest rollup", got)
 	}
 	ids.err = fmt.Errorf("%w: make the range shorter", key.ErrQuestion)
 	if code, got := ask("sessions?job=clicks"); code != 400 || !strings.Contains(got, "make the range shorter") {

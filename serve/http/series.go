@@ -152,6 +152,7 @@ type catalogReply struct {
 type catalogJob struct {
 	Job      string           `json:"job"`
 	Window   float64          `json:"window_s"`
+	Rollup   float64          `json:"rollup_s"`
 	By       []string         `json:"by"`
 	Measures []catalogMeasure `json:"measures"`
 }
@@ -166,7 +167,7 @@ type catalogMeasure struct {
 func (s *Server) catalog(context.Context, question) (any, error) {
 	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
 	for _, d := range s.Windows.Jobs() {
-		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), By: append([]string{}, d.By...)}
+		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), By: append([]string{}, d.By...)}
 		for _, m := range d.Measures {
 			j.Measures = append(j.Measures, catalogMeasure{m.Name, m.Kind.Name, m.Kind.Shows, m.Kind.Common != nil})
 		}

@@ -36,6 +36,10 @@ func refused(err error) error {
 	return err
 }
 
+// Shortest returns the length of the windows of the job's shortest rollup, which answers to
+// questions with a Gap or Steps are made from.
+func (s *Sink) Shortest() time.Duration { return s.layout.levels[0].Window }
+
 // A Pair says how many of the ids of the period that begins at Start were there in the one
 // that begins at Later, too.
 type Pair struct {

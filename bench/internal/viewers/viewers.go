@@ -35,7 +35,7 @@ var Questions = []string{
 // Again are those that the page asks besides if clicks has a bitmap active.
 var Again = []string{
 	"returning?job=clicks&measure=active&step=60s&n=8",
-	"sessions?job=clicks&measure=active&gap=1800s&step=60s&last=1h",
+	"sessions?job=clicks&measure=active&gap=1800s&last=1h",
 }
 
 // Seen is what viewers saw.

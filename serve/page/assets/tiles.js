@@ -316,7 +316,7 @@ export class Sessions extends Tile {
     put(this.body, this.total, this.chart.element);
   }
 
-  // gaps and steps are multiples of the windows.
+  // gaps are multiples of the shortest rollup.
   gaps() {
     return [600, 1800, 3600].map((s) => this.whole(s)).filter((s, i, all) => all.indexOf(s) === i);
   }
@@ -325,20 +325,14 @@ export class Sessions extends Tile {
     return this.gaps().find((s) => String(s) === state.gap) ?? this.whole(1800);
   }
 
-  step() {
-    const until = Date.parse(state.until) || Date.now();
-    const long = state.from ? (until - Date.parse(state.from)) / 1000 : { "15m": 900, "6h": 21600, "24h": 86400 }[state.last] ?? 3600;
-    return this.whole([60, 300, 900, 3600, 21600].find((s) => long / s <= 60) ?? 86400);
-  }
-
   whole(s) {
-    return Math.ceil(s / this.page.job.window_s) * this.page.job.window_s;
+    return Math.ceil(s / this.page.job.rollup_s) * this.page.job.rollup_s;
   }
 
   question() {
     const m = knows(this.page.job), chosen = Object.keys(groups()).length;
-    if (!m || (chosen && chosen < this.page.job.by.length)) return null; // a group is asked for by all columns or none
-    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", step: this.step() + "s", ...range(), ...groups() });
+    if (!m || !this.page.job.rollup_s || (chosen && chosen < this.page.job.by.length)) return null; // a group is asked for by all columns or none
+    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", ...range(), ...groups() });
   }
 
   controls() {
@@ -352,7 +346,7 @@ export class Sessions extends Tile {
     put(this.total, h("strong", null, bounds(answer.total, k)), ` begin, ${stamp(answer.from).slice(0, 16)} to ${clock(answer.until)}, by ${span(answer.step_s)}`);
     this.chart.show({ ...answer, points: all });
     if (all.some((p) => p.most)) return "";
-    return answer.total.withheld ? `Hidden: fewer than ${k} people.` : "No session begins in this range.";
+    return all.some((p) => p.withheld) ? `Hidden: fewer than ${k} people in each step.` : "No session begins in this range.";
   }
 }
 
@@ -379,7 +373,7 @@ export class Funnel extends Tile {
 
   // possible says whether the job has steps: people that it knows again, in groups.
   possible() {
-    return this.page.job.by.length > 0 && knows(this.page.job) != null;
+    return this.page.job.by.length > 0 && this.page.job.rollup_s > 0 && knows(this.page.job) != null;
   }
 
   // offered says so too, but on a wall, where nothing can be built.
