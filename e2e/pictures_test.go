@@ -29,7 +29,7 @@ import (
 var picturesKept = flag.Bool("pictures", false, "TestPictures: write the pictures of docs/pictures, after a minute of traffic, a kill and another minute")
 
 // pictureMost is how large a picture of docs/pictures may be, in bytes.
-const pictureMost = 150_000
+const pictureMost = 200_000
 
 // TestPictures takes pictures of weir up: of the page, light, dark and on a narrow screen, and
 // of weir top in a terminal. They show numbers, and those of docs/pictures are small.
