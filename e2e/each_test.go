@@ -147,9 +147,9 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 	return records, truth
 }
 
-// Records that are arrays of events, in a real process that is killed: hits, measures, outcomes of records and of
-// events, and dead letters are those that the records were made with; verify finds nothing,
-// and then each planted mistake, in either number of the ledger.
+// TestEach: of records that are arrays of events, in a real process that is killed, hits,
+// measures, outcomes of records and of events, and dead letters are those that the records were
+// made with; verify finds nothing, and then each planted mistake, in either number of the ledger.
 func TestEach(t *testing.T) {
 	parallel(t)
 	s := newStage(t)

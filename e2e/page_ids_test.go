@@ -95,12 +95,17 @@ func (w *watched) funnel() {
 	w.open()
 }
 
+// stepOf is how a step of a funnel has the name of a group.
+func stepOf(name string) string {
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "*", "%2A").Replace(name)
+}
+
 // taken waits until the tile shows a funnel of these pages as the view has it.
 func (w *watched) taken(names []string) {
 	w.t.Helper()
 	var steps []string
 	for _, name := range names {
-		steps = append(steps, "active:"+strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "*", "%2A").Replace(name))
+		steps = append(steps, "active:"+stepOf(name))
 	}
 	list := make([]string, len(steps))
 	for i, s := range steps {
@@ -121,11 +126,11 @@ func (w *watched) taken(names []string) {
 	})
 }
 
-// TestPageBounds: both tiles show both bounds where these differ, of a job whose shortest rollup is
-// longer than its windows, and their statements have the same numbers. Where http.k withholds
+// TestPageBounds: both tiles show both bounds where these differ, of a job whose shortest rollup
+// is longer than its windows, and their statements have the same numbers. Where http.k withholds
 // each step of a group, the tile does not say that no session begins. No gap is shorter than the
-// shortest rollup. A narrow window shows the
-// shares of a funnel too, and a job without a measure that knows people again has no such tile.
+// shortest rollup. A narrow window shows the shares of a funnel too, and a job without a measure
+// that knows people again has no such tile.
 func TestPageBounds(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)
@@ -170,7 +175,7 @@ func TestPageBounds(t *testing.T) {
 
 	var written []string
 	for _, name := range steps {
-		written = append(written, strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C", "*", "%2A").Replace(name))
+		written = append(written, stepOf(name))
 	}
 	w.Browser = browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
 	until := w.start.Add(20 * time.Minute).Format(time.RFC3339)

@@ -130,10 +130,9 @@ func (w *watched) picture(name string) {
 // TestPage: what the page shows of known events, in a browser, is what SQL says and what
 // was sent, to the unit: people, hits, top groups with hostile names, the map and a cell
 // of it, a group alone, the statement that a tile shows, sessions and a funnel; dead letters
-// and outcomes too. It
-// shows when weir is away, and the new numbers when weir has come back. No request leaves
-// the host, the policy is not violated, the console is empty, and axe-core finds nothing
-// serious in any state. The pictures are in bin/page.
+// and outcomes too. It shows when weir is away, and the new numbers when weir has come back.
+// No request leaves the host, the policy is not violated, the console is empty, and axe-core
+// finds nothing serious in any state. The pictures are in bin/page.
 func TestPage(t *testing.T) {
 	browsertest.Wanted(t)
 	parallel(t)

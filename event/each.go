@@ -25,9 +25,9 @@ const Whole = "$"
 // a constant and not a setting.
 const MaxEvents = 1<<18 - 1
 
-// Besides begins a path that leads to a field beside the array: record:sentAt. It does so only
-// with Form.Each: without it, such a path begins with a key of that spelling.
-const Besides = "record:"
+// OfRecord begins a path that leads to a field of the record, beside the array: record:sentAt. It
+// does so only with Form.Each: without it, such a path begins with a key of that spelling.
+const OfRecord = "record:"
 
 // Why the events of a record cannot be told.
 var (
@@ -55,13 +55,13 @@ func CheckEach(path string) error {
 
 // An eachReader finds the events of a record, and what they share.
 type eachReader struct {
-	outer   *Scanner // of what is around the array; nil: nothing is
-	found   []Value  // of outer: the array, then the fields beside it
-	at      []int    // slots of these fields
-	fixed   []int    // slots of all values that the events of a record share
-	shared  []Value  // these values, by slot
-	missing error
-	other   error // the value is no array
+	outer    *Scanner // of what is around the array; nil: nothing is
+	found    []Value  // of outer: the array, then the fields beside it
+	at       []int    // slots of these fields
+	fixed    []int    // slots of all values that the events of a record share
+	shared   []Value  // these values, by slot
+	missing  error
+	notArray error
 
 	doc    []byte
 	pieces []piece
@@ -75,10 +75,10 @@ func newEachReader(each string, paths []string) (*eachReader, error) {
 	e := &eachReader{shared: make([]Value, len(paths))}
 	around := []string{each}
 	for slot, path := range paths {
-		if rest, ok := strings.CutPrefix(path, Besides); ok {
+		if rest, ok := strings.CutPrefix(path, OfRecord); ok {
 			around, e.at = append(around, rest), append(e.at, slot)
 		}
-		if strings.HasPrefix(path, Besides) || InEnvelope(path) {
+		if strings.HasPrefix(path, OfRecord) || InEnvelope(path) {
 			e.fixed = append(e.fixed, slot)
 		}
 	}
@@ -89,7 +89,7 @@ func newEachReader(each string, paths []string) (*eachReader, error) {
 		return e, nil
 	}
 	e.missing = errors.New("event: field " + PathText(each) + " is missing")
-	e.other = errors.New("event: field " + PathText(each) + " is not an array")
+	e.notArray = errors.New("event: field " + PathText(each) + " is not an array")
 	var err error
 	if e.outer, err = NewScanner(around); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (e *eachReader) open(doc []byte) error {
 	case array.Kind <= Null:
 		return e.missing
 	case array.Kind != Composite || array.Bytes[0] != '[':
-		return e.other
+		return e.notArray
 	}
 	for i, slot := range e.at {
 		e.shared[slot] = e.found[1+i]

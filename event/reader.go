@@ -60,7 +60,7 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 		if r.each, err = newEachReader(form.Each, paths); err != nil {
 			return nil, err
 		}
-		ofEvent = func(path string) bool { return !InEnvelope(path) && !strings.HasPrefix(path, Besides) }
+		ofEvent = func(path string) bool { return !InEnvelope(path) && !strings.HasPrefix(path, OfRecord) }
 	}
 	if form.Format.HasColumns() {
 		if r.cells, err = newCellReader(form.Format, form.Columns, paths); err != nil {

@@ -74,8 +74,8 @@ const lineBytes = 224
 // A DeadLetter is a record that was not counted, or all records of an
 // unreadable batch that belong to one Line: then Offset is that of the first
 // one, and Reason says so. With Spec.Each it is the first event of its record that was late,
-// future or malformed, and Reason says which one, and how many more there are. Its key is (Epoch, Partition, Offset): two with the
-// same key are equal.
+// future or malformed, and Reason says which one, and how many more there are. Its key is
+// (Epoch, Partition, Offset): two with the same key are equal.
 type DeadLetter struct {
 	Partition int32
 	Epoch     uint8

@@ -115,7 +115,7 @@ func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
 		return Malformed
 	}
 	var by [Gap]uint64
-	var worst struct { // the first event that becomes a dead letter
+	var bad struct { // the first event that becomes a dead letter
 		at      int
 		outcome Outcome
 		reason  string
@@ -125,8 +125,8 @@ func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
 		f, reason := pt.judgeEvent(d, rec, i)
 		if f == Counted {
 			o.count(pt)
-		} else if f.dead() && worst.outcome == Counted {
-			worst.at, worst.outcome, worst.reason = i, f, reason
+		} else if f.dead() && bad.outcome == Counted {
+			bad.at, bad.outcome, bad.reason = i, f, reason
 		}
 		by[f]++
 		if i == 0 || f == Counted {
@@ -134,12 +134,11 @@ func (o *Operator) decideEach(pt *partitionState, rec *event.Record) Outcome {
 		}
 	}
 	for f, n := range by {
-		pt.events.By[f] += n
+		pt.events.add(Outcome(f), n)
 		o.events.add(Outcome(f), n)
 	}
-	pt.events.All += uint64(n)
-	if worst.outcome != Counted {
-		o.deadEvent(pt, rec, worst.at, n, by[Late]+by[Future]+by[Malformed]-1, worst.outcome, worst.reason)
+	if bad.outcome != Counted {
+		o.deadEvent(pt, rec, bad.at, n, by[Late]+by[Future]+by[Malformed]-1, bad.outcome, bad.reason)
 	}
 	return outcome
 }

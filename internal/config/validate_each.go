@@ -19,9 +19,9 @@ func (v *validator) each(path string, j *Job, format event.Format) {
 	if j.Chunk > window.MaxEachChunk {
 		v.complain(path+".chunk", "%d is too many for records that are arrays of events; at most %d", j.Chunk, window.MaxEachChunk)
 	}
-	array := event.Besides + event.ParsePathText(j.Each)
+	array := event.OfRecord + event.ParsePathText(j.Each)
 	for _, u := range j.uses() {
-		beside, ok := strings.CutPrefix(u.field, event.Besides)
+		beside, ok := strings.CutPrefix(u.field, event.OfRecord)
 		switch {
 		case !ok:
 		case j.Each == event.Whole:

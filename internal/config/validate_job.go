@@ -291,7 +291,7 @@ func (v *validator) paths(path string, j *Job) {
 	}
 	distinct := map[string]bool{}
 	if j.Each != "" && j.Each != event.Whole { // beside the events there is their array
-		uses = append(uses, use{at: "each", field: event.Besides + event.ParsePathText(j.Each)})
+		uses = append(uses, use{at: "each", field: event.OfRecord + event.ParsePathText(j.Each)})
 	}
 	for _, u := range uses {
 		for i := range u.field { // the texts on the way are values too
