@@ -3,9 +3,14 @@ package http
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -68,7 +73,7 @@ func TestViewersShareAnswers(t *testing.T) {
 	one := &topic{asked: map[*viewer]bool{}}
 	h.publish(one, []byte(`{"status":200}`))
 	for range 2 {
-		v := &viewer{topics: []*topic{one}, seen: []uint64{0}}
+		v := &viewer{topics: []*topic{one}}
 		pieces := h.news(v)
 		if text := bytes.Join(pieces, nil); !bytes.HasPrefix(text, []byte("id: "+h.run+".1\nevent: ask0\ndata: {")) || !bytes.HasSuffix(text, []byte("}\n\n")) {
 			t.Errorf("%q", text)
@@ -76,6 +81,89 @@ func TestViewersShareAnswers(t *testing.T) {
 		if len(pieces) != 3 || &pieces[1][0] != &one.payload[0] {
 			t.Errorf("a copy of the answer in %q", pieces)
 		}
+	}
+}
+
+// TestBrokenBetweenEvents: a stream that breaks between two events and goes on with the id of
+// the first brings the second, whichever question was answered first.
+func TestBrokenBetweenEvents(t *testing.T) {
+	h := newHub(nil, 2, slog.New(slog.DiscardHandler))
+	late, early := &topic{asked: map[*viewer]bool{}}, &topic{asked: map[*viewer]bool{}}
+	h.publish(early, []byte("{}"))
+	h.publish(late, []byte("{}"))
+	var got []string
+	for _, piece := range h.news(&viewer{topics: []*topic{late, early}}) {
+		if head, ok := strings.CutSuffix(string(piece), "\ndata: "); ok {
+			got = append(got, head)
+		}
+	}
+	first, second := "id: "+h.run+".1\nevent: ask1", "id: "+h.run+".2\nevent: ask0"
+	if want := []string{first, second}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if again := h.news(&viewer{topics: []*topic{late, early}, seen: 1}); len(again) == 0 || !strings.HasPrefix(string(again[0]), second) {
+		t.Errorf("after the first: %q", again)
+	}
+}
+
+// A countedConn counts the writes to it.
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+type countedListener struct {
+	net.Listener
+	writes atomic.Int64
+}
+
+func (l *countedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return countedConn{c, &l.writes}, err
+}
+
+// TestAnswersInOneWrite: the answers of a second take few writes to a connection, however
+// many there are.
+func TestAnswersInOneWrite(t *testing.T) {
+	s := &Server{}
+	s.hub = newHub(map[string]endpoint{"long": {parameters: []string{"n"}, answer: func(context.Context, question) (any, error) { return strings.Repeat("x", 5000), nil }}}, 2, slog.New(slog.DiscardHandler))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(s.stream))
+	l := &countedListener{Listener: server.Listener}
+	server.Listener = l
+	server.Start()
+	t.Cleanup(server.Close)
+	query := ""
+	for i := range asksMost {
+		query += fmt.Sprintf("ask=long%%3Fn%%3D%d&", i)
+	}
+	query = strings.TrimSuffix(query, "&")
+	early := listen(t, server.URL, query, "") // has them answered
+	for range asksMost {
+		early.next()
+	}
+	before := l.writes.Load()
+	late := listen(t, server.URL, query, "")
+	for range asksMost {
+		late.next()
+	}
+	if n := l.writes.Load() - before; n >= asksMost { // the header, and three chunks of three writes
+		t.Errorf("%d writes for %d answers", n, asksMost)
+	}
+}
+
+// TestRefusedStream: a stream too many is refused before its questions are read, and its
+// connection is closed.
+func TestRefusedStream(t *testing.T) {
+	s := &Server{hub: newHub(nil, 0, slog.New(slog.DiscardHandler))}
+	w := httptest.NewRecorder()
+	s.stream(w, httptest.NewRequest("GET", "/api/v1/stream?ask=nothing", nil))
+	if w.Code != 503 || w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
 

@@ -1,7 +1,9 @@
 package http
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,9 +41,15 @@ const (
 
 	// slow is how long a write to a viewer may take before the viewer is dropped.
 	slow = 10 * time.Second
-	// gather is how long a viewer waits for further answers before it writes.
-	gather = 20 * time.Millisecond
+	// gather is how long a viewer waits for further answers before it writes, and written
+	// how many bytes it writes at once.
+	gather  = 20 * time.Millisecond
+	written = 32 << 10
 )
+
+// writers are for the answers of a second. Without one, each answer would take the server
+// three writes to the connection.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, written) }}
 
 // A hub answers the questions of all streams. Each question that at least one viewer asks
 // is a topic: it is answered once a second, however many viewers ask it, and all of them
@@ -72,7 +81,7 @@ type topic struct {
 // A viewer is one stream.
 type viewer struct {
 	topics []*topic
-	seen   []uint64      // the id of the last answer that it has, for each topic
+	seen   uint64        // it has every answer up to this id
 	wake   chan struct{} // has an element if there may be something to write
 }
 
@@ -96,6 +105,15 @@ func (h *hub) close() {
 // stream answers GET /api/v1/stream?ask=series%3Fjob%3Dclicks&ask=…
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	h := s.hub
+	refuse := func() {
+		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Connection", "close") // it would be held for nothing
+		http.Error(w, "too many streams", http.StatusServiceUnavailable)
+	}
+	if r.Method != http.MethodHead && h.full() { // join would find it too, after more work
+		refuse()
+		return
+	}
 	asked, err := parametersOf(r)
 	var questions []question
 	if err == nil {
@@ -112,8 +130,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	v, ok := h.join(questions, r.Header.Get("Last-Event-ID"))
 	if !ok {
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, "too many streams", http.StatusServiceUnavailable)
+		refuse()
 		return
 	}
 	defer h.leave(v)
@@ -122,12 +139,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	to := http.NewResponseController(w)
 	send := func(texts ...[]byte) bool {
 		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
+		all := writers.Get().(*bufio.Writer)
+		defer writers.Put(all)
+		all.Reset(w)
 		for _, text := range texts {
-			if _, err := w.Write(text); err != nil {
-				return false
-			}
+			_, _ = all.Write(text) // Flush returns the error
 		}
-		return to.Flush() == nil
+		return all.Flush() == nil && to.Flush() == nil
 	}
 	if !send([]byte("retry: 1000\n\n")) {
 		return
@@ -138,6 +156,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-v.wake:
 			time.Sleep(gather)
+			select {
+			case <-v.wake: // for what came meanwhile
+			default:
+			}
 			if !send(h.news(v)...) {
 				return
 			}
@@ -151,6 +173,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// full reports whether no further viewer can join.
+func (h *hub) full() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.viewers >= h.most
 }
 
 // questions reads the parameters ask.
@@ -201,7 +230,7 @@ func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
 		return nil, false
 	}
 	h.viewers++
-	v = &viewer{wake: make(chan struct{}, 1)}
+	v = &viewer{seen: seen, wake: make(chan struct{}, 1)}
 	for _, q := range questions {
 		id := q.id()
 		t := h.topics[id]
@@ -212,7 +241,7 @@ func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
 			go h.answer(ctx, t)
 		}
 		t.asked[v] = true
-		v.topics, v.seen = append(v.topics, t), append(v.seen, seen)
+		v.topics = append(v.topics, t)
 	}
 	v.wakeUp()
 	return v, true
@@ -242,18 +271,26 @@ func (h *hub) leave(v *viewer) {
 }
 
 // news returns the events that a viewer does not have yet, in pieces. An event is named
-// after the question's place among those that the viewer asks. The payload is that of the
-// topic and no copy, so that viewers that read slowly hold little memory.
+// after the question's place among those that the viewer asks. The events are in the order
+// of their ids: a client whose connection breaks between two of them names the last one that
+// it has, and gets all that follow. The payload is that of the topic and no copy, so that
+// viewers that read slowly hold little memory.
 func (h *hub) news(v *viewer) (pieces [][]byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	places := make([]int, 0, asksMost)
 	for i, t := range v.topics {
-		if t.latest > v.seen[i] {
-			v.seen[i] = t.latest
-			head := fmt.Sprintf("id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
-			pieces = append(pieces, []byte(head), t.payload, []byte("\n\n"))
+		if t.latest > v.seen {
+			places = append(places, i)
 		}
 	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(v.topics[a].latest, v.topics[b].latest) })
+	for _, i := range places {
+		t := v.topics[i]
+		head := fmt.Sprintf("id: %s.%d\nevent: ask%d\ndata: ", h.run, t.latest, i)
+		pieces = append(pieces, []byte(head), t.payload, []byte("\n\n"))
+	}
+	v.seen = h.last
 	return pieces
 }
 
