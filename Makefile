@@ -106,8 +106,8 @@ chaos-brokers: engine redis build ## CYCLES strikes of a SEED on three brokers w
 	@bin/stack -floors -brokers -cycles $(CYCLES) -seed $(SEED)
 
 MINUTES ?= 30
-soak: tools ## MINUTES of a steady rate with a strike now and then: memory and goroutines stay flat, audits clean
-	go test -count=1 -timeout 12h -v ./e2e -run 'TestSoak$$' -args -minutes $(MINUTES) -seed $(SEED)
+soak: tools ## MINUTES of a steady rate with a strike now and then, and of an open page: memory stays flat, audits clean
+	go test -count=1 -timeout 12h -v ./e2e -run 'TestSoak$$|TestPageHeap$$' -args -minutes $(MINUTES) -seed $(SEED)
 
 SEEDS ?= 20000
 sim: ## SEEDS simulated schedules of the core under faults

@@ -16,7 +16,7 @@ import (
 	"weir/internal/await"
 )
 
-var soakMinutes = flag.Float64("minutes", 0.1, "TestSoak: how long; memory is judged from ten on")
+var soakMinutes = flag.Float64("minutes", 0.1, "TestSoak, TestPageHeap: how long; memory is judged from ten on")
 
 // A sample is the figures of one process at one time.
 type sample struct {

@@ -20,9 +20,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/memory"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -262,6 +266,30 @@ func (b *Browser) Picture(file string) {
 	if err := os.WriteFile(file, png, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// Held is what a page holds, after its garbage is collected.
+type Held struct {
+	At               time.Duration // for the caller
+	Bytes            float64       // of JavaScript
+	Nodes, Listeners float64       // of documents, and of events
+}
+
+// Held collects the page's garbage and returns what is left.
+func (b *Browser) Held() (h Held) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		b.t.Fatal(err)
+	}
+	heap, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	counts, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return Held{Bytes: heap.UsedSize + heap.EmbedderHeapUsedSize + heap.BackingStorageSize, Nodes: float64(counts.Nodes), Listeners: float64(counts.JsEventListeners)}
 }
 
 // Excuse forgives, in Clean, troubles that contain a text: what the test itself caused.
