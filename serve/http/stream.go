@@ -41,15 +41,15 @@ const (
 
 	// slow is how long a write to a viewer may take before the viewer is dropped.
 	slow = 10 * time.Second
-	// gather is how long a viewer waits for further answers before it writes, and written
-	// how many bytes it writes at once.
-	gather  = 20 * time.Millisecond
-	written = 32 << 10
+	// gather is how long a viewer waits for further answers before it writes.
+	gather = 20 * time.Millisecond
+	// atOnce is how many bytes a viewer writes at once.
+	atOnce = 32 << 10
 )
 
 // writers are for the answers of a second. Without one, each answer would take the server
 // three writes to the connection.
-var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, written) }}
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, atOnce) }}
 
 // A hub answers the questions of all streams. Each question that at least one viewer asks
 // is a topic: it is answered once a second, however many viewers ask it, and all of them
@@ -140,8 +140,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	send := func(texts ...[]byte) bool {
 		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
 		all := writers.Get().(*bufio.Writer)
-		defer writers.Put(all)
 		all.Reset(w)
+		defer func() {
+			all.Reset(nil)
+			writers.Put(all)
+		}()
 		for _, text := range texts {
 			_, _ = all.Write(text) // Flush returns the error
 		}
@@ -160,7 +163,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			case <-v.wake: // for what came meanwhile
 			default:
 			}
-			if !send(h.news(v)...) {
+			if news := h.news(v); len(news) > 0 && !send(news...) {
 				return
 			}
 		case <-beat.C:
