@@ -100,20 +100,27 @@ func Open(t testing.TB, size Size) *Browser {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Env(env...),
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-component-update", true))
-	deadline, cancel := context.WithDeadline(t.Context(), await.Deadline())
-	allocated, stop := chromedp.NewExecAllocator(deadline, options...)
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, end := chromedp.NewContext(allocated)
 	b := &Browser{t: t, ctx: ctx}
 	t.Cleanup(func() {
 		end()
 		stop()
-		cancel()
 	})
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
 		t.Fatal(err)
 	}
-	b.run(chromedp.EmulateViewport(size.Width, size.Height))
+	starts := time.AfterFunc(await.Never, end) // the context of the first action is that of the process
+	defer starts.Stop()
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(size.Width, size.Height)); err != nil {
+		t.Fatal(err)
+	}
 	return b
+}
+
+// limit returns the context of one action, however long the page has been open.
+func (b *Browser) limit() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(b.ctx, await.Never)
 }
 
 // hear takes note of what the page does.
@@ -144,7 +151,9 @@ func (b *Browser) hear(event any) {
 
 func (b *Browser) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	ctx, done := b.limit()
+	defer done()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -164,7 +173,9 @@ func (b *Browser) Resize(size Size) {
 // Prefer sets media features, such as "prefers-color-scheme", "dark".
 func (b *Browser) Prefer(feature, value string) {
 	b.t.Helper()
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}); err != nil {
+	ctx, done := b.limit()
+	defer done()
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -172,7 +183,9 @@ func (b *Browser) Prefer(feature, value string) {
 // Text returns the value of an expression of JavaScript as a text. A promise is awaited.
 func (b *Browser) Text(expression string) string {
 	b.t.Helper()
-	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
+	ctx, done := b.limit()
+	defer done()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("(async () => String(await ("+expression+")))()", chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
@@ -182,8 +195,10 @@ func (b *Browser) Text(expression string) string {
 // Until waits until an expression of JavaScript is true.
 func (b *Browser) Until(expression string) {
 	b.t.Helper()
+	ctx, done := b.limit()
+	defer done()
 	await.Until(b.t, func() error {
-		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
 		if err != nil {
 			return err
 		}
@@ -198,8 +213,10 @@ func (b *Browser) Until(expression string) {
 // finding and the click, which is then repeated.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
+	ctx, done := b.limit()
+	defer done()
 	await.Until(b.t, func() error {
-		err := chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector)))
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
 		if err != nil && !strings.Contains(err.Error(), "Could not find node with given id") {
 			b.t.Fatalf("clicking %s: %v", selector, err)
 		}
@@ -256,7 +273,9 @@ func (b *Browser) Press(keys string) {
 // Picture writes a picture of the whole page.
 func (b *Browser) Picture(file string) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	ctx, done := b.limit()
+	defer done()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -278,14 +297,16 @@ type Held struct {
 // Held collects the page's garbage and returns what is left.
 func (b *Browser) Held() (h Held) {
 	b.t.Helper()
-	if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+	ctx, done := b.limit()
+	defer done()
+	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 		b.t.Fatal(err)
 	}
-	heap, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
+	heap, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	counts, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
+	counts, err := chromedp.Call(ctx, memory.GetDOMCounters, cdp.Empty{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
