@@ -133,7 +133,7 @@ run() { # DIR
   fi
   exec 3<&0
   (java_kafka kafka.Kafka "$dir/server.properties") >>"$dir/broker.log" 2>&1 </dev/null 3<&- &
-  local broker=$!
+  broker=$! # not local: the trap needs it when this function is over
   {
     while read -r -u 3 word; do
       [ "$word" != kill ] || kill -KILL $broker
@@ -141,7 +141,7 @@ run() { # DIR
     touch "$dir/orphan"
     kill -KILL $broker
   } >/dev/null 2>&1 &
-  local reader=$!
+  reader=$!
   trap 'kill -KILL $broker $reader 2>/dev/null' EXIT
   trap '' INT HUP # a terminal's ctrl-C reaches us too; our starter decides
   wait $broker 2>/dev/null || true

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/internal/await"
 )
 
 // Names of the listeners every broker has: the clients', the brokers' own
@@ -112,6 +114,10 @@ func (b *broker) properties(c Config, n int, voters string, tls *Certificate) ma
 		"log.segment.delete.delay.ms":       "1000",
 		"log.cleaner.dedupe.buffer.size":    "8388608",
 		"num.recovery.threads.per.data.dir": "2",
+
+		// A minute, the default, is not enough on a machine with forty times more work than
+		// processors.
+		"initial.broker.registration.timeout.ms": strconv.FormatInt(await.Never.Milliseconds(), 10),
 
 		// An idle broker should cost little, because many run beside a test: no idle
 		// record twice a second, and few threads, each of which wakes up three times
