@@ -33,6 +33,7 @@ import (
 var (
 	bench  = ground.Command("idle")
 	during = flag.Duration("for", 2*time.Minute, "how long each state is measured")
+	only   = flag.Int("processes", 0, "measure so many processes only, 1 or 3, and no demo; 0: all")
 	clicks = flag.Int64("clicks", 2000, "clicks a second; there are a quarter as many positions")
 )
 
@@ -84,6 +85,9 @@ func run(ctx context.Context) error {
 	report.Say("%-12d %-9s %8.1f%% %9s %13.1f", 0, "none", 100*alone.engine, "-", alone.statements)
 	var missed []string
 	for _, m := range members {
+		if *only > 0 && *only != m.n {
+			continue
+		}
 		group, err := start(ctx, g, m.n)
 		if err != nil {
 			return err
@@ -113,6 +117,9 @@ func run(ctx context.Context) error {
 		if above > m.still {
 			missed = append(missed, fmt.Sprintf("%d processes without traffic", m.n))
 		}
+	}
+	if *only > 0 {
+		return bench.Save(&report, missed)
 	}
 	up, rate, err := demo(g)
 	if err != nil {
