@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts pictures brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-compare bench-profile avx longest hostile
+.PHONY: help alerts pictures brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -211,6 +211,10 @@ bench-viewers: tools build ## what a hundred viewers of the page, and a thousand
 bench-idle: tools build ## what weir and engine use at 2,500 events a second and without traffic, one process, three, and the demo; fails over a floor
 	go build -trimpath -o bin/bench-idle ./bench/idle
 	bin/bench-idle $(ARGS)
+
+bench-members: kafka ## what restarting one of eight members costs the others' partitions: weir's group, members by number, franz-go's group
+	go build -trimpath -o bin/bench-members ./bench/members
+	bin/bench-members $(ARGS)
 
 bench-scale: ## two workers against one, each on a CPU of its own, without broker and engine; fails under the floor
 	go build -trimpath -o bin/bench-scale ./bench/scale
