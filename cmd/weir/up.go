@@ -110,8 +110,8 @@ is taken, that is an error.`,
 	return c
 }
 
-// loadUp loads the configuration. Without a configured log level it logs errors
-// only, because `up` prints a table.
+// loadUp loads the configuration. Without a configured log level it logs warnings and
+// errors only, because `up` prints a table.
 func loadUp(c *cobra.Command, o config.Options) (*config.Config, *config.Origins, error) {
 	if len(o.Presets) == 0 {
 		return loadConfig(c, o)
