@@ -116,55 +116,18 @@ func (w *watch) end() []sample {
 	return w.samples
 }
 
-// growth is what a figure rises from the beginning to the end of the samples,
-// by the line of least squares through them.
-func growth(samples []sample, of func(sample) float64) float64 {
-	n := float64(len(samples))
-	var x, y, xx, xy float64
-	for _, s := range samples {
-		at := s.at.Seconds()
-		x, y, xx, xy = x+at, y+of(s), xx+at*at, xy+at*of(s)
-	}
-	if d := n*xx - x*x; d > 0 {
-		slope := (n*xy - x*y) / d
-		return slope * (samples[len(samples)-1].at - samples[0].at).Seconds()
-	}
-	return 0
-}
-
-func medianOf(samples []sample, of func(sample) float64) float64 {
-	var values []float64
-	for _, s := range samples {
-		values = append(values, of(s))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
+func (s sample) since() time.Duration { return s.at }
 
 func rssOf(s sample) float64        { return s.rss }
 func heapOf(s sample) float64       { return s.heap }
 func goroutinesOf(s sample) float64 { return s.goroutines }
 
-// flat returns what is not flat. After the warm-up memory may grow by a tenth
-// and a few megabytes over the whole time, because of the garbage collector,
-// and goroutines by those of a rebalance.
-func flat(warm []sample) (wrong []string) {
-	for _, f := range []struct {
-		name  string
-		of    func(sample) float64
-		share float64
-		plus  float64
-	}{
-		{"resident memory", rssOf, 0.10, 8 << 20},
-		{"the heap", heapOf, 0.10, 8 << 20},
-		{"the number of goroutines", goroutinesOf, 0, 5},
-	} {
-		usual := medianOf(warm, f.of)
-		if grown, limit := growth(warm, f.of), usual*f.share+f.plus; grown > limit {
-			wrong = append(wrong, fmt.Sprintf("%s grows by %.0f about a median of %.0f, at most %.0f are allowed", f.name, grown, usual, limit))
-		}
-	}
-	return wrong
+// ofProcess are the bounds of a process after its warm-up: memory may grow because of the
+// garbage collector, and goroutines by those of a rebalance.
+var ofProcess = []bound[sample]{
+	{"resident memory", rssOf, 0.10, 8 << 20},
+	{"the heap", heapOf, 0.10, 8 << 20},
+	{"the number of goroutines", goroutinesOf, 0, 5},
 }
 
 // TestSoak runs a steady rate for a long time, with strikes that the oldest
@@ -246,7 +209,7 @@ func TestSoak(t *testing.T) {
 	if !long {
 		return // the whole run is warm-up
 	}
-	for _, wrong := range flat(samples[len(samples)/5:]) {
+	for _, wrong := range flat(samples[len(samples)/5:], ofProcess) {
 		t.Error(wrong)
 	}
 	if t.Failed() { // its stacks, for the log that is kept
@@ -295,7 +258,7 @@ func TestFlat(t *testing.T) {
 		{"a heap that creeps", series(noise(120*mb, 10*mb), creeping(30*mb, mb), noise(40, 8)), "the heap"},
 		{"a goroutine lost every other minute", series(noise(120*mb, 10*mb), noise(40*mb, 5*mb), creeping(40, 0.5)), "goroutines"},
 	} {
-		wrong := strings.Join(flat(c.with), "\n")
+		wrong := strings.Join(flat(c.with, ofProcess), "\n")
 		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, wrong, c.want)
 		}

@@ -68,6 +68,9 @@ const warmUp = 45 * time.Second
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
+	if *only != 0 && *only != 1 && *only != 3 {
+		return fmt.Errorf("-processes %d; want 1 or 3, or 0 for all", *only)
+	}
 	g, err := ground.New(bench.Weir)
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func run(ctx context.Context) error {
 	report.Say("%-12d %-9s %8.1f%% %9s %13.1f", 0, "none", 100*alone.engine, "-", alone.statements)
 	var missed []string
 	for _, m := range members {
-		if *only > 0 && *only != m.n {
+		if *only != 0 && *only != m.n {
 			continue
 		}
 		group, err := start(ctx, g, m.n)
@@ -118,7 +121,7 @@ func run(ctx context.Context) error {
 			missed = append(missed, fmt.Sprintf("%d processes without traffic", m.n))
 		}
 	}
-	if *only > 0 {
+	if *only != 0 {
 		return bench.Save(&report, missed)
 	}
 	up, rate, err := demo(g)

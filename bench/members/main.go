@@ -41,7 +41,7 @@ const (
 	topic      = "clicks"
 	session    = 10 * time.Second
 	heartbeat  = time.Second
-	never      = 2 * time.Minute
+	never      = 2 * time.Minute // until the partitions have settled
 )
 
 func main() { bench.Main(run) }
@@ -49,8 +49,7 @@ func main() { bench.Main(run) }
 // A way divides the partitions of the topic.
 type way struct {
 	name string
-	// join makes member i, which tells what it owns, and returns how it ends. again says that
-	// it is a restart.
+	// join makes member i, which tells o what it owns, and returns what ends it.
 	join func(broker, group string, i int, o *owners) (end func(), err error)
 }
 
@@ -76,8 +75,8 @@ func run(ctx context.Context) error {
 	report.SayWhere()
 	report.Say("# without an owner: the partition that is it longest, of %d restarts the median and the worst, ms", *rounds)
 	report.Say("%-24s %20s %20s %18s", "", "of the other seven", "of the restarted", "idle, % of a core")
-	for _, w := range ways {
-		if err := w.measure(broker, &report); err != nil {
+	for i, w := range ways {
+		if err := w.measure(broker, fmt.Sprint("members-", i), &report); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
@@ -94,10 +93,9 @@ func create(ctx context.Context, broker string) error {
 	return err
 }
 
-// measure starts the members, restarts one of them some times, and lets them idle.
-func (w *way) measure(broker string, report *ground.Report) (err error) {
+// measure starts the members of a group, restarts one of them at a time, and lets them idle.
+func (w *way) measure(broker, group string, report *ground.Report) (err error) {
 	o := newOwners()
-	group := fmt.Sprintf("members-%d", slices.IndexFunc(ways, func(other way) bool { return other.name == w.name }))
 	var ends [members]func()
 	defer func() {
 		for _, end := range ends {
@@ -162,10 +160,10 @@ func (o *owners) own(member int, list []int32, has bool) {
 	defer o.mu.Unlock()
 	now := time.Now()
 	for _, p := range list {
-		before := len(o.of[p])
 		if o.of[p][member] == has {
 			continue
 		}
+		before := len(o.of[p])
 		if has {
 			o.of[p][member] = true
 		} else {
@@ -204,7 +202,7 @@ func (o *owners) gaps(had [partitions]bool) map[bool]time.Duration {
 }
 
 // settle waits until each partition has one owner, every member has some, and nothing has
-// changed for longer than a heartbeat and the wait of a rebalance.
+// changed for some heartbeats, which tell members of a rebalance.
 func (o *owners) settle() error {
 	for began := time.Now(); time.Since(began) < never; time.Sleep(50 * time.Millisecond) {
 		if o.quiet() {

@@ -147,7 +147,7 @@ into ClickHouse.
 
 Try it without anything else installed:   weir up
 See what is in a topic:                   weir infer --topic clicks
-Run it against your own systems:          weir migrate -c weir.yaml, then weir run -c weir.yaml`,
+Run it against your own systems:          weir migrate -c weir.yaml && weir run -c weir.yaml`,
 		SilenceUsage:  true, // an error at run time is no reason to print the help
 		SilenceErrors: true, // printed once, by execute
 	}

@@ -26,12 +26,12 @@ var sourcePage = regexp.MustCompile("(?s)```yaml\n(?:registry: [^\n]*\n)?jobs:\n
 
 // TestSources runs the job of every page of docs/sources with the events of its source, in a real
 // process with a real engine, and compares the answers of its questions with those of the
-// page. The last event of each source is malformed. The events of Segment, RudderStack and
-// CloudEvents, and the batches, are made by these sources' own libraries for Python (segment-analytics-python 2.4.0,
-// rudder-sdk-python 2.1.9, cloudevents 2.2.0); those of Snowplow are read by its own
-// (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by hand. Avro,
-// Protobuf and JSON Schema are made by confluent-kafka 2.16.0 for Python, those of AWS Glue by
-// aws-glue-schema-registry 1.1.3, and the last event is one that is cut.
+// page. The last event of each source is malformed. The events of Segment and its batches,
+// RudderStack and CloudEvents are made by these sources' own libraries for Python
+// (segment-analytics-python 2.4.0, rudder-sdk-python 2.1.9, cloudevents 2.2.0); those of Snowplow
+// are read by its own (snowplow-analytics-sdk 0.2.3); those of PostHog and Debezium are written by
+// hand. Avro, Protobuf and JSON Schema are made by confluent-kafka 2.16.0 for Python, those of AWS
+// Glue by aws-glue-schema-registry 1.1.3, and the last event is one that is cut.
 func TestSources(t *testing.T) {
 	s, registry := newStage(t), schematest.Start(t)
 	for _, of := range []struct{ kind, name string }{{"AVRO", "confluent-avro"}, {"PROTOBUF", "confluent-protobuf"}} { // whose ids are 1 and 2

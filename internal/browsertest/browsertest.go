@@ -289,9 +289,8 @@ func (b *Browser) Picture(file string) {
 
 // Held is what a page holds, after its garbage is collected.
 type Held struct {
-	At               time.Duration // for the caller
-	Bytes            float64       // of JavaScript
-	Nodes, Listeners float64       // of documents, and of events
+	Bytes            float64 // of JavaScript
+	Nodes, Listeners float64 // of documents, and of events
 }
 
 // Held collects the page's garbage and returns what is left.

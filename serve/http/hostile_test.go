@@ -106,14 +106,17 @@ func TestBrokenBetweenEvents(t *testing.T) {
 	}
 }
 
-// A countedConn counts the writes to it.
+// A countedConn counts the writes to it, except heartbeats: how many of these there are
+// depends on the machine's speed.
 type countedConn struct {
 	net.Conn
 	writes *atomic.Int64
 }
 
 func (c countedConn) Write(p []byte) (int, error) {
-	c.writes.Add(1)
+	if !bytes.Contains(p, []byte(": heartbeat\n")) {
+		c.writes.Add(1)
+	}
 	return c.Conn.Write(p)
 }
 
@@ -127,9 +130,9 @@ func (l *countedListener) Accept() (net.Conn, error) {
 	return countedConn{c, &l.writes}, err
 }
 
-// TestAnswersInOneWrite: the answers of a second take few writes to a connection, however
+// TestAnswersInFewWrites: the answers of a second take few writes to a connection, however
 // many there are.
-func TestAnswersInOneWrite(t *testing.T) {
+func TestAnswersInFewWrites(t *testing.T) {
 	s := &Server{}
 	s.hub = newHub(map[string]endpoint{"long": {parameters: []string{"n"}, answer: func(context.Context, question) (any, error) { return strings.Repeat("x", 5000), nil }}}, 2, slog.New(slog.DiscardHandler))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.stream))

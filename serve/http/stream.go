@@ -48,7 +48,8 @@ const (
 )
 
 // writers are for the answers of a second. Without one, each answer would take the server
-// three writes to the connection.
+// three writes to the connection. A viewer holds one while it writes, so that those that read
+// slowly hold 8 MiB at most, all together.
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, atOnce) }}
 
 // A hub answers the questions of all streams. Each question that at least one viewer asks

@@ -38,8 +38,8 @@ func (a answered) Unwrap() error { return a.error }
 // try calls f with the server that is asked, and after an error with the others, until f
 // succeeds. If there are no others, it tries once more when the connection was closed before the
 // answer was whole: a server, or a load balancer before it, may take a connection for idle while a
-// request is under way. f may run several times: what it writes merges. If each server has failed, try returns the error of the last one, or one that
-// another attempt may mend.
+// request is under way. f may run several times: what it writes merges. If each server has failed,
+// try returns the error of the last one, or one that another attempt may mend.
 func (r *replicas) try(ctx context.Context, what string, f func(driver.Conn) error) (err error) {
 	for range r.servers {
 		e := r.once(ctx, f)
