@@ -31,9 +31,9 @@
 //	for f := range a.Findings { … }
 //	found, lag := a.Log(assignments)
 //
-// [Coverage] is for a running job: it says how many records wait to be counted, and
-// which event time every partition has passed. [Waits] says for how long a partition
-// with such records has had no flush.
+// [Coverage] is for a running job: it says how many records wait to be counted. [Waits]
+// says for how long a partition with such records has had no flush, and [Watermarks] which
+// event time every partition has passed.
 //
 // Where to look:
 //
@@ -42,7 +42,7 @@
 //	chunks.go    rule 3, Clipped
 //	rollups.go   rule 4
 //	log.go       rule 5
-//	coverage.go  the ledger against the log of a running job; waits.go: over time
+//	coverage.go  the ledger against the log of a running job; waits.go and watermark.go: over time
 package audit
 
 import "weir/window"

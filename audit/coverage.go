@@ -12,7 +12,7 @@ type Coverage struct {
 type Covered struct {
 	Epoch   uint8
 	Next    int64      // every offset below has an outcome, or was deleted before it was read
-	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds
+	Flushed event.Time // when a line of it was last written, by the sink's clock, in whole seconds. Only whether it differs says anything, because the clock may step
 
 	// Watermark is the greatest event time counted; 0: none. It leaves out the chunks
 	// in which this time is ahead of the sink's clock by more than the job's skew.
@@ -32,36 +32,4 @@ func (c *Coverage) Waiting(partition int32, s event.Span) int64 {
 // waits, and no transaction is open that could hide records.
 func (c *Coverage) whole(partition int32, s event.Span) bool {
 	return max(s.Next, s.End) <= max(s.First, c.Partitions[partition].Next)
-}
-
-// idleAfter is how long a partition must have been silent, while others were
-// not, to count as idle.
-const idleAfter event.Time = 60_000
-
-// Watermark returns the event time that every partition of the log has passed; 0 if
-// that is not known. log is what each partition holds now. A window that ends no later
-// is complete; late events can still be added to it.
-//
-// A partition is left out if the ledger covers its log to the end and either no event
-// of it was counted, or it is idle: its last line is older by a minute than the last
-// line of another partition. A partition with an open transaction is not left out,
-// because records after the transaction's first one wait with it.
-func (c *Coverage) Watermark(log map[int32]event.Span) event.Time {
-	var latest, slowest event.Time
-	for p := range log {
-		latest = max(latest, c.Partitions[p].Flushed)
-	}
-	for p, s := range log {
-		at := c.Partitions[p]
-		if c.whole(p, s) && (at.Flushed < latest-idleAfter || at.Watermark == 0 && !at.Ahead) {
-			continue
-		}
-		if at.Watermark == 0 {
-			return 0
-		}
-		if slowest == 0 || at.Watermark < slowest {
-			slowest = at.Watermark
-		}
-	}
-	return slowest
 }

@@ -10,12 +10,7 @@ import (
 // Waits measures how long partitions with records that the ledger does not cover have had
 // no flush. Its zero value is ready to use.
 type Waits struct {
-	waiting map[int32]waiting
-}
-
-type waiting struct {
-	at    Covered
-	stood event.Time
+	waiting stills
 }
 
 // A Wait is a partition with records that the ledger does not cover.
@@ -30,20 +25,36 @@ type Wait struct {
 // of a partition, its time begins at 0 again, because a lag that moves is no fault.
 func (w *Waits) Look(c *Coverage, log map[int32]event.Span, since event.Time) (all []Wait) {
 	before := w.waiting
-	w.waiting = map[int32]waiting{}
+	w.waiting = stills{}
 	for _, p := range slices.Sorted(maps.Keys(log)) {
 		n := c.Waiting(p, log[p])
 		if n == 0 {
 			continue
 		}
-		s := waiting{at: c.Partitions[p]}
-		if old, ok := before[p]; ok && !moved(old.at, s.at) {
-			s.stood = old.stood + since
-		}
+		s := before.look(p, c.Partitions[p], since)
 		w.waiting[p] = s
 		all = append(all, Wait{p, n, s.stood})
 	}
 	return all
+}
+
+// still says where the ledger stood in a partition at a look, and for how long it has stood
+// there: the sum of the times between the looks that found it there, in ms.
+type still struct {
+	at    Covered
+	stood event.Time
+}
+
+// stills are the partitions of one look.
+type stills map[int32]still
+
+// look returns what is found of a partition at the next look, since ms later.
+func (before stills) look(partition int32, at Covered, since event.Time) still {
+	s := still{at: at}
+	if old, ok := before[partition]; ok && !moved(old.at, at) {
+		s.stood = old.stood + since
+	}
+	return s
 }
 
 // moved reports whether there was a flush. It looks at the time of the flush too,

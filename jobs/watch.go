@@ -180,12 +180,13 @@ type watch struct {
 	changes   atomic.Uint64 // how many looks found the ledger other than the look before
 	lowest    atomic.Int32  // partition that the ledger has; 0 before a look
 
-	// Only look uses these.
-	covered map[int32]audit.Covered // at the last look that read the ledger
-	spans   map[int32]event.Span    // of the log, at that look
-	last    time.Time               // time of the last look; zero: none yet
-	waits   audit.Waits
-	open    map[int32]OpenTransaction // all open transactions, even short ones
+	// Only look uses these, and lastLook after it.
+	covered    map[int32]audit.Covered // at the last look that read the ledger
+	spans      map[int32]event.Span    // of the log, at that look
+	last       time.Time               // time of the last look that read both; zero: none yet
+	waits      audit.Waits
+	watermarks audit.Watermarks
+	open       map[int32]OpenTransaction // all open transactions, even short ones
 }
 
 // uncounted is the subject of log lines about partitions without a flush.
@@ -275,8 +276,21 @@ func (w *watch) look(ctx context.Context) (rest bool) {
 	if err != nil {
 		return false // the source reports its own failures
 	}
-	w.passed(c.Watermark(spans))
-	return !w.judge(time.Now(), spans, c) && rest
+	since := w.since()
+	w.passed(w.watermarks.Look(c, spans, milliseconds(since)))
+	return !w.judge(since, spans, c) && rest
+}
+
+// since returns the time since the last look that read ledger and log, and begins it anew.
+// It is at most what can be between two looks: time without a look does not count, because
+// the ledger or the log was unreachable, or the process was suspended.
+func (w *watch) since() (since time.Duration) {
+	now := time.Now()
+	if !w.last.IsZero() {
+		since = min(now.Sub(w.last), restPause*w.job.cfg.Look+lookTimeout)
+	}
+	w.last = now
+	return since
 }
 
 // lastLook looks once more, for the windows that the last flush completed. It
@@ -285,7 +299,7 @@ func (w *watch) lastLook(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if spans, c, err := look(ctx, w.job.cfg.Source, w.job.cfg.Sink); err == nil {
-		w.passed(c.Watermark(spans))
+		w.passed(w.watermarks.Look(c, spans, milliseconds(w.since())))
 	}
 }
 
@@ -300,14 +314,7 @@ func (w *watch) passed(at event.Time) {
 func (w *watch) complete() event.Time { return event.Time(w.watermark.Load()) }
 
 // judge draws the conclusions of a look. It reports whether records wait.
-func (w *watch) judge(now time.Time, spans map[int32]event.Span, c *audit.Coverage) (wait bool) {
-	var since time.Duration
-	if !w.last.IsZero() {
-		// Time without a look does not count: the ledger or the log was unreachable,
-		// or the process was suspended.
-		since = min(now.Sub(w.last), restPause*w.job.cfg.Look+lookTimeout)
-	}
-	w.last = now
+func (w *watch) judge(since time.Duration, spans map[int32]event.Span, c *audit.Coverage) (wait bool) {
 	waits := w.waits.Look(c, spans, milliseconds(since))
 	var longest time.Duration
 	for _, p := range waits {

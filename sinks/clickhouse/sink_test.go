@@ -152,13 +152,15 @@ func TestComplete(t *testing.T) {
 	s := unasked(t, c, actives())
 	op := operator(t, s.layout.Spec, 0, 1)
 	log := map[int32]event.Span{}
+	var watermarks audit.Watermarks
+	var since event.Time // between two looks
 	complete := func(want string) {
 		t.Helper()
 		covered, err := s.Coverage(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Rollup(t.Context(), false, covered.Watermark(log)); err != nil {
+		if err := s.Rollup(t.Context(), false, watermarks.Look(&covered, log, since)); err != nil {
 			t.Fatal(err)
 		}
 		sql := "SELECT toUnixTimestamp(window_start) - 1763640000, complete FROM " + c.name("clicks_1m") + " ORDER BY window_start"
@@ -179,19 +181,28 @@ func TestComplete(t *testing.T) {
 	observe(t, op, 1, 1, noon, click(noon+60_000, "/", 1, "e"))
 	write(t, s, op.Take())
 	complete("(0,1) (60,0) (120,0)")
+	// The server's clock says that the other lines are of hours before, and that those of
+	// a third partition are still older…
+	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now() - 7200")
+	b := &backend{c: c}
+	b.exec(t, "ALTER TABLE "+c.name("weir_ledger")+" MODIFY COLUMN flushed_at DEFAULT now() + 7200")
 	observe(t, op, 1, 2, noon, click(noon+180_000, "/", 1, "f"))
 	write(t, s, op.Take())
-	log[1] = event.Span{Next: 3}
-	// A third partition that has been silent for two minutes, and has a record
-	// that the ledger does not cover…
-	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now() - 120")
-	log[2] = event.Span{Next: 2}
+	log[1], log[2] = event.Span{Next: 3}, event.Span{Next: 1}
 	complete("(0,1) (60,0) (120,0) (180,0)")
-	// …is idle only where there is none…
+	// …which has been silent for two minutes, and has a record that the ledger does not cover…
+	observe(t, op, 0, 3, noon, click(noon+125_000, "/", 1, "g"))
+	observe(t, op, 1, 3, noon, click(noon+180_000, "/", 1, "h"))
+	write(t, s, op.Take())
+	log[0], log[1], log[2] = event.Span{Next: 4}, event.Span{Next: 4}, event.Span{Next: 2}
+	since = 120_000
+	complete("(0,1) (60,0) (120,0) (180,0)")
+	// …and is idle only where there is none…
 	log[2] = event.Span{Next: 1}
+	since = 0
 	complete("(0,1) (60,1) (120,0) (180,0)")
 	// …and when it comes back, late, what was complete stays so.
-	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now()")
+	lines(t, c, "0, 2, 0, 0, 1, 1763640000, now() + 7200")
 	complete("(0,1) (60,1) (120,0) (180,0)")
 }
 
