@@ -14,6 +14,8 @@ import (
 	"weir/internal/await"
 	"weir/internal/redistest"
 	"weir/internal/tcptest"
+	"weir/serve/resp"
+	"weir/sketches/bitmap"
 )
 
 // TestListIsADeque: pushing at either end and popping keep the order over many
@@ -274,9 +276,16 @@ func TestBuffersTogether(t *testing.T) {
 			_, err := io.WriteString(conn, "MULTI\r\n"+strings.Repeat("*2\r\n$4\r\nECHO\r\n$10000\r\n"+strings.Repeat("x", 10_000)+"\r\n", 200))
 			return err
 		},
+		"replies after a lookup": func(conn net.Conn) error {
+			_, err := io.WriteString(conn, "GET w:clicks:active:now\r\n")
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, addr := start(t, Config{Buffers: most, Write: time.Minute, Stall: time.Minute})
+			active := new(bitmap.Activity)
+			active.AddMany([]uint32{8*6_000_000 - 1})
+			windows := &fakeWindows{values: map[string]any{"w:clicks:active:now": active}}
+			s, addr := start(t, Config{Windows: windows, Buffers: most, Write: await.Never, Stall: await.Never})
 			c := dial(t, addr)
 			do(t, c, "SETRANGE", "big", 6_000_000, "x")
 			for range 20 {
@@ -284,7 +293,7 @@ func TestBuffersTogether(t *testing.T) {
 					break // cut off already
 				}
 			}
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			for deadline := await.Deadline(); ; time.Sleep(10 * time.Millisecond) {
 				expect(t, c, "PONG", "PING")
 				s.buffers.mu.Lock()
 				total := s.buffers.total
@@ -300,6 +309,69 @@ func TestBuffersTogether(t *testing.T) {
 			}
 			if got := do(t, c, "INFO", "stats").(string); strings.Contains(got, "evicted_clients:0\r\n") {
 				t.Errorf("INFO: %s", got)
+			}
+		})
+	}
+}
+
+// TestLittleOfMany: what is held for thousands of clients, a little for each, stays
+// within the budget to the byte, and none that holds less is cut off before one that
+// holds more.
+func TestLittleOfMany(t *testing.T) {
+	const most = 4 << 20
+	half := "*2\r\n$4\r\nECHO\r\n$15000\r\n" + strings.Repeat("x", 13_000)
+	var queue, watched strings.Builder
+	queue.WriteString("MULTI\r\n")
+	watched.WriteString("WATCH")
+	for i := range 50 {
+		fmt.Fprintf(&queue, "SET key:%d x\r\n", i)
+		fmt.Fprintf(&watched, " key:%d", i)
+	}
+	watched.WriteString("\r\n")
+	for name, sends := range map[string]string{"requests": half, "transactions": queue.String(), "watched keys": watched.String()} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{Buffers: most})
+			room := resp.NewRoom(64<<10, 0)
+			var w resp.Writer
+			turn := func(id int64, text string) *client {
+				c := s.newClient(t.Context(), id, "a test")
+				if err := c.r.Fill(room, strings.NewReader(text)); err != nil {
+					t.Fatal(err)
+				}
+				if next, err := c.turn(room, &w, true); err != nil || next != needsInput {
+					t.Fatal(next, err)
+				}
+				w.Reset()
+				s.hold(c, c.holding())
+				return c
+			}
+			modest := turn(0, "PI")
+			each := 0
+			var clients []*client
+			for i := range int64(2000) {
+				clients = append(clients, turn(1+i, sends))
+				sum := modest.holding()
+				for _, c := range clients {
+					if !c.evicted.Load() {
+						sum += c.holding()
+					}
+				}
+				if sum > most {
+					t.Fatalf("%d bytes are held of %d for %d clients", sum, most, len(clients))
+				}
+				each = max(each, clients[i].holding())
+			}
+			if 2000*each < 2*most || each > 16<<10 {
+				t.Errorf("%d bytes for each client show nothing", each)
+			}
+			if n := s.Stats().Evicted; n < uint64(2000-most/each) || n > uint64(2000-most*3/4/each) || modest.evicted.Load() {
+				t.Errorf("%d clients were cut off, the one that holds little: %v", n, modest.evicted.Load())
+			}
+			for _, c := range append(clients, modest) {
+				s.dismiss(c, nil)
+			}
+			if s.buffers.total != 0 || len(s.buffers.held) != 0 {
+				t.Errorf("%d bytes of %d clients are held when all have left", s.buffers.total, len(s.buffers.held))
 			}
 		})
 	}

@@ -2,66 +2,65 @@ package redis
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 )
 
 // buffers keeps what the server holds for its clients within one budget: requests
 // that have arrived in part, queued transactions, replies that the client has not
-// read. Beyond the budget it cuts off the client for which most is held, as Redis
-// does with maxmemory-clients.
+// read. Beyond the budget it cuts off the clients for which most is held, as Redis
+// does with maxmemory-clients. Every byte counts: a little for each of thousands of
+// clients is much.
 type buffers struct {
 	most int
 
 	mu      sync.Mutex
 	total   int
-	held    map[*client]int // the clients for which more than heldLittle is held
+	held    map[*client]int // the clients for which anything is held
 	evicted uint64
 }
 
-// heldLittle is an amount that is not counted, so that most clients need not take the
-// lock.
-const heldLittle = 16 << 10
-
-var errEvicted = errors.New("the clients together held more than allowed (a quarter of the memory), and this one most")
+var errEvicted = errors.New("the clients together held more than allowed (a quarter of the memory), and this one was among those with the most")
 
 // hold records how many bytes are held for a client. While the sum is over the budget
-// it cuts off the client with the most. The goroutine that serves the client calls
-// it.
+// it cuts off the clients with the most. The goroutine that serves the client calls
+// it at the end of a turn; then the number is mostly that of the turn before, and hold
+// takes no lock.
 func (s *Server) hold(c *client, n int) {
-	if n < heldLittle {
-		n = 0
-	}
 	if n == c.held || c.evicted.Load() {
 		return
 	}
-	b := &s.buffers
+	c.held = n
+	for _, c := range s.buffers.set(c, n) {
+		c.evict()
+	}
+}
+
+// set records how many bytes are held for a client, and returns the clients to cut off.
+func (b *buffers) set(c *client, n int) (out []*client) {
 	b.mu.Lock()
-	b.total += n - c.held
-	if c.held = n; n > 0 {
+	defer b.mu.Unlock()
+	b.total += n - b.held[c]
+	if n > 0 {
 		b.held[c] = n
 	} else {
 		delete(b.held, c)
 	}
-	var out []*client
-	for b.total > b.most {
-		var largest *client
-		for other, n := range b.held {
-			if largest == nil || n > b.held[largest] {
-				largest = other
-			}
+	if b.total <= b.most {
+		return nil
+	}
+	// A sixteenth of the budget becomes free, because the search looks at every client.
+	out = slices.SortedFunc(maps.Keys(b.held), func(a, z *client) int { return b.held[z] - b.held[a] })
+	for i, c := range out {
+		if b.total <= b.most-b.most/16 {
+			return out[:i]
 		}
-		if largest == nil {
-			break
-		}
-		b.total -= b.held[largest]
-		delete(b.held, largest)
+		b.total -= b.held[c]
+		delete(b.held, c)
 		b.evicted++
-		out = append(out, largest)
 	}
-	b.mu.Unlock()
-	for _, c := range out {
-		c.evict()
-	}
+	return out
 }
 
 // release forgets a client.
@@ -69,10 +68,8 @@ func (s *Server) release(c *client) {
 	b := &s.buffers
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n, ok := b.held[c]; ok {
-		b.total -= n
-		delete(b.held, c)
-	}
+	b.total -= b.held[c]
+	delete(b.held, c)
 }
 
 // evict makes the goroutine that serves a client cut it off. Any goroutine may call

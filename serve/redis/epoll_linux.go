@@ -466,6 +466,7 @@ func (l *epollLoop) lookUp(lc *epollClient) {
 		var w resp.Writer
 		next, err := lc.turn(resp.NewRoom(0, 0), &w, true)
 		lc.unsent, lc.leaving, lc.failed = w.Take(), next == ends, err
+		l.server.hold(lc.client, lc.holding()+cap(lc.unsent))
 		l.enter(lc)
 	})
 }
