@@ -50,6 +50,10 @@ const secondLook = time.Minute
 // weir verify does that.
 const measured = 48 * time.Hour
 
+// firstPart is the part of the interval after which the first audit begins. A process that
+// is restarted more often than the interval audits too.
+const firstPart = 20
+
 // auditedJob is a job with the sink that reads its ledger and rows.
 type auditedJob struct {
 	audit.Job
@@ -81,24 +85,23 @@ func (a *auditor) run(ctx context.Context) {
 	if a.every <= 0 {
 		return
 	}
-	a.keep(httpserver.Audit{}, time.Now())
-	tick := time.NewTicker(a.every)
-	defer tick.Stop()
+	first := a.every / firstPart
+	a.keep(httpserver.Audit{Due: time.Now().Add(first)})
+	due := time.NewTimer(first)
+	defer due.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-due.C:
+			due.Reset(a.every)
 			a.once(ctx)
 		}
 	}
 }
 
-// keep keeps a result, and says when the next one is due.
-func (a *auditor) keep(result httpserver.Audit, now time.Time) {
-	if a.every > 0 {
-		result.Due = now.Add(a.every)
-	}
+// keep keeps a result.
+func (a *auditor) keep(result httpserver.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result = result
@@ -121,13 +124,14 @@ func (a *auditor) once(ctx context.Context) {
 	if !ok {
 		return
 	}
-	result := httpserver.Audit{At: time.Now(), Mismatches: len(found)}
+	now := time.Now()
+	result := httpserver.Audit{At: now, Due: now.Add(a.every), Mismatches: len(found)}
 	for _, f := range found[:min(mostLines, len(found))] {
 		m := httpserver.Mismatch{Job: f.Job, What: sentence(f), Do: advice(f, perhapsCompacted)}
 		result.Found = append(result.Found, m)
 		a.log.Error("audit: something does not add up", "job", m.Job, "what", m.What, "do", m.Do)
 	}
-	a.keep(result, result.At)
+	a.keep(result)
 	a.log.Info("audit done", "mismatches", len(found))
 }
 

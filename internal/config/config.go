@@ -125,7 +125,7 @@ type HTTP struct {
 	Listen    string `yaml:"listen" default:"127.0.0.1:8686" format:"listen" doc:"Address to listen on. Beyond loopback it needs a token, or public."`
 	TokenFile string `yaml:"token_file" doc:"File whose content is the bearer token that requests must carry; /livez and /readyz need none."`
 	Token     Secret `yaml:"token" secret:"token_file" doc:"The token itself. Wins over the file."`
-	K         int    `yaml:"k" default:"0" min:"0" max:"1000000" doc:"Withhold groups and cells of the map with fewer people than this (k-anonymity), with single members and dead letters' payloads; 0: withhold nothing. It holds for HTTP; resp.listen has no such bound. See docs/http.md."`
+	K         int    `yaml:"k" default:"0" min:"0" max:"1000000" doc:"Withhold groups and cells of the map with fewer people than this (k-anonymity), with single members, texts of single events and dead letters' payloads; 0: withhold nothing. It holds for HTTP; resp.listen has no such bound. See docs/http.md."`
 	Public    bool   `yaml:"public" default:"false" doc:"Answer without a token even beyond loopback. For networks that are closed by other means, such as the inside of a container stack."`
 }
 
@@ -156,7 +156,7 @@ type Rollups struct {
 
 // Audit describes how often the audit beside the jobs runs.
 type Audit struct {
-	Interval Duration `yaml:"interval" default:"1h" min:"0s" max:"30d" doc:"Time between two audits of the ledger against the rows, as weir verify makes them; the outcome is in the log and in weir_audit_mismatches. 0s: never."`
+	Interval Duration `yaml:"interval" default:"1h" min:"0s" max:"30d" doc:"Time between two audits of the ledger against the rows, as weir verify makes them; the first begins a twentieth of it after the start. The outcome is in the log and in weir_audit_mismatches. 0s: never."`
 }
 
 // Log describes the log.
