@@ -33,6 +33,7 @@ type board struct {
 // boardJob is what there is to see of a job.
 type boardJob struct {
 	Job      string         `json:"job"`
+	Window   float64        `json:"window_s"`
 	By       []string       `json:"by"`
 	Measures []boardMeasure `json:"measures"`
 
@@ -40,6 +41,13 @@ type boardJob struct {
 	people  []boardNumber
 	health  boardHealth
 	top     boardTop
+	failed  error // why people or groups are not known; nil: they are
+}
+
+// last returns how far back the groups of a job go: no further than a range of groups may.
+func (j *boardJob) last() time.Duration {
+	window := time.Duration(j.Window * float64(time.Second))
+	return min(boardLast, (live.GroupsMost-1)*window) // the last window is not over yet
 }
 
 type boardMeasure struct {
@@ -92,7 +100,7 @@ const (
 	boardTimeout = 5 * time.Second
 	boardSamples = 120
 	boardGroups  = 40
-	boardLast    = "5m" // the groups are those of so long
+	boardLast    = 5 * time.Minute // the groups are those of so long
 )
 
 func newBoard(url, token, only string) *board {
@@ -143,15 +151,14 @@ func (b *board) look(ctx context.Context, measures map[string]string) (a answer)
 			var reply struct {
 				Now []boardNumber `json:"now"`
 			}
-			if a.err = b.get(ctx, "people", url.Values{"job": {j.Job}}, &reply); a.err != nil {
-				return a
+			if j.failed = b.get(ctx, "people", url.Values{"job": {j.Job}}, &reply); j.failed == nil {
+				j.people = reply.Now
 			}
-			j.people = reply.Now
 		}
 		if len(j.By) > 0 && len(j.Measures) > 0 {
-			q := url.Values{"job": {j.Job}, "measure": {j.Measures[j.measure].Name}, "last": {boardLast}, "n": {fmt.Sprint(boardGroups)}}
-			if a.err = b.get(ctx, "top", q, &j.top); a.err != nil {
-				return a
+			q := url.Values{"job": {j.Job}, "measure": {j.Measures[j.measure].Name}, "last": {fmt.Sprintf("%ds", j.last()/time.Second)}, "n": {fmt.Sprint(boardGroups)}}
+			if err := b.get(ctx, "top", q, &j.top); j.failed == nil {
+				j.failed = err
 			}
 		}
 		a.jobs = append(a.jobs, j)
@@ -185,7 +192,13 @@ func (b *board) get(ctx context.Context, path string, q url.Values, into any) er
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %.200s", at, res.Status, strings.TrimSpace(string(body)))
+		var told struct {
+			Error string `json:"error"`
+		}
+		if json.Unmarshal(body, &told) != nil || told.Error == "" {
+			told.Error = strings.TrimSpace(string(body))
+		}
+		return fmt.Errorf("%s: %s: %.200s", at, res.Status, told.Error)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
@@ -227,7 +240,7 @@ func (b *board) take(a answer) {
 			}
 			// The seconds without an answer.
 			for gap := before.at.Add(time.Second); s.at.Sub(gap) > 1500*time.Millisecond; gap = gap.Add(time.Second) {
-				all = append(all, sampled{at: gap})
+				all = append(all, sampled{at: gap, rate: -1})
 			}
 		}
 		all = append(all, s)

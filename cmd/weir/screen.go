@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"weir/internal/config"
 	"weir/window"
 )
 
@@ -54,6 +56,7 @@ func (s screen) job(b *board, now time.Time, below ...string) string {
 			lines = append(lines, s.style(red, printable(t)))
 		}
 		lines = append(lines, s.people(j)...)
+		lines = append(lines, s.failed(j)...)
 		lines = append(lines, s.wrap(s.facts(b, j, now))...)
 		if curve := s.curve(b.samples[j.Job]); curve != "" && (s.height == 0 || s.height >= lowest) {
 			lines = append(lines, curve)
@@ -132,6 +135,14 @@ func (s screen) people(j *boardJob) []string {
 	return []string{heads, values}
 }
 
+// failed is why people or groups are missing.
+func (s screen) failed(j *boardJob) []string {
+	if j.failed == nil {
+		return nil
+	}
+	return []string{s.style(red, printable(j.failed.Error()))}
+}
+
 // facts are the numbers of the job's health.
 func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 	rate, flush, audited := "…", "none yet", "audit none yet"
@@ -172,23 +183,36 @@ func (s screen) wrap(items []string) (lines []string) {
 	return append(lines, line)
 }
 
-// curve draws the events per second of the last minute or two, newest to the right.
+// curve draws the events per second of the last minute or two, newest to the right, with ░
+// for a second without an answer. Afterwards a process catches up: that bar is cut off at
+// the scale of the others.
 func (s screen) curve(all []sampled) string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
 	const label = 9
 	if n := s.width - label; len(all) > n {
 		all = all[len(all)-max(0, n):]
 	}
-	most := 0.0
-	for _, one := range all {
-		most = max(most, one.rate)
+	if len(all) > 0 && all[0].rate < 0 { // the first sample has none before it
+		all = all[1:]
 	}
-	if most == 0 {
+	var rates []float64
+	for _, one := range all {
+		if one.rate > 0 {
+			rates = append(rates, one.rate)
+		}
+	}
+	if len(rates) == 0 {
 		return ""
 	}
+	slices.Sort(rates)
+	most := min(rates[len(rates)-1], 2*rates[len(rates)/2])
 	var b strings.Builder
 	for _, one := range all {
-		level := int(math.Ceil(max(0, one.rate) / most * float64(len(blocks)-1)))
+		if one.rate < 0 {
+			b.WriteRune('░')
+			continue
+		}
+		level := int(math.Ceil(min(1, one.rate/most) * float64(len(blocks)-1)))
 		b.WriteRune(blocks[level])
 	}
 	return pad("", label) + s.style(green, b.String())
@@ -205,7 +229,7 @@ func (s screen) groups(j *boardJob) []string {
 	if s.width >= barest {
 		bar = max(0, s.width-name-number-2)
 	}
-	lines := []string{s.style(faint, pad(strings.Join(j.top.Columns, ", "), name)+lead(j.Measures[j.measure].Name+", "+boardLast, number))}
+	lines := []string{s.style(faint, pad(strings.Join(j.top.Columns, ", "), name)+lead(j.Measures[j.measure].Name+", "+config.Duration(j.last()).String(), number))}
 	most := 0.0
 	for _, g := range j.top.Groups {
 		most = max(most, g.size())
@@ -241,6 +265,7 @@ func (s screen) plain(b *board, now time.Time) string {
 			lines = append(lines, printable(t))
 		}
 		lines = append(lines, s.people(j)...)
+		lines = append(lines, s.failed(j)...)
 		lines = append(lines, s.wrap(s.facts(b, j, now))...)
 		all := s.groups(j)
 		lines = append(lines, all[:min(len(all), 1+groups)]...)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -138,12 +139,54 @@ func TestScreens(t *testing.T) {
 	check("tiny", tiny.job(b, drawn, keys), tiny)
 }
 
+// TestBoardWithoutGroups: where ClickHouse does not answer for the groups, the other numbers
+// are shown, and why the groups are not. Of windows of a second, the groups go back as far as
+// they may.
+func TestBoardWithoutGroups(t *testing.T) {
+	var mu sync.Mutex
+	last := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch filepath.Base(r.URL.Path) {
+		case "jobs":
+			fmt.Fprint(w, `{"jobs":[{"job":"clicks","window_s":1,"by":["page"],"measures":[{"name":"hits","shows":"events"},{"name":"users","shows":"people"}]}]}`)
+		case "health":
+			fmt.Fprint(w, `{"now":"2026-11-23T12:00:00Z","jobs":[{"job":"clicks","state":"running","lag":77}]}`)
+		case "people":
+			fmt.Fprint(w, `{"now":[{"last":"60s","value":1234}],"partial":true}`)
+		case "top":
+			mu.Lock()
+			last = r.URL.Query().Get("last")
+			mu.Unlock()
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, `{"error":"ClickHouse is away"}`)
+		}
+	}))
+	defer server.Close()
+	b := newBoard(server.URL, "", "")
+	a := b.look(t.Context(), nil)
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	b.take(a)
+	got := screen{width: 200}.plain(b, drawn)
+	for _, want := range []string{"1,234", "lag 77", "502 Bad Gateway: ClickHouse is away"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if mu.Lock(); last != "239s" {
+		t.Errorf("groups of the last %s", last)
+	}
+	mu.Unlock()
+}
+
 func FuzzScreen(f *testing.F) {
 	f.Add(hostile, 40, 10)
 	f.Fuzz(func(t *testing.T, text string, width, height int) {
 		s := screen{width: 1 + width&0xff, height: 1 + height&0x3f}
 		j := boardJob{Job: text, By: []string{text}, Measures: []boardMeasure{{Name: "hits", Shows: "events"}}}
 		j.health.Trouble = []string{text}
+		j.failed = errors.New(text)
 		raw, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)
