@@ -50,6 +50,12 @@ func TestPageKill(t *testing.T) {
 		}
 		b.Until(`!document.querySelector("#worker .kill").disabled`)
 	}
+	b.Click("#hits .how")
+	b.Until(`document.querySelectorAll("#ask pre").length === 3`)
+	if redis := b.Text(`document.querySelectorAll("#ask pre")[1].textContent`); !regexp.MustCompile(`^redis-cli -h 127\.0\.0\.1 -p \d+ GET 'w:clicks:hits:`).MatchString(redis) {
+		t.Error(redis)
+	}
+	b.Click("#ask .close")
 	b.Picture(filepath.Join("..", "bin", "page", "killed.png"))
 	b.Accessible("killed")
 	b.Clean(host)

@@ -200,6 +200,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 			Password: cfg.RESP.Password.Reveal(), ReadOnly: cfg.RESP.ReadOnly, Memory: scratch,
 			Windows: windows, Clients: clients, Log: o.log,
 		})
+		web.Redis = o.resp.Addr().String()
 		web.RESP = func() httpserver.RESP { return httpserver.RESP(resp.Stats()) }
 	}
 	serveOn("http", func() error { return web.Serve(serving, o.http) })

@@ -253,6 +253,7 @@ func TestNumbers(t *testing.T) {
 		"positions?job=clicks&last=60s&box=14,38,15,39":                           `"positions":[]`,
 		"returning?job=clicks&n=3":                                                `"cohorts":[{"at":"2026-11-20T12:03:00Z","value":1,"error":0,"back":[0,0]},{"at":"2026-11-20T12:04:00Z","value":2,"error":0,"back":[1]},{"at":"2026-11-20T12:05:00Z","value":2,"error":0,"back":[]}]`,
 		"returning?job=clicks&n=3&measure=people":                                 `"value":2,"error":0,"back":[1]}`,
+		"explain?of=top%3Fjob=clicks%26measure=users":                             `"redis":"","resp":""`,
 		"explain?of=series%3Fjob=clicks%26measure=users%26last=2m%26by.page=/p/1": `"redis":"PFCOUNT w:clicks:users:20261120T1203Z..20261120T1205Z:/p/1"`,
 	} {
 		w := httptest.NewRecorder()
@@ -293,6 +294,7 @@ func TestPrivate(t *testing.T) {
 			"list?job=clicks&last=5m":                      `"key":"7"`,
 			"query?key=w:clicks:active:now%26member=7":     `"has":true`,
 			"query?key=w:clicks:often:-5..now":             `"key":"7"`,
+			"query?key=w:clicks:latest:-5..now":            `"value":"7"`,
 			"dead-letters":                                 "secret",
 		} {
 			w := httptest.NewRecorder()
@@ -307,6 +309,30 @@ func TestPrivate(t *testing.T) {
 	var s seriesReply
 	if get(t, e.http.Handler(), "/api/v1/series?job=clicks&last=60s&by.page=/p/1", &s); !s.Points[0].Withheld || s.Total.Withheld {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestNest: a longer time back has at least the people of a shorter one within it.
+func TestNest(t *testing.T) {
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	of := func(from time.Duration, n uint64) recent {
+		return recent{span: span{From: day.Add(from)}, number: number{Value: n}}
+	}
+	for name, c := range map[string]struct {
+		all  []recent
+		want []uint64
+	}{
+		"an older answer":      {[]recent{of(9*time.Hour, 5), of(8*time.Hour, 7), of(7*time.Hour, 6), of(0, 6)}, []uint64{5, 7, 7, 7}},
+		"soon after midnight":  {[]recent{of(time.Minute, 5), of(-time.Minute, 9), of(-time.Hour, 9), of(0, 4)}, []uint64{5, 9, 9, 5}},
+		"as it usually is":     {[]recent{of(9*time.Hour, 1), of(8*time.Hour, 2), of(7*time.Hour, 3), of(0, 4)}, []uint64{1, 2, 3, 4}},
+		"one that is withheld": {[]recent{of(9*time.Hour, 8), {number: number{Withheld: true}}, of(7*time.Hour, 3)}, []uint64{8, 0, 8}},
+	} {
+		nest(c.all)
+		for i, one := range c.all {
+			if got, _ := one.Value.(uint64); got != c.want[i] {
+				t.Errorf("%s, %d: %d, want %d", name, i, got, c.want[i])
+			}
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ type explainReply struct {
 	HTTP  string `json:"http"`
 	SQL   string `json:"sql"`   // as of the last flush; empty: none
 	Redis string `json:"redis"` // empty: none
+	RESP  string `json:"resp"`  // the address for Redis; empty: it is off
 }
 
 // explain answers how to ask a question, which the parameter of has as a stream would have
@@ -61,9 +62,11 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	if s.SQL != nil {
 		reply.SQL = s.SQL(st)
 	}
-	ids := st.Unit != "" || st.Gap > 0 || len(st.Steps) > 0 // no command answers these
-	if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" && !ids {
-		reply.Redis = a.measure.Kind.Command + " " + k.String()
+	switch path {
+	case "people", "series", "list": // no command answers the others
+		if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" && s.Redis != "" {
+			reply.Redis, reply.RESP = a.measure.Kind.Command+" "+k.String(), s.Redis
+		}
 	}
 	return reply, nil
 }

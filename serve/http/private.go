@@ -12,7 +12,8 @@ import (
 // With Server.K a group or a cell of the map that has fewer than K people is not answered
 // (k-anonymity). The people of a group are counted by the job's first measure that counts
 // different ids, over the windows of the question. Positions of single members, members of
-// a group, keys of top lists and payloads of dead letters are not answered at all.
+// a group, keys of top lists, texts of single events and payloads of dead letters are not
+// answered at all.
 
 // peopleMeasure returns the job's first measure that counts people.
 func peopleMeasure(job live.Description) (live.Described, bool) {
@@ -64,6 +65,8 @@ func (s *Server) revealing(ctx context.Context, k key.Key, kind live.Kind, membe
 		return s.private("members")
 	case kind.Shows == live.List:
 		return s.private("keys of top lists")
+	case kind.Shows == live.Texts:
+		return s.private("texts of single events")
 	case !slices.ContainsFunc(k.Groups, func(g key.Group) bool { return !g.All }):
 		return nil
 	}

@@ -150,7 +150,7 @@ func newEndpoints(t *testing.T) (*endpoints, *pageJob) {
 			t.Error(err)
 		}
 	})
-	return &endpoints{t, &Server{Windows: windows}, conn}, job
+	return &endpoints{t, &Server{Windows: windows, Redis: l.Addr().String()}, conn}, job
 }
 
 // asks wants a reply of the Redis endpoint.

@@ -137,14 +137,31 @@ func (s *Server) people(ctx context.Context, q question) (any, error) {
 		reply.Now = append(reply.Now, recent{last, a.span, n})
 		reply.add(answer)
 	}
+	nest(reply.Now)
 	return reply, nil
+}
+
+// nest lets no time back have fewer people than a shorter one within it. The answers were
+// made at different times (see package live), so that the older one of a longer time may
+// lack people that the newer one of a shorter time has.
+func nest(all []recent) {
+	for i := range all {
+		n := &all[i]
+		for _, shorter := range all[:i] {
+			has, _ := shorter.Value.(uint64)
+			if of, ok := n.Value.(uint64); ok && of < has && !n.From.After(shorter.From) {
+				n.number = shorter.number
+			}
+		}
+	}
 }
 
 // A catalogReply says what there is to ask.
 type catalogReply struct {
 	Build Build        `json:"build"`
-	K     int          `json:"k"`    // groups of fewer people are withheld; 0: none
-	Kill  bool         `json:"kill"` // POST /api/v1/kill is there
+	K     int          `json:"k"`     // groups of fewer people are withheld; 0: none
+	Kill  bool         `json:"kill"`  // POST /api/v1/kill is there
+	Token bool         `json:"token"` // requests need it
 	Now   time.Time    `json:"now"`
 	Jobs  []catalogJob `json:"jobs"`
 }
@@ -165,7 +182,7 @@ type catalogMeasure struct {
 }
 
 func (s *Server) catalog(context.Context, question) (any, error) {
-	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
+	reply := catalogReply{Build: s.Build, K: s.K, Kill: s.Worker != nil, Token: s.Token != "", Now: s.Windows.Now().UTC(), Jobs: []catalogJob{}}
 	for _, d := range s.Windows.Jobs() {
 		j := catalogJob{Job: d.Job, Window: d.Window.Seconds(), Rollup: s.rollup(d.Job).Seconds(), By: append([]string{}, d.By...)}
 		for _, m := range d.Measures {

@@ -52,6 +52,8 @@ type Server struct {
 	// Worker is this process as the worker of weir up; nil: it is none, and there is no path
 	// that kills it.
 	Worker *Worker
+	// Redis is the address of the Redis endpoint; empty: there is none.
+	Redis string
 	// RESP returns the counters of the Redis endpoint; nil: there is none.
 	RESP func() RESP
 	// Connections is how many connections may be open at a time; default 512.

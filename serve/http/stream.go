@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -41,8 +42,12 @@ const (
 
 	// slow is how long a write to a viewer may take before the viewer is dropped.
 	slow = 10 * time.Second
+	// patience is how long a question waits for the one before it.
+	patience = 250 * time.Millisecond
 	// gather is how long a viewer waits for further answers before it writes.
-	gather = 20 * time.Millisecond
+	gather = 100 * time.Millisecond
+	// unsent is how many bytes the kernel holds for a viewer that does not read.
+	unsent = 64 << 10
 	// atOnce is how many bytes a viewer writes at once.
 	atOnce = 32 << 10
 )
@@ -62,6 +67,8 @@ type hub struct {
 	run       string // of ids: names this hub among those of earlier processes
 	most      int
 	log       *slog.Logger
+
+	turn chan struct{} // full while a question is answered: see queue
 
 	mu      sync.Mutex
 	topics  map[string]*topic
@@ -89,7 +96,7 @@ type viewer struct {
 func newHub(endpoints map[string]endpoint, most int, log *slog.Logger) *hub {
 	var run [6]byte
 	_, _ = rand.Read(run[:]) // never fails
-	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, log: log, topics: map[string]*topic{}, closed: make(chan struct{})}
+	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, log: log, turn: make(chan struct{}, 1), topics: map[string]*topic{}, closed: make(chan struct{})}
 }
 
 // close ends all streams.
@@ -109,7 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	refuse := func() {
 		w.Header().Set("Retry-After", "5")
 		w.Header().Set("Connection", "close") // it would be held for nothing
-		http.Error(w, "too many streams", http.StatusServiceUnavailable)
+		http.Error(w, "too many streams, or too many different questions of all streams", http.StatusServiceUnavailable)
 	}
 	if r.Method != http.MethodHead && h.full() { // join would find it too, after more work
 		refuse()
@@ -135,6 +142,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave(v)
+	if conn, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok {
+		_ = conn.SetWriteBuffer(unsent) // else the kernel takes megabytes; an error leaves it at that
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	to := http.NewResponseController(w)
@@ -302,8 +312,11 @@ func (h *hub) news(v *viewer) (pieces [][]byte) {
 func (h *hub) answer(ctx context.Context, t *topic) {
 	for {
 		began := time.Now()
+		done := h.queue(ctx)
+		asked := time.Now()
 		payload := h.ask(ctx, t.question)
-		took := time.Since(began)
+		took := time.Since(asked)
+		done()
 		if ctx.Err() != nil {
 			return
 		}
@@ -322,6 +335,19 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 			return
 		}
 	}
+}
+
+// queue waits until the question before is answered, but not for long: one that hangs holds up
+// no other. Questions that are answered at the same time wait for each other in ClickHouse, and
+// each would seem dearer than it is.
+func (h *hub) queue(ctx context.Context) (done func()) {
+	select {
+	case h.turn <- struct{}{}:
+		return func() { <-h.turn }
+	case <-time.After(patience):
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // An eventData is what an event carries: the answer, or the status and the error that a

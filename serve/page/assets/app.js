@@ -95,7 +95,7 @@ function build() {
     new People(page), new Worker(page),
     new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
     new Series(page, "over", "People over time", () => page.people()),
-    new Series(page, "number", "Over time", () => page.number()),
+    new Series(page, "number", "Over time", () => page.number(), () => measuresOf(page.job, "number")),
     new Heat(page), new Top(page), new Returning(page), new Sessions(page), new Funnel(page), new Health(page), new DeadLetters(page),
   ];
   tiles.job = page.job.job;
@@ -120,8 +120,21 @@ function controls() {
     people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
     h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), ranges.map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
+    other(),
     state.from && chip(`${state.from.slice(5, 16).replace("T", " ")} to ${(state.until ?? "now").slice(11, 16)}`, { from: null, until: null }),
     filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
+}
+
+// other asks for the two ends of a range.
+function other() {
+  const end = (text, at) => h("label", { class: "choice" }, h("span", null, text), h("input", { type: "datetime-local", value: at?.slice(0, 16) ?? "" }));
+  const from = end("From (UTC)", state.from), until = end("Until (UTC)", state.until), wrong = h("p", { role: "alert", class: "error" });
+  const at = (label) => label.querySelector("input").value.padEnd(19, ":00") + "Z";
+  const show = () => {
+    if (Date.parse(at(from)) < Date.parse(at(until))) go({ from: at(from), until: at(until), last: null });
+    else say(wrong, "Give two times, the earlier one first.");
+  };
+  return h("details", { class: "other" }, h("summary", null, "Other range"), h("div", null, from, until, h("button", { type: "button", onclick: show }, "Show"), wrong));
 }
 
 function chip(text, change) {
@@ -149,14 +162,33 @@ function connect(asking) {
     const answer = JSON.parse(e.data);
     asking.filter((t) => t.asking === q).forEach((t) => t.take(answer));
   }));
+  now.onopen = () => {
+    if (now === stream && now.broke) start(); // perhaps another process, with other jobs
+    now.broke = false;
+  };
   now.onerror = () => {
     if (now !== stream) return;
+    now.broke = true;
     live("stale", "connecting again");
     if (now.readyState === EventSource.CLOSED) { // refused: the browser does not try again
       asked = "";
       again = setTimeout(start, 2000);
+      refusal(url).then((why) => why && now === stream && live("error", why));
     }
   };
+}
+
+// refusal asks why a stream is refused; empty: it is not, or nothing answers.
+async function refusal(url) {
+  const stop = new AbortController();
+  try {
+    const r = await fetch(url, { cache: "no-store", signal: stop.signal });
+    return r.ok || r.status === 401 ? "" : (await r.text()).trim().slice(0, 300);
+  } catch {
+    return "";
+  } finally {
+    stop.abort();
+  }
 }
 
 // live shows whether the numbers are live.
@@ -183,9 +215,9 @@ async function explain(tile) {
     const answer = await r.json();
     if (!r.ok) throw new Error(answer.error);
     const line = (name, text, note) => text && [h("h3", null, name), note && h("p", { class: "note" }, note), copyable(text)];
-    put(body, line("SQL", answer.sql, "Gives the same numbers, as of the last flush. A range that ends now moves on: open this again for the latest."),
-      line("redis-cli", answer.redis && "redis-cli " + answer.redis.replace(/^(\S+ )(.*)$/, (_, c, k) => c + quoted(k))),
-      line("HTTP", "curl " + quoted(location.origin + answer.http)));
+    put(body, line("SQL", answer.sql, (tile.asking.startsWith("people") ? "Gives the number of the last 30 minutes" : "Gives the same numbers") + ", as of the last flush. A range that ends now moves on: open this again for the latest."),
+      line("redis-cli", answer.redis && "redis-cli " + answer.resp.replace(/^\[?(.*?)\]?:(\d+)$/, "-h $1 -p $2 ") + answer.redis.replace(/^(\S+ )(.*)$/, (_, c, k) => c + quoted(k)), tile.asking.startsWith("list") ? "" : "Gives one number, as of now: " + (tile.asking.startsWith("people") ? "that of the last 30 minutes." : "that of the whole range.")),
+      line("HTTP", "curl " + (page.catalog.token ? "-H 'Authorization: Bearer TOKEN' " : "") + quoted(location.origin + answer.http)));
   } catch (e) {
     put(body, h("p", { class: "message" }, e.message));
   }

@@ -59,9 +59,27 @@ class Tile {
 
 // level and label are those of a measure that has quantiles.
 const level = (m) => (m.kind === "quantile" ? (state.level ?? "0.95") : null);
+const levels = ["0.5", "0.9", "0.95", "0.99"].map((l) => [l, "p" + l * 100]);
 const label = (m) => (level(m) ? `${m.name} p${+(level(m) * 100).toFixed(3)}` : m.name);
 const numeric = (m) => ["events", "people", "number"].includes(m.shows);
 const range = () => (state.from ? { from: state.from, until: state.until } : { last: state.last ?? "1h" });
+
+// A chart may have so many windows, and a list of the greatest groups so many (SeriesMost and
+// GroupsMost of package live).
+const chartMost = 2880, groupsMost = 240;
+
+// latest returns the range of the page, or the latest part of it that has at most so many
+// windows.
+function latest(job, most) {
+  const over = range();
+  if (over.from) {
+    const until = Date.parse(over.until) || Date.now(), from = until - (most - 1) * job.window_s * 1000;
+    return Date.parse(over.from) < from ? { ...over, from: new Date(from).toISOString().replace(".000Z", "Z") } : over;
+  }
+  const [, n, unit] = /^(\d+)([smhd])$/.exec(over.last) ?? [];
+  const longest = (most - 1) * job.window_s; // one window is not over yet
+  return n * { s: 1, m: 60, h: 3600, d: 86400 }[unit] > longest ? { last: longest + "s" } : over;
+}
 
 // zoom returns what makes a part of a chart the range of the page.
 const zoom = (page) => (from, until) => {
@@ -100,10 +118,12 @@ export class People extends Tile {
 }
 
 export class Series extends Tile {
-  constructor(page, id, title, measure) {
+  // measure returns the measure that is shown, and choices those that may be chosen here.
+  constructor(page, id, title, measure, choices = () => []) {
     super(id, title, page.explain);
     this.page = page;
     this.measure = measure;
+    this.choices = choices;
     this.total = h("p", { class: "total" });
     this.chart = new Chart(title, zoom(page));
     put(this.body, this.total, this.chart.element);
@@ -112,7 +132,13 @@ export class Series extends Tile {
   question() {
     const m = this.measure();
     if (!m) return null;
-    return ask("series", { job: this.page.job.job, measure: m.name, ...range(), ...groups(), level: level(m) });
+    return ask("series", { job: this.page.job.job, measure: m.name, ...latest(this.page.job, chartMost), ...groups(), level: level(m) });
+  }
+
+  controls() {
+    const m = this.measure();
+    put(this.tools, this.choices().length > 1 && select("Measure", this.choices().map((m) => m.name), m.name, (v) => go({ measure: v })),
+      m && level(m) && select("Quantile", levels, level(m), (v) => go({ level: v })));
   }
 
   show(answer) {
@@ -140,11 +166,11 @@ export class Heat extends Tile {
 
   question() {
     const p = this.places();
-    return p && ask("heat", { job: p.job, measure: p.measure, last: state.from ? "1h" : (state.last ?? "1h"), within: state.cell ?? null });
+    return p && ask("heat", { job: p.job, measure: p.measure, ...range(), within: state.cell ?? null });
   }
 
   show(answer) {
-    say(this.note, `${shown({ value: answer.people, withheld: !answer.people && answer.withheld }, this.page.catalog.k)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
+    say(this.note, `${shown({ value: answer.people, withheld: !answer.people && answer.withheld }, this.page.catalog.k)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (Object.keys(groups()).length ? ", of all groups" : "") + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
     this.map.show(answer);
     return answer.cells.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each cell.` : answer.within ? "No people in this cell." : "No positions yet.";
   }
@@ -171,10 +197,9 @@ export class Top extends Tile {
 
   question() {
     const m = this.measure();
-    const over = state.from ? { from: state.from, until: state.until } : { last: { "6h": "3h", "24h": "3h" }[state.last] ?? state.last ?? "1h" };
     if (m?.shows === "list") return ask("list", { job: this.page.job.job, measure: m.name, ...range(), ...groups() });
     if (!m || !this.page.job.by.length) return null;
-    return ask("top", { job: this.page.job.job, measure: m.name, column: this.column(), n: 12, ...over, ...groups(), level: level(m) });
+    return ask("top", { job: this.page.job.job, measure: m.name, column: this.column(), n: 12, ...latest(this.page.job, groupsMost), ...groups(), level: level(m) });
   }
 
   controls() {
@@ -244,7 +269,7 @@ export class Returning extends Tile {
   // Periods are those of the calendar where the page is looked at, and ClickHouse answers.
   steps() {
     const w = this.page.job.window_s;
-    return [w, 60, 3600].filter((s, i, all) => s >= w && s % w === 0 && all.indexOf(s) === i && Math.floor((2880 * w) / s) >= 2);
+    return [w, 60, 3600].filter((s, i, all) => s >= w && s % w === 0 && all.indexOf(s) === i && Math.floor((chartMost * w) / s) >= 2);
   }
 
   // periods returns those that may be asked for: a group is asked for by all columns or none.
@@ -263,7 +288,7 @@ export class Returning extends Tile {
     if (!m || !step) return null;
     const asked = { job: this.page.job.job, measure: m.name };
     if (step in periods) return ask("retention", { ...asked, unit: step, zone, n: 8, ...groups() });
-    return ask("returning", { ...asked, step: step + "s", n: Math.min(8, Math.floor((2880 * this.page.job.window_s) / step)), ...groups() });
+    return ask("returning", { ...asked, step: step + "s", n: Math.min(8, Math.floor((chartMost * this.page.job.window_s) / step)), ...groups() });
   }
 
   controls() {
@@ -453,7 +478,8 @@ function of(step, first) {
 }
 
 // Worker is the button of weir up that kills its worker, and what came of it. The curve has the
-// events per second that health tells of: it dips where no worker answers.
+// events per second that health tells of, and a mark where no worker answers. The bar of the
+// seconds after that, which the next worker catches up in, is cut off at the scale of the others.
 export class Worker extends Tile {
   constructor(page) {
     super("worker", "Is anything lost?", page.explain);
@@ -461,7 +487,8 @@ export class Worker extends Tile {
     this.samples = [];
     this.button = h("button", { type: "button", class: "kill", onclick: () => this.kill() }, "Kill the worker (signal 9)");
     this.path = h("path", { "vector-effect": "non-scaling-stroke" });
-    this.curve = h("svg", { viewBox: "0 0 120 40", preserveAspectRatio: "none", role: "img", class: "curve" }, this.path);
+    this.gaps = h("path", { class: "gap", "vector-effect": "non-scaling-stroke" });
+    this.curve = h("svg", { viewBox: "0 0 120 40", preserveAspectRatio: "none", role: "img", class: "curve" }, this.path, this.gaps);
     this.rate = h("p", { class: "total" });
     this.told = h("p", { class: "told", role: "status" });
     say(this.note, "Kill the process that counts, in the middle of its work, as a crash would. Another one takes over, and an audit compares log, ledger and rows.");
@@ -494,16 +521,20 @@ export class Worker extends Tile {
     const at = Date.parse(answer.now), records = answer.jobs.reduce((sum, j) => sum + Object.values(j.records ?? {}).reduce((a, b) => a + b, 0), 0);
     const before = this.samples.at(-1);
     if (before) {
-      for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0 });
+      for (let gap = before.at + 1000; at - gap > 1500; gap += 1000) this.samples.push({ at: gap, rate: 0, gap: true });
       const since = before.pid === pid ? before.records : 0; // another process counts from 0
       if (at > before.at) this.samples.push({ at, pid, records, rate: ((records - since) * 1000) / (at - before.at) });
     } else this.samples.push({ at, pid, records, rate: 0 });
     this.samples = this.samples.slice(-120);
-    const most = Math.max(1, ...this.samples.map((s) => s.rate)), left = 120 - this.samples.length;
-    this.path.setAttribute("d", this.samples.map((s, i) => `M${left + i + 0.5} 40V${39.5 - 37 * (s.rate / most)}`).join(""));
+    const rates = this.samples.map((s) => s.rate).filter((r) => r > 0).sort((a, b) => a - b);
+    const most = rates.at(-1) ?? 0, scale = Math.max(1, Math.min(most, 2 * (rates[rates.length >> 1] ?? 0))), left = 120 - this.samples.length;
+    const lines = (of, height) => this.samples.map((s, i) => (of(s) ? `M${left + i + 0.5} 40V${39.5 - 37 * height(s)}` : "")).join("");
+    this.path.setAttribute("d", lines((s) => !s.gap, (s) => Math.min(1, s.rate / scale)));
+    this.gaps.setAttribute("d", lines((s) => s.gap, () => 1));
     const now = number(Math.round(this.samples.at(-1).rate));
     put(this.rate, h("strong", null, now), ` events per second, by process ${pid}`);
-    this.curve.setAttribute("aria-label", `Events per second in the last two minutes: ${now} now, ${number(Math.round(most))} at most.`);
+    const silent = this.samples.filter((s) => s.gap).length;
+    this.curve.setAttribute("aria-label", `Events per second in the last two minutes: ${now} now, ${number(Math.round(most))} at most` + (silent ? `, ${silent} s without an answer.` : "."));
     if (recovery) this.tell(recovery.text, !recovery.over ? "loading" : /: 0 lost, 0 doubled$/.test(recovery.text) ? "ok" : "error");
     if (pid !== this.pid) this.button.disabled = false;
     this.pid = pid;
@@ -539,7 +570,7 @@ export class Health extends Tile {
           h("td", { class: "n" }, number(p.durable)))))))));
     put(this.body,
       h("p", { class: "audit", "data-state": !audit ? "loading" : audit.mismatches ? "error" : "ok" },
-        !audit ? "No scheduled audit yet: it runs at intervals of audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
+        !audit ? "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
       (audit?.found ?? []).map((f) => h("p", { class: "trouble" }, `${f.job}: ${f.what}. ${f.do}`)), h("div", { class: "jobs" }, jobs));
     return answer.jobs.length ? "" : "This process runs no jobs.";
   }
