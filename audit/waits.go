@@ -62,3 +62,13 @@ func (before stills) look(partition int32, at Covered, since event.Time) still {
 func moved(was, is Covered) bool {
 	return was.Epoch != is.Epoch || was.Next != is.Next || was.Flushed != is.Flushed
 }
+
+// Moved reports whether there was a flush of any partition since an earlier look.
+func (c *Coverage) Moved(before Coverage) bool {
+	for p, at := range c.Partitions {
+		if was, ok := before.Partitions[p]; !ok || moved(was, at) {
+			return true
+		}
+	}
+	return false
+}

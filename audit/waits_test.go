@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -35,4 +36,27 @@ func TestWaits(t *testing.T) {
 	look("something new", 3000, Wait{1, 7, 9000}, Wait{2, 1, 0})
 	delete(log, 1)
 	look("no such partition any more", 3000, Wait{2, 1, 3000})
+}
+
+// TestMoved: a new line, another position, another time of writing and another epoch are a flush; a
+// watermark that the sink's clock has reached by now is none.
+func TestMoved(t *testing.T) {
+	before := Coverage{Partitions: map[int32]Covered{0: {Next: 5, Flushed: 1000, Ahead: true}, 1: {Next: 7, Flushed: 2000}}}
+	for _, c := range []struct {
+		p    int32
+		at   Covered
+		want bool
+	}{
+		{0, Covered{Next: 5, Flushed: 1000, Watermark: 900}, false},
+		{0, Covered{Next: 6, Flushed: 1000}, true},
+		{0, Covered{Next: 5, Flushed: 500}, true},
+		{1, Covered{Epoch: 1, Next: 7, Flushed: 2000}, true},
+		{2, Covered{}, true},
+	} {
+		now := Coverage{Partitions: maps.Clone(before.Partitions)}
+		now.Partitions[c.p] = c.at
+		if got := now.Moved(before); got != c.want {
+			t.Errorf("partition %d at %+v: %t, want %t", c.p, c.at, got, c.want)
+		}
+	}
 }

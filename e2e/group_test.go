@@ -163,14 +163,23 @@ func TestStrangerInGroup(t *testing.T) {
 	s.sameClicks(truth)
 }
 
-// Three processes divide the partitions by number, without a group. One is killed: the
-// others keep their partitions and count on, and what is not counted meanwhile is said.
-// When it runs again, every number is that of the log.
+// Three processes divide the partitions by number, without a group. One is killed, and runs
+// again with another database: the others keep their partitions and count on, and what is
+// not counted meanwhile is said. When it runs again as before, every number is that of the log.
 func TestFixedMembers(t *testing.T) {
 	parallel(t)
 	s := newStage(t)
+	_, other := localtest.Engine(t)
 	s.clicks()
+	s.weir("migrate", "--clickhouse.database="+other).exits(0)
 	s.create("clicks", 6)
+	check := func() *process {
+		p := s.weir("check", "--kafka.member", "1/3", "--clickhouse.insert_timeout=1s")
+		idle(func() { p.wait() }) // it watches for as long as records may wait
+		return p
+	}
+	before := s.produced("clicks", 1000, "--seed", "4")
+	check().exits(0).prints(`^✓ ledger     job clicks: 1000 records wait to be counted; no process has counted any into this database yet`)
 	run := func(member string) *process { return s.weir("run", "--kafka.member", member) }
 	members := []*process{run("0/3"), run("1/3"), run("2/3")}
 	for _, p := range members {
@@ -180,11 +189,29 @@ func TestFixedMembers(t *testing.T) {
 	s.caughtUp("clicks")
 
 	members[0].kill()
+	elsewhere := s.weir("run", "--kafka.member", "0/3", "--clickhouse.database="+other)
+	await.Until(t, func() error {
+		if s.number("SELECT count() FROM %s.weir_ledger", other) == 0 {
+			return notYet("nothing is in the other ledger")
+		}
+		return nil
+	})
 	counted := s.position("clicks")
 	second := s.produced("clicks", 10_000, "--seed", "2")
 	s.passes("clicks", counted+1)
-	check := s.weir("check", "--kafka.member", "1/3").exits(0)
-	check.prints(`✓ kafka +member 1/3: a fixed share`)
+	live := s.traffic("clicks", "--rate", "100", "--seed", "3")
+	await.Until(t, func() error {
+		p := check()
+		p.prints(`✓ kafka +member 1/3: a fixed share`)
+		if p.code != 1 { // nothing of the others was flushed all the while, on a machine that stood still
+			return notYet("weir check ends with %d\n%s", p.code, p.out.String())
+		}
+		p.prints(`^✗ ledger     job clicks: \d+ records of partitions? [0-9, -]+ are not counted by this database: nothing of them was flushed for \d+s; kafka.member is 1/3 here: see that members 0/3 to 2/3 all run, with the same kafka.group and database`)
+		return nil
+	})
+	live.signal(syscall.SIGTERM)
+	third := live.answer()
+	elsewhere.kill()
 	members[0] = run("0/3")
 	s.caughtUp("clicks")
 	for _, p := range members[1:] {
@@ -192,9 +219,15 @@ func TestFixedMembers(t *testing.T) {
 			t.Errorf("%s has taken its partitions %d times, want once", p.name, n)
 		}
 	}
-	s.sameClicks(union(first, second))
+	s.sameClicks(union(before, first, second, third))
 	for _, p := range members {
 		p.ready(200)
 	}
 	s.audited()
+
+	for _, p := range members {
+		p.kill()
+	}
+	s.click(0, time.Now())
+	check().exits(0).prints(`^! ledger     job clicks: 1 records of partition 0 are not counted by this database: nothing of them was flushed for \d+s, nor of any other partition: perhaps no member runs; kafka.member is 1/3 here`)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/audit"
 	"weir/ingest"
 	"weir/internal/config"
 	"weir/jobs"
@@ -393,7 +394,7 @@ func (k *checker) position(cfg *config.Config, j *config.Job, s *window.Spec, si
 }
 
 // ledger compares the coverage of this database with the topic. While no
-// process is in the job's group, records may wait; while one is, each partition
+// process counts the job, records may wait; while one does, each partition
 // with waiting records must be flushed into this database.
 func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sink) {
 	limit := waitLimit(cfg)
@@ -406,7 +407,12 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 		return
 	}
 	defer src.Close()
-	why, err := unread(ctx, cfg, j, src)
+	before, err := sink.Coverage(ctx)
+	if err != nil {
+		k.result("ledger", subject, "", err, exitFailed)
+		return
+	}
+	why, err := unread(ctx, cfg, j, src, before)
 	if err != nil {
 		k.result("ledger", subject, "", err, exitFailed)
 		return
@@ -415,6 +421,11 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 		limit = 0
 	}
 	u, err := jobs.FindUncounted(ctx, src, sink, limit, nil)
+	var after audit.Coverage
+	if err == nil {
+		after, err = sink.Coverage(ctx)
+	}
+	_, fixed := cfg.Kafka.Fixed()
 	switch {
 	case err != nil:
 		k.result("ledger", subject, "", err, exitFailed)
@@ -422,17 +433,22 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 		k.result("ledger", subject, "every partition with waiting records is counted into this database", nil, 0)
 	case why != "":
 		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; %s", u.Records, why), nil, 0)
+	case fixed > 0 && !after.Moved(before):
+		k.add(finding{"ledger", subject, "warning", fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, whoReads(ctx, cfg, j, src)), 0})
 	default:
 		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, whoReads(ctx, cfg, j, src)), exitFailed)
 	}
 }
 
 // unread returns why a job's records may wait without anything being wrong: no process
-// reads them, or, with kafka.member, it is not known whether one does. It is empty if
-// processes are in the job's group.
-func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source) (string, error) {
-	if _, all := cfg.Kafka.Fixed(); all > 0 {
-		return fmt.Sprintf("members 0/%[1]d to %[2]d/%[1]d of kafka.member read them, if all run", all, all-1), nil
+// is in its group or, with kafka.member, where no group says that, none has counted yet.
+// It is empty if a process may count them.
+func unread(ctx context.Context, cfg *config.Config, j *config.Job, src *ingest.Source, c audit.Coverage) (string, error) {
+	if _, fixed := cfg.Kafka.Fixed(); fixed > 0 {
+		if len(c.Partitions) == 0 {
+			return "no process has counted any into this database yet", nil
+		}
+		return "", nil
 	}
 	members, err := src.Members(ctx)
 	if len(members) == 0 {
