@@ -8,7 +8,7 @@ LINT  := $(CACHE)/bin/golangci-lint-2.15.0
 # The longest first: Go starts packages in this order, and names each once.
 PKGS  ?= ./e2e ./sinks/clickhouse ./ingest ./cmd/weir ./serve/redis ./sketches/hll ./locks/redislock ./...
 # Of those without broker and engine.
-UNITS := ./serve/redis ./locks/redislock ./serve/http ./jobs ./...
+UNITS := ./cmd/weir ./serve/redis ./locks/redislock ./serve/http ./jobs ./...
 export CGO_ENABLED ?= 0
 # What is compiled does not depend on where the checkout lies, so that a second
 # checkout, the tests that build weir, and lint find it in Go's cache.
@@ -60,9 +60,9 @@ check: ## what one runs at each save: lint, the tests without broker and engine,
 
 # -short leaves out what starts a broker or an engine (internal/kafkatest and
 # localtest decide that), and the simulator takes a thousand schedules. Vet is part of
-# lint.
+# lint. Four packages at a time even on two cores: the longest wait more than they compute.
 unit: redis ## the tests without broker and engine
-	go test -short -vet=off $(UNITS)
+	go test -short -vet=off -p 4 $(UNITS)
 
 N ?= 10
 flaky: tools build ## the whole suite N times beside two busy loops; fails unless all N pass
