@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -87,7 +86,7 @@ func TestOtherService(t *testing.T) {
 		})
 	}
 	usual := knockTimeout
-	knockTimeout = time.Minute // the commands below identify only once
+	knockTimeout = await.Never // the commands below identify only once
 	t.Cleanup(func() { knockTimeout = usual })
 
 	var cases sync.WaitGroup

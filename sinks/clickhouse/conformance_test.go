@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/sinks/memory"
 	"weir/sinks/sinktest"
 	"weir/window"
@@ -279,7 +280,7 @@ func (b *backend) exec(t *testing.T, sql string) {
 	if strings.Contains(sql, LedgerTable) {
 		on = b.c.home()
 	}
-	if err := b.c.execOn(t.Context(), on, "damage", sql, time.Minute); err != nil {
+	if err := b.c.execOn(t.Context(), on, "damage", sql, await.Never); err != nil {
 		t.Fatalf("%v\n%s", err, sql)
 	}
 }

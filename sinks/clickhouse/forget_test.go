@@ -24,7 +24,7 @@ func week() Job {
 func run(t *testing.T, c *Client, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
-		if err := c.exec(t.Context(), "test", sql, time.Minute); err != nil {
+		if err := c.exec(t.Context(), "test", sql, await.Never); err != nil {
 			t.Fatalf("%s\n%v", sql, err)
 		}
 	}

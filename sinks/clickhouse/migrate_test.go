@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/window"
 )
 
@@ -406,7 +407,7 @@ func TestAlteredByHand(t *testing.T) {
 			for _, name := range []string{"clicks_state", "clicks_1m_rollup", "clicks_1h_rollup", "weir_rollups", "weir_ledger"} {
 				sql = strings.ReplaceAll(sql, "{"+name+"}", c.name(name))
 			}
-			if err := c.exec(t.Context(), "alter", sql, time.Minute); err != nil {
+			if err := c.exec(t.Context(), "alter", sql, await.Never); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := c.Job(t.Context(), j); !fatalWith(err, a.opens) {
@@ -442,7 +443,7 @@ func TestColumnOfALaterVersion(t *testing.T) {
 		"INSERT INTO " + c.name("weir_schema") + " (object, sql) SELECT object, replaceRegexpOne(sql, '\n *`payload_bytes`[^\n]*', '') FROM " +
 			c.name("weir_schema") + " WHERE object = 'weir_dead_letters'",
 	} {
-		if err := c.exec(t.Context(), "go back", sql, time.Minute); err != nil {
+		if err := c.exec(t.Context(), "go back", sql, await.Never); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -473,13 +474,13 @@ func TestAlteredWhileRunning(t *testing.T) {
 	observe(t, op, 0, 0, noon, click(noon, "/", 1, "a"))
 	changes := op.Take()
 	changes.Table.Seal()
-	if err := c.exec(t.Context(), "alter", "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN active", time.Minute); err != nil {
+	if err := c.exec(t.Context(), "alter", "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN active", await.Never); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Write(t.Context(), changes); !fatalWith(err, "the table is not as `weir migrate` made it") {
 		t.Errorf("without a column: %v", err)
 	}
-	if err := c.exec(t.Context(), "drop", "DROP TABLE "+c.name("clicks_state")+" SYNC", time.Minute); err != nil {
+	if err := c.exec(t.Context(), "drop", "DROP TABLE "+c.name("clicks_state")+" SYNC", await.Never); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Write(t.Context(), changes); !fatalWith(err, "run `weir migrate`") {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/sinks/sinktest"
 	"weir/sketches/geo"
 	"weir/window"
@@ -97,7 +98,7 @@ func TestReadArchive(t *testing.T) {
 			if err := sink.Rollup(t.Context(), true, 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := client.exec(t.Context(), "expire", "ALTER TABLE "+sink.stateTable()+" DELETE WHERE "+c.expired+" SETTINGS mutations_sync = 2", time.Minute); err != nil {
+			if err := client.exec(t.Context(), "expire", "ALTER TABLE "+sink.stateTable()+" DELETE WHERE "+c.expired+" SETTINGS mutations_sync = 2", await.Never); err != nil {
 				t.Fatal(err)
 			}
 			r := &window.Range{From: 0, Until: math.MaxInt64 / 2000, Group: [][]byte{nil, nil}}
