@@ -160,8 +160,8 @@ $(LINT):
 	@mv $(CACHE)/bin/golangci-lint $@
 
 # Each exits 1 under a floor; -k lets the others go on.
-bench: ## every measurement against its floors, one after the other; about an hour
-	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-latency bench-idle bench-groups bench-questions
+bench: ## every measurement against its floors, one after the other; about two hours
+	$(MAKE) -k bench-redis bench-sketches bench-resp bench-views bench-pipeline bench-live bench-viewers bench-latency bench-idle bench-groups bench-scale bench-questions bench-measures bench-formats bench-members
 
 bench-pipeline: EVENTS ?= 10000000
 bench-pipeline: tools build ## the main job against the naive pipeline, ten million events

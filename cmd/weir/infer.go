@@ -166,7 +166,7 @@ func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
 	case f.Named > 0:
 		return &exit{exitFailed, errors.New(named), "give the registry with --registry.url http://registry:8081, or registry.url in the file of -c; or the files of schemas in registry.schemas"}
 	}
-	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file"}
+	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file; records that are arrays of events need `each` and a job that you write: see docs/inputs.md"}
 }
 
 // writeOutcomes writes what the job does with the records that it is made of.
