@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -20,30 +21,22 @@ import (
 	"weir/event"
 )
 
-// confluent has the files that Confluent's registry lets every schema import.
-var confluent = map[string]string{
-	"confluent/meta.proto": `syntax = "proto3";
-package confluent;
-import "google/protobuf/descriptor.proto";
-message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }
-extend google.protobuf.FileOptions { Meta file_meta = 1088; }
-extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
-extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
-extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
-extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
-`,
-	"confluent/type/decimal.proto": `syntax = "proto3";
-package confluent.type;
-message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
-`,
-}
+// imports has the files that Confluent's registry lets every schema import without a reference,
+// beside those of google/protobuf, which protocompile has. They have no comments and no
+// options of languages. Those of google/type are as google.golang.org/genproto describes
+// them: that module itself would bring those of thirty services of Google Cloud.
+//
+//go:embed imports
+var imports embed.FS
 
 // compileProto compiles a file, whose imports open finds.
 func compileProto(name string, open func(path string) (io.ReadCloser, error)) (protoreflect.FileDescriptor, error) {
 	c := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: func(path string) (io.ReadCloser, error) {
 		f, err := open(path)
-		if text, ok := confluent[path]; err != nil && ok {
-			return io.NopCloser(strings.NewReader(text)), nil
+		if err != nil {
+			if known, missing := imports.Open("imports/" + path); missing == nil {
+				return known, nil
+			}
 		}
 		return f, err
 	}})}

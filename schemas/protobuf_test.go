@@ -417,6 +417,44 @@ func TestProtobufDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestProtobufImports: every file that Confluent's registry lets a schema import without a
+// reference is there, and a field of its messages is read.
+func TestProtobufImports(t *testing.T) {
+	text := `syntax = "proto3"; import "confluent/meta.proto"; import "confluent/type/decimal.proto";`
+	for _, name := range []string{"calendar_period", "color", "date", "datetime", "dayofweek", "decimal", "expr", "fraction", "interval", "latlng", "localized_text", "money", "month",
+		"phone_number", "postal_address", "quaternion", "timeofday"} {
+		text += `import "google/type/` + name + `.proto";`
+	}
+	for _, name := range []string{"any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp", "type", "wrappers"} {
+		text += `import "google/protobuf/` + name + `.proto";`
+	}
+	f := mustProto(t, text+`message Sale { google.type.Money price = 1; google.type.Date day = 2; google.type.LatLng at = 3; google.type.DayOfWeek on = 4; confluent.type.Decimal tax = 5; }`)
+
+	// 12.50 EUR, on Tuesday, 2026-11-24, at 52.5 and 13.4 degrees.
+	money := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "EUR")
+	money = protowire.AppendVarint(protowire.AppendTag(money, 2, protowire.VarintType), 12)
+	money = protowire.AppendVarint(protowire.AppendTag(money, 3, protowire.VarintType), 500_000_000)
+	place := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(52.5))
+	place = protowire.AppendFixed64(protowire.AppendTag(place, 2, protowire.Fixed64Type), math.Float64bits(13.4))
+	sale := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), money)
+	sale = protowire.AppendBytes(protowire.AppendTag(sale, 2, protowire.BytesType), []byte{8, 0xea, 15, 16, 11, 24, 24})
+	sale = protowire.AppendBytes(protowire.AppendTag(sale, 3, protowire.BytesType), place)
+	sale = protowire.AppendVarint(protowire.AppendTag(sale, 4, protowire.VarintType), 2)
+
+	paths := []string{"price.currency_code", "price.units", "price.nanos", "day.year", "day.month", "day.day", "at.latitude", "at.longitude", "on", "tax.scale"}
+	vals := make([]event.Value, len(paths))
+	if err := read(reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), paths), sale, vals); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range vals {
+		got = append(got, string(v.Bytes))
+	}
+	if want := "EUR 12 500000000 2026 11 24 52.5 13.4 TUESDAY "; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestProtobufIndexes: the message is the one that the indexes of a record name, as
 // confluent-kafka 2.12.0 for Python writes them, and imports come from references.
 func TestProtobufIndexes(t *testing.T) {
