@@ -305,6 +305,9 @@ func (it *item) encoding() string {
 		}
 		return "listpack"
 	case kindSet:
+		if it.set() == nil { // of a window key
+			return "hashtable"
+		}
 		return it.set().encoding()
 	case kindBloom, kindTopK, kindDigest:
 		return "raw"

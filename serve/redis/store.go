@@ -78,7 +78,9 @@ func (it *item) memory() int {
 	case kindList:
 		n += it.list().memory()
 	case kindSet:
-		n += it.set().memory()
+		if it.set() != nil {
+			n += it.set().memory()
+		}
 	}
 	return n
 }

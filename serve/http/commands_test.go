@@ -1,0 +1,45 @@
+package http
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEveryCommand: each command of the Redis endpoint answers about the window key of each
+// measure, if only with an error.
+func TestEveryCommand(t *testing.T) {
+	d, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7, time.Second: 42})
+	names, err := d.conn.Do("COMMAND", "LIST")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measures := []string{"hits", "partial"}
+	for _, m := range job.spec.Measures {
+		measures = append(measures, m.Name)
+	}
+	for _, name := range names.([]any) {
+		if slices.Contains([]any{"quit", "multi"}, name) { // after these the next one is not answered
+			continue
+		}
+		for _, m := range measures {
+			for _, rest := range []string{
+				"KEY", "KEY a", "KEY 1", "KEY 0 -1", "KEY 0 1 2", "KEY a 1 2", "KEY - + BYLEX", "KEY 7 42", "KEY GET u8 0", "KEY ITEMS a",
+				"to KEY", "to KEY a", "KEY to", "1 KEY", "2 KEY KEY", "2 KEY to", "OR to KEY", "NOT to KEY",
+				"USAGE KEY", "ENCODING KEY", "GETREG KEY", "DECODE KEY", "TODENSE KEY",
+				"KEY 15 37 100 km", "KEY a 100 km", "KEY FROMLONLAT 15 37 BYRADIUS 100 km", "to KEY FROMLONLAT 15 37 BYRADIUS 100 km",
+			} {
+				command := []any{name}
+				for word := range strings.FieldsSeq(strings.ReplaceAll(rest, "KEY", "w:clicks:"+m+":now")) {
+					command = append(command, word)
+				}
+				if _, err := d.conn.Do(command...); err != nil {
+					t.Fatalf("%v: %v", command, err)
+				}
+			}
+		}
+	}
+	d.asks("PONG", "PING")
+}
