@@ -22,12 +22,12 @@ var topKind = Kind{
 		if t.Events == 0 {
 			return nil
 		}
-		top := &Top{Keys: []TopKey{}, counts: make(map[string]uint64, len(t.List))}
+		top := &Top{Keys: []TopKey{}, places: make(map[string]int, len(t.List)), counts: make([]uint64, len(t.List))}
 		for i, e := range t.List {
 			if i < row.Spec().Measures[m].K {
 				top.Keys = append(top.Keys, TopKey(e))
 			}
-			top.counts[e.Key] = e.Count
+			top.places[e.Key], top.counts[i] = i, e.Count
 		}
 		top.Keys = slices.Clip(top.Keys)
 		return top
@@ -36,8 +36,9 @@ var topKind = Kind{
 
 // A Top has the most frequent keys of some windows.
 type Top struct {
-	Keys   []TopKey          // the k most frequent ones, the most frequent first
-	counts map[string]uint64 // of further keys too
+	Keys   []TopKey       // the k most frequent ones, the most frequent first
+	places map[string]int // in counts, which begins as Keys does and has further keys
+	counts []uint64
 }
 
 // A TopKey is a key that has at least Count events, and at most Count + Error.
@@ -49,9 +50,15 @@ type TopKey struct {
 
 // Count returns how many events a key has at least; 0 if it is not among the most
 // frequent ones.
-func (t *Top) Count(key []byte) uint64 { return t.counts[string(key)] }
+func (t *Top) Count(key []byte) uint64 {
+	if i, ok := t.places[string(key)]; ok {
+		return t.counts[i]
+	}
+	return 0
+}
 
 // Has reports whether a key is one of Keys.
 func (t *Top) Has(key []byte) bool {
-	return slices.ContainsFunc(t.Keys, func(e TopKey) bool { return e.Key == string(key) })
+	i, ok := t.places[string(key)]
+	return ok && i < len(t.Keys)
 }

@@ -29,12 +29,15 @@ func commandCommand(c call) {
 	n := len(c.args)
 	switch {
 	case n == 1 || is(c.args[1], "INFO"):
-		names := commandNames()
-		if n > 2 {
-			names = nil
-			for _, a := range c.args[2:] {
-				names = append(names, strings.ToLower(string(a)))
+		var names []string
+		for _, a := range c.args[min(2, n):] {
+			names = append(names, strings.ToLower(string(a)))
+		}
+		if n <= 2 {
+			if !c.afford(len(table), c.cmd.each) {
+				return
 			}
+			names = commandNames()
 		}
 		c.w.Array(len(names))
 		for _, name := range names {
@@ -43,10 +46,15 @@ func commandCommand(c call) {
 	case is(c.args[1], "COUNT") && n == 2:
 		c.w.Int(int64(len(table)))
 	case is(c.args[1], "LIST") && n == 2:
-		c.strings(commandNames())
+		if c.afford(len(table), c.cmd.each) {
+			c.strings(commandNames())
+		}
 	case is(c.args[1], "DOCS"):
 		var list []*command
 		if n == 2 {
+			if !c.afford(len(table), c.cmd.each) {
+				return
+			}
 			for _, name := range commandNames() {
 				list = append(list, table[name])
 			}
@@ -148,10 +156,21 @@ func configCommand(c call, s *Server) {
 	n := len(c.args)
 	switch {
 	case is(c.args[1], "GET") && n >= 3:
+		var patterns []string
+		for _, a := range c.args[2:] {
+			pattern, ok := c.pattern(a)
+			if !ok {
+				return
+			}
+			patterns = append(patterns, strings.ToLower(pattern))
+		}
+		if !c.afford(len(patterns)*len(parameters), perMatch*patternMost) {
+			return
+		}
 		var found []parameter
 		for _, p := range parameters {
-			for _, a := range c.args[2:] {
-				if match(strings.ToLower(string(a)), p.name) {
+			for _, pattern := range patterns {
+				if match(pattern, p.name) {
 					found = append(found, p)
 					break
 				}
@@ -210,6 +229,9 @@ func settable(name []byte) (parameter, bool) {
 }
 
 func info(c call, s *Server) {
+	if !c.afford(1, perStats) {
+		return
+	}
 	var m runtime.MemStats
 	sections := []struct {
 		name string
@@ -223,7 +245,6 @@ func info(c call, s *Server) {
 			return fmt.Sprintf("connected_clients:%d\r\nmaxclients:%d\r\n", len(s.clients), s.config.Clients)
 		}},
 		{"Memory", func() string {
-			c.work.used += perStats
 			runtime.ReadMemStats(&m)
 			return fmt.Sprintf("used_memory:%d\r\nused_memory_dataset:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n", m.HeapAlloc, s.store.used, s.settings.memory)
 		}},
@@ -285,21 +306,36 @@ func objectCommand(c call, k *keyspace) {
 		c.w.Int(1)
 	case is(c.args[1], "IDLETIME"):
 		c.w.Int(0)
-	default:
+	case c.afford(it.looked(), perElement):
 		c.w.BulkString(it.encoding())
 	}
 }
+
+// looked returns at most how many members encoding looks at.
+func (it *item) looked() int {
+	switch {
+	case it.zset() != nil:
+		return min(it.zset().Len(), listMost)
+	case it.set() != nil:
+		return min(it.set().n, intsMost)
+	}
+	return 0
+}
+
+// The bounds of Redis for the encodings of small values: the length of a set of integers,
+// the length of other sets, and that of their members.
+const intsMost, listMost, lengthMost = 512, 128, 64
 
 // encoding returns the name of the encoding that Redis would have for such a value.
 // The server has other ones.
 func (it *item) encoding() string {
 	switch it.kind {
 	case kindZset:
-		if it.zset().Len() > 128 {
+		if it.zset().Len() > listMost {
 			return "skiplist"
 		}
 		for member := range it.zset().Slice(0, it.zset().Len()) {
-			if len(member) > 64 {
+			if len(member) > lengthMost {
 				return "skiplist"
 			}
 		}
@@ -327,7 +363,6 @@ func (it *item) encoding() string {
 
 // encoding returns the name of the encoding in which Redis 7.2 would make such a set.
 func (s *hashset) encoding() string {
-	const intsMost, listMost, lengthMost = 512, 128, 64
 	if s.n > intsMost {
 		return "hashtable"
 	}

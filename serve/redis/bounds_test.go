@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,8 +15,10 @@ import (
 	"weir/internal/await"
 	"weir/internal/redistest"
 	"weir/internal/tcptest"
+	"weir/serve/live"
 	"weir/serve/resp"
 	"weir/sketches/bitmap"
+	"weir/sketches/hll"
 )
 
 // TestListIsADeque: pushing at either end and popping keep the order over many
@@ -208,6 +211,131 @@ func TestTooMuchAtATime(t *testing.T) {
 	expect(t, c, redistest.Error(errLongKey), "RENAME", "s", strings.Repeat("k", keyMost+1))
 	if r, ok := do(t, c, "SCAN", 0, "MATCH", strings.Repeat("*", patternMost+1)).(redistest.Error); !ok {
 		t.Errorf("a long pattern: %v", r)
+	}
+}
+
+// TestTransactionKeepsToTime: commands whose arguments are short and whose work is not get
+// the time of a transaction together: the first ones run, and the last ones are refused.
+func TestTransactionKeepsToTime(t *testing.T) {
+	top := &live.Top{}
+	for i := range 1000 {
+		top.Keys = append(top.Keys, live.TopKey{Key: fmt.Sprint("key ", i), Count: 1})
+	}
+	windows := newFakeWindows()
+	windows.recent.Store(new("w:"))
+	windows.values["w:clicks:often:now"] = top
+	for i := range 400 {
+		sketch := new(hll.Sketch)
+		sketch.Add([]byte("one"))
+		windows.values[fmt.Sprintf("w:clicks:users:now:%d", i)] = sketch
+	}
+	for i := range 20_000 {
+		windows.values[fmt.Sprintf("w:clicks:hits:now:%d", i)] = live.Count(1)
+	}
+	s, addr := start(t, Config{Windows: windows})
+	c := dial(t, addr)
+	for i := range 512 {
+		do(t, c, "SADD", "ints", 1_000_000_000_000_000+i)
+	}
+	for range 300 {
+		do(t, c, "RPUSH", "long", strings.Repeat("x", 100_000))
+	}
+	many := []any{"PFADD", "h"}
+	for i := range 1200 {
+		many = append(many, i)
+	}
+	do(t, c, many...)
+	sketch := do(t, c, "GET", "h").(string)
+	for i := range 400 {
+		do(t, c, "SET", fmt.Sprint("h", i), sketch[:15]+"\x80"+sketch[16:]) // its count is not known
+	}
+	s.mu.Lock() // clients with names of the greatest length
+	for i := range int64(400) {
+		s.clients[&client{server: s, id: -1 - i, session: session{name: strings.Repeat("n", nameMost)}}] = struct{}{}
+	}
+	s.mu.Unlock()
+	for name, command := range map[string]func(i int) []any{
+		"TOPK.LIST":         func(int) []any { return []any{"TOPK.LIST", "w:clicks:often:now"} },
+		"the text of a hll": func(i int) []any { return []any{"GETBIT", fmt.Sprintf("w:clicks:users:now:%d", i), 0} },
+		"PFCOUNT":           func(i int) []any { return []any{"PFCOUNT", fmt.Sprint("h", i)} },
+		"PFDEBUG GETREG":    func(int) []any { return []any{"PFDEBUG", "GETREG", "h"} },
+		"PFDEBUG DECODE":    func(i int) []any { return []any{"PFDEBUG", "DECODE", fmt.Sprint("h", i)} },
+		"RPOP":              func(int) []any { return []any{"RPOP", "long"} },
+		"OBJECT ENCODING":   func(int) []any { return []any{"OBJECT", "ENCODING", "ints"} },
+		"COMMAND":           func(int) []any { return []any{"COMMAND"} },
+		"COMMAND LIST":      func(int) []any { return []any{"COMMAND", "LIST"} },
+		"COMMAND DOCS":      func(int) []any { return []any{"COMMAND", "DOCS"} },
+		"CONFIG GET":        func(int) []any { return append([]any{"CONFIG", "GET"}, slices.Repeat([]any{"*a*b"}, 10)...) },
+		"INFO":              func(int) []any { return []any{"INFO", "server"} },
+		"CLIENT LIST":       func(int) []any { return []any{"CLIENT", "LIST"} },
+		"EVAL":              func(int) []any { return []any{"EVAL", scriptTexts[0].text + strings.Repeat(" ", 3000), 1, "k", "x"} },
+		"SCRIPT LOAD":       func(int) []any { return []any{"SCRIPT", "LOAD", scriptTexts[0].text + strings.Repeat(" ", 3000)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, c, "OK", "MULTI")
+			for i := range 300 {
+				expect(t, c, "QUEUED", command(i)...)
+			}
+			replies := do(t, c, "EXEC").([]any)
+			refused := 0
+			for i, r := range replies {
+				if r == redistest.Error(errWork) {
+					refused++
+				} else if refused > 0 {
+					t.Fatalf("command %d got %.100v after one that was refused", i, r)
+				}
+			}
+			if refused == 0 || refused == len(replies) {
+				t.Errorf("%d of %d were refused: %.100v", refused, len(replies), replies[0])
+			}
+		})
+	}
+	// What a SCAN has not the time for is left for the next.
+	pages := 0
+	for cursor := "0"; pages == 0 || cursor != "0"; pages++ {
+		cursor = do(t, c, "SCAN", cursor, "COUNT", 1_000_000).([]any)[0].(string)
+	}
+	if pages < 3 {
+		t.Errorf("%d scans go through 20,000 window keys", pages)
+	}
+	if r, ok := do(t, c, "CONFIG", "GET", strings.Repeat("*", patternMost+1)).(redistest.Error); !ok {
+		t.Errorf("CONFIG GET of a long pattern: %v", r)
+	}
+}
+
+// TestTransactionTime: all commands of a transaction together get the time of one command,
+// their arguments included, and none is refused for lack of time for its arguments alone.
+func TestTransactionTime(t *testing.T) {
+	s := New(Config{})
+	var w resp.Writer
+	c := s.newClient(t.Context(), 1, "a test")
+	c.w = &w
+	run := func(words string) {
+		var args [][]byte
+		for word := range strings.FieldsSeq(words) {
+			args = append(args, []byte(word))
+		}
+		c.execute(args)
+	}
+	run("SETRANGE k 1000000 x")
+	run("MULTI")
+	for i := range 6000 { // nearly as long as a transaction may be
+		if i%100 == 0 {
+			run("BITOP NOT d k")
+		}
+		run("INCR n")
+	}
+	c.work.used = 0
+	w.Reset()
+	run("EXEC")
+	if c.work.used > workMost || c.work.used < workMost*9/10 {
+		t.Errorf("a transaction has spent %d of %d", c.work.used, workMost)
+	}
+	if refused, done := strings.Count(string(w.Bytes()), errWork), strings.Count(string(w.Bytes()), ":1000001\r\n"); refused == 0 || done == 0 || refused+done != 60 {
+		t.Errorf("%d of 60 long commands were refused, %d done", refused, done)
+	}
+	if !strings.HasSuffix(string(w.Bytes()), ":6000\r\n") {
+		t.Error("a short command was refused")
 	}
 }
 

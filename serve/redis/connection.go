@@ -205,10 +205,15 @@ func clientCommand(c call, cl *client) {
 		}
 		var b strings.Builder
 		now := cl.server.config.Now()
-		list := make([]*client, 0, len(cl.server.clients))
+		list, names := make([]*client, 0, len(cl.server.clients)), 0
 		for other := range cl.server.clients {
 			list = append(list, other)
+			names += len(other.name) + len(other.library) + len(other.version)
 		}
+		if !c.afford(names, 2*perByte) { // into the text, and from there into the reply
+			return
+		}
+		b.Grow(lineLength*len(list) + names)
 		slices.SortFunc(list, func(a, b *client) int { return int(a.id - b.id) })
 		for _, other := range list {
 			other.describe(&b, now)
@@ -255,6 +260,9 @@ func (c call) setInfo(cl *client, name []byte, value string) {
 	}
 	c.w.Status("OK")
 }
+
+// lineLength is about how long the client's line of CLIENT LIST is, without names.
+const lineLength = 120
 
 // describe writes the client's line of CLIENT LIST.
 func (c *client) describe(b *strings.Builder, now time.Time) {

@@ -71,8 +71,9 @@ of each command: [bench/results/longest.txt](../bench/results/longest.txt).
 %s
 If the arguments of a transaction's commands alone would take longer, the server
 refuses the transaction while it is queued. If no time is left for one of its commands
-when it runs, that command gets the error as its reply, and the others run. SCAN never
-gets the error: it returns fewer keys.
+when it runs, that command gets the error as its reply, and the others run. SCAN
+returns fewer keys instead; it gets the error only for a window key that is too long to
+be compared with the pattern.
 
 ## Window keys
 

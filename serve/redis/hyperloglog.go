@@ -54,13 +54,15 @@ func pfadd(c call, k *keyspace) {
 
 func pfcount(c call, k *keyspace) {
 	if len(c.args) == 2 {
-		it, ok := k.typed(c, c.args[1], kindString)
+		it := k.read(c.args[1])
 		switch {
-		case !ok:
 		case it == nil:
 			c.w.Int(0)
-		case it.sketch() != nil:
+		case it.kind != kindString:
+			c.w.Error(errType)
+		case it.sketch() != nil: // its text is not needed
 			c.w.Int(int64(it.sketch().Count()))
+		case !hll.String(it.text()).Counted() && !c.afford(1, it.perSketch()):
 		default:
 			n, wrote, err := hll.String(it.text()).Count()
 			if err != nil {
@@ -183,6 +185,10 @@ func pfdebug(c call, k *keyspace) {
 		c.hllError(err)
 		return
 	}
+	// A sparse string becomes dense, or a text with some bytes for each of its own.
+	if !c.afford(1, it.perSketch()+perUnion) {
+		return
+	}
 	sub := strings.ToLower(string(c.args[1]))
 	switch sub {
 	case "getreg", "decode", "encoding", "todense":
@@ -202,6 +208,9 @@ func pfdebug(c call, k *keyspace) {
 		} else {
 			c.w.Status(text)
 		}
+		return
+	}
+	if sub == "getreg" && !c.afford(hll.Registers, perElement) {
 		return
 	}
 	converted, err := v.ToDense()
@@ -240,6 +249,7 @@ func sketchForm(it *item, value any) bool {
 	s, ok := value.(*hll.Sketch)
 	if ok {
 		it.window.text = func(dst []byte) []byte { return s.AppendRedis(dst, hll.DefaultSparseMax) }
+		it.window.cost = perUnion
 	}
 	return ok
 }

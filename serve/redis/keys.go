@@ -282,17 +282,24 @@ func scan(c call, k *keyspace) {
 			next = windowCursor
 		}
 	} else {
-		next = k.scanWindows(cursor, min(q.count, scanWindowsMost), func(key string) {
+		looked := false
+		next = k.scanWindows(cursor, q.count, func(key string) bool {
+			if !c.spendKey(q.pattern, key) {
+				return false
+			}
+			looked = true
 			if match(q.pattern, key) {
 				found = append(found, key)
 			}
+			return true
 		})
+		if !looked && next != 0 { // and would not get further next time
+			c.w.Error(errWork + "; this key is too long to be compared with a pattern")
+			return
+		}
 	}
 	c.sendScan(next, found)
 }
-
-// scanWindowsMost is how many window keys one SCAN looks at. They are short.
-const scanWindowsMost = 10_000
 
 func rename(c call, k *keyspace, unlessTaken bool) {
 	from, to := c.args[1], c.args[2]

@@ -36,12 +36,16 @@ func (k *keyspace) read(name []byte) *item {
 	return k.find(name, k.now)
 }
 
-// typed is read for commands that need a value of one kind. If the value has another
-// kind, typed sends the error and ok is false.
+// typed is read for commands that need a value of one kind, or the text of a window key. If
+// the value has another kind, or if there is no time to make the text, typed sends the error
+// and ok is false.
 func (k *keyspace) typed(c call, name []byte, want kind) (it *item, ok bool) {
 	it = k.read(name)
 	if it != nil && it.kind != want {
 		c.w.Error(errType)
+		return nil, false
+	}
+	if it != nil && it.window != nil && it.str == nil && it.window.cost > 0 && !c.afford(1, it.window.cost) {
 		return nil, false
 	}
 	return it, true

@@ -57,17 +57,15 @@ func (l *list) push(e []byte, front bool) {
 }
 
 // pop removes the last element of a list that is not empty.
-func (l *list) pop() []byte {
+func (l *list) pop() {
 	last := l.at(l.n - 1)
-	e := *last
+	l.bytes -= allocated(len(*last))
 	*last = nil
 	l.n--
-	l.bytes -= allocated(len(e))
 	if end := l.first + l.n; end%listBlockLen == 0 { // it was the first of its block
 		l.blocks[end/listBlockLen] = nil
 		l.blocks = l.blocks[:end/listBlockLen]
 	}
-	return e
 }
 
 // memory returns how many bytes the list takes.
@@ -107,7 +105,10 @@ func rpop(c call, k *keyspace) {
 		c.w.Null()
 		return
 	}
-	c.w.Bulk(it.list().pop())
+	if !c.sendOne(*it.list().at(it.list().n - 1)) {
+		return
+	}
+	it.list().pop()
 	if it.list().n == 0 {
 		k.drop(it)
 	} else {

@@ -99,12 +99,18 @@ func init() {
 // of them is shorter.
 const scriptMost = 4 << 10
 
-// scriptOf finds a script by its text.
-func scriptOf(text []byte) script {
-	if len(text) > scriptMost {
-		return unknownScript
+// scriptOf finds a script by its text; if there is none, it sends the error.
+func (c call) scriptOf(text []byte) (s script, ok bool) {
+	if len(text) <= scriptMost {
+		if !c.afford(len(text), perLetter) {
+			return unknownScript, false
+		}
+		s = scripts[plainScript(string(text))]
 	}
-	return scripts[plainScript(string(text))]
+	if s == unknownScript {
+		c.w.Error(noScript)
+	}
+	return s, s != unknownScript
 }
 
 func plainScript(text string) string {
@@ -115,9 +121,8 @@ func plainScript(text string) string {
 const noScript = "ERR there is no Lua here: only the scripts that release and extend a lock are known, see docs/commands-redis.md; or use DELEX key IFEQ token"
 
 func eval(c call, k *keyspace, known scriptCache) {
-	s := scriptOf(c.args[1])
-	if s == unknownScript {
-		c.w.Error(noScript)
+	s, ok := c.scriptOf(c.args[1])
+	if !ok {
 		return
 	}
 	known.remember(string(c.args[1]), s)
@@ -157,9 +162,8 @@ func scriptCommand(c call, k *keyspace, known scriptCache) {
 	case k.set.readOnly && !is(sub, "EXISTS"):
 		c.w.Error(errReadOnly)
 	case is(sub, "LOAD") && len(c.args) == 3:
-		s := scriptOf(c.args[2])
-		if s == unknownScript {
-			c.w.Error(noScript)
+		s, ok := c.scriptOf(c.args[2])
+		if !ok {
 			return
 		}
 		text := string(c.args[2])

@@ -30,7 +30,7 @@ func (c call) sharedIDs(sets []*hashset, windows []*live.Set, limit uint64) {
 		}
 		n = windows[0].Common(windows[1])
 	case len(sets) == 1 && len(windows) == 1:
-		if !c.afford(sets[0].n, perSought) {
+		if !c.afford(sets[0].n, perSought) || !c.afford(sets[0].text, perByte) {
 			return
 		}
 		for member := range sets[0].all {

@@ -257,7 +257,7 @@ func srandmember(c call, k *keyspace) {
 	}
 }
 
-// sendOne sends a member, and reports whether there was time for that.
+// sendOne sends a member or an element, and reports whether there was time for that.
 func (c call) sendOne(member []byte) bool {
 	if !c.afford(len(member), perByte) {
 		return false

@@ -44,9 +44,15 @@ func topkList(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	n := len(top.Keys)
+	n, size := len(top.Keys), 0
+	for _, e := range top.Keys {
+		size += len(e.Key)
+	}
 	if counted {
 		n *= 2
+	}
+	if !c.afford(n, perElement) || !c.affordReply(n, size) {
+		return
 	}
 	c.w.Array(n)
 	for _, e := range top.Keys {

@@ -34,7 +34,9 @@ type queued struct {
 
 type watchedKey struct {
 	key     string
-	expires bool // the key existed and had an expiry
+	existed bool
+	expires bool   // it existed and had an expiry
+	flushes uint64 // store.flushes at that time
 }
 
 // watchMost is how many keys a client may watch.
@@ -85,9 +87,13 @@ func (t *transaction) unwatch(k *keyspace) {
 	t.watching, t.watchBytes, t.spoiled = nil, 0, false
 }
 
-// watchedEnded reports whether a watched key has expired since WATCH.
+// watchedEnded reports whether a watched key has expired since WATCH, or was there when all
+// keys were deleted.
 func (t *transaction) watchedEnded(k *keyspace) bool {
 	for _, w := range t.watching {
+		if w.existed && w.flushes != k.flushes {
+			return true
+		}
 		if it := k.index.find([]byte(w.key)); w.expires && it != nil && it.expires != 0 && it.expires <= k.now {
 			return true
 		}
@@ -116,7 +122,7 @@ func exec(c call, cl *client) {
 		c.w.Error("ERR EXEC without MULTI")
 		return
 	}
-	queue, aborted, spoiled := t.queue, t.aborted, t.spoiled || t.watchedEnded(&cl.keys)
+	queue, queueWork, aborted, spoiled := t.queue, t.queueWork, t.aborted, t.spoiled || t.watchedEnded(&cl.keys)
 	t.end(&cl.keys)
 	switch {
 	case aborted:
@@ -125,13 +131,14 @@ func exec(c call, cl *client) {
 		c.w.NullArray()
 	default:
 		c.w.Array(len(queue))
+		c.work.limit = max(c.work.limit-queueWork, c.work.used) // the time of their arguments is kept for each
 		for _, q := range queue {
 			// Check again: the commands before this one may have filled the memory.
 			if fault := cl.refuse(q.cmd, q.args); fault != "" {
 				c.w.Error(fault)
 				continue
 			}
-			c.work.limit += q.cmd.base(q.args) // enqueue has allowed this
+			c.work.limit += q.cmd.base(q.args)
 			cl.call(q.cmd, q.args)
 			// All commands run. But if the replies exceed the limit, the turn will cut
 			// the client off, so further replies are dropped.
@@ -175,7 +182,7 @@ func watch(c call, t *transaction, k *keyspace) {
 		}
 		set[t] = struct{}{}
 		t.watchBytes += len(key)
-		t.watching = append(t.watching, watchedKey{string(key), it != nil && it.expires != 0})
+		t.watching = append(t.watching, watchedKey{string(key), it != nil, it != nil && it.expires != 0, k.flushes})
 	}
 	c.w.Status("OK")
 }

@@ -40,6 +40,7 @@ var windowForms = []func(it *item, value any) bool{sketchForm, setForm, activity
 type windowValue struct {
 	value any                     // live.Answer.Value
 	text  func(dst []byte) []byte // appends it as a string; nil: it is in item.str, or no string
+	cost  cost                    // of making the text, if that does not depend on its length
 }
 
 // answerOf returns the answer of a window key if it is a T, and else the zero T.
@@ -136,8 +137,9 @@ type listedKey struct {
 	key    string
 }
 
-// scanWindows visits about n window keys from a cursor on.
-func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next uint64) {
+// scanWindows visits about n window keys from a cursor on. It ends before a key for which
+// visit returns false; the next scan visits again those in front of it that have its cursor.
+func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string) (more bool)) (next uint64) {
 	i, _ := slices.BinarySearchFunc(k.listed, cursor, func(l listedKey, cursor uint64) int {
 		if l.cursor < cursor {
 			return -1
@@ -149,7 +151,9 @@ func (k *keyspace) scanWindows(cursor uint64, n int, visit func(string)) (next u
 		if n <= 0 && k.listed[i].cursor != k.listed[i-1].cursor {
 			return k.listed[i].cursor
 		}
-		visit(k.listed[i].key)
+		if !visit(k.listed[i].key) {
+			return k.listed[i].cursor
+		}
 		n--
 	}
 	return 0

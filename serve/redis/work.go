@@ -51,6 +51,7 @@ const (
 	perProbe     = 6 * nanosecond      // a bit of a Bloom filter
 	perMiss      = 50 * nanosecond     // a bit of a Bloom filter that is not in the caches
 	perLayer     = 25_000 * nanosecond // a layer that a Bloom filter grows by
+	perLetter    = 25 * nanosecond     // a byte of a text that is compared with the scripts
 	perStats     = 50_000 * nanosecond // the statistics of the memory
 	perClient    = 600 * nanosecond    // a line of CLIENT LIST
 )

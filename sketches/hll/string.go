@@ -164,6 +164,10 @@ func (v String) Count() (n uint64, wrote bool, err error) {
 	return n, true, nil
 }
 
+// Counted reports whether v, which may be any string, holds its count, so that Count only
+// reads it.
+func (v String) Counted() bool { return v.Check() == nil && v[headerBytes-1]>>7 == 0 }
+
 // CountStrings is PFCOUNT of several keys: the count of their union. It neither
 // uses nor writes cached counts. Nil strings count as empty.
 func CountStrings(strings ...String) (uint64, error) {
