@@ -22,7 +22,9 @@
 //
 // The sink marks sums, lines and windows that it cannot read as a whole, and the
 // audit does not judge these: a sum that grows while the sink reads it, rows that
-// may have expired, and a rollup that is not due.
+// may have expired, and a rollup that is not due. What does not add
+// up and is not judged because the sink's clock is behind the times of rows is a finding of
+// its own (Ahead).
 //
 //	a := audit.New(audit.Job{Name: "clicks", Topic: "clicks", Chunk: 8192}, audit.Scope{})
 //	for … { a.Hits(slot, n, settled) }                  // sums over rows, in any order
@@ -45,7 +47,10 @@
 //	coverage.go  the ledger against the log of a running job; waits.go and watermark.go: over time
 package audit
 
-import "weir/window"
+import (
+	"weir/event"
+	"weir/window"
+)
 
 // A Job is what an audit needs to know of a job.
 type Job struct {
@@ -65,6 +70,11 @@ type Audit struct {
 	reached []Reached
 	topics  []counted // parallel to reached
 	looked  Looked
+	ahead   struct { // windows that do not add up and are not judged, because of the sink's clock
+		windows uint64
+		by      event.Time
+		last    Compared
+	}
 }
 
 // Looked says how much an audit has received.
@@ -76,7 +86,8 @@ func New(j Job, s Scope) *Audit {
 }
 
 // Findings yields what does not add up within the sink: first lines and windows,
-// then chunks, both in the order in which the sink gave them.
+// then chunks, both in the order in which the sink gave them. The last one says what was
+// not judged because of the sink's clock.
 func (a *Audit) Findings(yield func(Finding) bool) {
 	for _, f := range a.found {
 		if !yield(f) {

@@ -112,7 +112,7 @@ func TestLedgerAndRows(t *testing.T) {
 func TestWindows(t *testing.T) {
 	const length, start = 60_000, 120_000
 	users := &window.Measure{Name: "users", Kind: window.HLL}
-	whole := Compared{length, start, "x", true, true}
+	whole := Compared{length, start, "x", true, true, 0}
 	found := func(k Kind, measure string, expected, found uint64) []Finding {
 		f := Finding{Kind: k, Job: "clicks", Topic: "web", Window: start, Length: length, Group: "x", Measure: measure, Expected: expected, Found: found}
 		if measure != "" {
@@ -130,8 +130,8 @@ func TestWindows(t *testing.T) {
 		{"alike", whole, 4, 4, true, nil},
 		{"more", whole, 4, 3, false, found(Lost, "", 4, 3)},
 		{"less", whole, 3, 4, false, found(Behind, "", 4, 3)},
-		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 6, 5, false, nil},
-		{"less, and not due", Compared{length, start, "x", true, false}, 5, 6, false, nil},
+		{"more, of rows that may have expired", Compared{length, start, "x", false, true, 0}, 6, 5, false, nil},
+		{"less, and not due", Compared{length, start, "x", true, false, 0}, 5, 6, false, nil},
 	} {
 		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
 		if on := a.Window(c.w, c.rolled, c.rows); on != c.on || a.Looked().Windows != 1 {
@@ -149,8 +149,8 @@ func TestWindows(t *testing.T) {
 		{"a state of before beside a right number", whole, 6, 7, 7, found(Behind, "users", 7, 6)},
 		{"a state of later beside a right number", whole, 7, 8, 7, found(Lost, "users", 8, 7)},
 		{"more", whole, 7, 7, 6, found(Lost, "users", 7, 6)},
-		{"more, of rows that may have expired", Compared{length, start, "x", false, true}, 7, 7, 6, nil},
-		{"less, and not due", Compared{length, start, "x", true, false}, 6, 7, 7, nil},
+		{"more, of rows that may have expired", Compared{length, start, "x", false, true, 0}, 7, 7, 6, nil},
+		{"less, and not due", Compared{length, start, "x", true, false, 0}, 6, 7, 7, nil},
 	} {
 		a := New(Job{Name: "clicks", Topic: "web"}, Scope{})
 		a.Measure(c.w, users, c.least, c.most, c.made)
@@ -189,6 +189,38 @@ func TestLeavesOut(t *testing.T) {
 	if got := a.Looked(); got != (Looked{Lines: 2, Chunks: 3}) || !slices.Equal(a.Reached(), []Reached{{0, 0, 100, 110}, {1, 0, 0, 10}}) {
 		t.Errorf("looked at %+v, reached %+v", got, a.Reached())
 	}
+}
+
+// TestAhead: what does not add up, and was written later than now by the sink's clock, is
+// counted and not judged. What adds up needs no time.
+func TestAhead(t *testing.T) {
+	a := New(Job{Name: "clicks", Topic: "web", Chunk: 100}, Scope{})
+	line := func(chunk int64, comparable bool) {
+		a.Line(&window.Line{Chunk: chunk, First: 100 * chunk, Next: 100*chunk + 100, Outcomes: outcomes{window.Counted: 100}}, comparable)
+	}
+	for chunk, hits := range []uint64{100, 99, 101, 99, 90} {
+		a.Hits(slot(0, int64(chunk)), hits, true)
+		if chunk < 4 {
+			a.Ahead(slot(0, int64(chunk)), event.Time(chunk)*1000)
+		}
+		line(int64(chunk), chunk != 3) // rows of that one may have expired
+	}
+	a.Ahead(slot(0, 2), 1500)
+	users := &window.Measure{Name: "users", Kind: window.HLL}
+	for i, rows := range []uint64{5, 4, 6} {
+		w := Compared{Length: 60_000, Start: event.Time(i), Due: i < 2, Ahead: 3000}
+		if got := a.Window(w, 5, rows); got != (rows == 5) {
+			t.Errorf("the measures of window %d are compared: %t", i, got)
+		}
+		for range 2 * (1 - min(i, 1)) {
+			a.Measure(w, users, 7, 7, 6)
+		}
+	}
+	check(t, "ahead of the clock", slices.Collect(a.Findings), []Finding{
+		chunk(Missing, 0, 4, 100, 90),
+		{Kind: Ahead, Job: "clicks", Topic: "web", Expected: 2, Found: 2, By: 3000},
+	})
+	check(t, "noted", slices.Collect(a.Notes), nil)
 }
 
 // TestClipped: if records were deleted inside a chunk, the number of missing events is

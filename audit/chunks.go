@@ -1,6 +1,9 @@
 package audit
 
-import "weir/window"
+import (
+	"weir/event"
+	"weir/window"
+)
 
 // tally is what the audit knows of one chunk.
 type tally struct {
@@ -10,6 +13,8 @@ type tally struct {
 	lines       bool   // there is a line
 	skip        bool   // the chunk is not judged
 	several     bool   // a record may have several events
+
+	ahead event.Time // how far the sink's clock is behind its rows and lines
 
 	// Of the lines that counted an event, in the order of their first offsets:
 	first int64  // where the first line begins
@@ -36,6 +41,14 @@ func (a *Audit) Hits(slot window.Slot, n uint64, settled bool) {
 	t := a.chunk(slot)
 	t.hits += n
 	t.skip = t.skip || !settled
+}
+
+// Ahead notes that rows or a line of a chunk were written later than now, by the sink's
+// clock, by so many ms: it stepped back, or another replica's is ahead of it. If the chunk does
+// not add up, that is not judged, because nothing says for how long it has been so.
+func (a *Audit) Ahead(slot window.Slot, by event.Time) {
+	t := a.chunk(slot)
+	t.ahead = max(t.ahead, by)
 }
 
 // line adds a line of the chunk. A chunk has several lines, with different first
@@ -87,8 +100,11 @@ func all(offsets, n uint64) uint64 {
 	return n
 }
 
-// chunks yields a finding for each chunk whose rows do not hold what its lines say.
+// chunks yields a finding for each chunk whose rows do not hold what its lines say, and
+// then one for what it does not judge because of the sink's clock.
 func (a *Audit) chunks(yield func(Finding) bool) {
+	ahead := a.of(Ahead)
+	ahead.Expected, ahead.By = a.ahead.windows, a.ahead.by
 	for _, slot := range a.order {
 		t := a.tally[slot]
 		f := a.ofChunk(Unknown, slot)
@@ -104,9 +120,15 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 		default:
 			continue
 		}
-		if !yield(f) {
+		if t.ahead > 0 {
+			ahead.Found++
+			ahead.By = max(ahead.By, t.ahead)
+		} else if !yield(f) {
 			return
 		}
+	}
+	if ahead.By > 0 {
+		yield(ahead)
 	}
 }
 
@@ -115,7 +137,7 @@ func (a *Audit) chunks(yield func(Finding) bool) {
 func (a *Audit) clipped(yield func(Finding) bool) bool {
 	for _, slot := range a.order {
 		t := a.tally[slot]
-		if t.skip || t.hits < t.least || t.hits >= t.union {
+		if t.skip || t.ahead > 0 || t.hits < t.least || t.hits >= t.union {
 			continue
 		}
 		f := a.ofChunk(Clipped, slot)

@@ -21,6 +21,7 @@ const (
 	Beyond                 // the ledger ends at offset Expected, after the end of the log, at Found
 	Deleted                // the ledger ends at offset Expected, before the start of the log, at Found
 	Vanished               // the ledger ends at offset Expected of a partition that the topic does not have
+	Ahead                  // Found chunks and Expected windows do not add up, and the sink's clock is up to By behind the times of their rows
 	Clipped                // rows hold less than was counted, or may do so, because the log was cut inside the chunk
 	Twice                  // two epochs counted the same offsets of one topic: up to Found events
 	Kinds                  // how many there are
@@ -28,7 +29,7 @@ const (
 
 // kinds has the name of each Kind; weir_audit has the same names.
 var kinds = [Kinds]string{Unbalanced: "outcomes", Outside: "line", Uneven: "events", Hole: "hole", Missing: "rows missing", Excess: "rows in excess", Unknown: "no line", Lost: "window", Behind: "rollup",
-	Beyond: "log end", Deleted: "log start", Vanished: "partition", Clipped: "cut", Twice: "twice"}
+	Beyond: "log end", Deleted: "log start", Vanished: "partition", Ahead: "ahead", Clipped: "cut", Twice: "twice"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -39,13 +40,13 @@ type Offsets struct{ First, Next int64 }
 func (o Offsets) Empty() bool { return o.First >= o.Next }
 
 // A Finding is one thing that does not add up. Lost and Behind are about a window and
-// group of a rollup; Beyond, Deleted, Vanished and Twice about a partition; all others
-// about a chunk of a partition.
+// group of a rollup; Beyond, Deleted, Vanished and Twice about a partition; Ahead about the whole
+// job; all others about a chunk of a partition.
 type Finding struct {
 	Kind       Kind
 	Job, Topic string
 
-	// The place, except for Lost and Behind.
+	// The place, except for Lost, Behind and Ahead.
 	Partition int32
 	Epoch     uint8
 	Chunk     int64
@@ -75,6 +76,9 @@ type Finding struct {
 
 	// Several, for Excess, says that a record may have several events.
 	Several bool
+
+	// By, for Ahead, is in ms.
+	By event.Time
 
 	// Both, for Clipped, has the offsets that were read before and after the cut. If
 	// there are any, Expected is an upper bound.

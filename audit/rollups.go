@@ -18,6 +18,10 @@ type Compared struct {
 	Group  string     // the texts of its columns, separated by spaces
 	Whole  bool       // no row can have expired
 	Due    bool       // the rollup should have all of the rows by now
+
+	// Ahead is how far the sink's clock is behind the times of the rows, in ms, if w is not
+	// Whole for this reason: nothing says for how long the rows have been as they are.
+	Ahead event.Time
 }
 
 // Window compares the events that the rollup holds with those of the rows. It
@@ -48,6 +52,12 @@ func (a *Audit) compare(w Compared, of Finding, least, most, rows uint64) (ok bo
 		f.Expected, f.Found = rows, least
 	case rows < most && w.Whole:
 		f.Kind, f.Expected, f.Found = Lost, most, rows
+	case rows < most && w.Ahead > 0:
+		if a.ahead.last != w {
+			a.ahead.windows++
+		}
+		a.ahead.by, a.ahead.last = max(a.ahead.by, w.Ahead), w
+		return false
 	default:
 		return true
 	}

@@ -72,6 +72,9 @@ var messages = []message{
 	{kind: audit.Vanished,
 		what: "{partition}: the ledger reaches to {expected}, the topic has no such partition",
 		do:   "the topic was deleted and created again with fewer partitions: run once with --new-epoch"},
+	{kind: audit.Ahead,
+		what: "{found} chunks and {expected} windows of rollups do not add up, and are not judged: rows or ledger lines of them were written up to {by} after the server's present, so nothing says whether a flush is just writing them",
+		do:   "the clock of a ClickHouse server stepped back, or is behind that of another replica: correct it. If weir is stopped, or a second `weir verify` says the same, rows are missing or in excess; once the clock has passed that time, it says which"},
 	{kind: audit.Clipped, when: readTwice,
 		what: "{chunk}: at most {expected} events were counted, the rows hold {found}, so up to {less} are missing: offsets up to {reach} were counted, those below {cut} were deleted from the log before the chunk ended, and the rest was read again from there; " +
 			"rows with events from below {cut} and from {reach} on keep the greater count of the two readings {offsets}",
@@ -127,7 +130,7 @@ func fill(text string, f audit.Finding) string {
 		"{from}", number(f.Offsets.First), "{to}", number(f.Offsets.Next), "{span}", number(max(0, f.Offsets.Next-f.Offsets.First)),
 		"{window}", fmt.Sprintf("window %s, group %q", time.UnixMilli(int64(f.Window)).UTC().Format(time.RFC3339), f.Group),
 		"{length}", config.Duration(time.Duration(f.Length)*time.Millisecond).String(),
-		"{measure}", f.Measure,
+		"{measure}", f.Measure, "{by}", (time.Duration(f.By) * time.Millisecond).String(),
 		"{expected}", shown(f.Expected), "{found}", shown(f.Found), "{less}", strconv.FormatUint(f.Expected-f.Found, 10),
 		"{cut}", number(f.Both.First), "{reach}", number(f.Both.Next),
 		"{ledger}", clickhouse.LedgerTable,

@@ -19,6 +19,16 @@ import (
 // writes the rows of a chunk before its line, so the two may differ while it runs.
 const quiet = 10 * time.Second
 
+// ahead returns an expression for how many seconds a time of writing is ahead of the server's
+// clock: 0 if it is no more than two clocks that are looked after may differ.
+func ahead(written string) string {
+	return fmt.Sprintf("if(%[1]s > now() + 60, toInt64(toUnixTimestamp(%[1]s)) - toInt64(toUnixTimestamp(now())), toInt64(0))", written)
+}
+
+func (auditData) Ahead(written string) string  { return ahead(written) }
+func (comparison) Ahead(written string) string { return ahead(written) }
+func (verifyData) Ahead(written string) string { return ahead(written) }
+
 // auditView returns the statement of weir_audit, over all jobs of the database.
 func (c *Client) auditView(inv *inventory, layouts []*layout) string {
 	d := auditData{c: c, Quiet: int(quiet.Seconds())}
@@ -305,8 +315,8 @@ func (j auditJob) Horizon() uint32 { return j.r.keep - min(j.r.keep/4, 86400) }
 // far back as there are state rows.
 //
 // It marks as not to be judged: chunks of which state rows may have expired, whatever
-// was written in the last seconds, windows that a rollup no longer keeps, and windows
-// in the live tail.
+// was written in the last seconds or is ahead of the server's clock, windows that a rollup
+// no longer keeps, and windows in the live tail.
 func (s *Sink) Audit(ctx context.Context, a *audit.Audit, progress func(done, total int)) error {
 	done, err := s.done(ctx) // read before the rows, so that the rollups have all that done says
 	if err != nil {
@@ -445,8 +455,12 @@ func (s *Sink) auditRows(ctx context.Context, a *audit.Audit, d verifyData) erro
 	return s.client.shards.queryFor(ctx, "sum the state rows", render("verify_rows", d), func(scan func(...any) error) error {
 		var slot, hits uint64
 		var settled uint8
-		err := scan(&slot, &hits, &settled)
-		a.Hits(window.Slot(slot), hits, settled == 1)
+		var ahead int64
+		err := scan(&slot, &hits, &settled, &ahead)
+		a.Hits(window.Slot(slot), hits, settled == 1 || ahead > 0)
+		if ahead > 0 {
+			a.Ahead(window.Slot(slot), event.Time(ahead)*1000)
+		}
 		return err
 	})
 }
@@ -460,14 +474,15 @@ func (s *Sink) auditWindows(ctx context.Context, a *audit.Audit, k comparison) e
 		var whole, due uint8
 		var at []uint8
 		var least, most, made []uint64
-		to := []any{&start, &group, &rolled, &held, &whole, &due}
+		var ahead int64
+		to := []any{&start, &group, &rolled, &held, &whole, &due, &ahead}
 		if len(measures) > 0 {
 			to = append(to, &at, &least, &most, &made)
 		}
 		if err := scan(to...); err != nil {
 			return err
 		}
-		w := audit.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1}
+		w := audit.Compared{Length: event.Time(k.Seconds()) * 1000, Start: event.Time(start) * 1000, Group: group, Whole: whole == 1, Due: due == 1, Ahead: event.Time(ahead) * 1000}
 		if !a.Window(w, rolled, held) {
 			return nil
 		}
@@ -484,8 +499,9 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 		var partition uint16
 		var chunk, first, next uint64
 		var comparable uint8
+		var ahead int64
 		var id string
-		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable}
+		to := []any{&l.Epoch, &partition, &chunk, &first, &next, &id, &comparable, &ahead}
 		for f := range l.Outcomes {
 			to = append(to, &l.Outcomes[f])
 		}
@@ -497,7 +513,10 @@ func (s *Sink) auditLines(ctx context.Context, a *audit.Audit, d verifyData) err
 			l.TopicID, err = topicID(id)
 		}
 		l.Partition, l.Chunk, l.First, l.Next = int32(partition), int64(chunk), int64(first), int64(next)
-		a.Line(&l, comparable == 1)
+		a.Line(&l, comparable == 1 || ahead > 0)
+		if ahead > 0 {
+			a.Ahead(l.Slot(), event.Time(ahead)*1000)
+		}
 		return err
 	})
 }

@@ -124,6 +124,52 @@ func TestAuditLeavesExpiredOut(t *testing.T) {
 	}
 }
 
+// TestAuditAhead: the server's clock stepped back by two hours, or is behind that of another
+// replica: the times of rows and lines are ahead of it. The audit and weir_audit compare them
+// all the same. They say how many differ, and find which do when the clock has passed these
+// times.
+func TestAuditAhead(t *testing.T) {
+	c := open(t)
+	j := actives()
+	j.Rollups = j.Rollups[:1]
+	s := install(t, c, j)
+	b := &backend{c: c}
+	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
+		b.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s DEFAULT now() + 7200", c.name(table), column))
+	}
+	f := &tap{op: operator(t, s.layout.Spec, 0)}
+	write(t, s, f.flow(t, 100))
+	for range 2 {
+		roll(t, s, true)
+	}
+	expect := func(what string, view string, want ...audit.Finding) {
+		t.Helper()
+		got := findings(t, s)
+		for i := range got {
+			if by := got[i].By; by > 7_000_000 && by <= 7_200_000 { // it falls as time passes
+				got[i].By = 1
+			}
+			got[i].Offsets, got[i].Gaps = audit.Offsets{}, 0
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+		if got := strings.Join(read(t, c, "SELECT kind, count() FROM "+c.name("weir_audit")+" GROUP BY kind ORDER BY kind"), " "); got != view {
+			t.Errorf("%s: weir_audit has %s, want %s", what, got, view)
+		}
+	}
+	expect("before", "")
+	// A row loses its events of the second chunk.
+	b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE hits = mapFilter((k, v) -> k = 0, hits) WHERE window_start = toDateTime(%d, 'UTC') SETTINGS mutations_sync = 1", c.name("clicks_state"), noon/1000))
+	expect("damage", "('ahead',2)", audit.Finding{Kind: audit.Ahead, Expected: 1, Found: 1, By: 1})
+	for table, column := range map[string]string{"clicks_state": "flushed_at", "weir_ledger": "flushed_at", "clicks_1m_rollup": "rolled_at"} {
+		b.exec(t, fmt.Sprintf("ALTER TABLE %s UPDATE %s = %[2]s - 7200 - 60 WHERE 1 SETTINGS mutations_sync = 1", c.name(table), column))
+	}
+	expect("damage, and the clock has passed", "('rows missing',1) ('window',1)",
+		audit.Finding{Kind: audit.Lost, Window: noon, Length: 60_000, Group: "/p/0 ", Expected: 17, Found: 11},
+		audit.Finding{Kind: audit.Missing, Chunk: 1, Expected: 36, Found: 30})
+}
+
 // TestAuditLags: on a replica that lacks the newest rows, or their ledger lines, the audit
 // finds what is missing; when the replica has caught up, it finds nothing.
 func TestAuditLags(t *testing.T) {

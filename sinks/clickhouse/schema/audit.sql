@@ -1,6 +1,8 @@
 {{- /* The view weir_audit: what does not add up; no row is fine. It makes the checks of
 package audit for a reader who has only SQL. It does not judge rows and lines of the
-last seconds, because a flush writes the rows of a chunk before its line. */ -}}
+last seconds, because a flush writes the rows of a chunk before its line. If the time
+of writing is ahead of the server's clock, it says so, because nothing else says how old
+they are. */ -}}
 CREATE OR REPLACE VIEW {{.View}}{{.OnCluster}}
 (
     `job` String, `version` UInt32, `kind` String, `epoch` UInt8, `partition` UInt16, `chunk` UInt64,
@@ -53,16 +55,17 @@ UNION ALL
 
 SELECT
     {{text .Name}}, {{.Version}},
-    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    multiIf(ahead > 0, 'ahead', known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
     toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
     NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
     multiIf(
+        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the chunk was written, by seconds: ', toString(ahead)),
         known = 0, 'state rows count events of a chunk that has no ledger line',
         hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, {{$.Ahead "max(_n.touched)"}} AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -80,18 +83,21 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - {{$.Quiet}} AND began > now() - {{.Horizon}}
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - {{$.Quiet}} OR ahead > 0) AND began > now() - {{.Horizon}}
 {{- range .Levels}}
 
 UNION ALL
 
 SELECT
-    {{text .Name}}, {{.Version}}, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, {{.GroupText}}, greatest(rolled, held), least(rolled, held),
-    if(held < rolled, concat('the rows hold fewer events of the window than ', {{text .Label}}, ', which is made from them: rows are gone'), concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'))
+    {{text .Name}}, {{.Version}}, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, {{.GroupText}}, greatest(rolled, held), least(rolled, held),
+    multiIf(
+        rolled < held, concat({{text .Label}}, ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        concat('the rows hold fewer events of the window than ', {{text .Label}}, ', which is made from them: rows are gone'))
 FROM
 (
     {{template "compare.sql" .}}
 )
-WHERE held < rolled AND whole OR rolled < held AND due
+WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
 {{- end}}
 {{- end}}

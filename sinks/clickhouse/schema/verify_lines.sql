@@ -2,6 +2,7 @@
 SELECT
     epoch, partition, chunk, first, max(next), hex(max(topic_id)),
     toUInt8(max(flushed_at) <= {{.Settled}} AND min(began) > {{.Horizon}}),
+    if(min(began) > {{.Horizon}}, {{.Ahead "max(flushed_at)"}}, 0),
     {{.Outcomes}}
 FROM {{.Ledger}} AS _l
 WHERE {{.Job}}

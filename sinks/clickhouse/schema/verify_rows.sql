@@ -1,5 +1,5 @@
 {{- /* The counts in the rows of one day, by slot. */ -}}
-SELECT slot, sum(n), toUInt8(max(touched) <= {{.Settled}})
+SELECT slot, sum(n), toUInt8(max(touched) <= {{.Settled}}), {{.Ahead "max(touched)"}}
 FROM
 (
     SELECT maxMap(hits) AS merged, max(flushed_at) AS touched

@@ -1238,16 +1238,17 @@ UNION ALL
 
 SELECT
     'clicks', 1,
-    multiIf(known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
+    multiIf(ahead > 0, 'ahead', known = 0, 'no line', hits < least_counted, 'rows missing', 'rows in excess'),
     toUInt8(bitShiftRight(slot, 56)), toUInt16(bitAnd(bitShiftRight(slot, 40), 65535)), bitAnd(slot, 1099511627775),
     NULL, '', if(hits < least_counted, least_counted, most_counted), hits,
     multiIf(
+        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the chunk was written, by seconds: ', toString(ahead)),
         known = 0, 'state rows count events of a chunk that has no ledger line',
         hits < least_counted, 'state rows hold fewer events of the chunk than the ledger says were counted: rows are gone',
         'state rows hold more events of the chunk than the ledger says were counted: rows were changed, or a flush was interrupted and weir was not started since')
 FROM
 (
-    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
+    SELECT slot, sum(_n.hits) AS hits, max(_n.touched) AS touched, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)) AS ahead, max(_n.known) AS known, max(_n.least_counted) AS least_counted, max(_n.most_counted) AS most_counted, min(_n.began) AS began
     FROM
     (
         SELECT arrayJoin(arrayZip(mapKeys(merged), mapValues(merged))) AS pair, pair.1 AS slot, pair.2 AS hits, touched, 0 AS known, 0 AS least_counted, 0 AS most_counted, toDateTime('2106-01-01 00:00:00', 'UTC') AS began
@@ -1265,20 +1266,25 @@ FROM
     ) AS _n
     GROUP BY slot
 )
-WHERE (hits < least_counted OR hits > most_counted) AND touched <= now() - 10 AND began > now() - 34473600
+WHERE (hits < least_counted OR hits > most_counted) AND (touched <= now() - 10 OR ahead > 0) AND began > now() - 34473600
 
 UNION ALL
 
 SELECT
-    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
-    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'), concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+    'clicks', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    multiIf(
+        rolled < held, concat('clicks_1m_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        concat('the rows hold fewer events of the window than ', 'clicks_1m_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.touched) <= now() - 10 AND max(_n.made) > now() - 34473600 AS whole,
+    max(_n.made) > now() - 34473600 AS kept,
+    kept AND max(_n.touched) <= now() - 10 AS whole,
+    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 60) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
 (
@@ -1294,20 +1300,25 @@ FROM
 ) AS _n
 GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND whole OR rolled < held AND due
+WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due
 
 UNION ALL
 
 SELECT
-    'clicks', 1, if(held < rolled, 'window', 'rollup'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
-    if(held < rolled, concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'), concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'))
+    'clicks', 1, multiIf(rolled < held, 'rollup', ahead > 0, 'ahead', 'window'), 0, 0, 0, window_start, arrayStringConcat([`page`, `country`], ' '), greatest(rolled, held), least(rolled, held),
+    multiIf(
+        rolled < held, concat('clicks_1h_rollup', ' holds fewer events of the window than the rows it is made from: run weir repair'),
+        ahead > 0, concat('not judged: the server\'s clock is behind the time at which the rows of the window were written, by seconds: ', toString(ahead)),
+        concat('the rows hold fewer events of the window than ', 'clicks_1h_rollup', ', which is made from them: rows are gone'))
 FROM
 (
     SELECT
     `page`, `country`, window_start,
     toUInt64(sum(_n.rolled)) AS rolled,
     toUInt64(sum(_n.held)) AS held,
-    max(_n.touched) <= now() - 10 AND window_start > toDateTime(0, 'UTC') AS whole,
+    window_start > toDateTime(0, 'UTC') AS kept,
+    kept AND max(_n.touched) <= now() - 10 AS whole,
+    if(kept, if(max(_n.touched) > now() + 60, toInt64(toUnixTimestamp(max(_n.touched))) - toInt64(toUnixTimestamp(now())), toInt64(0)), 0) AS ahead,
     max(_n.stamp) < (SELECT max(done) FROM `weir`.`weir_rollups_all` WHERE job = 'clicks' AND version = 1 AND rollup = 3600) AND window_start > toDateTime(0, 'UTC') AS due
 FROM
 (
@@ -1323,7 +1334,7 @@ FROM
 ) AS _n
 GROUP BY `page`, `country`, window_start
 )
-WHERE held < rolled AND whole OR rolled < held AND due;
+WHERE held < rolled AND (whole OR ahead > 0) OR rolled < held AND due;
 
 -- user weir
 CREATE USER IF NOT EXISTS `weir` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '…' SALT '…';
