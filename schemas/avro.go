@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/twmb/avro"
@@ -18,17 +19,47 @@ func parseAvro(text string, references []string) (*event.Schema, error) {
 			continue
 		}
 		seen[r] = true
-		if _, err := cache.Parse(r, avro.WithLaxNames(nil)); err != nil {
+		if _, err := cache.Parse(withoutDefaults(r), avro.WithLaxNames(nil)); err != nil {
 			return nil, fmt.Errorf("a schema that it refers to: %w", err)
 		}
 	}
-	parsed, err := cache.Parse(text, avro.WithLaxNames(nil))
+	parsed, err := cache.Parse(withoutDefaults(text), avro.WithLaxNames(nil))
 	if err != nil {
 		return nil, err
 	}
 	c := avroTypes{}
 	t, err := c.of(parsed.Root(), "")
 	return &event.Schema{Avro: t}, err
+}
+
+// withoutDefaults removes the defaults of fields and enums from the text of a schema. They are
+// for readers that have a schema of their own, which weir has not. The library refuses a
+// schema with a default that is not of its field's type, and others have registered such.
+func withoutDefaults(text string) string {
+	var schema any
+	if json.Unmarshal([]byte(text), &schema) != nil {
+		return text // the library says what is wrong
+	}
+	dropDefaults(schema)
+	out, err := json.Marshal(schema)
+	if err != nil {
+		return text
+	}
+	return string(out)
+}
+
+func dropDefaults(schema any) {
+	switch s := schema.(type) {
+	case []any:
+		for _, v := range s {
+			dropDefaults(v)
+		}
+	case map[string]any:
+		delete(s, "default")
+		for _, v := range s {
+			dropDefaults(v)
+		}
+	}
 }
 
 // avroTypes has the named types of a schema, by their full names.

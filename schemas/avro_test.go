@@ -328,3 +328,33 @@ func FuzzAvro(f *testing.F) {
 		}
 	})
 }
+
+// TestAvroDefaults: defaults, which only readers' schemas need, are not looked at. Some
+// libraries have let producers register schemas whose defaults are not of the field's type.
+func TestAvroDefaults(t *testing.T) {
+	color := `{"type":"enum","name":"Color","symbols":["RED"],"default":"BLUE"}`
+	text := `{"type":"record","name":"default","default":1,"fields":[{"name":"id","type":"long","default":""},{"name":"page","type":["string","null"],"default":null},
+		{"name":"default","type":"Color","default":0},{"name":"in","type":{"type":"array","items":{"type":"record","name":"In","fields":[{"name":"x","type":"int","default":1e40}]}},"default":"[]"},
+		{"name":"code","type":{"type":"fixed","name":"Code","size":2},"default":"abc"}]}`
+	s, err := parseAvro(text, []string{color})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{"id", "page", "default", "in[0].x", "code"}
+	vals := make([]event.Value, len(paths))
+	if err := read(reader(t, event.Avro, s, paths), []byte{14, 0, 2, 'a', 0, 2, 6, 0, 'h', 'i'}, vals); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range vals {
+		got = append(got, string(v.Bytes))
+	}
+	if want := "7 a RED 3 aGk="; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, wrong := range []string{`"long" "int"`, `"long" ]`, `{"type":"long"`, ``, `{"type":"fixed","name":"F"}`} {
+		if _, err := parseAvro(wrong, nil); err == nil {
+			t.Errorf("%s is parsed", wrong)
+		}
+	}
+}
