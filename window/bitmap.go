@@ -15,7 +15,7 @@ type bitmapKind struct {
 
 func (bitmapKind) String() string { return "bitmap" }
 
-func (bitmapKind) HoldsIDs() bool { return true }
+func (bitmapKind) HoldsValues() bool { return true }
 
 func (bitmapKind) check(*Measure, func(bool, string, ...any)) {}
 

@@ -16,7 +16,7 @@ type bloomKind struct {
 
 func (bloomKind) String() string { return "bloom" }
 
-func (bloomKind) HoldsIDs() bool { return true }
+func (bloomKind) HoldsValues() bool { return true }
 
 func (bloomKind) check(m *Measure, bad func(bool, string, ...any)) {
 	bad(m.Capacity >= 1, "measure %s: capacity %d", m.Name, m.Capacity)

@@ -19,7 +19,7 @@ type extreme struct {
 
 func (k extreme) String() string { return k.name }
 
-func (extreme) HoldsIDs() bool { return false }
+func (extreme) HoldsValues() bool { return false }
 
 func (k extreme) text(_ *Measure, rank uint64) string {
 	if rank == 0 {

@@ -17,7 +17,7 @@ func (geoKind) String() string { return "geo" }
 
 func (geoKind) ByMember() bool { return true }
 
-func (geoKind) HoldsIDs() bool { return false }
+func (geoKind) HoldsValues() bool { return false }
 
 func (geoKind) check(m *Measure, bad func(bool, string, ...any)) {
 	bad(m.Lon != "" && m.Lat != "", "measure %s: no fields of the position", m.Name)

@@ -14,7 +14,7 @@ type hllKind struct {
 
 func (hllKind) String() string { return "hll" }
 
-func (hllKind) HoldsIDs() bool { return false }
+func (hllKind) HoldsValues() bool { return false }
 
 func (hllKind) check(*Measure, func(bool, string, ...any)) {}
 

@@ -25,9 +25,9 @@ type Kind interface {
 	// as counts are, and not merged. Such a kind keeps a value for each slot.
 	Additive() bool
 
-	// HoldsIDs reports whether a state can tell of a single id whether it was counted,
-	// as a set or a filter can.
-	HoldsIDs() bool
+	// HoldsValues reports whether a state holds texts or ids of events, as a set or a list
+	// does, or recognises them, as a filter does.
+	HoldsValues() bool
 
 	// check calls bad once for each condition that a measure of the kind must meet.
 	// The caller has checked Name and Path.

@@ -24,7 +24,7 @@ type ordered struct {
 
 func (k ordered) String() string { return k.name }
 
-func (ordered) HoldsIDs() bool { return false }
+func (ordered) HoldsValues() bool { return true }
 
 // text formats the number of a value: the time of its event, and digits that tell two
 // values of one millisecond apart.

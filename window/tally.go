@@ -121,4 +121,4 @@ func (added) ByMember() bool { return false }
 
 func (added) Additive() bool { return true }
 
-func (added) HoldsIDs() bool { return false }
+func (added) HoldsValues() bool { return false }

@@ -24,6 +24,8 @@ type topKind struct {
 
 func (topKind) String() string { return "topk" }
 
+func (topKind) HoldsValues() bool { return true }
+
 // MaxK is the greatest Measure.K.
 const MaxK = 1000
 

@@ -110,22 +110,22 @@ func (k *checker) answers(s service, subject string, err error) bool {
 	return k.result(s.name, subject, "", err, code)
 }
 
-// people warns if ids of people are kept without a bound: for longer than the
-// longest keep of a job.
+// people warns if ids or texts of events are kept in rollups without a bound: for longer
+// than the longest keep of a job. (keep_states is the keep of the job if it is not given.)
 func (k *checker) people(cfg *config.Config) {
 	const bound = config.Duration(3660 * 24 * time.Hour)
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
-		var sets []string
+		var values []string
 		for _, m := range j.Measures {
-			if m.WindowKind().HoldsIDs() {
-				sets = append(sets, m.Name)
+			if m.WindowKind().HoldsValues() {
+				values = append(values, m.Name)
 			}
 		}
 		for r, level := range j.Rollups {
-			if sets != nil && level.KeepStates > bound && (level.Keep == 0 || level.Keep > bound) {
-				k.add(finding{"config", "job " + j.Name, "warning", fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which tell who was there, are kept without a bound; "+
-					"set it to the time for which you ask questions about people (numbers stay)", r, level.KeepStates, strings.Join(sets, " and ")), 0})
+			if values != nil && level.KeepStates > bound && (level.Keep == 0 || level.Keep > bound) {
+				k.add(finding{"config", "job " + j.Name, "warning", fmt.Sprintf("rollups[%d].keep_states %s: the states of %s, which hold or recognise values of events, are kept without a bound; "+
+					"set it to the time for which you ask about people (hits and other numbers stay)", r, level.KeepStates, strings.Join(values, ", ")), 0})
 			}
 		}
 	}

@@ -52,7 +52,7 @@ type Rollup struct {
 	Keep   Duration `yaml:"keep" min:"0s" max:"36600d" doc:"How long its rows live; for ever when not given."`
 
 	// KeepStates defaults to the job's Keep; complete fills it in.
-	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of bitmap and bloom measures, which hold or recognise ids, live in its rows; the job's keep when not given. Numbers and hll states live as long as the row."`
+	KeepStates Duration `yaml:"keep_states" min:"1d" max:"36600d" doc:"How long the states of set, bitmap, bloom, first, last and topk measures, which hold or recognise values of events, live in its rows; the job's keep when not given. Numbers and other states live as long as the row; first, last and topk have no other number than these values."`
 }
 
 // A Column is one group column: either the text of a field or the geohash of

@@ -68,10 +68,10 @@ var shapes = map[window.Kind]shape{
 	}},
 	window.Min: {"timeseries", false, "The least number by window.", series("view", "min(%[1]s)")},
 	window.Max: {"timeseries", false, "The greatest number by window.", series("view", "max(%[1]s)")},
-	window.First: {"table", true, "The value of the earliest event of each group in the time range.", func(q *query, m *window.Measure) string {
+	window.First: {"table", true, "The value of the earliest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return q.edge(m, "argMin", "min")
 	}},
-	window.Last: {"table", true, "The value of the latest event of each group in the time range.", func(q *query, m *window.Measure) string {
+	window.Last: {"table", true, "The value of the latest event of each group in the time range. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return q.edge(m, "argMax", "max")
 	}},
 	window.Sum: {"timeseries", false, "The sum by window. Exact: a Decimal.", series("view", "sum(%[1]s)")},
@@ -86,7 +86,7 @@ var shapes = map[window.Kind]shape{
 		}
 		return fmt.Sprintf("SELECT window_start AS time, %s\nFROM\n(\n%s\n)\nGROUP BY time\nORDER BY time", strings.Join(levels, ", "), q.merged(m))
 	}},
-	window.TopK: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too high by at most its error.", func(q *query, m *window.Measure) string {
+	window.TopK: {"table", false, "The most frequent keys of the chosen groups in the time range. A count is too high by at most its error. Windows whose values have expired (keep_states) are missing.", func(q *query, m *window.Measure) string {
 		return fmt.Sprintf("SELECT tupleElement(e, 1) AS key, tupleElement(e, 2) AS count, tupleElement(e, 3) AS error\nFROM\n(\n  SELECT arrayJoin(weirTopK(state, %d)) AS e\n  FROM\n  (\n%s\n  )\n)\nORDER BY count DESC, key", m.K, q.merged(m))
 	}},
 	window.Geo: {"geomap", true, "Where each member was last seen in the time range, for the 2,000 seen last. The countries are drawn by Grafana itself; the base layer below them needs internet.", func(q *query, m *window.Measure) string {

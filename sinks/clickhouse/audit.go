@@ -84,7 +84,7 @@ type length struct {
 	table      string
 	seconds    int64 // of a window
 	keep       int64 // how long windows are kept; 0: for ever
-	keepStates int64 // how long the states of sets are kept; 0: as long as their rows
+	keepStates int64 // how long states that expire are kept; 0: as long as their rows
 }
 
 var (
@@ -273,27 +273,50 @@ func (k comparison) Below(m *measure) string {
 
 // Number, StateNumber and HeldNumber return expressions for a measure's number: the
 // rollup's finished number, the number of the rollup's state, and the number of the
-// states in the source. If the states of a set may have expired, the expression repeats
-// the finished number, so that no difference shows.
-func (k comparison) Number(m *measure) string { return "max(_n." + m.Column() + ")" }
+// states in the source. Where the states may have expired, the expression repeats the
+// finished number, so that no difference shows. Where the finished number may have expired
+// with them, all three are 0.
+func (k comparison) Number(m *measure) string {
+	number := "max(_n." + m.Column() + ")"
+	if m.raw {
+		return k.unless(m, true, true, number, "0")
+	}
+	return number
+}
 
 func (k comparison) StateNumber(m *measure) string {
-	state := "maxIf(_n." + m.State() + ", _n.finished)"
-	if keep := k.levels[k.at].keepStates; m.Set() && keep > 0 {
-		return "if(max(_n.made) > " + k.since(keep) + ", " + state + ", " + k.Number(m) + ")"
-	}
-	return state
+	return k.unless(m, true, m.raw, "maxIf(_n."+m.State()+", _n.finished)", k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *measure) string {
-	held := "maxIf(_n." + m.State() + ", NOT _n.finished)"
-	if k.First() {
-		return held
+	return k.unless(m, m.raw, true, "maxIf(_n."+m.State()+", NOT _n.finished)", k.expired(m))
+}
+
+// expired is what is compared in place of a number whose states may have expired.
+func (k comparison) expired(m *measure) string {
+	if m.raw {
+		return "0"
 	}
-	if keep := k.levels[k.at-1].keepStates; m.Set() && keep > 0 {
-		return "if(min(_n.oldest) > " + k.since(keep) + ", " + held + ", " + k.Number(m) + ")"
+	return k.Number(m)
+}
+
+// unless returns a number, or another one if states of the measure may have expired in the
+// rollup, if own, or in the rows that it is made from, if source.
+func (k comparison) unless(m *measure, own, source bool, number, other string) string {
+	if !m.Expires() {
+		return number
 	}
-	return held
+	var kept []string
+	if keep := k.levels[k.at].keepStates; own && keep > 0 {
+		kept = append(kept, "max(_n.made) > "+k.since(keep))
+	}
+	if source && !k.First() && k.levels[k.at-1].keepStates > 0 {
+		kept = append(kept, "min(_n.oldest) > "+k.since(k.levels[k.at-1].keepStates))
+	}
+	if kept == nil {
+		return number
+	}
+	return "if(" + strings.Join(kept, " AND ") + ", " + number + ", " + other + ")"
 }
 
 // Spill returns how many bytes of sketches a statement holds in memory before it uses

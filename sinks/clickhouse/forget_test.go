@@ -168,11 +168,154 @@ func TestForgetsOldRows(t *testing.T) {
 	}
 }
 
+// named returns a job with rollups that keep states for a week, and the measures that hold
+// values of events as they are.
+func named() Job {
+	j := week()
+	j.Spec.Measures = []window.Measure{
+		{Name: "people", Kind: window.Set, Path: "user"},
+		{Name: "entry", Kind: window.First, Path: "id"},
+		{Name: "exit", Kind: window.Last, Path: "id"},
+		{Name: "top", Kind: window.TopK, Path: "id", K: 3},
+	}
+	return j
+}
+
+// TestForgetsValues: values of events expire from rollups as ids do, and from finished numbers
+// too where these hold them. Hits and the numbers of sets stay. What is made or asked for
+// from windows without values is unknown, and never a part of what there was.
+func TestForgetsValues(t *testing.T) {
+	c := open(t)
+	j := named()
+	s := unaudited(t, c, j)
+	s.quiet = -time.Hour // the audit judges rows of now
+	op := operator(t, s.layout.Spec, 0)
+	begin := time.Now().Truncate(24 * time.Hour).Add(-9 * 24 * time.Hour).UnixMilli()
+	minute := func(n int) int64 { return begin + int64(n)*60_000 }
+	observe(t, op, 0, 0, event.Time(minute(90)), click(minute(0), "/", 1, "a"), click(minute(1), "/", 2, "b"), click(minute(2), "/", 3, "c"), click(minute(90), "/", 4, "d"))
+	write(t, s, op.Take())
+	roll(t, s, true)
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what, sql, want string) {
+		t.Helper()
+		if got := strings.Join(read(t, c, sql), " "); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	numbers := func(view string) string {
+		return "SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM " + c.name(view) + " ORDER BY window_start"
+	}
+	over := func(size int) string {
+		return fmt.Sprintf("SELECT hits, people, entry, exit, arrayMap(x -> x.1, top) FROM %s(from=toDateTime(%d), to=toDateTime(%[2]d + 7200), size=%d, every=%[3]d) ORDER BY window_start", c.name("clicks_over_total"), begin/1000, size)
+	}
+	const minutes = "(1,1,'a','a',['a']) (1,1,'b','b',['b']) (1,1,'c','c',['c']) (1,1,'d','d',['d'])"
+	expect("minutes", numbers("clicks_1m"), minutes)
+	expect("hours", numbers("clicks_1h"), "(3,3,'a','c',['a','b','c']) (1,1,'d','d',['d'])")
+	expect("two hours", over(7200), "(4,4,'a','d',['a','b','c'])")
+
+	// The first minute, and the hour that it is in, are a week old.
+	first := fmt.Sprint("toUnixTimestamp(window_start) = ", begin/1000)
+	age(t, c, "clicks_1m_rollup", first)
+	age(t, c, "clicks_1h_rollup", first)
+	expect("what the minutes hold", "SELECT entry.4, exit.4, entry_state.4, exit_state.4, length(top_state), bitmapCardinality(people_state) FROM "+c.name("clicks_1m_rollup")+" ORDER BY window_start",
+		"('','','','',0,0) ('b','b','b','b',1,1) ('c','c','c','c',1,1) ('d','d','d','d',1,1)")
+	expect("minutes, expired", numbers("clicks_1m"), strings.Replace(minutes, "'a','a',['a']", "NULL,NULL,[]", 1))
+	expect("hours, expired", numbers("clicks_1h"), "(3,3,NULL,NULL,[]) (1,1,'d','d',['d'])")
+	expect("two hours, of which one is unknown", over(7200), "(4,NULL,NULL,NULL,[])")
+	expect("each hour", over(3600), "(3,NULL,NULL,NULL,[]) (1,1,'d','d',['d'])")
+	if got := findings(t, s); len(got) > 0 {
+		t.Errorf("the audit finds %v", got)
+	}
+
+	// A rollup that is made from what is left has no values of the hour that lost them.
+	j.Rollups = append(j.Rollups[:1:1], Rollup{Window: 30 * time.Minute, KeepStates: j.Keep}, j.Rollups[1])
+	s = unaudited(t, c, j)
+	roll(t, s, true)
+	expect("half hours", numbers("clicks_30m"), "(3,0,NULL,NULL,[]) (1,1,'d','d',['d'])")
+
+	// State rows still answer for the first minute, until they expire too.
+	whole := &window.Range{From: event.Time(begin), Until: event.Time(minute(120))}
+	rows := func(m int) error { return s.Rows(t.Context(), whole, m, window.NewTable(s.layout.Spec)) }
+	for m := range s.layout.Spec.Measures {
+		if err := rows(m); err != nil {
+			t.Errorf("with state rows, measure %d: %v", m, err)
+		}
+	}
+	run(t, c, "TRUNCATE TABLE "+c.name("clicks_state"))
+	for m := range s.layout.Spec.Measures {
+		if err := rows(m); !fatalWith(err, "the states of 1 windows of the range are not kept any more (keep_states 7d)") {
+			t.Errorf("the rows of measure %d: %v", m, err)
+		}
+	}
+	if _, err := s.State(t.Context(), whole, 1); !fatalWith(err, "not kept any more") {
+		t.Errorf("the first value: %v", err)
+	}
+	late := &window.Range{From: event.Time(minute(1)), Until: event.Time(minute(120))}
+	if state, err := s.State(t.Context(), late, 1); err != nil || !strings.HasSuffix(string(state), "b") {
+		t.Errorf("windows whose values are there: %q, %v", state, err)
+	}
+}
+
+// TestForgetsOldValues: weir migrate sets the TTL on tables that were made without one.
+func TestForgetsOldValues(t *testing.T) {
+	c := open(t)
+	before := named()
+	for i := range before.Rollups {
+		before.Rollups[i].KeepStates = 0
+	}
+	s := install(t, c, before)
+	op := operator(t, s.layout.Spec, 0)
+	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 1, "a"))
+	write(t, s, op.Take())
+	if err := s.Rollup(t.Context(), true, 0); err != nil {
+		t.Fatal(err)
+	}
+	age(t, c, "clicks_1m_rollup", "1")
+	held := "SELECT any(entry.4), any(exit.4), any(entry_state.4), any(exit_state.4), sum(length(top_state)), max(people), max(hits) FROM " + c.name("clicks_1m_rollup")
+	if got := one(t, c, held); got != "('a','a','a','a',1,1,1)" {
+		t.Fatalf("without keep_states the rows hold %s", got)
+	}
+	if s, err := c.Job(t.Context(), named()); err != nil || len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "table clicks_1m_rollup: keep_states in") {
+		t.Errorf("before it migrates it notes %v, %v", s, err)
+	}
+	steps, err := c.Migrate(t.Context(), []Job{named()}, Migration{})
+	if err != nil || len(steps) == 0 {
+		t.Fatalf("it migrates with %v, %v", steps, err)
+	}
+	for _, column := range []string{"entry", "exit", "people_state", "entry_state", "exit_state", "top_state"} {
+		if !strings.Contains(steps[0].SQL, "MODIFY COLUMN `"+column+"` ") {
+			t.Errorf("the first step leaves %s: %s", column, steps[0].SQL)
+		}
+	}
+	await.Until(t, func() error {
+		if got := one(t, c, held); got != "('','','','',0,1,1)" {
+			return fmt.Errorf("the old rows hold %s", got)
+		}
+		return nil
+	})
+	for _, j := range []Job{named(), before} {
+		if j.Rollups[0].KeepStates == 0 {
+			steps, err := c.Migrate(t.Context(), []Job{j}, Migration{})
+			if err != nil || len(steps) == 0 || strings.Count(steps[0].SQL, " REMOVE TTL") != 6 {
+				t.Errorf("back it migrates with %v, %v", steps, err)
+			}
+		}
+		if again, err := c.Migrate(t.Context(), []Job{j}, Migration{}); err != nil || len(again) != 0 {
+			t.Errorf("a second migration runs %v, %v", again, err)
+		}
+	}
+}
+
 // TestErase runs the SQL of docs/security.md that erases a person, and checks that nothing
 // of the person is left.
 func TestErase(t *testing.T) {
 	c := open(t)
-	s := install(t, c, clicks())
+	j := clicks()
+	j.Spec.Measures = append(j.Spec.Measures, window.Measure{Name: "people", Kind: window.Set, Path: "user"}, window.Measure{Name: "products", Kind: window.TopK, Path: "user", K: 3},
+		window.Measure{Name: "entry", Kind: window.First, Path: "user"}, window.Measure{Name: "exit", Kind: window.Last, Path: "user"})
+	s := install(t, c, j)
 	op := operator(t, s.layout.Spec, 0)
 	observe(t, op, 0, 0, event.Time(noon), click(noon, "/", 41, "a"), click(noon, "/", 42, "b"), click(noon, "/b", 42, "c"),
 		`{"user":42,"page":null}`, `{"user":41,"page":null}`)
@@ -184,21 +327,36 @@ func TestErase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, _, ok := strings.Cut(section(string(page), "## People in the data"), "```\n")
-	_, block, found := strings.Cut(block, "```sql\n")
-	if !ok || !found {
-		t.Fatal("docs/security.md has no SQL under People in the data")
+	blocks := strings.Split(section(string(page), "## People in the data"), "```sql\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("docs/security.md has %d blocks of SQL under People in the data, not two: of weir.yaml, and of other measures", len(blocks))
 	}
-	for sql := range strings.SplitSeq(block, ";") {
-		if sql = strings.TrimSpace(sql); sql != "" {
-			run(t, c, strings.NewReplacer("ALTER TABLE ", "ALTER TABLE "+quote(c.cfg.Database)+".", "locations_places_state", "clicks_places_state", "user_id", "user").Replace(sql)+" SETTINGS mutations_sync = 1")
+	for i, block := range blocks {
+		block, _, _ = strings.Cut(block, "```\n")
+		for sql := range strings.SplitSeq(block, ";") {
+			if sql = strings.TrimSpace(sql); sql == "" {
+				continue
+			}
+			sql = strings.NewReplacer("ALTER TABLE ", "ALTER TABLE "+quote(c.cfg.Database)+".", "locations_places_state", "clicks_places_state", "user_id", "user").Replace(sql) + " SETTINGS mutations_sync = 1"
+			run(t, c, sql)
+			if i == 1 && strings.Contains(sql, "clicks_1m_rollup") { // as the page says
+				run(t, c, strings.ReplaceAll(sql, "1m_rollup", "1h_rollup"), strings.ReplaceAll(sql, "1m_rollup", "1d_rollup"))
+			}
 		}
 	}
+	const left = "SELECT groupUniqArrayArray(bitmapToArray(people%[1]s)) = [toUInt32(bitAnd(xxHash64('41'), 4294967295))], arraySort(groupUniqArrayArray(arrayFlatten(arrayMap(top -> top.3.1, mapValues(products%[1]s))))), " +
+		"arraySort(groupUniqArray(entry%[1]s.4)), arraySort(groupUniqArray(exit%[1]s.4)) FROM {clicks_%[2]s}"
 	for _, x := range []struct{ sql, want string }{
 		{"SELECT groupUniqArrayArray(bitmapToArray(active)) FROM {clicks_state}", "([41])"},
 		{"SELECT groupUniqArrayArray(bitmapToArray(active_state)) FROM {clicks_1m_rollup}", "([41])"},
 		{"SELECT groupUniqArrayArray(bitmapToArray(active_state)) FROM {clicks_1h_rollup}", "([41])"},
 		{"SELECT groupUniqArrayArray(bitmapToArray(active_state)) FROM {clicks_1d_rollup}", "([41])"},
+		{fmt.Sprintf(left, "", "state"), "(1,['41'],['','41'],[''])"},
+		{fmt.Sprintf(left, "_state", "1m_rollup"), "(1,['41'],['','41'],[''])"},
+		{fmt.Sprintf(left, "_state", "1h_rollup"), "(1,['41'],['','41'],[''])"},
+		{fmt.Sprintf(left, "_state", "1d_rollup"), "(1,['41'],['','41'],[''])"},
+		{"SELECT arraySort(groupUniqArray(entry.4)), groupUniqArray(exit.4) FROM {clicks_1d_rollup}", "(['','41'],[''])"},
+		{"SELECT sum(people), sum(arraySum(arrayMap(k -> k.2, products))) FROM {clicks_1h}", "(3,1)"},
 		{"SELECT groupUniqArray(member) FROM {clicks_places_state}", "(['41'])"},
 		{"SELECT groupArray(payload) FROM {weir_dead_letters}", `(['{"user":41,"page":null}'])`},
 		{"SELECT sum(hits), sum(active) FROM {clicks_1m}", "(3,3)"}, // numbers stay

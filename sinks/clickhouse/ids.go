@@ -191,12 +191,11 @@ type source struct {
 // Sources returns the states that are read: of the measure that is asked for or, where each
 // step names its own, of every measure.
 func (d idsData) Sources() (all []source) {
-	expired := func(m *measure) string { return m.Column() + " > 0 AND " + m.Number(m.State()) + " = 0" }
 	if !d.steps {
-		return []source{{d, d.measured((*measure).Column), d.measured((*measure).State), "", d.place, d.measured(expired)}}
+		return []source{{d, d.measured((*measure).Column), d.measured((*measure).State), "", d.place, d.measured(d.v.lost)}}
 	}
 	for _, m := range d.l.identified() {
-		all = append(all, source{d, m.Column(), m.State(), d.takes(m), func(moment string) string { return d.placed(m, moment) }, expired(m)})
+		all = append(all, source{d, m.Column(), m.State(), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.v.lost(m)})
 	}
 	return all
 }

@@ -37,7 +37,7 @@ type Rollup struct {
 	Window time.Duration
 	Keep   time.Duration // how long its windows are kept; zero: for ever
 
-	// KeepStates is how long a row keeps the states of bitmap and Bloom measures after
+	// KeepStates is how long a row keeps the states of measures that hold values after
 	// it was last made; zero: as long as the row lives. These states tell of each id
 	// whether it was counted, which numbers and HLL states do not. They must live long
 	// enough for the longer rollups to be made from them.

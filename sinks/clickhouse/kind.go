@@ -39,6 +39,7 @@ type kind struct {
 	numberMerge string // the aggregate function that merges numbers of one window, such as max
 	shown       string // of a number: as a view shows it
 	shownType   string // type of that, if it is not numberType
+	raw         bool   // the number, if the rollup has one, holds values of events too, and expires with the states
 
 	// The suffixes of the columns that a view has of the measure, if it has several: then
 	// shown returns an array with the value of each, and shownType is the type of one.
@@ -108,9 +109,9 @@ func (m *measure) Held() string  { return quote("_" + m.Name + "_held") }
 func (m *measure) Known() string { return quote("_" + m.Name + "_known") }
 func (m *measure) Whole() string { return quote("_" + m.Name + "_whole") }
 
-// Set reports whether the states of the measure expire before its numbers: see
+// Expires reports whether the states of the measure expire before the rows of a rollup: see
 // Rollup.KeepStates.
-func (m *measure) Set() bool { return m.Kind.HoldsIDs() }
+func (m *measure) Expires() bool { return m.Kind.HoldsValues() }
 
 // The expressions of kind, for an operand.
 func (m *measure) Empty() string              { return m.empty }

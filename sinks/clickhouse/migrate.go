@@ -277,17 +277,15 @@ func ttlOf(create string) string {
 func (t *table) forget(c *Client, create string) string {
 	var changes []string
 	for _, col := range t.columns {
-		plain, want, _ := strings.Cut(col.extra, columnTTL)
-		definition := quote(col.name) + " " + col.typ + " " + plain
-		_, rest, there := strings.Cut(create, definition)
-		if !there || col.extra == "" { // a column that is missing is added with its TTL
+		_, rest, there := strings.Cut(create, col.definition())
+		if !there || !t.addable(col) { // a column that is missing is added with its TTL
 			continue
 		}
 		have, found := strings.CutPrefix(rest, columnTTL)
 		switch {
-		case want != "" && !(found && (strings.HasPrefix(have, want+",") || strings.HasPrefix(have, want+")"))):
-			changes = append(changes, "MODIFY COLUMN "+definition+columnTTL+want)
-		case want == "" && found:
+		case col.ttl != "" && !(found && (strings.HasPrefix(have, col.ttl+",") || strings.HasPrefix(have, col.ttl+")"))):
+			changes = append(changes, "MODIFY COLUMN "+col.String())
+		case col.ttl == "" && found:
 			changes = append(changes, "MODIFY COLUMN "+quote(col.name)+" REMOVE TTL")
 		}
 	}

@@ -23,6 +23,7 @@ func orderedKind() kind {
 		numberMerge: "max",
 		shown:       "if(tupleElement(%[1]s, 1) = 0, NULL, tupleElement(%[1]s, 4))",
 		shownType:   "Nullable(String)",
+		raw:         true,
 		rank: "toUInt64(if(tupleElement(%[1]s, 1) = 0, 0, bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 22), bitAnd(xxHash64(" +
 			"concat(toString(tupleElement(%[1]s, 2)), ' ', toString(tupleElement(%[1]s, 3)), ' ', tupleElement(%[1]s, 4))), 4194303))))",
 

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -198,7 +199,7 @@ func (d overData) columns() []column {
 	for _, m := range d.Measures() {
 		for _, col := range m.viewed() {
 			if slices.Contains(d.Forgotten(), m) {
-				col.typ = "Nullable(" + col.typ + ")"
+				col.typ, _ = unknown(col.typ)
 			}
 			all = append(all, col)
 		}
@@ -259,21 +260,34 @@ func (d overData) Used(v levelData) string {
 func (d overData) Forgotten() (all []*measure) {
 	forgets := slices.ContainsFunc(d.l.levels, func(v level) bool { return v.KeepStates > 0 })
 	for _, m := range d.Measures() {
-		if forgets && m.Set() {
+		if forgets && m.Expires() {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-// Answer returns the measure's columns for the select list; NULL if a state of it has
+// unknown returns the type of a column that may have no value, and what it has then: NULL,
+// or an empty list, because a list cannot be NULL.
+func unknown(typ string) (string, string) {
+	switch {
+	case strings.HasPrefix(typ, "Array("):
+		return typ, "[]"
+	case strings.HasPrefix(typ, "Nullable("):
+		return typ, "NULL"
+	}
+	return "Nullable(" + typ + ")", "NULL"
+}
+
+// Answer returns the measure's columns for the select list; unknown if a state of it has
 // expired.
 func (d overData) Answer(m *measure) string {
 	forgets := slices.Contains(d.Forgotten(), m)
 	var all []string
 	for name, value := range m.shows(m.Number(m.Plus("_o." + m.Column()))) {
 		if forgets {
-			value = fmt.Sprintf("if(max(_o.%s), NULL, %s)", m.Held(), value)
+			_, none := unknown(cmp.Or(m.shownType, m.numberType))
+			value = fmt.Sprintf("if(max(_o.%s), %s, %s)", m.Held(), none, value)
 		}
 		all = append(all, value+" AS "+quote(name))
 	}

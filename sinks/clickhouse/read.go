@@ -135,6 +135,9 @@ func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Ta
 		if err != nil {
 			return err
 		}
+		if err := s.whole(ctx, r, ms); err != nil {
+			return err
+		}
 		what, value, from = "measure "+ms.Name, ms.Bytes(ms.Merge("st")), "("+rows+")"
 	}
 	sql := "SELECT " + columns.String() + "toInt64(toUnixTimestamp(window_start)), " + value + " FROM " + from +
@@ -168,18 +171,23 @@ func (s *Sink) Rows(ctx context.Context, r *window.Range, m int, into *window.Ta
 	})
 }
 
-// whole returns an error if states of a set have expired in the range while their
-// numbers have not: the states that are left would give a number that is too low.
+// whole returns an error if states of the measure have expired in the range while their
+// rows have not: the states that are left would give an answer that is too low.
 func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
-	a, keep := s.archive(r), s.layout.levels[0].KeepStates
-	if a == "" || !m.Set() || keep == 0 {
+	v := &s.layout.levels[0]
+	a, keep := s.archive(r), v.KeepStates
+	if a == "" || !m.Expires() || keep == 0 {
 		return nil
+	}
+	present := "1"
+	if !m.raw {
+		present = m.Number(m.Column()) + " > 0"
 	}
 	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)
 	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +
-		"SELECT " + by + ", max(n) AS known, " + m.Number(m.Merge("st")) + " AS held FROM (" +
-		"SELECT " + by + ", toUInt64(" + m.Column() + ") AS n, " + m.State() + " AS st FROM " + a + where +
-		" UNION ALL SELECT " + by + ", toUInt64(0) AS n, " + m.Column() + " AS st FROM " + s.stateTable() + where +
+		"SELECT " + by + ", max(had) AS known, max(has) AS held FROM (" +
+		"SELECT " + by + ", " + v.had(m, "") + " AS had, " + v.has(m, "") + " AS has FROM " + a + where +
+		" UNION ALL SELECT " + by + ", 0 AS had, " + present + " AS has FROM " + s.stateTable() + where +
 		") GROUP BY " + by + ") WHERE known > 0 AND held = 0"
 	var gone uint64
 	var last int64

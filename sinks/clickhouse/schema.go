@@ -18,12 +18,23 @@ import (
 type column struct {
 	name, typ string
 	extra     string // codec, default
+	ttl       string // of its values, as ClickHouse prints it back; empty: none
 	index     string // to add with the column, if an existing table lacks it
 }
 
 func (c column) String() string {
+	if c.ttl == "" {
+		return c.definition()
+	}
+	return c.definition() + columnTTL + c.ttl
+}
+
+// definition returns the column without its TTL.
+func (c column) definition() string {
 	return strings.TrimRight(quote(c.name)+" "+c.typ+" "+c.extra, " ")
 }
+
+const columnTTL = " TTL "
 
 // A table says how a table should be.
 type table struct {
@@ -253,12 +264,19 @@ func (l *layout) tables() []table {
 			t.ttl = expiry("window_start", v.Keep)
 		}
 		for m := range l.counted {
-			if !m.Additive() {
-				t.columns = append(t.columns, m.numbers())
+			if m.Additive() {
+				continue
 			}
+			numbers := m.numbers()
+			if m.raw {
+				numbers.ttl = v.forget(m)
+			}
+			t.columns = append(t.columns, numbers)
 		}
 		for m := range l.counted {
-			t.columns = append(t.columns, m.states(m.Name+"_state", zstd+v.forget(m)))
+			states := m.states(m.Name+"_state", zstd)
+			states.ttl = v.forget(m)
+			t.columns = append(t.columns, states)
 		}
 		t.columns = append(t.columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)
@@ -266,18 +284,39 @@ func (l *layout) tables() []table {
 	return all
 }
 
-// forget returns the TTL of a measure's states in the level's rows, as text that follows
-// the codec; empty if they live as long as the rows. The TTL begins when a row was last
-// made, and not with its window, so that longer rollups can be made from the states of
-// a backfill.
+// forget returns the TTL of a measure's states in the level's rows; empty if they live as
+// long as the rows. The TTL begins when a row was last made, and not with its window, so
+// that longer rollups can be made from the states of a backfill.
 func (v *level) forget(m *measure) string {
-	if !m.Set() || v.KeepStates == 0 || v.Keep > 0 && v.Keep <= v.KeepStates {
+	if !m.Expires() || v.KeepStates == 0 || v.Keep > 0 && v.Keep <= v.KeepStates {
 		return ""
 	}
-	return columnTTL + expiry("rolled_at", v.KeepStates)
+	return expiry("rolled_at", v.KeepStates)
 }
 
-const columnTTL = " TTL "
+// had returns a condition that a row of the level, whose columns have a prefix, was made with
+// something of the measure, and has that the row still has it. Where the number goes with the
+// state, nothing tells that there was something. There a row that is too old counts as one
+// that has lost it.
+func (v *level) had(m *measure, prefix string) string {
+	if m.raw {
+		return "1"
+	}
+	return prefix + m.Column() + " > 0"
+}
+
+func (v *level) has(m *measure, prefix string) string {
+	switch {
+	case !m.raw:
+		return m.Number(prefix+m.State()) + " > 0"
+	case v.KeepStates == 0:
+		return "1"
+	}
+	return fmt.Sprintf("%srolled_at > now() - %d", prefix, int64(v.KeepStates/time.Second))
+}
+
+// lost returns a condition that a row of the level has lost what it had of the measure.
+func (v *level) lost(m *measure) string { return v.had(m, "") + " AND NOT (" + v.has(m, "") + ")" }
 
 // keys returns the names of the group columns, quoted.
 func (l *layout) keys() []string {
@@ -457,9 +496,14 @@ func (d levelData) Hits() string {
 	return "if(length(groupArrayArray(mapKeys(_s.hits)) AS _slots) = arrayUniq(_slots), arraySum(groupArrayArray(mapValues(_s.hits)) AS _counts), arraySum(arrayReduce('maxMap', [_slots], [_counts]).2))"
 }
 
-// Forgets reports whether the states of sets can have expired in the rows that the level
-// is made from.
+// Forgets reports whether states can have expired in the rows that the level is made from.
 func (d levelData) Forgets() bool { return d.before != nil && d.before.KeepStates > 0 }
+
+// Had and Has return the conditions of these rows, _s, about a measure: see level.had. Lost
+// returns that of the level's own rows.
+func (d levelData) Had(m *measure) string  { return d.before.had(m, "_s.") }
+func (d levelData) Has(m *measure) string  { return d.before.has(m, "_s.") }
+func (d levelData) Lost(m *measure) string { return d.v.lost(m) }
 
 // Same reports whether the rollup's windows are the job's own.
 func (d levelData) Same() bool { return d.v.seconds*1000 == int64(d.l.Spec.Window) }

@@ -32,6 +32,7 @@ var topKind = kind{of: func(m *window.Measure) *kind {
 		numberType: tuple,
 		shown:      "arraySlice(tupleElement(%s, 3), 1, " + strconv.Itoa(m.K) + ")",
 		shownType:  "Array(Tuple(key String, count UInt64, error UInt64))",
+		raw:        true,
 		rank:       "tupleElement(%s, 1)",
 
 		empty: "CAST(map(), '" + plain + "')",

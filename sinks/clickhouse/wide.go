@@ -51,7 +51,7 @@ func (t *table) spread(c *Client) view {
 	var columns []string
 	for _, col := range t.columns {
 		if !strings.HasPrefix(col.extra, "ALIAS ") {
-			col.extra = ""
+			col.extra, col.ttl = "", ""
 		}
 		columns = append(columns, "    "+col.String())
 	}

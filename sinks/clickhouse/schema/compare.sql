@@ -3,8 +3,8 @@ rolled and held are their numbers of events. whole: none of the rows can have ex
 is being written. ahead: how far this server's clock is behind their times, in seconds.
 due: the rollup should have all of them by now. With measures, odd has those that
 differ: the measure's index, the lesser and the greater of the rollup's two numbers (its
-finished number and that of its state), and the number by the rows. States of sets that
-may have expired are left out. The states of both sides are in one column, and finished
+finished number and that of its state), and the number by the rows. States that may
+have expired are left out. The states of both sides are in one column, and finished
 says of which side they are. So each number has one expression: the server takes longer
 to analyse that of an HLL than to compute it for a thousand windows. */ -}}
 SELECT

@@ -50,9 +50,9 @@ FROM
             SELECT {{.By}}{{.Step .Shortest.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Column}}{{end}}{{end}}{{range .Forgotten}}, 0{{end}}
             FROM {{.State}}
             WHERE {{.Shortest.Start}} IN (_tail.1) AND {{.Within .Shortest.Start}}
-{{- range .Levels}}
+{{- range $v := .Levels}}
             UNION ALL
-            SELECT {{$.By}}{{$.Step "window_start"}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}{{range $.Forgotten}}, {{.Column}} > 0 AND {{.Number .State}} = 0{{end}}
+            SELECT {{$.By}}{{$.Step "window_start"}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.State}}{{end}}{{end}}{{range $.Forgotten}}, {{$v.Lost .}}{{end}}
             FROM {{.Table}}
             PREWHERE {{$.Used .}}
 {{- end}}

@@ -2,17 +2,17 @@
 these windows: state rows for the first rollup, rows of the next shorter rollup for the
 others. Hits are a map from slots, or from shorter windows, to counts, whose values
 merge by maximum and are summed at the end. Rows of a shorter rollup may have lost the
-states of their sets. If only some still have them, the set's number is 0 and its state
-is empty, because the states that are left would give a wrong number. */ -}}
+states that expire. If only some still have them, the measure has no number and an empty
+state, because the states that are left would give a wrong number. */ -}}
 INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
 SELECT
     {{.Groups}}_start,
     hits
 {{- range .Finished}},
-    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Number .Column}}, 0){{else}}{{.Number .Column}}{{end}}
+    {{if and $.Forgets .Expires}}if({{.Whole}}, {{.Number .Column}}, {{.Nothing}}){{else}}{{.Number .Column}}{{end}}
 {{- end}}
 {{- range .Measures}},
-    {{if and $.Forgets .Set}}if({{.Whole}}, {{.Column}}, {{.Empty}}){{else}}{{.Column}}{{end}}
+    {{if and $.Forgets .Expires}}if({{.Whole}}, {{.Column}}, {{.Empty}}){{else}}{{.Column}}{{end}}
 {{- end}},
     {{.Round}}
 FROM
@@ -23,7 +23,7 @@ FROM
         sum(_w.hits) AS hits
 {{- range .Measures}},
         {{.Plus (print "_w." .Column)}} AS {{.Column}}
-{{- if and $.Forgets .Set}},
+{{- if and $.Forgets .Expires}},
         sum(_w.{{.Known}}) = sum(_w.{{.Held}}) AS {{.Whole}}
 {{- end}}
 {{- end}}
@@ -34,9 +34,9 @@ FROM
             {{if .First}}{{.Hits}}{{else}}max(_s.hits){{end}} AS hits
 {{- range .Measures}},
             {{if $.First}}{{.Folded (print "_s." .Column)}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
-{{- if and $.Forgets .Set}},
-            max(_s.{{.Column}} > 0) AS {{.Known}},
-            max({{.Number (print "_s." .State)}} > 0) AS {{.Held}}
+{{- if and $.Forgets .Expires}},
+            max({{$.Had .}}) AS {{.Known}},
+            max({{$.Has .}}) AS {{.Held}}
 {{- end}}
 {{- end}}
         FROM {{.Source}} AS _s
@@ -55,8 +55,8 @@ FROM
         arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits
 {{- range .Measures}},
         {{.Merge (print "_s." .State)}} AS {{.Column}}
-{{- if and $.Forgets .Set}},
-        uniqExactIf(window_start, _s.{{.Column}} > 0) = uniqExactIf(window_start, {{.Number (print "_s." .State)}} > 0) AS {{.Whole}}
+{{- if and $.Forgets .Expires}},
+        uniqExactIf(window_start, {{$.Had .}}) = uniqExactIf(window_start, {{$.Has .}}) AS {{.Whole}}
 {{- end}}
 {{- end}}
 {{- end}}
