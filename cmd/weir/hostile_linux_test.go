@@ -143,11 +143,13 @@ func attack() {
 	var all sync.WaitGroup
 	var turns atomic.Int64
 	for kind, f := range hostiles {
+		// Each kind has an address of its own: passwords from that of the guesses must wait.
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+kind))}}
 		for n := range 3 {
 			r := rand.New(rand.NewPCG(14, uint64(100*kind+n)))
 			all.Go(func() {
 				for !over.Load() {
-					if conn, err := net.Dial("tcp", addr); err == nil {
+					if conn, err := d.Dial("tcp", addr); err == nil {
 						_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 						f(r, conn)
 						_ = conn.Close()

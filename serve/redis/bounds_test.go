@@ -533,8 +533,8 @@ func TestUnauthenticated(t *testing.T) {
 	})
 }
 
-// TestGuessing: the reply to each wrong password takes longer than the one before,
-// the tenth ends the connection, and the log has one line a minute.
+// TestGuessing: each password after a wrong one waits, the tenth wrong one ends the
+// connection, and the log has one line a minute.
 func TestGuessing(t *testing.T) {
 	t.Parallel() // it waits
 	for name, guess := range map[string]string{"AUTH": "AUTH wrong\r\n", "HELLO": "HELLO 2 AUTH default wrong\r\n"} {
@@ -551,7 +551,7 @@ func TestGuessing(t *testing.T) {
 				if want := strings.Repeat("-"+errPassword+"\r\n", guessesMost); got != want {
 					t.Errorf("got %q", got)
 				}
-				if took := time.Since(begin); took < 45*pause {
+				if took := time.Since(begin); took < 9*pause {
 					t.Errorf("ten guesses took %s", took)
 				}
 				c := dial(t, addr)
@@ -567,6 +567,76 @@ func TestGuessing(t *testing.T) {
 				t.Error("the log has the password")
 			}
 		})
+	}
+}
+
+// TestGuessesOfManyConnections: after a wrong password each password from the same address
+// waits, also on a new connection, before the server looks at it. A client at another
+// address does not wait, and the right password is never refused.
+func TestGuessesOfManyConnections(t *testing.T) {
+	t.Parallel() // it waits
+	from := func(t *testing.T, host, addr string) *redistest.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}
+		conn, err := d.DialContext(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(await.Deadline())
+		return redistest.NewConn(conn)
+	}
+	const guesser, other = "127.0.0.1", "127.0.0.2"
+	t.Run("waits", func(t *testing.T) {
+		const pause, guesses = 20 * time.Millisecond, 20
+		bothWays(t, Config{Password: "secret", pause: pause, Greet: await.Never}, func(t *testing.T, addr string) {
+			begin := time.Now()
+			for i := range guesses {
+				expect(t, from(t, guesser, addr), redistest.Error(errPassword), "AUTH", i)
+			}
+			if took := time.Since(begin); took < (guesses-1)*pause {
+				t.Errorf("%d guesses on as many connections took %s", guesses, took)
+			}
+			c := from(t, guesser, addr)
+			begin = time.Now()
+			expect(t, c, "OK", "AUTH", "secret")
+			if took := time.Since(begin); took < pause {
+				t.Errorf("the right password is told from a wrong one after %s", took)
+			}
+			expect(t, c, "PONG", "PING")
+		})
+	})
+	t.Run("another address", func(t *testing.T) {
+		bothWays(t, Config{Password: "secret", pause: 2 * await.Never, Greet: 2 * await.Never}, func(t *testing.T, addr string) {
+			expect(t, from(t, guesser, addr), redistest.Error(errPassword), "AUTH", "wrong")
+			for range 10 {
+				if c := from(t, guesser, addr); c.Send("AUTH", "wrong") != nil || c.Flush() != nil {
+					t.Fatal("a guess cannot be sent")
+				}
+				c := from(t, other, addr)
+				expect(t, c, "OK", "AUTH", "secret")
+				expect(t, c, "PONG", "PING")
+			}
+		})
+	})
+}
+
+// TestOrigin: guesses of one host count for one address.
+func TestOrigin(t *testing.T) {
+	for addr, want := range map[string]string{
+		"10.1.2.3:45678": "10.1.2.3", "[::ffff:10.1.2.3]:1": "10.1.2.3", "[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::",
+		"[fe80::1%eth0]:1": "fe80::", "@": "invalid IP",
+	} {
+		if got := (&client{addr: addr}).origin().String(); got != want {
+			t.Errorf("%s counts for %s, want %s", addr, got, want)
+		}
+	}
+	s := New(Config{Password: "secret"})
+	for i := range 3 * guessersMost {
+		c := s.newClient(t.Context(), 1, fmt.Sprintf("10.0.%d.%d:1", i/256, i%256))
+		c.guessed()
+		if len(s.guessers) > guessersMost || !c.mustWait() || c.mustWait() {
+			t.Fatalf("guess %d: %d addresses are known", i, len(s.guessers))
+		}
 	}
 }
 

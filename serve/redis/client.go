@@ -51,7 +51,8 @@ type session struct {
 	closing  bool          // the connection ends after the replies made so far
 	why      error         // why the connection ends, if that is an error
 	wrong    int           // wrong passwords so far
-	pause    time.Duration // how long to wait before the next command
+	waited   bool          // the next command, with a password, has waited
+	pause    time.Duration // how long to wait before it
 }
 
 // newClient returns a client that need not give a password.

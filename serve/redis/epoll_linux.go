@@ -45,6 +45,7 @@ type epollLoop struct {
 	number  int
 	resting int       // how many clients are in stage resting
 	now     time.Time // when epoll last returned
+	check   time.Time // when the deadlines are checked next
 	lookups sync.WaitGroup
 
 	mu      sync.Mutex
@@ -213,14 +214,17 @@ func (l *epollLoop) run(ctx context.Context) error {
 	defer l.close()
 	tick := l.tick()
 	l.now = time.Now()
-	for next := l.now; ctx.Err() == nil; {
-		if !l.now.Before(next) { // time to check the deadlines
+	for until := l.now; ctx.Err() == nil; {
+		if !l.now.Before(l.check) {
 			l.cutOff()
 			l.sendResults()
-			if next = l.now.Add(tick); l.resting > 0 {
-				next = l.now.Add(min(tick, l.server.config.pause))
+			if l.check = l.now.Add(tick); l.resting > 0 {
+				l.check = l.now.Add(min(tick, l.server.config.pause))
 			}
-			if err := l.poll.until(next); err != nil {
+		}
+		if !until.Equal(l.check) {
+			until = l.check
+			if err := l.poll.until(until); err != nil {
 				return err
 			}
 		}
@@ -447,6 +451,9 @@ func (l *epollLoop) waitFor(lc *epollClient, s stage) bool {
 		lc.since = l.now
 		events = 0
 		l.resting++
+		if at := l.now.Add(lc.pause); at.Before(l.check) {
+			l.check = at
+		}
 	}
 	if err := l.poll.control(unix.EPOLL_CTL_MOD, lc.fd, events); err != nil {
 		l.leave(lc, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ type Config struct {
 	Stall time.Duration // longest time in which a command arrives; default 30 s
 	Write time.Duration // longest time for a client to read its replies; default 10 s
 	Greet time.Duration // longest time for a client to give the password; default 10 s
-	pause time.Duration // after the first wrong password; tests set it
+	pause time.Duration // before a password from an address with a wrong one; tests set it
 }
 
 // A Server serves scratch keys and window keys. New makes one.
@@ -67,6 +68,7 @@ type Server struct {
 
 	wrong, wrongUnlogged uint64 // wrong passwords, in all and since the last log line
 	wrongLogged          time.Time
+	guessers             map[netip.Addr]time.Time // until when passwords from there must wait
 
 	waiting sync.Mutex // taken before mu by goroutines that serve one client
 	buffers buffers
@@ -95,7 +97,7 @@ func New(c Config) *Server {
 	return &Server{
 		config: c, windows: c.Windows, started: c.Now(),
 		store: newStore(), settings: settings{memory: c.Memory, bulk: c.Bulk, sparseMax: hll.DefaultSparseMax, readOnly: c.ReadOnly},
-		clients: map[*client]struct{}{}, scripts: scriptCache{}, unauthenticated: map[*client]struct{}{},
+		clients: map[*client]struct{}{}, scripts: scriptCache{}, unauthenticated: map[*client]struct{}{}, guessers: map[netip.Addr]time.Time{},
 		buffers: buffers{most: c.Buffers, held: map[*client]int{}},
 	}
 }

@@ -209,7 +209,7 @@ func TestTooManyClients(t *testing.T) {
 
 func TestAuth(t *testing.T) {
 	t.Parallel() // it waits
-	_, addr := start(t, Config{Password: "secret"})
+	_, addr := start(t, Config{Password: "secret", pause: 10 * time.Millisecond})
 	c := dial(t, addr)
 	expect(t, c, redistest.Error("NOAUTH Authentication required."), "GET", "k")
 	expect(t, c, redistest.Error(errPassword), "AUTH", "wrong")

@@ -27,7 +27,7 @@ const (
 	needsInput  verdict = iota // all commands that have arrived are done
 	needsOutput                // the replies should be sent before more commands run
 	needsLookup                // the next command needs window keys that must be looked up
-	needsPause                 // the client must wait: see pause
+	needsPause                 // the next command must wait: see session.pause
 	ends                       // the connection ends after these replies
 )
 
@@ -61,10 +61,10 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, mayWait bool) (verdict, e
 				return ends, errOutput
 			case c.closing:
 				return ends, nil
-			case n == 0:
-				next = needsLookup
 			case c.pause > 0:
 				next = needsPause
+			case n == 0:
+				next = needsLookup
 			case c.replied() >= flushAt || c.work.used >= turnMost:
 				next = needsOutput
 			default:
@@ -81,7 +81,8 @@ func (c *client) turn(room *resp.Room, w *resp.Writer, mayWait bool) (verdict, e
 func (c *client) replied() int { return c.w.Len() - c.from }
 
 // run executes the first commands and returns how many. It executes none if the
-// first one needs window keys that must be looked up and mayWait is false.
+// first one needs window keys that must be looked up and mayWait is false, or if it
+// has a password that must wait.
 func (c *client) run(commands [][][]byte, mayWait bool) (n int) {
 	s := c.server
 	missing := noFault
@@ -126,7 +127,9 @@ func (c *client) run(commands [][][]byte, mayWait bool) (n int) {
 	}
 	s.store.prefetch(commands[:n])
 	for i, args := range commands[:n] {
-		c.execute(args)
+		if c.execute(args); c.pause > 0 {
+			return i
+		}
 		if c.closing || c.replied() >= flushAt || c.work.used >= turnMost || !c.authed {
 			return i + 1
 		}
@@ -194,7 +197,8 @@ func (c *client) prepareQueue(mayWait bool) (f fault, ready bool) {
 	return noFault, true
 }
 
-// execute runs one command, or queues it. The lock is held.
+// execute runs one command, or queues it, or sets pause: then the command must come again
+// after that. The lock is held.
 func (c *client) execute(args [][]byte) {
 	cmd := lookup(args[0])
 	if cmd == nil && isHTTP(args[0]) {
@@ -206,6 +210,10 @@ func (c *client) execute(args [][]byte) {
 	if fault := c.refuse(cmd, args); fault != "" {
 		t.aborted = t.aborted || t.open
 		c.w.Error(fault)
+		return
+	}
+	if !c.authed && (cmd.name == "auth" || cmd.name == "hello") && c.mustWait() {
+		c.pause = c.server.config.pause
 		return
 	}
 	if t.open && cmd.flags&flagNoQueue == 0 {

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"weir/serve/resp"
@@ -9,13 +10,17 @@ import (
 
 // If the server has a password, a client that has not given it is limited in three ways.
 // There may be few such clients: when there are too many, the next one displaces the
-// oldest. It must send AUTH within seconds. And it has ten guesses; the reply to each
-// wrong one takes longer.
+// oldest. It must send AUTH within seconds. And it has ten guesses. If a wrong one came from
+// its address lately, each password waits before the server looks at it: so a guess on a
+// new connection takes as long, and occupies one of the few places meanwhile. A client at
+// another address does not wait.
 
 const (
 	unauthenticatedMost = 1024
 	guessesMost         = 10
-	guessPause          = 250 * time.Millisecond // times the number of wrong passwords
+	guessPause          = time.Second
+	guessKnown          = time.Minute // how long an address is known for a wrong password
+	guessersMost        = 4096        // addresses that are known; then all are forgotten
 )
 
 var (
@@ -55,18 +60,42 @@ func (s *Server) oldestUnauthenticated() (oldest *client) {
 	return oldest
 }
 
-// guessed handles a wrong password: it delays the client's next command or ends the
-// connection, and logs wrong passwords once a minute. The lock is held.
+// origin returns the address that a client's guesses count for. An IPv6 network of 64 bits
+// is one: a host there may choose the rest.
+func (c *client) origin() netip.Addr {
+	at, err := netip.ParseAddrPort(c.addr)
+	if err != nil {
+		return netip.Addr{} // of a Unix socket, for example
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	if addr.Is6() {
+		network, _ := addr.Prefix(64) // never fails
+		return network.Addr()
+	}
+	return addr
+}
+
+// mustWait reports whether a client's password has to wait: once for each. The lock is held.
+func (c *client) mustWait() bool {
+	c.waited = !c.waited && time.Now().Before(c.server.guessers[c.origin()])
+	return c.waited
+}
+
+// guessed handles a wrong password: it makes the next ones from the address wait, or ends
+// the connection, and logs wrong passwords once a minute. The lock is held.
 func (c *client) guessed() {
 	s := c.server
 	s.wrong++
 	s.wrongUnlogged++
-	c.wrong++
-	c.pause = time.Duration(c.wrong) * s.config.pause
-	if c.wrong >= guessesMost {
+	if c.wrong++; c.wrong >= guessesMost {
 		c.closing, c.why = true, errGuesses
 	}
-	if now := time.Now(); now.Sub(s.wrongLogged) >= time.Minute {
+	now := time.Now()
+	if len(s.guessers) >= guessersMost {
+		clear(s.guessers)
+	}
+	s.guessers[c.origin()] = now.Add(guessKnown)
+	if now.Sub(s.wrongLogged) >= time.Minute {
 		s.config.Log.Warn("wrong passwords on the Redis endpoint", "since_last_said", s.wrongUnlogged, "in_all", s.wrong, "last_from", c.addr)
 		s.wrongLogged, s.wrongUnlogged = now, 0
 	}
