@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +14,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"weir/internal/bounded"
 )
 
 // A Token is what a client shows to authenticate as a user for a time.
@@ -26,16 +28,22 @@ type Token struct {
 // last Token is good for some time.
 type Tokens func(ctx context.Context) (Token, error)
 
+// maxToken is the size of the largest file of a Token.
+const maxToken = 64 << 10
+
 // TokenFile reads a Token from a file, anew for each connection: another program keeps the
 // file fresh. If the Token is a JSON Web Token, it expires at its claim exp.
 func TokenFile(path string) Tokens {
 	return func(context.Context) (Token, error) {
-		text, err := os.ReadFile(path)
+		text, err := bounded.ReadFile(path, maxToken)
 		value := strings.TrimSpace(string(text))
 		if err == nil && value == "" {
-			err = fmt.Errorf("%s is empty", path)
+			err = errors.New("it is empty")
 		}
-		return Token{value, expiry(value)}, err
+		if err != nil {
+			return Token{}, fmt.Errorf("the token file %s: %w", path, err)
+		}
+		return Token{value, expiry(value)}, nil
 	}
 }
 

@@ -6,13 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"weir/event"
+	"weir/internal/bounded"
 )
 
 // maxFile is the size of the largest file of a schema.
@@ -30,7 +29,7 @@ func Open(format event.Format, name, message string) (*File, error) {
 	if format == event.Protobuf {
 		return openProto(name, message)
 	}
-	text, err := readFile(name)
+	text, err := bounded.ReadFile(name, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +50,9 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("more than %d MiB", maxFile>>20)
-	}
-	return text, err
-}
-
 // ReadText reads the text of a schema, in Avro or Protobuf without imports, from a file.
 func ReadText(name string) (string, error) {
-	text, err := readFile(name)
+	text, err := bounded.ReadFile(name, maxFile)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +66,7 @@ func ReadText(name string) (string, error) {
 
 // openFile opens a file of a directory that another one imports.
 func openFile(dir, path string) (io.ReadCloser, error) {
-	text, err := readFile(filepath.Join(dir, filepath.FromSlash(path)))
+	text, err := bounded.ReadFile(filepath.Join(dir, filepath.FromSlash(path)), maxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package schemas
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"weir/event"
@@ -99,5 +101,30 @@ func TestRegistryOfProtobuf(t *testing.T) {
 	double.Be(schematest.Garbage)
 	if _, err := registry(t, Config{URL: double.URL}).For(event.Protobuf).Schema(t.Context(), id(schematest.Prefix(number))); err == nil || !strings.Contains(err.Error(), "cannot be parsed as protobuf") {
 		t.Error(err)
+	}
+}
+
+// TestFilesEnd: a file of a schema that gives no data, or has no end, is an error, also where
+// another one imports it.
+func TestFilesEnd(t *testing.T) {
+	dir := t.TempDir()
+	pipe, large, proto := filepath.Join(dir, "pipe.proto"), filepath.Join(dir, "large"), filepath.Join(dir, "a.proto")
+	text := `syntax = "proto3"; import "pipe.proto"; message A { string s = 1; }`
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(large, nil, 0o600), os.Truncate(large, maxFile+1), os.WriteFile(proto, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		format     event.Format
+		file, want string
+	}{
+		{event.Avro, pipe, "nothing writes into this pipe"},
+		{event.Avro, large, "it is larger than 16MiB"},
+		{event.Avro, dir, "it is a directory"},
+		{event.Protobuf, pipe, "nothing writes into this pipe"},
+		{event.Protobuf, proto, "nothing writes into this pipe"},
+	} {
+		if _, err := Open(x.format, x.file, ""); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v %s: %v, want %q", x.format, x.file, err, x.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/bounded"
 	"weir/internal/config"
 	"weir/serve/redis"
 )
@@ -68,7 +69,7 @@ func readPassword(file string) (config.Secret, error) {
 	if file == "" {
 		return config.NewSecret(os.Getenv("WEIR_RESP_PASSWORD")), nil
 	}
-	text, err := config.ReadFile(file, 64<<10)
+	text, err := bounded.ReadFile(file, 64<<10)
 	if err != nil {
 		return config.Secret{}, &exit{exitConfig, fmt.Errorf("--password-file %s: %w", file, err), ""}
 	}

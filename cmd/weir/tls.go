@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 
+	"weir/internal/bounded"
 	"weir/internal/config"
 )
 
@@ -51,7 +52,7 @@ func keyPair(c config.TLS) (tls.Certificate, error) {
 // readPEM reads a file of certificates. (A system's authorities have some 250
 // KB.)
 func readPEM(file string) ([]byte, error) {
-	pem, err := config.ReadFile(file, 4<<20)
+	pem, err := bounded.ReadFile(file, 4<<20)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

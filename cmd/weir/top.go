@@ -13,6 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
+
+	"weir/internal/bounded"
 )
 
 func topCommand() *cobra.Command {
@@ -35,9 +37,9 @@ Where the output is no terminal it prints all jobs once.`,
 			}
 			token := ""
 			if tokenFile != "" {
-				text, err := os.ReadFile(tokenFile)
+				text, err := bounded.ReadFile(tokenFile, 64<<10)
 				if err != nil {
-					return &exit{exitUsage, fmt.Errorf("--token-file: %w", err), ""}
+					return &exit{exitUsage, fmt.Errorf("--token-file %s: %w", tokenFile, err), ""}
 				}
 				token = strings.TrimSpace(string(text))
 			}

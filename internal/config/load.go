@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"weir/internal/bounded"
 	"weir/window"
 )
 
@@ -92,7 +93,7 @@ func (o Options) documents(r *reader) (map[string]any, error) {
 		data := o.Data
 		if data == nil {
 			var err error
-			if data, err = ReadFile(o.File, maxDocument); err != nil {
+			if data, err = bounded.ReadFile(o.File, maxDocument); err != nil {
 				return nil, fmt.Errorf("configuration %s: %w", o.File, err)
 			}
 		}
@@ -205,7 +206,7 @@ func (v *validator) secrets(fromEnv map[string]Secret, read bool) {
 			return
 		}
 		const most = 64 << 10
-		data, err := ReadFile(file, most)
+		data, err := bounded.ReadFile(file, most)
 		data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 		switch {
 		case err != nil:

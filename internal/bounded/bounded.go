@@ -1,4 +1,5 @@
-package config
+// Package bounded reads files that a user has named, whatever they are.
+package bounded
 
 import (
 	"errors"
@@ -42,7 +43,7 @@ func readFile(name string, most int, wait time.Duration) ([]byte, error) {
 	case err != nil:
 		return nil, plain(err)
 	case len(data) > most:
-		return nil, fmt.Errorf("it is larger than %s", Size(most))
+		return nil, fmt.Errorf("it is larger than %s", size(most))
 	case len(data) == 0 && info.Mode()&fs.ModeNamedPipe != 0:
 		return nil, errors.New("nothing writes into this pipe")
 	}
@@ -56,4 +57,15 @@ func plain(err error) error {
 		return at.Err
 	}
 	return err
+}
+
+// size formats a bound.
+func size(n int) string {
+	switch {
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", n>>20)
+	case n%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", n>>10)
+	}
+	return fmt.Sprintf("%dB", n)
 }

@@ -1,4 +1,4 @@
-package config
+package bounded
 
 import (
 	"fmt"
