@@ -27,6 +27,8 @@ type Verdict struct {
 	// Size is its length. Both are 0 if the record has none, or none that can be told apart.
 	Event, Events int
 	Reason        string // in words; empty for Counted
+	// Waits says that the record has no outcome yet, because its schema cannot be had: see Pass.
+	Waits bool
 
 	// Decoded says whether the record was read as an event, so that what follows is known:
 	// not for Malformed and Filtered.
@@ -120,6 +122,22 @@ func (j *Judge) Observe(b *event.Batch, tell func(*Verdict) error) error {
 
 // Learn tells the judge a schema that Observe has asked for.
 func (j *Judge) Learn(id event.SchemaID, s *event.Schema) { j.decoder.reader.Learn(id, s) }
+
+// Pass goes past the record that needs a schema which cannot be had, for the given reason, and
+// passes a verdict to tell that says so. An operator waits there instead.
+func (j *Judge) Pass(b *event.Batch, u *event.UnknownSchema, reason string, tell func(*Verdict) error) error {
+	pt := j.partitions[b.Partition]
+	warm := pt.warming()
+	j.advance(pt, u.Offset+1)
+	for i := range b.Records {
+		if rec := &b.Records[i]; rec.Offset == u.Offset && !warm {
+			j.decide(b.Partition, rec, Malformed, reason)
+			j.verdict.Waits = true
+			return tell(&j.verdict)
+		}
+	}
+	return nil
+}
 
 // Limited returns how many keys of the throttle the partitions remember, from this chunk and
 // the one before, and how many of them more than one partition has: each limits their

@@ -51,8 +51,8 @@ func playAt(ts int64, song string, user int64) []byte {
 
 const playSchema = `{"type":"record","name":"Play","fields":[{"name":"ts","type":"long"},{"name":"song","type":"string"},{"name":"user","type":"long"}]}`
 
-// TestTapAvro: tap and check --sample read Avro with the registry, and with a file; without
-// the registry they say what is missing.
+// TestTapAvro: tap and check --sample read Avro with the registry, and with a file; a record
+// whose schema the registry does not have waits, and they go on behind it.
 func TestTapAvro(t *testing.T) {
 	s, registry := avroStage(t)
 	id := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
@@ -62,6 +62,8 @@ func TestTapAvro(t *testing.T) {
 		{Value: play(1, "b", 2), Headers: []kgo.RecordHeader{header("__value_schema_id", schematest.Header(id)), header("source", []byte("app"))}},
 		{Value: []byte(`{"ts":1}`)},
 		{Value: append(schematest.Prefix(id), play(3, "c", 3)[:7]...)},
+		{Value: append(schematest.Prefix(id+1), play(4, "d", 4)...)},
+		{Value: append(schematest.Prefix(id), play(5, "e", 5)...)},
 	} {
 		r.Timestamp = at(i)
 		if err := s.client.ProduceSync(await.Context(t), r).FirstErr(); err != nil {
@@ -74,18 +76,28 @@ func TestTapAvro(t *testing.T) {
 	stamp := func(offset int) string { return at(offset).UTC().Format("2006-01-02T15:04:05.000Z") }
 	want := line(0, stamp(0), "counted", `"a", "none"`) + line(1, stamp(1), "counted", `"b", "app"`) +
 		line(2, "-", "malformed", "-  event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID") +
-		line(3, "-", "malformed", "-  event: Avro: the value ends in the middle")
+		line(3, "-", "malformed", "-  event: Avro: the value ends in the middle") +
+		line(4, "-", "waits", "-  schemas: schema id 2 of the registry at "+registry.URL+": it does not know the schema (404, error 40403: Schema not found): was it deleted, or is it in another registry?") +
+		line(5, stamp(5), "counted", `"e", "none"`)
 	out, _ := s.tap(0, "--job", "plays", "--partition", "0", "--from", "0", "--until", "end")
 	if _, got, _ := strings.Cut(out, "\n"); got != want {
 		t.Errorf("tap prints\n%swant\n%s", got, want)
 	}
-	if n := registry.Requests(); n != 2 { // by number and by GUID
-		t.Errorf("%d requests to the registry, want 2", n)
+	if n := registry.Requests(); n != 3 { // by number and by GUID, and of the one that it does not have
+		t.Errorf("%d requests to the registry, want 3", n)
+	}
+	for outcome, lines := range map[string]int{"waits": 1, "malformed": 2, "malformed,waits": 3} {
+		if out, _ := s.tap(0, "--job", "plays", "--from", "beginning", "--until", "end", "--outcome", outcome); strings.Count(out, "\n") != 1+lines {
+			t.Errorf("of %s tap prints\n%s", outcome, out)
+		}
+	}
+	if out, _ := s.tap(0, "--job", "plays", "--from", "beginning", "--until", "end", "--json", "--outcome", "waits"); !strings.Contains(out, `"offset":4,"records":1,"record_time":"`+stamp(4)+`","outcome":"waits","reason":"schemas: schema id 2 `) {
+		t.Errorf("tap prints %s", out)
 	}
 
 	registry.Be(schematest.Forgets)
-	if _, notes := s.tap(1, "--job", "plays", "--from", "beginning", "--until", "end"); !strings.Contains(notes, "offset 0 of partition 0: schemas: schema id 1 of the registry at "+registry.URL+": it does not know the schema") {
-		t.Errorf("without the schema tap says %s", notes)
+	if out, _ := s.tap(0, "--job", "plays", "--from", "beginning", "--until", "end"); strings.Count(out, "waits      -  schemas: schema id 1 of the registry at "+registry.URL+": it does not know the schema") != 3 {
+		t.Errorf("without the schema tap says %s", out)
 	}
 	check := func(code int, args ...string) string {
 		t.Helper()
@@ -104,7 +116,8 @@ func TestTapAvro(t *testing.T) {
 		return b.String()
 	}
 	registry.Be(schematest.Well)
-	for _, words := range []string{"ok registry " + registry.URL + ": it answers", "4 records, the newest of 1 partitions: counted 2 (50 %), malformed 2 (50 %)"} {
+	for _, words := range []string{"ok registry " + registry.URL + ": it answers", "6 records, the newest of 1 partitions: counted 3 (50 %), malformed 2 (33.3 %), waits 1 (16.7 %); weir run waits at a record whose schema",
+		"warning sample job plays: waits 1 (16.7 %): schemas: schema id 2 of the registry at " + registry.URL + ": it does not know the schema"} {
 		if got := check(69, "--sample", "10"); !strings.Contains(got, words) {
 			t.Errorf("check does not say %q:\n%s", words, got)
 		}

@@ -273,12 +273,14 @@ func tryJob(ctx context.Context, text []byte, records []event.Record, facts *inf
 		rec := records[i]
 		rec.Offset = int64(i)
 		err := r.judged(ctx, &event.Batch{First: rec.Offset, Next: rec.Offset + 1, Records: []event.Record{rec}}, func(v *window.Verdict) error {
-			outcomes[v.Outcome]++
+			if v.Waits {
+				waiting++
+			} else {
+				outcomes[v.Outcome]++
+			}
 			return nil
 		})
-		if errors.Is(err, infer.ErrNoSchema) {
-			waiting++
-		} else if err != nil {
+		if err != nil {
 			return outcomes, waiting, err
 		}
 	}

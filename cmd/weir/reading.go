@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +24,8 @@ type reading struct {
 	tell    func(*window.Verdict) error
 	each    func() error // after each batch
 
-	mu sync.Mutex // several brokers deliver at the same time
+	mu    sync.Mutex // several brokers deliver at the same time
+	asked map[event.SchemaID]refusal
 }
 
 // endless is the Next of a span without an end.
@@ -80,8 +80,17 @@ func (r *reading) observe(ctx context.Context, b *event.Batch) error {
 	return err
 }
 
-// judged passes a batch to the judge. A schema that cannot be had is an error: a tool does not
-// wait for it.
+// A refusal is why a schema could not be had, at a time.
+type refusal struct {
+	reason string
+	at     time.Time
+}
+
+// askAgain is how long a schema that could not be had is not asked for again.
+const askAgain = 5 * time.Second
+
+// judged passes a batch to the judge. Where an operator waits for a schema that cannot be
+// had, a tool goes on: the verdict says so.
 func (r *reading) judged(ctx context.Context, b *event.Batch, tell func(*window.Verdict) error) error {
 	for {
 		err := r.judge.Observe(b, tell)
@@ -89,11 +98,25 @@ func (r *reading) judged(ctx context.Context, b *event.Batch, tell func(*window.
 		if !errors.As(err, &unknown) {
 			return err
 		}
-		s, err := r.schemas.Schema(ctx, unknown.ID)
-		if err != nil {
-			return fmt.Errorf("offset %d of partition %d: %w", unknown.Offset, unknown.Partition, err)
+		no, known := r.asked[unknown.ID]
+		if !known || time.Since(no.at) > askAgain {
+			s, err := r.schemas.Schema(ctx, unknown.ID)
+			if err == nil {
+				r.judge.Learn(unknown.ID, s)
+				continue
+			}
+			if ctx.Err() != nil {
+				return err
+			}
+			if r.asked == nil {
+				r.asked = map[event.SchemaID]refusal{}
+			}
+			no = refusal{err.Error(), time.Now()}
+			r.asked[unknown.ID] = no
 		}
-		r.judge.Learn(unknown.ID, s)
+		if err := r.judge.Pass(b, unknown, no.reason, tell); err != nil {
+			return err
+		}
 	}
 }
 

@@ -28,7 +28,8 @@ const (
 type sample struct {
 	records  uint64 // with Spec.Each their events
 	outcomes [window.Outcomes]uint64
-	reasons  map[reason]uint64
+	waiting  uint64            // records whose schema cannot be had
+	reasons  map[reason]uint64 // of those, and of late, future and malformed ones
 	examples map[reason]position
 	groups   map[string]uint64 // hits
 	bytes    int               // of values
@@ -37,10 +38,7 @@ type sample struct {
 	cut      string            // why it ended early
 }
 
-type reason struct {
-	outcome window.Outcome
-	text    string
-}
+type reason struct{ outcome, text string }
 
 type position struct {
 	partition int32
@@ -127,14 +125,18 @@ func (k *checker) sample(cfg *config.Config, j *config.Job, src *ingest.Source, 
 // add counts a verdict.
 func (s *sample) add(v *window.Verdict) error {
 	s.records += uint64(v.Records)
-	s.outcomes[v.Outcome] += uint64(v.Records)
 	s.written.add(v.Record)
+	if v.Waits {
+		s.waiting++
+	} else {
+		s.outcomes[v.Outcome] += uint64(v.Records)
+	}
 	switch v.Outcome {
 	case window.Counted:
 		s.windows.add(v.Window)
 		s.groups[groupText(v.Group)]++
 	case window.Late, window.Future, window.Malformed:
-		r := reason{v.Outcome, v.Reason}
+		r := reason{outcomeOf(v), v.Reason}
 		if at, ok := s.examples[r]; !ok || cmp.Or(cmp.Compare(v.Partition, at.partition), cmp.Compare(v.Offset, at.offset)) < 0 {
 			s.examples[r] = position{v.Partition, v.Offset}
 		}
@@ -164,6 +166,9 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 			outcomes = append(outcomes, window.Outcome(f).String()+" "+share(n))
 		}
 	}
+	if s.waiting > 0 {
+		outcomes = append(outcomes, waits+" "+share(s.waiting))
+	}
 	what := "records, the newest"
 	if j.Each != "" {
 		what = "events of arrays, in the newest records"
@@ -173,6 +178,9 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 	case 2*bad > s.records:
 		f.Result, f.code = "failed", exitFailed
 		f.Detail += "; more than half are malformed: the job does not fit what is in the topic"
+	case s.waiting > 0:
+		f.Result = "warning"
+		f.Detail += "; weir run waits at a record whose schema cannot be had, and counts none behind it in its partition"
 	case s.outcomes[window.Counted] == 0:
 		f.Result = "warning"
 		f.Detail += "; none would be counted"

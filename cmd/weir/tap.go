@@ -34,6 +34,9 @@ The outcomes are those of weir run: the same code decides them.
 
 Where a record is an array of events (each), there is a line for each of them.
 
+A record whose schema cannot be had has the outcome waits: there weir run waits, and
+weir tap goes on.
+
 It joins no consumer group, commits nothing and writes nothing, so it works beside
 running processes. It needs the right to read the topic.
 
@@ -86,6 +89,7 @@ type tap struct {
 	limit     int64 // of lines; 0: none
 	names     []string
 	outcomes  [window.Outcomes]bool // which to print
+	waiting   bool                  // whether to print records that wait for a schema
 	json      bool
 
 	out   *bufio.Writer
@@ -142,10 +146,15 @@ func (t *tap) choose(cfg *config.Config, job, from, until string) error {
 		}
 		t.outcomes[o] = len(t.names) == 0
 	}
+	t.waiting = len(t.names) == 0
 	for _, name := range t.names {
+		if name == waits {
+			t.waiting = true
+			continue
+		}
 		o, ok := known[name]
 		if !ok {
-			all := slices.Sorted(maps.Keys(known))
+			all := append(slices.Sorted(maps.Keys(known)), waits)
 			if near := spelling.Nearest(name, all); near != "" {
 				return fmt.Errorf("--outcome %s: is it %s?", name, near)
 			}
@@ -250,11 +259,22 @@ func (t *tap) spans(logs map[int32]event.Span) (map[int32]event.Span, error) {
 	return spans, nil
 }
 
+// waits stands in the place of the outcome of a record that needs a schema which cannot be had.
+const waits = "waits"
+
+// outcomeOf returns the outcome of a verdict in words.
+func outcomeOf(v *window.Verdict) string {
+	if v.Waits {
+		return waits
+	}
+	return v.Outcome.String()
+}
+
 const tapLine = "%9v %12v  %-24s  %-9s  %s"
 
 // print writes the line of a verdict, if it is wanted.
 func (t *tap) print(v *window.Verdict) (err error) {
-	if !t.outcomes[v.Outcome] {
+	if v.Waits && !t.waiting || !v.Waits && !t.outcomes[v.Outcome] {
 		return nil
 	}
 	if t.json {
@@ -273,7 +293,7 @@ func (t *tap) print(v *window.Verdict) (err error) {
 		if v.Reason != "" {
 			group += "  " + printable(v.Reason)
 		}
-		_, err = fmt.Fprintf(t.out, tapLine+"\n", v.Partition, v.Offset, when, v.Outcome, group)
+		_, err = fmt.Fprintf(t.out, tapLine+"\n", v.Partition, v.Offset, when, outcomeOf(v), group)
 	}
 	if t.lines++; err == nil && t.lines == t.limit {
 		return errRead
@@ -300,7 +320,7 @@ type tapped struct {
 func (t *tap) printJSON(v *window.Verdict) error {
 	line := tapped{
 		Job: t.job.Name, Partition: v.Partition, Offset: v.Offset, Records: v.Records, Event: v.Event, Events: v.Events,
-		RecordTime: milliseconds(v.Record), Outcome: v.Outcome.String(), Reason: v.Reason,
+		RecordTime: milliseconds(v.Record), Outcome: outcomeOf(v), Reason: v.Reason,
 	}
 	if v.Decoded {
 		line.EventTime, line.Window, line.Group = milliseconds(v.Time), milliseconds(v.Window), map[string]string{}

@@ -209,7 +209,7 @@ func TestTapFlags(t *testing.T) {
 		{"--job plays --until noon", "error: --until noon: only `end` is known"},
 		{"--job plays --limit -1", "error: --limit -1: want at least 0"},
 		{"--job plays --outcome malformd", "error: --outcome malformd: is it malformed?"},
-		{"--job plays --outcome gap", "error: --outcome gap: want counted, duplicate, filtered, future, late, malformed, throttled"},
+		{"--job plays --outcome gap", "error: --outcome gap: want counted, duplicate, filtered, future, late, malformed, throttled, waits"},
 		{"--job plays --partition 9", "error: --partition 9: topic plays has the partitions 0 to 1"},
 	} {
 		if _, got := s.tap(exitUsage, strings.Fields(c.line)...); !strings.HasPrefix(got, c.want+"\n") {

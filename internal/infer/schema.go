@@ -72,15 +72,15 @@ func (d *decoder) formOf(ctx context.Context, rec *event.Record) (event.Format, 
 	return 0, false
 }
 
-// ErrNoSchema is the error of a schema that no record was read with.
-var ErrNoSchema = errors.New("infer: the schema cannot be had")
+// errNoSchema is the error of a schema that no record was read with.
+var errNoSchema = errors.New("infer: the schema cannot be had")
 
 // Schema returns the schema of an id that records name. It asks nothing.
 func (f *Facts) Schema(_ context.Context, id event.SchemaID) (*event.Schema, error) {
 	if s := f.decoder.schemas[id]; s != nil {
 		return s.Schema, nil
 	}
-	return nil, ErrNoSchema
+	return nil, errNoSchema
 }
 
 // find returns the schema of a record; nil if it has none that can be had.
