@@ -70,6 +70,14 @@ func guidText(b []byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
+// NameOf returns the name of a schema from its Key.
+func NameOf(key string, glue bool) SchemaName {
+	if number, err := strconv.ParseUint(key, 10, 32); err == nil {
+		return SchemaName{Number: uint32(number)}
+	}
+	return SchemaName{GUID: key, Glue: glue}
+}
+
 // Key returns the number or the GUID as a text.
 func (n SchemaName) Key() string {
 	if n.GUID != "" {

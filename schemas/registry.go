@@ -94,12 +94,26 @@ func (r *Registry) For(format event.Format) Of { return Of{r, format} }
 // kept.
 func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error) {
 	n := id.Name()
+	p, err := o.find(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return p.schema(n), nil
+}
+
+// Has reports whether records of a schema can be read now.
+func (o Of) Has(ctx context.Context, n event.SchemaName) bool {
+	_, err := o.find(ctx, n)
+	return err == nil
+}
+
+func (o Of) find(ctx context.Context, n event.SchemaName) (parsed, error) {
 	if text, ok := o.config.Local[n.Key()]; ok {
 		p, err := o.once(ctx, o.format.String()+" "+n.Key(), func() (parsed, error) { return o.parse(text, nil) })
 		if err != nil {
 			return nil, fmt.Errorf("schemas: the file of %v cannot be parsed as %s: %w", n, o.format, err)
 		}
-		return p.schema(n), nil
+		return p, nil
 	}
 	if n.Glue {
 		return nil, fmt.Errorf("schemas: registry.schemas does not list %v", n)
@@ -112,7 +126,7 @@ func (o Of) Schema(ctx context.Context, id event.SchemaID) (*event.Schema, error
 	if err != nil {
 		return nil, fmt.Errorf("schemas: %v of the registry at %s: %w", n, o.base, err)
 	}
-	return p.schema(n), nil
+	return p, nil
 }
 
 // unlisted is the error for a schema that no file has, where there is no registry to ask.

@@ -10,8 +10,8 @@ import (
 )
 
 // Meaning returns everything but the measures as a text: equal specs have equal
-// texts. The sink keeps it. A job whose text differs from the one in the sink needs a
-// higher version.
+// texts. The sink keeps it. A job whose text differs from the one in the sink, by SameMeaning,
+// needs a higher version. LostSchemas are not in it: what they decide had no outcome before.
 func (s *Spec) Meaning() string {
 	var b strings.Builder
 	f := func(key string, values ...string) {
@@ -28,9 +28,6 @@ func (s *Spec) Meaning() string {
 	}
 	if s.Glue {
 		f("framing", "glue")
-	}
-	if s.LostSchemas != nil {
-		f("lost_schemas", s.LostSchemas...)
 	}
 	if s.Each != "" {
 		f("each", s.Each)
@@ -74,6 +71,20 @@ func (s *Spec) Meaning() string {
 		f("hash_key", n(int64(keyCheck(s.HashKey))))
 	}
 	return b.String()
+}
+
+// lostKey begins the line of LostSchemas in texts of earlier versions of weir.
+const lostKey = "lost_schemas"
+
+// SameMeaning reports whether two texts of Spec.Meaning say the same.
+func SameMeaning(was, is string) bool {
+	var b strings.Builder
+	for line := range strings.Lines(was) {
+		if !strings.HasPrefix(line, lostKey+" ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String() == is
 }
 
 // exact stands in the place of the error of a Dedupe that makes none.
@@ -248,7 +259,6 @@ func readMeaning(text string) ([]setting, bool) {
 	})
 	all[len(all)-1].key = "columns"
 	add("framing", 1, first)
-	list("lost_schemas", 1, func(v []string) string { return strings.Join(v, ", ") })
 	add("each", 1, func(v []string) string {
 		if v[0] == event.Whole {
 			return v[0]
@@ -256,7 +266,7 @@ func readMeaning(text string) ([]setting, bool) {
 		return fieldWords(v[0])
 	})
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "column", "framing", "lost_schemas", "each", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "framing", lostKey, "each", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

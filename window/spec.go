@@ -24,7 +24,7 @@ type Spec struct {
 	Schema string
 	// Glue says that records name their schemas as AWS Glue's serializers do it.
 	Glue bool
-	// LostSchemas are the schemas that no registry has any more: their numbers, or GUIDs as
+	// LostSchemas are the schemas that cannot be had any more: their numbers, or GUIDs as
 	// text. Records that name one are malformed. They are in order.
 	LostSchemas []string
 	// Each is the path of the array that has the events of a record, or event.Whole; empty if a

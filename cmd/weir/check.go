@@ -67,6 +67,7 @@ func checkCommand() *cobra.Command {
 			k.people(cfg)
 			if !offline {
 				k.registry(cfg)
+				k.lost(cfg)
 				k.kafka(cfg)
 				k.clickhouse(cfg)
 			}
@@ -153,6 +154,19 @@ func (k *checker) registry(cfg *config.Config) {
 		}
 		k.result("registry", cfg.Registry.URL, "it answers", err, exitUnavailable)
 		return
+	}
+}
+
+// lost checks that no schema which a job calls lost can be had.
+func (k *checker) lost(cfg *config.Config) {
+	for i := range cfg.Jobs {
+		j := &cfg.Jobs[i]
+		if s, err := j.Spec(); err == nil {
+			if err := lostAndFound(k.ctx, cfg, s, j.Place); err != nil {
+				code, hint := classify(err)
+				k.add(finding{"registry", "job " + j.Name, "failed", err.Error() + ": " + hint, code})
+			}
+		}
 	}
 }
 

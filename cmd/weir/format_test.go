@@ -246,6 +246,90 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
+// TestRunLost: a record whose schema no registry has holds up its partition until the job
+// says that it is lost. The same version of the job then counts what is behind it. A list
+// with a schema that can be had is refused.
+func TestRunLost(t *testing.T) {
+	s, registry := newStage(t), schematest.Start(t)
+	config, err := os.ReadFile(filepath.Join(s.dir, "weir.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(config), "jobs:")
+	write := func(lost string) {
+		t.Helper()
+		text := head + "registry: {url: \"" + registry.URL + "\"}\njobs: [{name: plays, topic: plays, format: avro" + lost + ", time: {field: ts}, window: 1m, by: [song], measures: [{name: users, kind: hll, field: user}]}]\n"
+		if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	if _, err := kadm.NewClient(s.client).CreateTopic(await.Context(t), 1, 1, nil, "plays"); err != nil {
+		t.Fatal(err)
+	}
+	id := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
+	now := time.Now().Truncate(time.Minute)
+	for i, of := range []uint32{id, id, 4711, id, id, id} {
+		value := append(schematest.Prefix(of), playAt(now.UnixMilli(), "a", int64(i))...)
+		if err := s.client.ProduceSync(await.Context(t), &kgo.Record{Topic: "plays", Timestamp: now, Value: value}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.done(t, "migrate")
+	cmd, out, ended := s.start(t, "run")
+	ledger := func() string {
+		t.Helper()
+		got, err := localtest.Query(s.engine, s.database, "SELECT max(next), max(counted), max(malformed) FROM weir_ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(got), " ")
+	}
+	await.Until(t, func() error {
+		if got := ledger(); got != "2 2 0" || !strings.Contains(out.String(), "partition 0 waits at offset 2: schemas: schema id 4711") {
+			return fmt.Errorf("the ledger has %s\n%s", got, out)
+		}
+		return nil
+	})
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := ends(t, cmd, ended); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+
+	write(fmt.Sprintf(", lost_schemas: [4711, %d]", id))
+	cmd, out, ended = s.start(t, "run")
+	if code := ends(t, cmd, ended); code != exitConfig || !strings.Contains(out.String(), "jobs[0].lost_schemas lists schema id 1, which is in the registry or in registry.schemas") {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	cmd, out, ended = s.start(t, "check")
+	if code := ends(t, cmd, ended); code != exitConfig || !strings.Contains(out.String(), "jobs[0].lost_schemas lists schema id 1, which is") {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+
+	write(", lost_schemas: [4711]")
+	registry.Be(schematest.Away) // which is no reason not to start
+	cmd, out, ended = s.start(t, "run", "--until", "end")
+	await.Until(t, func() error {
+		if !strings.Contains(out.String(), "schema registry: outage") {
+			return fmt.Errorf("the registry is not asked:\n%s", out)
+		}
+		return nil
+	})
+	registry.Be(schematest.Well)
+	if code := ends(t, cmd, ended); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	if got := ledger(); got != "6 5 1" {
+		t.Errorf("the ledger has %s", got)
+	}
+	if got, err := localtest.Query(s.engine, s.database, "SELECT hits, users FROM plays_1m"); err != nil || strings.Join(strings.Fields(got), " ") != "5 5" {
+		t.Errorf("hits and users: %s, %v", got, err)
+	}
+	s.done(t, "verify")
+}
+
 // glue returns a value behind the frame of AWS Glue.
 func glue(value []byte, compressed bool) []byte {
 	b := bytes.NewBuffer([]byte("\x03\x00\x89\x79\x17\x62\x23\x36\x41\x86\x96\x74\x29\x9b\x90\xa8\x02\xe2"))

@@ -268,6 +268,9 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
+	if err := lostAndFound(ctx, cfg, s, j.Place); err != nil {
+		return nil, nil, nil, errors.Join(err, src.Close())
+	}
 	describe, cancel := context.WithTimeout(ctx, checkTimeout)
 	if t, err := src.Describe(describe); err == nil && t.Compacted { // without the right to describe, weir runs without the warning
 		o.log.Warn(compactedTopic, "job", j.Name, "topic", j.Topic)

@@ -86,6 +86,28 @@ func schemasOf(cfg *config.Config, j *config.Job, s *window.Spec) (jobs.Schemas,
 	return r.For(s.Format), r.Close, nil
 }
 
+// lostAndFound returns an error if a job calls a schema lost whose records can be read: all of
+// them would be malformed. A registry that does not answer says nothing about that.
+func lostAndFound(ctx context.Context, cfg *config.Config, s *window.Spec, place string) error {
+	if s.LostSchemas == nil {
+		return nil
+	}
+	r, err := registryOf(cfg)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for _, key := range s.LostSchemas {
+		if n := event.NameOf(key, s.Glue); r.For(s.Format).Has(ctx, n) {
+			return &exit{exitConfig, fmt.Errorf("%s.lost_schemas lists %v, which is in the registry or in registry.schemas", place, n),
+				"take it out of the list; if records of it have become malformed meanwhile, raise version too, so that they are counted"}
+		}
+	}
+	return nil
+}
+
 // registryOf connects to the schema registry.
 func registryOf(cfg *config.Config) (*schemas.Registry, error) {
 	c := schemas.Config{URL: cfg.Registry.URL, User: cfg.Registry.User, Password: cfg.Registry.Password.Reveal()}

@@ -3,7 +3,7 @@ package config
 import "weir/schemas"
 
 // A Job says how one topic is counted: which field is the time, which windows,
-// groups and sketches. Its meaning (everything but keep and the rollups) is
+// groups and sketches. Its meaning (everything but keep, the rollups and lost_schemas) is
 // fingerprinted in ClickHouse; a change of meaning needs a higher Version.
 type Job struct {
 	Name       string   `yaml:"name" required:"true" format:"name" doc:"Name of the job and beginning of its tables' names."`
@@ -16,7 +16,7 @@ type Job struct {
 	Framing    string   `yaml:"framing" when:"format=avro,json-schema" enum:"confluent,glue" doc:"How records name their schemas: confluent, which is meant when nothing is given, as a registry with Confluent's interface has it, or glue, as AWS Glue's serializers write it."`
 	SchemaFile string   `yaml:"schema_file" doc:"File with the schema that all records have. Without it each record names its schema, which weir asks the registry for."`
 	Message    string   `yaml:"message" doc:"With schema_file and format protobuf, the full name of the message: shop.Event. It may be left out if the file has one."`
-	Lost       []string `yaml:"lost_schemas" max:"100" format:"any" doc:"With a registry, the ids or GUIDs of schemas that no registry has any more: records that name one are malformed, and hold nothing up. See [lost schemas](inputs.md#a-schema-that-is-lost)."`
+	Lost       []string `yaml:"lost_schemas" max:"100" format:"any" doc:"With a registry, the ids or GUIDs of schemas that cannot be had any more: records that name one are malformed, and hold nothing up. Only for ids of which no record was ever counted; otherwise raise version too. See [lost schemas](inputs.md#a-schema-that-is-lost)."`
 	Time       Time     `yaml:"time" doc:"When an event happened."`
 	Window     Duration `yaml:"window" required:"true" unless:"preset" min:"1s" max:"7d" doc:"Length of the windows held in memory, in whole seconds. It has to divide every rollup."`
 	Rollups    []Rollup `yaml:"rollups" max:"16" short:"window" doc:"Tables of plain numbers to keep, shortest first; just the window when not given. A bare window keeps its numbers for ever."`

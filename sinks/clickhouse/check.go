@@ -347,7 +347,7 @@ func plain(s string) string { return strings.NewReplacer("`", "", " ", "").Repla
 func (inv *inventory) meaning(l *layout) error {
 	what := fmt.Sprintf("job %s, version %d", l.Spec.Job, l.Spec.Version)
 	if r := inv.registered(l, ""); r != nil {
-		if have, want := r.meaning, l.Spec.Meaning(); have != want {
+		if have, want := r.meaning, l.Spec.Meaning(); !window.SameMeaning(have, want) {
 			changes, ok := window.Difference(have, want)
 			if !ok {
 				return refuse(what, unreadable, l.again())
