@@ -83,12 +83,21 @@ func (w *worker) learn(u *event.UnknownSchema) (known bool, err error) {
 		case f := <-w.calls:
 			f()
 		case <-soon.C:
-			w.waits[u.Partition] = true
-			w.changed()
+			name := u.ID.Name()
+			w.wait(u.Partition, &name)
 			go w.later(u, asked)
 			return false, nil
 		}
 	}
+}
+
+// wait notes for which schema a partition waits; nil: for none any more.
+func (w *worker) wait(partition int32, schema *event.SchemaName) {
+	w.waits[partition] = schema != nil
+	if b := w.board.partition(partition); b != nil {
+		b.waits.Store(schema)
+	}
+	w.changed()
 }
 
 // ask asks for a schema until it comes.
@@ -116,8 +125,7 @@ func (w *worker) later(u *event.UnknownSchema, asked <-chan answer) {
 	select {
 	case w.calls <- func() {
 		w.op.Learn(u.ID, a.schema)
-		w.waits[u.Partition] = false
-		w.changed()
+		w.wait(u.Partition, nil)
 	}:
 	case <-w.ctx.Done():
 	}

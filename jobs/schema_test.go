@@ -177,6 +177,11 @@ func TestSchemaHoldsUpOnePartition(t *testing.T) {
 		}
 		time.Sleep(60 * time.Second)
 		check(half, half, 2*half)
+		for p, want := range []string{"schema id 2", "schema id 2", ""} {
+			if got := j.Status().Partitions[p].Schema; got != want {
+				t.Errorf("partition %d waits for %q, want %q", p, got, want)
+			}
+		}
 		src.mu.Lock()
 		if _, fetched := src.from[2]; len(src.from) != 1 || !fetched {
 			t.Errorf("while two partitions wait, these are fetched: %v", src.from)
@@ -200,6 +205,11 @@ func TestSchemaHoldsUpOnePartition(t *testing.T) {
 		double.away.Store(false)
 		time.Sleep(20 * time.Second)
 		check(2*half, 2*half, 2*half)
+		for p, s := range j.Status().Partitions {
+			if s.Schema != "" {
+				t.Errorf("partition %d waits for %s", p, s.Schema)
+			}
+		}
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)

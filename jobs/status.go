@@ -88,6 +88,9 @@ type PartitionStatus struct {
 	Record    event.Time `json:"record"`    // Kafka time of the last record counted, ms
 	Watermark event.Time `json:"watermark"` // greatest event time counted, ms
 	Since     time.Time  `json:"since"`     // when this process got the partition
+	// Schema is the schema that the next record needs and that cannot be had, in words: the partition waits
+	// for it. Empty: it waits for none.
+	Schema string `json:"waits_for,omitempty"`
 }
 
 // board holds the figures of Status, which workers and the flush loop write.
@@ -111,6 +114,15 @@ type partitionBoard struct {
 	next, durable, end, logStart, highWater, watermark, record atomic.Int64
 
 	since time.Time
+	waits atomic.Pointer[event.SchemaName] // for this schema; nil: for none
+}
+
+// schema returns the schema for which the partition waits; empty: it waits for none.
+func (p *partitionBoard) schema() string {
+	if n := p.waits.Load(); n != nil {
+		return n.String()
+	}
+	return ""
 }
 
 func (b *board) init(cfg *Config) {
@@ -265,6 +277,7 @@ func (j *Job) Status() Status {
 			Partition: p, Next: next, Durable: v.durable.Load(), End: end, Lag: max(end-next, 0),
 			LogStart: v.logStart.Load(), HighWater: v.highWater.Load(),
 			Watermark: event.Time(v.watermark.Load()), Record: event.Time(v.record.Load()), Since: v.since,
+			Schema: v.schema(),
 		})
 	}
 	slices.SortFunc(s.Partitions, func(a, b PartitionStatus) int { return cmp.Compare(a.Partition, b.Partition) })

@@ -54,27 +54,42 @@ func (u *Uncounted) Error() string {
 	return text
 }
 
-// because makes Cause from which of the partitions this process reads.
-func (u *Uncounted) because(reads func(partition int32) bool) string {
+// because makes Cause from which of the partitions this process reads, and for which schema
+// one of these waits; empty: for none.
+func (u *Uncounted) because(state func(partition int32) (reads bool, schema string)) string {
 	const (
 		here      = "reading or flushing makes no progress: Kafka throttles or is slow, or ClickHouse is slow (last_error, last_flush_took_ns and lag of the status)"
-		elsewhere = "another member of the group has them and makes no progress either or counts into another database, or no member has them (weir check names the members)"
+		elsewhere = "another process has them and makes no progress either or counts into another database, or no process has them (weir check says more)"
 	)
 	var mine, others []int32
+	waiting := map[string][]int32{} // by schema
 	for _, p := range u.Partitions {
-		if reads(p) {
+		switch reads, schema := state(p); {
+		case schema != "":
+			waiting[schema] = append(waiting[schema], p)
+		case reads:
 			mine = append(mine, p)
-		} else {
+		default:
 			others = append(others, p)
 		}
 	}
+	var causes []string
+	for _, schema := range slices.Sorted(maps.Keys(waiting)) {
+		causes = append(causes, fmt.Sprintf("reading of %s waits for %s, which cannot be had (the log says why)", numbers(waiting[schema]), schema))
+	}
 	switch {
-	case len(others) == 0:
+	case len(mine) == len(u.Partitions):
 		return "this process reads them, and " + here
-	case len(mine) == 0:
+	case len(others) == len(u.Partitions):
 		return "this process does not read them: " + elsewhere
 	}
-	return fmt.Sprintf("this process reads %s, and %s; of %s, %s", numbers(mine), here, numbers(others), elsewhere)
+	if mine != nil {
+		causes = append(causes, fmt.Sprintf("this process reads %s, and %s", numbers(mine), here))
+	}
+	if others != nil {
+		causes = append(causes, fmt.Sprintf("of %s, %s", numbers(others), elsewhere))
+	}
+	return strings.Join(causes, "; ")
 }
 
 // numbers prints ascending numbers with ranges: 0, 2-5.
@@ -332,7 +347,13 @@ func (w *watch) judge(since time.Duration, spans map[int32]event.Span, c *audit.
 		w.job.status.watched(nil, longest, open, w.complete())
 		return len(waits)+len(open) > 0
 	}
-	u.Cause = u.because(func(p int32) bool { return w.job.status.partition(p) != nil })
+	u.Cause = u.because(func(p int32) (reads bool, schema string) {
+		b := w.job.status.partition(p)
+		if b == nil {
+			return false, ""
+		}
+		return true, b.schema()
+	})
 	w.misses.Failed(u)
 	w.job.status.watched(u, longest, open, w.complete())
 	return true

@@ -162,16 +162,23 @@ func TestUncountedCause(t *testing.T) {
 			hand []int32
 			want []string
 			not  string
+			wait []int32
 		}{
-			{[]int32{0, 1, 2, 3}, []string{"this process reads them, and reading or flushing makes no progress"}, "another"},
-			{[]int32{0, 1}, []string{"this process does not read them: another member"}, "throttles"},
-			{[]int32{2}, []string{"this process reads 2, and reading or flushing makes no progress", "; of 3, another member"}, "reads them"},
+			{[]int32{0, 1, 2, 3}, []string{"this process reads them, and reading or flushing makes no progress"}, "another", nil},
+			{[]int32{0, 1}, []string{"this process does not read them: another process has"}, "throttles", nil},
+			{[]int32{2}, []string{"this process reads 2, and reading or flushing makes no progress", "; of 3, another process has"}, "reads them", nil},
+			{[]int32{2, 3}, []string{"; reading of 2-3 waits for schema id 17, which cannot be had (the log says why)"}, "throttles", []int32{2, 3}},
+			{[]int32{2, 3}, []string{"; reading of 3 waits for schema id 17,", "; this process reads 2, and reading or flushing makes no progress"}, "another", []int32{3}},
+			{[]int32{2}, []string{"; reading of 2 waits for schema id 17,", "; of 3, another process has"}, "throttles", []int32{2}},
 		} {
 			var plans []window.Plan
 			for _, p := range c.hand {
 				plans = append(plans, window.Plan{Partition: p})
 			}
 			j.status.assign(plans, make([]event.Assignment, len(plans)))
+			for _, p := range c.wait {
+				j.status.partition(p).waits.Store(&event.SchemaName{Number: 17})
+			}
 			after(70 * time.Second)
 			u := j.Status().Uncounted
 			if u == nil {

@@ -30,6 +30,7 @@ const file = "../alerts.yaml"
 const healthy = `
 weir_build_info{version="v1",revision="r",go="go1.26"} 1x300
 weir_uncounted_partitions{job="clicks",topic="web"} 0x300
+weir_waiting_partitions{job="clicks",topic="web"} 0x300
 weir_open_transaction_records{job="clicks",topic="web"} 0x300
 weir_job_stopped{job="clicks",topic="web"} 0x300
 weir_clickhouse_up{job="clicks",topic="web"} 1x300
@@ -57,6 +58,8 @@ var cases = []struct {
 	{"WeirAbsent", `weir_build_info{version="v1",revision="r",go="go1.26"} 1x10 stale _ 1x288`, 0, ""},
 	{"WeirRecordsNotCounted", `weir_uncounted_partitions{job="clicks",topic="web"} 0x10 2x289`, 12, "job clicks has partitions of which nothing is flushed into its database"},
 	{"WeirRecordsNotCounted", `weir_uncounted_partitions{job="clicks",topic="web"} 0x10 2 0x288`, 0, ""},
+	{"WeirSchemaMissing", `weir_waiting_partitions{job="clicks",topic="web"} 0x10 2x289`, 13, "partitions of job clicks wait for a schema that cannot be had"},
+	{"WeirSchemaMissing", `weir_waiting_partitions{job="clicks",topic="web"} 0x10 2 0x288`, 0, ""},
 	{"WeirTransactionOpen", `weir_open_transaction_records{job="clicks",topic="web"} 0x10 700x289`, 16, "a transaction that stays open keeps job clicks from reading its topic"},
 	{"WeirTransactionOpen", `weir_open_transaction_records{job="clicks",topic="web"} 0x10 700x4 0x284`, 0, ""},
 	{"WeirJobStopped", `weir_job_stopped{job="clicks",topic="web"} 0x10 1x289`, 12, "job clicks has stopped, and the other jobs of its process go on"},

@@ -39,6 +39,7 @@ var (
 	watermark       = desc("watermark_timestamp_seconds", "Greatest event time counted.", byPartition)
 	uncounted       = desc("uncounted_partitions", "Partitions of the topic, whichever process reads them, with records of which nothing is flushed into this database.", byJob)
 	uncountedFor    = desc("oldest_uncounted_seconds", "For how long the partition that has waited longest has had records while nothing of it was flushed; 0 when the ledger covers all.", byJob)
+	waiting         = desc("waiting_partitions", "Partitions that this process reads and that wait for a schema that cannot be had.", byJob)
 	openRecords     = desc("open_transaction_records", "Records that cannot be read because a transaction has been open for more than a minute; 0: none is.", byJob)
 	openFor         = desc("oldest_open_transaction_seconds", "For how long reading has stood at it, the longest; 0: none is.", byJob)
 	stopped         = desc("job_stopped", "1 when the job has stopped because of an error; the others go on.", byJob)
@@ -140,6 +141,13 @@ func (to scrape) job(s *jobs.Status) {
 		to.gauge(offsetDurable, float64(p.Durable), at...)
 		to.gauge(watermark, float64(p.Watermark)/1000, at...)
 	}
+	waits := 0
+	for _, p := range s.Partitions {
+		if p.Schema != "" {
+			waits++
+		}
+	}
+	to.gauge(waiting, float64(waits), job...)
 	missed := 0
 	if s.Uncounted != nil {
 		missed = len(s.Uncounted.Partitions)
