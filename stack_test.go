@@ -469,8 +469,8 @@ func TestImageBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > 36_000_000 {
-		t.Errorf("the binary has %d bytes; the image is to stay below 36 MB", info.Size())
+	if info.Size() > 38_000_000 {
+		t.Errorf("the binary has %d bytes; it is to stay below 38 MB, and the image below 40", info.Size())
 	}
 	run := func(args ...string) string {
 		c := exec.Command(binary, args...)
