@@ -24,7 +24,7 @@ var quantileKind = Kind{
 	},
 	total: func(row window.Row, m int) any {
 		if h := row.Histogram(m); len(h) > 0 {
-			return &Quantiles{h}
+			return NewQuantiles(h)
 		}
 		return nil
 	},
@@ -33,6 +33,9 @@ var quantileKind = Kind{
 // Quantiles has the histogram of the numbers of some windows. What it answers differs from
 // the truth by at most the error of the measure. There is at least one number.
 type Quantiles struct{ counts histogram.Counts }
+
+// NewQuantiles returns the Quantiles of a histogram with at least one number.
+func NewQuantiles(h histogram.Counts) *Quantiles { return &Quantiles{h} }
 
 // Buckets returns how many buckets there are. An answer takes as many steps.
 func (q *Quantiles) Buckets() int { return len(q.counts) }

@@ -46,7 +46,8 @@ type Set struct {
 	n      uint64    // different hashes, because counting them takes milliseconds
 }
 
-func newSet(hashes *bitmap.Activity, key *[16]byte) *Set {
+// NewSet returns a set of hashes, and the key that they were made with.
+func NewSet(hashes *bitmap.Activity, key *[16]byte) *Set {
 	return &Set{hashes, key, hashes.Count()}
 }
 
@@ -83,4 +84,4 @@ func (v *setValue) mergeAll(others []merging) {
 	}
 }
 
-func (v *setValue) measured() any { return newSet(v.set, v.key) }
+func (v *setValue) measured() any { return NewSet(v.set, v.key) }

@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 		}
 		set := new(bitmap.Activity)
 		set.AddMany(hashes)
-		return newSet(set, key)
+		return NewSet(set, key)
 	}
 	const n = 400_000
 	a, b, c := of(nil, 0, n), of(nil, n, 2*n), of(nil, n/2, n+n/2)

@@ -22,16 +22,21 @@ var topKind = Kind{
 		if t.Events == 0 {
 			return nil
 		}
-		top := &Top{Keys: []TopKey{}, places: make(map[string]int, len(t.List)), counts: make([]uint64, len(t.List))}
-		for i, e := range t.List {
-			if i < row.Spec().Measures[m].K {
-				top.Keys = append(top.Keys, TopKey(e))
-			}
-			top.places[e.Key], top.counts[i] = i, e.Count
-		}
-		top.Keys = slices.Clip(top.Keys)
-		return top
+		return NewTop(t.List, row.Spec().Measures[m].K)
 	},
+}
+
+// NewTop returns a Top that names the first k keys of a list, the most frequent first.
+func NewTop(list []window.TopKey, k int) *Top {
+	top := &Top{Keys: []TopKey{}, places: make(map[string]int, len(list)), counts: make([]uint64, len(list))}
+	for i, e := range list {
+		if i < k {
+			top.Keys = append(top.Keys, TopKey(e))
+		}
+		top.places[e.Key], top.counts[i] = i, e.Count
+	}
+	top.Keys = slices.Clip(top.Keys)
+	return top
 }
 
 // A Top has the most frequent keys of some windows.

@@ -339,6 +339,25 @@ func TestTransactionTime(t *testing.T) {
 	}
 }
 
+// TestRoom: an array of strings fits into the room that is made for it.
+func TestRoom(t *testing.T) {
+	for _, n := range []int{1, 9, 620, 50_000} {
+		for _, each := range []int{0, 9, 10, 99, 15 << 10, 100_000, 8 << 20} {
+			if n*each > 16<<20 {
+				continue
+			}
+			var w resp.Writer
+			w.Array(n)
+			for range n {
+				w.Bulk(make([]byte, each))
+			}
+			if w.Len() > room(n, n*each) {
+				t.Errorf("%d strings of %d bytes take %d bytes, more than %d", n, each, w.Len(), room(n, n*each))
+			}
+		}
+	}
+}
+
 // TestOperatorsBounds: no client can raise the limits that the operator has set, and
 // on a read-only server a client can set nothing.
 func TestOperatorsBounds(t *testing.T) {

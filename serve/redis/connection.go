@@ -18,7 +18,7 @@ var connectionCommands = []command{
 		cl.closing = true
 	})},
 	{name: "auth", arity: -2, flags: flagNoAuth, since: "1.0.0", family: "connection", about: "[user] password", differ: "The only user is default.", run: onClient(auth)},
-	{name: "hello", arity: -1, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
+	{name: "hello", arity: -1, each: 400 * nanosecond, flags: flagNoAuth, since: "6.0.0", family: "connection", about: "chooses RESP2 or RESP3; AUTH, SETNAME", run: onClient(hello)},
 	{name: "reset", arity: 1, flags: flagNoAuth | flagNoQueue, since: "6.2.0", family: "connection", about: "makes the connection as if new", run: onClient(reset)},
 	{name: "client", arity: -2, since: "2.4.0", family: "connection", about: "ID SETNAME GETNAME SETINFO LIST INFO NO-EVICT NO-TOUCH", run: onClient(clientCommand)},
 }
@@ -220,6 +220,9 @@ func clientCommand(c call, cl *client) {
 		}
 		c.w.Text(b.String())
 	case is(sub, "INFO") && n == 2:
+		if !c.afford(1, perClient) {
+			return
+		}
 		var b strings.Builder
 		cl.describe(&b, cl.server.config.Now())
 		c.w.Text(b.String())

@@ -63,8 +63,12 @@ the time of a command before it runs it, from its arguments and from what the ke
 hold. If the estimate is longer, the command gets an error that begins with
 "ERR too much at a time" and changes nothing. PFADD, BF.MADD and BF.INSERT are
 exceptions: they add as many items as there is time for, and can be sent again. Send
-a refused command in smaller parts. ` + "`make longest`" + ` measures the longest allowed case
-of each command: [bench/results/longest.txt](../bench/results/longest.txt).
+a refused command in smaller parts.
+
+` + "`make longest`" + ` measures the longest allowed case of each command, and of each command as
+many as one transaction may have: [bench/results/longest.txt](../bench/results/longest.txt).
+The medians are at most about 5 ms. A single run takes up to about 10 ms, if it is the
+first to touch the memory of its result, or if it has to help the garbage collector.
 
 | what | at most, about |
 |---|---|

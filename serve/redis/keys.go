@@ -23,8 +23,8 @@ var keyCommands = []command{
 	{name: "rename", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name", run: onKeys(func(c call, k *keyspace) { rename(c, k, false) })},
 	{name: "renamenx", arity: 3, flags: flagWrite, keys: keySpec{1, 2, 1}, since: "1.0.0", family: "generic", about: "gives a key another name, unless that is taken", run: onKeys(func(c call, k *keyspace) { rename(c, k, true) })},
 	{name: "dbsize", arity: 1, since: "1.0.0", family: "server", about: "the number of scratch keys", run: onKeys(func(c call, k *keyspace) { c.w.Int(int64(k.index.count)) })},
-	{name: "flushdb", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
-	{name: "flushall", arity: -1, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
+	{name: "flushdb", arity: -1, each: 600 * nanosecond, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
+	{name: "flushall", arity: -1, each: 600 * nanosecond, flags: flagWrite, since: "1.0.0", family: "server", about: "deletes every scratch key", run: onKeys(flush)},
 }
 
 func del(c call, k *keyspace) {

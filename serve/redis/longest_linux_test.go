@@ -1,42 +1,71 @@
 package redis
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weir/serve/live"
 	"weir/serve/resp"
+	"weir/sketches/bitmap"
+	"weir/sketches/histogram"
+	"weir/sketches/hll"
+	"weir/window"
 )
 
 // A bench runs commands without a connection, as a turn does.
 type bench struct {
 	testing.TB
-	c *client
-	w resp.Writer
+	c       *client
+	w       resp.Writer
+	windows map[string]*item
 }
 
 func newBench(t testing.TB, config Config) *bench {
 	s := New(config)
-	return &bench{TB: t, c: s.newClient(t.Context(), 1, "a test")}
+	return &bench{TB: t, c: s.newClient(t.Context(), 1, "a test"), windows: map[string]*item{}}
 }
 
-// run runs a command and returns its reply and the CPU time it took.
-func (b *bench) run(args [][]byte) (reply []byte, took time.Duration) {
+// run runs a command and returns its reply, the CPU time it took, and how many pages of
+// memory it was the first to touch.
+func (b *bench) run(args [][]byte) (reply []byte, took time.Duration, pages int64) {
 	b.w.Reset()
 	c := b.c
 	c.w, c.from, c.work.used = &b.w, 0, 0
+	c.keys.windows = maps.Clone(b.windows) // texts are made anew
+	for name, it := range c.keys.windows {
+		c.keys.windows[name] = windowItem(name, live.Answer{Value: it.window.value})
+	}
 	at := time.Now()
 	c.keys.nano, c.keys.now = at.UnixNano(), at.UnixMilli()
-	began := cpu(b)
+	faults, began := touched(b), cpu(b)
 	c.execute(args)
-	return b.w.Bytes(), cpu(b) - began
+	took = cpu(b) - began
+	return b.w.Bytes(), took, touched(b) - faults
+}
+
+// touched returns how many pages this thread was the first to touch.
+func touched(t testing.TB) int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u.Minflt
+}
+
+// shows makes a window key.
+func (b *bench) shows(name string, value any) {
+	b.windows[name] = windowItem(name, live.Answer{Value: value})
 }
 
 // cpu returns the CPU time of this thread, which, unlike the clock, does not
@@ -50,9 +79,14 @@ func cpu(t testing.TB) time.Duration {
 }
 
 func (b *bench) do(words ...any) []byte {
-	reply, _ := b.run(line(words...))
+	reply, _, _ := b.run(line(words...))
 	return reply
 }
+
+// text returns a long argument. Its pages have been touched, as those of a request have.
+func text(n int) []byte { return longText()[:n:n] }
+
+var longText = sync.OnceValue(func() []byte { return bytes.Repeat([]byte("x"), 8<<20) })
 
 // line makes a command from words, numbers, bytes, and lists of these.
 func line(words ...any) (args [][]byte) {
@@ -141,6 +175,49 @@ func (b *bench) elements(n int) {
 	b.fill(n, 20_000, func(_, n int) [][]byte { return line("RPUSH", "l", series(n, "element %d")) })
 }
 
+// The window keys of some benches.
+
+func (b *bench) frequent() {
+	var list []window.TopKey
+	for i := range 4 * window.MaxK {
+		list = append(list, window.TopKey{Key: fmt.Sprint("key ", i), Count: uint64(10_000 - i)})
+	}
+	b.shows("w:j:top:now", live.NewTop(list, window.MaxK))
+}
+
+func (b *bench) spread() {
+	layout := histogram.NewLayout(histogram.ScaleFor(0.01))
+	var counts histogram.Counts
+	for v := 1.0; len(counts) < 2000; v *= 1.01 {
+		if at := layout.Of(v); len(counts) == 0 || counts[len(counts)-1].Bucket != at {
+			counts = append(counts, histogram.Count{Bucket: at, N: 1})
+		}
+	}
+	b.shows("w:j:spread:now", live.NewQuantiles(counts))
+}
+
+func (b *bench) active(name string) {
+	active := new(bitmap.Activity)
+	active.AddMany([]uint32{1, 1 << 20, 8*(8<<20) - 1})
+	b.shows(name, active)
+}
+
+func (b *bench) ids(name string) {
+	hashes := new(bitmap.Activity)
+	for i := range uint32(most(perShared)) {
+		hashes.AddMany([]uint32{i * 350_003})
+	}
+	b.shows(name, live.NewSet(hashes, nil))
+}
+
+func (b *bench) users() *hll.Sketch {
+	users := new(hll.Sketch)
+	for i := range 20_000 {
+		users.Add(strconv.AppendInt(nil, int64(i), 10))
+	}
+	return users
+}
+
 // many is how many other members or keys there are: a million when the table of
 // the docs is made, so that little of them is in the CPU caches.
 var many = 20_000
@@ -164,9 +241,9 @@ var longest = []struct {
 	each func(b *bench, turn int) // runs before each run
 	args func(turn int) [][]byte  // the command
 }{
-	{"SET", "8 MiB", nil, nil, func(int) [][]byte { return line("SET", "k", make([]byte, 8<<20)) }},
+	{"SET", "8 MiB", nil, nil, func(int) [][]byte { return line("SET", "k", text(8<<20)) }},
 	{"GET", "8 MiB", func(b *bench) { b.do("SETRANGE", "k", 8<<20-1, "x") }, nil, func(int) [][]byte { return line("GET", "k") }},
-	{"APPEND", "1 MiB to 7 MiB", nil, func(b *bench, _ int) { b.do("SET", "k", make([]byte, 7<<20)) }, func(int) [][]byte { return line("APPEND", "k", make([]byte, 1<<20)) }},
+	{"APPEND", "1 MiB to 7 MiB", nil, func(b *bench, _ int) { b.do("SET", "k", text(7<<20)) }, func(int) [][]byte { return line("APPEND", "k", text(1<<20)) }},
 	{"SETBIT", "a new string of 8 MiB", nil, func(b *bench, _ int) { b.do("DEL", "k") }, func(int) [][]byte { return line("SETBIT", "k", 8*(8<<20)-1, 1) }},
 	{"BITCOUNT", "8 MiB", func(b *bench) { b.do("SETRANGE", "k", 8<<20-1, "x") }, nil, func(int) [][]byte { return line("BITCOUNT", "k") }},
 	{"BITPOS", "8 MiB of zeros", func(b *bench) { b.do("SETRANGE", "k", 8<<20-1, "x") }, nil, func(int) [][]byte { return line("BITPOS", "k", 1) }},
@@ -332,7 +409,7 @@ var longest = []struct {
 			b.keys(many)
 		}
 	}, func(int) [][]byte { return line("FLUSHALL") }},
-	{"EVAL", "a text of 8 MiB", nil, nil, func(int) [][]byte { return line("EVAL", make([]byte, 8<<20), 0) }},
+	{"EVAL", "a text of 8 MiB", nil, nil, func(int) [][]byte { return line("EVAL", text(8<<20), 0) }},
 	{"EXEC", "INCR, as many as are allowed", nil, func(b *bench, _ int) {
 		b.do("MULTI")
 		for range most(perCall + 2*perArg + 8*perByte) {
@@ -352,13 +429,144 @@ var longest = []struct {
 			b.c.server.clients[&client{server: b.c.server, id: i, addr: "127.0.0.1:12345", session: session{name: "dashboard"}}] = struct{}{}
 		}
 	}, nil, func(int) [][]byte { return line("CLIENT", "LIST") }},
-	{"PING", "8 MiB", nil, nil, func(int) [][]byte { return line("PING", make([]byte, 8<<20)) }},
+	{"GETRANGE", "8 MiB", func(b *bench) { b.do("SETRANGE", "k", 8<<20-1, "x") }, nil, func(int) [][]byte { return line("GETRANGE", "k", 0, -1) }},
+	{"SETRANGE", "a new string of 8 MiB", nil, func(b *bench, _ int) { b.do("DEL", "k") }, func(int) [][]byte { return line("SETRANGE", "k", 8<<20-1, "x") }},
+	{"GETDEL", "8 MiB", nil, func(b *bench, _ int) { b.do("SETRANGE", "k", 8<<20-1, "x") }, func(int) [][]byte { return line("GETDEL", "k") }},
+	{"RPOP", "8 MiB", nil, func(b *bench, _ int) { b.do("RPUSH", "l", text(8<<20)) }, func(int) [][]byte { return line("RPOP", "l") }},
+	{"AUTH", "8 MiB", nil, nil, func(int) [][]byte { return line("HELLO", 2, "AUTH", "default", text(8<<20)) }},
+	{"BF.SCANDUMP", "8 MiB", func(b *bench) { b.do("BF.RESERVE", "b", "0.01", 12_000_000) }, nil, func(int) [][]byte { return line("BF.SCANDUMP", "b", 1) }},
+	{"BF.LOADCHUNK", "2 MiB, the first of a filter of 16 MiB", func(b *bench) { b.do("BF.RESERVE", "b", "0.01", 12_000_000) }, func(b *bench, _ int) {
+		b.do("DEL", "c")
+		header := b.do("BF.SCANDUMP", "b", 0)
+		header = header[bytes.Index(header, []byte("$"))+len("$73\r\n"):]
+		b.do("BF.LOADCHUNK", "c", 1, header[:len(header)-2])
+	}, func(int) [][]byte { return line("BF.LOADCHUNK", "c", 2<<20+1, text(2<<20)) }},
+	{"BF.INSERT", "into a new filter of 8 MiB", nil, func(b *bench, _ int) { b.do("DEL", "b") }, func(turn int) [][]byte {
+		return line("BF.INSERT", "b", "CAPACITY", 6_000_000, "ITEMS", series(5000, fmt.Sprint(turn)+"-%d"))
+	}},
+	{"PFDEBUG GETREG", "", func(b *bench) { b.do("PFADD", "h", series(20_000, "element %d")) }, nil, func(int) [][]byte { return line("PFDEBUG", "GETREG", "h") }},
+	{"ZRANGEBYSCORE", "members with scores", func(b *bench) { b.scores(200_000) }, nil, func(int) [][]byte {
+		return line("ZRANGEBYSCORE", "z", "-inf", "+inf", "WITHSCORES", "LIMIT", 1000, most(perElement+perScore+33*perByte)-1)
+	}},
+	{"ZREMRANGEBYSCORE", "members of many", func(b *bench) { b.scores(many) }, func(b *bench, turn int) {
+		words := line("ZADD", "z")
+		for i := range 1500 {
+			words = append(words, line(-1-i, fmt.Sprint(turn, " low:", i))...)
+		}
+		b.do(words)
+	}, func(int) [][]byte { return line("ZREMRANGEBYSCORE", "z", "-inf", "(0") }},
+	{"SINTERSTORE", "members of many", func(b *bench) {
+		b.members("u", many)
+		b.members("v", most(perWalked+perSought+perJoined+26*perRead+13*perByte))
+	}, nil, func(int) [][]byte { return line("SINTERSTORE", "d", "u", "v") }},
+	{"SDIFFSTORE", "members of another set", func(b *bench) {
+		b.members("u", most(perWalked+perSought+perJoined+26*perRead+13*perByte))
+		b.do("SADD", "v", "x")
+	}, nil, func(int) [][]byte { return line("SDIFFSTORE", "d", "u", "v") }},
+	{"GEORADIUS", "a circle with all it may look at, sorted", func(b *bench) { b.places(5000) }, nil, func(int) [][]byte {
+		return line("GEORADIUS", "g", "10.5", "50.5", 500, "km", "ASC")
+	}},
+	{"GEOHASH", "members of many", func(b *bench) { b.places(many) }, nil, func(int) [][]byte {
+		return line("GEOHASH", "g", series(argsOf("geohash", 2), "member:%d"))
+	}},
+	{"CONFIG GET", "as many patterns as are allowed", nil, nil, func(int) [][]byte { return line("CONFIG", "GET", series(750, "*a*b*c%d")) }},
+	{"WATCH", "1,000 keys", nil, func(b *bench, _ int) { b.do("UNWATCH") }, func(int) [][]byte { return line("WATCH", series(1000, "key:%d")) }},
+	{"SCRIPT EXISTS", "as many as are allowed", nil, nil, func(int) [][]byte { return line("SCRIPT", "EXISTS", series(argsOf("script", 2), "%d")) }},
+	{"TOPK.LIST", "1,000 keys", func(b *bench) { b.frequent() }, nil, func(int) [][]byte { return line("TOPK.LIST", "w:j:top:now", "WITHCOUNT") }},
+	{"TOPK.COUNT", "as many as are allowed", func(b *bench) { b.frequent() }, nil, func(int) [][]byte {
+		return line("TOPK.COUNT", "w:j:top:now", series(argsOf("topk.count", 2), "key %d"))
+	}},
+	{"TOPK.QUERY", "as many as are allowed", func(b *bench) { b.frequent() }, nil, func(int) [][]byte {
+		return line("TOPK.QUERY", "w:j:top:now", series(argsOf("topk.query", 2), "key %d"))
+	}},
+	{"TDIGEST.QUANTILE", "as many as are allowed, of 2,000 buckets", func(b *bench) { b.spread() }, nil, func(int) [][]byte {
+		return line("TDIGEST.QUANTILE", "w:j:spread:now", slices.Repeat(line("0.99"), most(2000*perBucket+400*nanosecond+4*perByte)))
+	}},
+	{"TDIGEST.CDF", "as many as are allowed, of 2,000 buckets", func(b *bench) { b.spread() }, nil, func(int) [][]byte {
+		return line("TDIGEST.CDF", "w:j:spread:now", slices.Repeat(line("1e9"), most(2000*perBucket+4000*nanosecond+4*perByte)))
+	}},
+	{"GET", "the bitmap of a window, 8 MiB", func(b *bench) { b.active("w:j:active:now") }, nil, func(int) [][]byte { return line("GET", "w:j:active:now") }},
+	{"SINTERCARD", "a window and a set", func(b *bench) {
+		b.ids("w:j:ids:now")
+		b.members("u", most(perSought+10*perByte))
+	}, nil, func(int) [][]byte { return line("SINTERCARD", 2, "w:j:ids:now", "u") }},
+	{"SINTERCARD", "two windows, of ids by the thousand", func(b *bench) {
+		b.ids("w:j:ids:now")
+		b.ids("w:j:ids:-1")
+	}, nil, func(int) [][]byte { return line("SINTERCARD", 2, "w:j:ids:now", "w:j:ids:-1") }},
+	{"PFCOUNT", "windows", func(b *bench) {
+		for i := range most(perSketch + perArg + 14*perByte) {
+			b.shows(fmt.Sprintf("w:j:users:-%d", i+1), b.users())
+		}
+	}, nil, func(int) [][]byte { return line("PFCOUNT", series(most(perSketch+perArg+14*perByte), "w:j:users:-%d")) }},
+	{"PING", "8 MiB", nil, nil, func(int) [][]byte { return line("PING", text(8<<20)) }},
+}
+
+// small are the commands of which as many as are allowed run in one transaction, each with
+// few arguments. TestLongest makes their keys anew for each.
+var small = strings.Fields(`GET_s SET_k_x SETNX_k_x SETEX_k_9_x PSETEX_k_9_x GETDEL_s GETRANGE_s_0_-1 SETRANGE_s_0_x APPEND_s_x STRLEN_s
+	INCR_n DECR_n INCRBY_n_5 DECRBY_n_5 DEL_k UNLINK_k EXISTS_s EXPIRE_s_9 PEXPIRE_s_9 EXPIREAT_s_9999999999 PEXPIREAT_s_9999999999999
+	TTL_s PTTL_s PERSIST_s TYPE_s KEYS_* SCAN_0 RENAME_s_s RENAMENX_s_n DBSIZE FLUSHDB FLUSHALL
+	PFADD_h_a PFCOUNT_h PFCOUNT_h_h PFMERGE_h_h PFDEBUG_ENCODING_h PFDEBUG_DECODE_h PFSELFTEST
+	SETBIT_s_7_1 GETBIT_s_7 BITCOUNT_s BITPOS_s_1 BITOP_NOT_d_s BITFIELD_s_GET_u8_0 BITFIELD_RO_s_GET_u8_0
+	BF.RESERVE_c_0.01_100 BF.ADD_b_x BF.MADD_b_x BF.INSERT_b_ITEMS_x BF.EXISTS_b_x BF.MEXISTS_b_x BF.INFO_b BF.CARD_b BF.SCANDUMP_b_0 BF.LOADCHUNK_b_1_x
+	GEOADD_g_1_1_m GEODIST_g_member:0_member:1 GEOPOS_g_member:0 GEOHASH_g_member:0 GEORADIUS_g_1_1_1_km GEORADIUS_RO_g_1_1_1_km
+	GEORADIUSBYMEMBER_g_member:0_1_km GEORADIUSBYMEMBER_RO_g_member:0_1_km GEOSEARCH_g_FROMMEMBER_member:0_BYRADIUS_1_km
+	GEOSEARCHSTORE_d_g_FROMMEMBER_member:0_BYRADIUS_1_km
+	ZADD_z_1_m ZINCRBY_z_1_m ZREM_z_m ZCARD_z ZSCORE_z_member:0 ZRANK_z_member:0 ZRANGE_z_0_0 ZRANGEBYSCORE_z_0_1 ZREMRANGEBYSCORE_z_-1_-1 ZREMRANGEBYRANK_z_1_0 ZCOUNT_z_0_1
+	SADD_u_x SREM_u_x SMOVE_u_u_x SCARD_u SISMEMBER_u_x SMISMEMBER_u_x SMEMBERS_none SRANDMEMBER_u SPOP_u SINTER_none_u SINTERSTORE_d_none_u
+	SINTERCARD_1_none SUNION_none SUNIONSTORE_d_none SDIFF_none SDIFFSTORE_d_none SSCAN_u_0
+	TDIGEST.QUANTILE_w:j:spread:now_0.5 TDIGEST.CDF_w:j:spread:now_1 TDIGEST.MIN_w:j:spread:now TDIGEST.MAX_w:j:spread:now
+	TOPK.LIST_w:j:top:now TOPK.COUNT_w:j:top:now_x TOPK.QUERY_w:j:top:now_x CL.THROTTLE_t_9_9_9
+	SCARD_w:j:ids:now SISMEMBER_w:j:ids:now_x PFCOUNT_w:j:users:now GETBIT_w:j:users:now_1 BITCOUNT_w:j:active:now GETBIT_w:j:active:now_1 BITPOS_w:j:active:now_0
+	DELEX_n_IFEQ_x DELIFEQ_n_x EVAL_SCRIPT_1_k_x EVALSHA_DIGEST_1_k_x SCRIPT_LOAD_SCRIPT LPUSH_l_x RPUSH_l_x RPOP_l LLEN_l LRANGE_l_0_0 UNWATCH
+	PING ECHO_x SELECT_0 AUTH_default_x HELLO CLIENT_ID CLIENT_INFO CLIENT_LIST COMMAND COMMAND_COUNT COMMAND_DOCS CONFIG_GET_* CONFIG_SET_maxmemory_1000000000
+	INFO MEMORY_USAGE_u OBJECT_ENCODING_u OBJECT_ENCODING_z DEBUG_PROTOCOL_string FUNCTION_LIST TIME`)
+
+// alone are the commands that no transaction can hold many of, and that do nothing long.
+var alone = []string{"multi", "discard", "quit", "reset"}
+
+// smallArgs returns the arguments of one of small.
+func smallArgs(text string) [][]byte {
+	args := line()
+	for word := range strings.SplitSeq(text, "_") {
+		switch word {
+		case "SCRIPT":
+			if len(args) > 0 {
+				word = scriptTexts[0].text
+			}
+		case "DIGEST":
+			word = digest(scriptTexts[0].text)
+		case "RO":
+			args[len(args)-1] = append(args[len(args)-1], "_RO"...)
+			continue
+		}
+		args = append(args, []byte(word))
+	}
+	return args
+}
+
+// smallKeys makes the keys of small.
+func (b *bench) smallKeys() {
+	b.do("FLUSHALL")
+	b.do("SET", "s", strings.Repeat("x", 20))
+	b.do("SET", "n", 1)
+	b.do("PFADD", "h", series(1200, "element %d"))
+	b.do("BF.RESERVE", "b", "0.01", 1000)
+	b.places(1000)
+	b.scores(128)
+	for i := range 512 {
+		b.do("SADD", "u", 1_000_000_000_000_000+i)
+	}
+	b.elements(10_000)
+	b.do("SCRIPT", "LOAD", scriptTexts[0].text)
 }
 
 // TestLongest runs every command whose time depends on its arguments or its
-// value with the largest ones that it is allowed, and prints how long that
-// takes. `make longest` prints the table of the docs with it. It fails only if
-// a command takes a second, so that a busy machine does not fail it.
+// value with the largest ones that it is allowed, and transactions of as many as are
+// allowed of each command, and prints how long that takes. `make longest` prints the
+// table of the docs with it. It fails only if a command takes a second, so that a busy
+// machine does not fail it.
 func TestLongest(t *testing.T) {
 	turns := 3
 	if testing.Short() {
@@ -369,33 +577,68 @@ func TestLongest(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	t.Logf("%-18s %-52s %10s %10s", "command", "", "median", "longest")
+	t.Logf("%-18s %-52s %10s %10s %10s", "command", "", "median", "longest", "new memory")
+	covered := map[string]bool{}
+	measure := func(b *bench, name, what string, each func(turn int) [][]byte) {
+		covered[strings.ToLower(strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ',' })[0])] = true
+		var took []time.Duration
+		new := map[time.Duration]int64{} // KiB
+		for turn := range turns {
+			args := each(turn)
+			reply, d, pages := b.run(args)
+			if len(args) > 100 && turn == 0 {
+				what = fmt.Sprintf("%s (%d arguments)", what, len(args))
+			}
+			if reply[0] == '-' && name != "EVAL" && turn == 0 {
+				t.Errorf("%s %s: %.200s", name, what, reply)
+			}
+			took = append(took, d)
+			new[d] = pages * 4
+		}
+		slices.Sort(took)
+		ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+		t.Logf("%-18s %-52s %10s %10s %6d KiB", name, what, ms(took[turns/2]), ms(took[turns-1]), new[took[turns-1]])
+		if took[0] > time.Second {
+			t.Errorf("%s %s takes %s at the least", name, what, took[0])
+		}
+	}
 	for _, x := range longest {
 		b := newBench(t, Config{Memory: 4 << 30})
 		if x.make != nil {
 			x.make(b)
 		}
-		var took []time.Duration
-		what := x.what
-		for turn := range turns {
+		measure(b, x.name, x.what, func(turn int) [][]byte {
 			if x.each != nil {
 				x.each(b, turn)
 			}
-			args := x.args(turn)
-			reply, d := b.run(args)
-			if len(args) > 100 {
-				what = fmt.Sprintf("%s (%d arguments)", x.what, len(args))
-			}
-			if reply[0] == '-' && x.name != "EVAL" && turn == 0 {
-				t.Errorf("%s %s: %.200s", x.name, what, reply)
-			}
-			took = append(took, d)
+			return x.args(turn)
+		})
+	}
+	b := newBench(t, Config{Memory: 4 << 30, Windows: newFakeWindows()})
+	b.frequent()
+	b.spread()
+	b.active("w:j:active:now")
+	b.ids("w:j:ids:now")
+	b.shows("w:j:users:now", b.users())
+	for _, text := range small {
+		args := smallArgs(text)
+		covered[strings.ToLower(string(args[0]))] = true
+		n := 0
+		for spent := cost(0); spent+lookup(args[0]).base(args) <= workMost; n++ {
+			spent += lookup(args[0]).base(args)
 		}
-		slices.Sort(took)
-		ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
-		t.Logf("%-18s %-52s %10s %10s", x.name, what, ms(took[turns/2]), ms(took[turns-1]))
-		if took[0] > time.Second {
-			t.Errorf("%s %s takes %s at the least", x.name, what, took[0])
+		measure(b, "EXEC", fmt.Sprintf("%d of %.40s", n, strings.ReplaceAll(text, "_", " ")), func(int) [][]byte {
+			b.smallKeys()
+			b.do("MULTI")
+			for range n {
+				b.do(args)
+			}
+			return line("EXEC")
+		})
+	}
+	for name := range table {
+		if !covered[name] && !slices.Contains(alone, name) {
+			t.Errorf("%s is not measured", name)
 		}
 	}
 }

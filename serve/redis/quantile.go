@@ -35,7 +35,7 @@ func (c call) quantiles(k *keyspace) (q *live.Quantiles, ok bool) {
 		return q, false
 	}
 	q = answerOf[*live.Quantiles](it)
-	return q, c.afford((len(c.args)-2)*q.Buckets(), 2*nanosecond)
+	return q, c.afford((len(c.args)-2)*q.Buckets(), perBucket)
 }
 
 func tdigestQuantile(c call, k *keyspace) {

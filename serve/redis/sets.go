@@ -180,7 +180,7 @@ func smembers(c call, k *keyspace) {
 // sendMembers sends members in no order, after their cost has been spent: n of them, with
 // so many bytes.
 func (c call) sendMembers(n, bytes int, members iter.Seq[[]byte]) {
-	c.w.Grow(bytes + 10*n)
+	c.w.Grow(room(n, bytes))
 	c.w.Set(n)
 	for member := range members {
 		c.w.Bulk(member)

@@ -44,14 +44,18 @@ func topkList(c call, k *keyspace) {
 	if !ok {
 		return
 	}
-	n, size := len(top.Keys), 0
-	for _, e := range top.Keys {
-		size += len(e.Key)
-	}
+	n := len(top.Keys)
 	if counted {
 		n *= 2
 	}
-	if !c.afford(n, perElement) || !c.affordReply(n, size) {
+	if !c.afford(n, perElement) {
+		return
+	}
+	size := 0
+	for _, e := range top.Keys {
+		size += len(e.Key)
+	}
+	if !c.affordReply(n, size) {
 		return
 	}
 	c.w.Array(n)

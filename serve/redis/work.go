@@ -52,6 +52,7 @@ const (
 	perMiss      = 50 * nanosecond     // a bit of a Bloom filter that is not in the caches
 	perLayer     = 25_000 * nanosecond // a layer that a Bloom filter grows by
 	perLetter    = 25 * nanosecond     // a byte of a text that is compared with the scripts
+	perBucket    = 2 * nanosecond      // a bucket of a histogram, for each number asked for
 	perStats     = 50_000 * nanosecond // the statistics of the memory
 	perClient    = 600 * nanosecond    // a line of CLIENT LIST
 )
@@ -106,12 +107,16 @@ func (c call) afford(n int, each cost) bool {
 	return true
 }
 
+// room returns how long an array of n strings with so many bytes is at most: each has its
+// length in front, of up to seven digits. A reply that outgrows its buffer is copied.
+func room(n, bytes int) int { return bytes + len("$8388608\r\n\r\n")*n + 16 }
+
 // affordReply is afford for a reply of n strings with so many bytes; it also makes
 // room for the reply.
 func (c call) affordReply(n, bytes int) bool {
 	if !c.afford(bytes, perByte) {
 		return false
 	}
-	c.w.Grow(bytes + 10*n)
+	c.w.Grow(room(n, bytes))
 	return true
 }

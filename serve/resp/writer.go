@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Writer gathers replies. The zero value speaks RESP2.
@@ -67,9 +68,11 @@ func (w *Writer) text(kind byte, s string) {
 	w.buf = append(w.buf, kind)
 	at := len(w.buf)
 	w.buf = append(w.buf, s...)
-	for i := at; i < len(w.buf); i++ { // a line must not contain line ends
-		if c := w.buf[i]; c == '\r' || c == '\n' {
-			w.buf[i] = ' '
+	if strings.IndexByte(s, '\r') >= 0 || strings.IndexByte(s, '\n') >= 0 { // a line must not contain line ends
+		for i, c := range w.buf[at:] {
+			if c == '\r' || c == '\n' {
+				w.buf[at+i] = ' '
+			}
 		}
 	}
 	w.buf = append(w.buf, '\r', '\n')
