@@ -149,7 +149,7 @@ func TestEachRefuses(t *testing.T) {
 			t.Errorf("%+v %q: %v, want %s", c.form, c.paths, err, c.want)
 		}
 	}
-	if all := EachFormats(); !slices.Equal(all, []string{"json", "json-schema"}) {
+	if all := EachFormats(); !slices.Equal(all, []string{"json", "json-schema", "cloudevents"}) {
 		t.Errorf("formats with arrays of events: %v", all)
 	}
 	r, err := NewReader(Form{}, []string{"record:a"}) // without Each it is a key

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,18 +36,25 @@ func (f Format) HasColumns() bool { return f == TSV || f == CSV }
 // HasSchema reports whether records of the format can be read only with a schema.
 func (f Format) HasSchema() bool { return f == Avro || f == Protobuf }
 
+// cloudEvents is another name of JSON: of CloudEvents in both modes the value is a JSON object,
+// and the attributes in headers are paths as in every format.
+const cloudEvents = "cloudevents"
+
 // Formats returns the names of all formats.
-func Formats() []string { return formatNames[:] }
+func Formats() []string { return append(slices.Clone(formatNames[:]), cloudEvents) }
 
 // String returns the format's name in a configuration.
 func (f Format) String() string { return formatNames[f] }
 
 // ParseFormat returns the format of that name.
 func ParseFormat(name string) (Format, error) {
+	if name == cloudEvents {
+		return JSON, nil
+	}
 	for i, n := range formatNames {
 		if n == name {
 			return Format(i), nil
 		}
 	}
-	return 0, fmt.Errorf("event: unknown format %q: want %s", name, strings.Join(formatNames[:], ", "))
+	return 0, fmt.Errorf("event: unknown format %q: want %s", name, strings.Join(Formats(), ", "))
 }

@@ -162,7 +162,13 @@ func (w wrongSchema) Error() string { return "event: " + string(w) }
 // malformed, and vals are not valid. The error depends on the record and its schema alone.
 func (r *Reader) Read(rec *Record, vals []Value) error {
 	if r.alone != nil {
-		return r.alone.Scan(rec.Value, vals)
+		err := r.alone.Scan(rec.Value, vals)
+		if err != nil {
+			if _, framed := r.document(rec.Value); framed != nil {
+				return framed
+			}
+		}
+		return err
 	}
 	return r.read(rec, vals)
 }
@@ -195,7 +201,13 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 // document returns the JSON document of a value. No document begins with the bytes 0, 1 and 3,
 // as the names of schemas do.
 func (r *Reader) document(value []byte) ([]byte, error) {
-	if r.format != JSONSchema || len(value) == 0 {
+	if len(value) == 0 {
+		return value, nil
+	}
+	if r.format != JSONSchema {
+		if frameSize(value[0]) > 0 || value[0] == glueMagic {
+			return nil, ErrFramed
+		}
 		return value, nil
 	}
 	if r.glue {

@@ -112,6 +112,7 @@ func (u *UnknownSchema) Error() string {
 // Why no schema could be found for a record, or why its schema does not fit.
 var (
 	ErrNoFrame = errors.New("event: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID")
+	ErrFramed  = errors.New("event: the value is no JSON: it begins with the name of a schema; the job's format may be json-schema, avro or protobuf")
 	ErrFrame   = errors.New("event: the indexes of the record's message are broken")
 )
 

@@ -50,6 +50,7 @@ func TestFormats(t *testing.T) {
 	}{
 		{"", "format: json", event.JSON, false},
 		{"", "format: json-schema", event.JSONSchema, false},
+		{"", "format: cloudevents, by: [{name: type, field: ['header:ce_type', type]}]", event.JSON, false},
 		{"", "format: tsv, columns: [user.id, ts]", event.TSV, false},
 		{"", "format: csv, columns: [ts, user, user.id, props], by: [{name: plan, field: 'props[json].plan'}, {name: site, field: 'header:meta[json].site'}]", event.CSV, false},
 		{"", "by: [{name: plan, field: 'props[json].a.b'}, {name: text, field: props}]", event.JSON, false},
@@ -77,7 +78,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ head, job, word string }{
-		{"", "format: xml", "json, json-schema, avro, protobuf, tsv or csv"},
+		{"", "format: xml", "json, json-schema, avro, protobuf, tsv, csv or cloudevents"},
 		{"", "lost_schemas: [17]", "jobs[0].lost_schemas: the records of this job name no schemas"},
 		{"registry: {schemas: [{id: 17, file: none}]}", "format: avro", "registry.schemas[0].file: none: no such file"},
 		{"registry: {schemas: [{id: x, file: " + avsc + "}]}", "format: avro", "registry.schemas[0].id: \"x\" is no schema"},

@@ -10,7 +10,7 @@ type Job struct {
 	Version    int      `yaml:"version" default:"1" min:"1" max:"9999" doc:"Raise it when the meaning of the job changes: the job then gets new tables."`
 	Topic      string   `yaml:"topic" required:"true" format:"topic" doc:"Kafka topic to read."`
 	Preset     string   `yaml:"preset" enum:"(sources)" doc:"Keys for the records of a well-known source: see [sources](sources.md). A key that the job gives takes the place of the preset's."`
-	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url."`
+	Format     string   `yaml:"format" default:"json" enum:"(formats)" doc:"Form of the records: see [the formats](inputs.md). avro and protobuf need schema_file or registry.url; cloudevents is another name of json."`
 	Columns    []string `yaml:"columns" when:"format=tsv,csv" max:"1000" format:"column" doc:"What the columns of a record are called, from the first. Without it they are called c1, c2 and so on."`
 	Each       string   `yaml:"each" format:"each" doc:"With format json or json-schema, where the array is whose elements are the events, if a record has several: the path of it, or $ if the record's value is the array. All other paths are inside of an event; record:sentAt is the field sentAt beside the array. See [arrays of events](inputs.md#arrays-of-events)."`
 	Framing    string   `yaml:"framing" when:"format=avro,json-schema" enum:"confluent,glue" doc:"How records name their schemas: confluent, which is meant when nothing is given, as a registry with Confluent's interface has it, or glue, as AWS Glue's serializers write it."`
