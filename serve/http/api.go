@@ -154,6 +154,9 @@ func (s *Server) job(q question) (live.Description, error) {
 		}
 		names = append(names, d.Job)
 	}
+	if name == "" {
+		return live.Description{}, fmt.Errorf("%w: which job? there is %s", errQuestion, strings.Join(names, ", "))
+	}
 	return live.Description{}, key.Unknown("no job", name, names)
 }
 

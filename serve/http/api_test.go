@@ -375,6 +375,15 @@ func TestSession(t *testing.T) {
 			t.Errorf("%+v: %d", c, w.Code)
 		}
 	}
+	r := httptest.NewRequest("GET", "/api/v1/jobs", nil)
+	r.Header.Set("Cookie", cookie.Name+"=of-another-port; "+cookie.Name+"="+cookie.Value)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != 200 {
+		t.Errorf("behind another cookie of this name: %d", w.Code)
+	}
+	if res := ask(t, h, "GET", "/api/v1/jobs", "bearer correct-horse"); res.StatusCode != 200 {
+		t.Errorf("a scheme in small letters: %s", res.Status)
+	}
 	if res := ask(t, h, "GET", "/api/v1/jobs?token=correct-horse", ""); res.StatusCode != 401 {
 		t.Errorf("a token in the query: %s", res.Status)
 	}

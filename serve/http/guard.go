@@ -24,15 +24,17 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	}
 	want, session := []byte(s.Token), []byte(sessionOf(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		ok = ok && subtle.ConstantTimeCompare([]byte(got), want) == 1
-		if c, err := r.Cookie(sessionCookie); err == nil && !ok {
+		scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		ok := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(got), want) == 1
+		if cookies := r.CookiesNamed(sessionCookie); len(cookies) > 0 && !ok {
 			// A browser sends it of its own accord, so the page must be of this site.
 			if err := samesite.Check(r, false); err != nil {
 				http.Error(w, err.Error(), http.StatusForbidden)
 				return
 			}
-			ok = subtle.ConstantTimeCompare([]byte(c.Value), session) == 1
+			for _, c := range cookies { // perhaps one of another weir on this host
+				ok = ok || subtle.ConstantTimeCompare([]byte(c.Value), session) == 1
+			}
 		}
 		if !ok {
 			s.refused.note(s.log(), r.RemoteAddr)

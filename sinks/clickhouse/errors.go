@@ -96,6 +96,9 @@ const (
 	accountAction = "check user and password"
 )
 
+// errNoConnection says why a statement could not be sent.
+var errNoConnection = fmt.Errorf("no connection within %s: the server does not answer, or others wait for it", dialTimeout)
+
 // explain wraps an error of the client library. The result never has a
 // password: the library redacts URLs, and the server does not repeat passwords.
 func explain(what string, err error) error {
@@ -116,6 +119,9 @@ func explain(what string, err error) error {
 	var transport *url.Error
 	if errors.As(err, &transport) {
 		cause = transport.Err
+	}
+	if errors.Is(err, ch.ErrAcquireConnTimeout) {
+		cause = errNoConnection // the library's words are about its own settings
 	}
 	e := &Error{What: what, err: shorten(cause)}
 	var ex *ch.Exception

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
 	"weir/internal/await"
 	"weir/internal/local/localtest"
 	"weir/window"
@@ -349,4 +351,13 @@ func TestConnectionsAreLetGo(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestNoConnection: where a server that hangs holds all connections, the error says so, and
+// not which settings the client library has.
+func TestNoConnection(t *testing.T) {
+	const want = "clickhouse: ask: no connection within 10s: the server does not answer, or others wait for it"
+	if err := explain("ask", fmt.Errorf("query: %w", ch.ErrAcquireConnTimeout)); err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
