@@ -287,7 +287,7 @@ func TestTop(t *testing.T) {
 	}{
 		{"--url " + url, "401 Unauthorized", exitFailed},
 		{"--url " + url + " --token-file " + token + " --job visits", "error: --job visits: the process at " + url + " has no such job", exitUsage},
-		{"--url " + url + " --token-file nowhere", "error: --token-file: open nowhere", exitUsage},
+		{"--url " + url + " --token-file nowhere", "error: --token-file nowhere: no such file or directory", exitUsage},
 		{"--url 127.0.0.1:8686", `error: --url "127.0.0.1:8686": want http://HOST:PORT`, exitUsage},
 		{"--url http://127.0.0.1:1", "connection refused", exitFailed},
 	} {
