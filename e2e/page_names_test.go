@@ -37,6 +37,8 @@ func TestPageNames(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Size{Width: 1280, Height: 900})
 	r := rand.New(rand.NewPCG(19, 0))
 	now := time.Now().UTC().Truncate(time.Minute)
+	sent := map[string]bool{}
+	hits := 0
 	for round := range 4 {
 		// Twelve names, as many as the list has rows, in a minute of their own.
 		start := now.Add(time.Duration(-4-round) * time.Minute)
@@ -52,7 +54,9 @@ func TestPageNames(t *testing.T) {
 		}
 		var records []*kgo.Record
 		for i, name := range names {
+			sent[name] = true
 			for range len(names) - i { // so that the order is known
+				hits++
 				records = append(records, &kgo.Record{Topic: s.topic("clicks"), Value: fmt.Appendf(nil, `{"ts":%d,"page":%s,"user_id":%d}`, start.UnixMilli(), quoted(t, name), i)})
 			}
 		}
@@ -87,6 +91,19 @@ func TestPageNames(t *testing.T) {
 		if got := b.Text(`document.title + document.querySelectorAll("main b, main img, main script").length`); got != "weir0" {
 			t.Fatalf("a name of %q has done something: %s", names, got)
 		}
+	}
+
+	// A range with more windows than a list or a chart may have is shortened at its beginning.
+	for _, q := range []url.Values{
+		{"last": {"24h"}}, {"last": {"7d"}},
+		{"from": {now.Add(-7 * 24 * time.Hour).Format(time.RFC3339)}, "until": {now.Add(time.Minute).Format(time.RFC3339)}},
+	} {
+		b.Visit(weir.address() + "/?" + q.Encode())
+		for _, tile := range []string{"#hits", "#over", "#top"} {
+			b.Until(fmt.Sprintf(`document.querySelector("%s")?.dataset.state === "ok"`, tile))
+		}
+		b.Until(fmt.Sprintf(`document.querySelector("#hits .total strong").textContent === "%d"`, hits))
+		b.Until(fmt.Sprintf(`document.querySelector("#top .note").textContent.endsWith("; %d in all")`, len(sent)))
 	}
 	b.Clean(strings.TrimPrefix(weir.address(), "http://"))
 }

@@ -162,7 +162,7 @@ func (k *checker) lost(cfg *config.Config) {
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		if s, err := j.Spec(); err == nil {
-			if err := lostAndFound(k.ctx, cfg, s, j.Place); err != nil {
+			if err := checkLost(k.ctx, cfg, s, j.Place); err != nil {
 				code, hint := classify(err)
 				k.add(finding{"registry", "job " + j.Name, "failed", err.Error() + ": " + hint, code})
 			}

@@ -268,7 +268,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
-	if err := lostAndFound(ctx, cfg, s, j.Place); err != nil {
+	if err := checkLost(ctx, cfg, s, j.Place); err != nil {
 		return nil, nil, nil, errors.Join(err, src.Close())
 	}
 	describe, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -86,9 +86,9 @@ func schemasOf(cfg *config.Config, j *config.Job, s *window.Spec) (jobs.Schemas,
 	return r.For(s.Format), r.Close, nil
 }
 
-// lostAndFound returns an error if a job calls a schema lost whose records can be read: all of
+// checkLost returns an error if a job calls a schema lost whose records can be read: all of
 // them would be malformed. A registry that does not answer says nothing about that.
-func lostAndFound(ctx context.Context, cfg *config.Config, s *window.Spec, place string) error {
+func checkLost(ctx context.Context, cfg *config.Config, s *window.Spec, place string) error {
 	if s.LostSchemas == nil {
 		return nil
 	}

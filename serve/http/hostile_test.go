@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/await"
 )
 
 // TestUnreadableParameters: a parameter that cannot be read is an error on every path.
@@ -180,6 +183,30 @@ func TestFaultInStream(t *testing.T) {
 	if !strings.Contains(log.String(), "out of luck") {
 		t.Errorf("the log says %q", log.String())
 	}
+}
+
+// TestHungQuestion: while one question of the streams hangs, the others are answered.
+func TestHungQuestion(t *testing.T) {
+	asked := make(chan bool)
+	h := newHub(map[string]endpoint{
+		"hangs": {answer: func(ctx context.Context, _ question) (any, error) {
+			asked <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+		"answers": {answer: func(context.Context, question) (any, error) { return 7, nil }},
+	}, 2, slog.New(slog.DiscardHandler))
+	first, _ := h.join([]question{{"hangs", nil}}, "")
+	await.Receive(t, "the first question", asked)
+	second, _ := h.join([]question{{"answers", nil}}, "")
+	await.Until(t, func() error {
+		if len(h.news(second)) == 0 {
+			return errors.New("no answer yet")
+		}
+		return nil
+	})
+	h.leave(first)
+	h.leave(second)
 }
 
 // TestWithheldCell: what is withheld of a map does not follow from its total.
