@@ -7,7 +7,7 @@ import (
 )
 
 // Set is the set of ids, texts or numbers, each as 32 bits of its hash: ClickHouse's
-// groupBitmap. Two ids may have the same hash; the count is corrected for that.
+// groupUniqArray. Two ids may have the same hash; the count is corrected for that.
 var Set Kind = setKind{}
 
 type setKind struct{ bitmapKind }
@@ -41,7 +41,12 @@ func (in *setIntake) read(d *decoder, at, n int) (bool, string) {
 	return true, ""
 }
 
-// A setColumn has the hashes of the ids.
+// A setColumn has the hashes of the ids. Its states are arrays of hashes, and not bitmaps of
+// chunks: see package bitmap, hashed.go.
 type setColumn struct{ bitmapColumn }
+
+func (c *setColumn) load(i uint32, state []byte) error { return c.pool.MergeValues(i, state) }
+
+func (c *setColumn) appendState(dst []byte, i uint32) []byte { return c.pool.AppendValues(dst, i) }
 
 func (c *setColumn) number(i uint32) uint64 { return bitmap.Distinct(c.pool.Count(i)) }

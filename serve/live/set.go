@@ -78,6 +78,21 @@ type setValue struct {
 	key *[16]byte
 }
 
+func (v *setValue) mergeState(state []byte) error {
+	a, err := bitmap.FromValues(state)
+	if err == nil {
+		v.set.Merge(a)
+	}
+	return err
+}
+
+func (v *setValue) settle() {
+	if v.rows != nil {
+		must(v.mergeState(v.rows.AppendValues(nil, 0)))
+		v.rows = nil
+	}
+}
+
 func (v *setValue) mergeAll(others []merging) {
 	for _, o := range others {
 		v.set.Merge(o.(*setValue).set)

@@ -266,7 +266,7 @@ func (k comparison) Several() bool {
 // Below returns the column with the measure's states in the source.
 func (k comparison) Below(m *measure) string {
 	if k.First() {
-		return "_s." + m.Column()
+		return "_s." + m.Stored()
 	}
 	return "_s." + m.State()
 }
@@ -285,11 +285,11 @@ func (k comparison) Number(m *measure) string {
 }
 
 func (k comparison) StateNumber(m *measure) string {
-	return k.unless(m, true, m.raw, "maxIf(_n."+m.State()+", _n.finished)", k.expired(m))
+	return k.unless(m, true, m.raw, "maxIf(_n."+m.Rolled()+", _n.finished)", k.expired(m))
 }
 
 func (k comparison) HeldNumber(m *measure) string {
-	return k.unless(m, m.raw, true, "maxIf(_n."+m.State()+", NOT _n.finished)", k.expired(m))
+	return k.unless(m, m.raw, true, "maxIf(_n."+m.Rolled()+", NOT _n.finished)", k.expired(m))
 }
 
 // expired is what is compared in place of a number whose states may have expired.

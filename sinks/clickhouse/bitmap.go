@@ -12,6 +12,8 @@ var bitmapKind = kind{
 	shown:       "toUInt64(%s)",
 	rank:        "toUInt64(%s)",
 
+	ids: "bitmapToArray(%s)",
+
 	common: "bitmapAndCardinality(%[1]s, %[2]s)",
 
 	distinct: "toUInt64(%s)",

@@ -18,7 +18,7 @@ import (
 type inventory struct {
 	database  bool
 	tables    map[string]found             // tables and views
-	columns   map[string]map[string]string // table → column → type
+	columns   map[string]map[string]string // table → column → column.kind
 	functions map[string]bool
 	recorded  map[string]string // object → the statement last run for it
 	jobs      []registered
@@ -87,7 +87,7 @@ func (c *Client) inventory(ctx context.Context, on *replicas) (*inventory, error
 	if err != nil {
 		return nil, err
 	}
-	err = query(ctx, "list columns", "SELECT table, name, type FROM system.columns WHERE database = "+database, func(scan func(...any) error) error {
+	err = query(ctx, "list columns", "SELECT table, name, concat(if(default_kind = 'ALIAS', '"+aliased+"', ''), type) FROM system.columns WHERE database = "+database, func(scan func(...any) error) error {
 		var table, name, typ string
 		if err := scan(&table, &name, &typ); err != nil {
 			return err
@@ -332,8 +332,8 @@ func (inv *inventory) compare(t *table) ([]column, error) {
 		switch typ, ok := inv.columns[t.name][col.name]; {
 		case !ok:
 			missing = append(missing, col)
-		case plain(typ) != plain(col.typ):
-			return nil, refuse(what, fmt.Sprintf("column %s is %s, weir made it %s", col.name, typ, col.typ), schemaAction)
+		case plain(typ) != plain(col.kind()):
+			return nil, refuse(what, fmt.Sprintf("column %s is %s, weir made it %s", col.name, typ, col.kind()), schemaAction)
 		}
 	}
 	return missing, nil

@@ -125,7 +125,7 @@ func (b *backend) rows(t *testing.T, l *layout, c *memory.Contents) {
 	sql := "SELECT toInt64(toUnixTimestamp(window_start)) * 1000, [" + strings.Join(l.keys(), ", ") + "], maxMap(hits)"
 	var measures []*measure
 	for m := range l.counted {
-		sql += ", hex(" + m.Bytes(m.Merge(m.Column())) + ")"
+		sql += ", hex(" + m.Bytes(m.Merge(m.Stored())) + ")"
 		measures = append(measures, m)
 	}
 	b.each(t, sql+" FROM "+b.c.name(l.state())+" GROUP BY "+l.groups()+"window_start", func(scan func(...any) error) error {

@@ -43,7 +43,7 @@ func TestFolded(t *testing.T) {
 	}
 	for m := range s.layout.counted {
 		sql := fmt.Sprintf("SELECT count(), countIf(a = b), countIf(toTypeName(a) = toTypeName(b)), countIf(length(a) > 0) > 0 FROM (SELECT %s AS a, %s AS b FROM %s AS _s GROUP BY page, window_start)",
-			m.Fold(m.Merge("_s."+m.Column())), m.Folded("_s."+m.Column()), c.name("clicks_state"))
+			m.Fold(m.Merge("_s."+m.Stored())), m.Folded("_s."+m.Stored()), c.name("clicks_state"))
 		if got := one(t, c, sql); got != "(4,4,4,1)" {
 			t.Errorf("%s: %s groups, equal, of equal types, some not empty; want (4,4,4,1)", m.Name, got)
 		}

@@ -284,7 +284,7 @@ func TestForgetsOldValues(t *testing.T) {
 	if err != nil || len(steps) == 0 {
 		t.Fatalf("it migrates with %v, %v", steps, err)
 	}
-	for _, column := range []string{"entry", "exit", "people_state", "entry_state", "exit_state", "top_state"} {
+	for _, column := range []string{"entry", "exit", "people_ids", "entry_state", "exit_state", "top_state"} {
 		if !strings.Contains(steps[0].SQL, "MODIFY COLUMN `"+column+"` ") {
 			t.Errorf("the first step leaves %s: %s", column, steps[0].SQL)
 		}

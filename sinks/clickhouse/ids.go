@@ -179,7 +179,7 @@ func (d idsData) Margin(pairs string) string {
 	return d.measured(func(m *measure) string { return fmt.Sprintf(m.margin, pairs) })
 }
 
-// A source is states of ids: the columns in the state table and in rollups.
+// A source is ids: expressions for arrays of them in rows of the state table and of rollups.
 type source struct {
 	d           idsData
 	Ids, States string
@@ -192,10 +192,12 @@ type source struct {
 // step names its own, of every measure.
 func (d idsData) Sources() (all []source) {
 	if !d.steps {
-		return []source{{d, d.measured((*measure).Column), d.measured((*measure).State), "", d.place, d.measured(d.v.lost)}}
+		stored := d.measured(func(m *measure) string { return fmt.Sprintf(m.ids, m.Stored()) })
+		rolled := d.measured(func(m *measure) string { return fmt.Sprintf(m.ids, m.State()) })
+		return []source{{d, stored, rolled, "", d.place, d.measured(d.v.lost)}}
 	}
 	for _, m := range d.l.identified() {
-		all = append(all, source{d, m.Column(), m.State(), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.v.lost(m)})
+		all = append(all, source{d, fmt.Sprintf(m.ids, m.Stored()), fmt.Sprintf(m.ids, m.State()), d.takes(m), func(moment string) string { return d.placed(m, moment) }, d.v.lost(m)})
 	}
 	return all
 }

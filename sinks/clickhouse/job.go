@@ -104,6 +104,9 @@ func (j Job) plan() (*layout, error) {
 			for _, suffix := range of.parts {
 				usable(m.Name + suffix)
 			}
+			if of.stored != "" {
+				usable(m.Name + of.stored)
+			}
 		}
 		l.measures = append(l.measures, of)
 	}

@@ -52,7 +52,19 @@ type kind struct {
 	distinct string // of the number of different values in a state of ids: how many ids; empty: it has none
 	margin   string // the expected number %[1]s of pairs of ids with one value: by how many ids a number may be wrong
 
+	ids string // of a state of ids: an array of them; empty: it has none
+
 	empty string // the state of no events
+
+	// A kind whose states are not what SQL reads best has them in a column whose name ends in
+	// stored. What would be their column else is computed of it: alias, of type aliasType.
+	stored, alias, aliasType string
+
+	// How a rollup keeps a state, if not as the state table does: the type of the column, a
+	// merged state as it is kept, and the state of what is kept.
+	rolled, packed, unpacked string
+
+	codec string // of the columns of states; empty: ZSTD(1)
 
 	// How a state is written into a Native block. plain is the type, if it is not
 	// state. runs says how many runs of bytes the column has, if more than one; add
@@ -97,9 +109,13 @@ func newMeasure(m window.Measure, index int) measure {
 	return measure{m, k, index}
 }
 
-// Column and State return the names of a measure's columns of numbers and of states.
+// Column returns the name of a measure's column of numbers in a rollup, Rolled that of its
+// states there, and Stored that of its states in the state table. State returns an expression
+// for the state of a row of a rollup.
 func (m *measure) Column() string { return quote(m.Name) }
-func (m *measure) State() string  { return quote(m.Name + "_state") }
+func (m *measure) Rolled() string { return quote(m.Name + cmp.Or(m.stored, "_state")) }
+func (m *measure) Stored() string { return quote(m.Name + m.stored) }
+func (m *measure) State() string  { return m.Rolled() + m.unpacked }
 
 // Held, Known and Whole return the names of columns inside a statement. In a comparison,
 // Held are the measure's states in the rows that the rollup is made from. In the making of
@@ -182,9 +198,26 @@ func (m *measure) Final(best string) string {
 	return best
 }
 
-// states and numbers return the measure's columns.
-func (m *measure) states(name, extra string) column {
-	return column{name: name, typ: m.state, extra: extra}
+// Packed returns an expression for a merged state, or a total, as a rollup keeps it.
+func (m *measure) Packed(state string) string {
+	if m.packed == "" {
+		return state
+	}
+	return fmt.Sprintf(m.packed, state)
+}
+
+// states returns the columns that are called name: of states, or computed of them; typ and ttl
+// are those of the states.
+func (m *measure) states(name, typ, unpacked, ttl string) []column {
+	extra := "CODEC(" + cmp.Or(m.codec, "ZSTD(1)") + ")"
+	if m.stored == "" {
+		return []column{{name: name, typ: typ, extra: extra, ttl: ttl}}
+	}
+	stored := m.Name + m.stored
+	return []column{
+		{name: stored, typ: typ, extra: extra, ttl: ttl},
+		{name: name, typ: m.aliasType, extra: aliased + fmt.Sprintf(m.alias, stored+unpacked)},
+	}
 }
 
 func (m *measure) numbers() column {
@@ -230,7 +263,7 @@ func (m *measure) values() values {
 	if typ == "" {
 		typ = m.state
 	}
-	return value(m.Name, typ, max(1, m.runs))
+	return value(m.Name+m.stored, typ, max(1, m.runs))
 }
 
 // addTo appends the state of a row to such a column.

@@ -64,7 +64,7 @@ func (s *Sink) SQL(q Question) string {
 		case m.Name != q.Measure:
 		case m.Additive():
 			slots, whole := l.unused("slots"), l.unused("whole")
-			each := "SELECT *, " + m.Fold(slots) + " AS " + whole + " FROM (SELECT " + l.groups() + "window_start, " + m.Merge(m.Column()) + " AS " + slots + from +
+			each := "SELECT *, " + m.Fold(slots) + " AS " + whole + " FROM (SELECT " + l.groups() + "window_start, " + m.Merge(m.Stored()) + " AS " + slots + from +
 				" GROUP BY " + l.groups() + "window_start)"
 			return f.sql(m.valued(m.Number(m.Plus(whole)), f.value), each)
 		case q.Returning:
@@ -72,12 +72,12 @@ func (s *Sink) SQL(q Question) string {
 				return ""
 			}
 			ids := l.unused("ids")
-			each := "SELECT " + step + ", " + m.Merge(m.Column()) + " AS " + ids + from + "\n  GROUP BY " + f.at
+			each := "SELECT " + step + ", " + m.Merge(m.Stored()) + " AS " + ids + from + "\n  GROUP BY " + f.at
 			return "WITH steps AS (" + each + ")\nSELECT a." + f.at + ", b." + f.at + " AS later, " + fmt.Sprintf(m.common, "a."+ids, "b."+ids) +
 				" AS both\nFROM steps AS a CROSS JOIN steps AS b\nWHERE a." + f.at + " <= b." + f.at + "\nORDER BY a." + f.at + ", later"
 		default:
 			st := l.unused("st")
-			return f.sql(m.valued(m.Number(m.Merge(st)), f.value), "SELECT *, "+m.Column()+" AS "+st+from)
+			return f.sql(m.valued(m.Number(m.Merge(st)), f.value), "SELECT *, "+m.Stored()+" AS "+st+from)
 		}
 	}
 	for m := range l.located {

@@ -79,7 +79,7 @@ func (s *Sink) states(r *window.Range, m int) (sql string, ms *measure, err erro
 		return "", nil, fmt.Errorf("clickhouse: job %s: measure %d has no state", s.layout.Spec.Job, m)
 	}
 	by, where := s.layout.groups()+"window_start, ", s.selects(r)
-	sql = "SELECT " + by + ms.Column() + " AS st FROM " + s.stateTable() + " WHERE " + where
+	sql = "SELECT " + by + ms.Stored() + " AS st FROM " + s.stateTable() + " WHERE " + where
 	if a := s.archive(r); a != "" {
 		sql += " UNION ALL SELECT " + by + ms.State() + " AS st FROM " + a + " WHERE " + where
 	}
@@ -181,7 +181,7 @@ func (s *Sink) whole(ctx context.Context, r *window.Range, m *measure) error {
 	}
 	present := "1"
 	if !m.raw {
-		present = m.Number(m.Column()) + " > 0"
+		present = m.Number(m.Stored()) + " > 0"
 	}
 	by, where := s.layout.groups()+"window_start", " WHERE "+s.selects(r)
 	sql := "SELECT uniqExact(window_start), toInt64(toUnixTimestamp(max(window_start))) FROM (" +

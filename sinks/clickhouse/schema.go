@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -35,6 +36,17 @@ func (c column) definition() string {
 }
 
 const columnTTL = " TTL "
+
+// aliased begins the extra of a column that ClickHouse computes when it is read.
+const aliased = "ALIAS "
+
+// kind returns the type of the column, and whether it is computed: what compare compares.
+func (c column) kind() string {
+	if strings.HasPrefix(c.extra, aliased) {
+		return aliased + c.typ
+	}
+	return c.typ
+}
 
 // A table says how a table should be.
 type table struct {
@@ -220,7 +232,6 @@ func common() []table {
 
 // tables returns the job's own tables.
 func (l *layout) tables() []table {
-	zstd := "CODEC(ZSTD(1))"
 	start := column{name: "window_start", typ: utc}
 
 	state := table{
@@ -235,7 +246,7 @@ func (l *layout) tables() []table {
 		settings: "index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1",
 	}
 	for m := range l.counted {
-		state.columns = append(state.columns, m.states(m.Name, zstd))
+		state.columns = append(state.columns, m.states(m.Name, m.state, "", "")...)
 	}
 	state.columns = append(state.columns, touched("flushed_at"), stamped("flushed_in"))
 	all := []table{state}
@@ -274,9 +285,7 @@ func (l *layout) tables() []table {
 			t.columns = append(t.columns, numbers)
 		}
 		for m := range l.counted {
-			states := m.states(m.Name+"_state", zstd)
-			states.ttl = v.forget(m)
-			t.columns = append(t.columns, states)
+			t.columns = append(t.columns, m.states(m.Name+"_state", cmp.Or(m.rolled, m.state), m.unpacked, v.forget(m))...)
 		}
 		t.columns = append(t.columns, touched("rolled_at"), stamped("rolled_in"))
 		all = append(all, t)

@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,11 +71,64 @@ func TestSet(t *testing.T) {
 	if got := one(t, c, both+c.name("clicks_1h_rollup")+")"); got != "(2,3,1,0,1)" {
 		t.Errorf("in both: %s", got)
 	}
+	if got := one(t, c, strings.ReplaceAll(both, "people_state", "people")+c.name("clicks_state")+")"); got != "(2,3,1,0,1)" {
+		t.Errorf("in both, by the state rows: %s", got)
+	}
 	if got := findings(t, s); len(got) > 0 {
 		t.Errorf("before damage: %v", got)
 	}
 	(&backend{c: c}).exec(t, "INSERT INTO "+c.name("clicks_1h_rollup")+" (page, country, window_start, people) SELECT '/b', '', window_start, 99 FROM "+c.name("clicks_1h_rollup")+" LIMIT 1")
 	if got := findings(t, s); len(got) != 1 || got[0].Measure != "people" || got[0].Expected != 99 || got[0].Found != 3 {
 		t.Errorf("raised by hand: %v", got)
+	}
+}
+
+// TestSetOfBitmaps: a table with sets in another form, as before the first version, is refused.
+func TestSetOfBitmaps(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
+	unasked(t, c, j)
+	run(t, c, "ALTER TABLE "+c.name("clicks_state")+" DROP COLUMN people", "ALTER TABLE "+c.name("clicks_state")+" ADD COLUMN people AggregateFunction(groupBitmap, UInt32)")
+	for what, do := range map[string]func() error{
+		"migrate": func() error { _, err := c.Migrate(t.Context(), []Job{j}, Migration{}); return err },
+		"start":   func() error { _, err := c.Job(t.Context(), j); return err },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "column people is AggregateFunction(groupBitmap, UInt32), weir made it ALIAS") || !strings.Contains(err.Error(), "raise the job's version") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestSetSize: a million ids in a rollup take at most 2.6 bytes each on disk, also after the
+// window was rolled up again and the parts were merged.
+func TestSetSize(t *testing.T) {
+	c := open(t)
+	j := clicks()
+	j.Rollups = j.Rollups[:1]
+	j.Spec.By, j.Spec.Dedupe = nil, nil
+	j.Spec.Measures = []window.Measure{{Name: "people", Kind: window.Set, Path: "who"}}
+	s := unasked(t, c, j)
+	state, rollup := c.name("clicks_state"), c.name("clicks_1m_rollup")
+	const ids = 1_000_000
+	for round, n := range []int{ids * 9 / 10, ids} {
+		run(t, c, fmt.Sprintf("INSERT INTO %s (window_start, hits, people_ids, flushed_in) SELECT toDateTime(%d, 'UTC'), map(1, %d), groupUniqArray(toUInt32(bitAnd(xxHash64(toString(number)), 4294967295))), %d FROM numbers(%[3]d)", state, noon/1000, n, 10+10*round))
+		roll(t, s, true)
+	}
+	run(t, c, "OPTIMIZE TABLE "+rollup+" FINAL")
+	got := one(t, c, "SELECT people, length(people_ids.2), bitmapCardinality(people_state) = people_ids.1, people_ids.2 = arraySort(people_ids.2) FROM "+rollup)
+	hashes := map[uint32]bool{}
+	for n := range ids {
+		hashes[window.SetHash(nil, fmt.Append(nil, n))] = true
+	}
+	if want := fmt.Sprintf("(%d,%d,1,1)", bitmap.Distinct(uint64(len(hashes))), len(hashes)); got != want {
+		t.Errorf("the rollup has %s, want %s", got, want)
+	}
+	var bytes uint64
+	if _, err := fmt.Sscanf(one(t, c, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = "+text(c.cfg.Database)+" AND table = 'clicks_1m_rollup'"), "(%d)", &bytes); err != nil {
+		t.Fatal(err)
+	}
+	if each := float64(bytes) / ids; each > 2.6 || each < 1 {
+		t.Errorf("%.2f bytes an id", each)
 	}
 }

@@ -50,7 +50,7 @@ func (c *Client) spread(layouts []*layout) (all []view) {
 func (t *table) spread(c *Client) view {
 	var columns []string
 	for _, col := range t.columns {
-		if !strings.HasPrefix(col.extra, "ALIAS ") {
+		if !strings.HasPrefix(col.extra, aliased) {
 			col.extra, col.ttl = "", ""
 		}
 		columns = append(columns, "    "+col.String())

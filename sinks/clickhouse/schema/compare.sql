@@ -24,12 +24,12 @@ SELECT
 FROM
 (
 {{- if .Measures}}
-    SELECT * REPLACE ({{range $i, $m := .Measures}}{{if $i}}, {{end}}{{.Rank (.Number .State)}} AS {{.State}}{{end}})
+    SELECT * REPLACE ({{range $i, $m := .Measures}}{{if $i}}, {{end}}{{.Rank (.Number .Rolled)}} AS {{.Rolled}}{{end}})
     FROM
     (
 {{- end}}
     SELECT {{.Groups}}window_start, toUInt64(max(hits)) AS rolled, toUInt64(0) AS held, max(_r.rolled_at) AS made, toDateTime(0, 'UTC') AS touched, toUInt64(0) AS stamp
-{{- range .Measures}}, {{.Rank (.Final (.Best (print "_r." .Viewed)))}} AS {{.Column}}, {{.Merge (print "_r." .State)}} AS {{.State}}{{end}}
+{{- range .Measures}}, {{.Rank (.Final (.Best (print "_r." .Viewed)))}} AS {{.Column}}, {{.Merge (print "_r." .State)}} AS {{.Rolled}}{{end}}
 {{- if .Measures}}, toDateTime(4294967295, 'UTC') AS oldest, 1 AS finished{{end}}
     FROM {{.Table}} AS _r
     WHERE {{.Within}}

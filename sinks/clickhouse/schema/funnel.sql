@@ -31,7 +31,7 @@ FROM
                     arraySort(if(_first > 0, groupArrayIf(_place, bitAnd(_place, 63) > 1 AND bitAnd(_place, 63) < _of), [])) AS _places,
                     {{.Sure "_first" "_places"}} AS _least,
                     {{.May "_first" "_places"}} AS _most
-                FROM (SELECT _place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+                FROM (SELECT _place, arrayJoin(_ids) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)
                 GROUP BY _id
             )

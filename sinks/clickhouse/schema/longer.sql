@@ -11,7 +11,7 @@ SELECT {{.Groups}}window_start, hits{{range .Measures}}, {{if .Additive}}{{.Colu
     SELECT {{.Groups}}_start, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Number (.Merge (print "_w." .Column))}}{{end}}{{end}}
     FROM
     (
-        SELECT {{.Groups}}{{.Start}} AS _start{{range .Finished}}, {{.Column}}{{end}}
+        SELECT {{.Groups}}{{.Start}} AS _start{{range .Finished}}, {{.Stored}} AS {{.Column}}{{end}}
         FROM {{.State}}
         WHERE {{.Shortest.Start}} IN (_tail.1)
 {{- range .Shorter}}

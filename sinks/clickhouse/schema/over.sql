@@ -47,7 +47,7 @@ FROM
 {{- end}}
             ) AS _h
             UNION ALL
-            SELECT {{.By}}{{.Step .Shortest.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Column}}{{end}}{{end}}{{range .Forgotten}}, 0{{end}}
+            SELECT {{.By}}{{.Step .Shortest.Start}}, 0{{range .Measures}}, {{if .Additive}}{{.Empty}}{{else}}{{.Stored}}{{end}}{{end}}{{range .Forgotten}}, 0{{end}}
             FROM {{.State}}
             WHERE {{.Shortest.Start}} IN (_tail.1) AND {{.Within .Shortest.Start}}
 {{- range $v := .Levels}}

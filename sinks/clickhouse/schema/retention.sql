@@ -27,7 +27,7 @@ FROM
                 FROM
                 (
                     SELECT {{.By}}_id, groupBitOr(bitShiftLeft(toUInt64(1), _place)) AS _bits
-                    FROM (SELECT {{.By}}_place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+                    FROM (SELECT {{.By}}_place, arrayJoin(_ids) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)
                     GROUP BY {{.By}}_id
                 )

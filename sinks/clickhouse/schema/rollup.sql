@@ -4,7 +4,7 @@ others. Hits are a map from slots, or from shorter windows, to counts, whose val
 merge by maximum and are summed at the end. Rows of a shorter rollup may have lost the
 states that expire. If only some still have them, the measure has no number and an empty
 state, because the states that are left would give a wrong number. */ -}}
-INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Measures}}, {{.State}}{{end}}, rolled_in)
+INSERT INTO {{.Table}} ({{.Groups}}window_start, hits{{range .Finished}}, {{.Column}}{{end}}{{range .Measures}}, {{.Rolled}}{{end}}, rolled_in)
 SELECT
     {{.Groups}}_start,
     hits
@@ -12,7 +12,7 @@ SELECT
     {{if and $.Forgets .Expires}}if({{.Whole}}, {{.Number .Column}}, {{.Nothing}}){{else}}{{.Number .Column}}{{end}}
 {{- end}}
 {{- range .Measures}},
-    {{if and $.Forgets .Expires}}if({{.Whole}}, {{.Column}}, {{.Empty}}){{else}}{{.Column}}{{end}}
+    {{if and $.Forgets .Expires}}{{.Packed (printf "if(%s, %s, %s)" .Whole .Column .Empty)}}{{else}}{{.Packed .Column}}{{end}}
 {{- end}},
     {{.Round}}
 FROM
@@ -33,7 +33,7 @@ FROM
             {{.Groups}}{{.Start}} AS _start,
             {{if .First}}{{.Hits}}{{else}}max(_s.hits){{end}} AS hits
 {{- range .Measures}},
-            {{if $.First}}{{.Folded (print "_s." .Column)}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
+            {{if $.First}}{{.Folded (print "_s." .Stored)}}{{else}}{{.Merge (print "_s." .State)}}{{end}} AS {{.Column}}
 {{- if and $.Forgets .Expires}},
             max({{$.Had .}}) AS {{.Known}},
             max({{$.Has .}}) AS {{.Held}}
@@ -49,7 +49,7 @@ FROM
 {{- if .First}}
         {{.Hits}} AS hits
 {{- range .Measures}},
-        {{.Folded (print "_s." .Column)}} AS {{.Column}}
+        {{.Folded (print "_s." .Stored)}} AS {{.Column}}
 {{- end}}
 {{- else}}
         arraySum(mapValues(maxMap(map(toUnixTimestamp(window_start), _s.hits)))) AS hits

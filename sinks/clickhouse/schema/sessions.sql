@@ -26,7 +26,7 @@ FROM
                 arrayJoin(arrayPushBack(arrayFilter(b -> b > 0, arrayMap(
                     (w, gap) -> if(w > {{.Before}} AND gap >= intDiv({gap:UInt32}, {{.Pane}}), toUInt64(w) * 2 + (gap > {{.Before}}), 0),
                     _panes, arrayPopFront(arrayDifference(arrayPushFront(_panes, toInt32(-1000000)))))), 1)) AS _begun
-            FROM (SELECT {{.By}}_place, arrayJoin(bitmapToArray(_ids)) AS _id FROM (
+            FROM (SELECT {{.By}}_place, arrayJoin(_ids) AS _id FROM (
             {{template "ids.sql" .}}) AS _s)
             GROUP BY {{.By}}_id
         )

@@ -6,7 +6,7 @@ SELECT
             {{.Groups}}window_start,
             {{.Hits}} AS hits
 {{- range .Measures}},
-            {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
+            {{.Fold (.Merge (print "_s." .Stored))}} AS {{.Column}}
 {{- end}}
         FROM {{.State}} AS _s
         WHERE window_start IN (_tail.1)
@@ -24,7 +24,7 @@ SELECT
                 {{.Groups}}{{.Start}} AS _start,
                 {{.Hits}} AS hits
 {{- range .Measures}},
-                {{.Fold (.Merge (print "_s." .Column))}} AS {{.Column}}
+                {{.Fold (.Merge (print "_s." .Stored))}} AS {{.Column}}
 {{- end}}
             FROM {{.State}} AS _s
             WHERE {{.Start}} IN (_tail.1)
