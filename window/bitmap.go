@@ -35,20 +35,15 @@ func (in *bitmapIntake) read(d *decoder, at, n int) (ok bool, reason string) {
 }
 
 func (in *bitmapIntake) add(to store, rows []uint32) {
-	to.(bitset).bits().AddBatch(rows, in.ids[:len(rows)])
+	to.(*bitmapColumn).pool.AddBatch(rows, in.ids[:len(rows)])
 }
 
 type bitmapColumn struct{ pool bitmap.Pool }
 
-// bitset is implemented by the columns that are bitmaps.
-type bitset interface{ bits() *bitmap.Pool }
-
-func (c *bitmapColumn) bits() *bitmap.Pool { return &c.pool }
-
 func (c *bitmapColumn) grow(n int) { c.pool.Grow(n) }
 
 func (c *bitmapColumn) merge(i uint32, from column, j uint32) {
-	c.pool.Merge(i, from.(bitset).bits(), j)
+	c.pool.Merge(i, &from.(*bitmapColumn).pool, j)
 }
 
 func (c *bitmapColumn) load(i uint32, state []byte) error { return c.pool.MergeClickHouse(i, state) }
@@ -63,6 +58,6 @@ func (c *bitmapColumn) reset() { c.pool.Reset() }
 
 func (c *bitmapColumn) bytes() int { return c.pool.Bytes() }
 
-// Bitmap returns the pool of measure m, which is of kind Bitmap or Set, and the row's
-// index in it. The caller must not change the pool.
-func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return r.t.columns[m].(bitset).bits(), r.i }
+// Bitmap returns the pool of measure m, which is of kind Bitmap, and the row's index in it.
+// The caller must not change the pool.
+func (r Row) Bitmap(m int) (*bitmap.Pool, uint32) { return &r.t.columns[m].(*bitmapColumn).pool, r.i }

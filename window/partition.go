@@ -135,7 +135,6 @@ func (pt *Partition) report(to *Table) {
 		}
 		for _, i := range pt.dirty {
 			t.report(i, slot, to.columns[m], pt.cells[i].row)
-			t.settle(i)
 		}
 	}
 	pt.dirty = pt.dirty[:0]

@@ -1,6 +1,8 @@
 package window
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,9 +14,8 @@ import (
 // Quantile keeps a histogram of a numeric field, of which every quantile is known with a
 // relative error of at most Measure.Error.
 //
-// The count of a bucket is the total of the chunk so far, as with hits; but a flush sends
-// only the buckets whose counts have changed, because two states of a slot merge bucket by
-// bucket.
+// A flush sends the histogram of the chunk so far. It has at most as many buckets as the chunk
+// has events of the window and group.
 var Quantile Kind = quantileKind{}
 
 type quantileKind struct{ added }
@@ -69,72 +70,134 @@ func (in *quantileIntake) add(to store, cells []uint32) {
 }
 
 type quantileTally struct {
-	pool   histogram.Pool
-	counts histogram.Counts // to use again
+	pool  histogram.Pool
+	words []byte // to use again
 }
 
 func (t *quantileTally) grow(n int) { t.pool.Grow(n) }
 func (t *quantileTally) reset()     { t.pool.Reset() }
-func (t *quantileTally) bytes() int { return t.pool.Bytes() + countBytes*cap(t.counts) }
-
-const countBytes = 16
+func (t *quantileTally) bytes() int { return t.pool.Bytes() + cap(t.words) }
 
 func (t *quantileTally) report(cell uint32, slot Slot, to column, row uint32) {
-	t.counts = t.pool.AppendNew(t.counts[:0], cell)
-	if len(t.counts) > 0 {
-		to.(*quantileColumn).raise(row, slot, t.counts)
+	var numbers uint64
+	if t.words, numbers = t.pool.AppendState(t.words[:0], cell); numbers > 0 {
+		to.(*quantileColumn).put(row, slot, Histogram{numbers, t.words})
 	}
 }
 
-func (t *quantileTally) settle(cell uint32) { t.pool.Taken(cell) }
-
-// A quantileColumn has a histogram for each slot of each row, which no other column shares.
-type quantileColumn struct {
-	slots[histogram.Counts]
-	held int // bytes of the histograms
+// A Histogram is that of some events that had a number.
+type Histogram struct {
+	Events uint64
+	Words  []byte // as package histogram stores it
 }
 
-func (c *quantileColumn) raise(i uint32, slot Slot, counts histogram.Counts) {
+// A quantileColumn has a histogram for each slot of each row. Of two of a slot, that of more
+// events is of a longer prefix of the chunk.
+type quantileColumn struct {
+	slots[quantileValue]
+	words []byte
+	sums  map[uint32]*quantileSum // by row that plus has added to
+}
+
+// A quantileValue says where in words a Histogram lies.
+type quantileValue struct {
+	events   uint64
+	from, to int
+}
+
+// A quantileSum adds up histograms of different events.
+type quantileSum struct {
+	events uint64
+	counts histogram.Counts
+}
+
+func (c *quantileColumn) histogram(v *quantileValue) Histogram {
+	return Histogram{v.events, c.words[v.from:v.to]}
+}
+
+// later tells which of two histograms of one slot is the greater one in ClickHouse's order of
+// tuples.
+func (h Histogram) later(o Histogram) bool {
+	return cmp.Or(cmp.Compare(h.Events, o.Events), bytes.Compare(h.Words, o.Words)) > 0
+}
+
+func (c *quantileColumn) put(i uint32, slot Slot, h Histogram) {
 	have, _ := c.at(i, slot)
-	c.held -= countBytes * cap(*have)
-	have.Raise(counts)
-	c.held += countBytes * cap(*have)
+	if !h.later(c.histogram(have)) {
+		return
+	}
+	from := len(c.words)
+	c.words = append(c.words, h.Words...)
+	*have = quantileValue{h.Events, from, len(c.words)}
 }
 
 func (c *quantileColumn) merge(i uint32, from column, j uint32) {
-	for slot, counts := range from.(*quantileColumn).of(j) {
-		c.raise(i, slot, *counts)
+	for slot, h := range from.(*quantileColumn).of(j) {
+		c.put(i, slot, h)
 	}
 }
 
 func (c *quantileColumn) reset() {
 	c.slots.reset()
-	c.held = 0
+	c.words, c.sums = c.words[:0], nil
 }
 
-func (c *quantileColumn) bytes() int { return c.slots.bytes() + c.held }
+func (c *quantileColumn) bytes() int { return c.slots.bytes() + cap(c.words) }
 
-// total returns the histogram of row i: that of its slots, or that of a rollup where that
-// has more in a bucket. Nothing else has it.
-func (c *quantileColumn) total(i uint32) (sum histogram.Counts) {
-	var whole histogram.Counts
-	for slot, counts := range c.of(i) {
-		if slot == Whole {
-			whole = *counts
-		} else {
-			sum.Add(*counts)
+// of yields the slots of row i, ascending, and the histogram of each.
+func (c *quantileColumn) of(i uint32) iter.Seq2[Slot, Histogram] {
+	if sum := c.sums[i]; sum != nil {
+		c.put(i, Whole, Histogram{sum.events, sum.counts.AppendState(nil)})
+		delete(c.sums, i)
+	}
+	return func(yield func(Slot, Histogram) bool) {
+		for slot, v := range c.slots.of(i) {
+			if !yield(slot, c.histogram(v)) {
+				return
+			}
 		}
 	}
-	sum.Raise(whole)
+}
+
+// total returns the histogram of row i: that of its slots, or that of a rollup if it has more
+// events.
+func (c *quantileColumn) total(i uint32) (sum quantileSum) {
+	var whole Histogram
+	for slot, h := range c.of(i) {
+		if slot == Whole {
+			whole = h
+		} else {
+			sum.add(h.Events, h.counts())
+		}
+	}
+	if whole.Events > sum.events {
+		return quantileSum{whole.Events, whole.counts()}
+	}
 	return sum
 }
 
+func (s *quantileSum) add(events uint64, counts histogram.Counts) {
+	s.events += events
+	s.counts.Add(counts)
+}
+
+func (h Histogram) counts() histogram.Counts {
+	counts, err := histogram.Read(make(histogram.Counts, 0, len(h.Words)/8), h.Words)
+	if err != nil { // load has read them before
+		panic(err)
+	}
+	return counts
+}
+
 func (c *quantileColumn) plus(i uint32, from column, j uint32) {
+	if c.sums == nil {
+		c.sums = map[uint32]*quantileSum{}
+	}
+	if c.sums[i] == nil {
+		c.sums[i] = new(quantileSum)
+	}
 	total := from.(*quantileColumn).total(j)
-	have, _ := c.at(i, Whole)
-	c.held -= countBytes * cap(*have)
-	have.Add(total)
-	c.held += countBytes * cap(*have)
+	c.sums[i].add(total.events, total.counts)
 }
 
 // spreadBits is how many bits of a number tell how the events spread over the buckets.
@@ -143,69 +206,63 @@ const spreadBits = 24
 // number returns the number of events, and in its last bits a check of their buckets, so
 // that two histograms of as many events differ.
 func (c *quantileColumn) number(i uint32) uint64 {
-	var events, check uint64
-	for _, e := range c.total(i) {
-		events += e.N
+	var check uint64
+	total := c.total(i)
+	for _, e := range total.counts {
 		check += e.N * uint64(e.Bucket) * uint64(e.Bucket)
 	}
-	return events<<spreadBits | check*0x9e3779b97f4a7c15>>(64-spreadBits)
+	return total.events<<spreadBits | check*0x9e3779b97f4a7c15>>(64-spreadBits)
 }
 
-var errQuantileState = errors.New("not the state of a quantile measure: 24 bytes for each slot and bucket, ascending")
+var errQuantileState = errors.New("not the state of a quantile measure: for each slot, ascending, events, bytes of the histogram, and its words, ascending")
 
-// load reads a state of entries of 24 bytes, little-endian: 4 of the bucket, 8 of the slot,
-// 4 of zeros, 8 of the count.
 func (c *quantileColumn) load(i uint32, state []byte) error {
-	const entry = 24
-	if len(state)%entry != 0 {
-		return errQuantileState
+	type loaded struct {
+		slot Slot
+		h    Histogram
 	}
-	at := func(b []byte) (Slot, histogram.Count) {
-		return Slot(binary.LittleEndian.Uint64(b[4:])), histogram.Count{Bucket: histogram.Bucket(binary.LittleEndian.Uint32(b)), N: binary.LittleEndian.Uint64(b[16:])}
-	}
-	var slot Slot
-	var before histogram.Count
-	for rest := state; len(rest) > 0; rest = rest[entry:] {
-		s, count := at(rest)
-		ascending := s > slot || s == slot && count.Bucket > before.Bucket
-		if len(rest) < len(state) && !ascending || binary.LittleEndian.Uint32(rest[12:]) != 0 {
+	const head = 24
+	var all []loaded
+	for len(state) > 0 {
+		if len(state) < head {
 			return errQuantileState
 		}
-		slot, before = s, count
-	}
-	for len(state) > 0 {
-		slot, first := at(state)
-		counts := histogram.Counts{first}
-		for state = state[entry:]; len(state) > 0; state = state[entry:] {
-			s, count := at(state)
-			if s != slot {
-				break
-			}
-			counts = append(counts, count)
+		l := loaded{Slot(binary.LittleEndian.Uint64(state)), Histogram{Events: binary.LittleEndian.Uint64(state[8:])}}
+		n := binary.LittleEndian.Uint64(state[16:])
+		if state = state[head:]; n > uint64(len(state)) || len(all) > 0 && l.slot <= all[len(all)-1].slot {
+			return errQuantileState
 		}
-		c.raise(i, slot, counts)
+		l.h.Words, state = state[:n], state[n:]
+		counts, err := histogram.Read(nil, l.h.Words)
+		if err != nil || counts.Total() != l.h.Events {
+			return errQuantileState
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		c.put(i, l.slot, l.h)
 	}
 	return nil
 }
 
+// appendState appends for each slot, in numbers of 8 bytes, little-endian: the slot, its
+// events, and how many bytes follow; then the words of the histogram.
 func (c *quantileColumn) appendState(dst []byte, i uint32) []byte {
-	for slot, counts := range c.of(i) {
-		for _, e := range *counts {
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(e.Bucket))
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(slot))
-			dst = binary.LittleEndian.AppendUint32(dst, 0)
-			dst = binary.LittleEndian.AppendUint64(dst, e.N)
-		}
+	word := binary.LittleEndian.AppendUint64
+	for slot, h := range c.of(i) {
+		dst = append(word(word(word(dst, uint64(slot)), h.Events), uint64(len(h.Words))), h.Words...)
 	}
 	return dst
 }
 
 // Histograms yields the slots of measure m, which is of kind Quantile, and the histogram of
-// each, slots ascending.
-func (r Row) Histograms(m int) iter.Seq2[Slot, *histogram.Counts] {
+// each, slots ascending. It is valid until the table changes.
+func (r Row) Histograms(m int) iter.Seq2[Slot, Histogram] {
 	return r.t.columns[m].(*quantileColumn).of(r.i)
 }
 
 // Histogram returns the histogram of measure m, which is of kind Quantile. It belongs to
 // the caller.
-func (r Row) Histogram(m int) histogram.Counts { return r.t.columns[m].(*quantileColumn).total(r.i) }
+func (r Row) Histogram(m int) histogram.Counts {
+	return r.t.columns[m].(*quantileColumn).total(r.i).counts
+}

@@ -66,8 +66,7 @@ func TestQuantileReads(t *testing.T) {
 	}
 }
 
-// TestQuantileSends: a flush sends the buckets that have changed since the one before, each
-// with its count since the beginning of the chunk.
+// TestQuantileSends: a flush sends the histogram since the beginning of the chunk.
 func TestQuantileSends(t *testing.T) {
 	op := newOperator(t, quantileSpec())
 	op.Start(Plan{})
@@ -78,8 +77,8 @@ func TestQuantileSends(t *testing.T) {
 		want   map[float64]uint64
 	}{
 		{[]float64{1, 1, 5}, map[float64]uint64{1: 2, 5: 1}},
-		{[]float64{5, 9}, map[float64]uint64{5: 2, 9: 1}},
-		{[]float64{1}, map[float64]uint64{1: 3}},
+		{[]float64{5, 9}, map[float64]uint64{1: 2, 5: 2, 9: 1}},
+		{[]float64{1}, map[float64]uint64{1: 3, 5: 2, 9: 1}},
 	} {
 		b := event.Batch{First: offset, Next: offset + int64(len(step.values))}
 		for _, v := range step.values {
@@ -115,14 +114,16 @@ func TestQuantileState(t *testing.T) {
 		c := new(quantileColumn)
 		c.grow(1)
 		for slot, values := range of {
+			var sum quantileSum
 			for v, n := range values {
-				c.raise(0, slot, histogram.Counts{{Bucket: layout.Of(v), N: n}})
+				sum.add(n, histogram.Counts{{Bucket: layout.Of(v), N: n}})
 			}
+			c.put(0, slot, Histogram{sum.events, sum.counts.AppendState(nil)})
 		}
 		return c.appendState(nil, 0)
 	}
 	early := state(map[Slot]map[float64]uint64{7: {1: 2, 100: 1}})
-	late := state(map[Slot]map[float64]uint64{7: {1: 5, -3: 4}, 9: {100: 1}})
+	late := state(map[Slot]map[float64]uint64{7: {1: 5, 100: 1, -3: 4}, 9: {100: 1}})
 	both := state(map[Slot]map[float64]uint64{7: {1: 5, 100: 1, -3: 4}, 9: {100: 1}})
 	less, more := state(map[Slot]map[float64]uint64{Whole: {1: 4}}), state(map[Slot]map[float64]uint64{Whole: {1: 6, 100: 2, -3: 4}})
 	number := func(s []byte, err error) string {
@@ -145,7 +146,12 @@ func TestQuantileState(t *testing.T) {
 		{"a rollup that has less", number(m.Merge(less, both)), number(both, nil)},
 		{"a rollup that has more", number(m.Merge(more, both)), number(more, nil)},
 		{"cut", number(m.Merge(late[:40])), errQuantileState.Error()},
-		{"out of order", number(m.Merge(append(append([]byte{}, late[24:]...), late[:24]...))), errQuantileState.Error()},
+		{"cut in a head", number(m.Merge(late[:20])), errQuantileState.Error()},
+		{"slots out of order", number(m.Merge(append(slices.Clone(late[48:]), late[:48]...))), errQuantileState.Error()},
+		{"a slot twice", number(m.Merge(append(slices.Clone(late[48:]), late[48:]...))), errQuantileState.Error()},
+		{"words out of order", number(m.Merge(slices.Concat(late[:24], late[32:40], late[24:32], late[40:]))), errQuantileState.Error()},
+		{"other events", number(m.Merge(slices.Concat(late[:8], []byte{11}, late[9:]))), errQuantileState.Error()},
+		{"more than there are", number(m.Merge(slices.Concat(late[:16], []byte{25}, late[17:48]))), errQuantileState.Error()},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)

@@ -1,18 +1,27 @@
 package window
 
 import (
-	"weir/sketches/bitmap"
 	"weir/sketches/bloom"
 	"weir/sketches/hll"
+	"weir/sketches/idset"
 )
 
 // Set is the set of ids, texts or numbers, each as 32 bits of its hash: ClickHouse's
 // groupUniqArray. Two ids may have the same hash; the count is corrected for that.
 var Set Kind = setKind{}
 
-type setKind struct{ bitmapKind }
+type setKind struct {
+	grouped
+	count
+}
 
 func (setKind) String() string { return "set" }
+
+func (setKind) HoldsValues() bool { return true }
+
+func (setKind) check(*Measure, func(bool, string, ...any)) {}
+
+func (setKind) paths(*Measure) []string { return nil }
 
 func (setKind) column(*Measure) column { return new(setColumn) }
 
@@ -28,8 +37,8 @@ func SetHash(key *[16]byte, id []byte) uint32 {
 }
 
 type setIntake struct {
-	bitmapIntake
-	key *[16]byte
+	key    *[16]byte
+	hashes [blockSize]uint32
 }
 
 func (in *setIntake) read(d *decoder, at, n int) (bool, string) {
@@ -37,16 +46,33 @@ func (in *setIntake) read(d *decoder, at, n int) (bool, string) {
 	if !ok {
 		return false, d.wrong(at, notID)
 	}
-	in.ids[n] = SetHash(in.key, id)
+	in.hashes[n] = SetHash(in.key, id)
 	return true, ""
 }
 
-// A setColumn has the hashes of the ids. Its states are arrays of hashes, and not bitmaps of
-// chunks: see package bitmap, hashed.go.
-type setColumn struct{ bitmapColumn }
+func (in *setIntake) add(to store, rows []uint32) {
+	to.(*setColumn).pool.AddBatch(rows, in.hashes[:len(rows)])
+}
 
-func (c *setColumn) load(i uint32, state []byte) error { return c.pool.MergeValues(i, state) }
+// A setColumn has the hashes of the ids.
+type setColumn struct{ pool idset.Pool }
 
-func (c *setColumn) appendState(dst []byte, i uint32) []byte { return c.pool.AppendValues(dst, i) }
+func (c *setColumn) grow(n int) { c.pool.Grow(n) }
 
-func (c *setColumn) number(i uint32) uint64 { return bitmap.Distinct(c.pool.Count(i)) }
+func (c *setColumn) merge(i uint32, from column, j uint32) {
+	c.pool.Merge(i, &from.(*setColumn).pool, j)
+}
+
+func (c *setColumn) load(i uint32, state []byte) error { return c.pool.MergeState(i, state) }
+
+func (c *setColumn) appendState(dst []byte, i uint32) []byte { return c.pool.AppendState(dst, i) }
+
+func (c *setColumn) number(i uint32) uint64 { return idset.Count(c.pool.Len(i)) }
+
+func (c *setColumn) reset() { c.pool.Reset() }
+
+func (c *setColumn) bytes() int { return c.pool.Bytes() }
+
+// Set returns the pool of measure m, which is of kind Set, and the row's index in it. The
+// caller must not change the pool.
+func (r Row) Set(m int) (*idset.Pool, uint32) { return &r.t.columns[m].(*setColumn).pool, r.i }

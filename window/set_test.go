@@ -14,7 +14,7 @@ import (
 func TestSet(t *testing.T) {
 	people := Measure{Name: "people", Kind: Set, Path: "user"}
 	row := taken(t, &people, `"7"`, `7`, `"6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11"`, `""`, `"ü"`, `1.50`, `1.5`)
-	pool, i := row.Bitmap(0)
+	pool, i := row.Set(0)
 	for _, id := range []string{"7", "6f1c2a4e-2b0f-4f0c-9a53-5d1d2f1b7c11", "", "ü", "1.50", "1.5"} {
 		if !pool.Has(i, SetHash(nil, []byte(id))) {
 			t.Errorf("%q is not a member", id)

@@ -142,7 +142,6 @@ func (in *sumIntake) add(to store, cells []uint32) {
 }
 
 type sumTally struct {
-	entire
 	totals []Total // by cell
 }
 

@@ -15,15 +15,7 @@ type tally interface {
 	// report puts the value of a cell into a row of a column of the measure, under the slot
 	// of the chunk.
 	report(cell uint32, slot Slot, to column, row uint32)
-	// settle notes that a flush has taken what report reports of a cell. Later reports may
-	// leave out what has not changed since.
-	settle(cell uint32)
 }
-
-// entire is embedded in the tallies that always report the whole value of a cell.
-type entire struct{}
-
-func (entire) settle(uint32) {}
 
 // An adder is the column of an Additive kind.
 type adder interface {

@@ -129,89 +129,94 @@ func (s *topSum) top(listed int) Top {
 	return t
 }
 
-type topIntake struct{ texts }
+type topIntake struct {
+	texts
+	keys [blockSize]uint32
+}
 
 func (in *topIntake) add(to store, cells []uint32) {
 	t := to.(*topTally)
-	for n, cell := range cells {
-		t.count(cell, in.of(n))
+	keys := in.keys[:len(cells)]
+	for n := range keys {
+		keys[n] = t.number(in.of(n))
 	}
+	t.count(cells, keys)
 }
 
 // A topTally has the exact count of each key in each cell.
 type topTally struct {
-	entire
 	listed int
-	first  []uint32 // by cell: its latest entry + 1; 0: none
-	events []uint64 // by cell
-	keys   []topEntry
-	text   []byte
-	index  hashtable.Table[uint32] // keys by cell and key
+	counts hashtable.Small[uint64] // by cell and number of the key
+	keys   []topSpan               // by number, from 1
+	text   []byte                  // the keys, one after another
+	index  hashtable.Table[uint32] // numbers by key
 
-	best []*topEntry // to use again
+	best []uint64 // to use again
 }
 
-type topEntry struct {
-	at    int // of the key in text
-	len   uint16
-	count uint32 // a chunk has less than 2^31 events
-	cell  uint32
-	next  uint32 // entry of the cell + 1
+// A topSpan says where in text a key lies.
+type topSpan struct{ from, to int }
+
+func (t *topTally) key(number uint32) []byte {
+	at := t.keys[number-1]
+	return t.text[at.from:at.to]
 }
 
-func (t *topTally) key(e *topEntry) []byte { return t.text[e.at:][:e.len] }
-
-func (t *topTally) count(cell uint32, key []byte) {
-	t.events[cell]++
-	hash := rowHash(0, groupHash(key)+uint64(cell)*0xff51afd7ed558ccd)
+// number returns the number of a key, and adds the key if it is new.
+func (t *topTally) number(key []byte) uint32 {
+	hash := uint32(groupHash(key))
 	at := t.index.First(hash)
 	for ; at >= 0; at = t.index.Next(at) {
-		if e := &t.keys[*t.index.At(at)]; e.cell == cell && bytes.Equal(t.key(e), key) {
-			e.count++
-			return
+		if n := *t.index.At(at); bytes.Equal(t.key(n), key) {
+			return n
 		}
 	}
-	t.index.Insert(at, hash, uint32(len(t.keys)))
-	t.keys = append(t.keys, topEntry{at: len(t.text), len: uint16(len(key)), count: 1, cell: cell, next: t.first[cell]})
+	from := len(t.text)
 	t.text = append(t.text, key...)
-	t.first[cell] = uint32(len(t.keys))
+	t.keys = append(t.keys, topSpan{from, len(t.text)})
+	n := uint32(len(t.keys))
+	t.index.Insert(at, hash, n)
+	return n
 }
 
-func (t *topTally) grow(n int) {
-	for len(t.first) < n {
-		t.first, t.events = append(t.first, 0), append(t.events, 0)
-	}
-}
+// count counts an event of keys[n] in cells[n], for each n.
+func (t *topTally) count(cells, keys []uint32) { hashtable.Count(&t.counts, cells, keys) }
+
+func (t *topTally) grow(n int) { t.counts.Grow(n) }
 
 func (t *topTally) reset() {
-	t.first, t.events, t.keys, t.text = t.first[:0], t.events[:0], t.keys[:0], t.text[:0]
+	t.counts.Reset()
+	t.keys, t.text = t.keys[:0], t.text[:0]
 	t.index.Reset()
 }
 
 func (t *topTally) bytes() int {
-	return 4*cap(t.first) + 8*cap(t.events) + 24*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best)
+	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best)
 }
 
 // top returns the Top of a cell. It gathers twice as many keys as are listed before it
 // sorts them and drops one half: most keys are rarer than the last of those that stay,
 // and cost one comparison.
-func (t *topTally) top(cell uint32) Top {
-	top := Top{Events: t.events[cell]}
-	compare := func(a, b *topEntry) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), bytes.Compare(t.key(a), t.key(b)))
+func (t *topTally) top(cell uint32) (top Top) {
+	const countMask = 1<<32 - 1
+	compare := func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(b&countMask, a&countMask), bytes.Compare(t.key(uint32(a>>32)), t.key(uint32(b>>32))))
 	}
 	best, full := t.best[:0], false
 	cut := func() {
 		slices.SortFunc(best, compare)
 		if len(best) > t.listed {
-			top.Floor = max(top.Floor, uint64(best[t.listed].count))
+			top.Floor = max(top.Floor, best[t.listed]&countMask)
 			best, full = best[:t.listed], true
 		}
 	}
-	for at := t.first[cell]; at != 0; at = t.keys[at-1].next {
-		e := &t.keys[at-1]
+	for _, e := range t.counts.Slots(cell) {
+		if e == 0 {
+			continue
+		}
+		top.Events += e & countMask
 		if full && compare(e, best[t.listed-1]) > 0 {
-			top.Floor = max(top.Floor, uint64(e.count))
+			top.Floor = max(top.Floor, e&countMask)
 			continue
 		}
 		if best = append(best, e); len(best) == 2*t.listed {
@@ -221,22 +226,22 @@ func (t *topTally) top(cell uint32) Top {
 	cut()
 	length := 0
 	for _, e := range best {
-		length += int(e.len)
+		length += len(t.key(uint32(e >> 32)))
 	}
 	var keys strings.Builder
 	keys.Grow(length) // one string holds all of them
 	top.List = make([]TopKey, 0, len(best))
 	for _, e := range best {
 		at := keys.Len()
-		keys.Write(t.key(e))
-		top.List = append(top.List, TopKey{Key: keys.String()[at:], Count: uint64(e.count)})
+		keys.Write(t.key(uint32(e >> 32)))
+		top.List = append(top.List, TopKey{Key: keys.String()[at:], Count: e & countMask})
 	}
 	t.best = best
 	return top
 }
 
 func (t *topTally) report(cell uint32, slot Slot, to column, row uint32) {
-	if t.events[cell] > 0 {
+	if t.counts.Len(cell) > 0 {
 		to.(*topColumn).put(row, slot, t.top(cell))
 	}
 }

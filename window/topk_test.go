@@ -48,7 +48,7 @@ func tops(keys []string, ends []int, listed int) (all []Top, truth map[string]ui
 		tally := &topTally{listed: listed}
 		tally.grow(1)
 		for _, key := range keys[from:end] {
-			tally.count(0, []byte(key))
+			tally.count([]uint32{0}, []uint32{tally.number([]byte(key))})
 			truth[key]++
 		}
 		all = append(all, tally.top(0))
@@ -194,10 +194,12 @@ func TestTopKAdd(t *testing.T) {
 	tally := &topTally{listed: 64}
 	tally.grow(2)
 	keys := [][]byte{[]byte("a"), []byte("b"), []byte("")}
+	cells, numbers := []uint32{0, 1, 0}, make([]uint32, len(keys))
 	add := func() {
 		for i, key := range keys {
-			tally.count(uint32(i%2), key)
+			numbers[i] = tally.number(key)
 		}
+		tally.count(cells, numbers)
 	}
 	add()
 	if n := testing.AllocsPerRun(1000, add); n > 0 {

@@ -560,8 +560,8 @@ func TestNaiveTwin(t *testing.T) {
 			}
 			wanted := spread[key{row.Window(), string(g[0]), string(g[1])}]
 			buckets := map[bucket]uint64{}
-			for slot, counts := range row.Histograms(12) {
-				for _, e := range *counts {
+			for slot, h := range row.Histograms(12) {
+				for _, e := range h.counts() {
 					buckets[bucket{slot.Chunk(), e.Bucket}] = e.N
 				}
 			}

@@ -50,7 +50,7 @@ func histogramAdd(b *Bench) error {
 	if err := theirs.Write(&m); err != nil {
 		return err
 	}
-	ours, index, count, delta := pool.AppendNew(nil, 0), int32(0), int64(0), 0
+	ours, index, count, delta := pool.Append(nil, 0), int32(0), int64(0), 0
 	for _, span := range m.Histogram.GetPositiveSpan() {
 		index += span.GetOffset()
 		for range span.GetLength() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"weir/sketches/bitmap"
+	"weir/sketches/idset"
 	"weir/window"
 )
 
@@ -23,7 +23,7 @@ func setPool(b *Bench) error {
 	const known, batch = 1 << 16, 1 << 9
 	r := rand.New(rand.NewPCG(6, 60))
 	ids, hashes := make([][]byte, known), make([]uint32, known)
-	var ours bitmap.Pool
+	var ours idset.Pool
 	ours.Grow(1)
 	theirs, plain := roaring.New(), map[string]struct{}{}
 	for i := range ids {
@@ -33,7 +33,7 @@ func setPool(b *Bench) error {
 		theirs.Add(hashes[i])
 		plain[string(ids[i])] = struct{}{}
 	}
-	if have := ours.Count(0); have != theirs.GetCardinality() {
+	if have := ours.Len(0); have != theirs.GetCardinality() {
 		return fmt.Errorf("the set has %d hashes here and %d there", have, theirs.GetCardinality())
 	}
 	idx, block := make([]uint32, batch), make([]uint32, batch)

@@ -3,7 +3,7 @@ package live
 import (
 	"math"
 
-	"weir/sketches/bitmap"
+	"weir/sketches/idset"
 	"weir/window"
 )
 
@@ -35,68 +35,65 @@ var setKind = Kind{
 		}, nil
 	},
 	begin: func(s *window.Spec, _ *window.Measure) merging {
-		return &setValue{bitmapValue{set: new(bitmap.Activity)}, s.HashKey}
+		v := &setValue{key: s.HashKey}
+		v.hashes.Grow(1)
+		return v
 	},
 }
 
 // A Set is a set of ids, each known by its hash of 32 bits.
 type Set struct {
-	hashes *bitmap.Activity
-	key    *[16]byte // of the hash; nil: none
-	n      uint64    // different hashes, because counting them takes milliseconds
+	hashes *idset.Pool // set 0
+	key    *[16]byte   // of the hash; nil: none
 }
 
-// NewSet returns a set of hashes, and the key that they were made with.
-func NewSet(hashes *bitmap.Activity, key *[16]byte) *Set {
-	return &Set{hashes, key, hashes.Count()}
-}
+// NewSet returns the set of the hashes in set 0 of a pool, and the key that they were made with.
+func NewSet(hashes *idset.Pool, key *[16]byte) *Set { return &Set{hashes, key} }
 
 // Count returns the number of ids, corrected for those that share a hash.
-func (s *Set) Count() uint64 { return bitmap.Distinct(s.n) }
+func (s *Set) Count() uint64 { return idset.Count(s.hashes.Len(0)) }
 
-// spread returns the standard error of Count: see bitmap.Distinct.
-func (s *Set) spread() float64 { return math.Sqrt(float64(s.Count() - min(s.n, s.Count()))) }
+// spread returns the standard error of Count: see idset.Count.
+func (s *Set) spread() float64 {
+	return math.Sqrt(float64(s.Count() - min(s.hashes.Len(0), s.Count())))
+}
 
 // Has reports whether an id is in the set. Of n ids, an id that is not takes the hash of
 // one with a chance of n in 2^32.
-func (s *Set) Has(id []byte) bool { return s.hashes.Has(window.SetHash(s.key, id)) }
+func (s *Set) Has(id []byte) bool { return s.hashes.Has(0, window.SetHash(s.key, id)) }
 
 // Common returns the number of ids that are in both sets. It is the sum of their counts
 // less the count of their union: the number of common hashes would also have those of
 // different ids, 233 for two sets of a million ids without a common one. A set of another
 // hash key has no common hashes with this one but by chance.
 func (s *Set) Common(o *Set) uint64 {
-	all := bitmap.Distinct(s.n + o.n - s.hashes.CountAnd(o.hashes))
+	all := idset.Count(s.hashes.Len(0) + o.hashes.Len(0) - s.hashes.Common(0, o.hashes, 0))
 	return s.Count() + o.Count() - min(all, s.Count()+o.Count())
 }
 
 // Bytes returns about how much memory the set takes.
-func (s *Set) Bytes() int { return int(s.hashes.Bytes()) }
+func (s *Set) Bytes() int { return s.hashes.Bytes() }
 
 type setValue struct {
-	bitmapValue
-	key *[16]byte
+	hashes idset.Pool // set 0
+	key    *[16]byte
 }
 
-func (v *setValue) mergeState(state []byte) error {
-	a, err := bitmap.FromValues(state)
-	if err == nil {
-		v.set.Merge(a)
-	}
-	return err
+func (v *setValue) mergeState(state []byte) error { return v.hashes.MergeState(0, state) }
+
+func (v *setValue) mergeRow(row window.Row, m int) {
+	pool, i := row.Set(m)
+	v.hashes.Merge(0, pool, i)
 }
 
-func (v *setValue) settle() {
-	if v.rows != nil {
-		must(v.mergeState(v.rows.AppendValues(nil, 0)))
-		v.rows = nil
-	}
-}
+func (v *setValue) settle() {}
 
 func (v *setValue) mergeAll(others []merging) {
 	for _, o := range others {
-		v.set.Merge(o.(*setValue).set)
+		v.hashes.Merge(0, &o.(*setValue).hashes, 0)
 	}
 }
 
-func (v *setValue) measured() any { return NewSet(v.set, v.key) }
+func (v *setValue) measured() any { return NewSet(&v.hashes, v.key) }
+
+func (v *setValue) bytes() int64 { return int64(v.hashes.Bytes()) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"weir/sketches/bitmap"
+	"weir/sketches/idset"
 	"weir/window"
 )
 
@@ -12,12 +12,11 @@ import (
 // common without the pairs of different ids that share a hash.
 func TestSet(t *testing.T) {
 	of := func(key *[16]byte, from, to int) *Set {
-		hashes := make([]uint32, 0, to-from)
+		set := new(idset.Pool)
+		set.Grow(1)
 		for i := from; i < to; i++ {
-			hashes = append(hashes, window.SetHash(key, fmt.Appendf(nil, "user-%d", i)))
+			set.Add(0, window.SetHash(key, fmt.Appendf(nil, "user-%d", i)))
 		}
-		set := new(bitmap.Activity)
-		set.AddMany(hashes)
 		return NewSet(set, key)
 	}
 	const n = 400_000
@@ -31,7 +30,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%d in common, want %d", got, x.want)
 		}
 	}
-	if raw := a.hashes.CountAnd(b.hashes); raw < 25 {
+	if raw := a.hashes.Common(0, b.hashes, 0); raw < 25 {
 		t.Errorf("%d common hashes of sets without a common id: the test tests nothing", raw)
 	}
 	keyed := of(&[16]byte{7}, 0, 100)

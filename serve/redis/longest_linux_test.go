@@ -20,6 +20,7 @@ import (
 	"weir/sketches/bitmap"
 	"weir/sketches/histogram"
 	"weir/sketches/hll"
+	"weir/sketches/idset"
 	"weir/window"
 )
 
@@ -203,9 +204,10 @@ func (b *bench) active(name string) {
 }
 
 func (b *bench) ids(name string) {
-	hashes := new(bitmap.Activity)
+	hashes := new(idset.Pool)
+	hashes.Grow(1)
 	for i := range uint32(most(perShared)) {
-		hashes.AddMany([]uint32{i * 350_003})
+		hashes.Add(0, (i+1)*2_654_435_761)
 	}
 	b.shows(name, live.NewSet(hashes, nil))
 }

@@ -25,7 +25,7 @@ func (c call) sharedIDs(sets []*hashset, windows []*live.Set, limit uint64) {
 	case len(sets) == 0 && len(windows) == 1:
 		n = windows[0].Count()
 	case len(sets) == 0 && len(windows) == 2:
-		if !c.afford(int(min(windows[0].Count(), windows[1].Count(), 1<<16)), perShared) {
+		if !c.afford(int(min(windows[0].Count(), windows[1].Count())), perShared) {
 			return
 		}
 		n = windows[0].Common(windows[1])

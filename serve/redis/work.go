@@ -29,7 +29,7 @@ const (
 	perSource    = 350                 // a byte of a source of BITOP
 	perMade      = 170                 // a byte of the result of BITOP
 	perContainer = 60 * nanosecond     // 8 KiB of a window's bitmap
-	perShared    = 400 * nanosecond    // a container that two window sets have in common
+	perShared    = 60 * nanosecond     // a hash of the smaller of two window sets
 	perElement   = 100 * nanosecond    // an element of a list, or a member of a sorted set, in a reply
 	perScore     = 200 * nanosecond    // the score of such a member
 	perRemoved   = 600 * nanosecond    // a member that is removed from a sorted set with its neighbours

@@ -99,7 +99,7 @@ const bloomHas = `(state, value, bits) -> bitmapHasAll(state, bitmapBuild(arrayM
 	`bitShiftRight(bitAnd(bitAnd(xxHash64(toString(value)), 4294967295) * salt, 4294967295), 27))), ` +
 	`[1203114875, 1150766481, 2284105051, 2729912477, 1884591559, 770785867, 2667333959, 1550580529], [0, 1, 2, 3, 4, 5, 6, 7])))`
 
-// setCount is bitmap.Distinct of a set of hashes (package bitmap, hashed.go).
+// setCount is idset.Count of a bitmap of hashes.
 var setCount = "state -> " + fmt.Sprintf(setDistinct, "bitmapCardinality(state)")
 
 // setHas tells whether an id is in a set whose hashes have no key (package window,

@@ -8,19 +8,17 @@ import (
 	"weir/window"
 )
 
-// quantileKind stores counts by slot and bucket (package histogram): the bucket is in the lower
-// 32 bits of a key, the slot in the 64 above. The count of a bucket in a chunk only grows, and
-// so does its sum over the chunks: the greater of two counts of a key is the later one.
+// quantileKind stores a histogram by slot: the number of its events, and its words (package
+// histogram), a bucket in the upper half of each and its count in the lower one. Of two
+// histograms of a slot, that of more events is the later one, and tuples compare by their first
+// element first.
 //
 // A view shows some quantiles, each in a column of its own.
 var quantileKind = kind{of: func(*window.Measure) *kind {
-	const plain = "Map(UInt128, UInt64)"
-	// Every key with the slot window.Whole: it has all bits set.
-	const wholeKeys = "arrayMap(k -> bitOr(k, toUInt128('79228162514264337589248983040')), mapKeys(%[1]s))"
-	// Each count of the states as a number: the bucket in the upper 32 bits, the slot, the count
-	// in the lower 32, which suffice for a chunk. So the counts of a bucket are beside each other,
-	// and the last of those of a slot is the greatest.
-	const counts = "arraySort(groupArrayArray(arrayMap((k, n) -> bitOr(bitOr(bitShiftLeft(k, 96), bitShiftLeft(bitShiftRight(k, 32), 32)), toUInt128(n)), mapKeys(%[1]s), mapValues(%[1]s))))"
+	const plain = "Map(UInt64, Tuple(UInt64, String))"
+	fold := func(histograms string) string {
+		return "map(toUInt64(" + whole + "), " + histogramOf("arraySum(tupleElement("+histograms+", 1))", "arrayStringConcat(tupleElement("+histograms+", 2))") + ")"
+	}
 	var levels, parts []string
 	for _, q := range window.QuantilesShown() {
 		levels, parts = append(levels, strconv.FormatFloat(q.Level, 'g', -1, 64)), append(parts, q.Suffix)
@@ -28,54 +26,66 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 	return &kind{
 		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
 		merge: "maxMap(%s)",
-		bytes: "arrayStringConcat(arrayMap((k, n) -> concat(reinterpretAsFixedString(k), reinterpretAsFixedString(n)), mapKeys(%[1]s), mapValues(%[1]s)))",
-		fold: "arrayMap(t -> mapFromArrays(tupleElement(t, 1), tupleElement(t, 2)), " +
-			"[arrayReduce('sumMap', [" + wholeKeys + "], [mapValues(%[1]s)])])[1]",
-		folded: "arrayMap((all, next) -> arrayMap((ends, sums) -> mapFromArrays(" +
-			"arrayMap(b -> bitOr(b, toUInt128('79228162514264337589248983040')), ends), arrayMap((sum, before) -> toUInt64(sum - before), sums, arrayShiftRight(sums, 1))), " +
-			"[arrayFilter((b, x, y) -> bitShiftRight(x, 96) != bitShiftRight(y, 96), arrayMap(x -> bitShiftRight(x, 96), all), all, next)], " +
-			"[arrayFilter((sum, x, y) -> bitShiftRight(x, 96) != bitShiftRight(y, 96), " +
-			"arrayCumSum(arrayMap((x, y) -> if(bitShiftRight(x, 32) != bitShiftRight(y, 32), toUInt64(bitAnd(x, 4294967295)), 0), all, next)), all, next)])[1], " +
-			"[" + counts + "], [arrayShiftLeft(" + counts + ", 1, toUInt128('340282366920938463463374607431768211455'))])[1]",
-		plus: "sumMap(%s)",
+		bytes: "arrayStringConcat(arrayMap((slot, h) -> concat(reinterpretAsFixedString(slot), reinterpretAsFixedString(tupleElement(h, 1)), " +
+			"reinterpretAsFixedString(length(tupleElement(h, 2))), tupleElement(h, 2)), mapKeys(%[1]s), mapValues(%[1]s)))",
+		fold:   fold("mapValues(%[1]s)"),
+		folded: "arrayMap(latest -> " + fold("latest") + ", [" + latest + "])[1]",
+		plus:   "map(toUInt64(" + whole + "), " + histogramOf("sum(tupleElement(%[1]s["+whole+"], 1))", "arrayStringConcat(groupArray(tupleElement(%[1]s["+whole+"], 2)))") + ")",
 
-		number:     "%s",
-		numberType: plain,
-		shown:      quantilesOf("arrayMap(k -> "+bucketOf("k")+", mapKeys(%[1]s))", "mapValues(%[1]s)", strings.Join(levels, ", ")),
+		number:     "%s[" + whole + "]",
+		numberType: "Tuple(UInt64, String)",
+		shown:      quantilesOf(wordsOf("tupleElement(%[1]s, 2)"), strings.Join(levels, ", ")),
 		shownType:  "Nullable(Float64)",
 		parts:      parts,
-		rank: "bitOr(bitShiftLeft(arraySum(mapValues(%[1]s)), 24), bitShiftRight(" +
-			"arraySum((k, n) -> n * toUInt64(" + bucketOf("k") + ") * toUInt64(" + bucketOf("k") + "), mapKeys(%[1]s), mapValues(%[1]s)) * 11400714819323198485, 40))",
+		rank: "bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 24), bitShiftRight(" +
+			"arraySum(w -> " + countOf("w") + " * " + bucketOf("w") + " * " + bucketOf("w") + ", " + wordsOf("tupleElement(%[1]s, 2)") + ") * 11400714819323198485, 40))",
 
 		empty: "CAST(map(), '" + plain + "')",
 		plain: plain,
-		runs:  3, // where the entries of each row end, keys, counts
+		runs:  4, // where the entries of each row end, slots, events, words
 		add: func(runs [][]byte, row window.Row, m int) {
-			for slot, counts := range row.Histograms(m) {
-				for _, e := range *counts {
-					runs[1] = append64(append64(runs[1], uint64(slot)<<32|uint64(e.Bucket)), uint64(slot)>>32)
-					runs[2] = append64(runs[2], e.N)
-				}
+			for slot, h := range row.Histograms(m) {
+				runs[1] = append64(runs[1], uint64(slot))
+				runs[2] = append64(runs[2], h.Events)
+				runs[3] = appendString(runs[3], h.Words)
 			}
-			runs[0] = append64(runs[0], uint64(len(runs[2])/8))
+			runs[0] = append64(runs[0], uint64(len(runs[1])/8))
 		},
 	}
 }}
 
+func wordsOf(histogram string) string { return "reinterpret(" + histogram + ", 'Array(UInt64)')" }
+func bucketOf(word string) string     { return "bitShiftRight(" + word + ", 32)" }
+func countOf(word string) string      { return "bitAnd(" + word + ", 4294967295)" }
+
+// histogramOf returns the histogram of so many events, from words in any order.
+//
+// Once the words are sorted, those of a bucket are beside each other, and its count is what
+// they add to the sum of all before. A count that one word does not hold is rare.
+func histogramOf(events, words string) string {
+	sorted := "arraySort(" + wordsOf(words) + ")"
+	last := bucketOf("w") + " != " + bucketOf("next") // the word is the last one of its bucket
+	const one = "arrayMap((b, n) -> bitOr(bitShiftLeft(b, 32), n), buckets, counts)"
+	const several = "arrayFlatten(arrayMap((b, n) -> arrayMap(n -> bitOr(bitShiftLeft(b, 32), n), arrayConcat(if(modulo(n, 4294967295) = 0, [], [toUInt64(modulo(n, 4294967295))]), arrayWithConstant(intDiv(n, 4294967295), toUInt64(4294967295)))), buckets, counts))"
+	return "arrayMap((events, words, next) -> (events, arrayMap((buckets, sums) -> arrayMap((buckets, counts) -> " +
+		"reinterpret(if(arrayMax(counts) < 4294967296, " + one + ", " + several + "), 'String'), " +
+		"[buckets], [arrayMap((sum, before) -> toUInt64(sum - before), sums, arrayShiftRight(sums, 1))])[1], " +
+		"[arrayMap(w -> " + bucketOf("w") + ", arrayFilter((w, next) -> " + last + ", words, next))], " +
+		"[arrayFilter((sum, w, next) -> " + last + ", arrayCumSum(w -> " + countOf("w") + ", words), words, next)])[1]), " +
+		"[" + events + "], [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, toUInt64(18446744073709551615))])[1]"
+}
+
 // quantile adds up states of windows and groups, and returns a quantile of their numbers, NULL
 // if there are none. It is an aggregate.
-var quantile = "(state, level) -> arrayMap(t -> " + quantilesOf("tupleElement(t, 1)", "tupleElement(t, 2)", "level") +
-	"[1], [sumMap(arrayMap(k -> " + bucketOf("k") + ", mapKeys(state)), mapValues(state))])[1]"
+var quantile = "(state, level) -> " + quantilesOf("arraySort("+wordsOf("arrayStringConcat(groupArrayArray(tupleElement(mapValues(state), 2)))")+")", "level") + "[1]"
 
-func bucketOf(key string) string { return "toUInt32(bitAnd(" + key + ", 4294967295))" }
-
-// quantilesOf returns the quantiles of a histogram with these buckets, ascending, and counts:
+// quantilesOf returns the quantiles of a histogram with these words, ascending:
 // histogram.Counts.Quantile for each level.
-func quantilesOf(buckets, counts, levels string) string {
+func quantilesOf(words, levels string) string {
 	const last = "sums[length(sums)]"
-	return "arrayMap((buckets, sums) -> arrayMap(q -> if(empty(sums), NULL, " +
-		"arrayMap(b -> " + bucketValue + ", [buckets[arrayFirstIndex(n -> n > least(toUInt64(q * " + last + "), toUInt64(" + last + " - 1)), sums)]])[1]), " +
-		fmt.Sprintf("[%s]), [%s], [arrayCumSum(%s)])[1]", levels, buckets, counts)
+	return "arrayMap((words, sums) -> arrayMap(q -> if(empty(sums), NULL, " +
+		"arrayMap(b -> " + bucketValue + ", [toUInt32(" + bucketOf("words[arrayFirstIndex(n -> n > least(toUInt64(q * "+last+"), toUInt64("+last+" - 1)), sums)]") + ")])[1]), " +
+		fmt.Sprintf("[%s]), [%s], [arrayCumSum(w -> %s, %[2]s)])[1]", levels, words, countOf("w"))
 }
 
 // bucketValue is histogram.Bucket.Value of b.

@@ -6,7 +6,7 @@ import (
 	"weir/window"
 )
 
-// setDistinct is bitmap.Distinct (package bitmap, hashed.go).
+// setDistinct is idset.Count.
 const setDistinct = "toUInt64(floor(0.5 - 4294967296. * log1p(-least(%s, 4294967295) / 4294967296.)))"
 
 // setOf returns an expression for the number of ids in so many different hashes.

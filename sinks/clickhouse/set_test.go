@@ -8,6 +8,7 @@ import (
 
 	"weir/event"
 	"weir/sketches/bitmap"
+	"weir/sketches/idset"
 	"weir/window"
 )
 
@@ -17,7 +18,7 @@ func TestSetFunctions(t *testing.T) {
 	c := open(t)
 	functionsOn(t, c)
 	for _, n := range []uint64{0, 1, 10_000, 65_535, 65_536, 92_682, 999_884, 3_000_000} {
-		if got, want := one(t, c, fmt.Sprintf("SELECT weirSetCount(groupBitmapState(toUInt32(number))) FROM numbers(%d)", n)), fmt.Sprintf("(%d)", bitmap.Distinct(n)); got != want {
+		if got, want := one(t, c, fmt.Sprintf("SELECT weirSetCount(groupBitmapState(toUInt32(number))) FROM numbers(%d)", n)), fmt.Sprintf("(%d)", idset.Count(n)); got != want {
 			t.Errorf("of %d bits: %s, want %s", n, got, want)
 		}
 	}
@@ -121,7 +122,7 @@ func TestSetSize(t *testing.T) {
 	for n := range ids {
 		hashes[window.SetHash(nil, fmt.Append(nil, n))] = true
 	}
-	if want := fmt.Sprintf("(%d,%d,1,1)", bitmap.Distinct(uint64(len(hashes))), len(hashes)); got != want {
+	if want := fmt.Sprintf("(%d,%d,1,1)", idset.Count(uint64(len(hashes))), len(hashes)); got != want {
 		t.Errorf("the rollup has %s, want %s", got, want)
 	}
 	var bytes uint64

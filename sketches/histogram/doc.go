@@ -5,7 +5,7 @@
 //	pool := new(histogram.Pool)
 //	pool.Grow(1)
 //	pool.Add(0, layout.Of(12.5))
-//	p99, ok := pool.AppendNew(nil, 0).Quantile(0.99)
+//	p99, ok := pool.Append(nil, 0).Quantile(0.99)
 //
 // At scale s the bounds are the powers of 2^(2^-s): a bucket has the numbers above one
 // power, up to and including the next. These are the buckets of OpenTelemetry's

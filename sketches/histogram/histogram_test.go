@@ -1,7 +1,9 @@
 package histogram
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -146,10 +148,10 @@ func TestError(t *testing.T) {
 				shared.Add(uint32(r.IntN(parts)), l.Of(all[i]))
 			}
 			slices.Sort(all)
-			one := pool.AppendNew(nil, 0)
+			one := pool.Append(nil, 0)
 			var sum Counts
 			for i := range uint32(parts) {
-				sum.Add(shared.AppendNew(nil, i))
+				sum.Add(shared.Append(nil, i))
 			}
 			if !slices.Equal(one, sum) {
 				t.Errorf("%s: the sum of %d histograms is not that of all numbers", name, parts)
@@ -184,7 +186,7 @@ func TestQuantile(t *testing.T) {
 			pool.Add(0, l.Of(float64(v)))
 		}
 	}
-	c := pool.AppendNew(nil, 0)
+	c := pool.Append(nil, 0)
 	for q, want := range map[float64]float64{0: 1, 0.1: 2, 0.2: 3, 0.3: 3, 0.4: 4, 0.5: 4, 0.6: 4, 0.7: 5, 0.99: 5, 1: 5} {
 		if v, ok := c.Quantile(q); !ok || math.Abs(v-want) > 0.01*want {
 			t.Errorf("quantile %v is %v, want %v", q, v, want)
@@ -195,12 +197,12 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("a share of %v is below %v, want %v", got, v, want)
 		}
 	}
-	if v, ok := pool.AppendNew(nil, 1).Quantile(0.5); ok || v != 0 {
+	if v, ok := pool.Append(nil, 1).Quantile(0.5); ok || v != 0 {
 		t.Errorf("the median of nothing is %v", v)
 	}
 }
 
-// TestPool: a pool counts like a map, and after Taken tells of what has changed since.
+// TestPool: a pool counts like a map.
 func TestPool(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	type at struct {
@@ -208,52 +210,41 @@ func TestPool(t *testing.T) {
 		b Bucket
 	}
 	var pool Pool
+	most := 0
 	for range 5 {
 		n := 1 + r.IntN(20)
 		pool.Grow(n)
-		truth, touched := map[at]uint64{}, map[at]bool{}
+		truth := map[at]uint64{}
 		for range 3000 {
-			k := at{uint32(r.IntN(n)), Bucket(r.IntN(40))}
+			k := at{uint32(r.IntN(n)), Bucket(1 + r.IntN(40))}
 			switch r.IntN(20) {
 			case 0: // far from all others
-				k.b = Bucket(r.IntN(1 << 28))
+				k.b = Bucket(1 + r.IntN(1<<28))
 			case 1:
 				k.b = Bucket(1000 + r.IntN(300))
 			}
-			switch {
-			case r.IntN(30) > 0:
-				pool.Add(k.i, k.b)
-				truth[k]++
-				touched[k] = true
-			default:
-				var want Counts
-				for other := range touched {
-					if other.i == k.i {
-						want = append(want, Count{other.b, truth[other]})
-					}
-				}
-				slices.SortFunc(want, func(a, b Count) int { return cmp.Compare(a.Bucket, b.Bucket) })
-				if got := pool.AppendNew(nil, k.i); !slices.Equal(got, want) {
-					t.Fatalf("histogram %d has new counts %v, want %v", k.i, got, want)
-				}
-				if r.IntN(2) == 0 {
-					pool.Taken(k.i)
-					maps.DeleteFunc(touched, func(other at, _ bool) bool { return other.i == k.i })
+			pool.Add(k.i, k.b)
+			truth[k]++
+		}
+		for i := range uint32(n) {
+			var want Counts
+			for k, count := range truth {
+				if k.i == i {
+					want = append(want, Count{k.b, count})
 				}
 			}
-		}
-		windows := 0
-		for _, h := range pool.histograms {
-			if h.span > 0 {
-				windows++
+			slices.SortFunc(want, func(a, b Count) int { return cmp.Compare(a.Bucket, b.Bucket) })
+			if got := pool.Append(nil, i); !slices.Equal(got, want) {
+				t.Fatalf("histogram %d is %v, want %v", i, got, want)
+			}
+			state, numbers := pool.AppendState([]byte{7}, i)
+			if !bytes.Equal(state[1:], want.AppendState(nil)) || numbers != want.Total() {
+				t.Fatalf("histogram %d is stored as %d numbers, %x; want %d, %x", i, numbers, state[1:], want.Total(), want.AppendState(nil))
 			}
 		}
-		if windows < n/2 || len(pool.singles) < 100 {
-			t.Errorf("%d of %d histograms have a window, %d single counts: the test tests too little", windows, n, len(pool.singles))
-		}
-		// 37 bytes at most for a single count, 32 for a bucket of a window, as much again
-		// for the windows before it; slices grow to the double.
-		if most := 2*(37+64)*len(truth) + 32*n; pool.Bytes() > 2*most {
+		// 21 bytes at most for a bucket, as much again for the tables before; slices grow to
+		// the double. The pool keeps the memory of the rounds before.
+		if most = max(most, 4*(21*len(truth)+48*n)+16<<10); pool.Bytes() > most {
 			t.Errorf("%d buckets take %d bytes, want at most %d", len(truth), pool.Bytes(), most)
 		}
 		pool.Reset()
@@ -261,12 +252,44 @@ func TestPool(t *testing.T) {
 	pool.Grow(2)
 	add := func() {
 		for i := range 64 {
-			pool.Add(uint32(i%2), Bucket(i))
+			pool.Add(uint32(i%2), Bucket(1+i))
 		}
 	}
 	add()
 	if n := testing.AllocsPerRun(100, add); n > 0 {
 		t.Errorf("%v allocations for buckets that are known", n)
+	}
+}
+
+// TestState: a histogram is read as it was stored, whatever its counts, and what none could
+// have stored is an error.
+func TestState(t *testing.T) {
+	for _, c := range []Counts{
+		nil,
+		{{1, 1}},
+		{{7, 3}, {9, mostCount}, {1<<32 - 1, 2}},
+		{{7, mostCount + 1}, {8, 3*mostCount + 5}, {9, 2 * mostCount}},
+	} {
+		state := c.AppendState(nil)
+		got, err := Read(Counts{{3, 3}}, state)
+		if err != nil || !slices.Equal(got[1:], c) || got[0] != (Count{3, 3}) {
+			t.Errorf("%v is read as %v, %v", c, got, err)
+		}
+	}
+	word := func(words ...uint64) (b []byte) {
+		for _, w := range words {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		return b
+	}
+	for what, bad := range map[string][]byte{
+		"cut":        word(1<<32 | 1)[:7],
+		"descending": word(2<<32|1, 1<<32|1),
+		"no count":   word(1<<32|1, 2<<32),
+	} {
+		if got, err := Read(nil, bad); err == nil || len(got) > 0 {
+			t.Errorf("%s is read as %v, %v", what, got, err)
+		}
 	}
 }
 
@@ -328,7 +351,7 @@ func Example() {
 	for ms := range 1000 {
 		pool.Add(0, layout.Of(float64(ms)))
 	}
-	p99, _ := pool.AppendNew(nil, 0).Quantile(0.99)
+	p99, _ := pool.Append(nil, 0).Quantile(0.99)
 	fmt.Printf("%.0f\n", p99)
 	// Output: 986
 }

@@ -70,15 +70,15 @@ func Append(dst []byte, chunks []Chunk) []byte {
 	dst = append(dst, kindSmall, byte(total))
 	for i := range chunks {
 		c := &chunks[i]
-		for v := range c.Values {
+		for v := range c.values {
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(c.Key)<<16|uint32(v))
 		}
 	}
 	return dst
 }
 
-// Values calls yield for every lower half in ascending order.
-func (c *Chunk) Values(yield func(uint16) bool) {
+// values calls yield for every lower half in ascending order.
+func (c *Chunk) values(yield func(uint16) bool) {
 	if c.Words == nil {
 		for _, v := range c.Low {
 			if !yield(v) {
@@ -204,7 +204,7 @@ func appendRoaring(dst []byte, chunks []Chunk) []byte {
 				dst = le.AppendUint16(dst, v)
 			}
 		default:
-			for v := range c.Values {
+			for v := range c.values {
 				dst = le.AppendUint16(dst, v)
 			}
 		}
@@ -217,7 +217,7 @@ func appendRuns(dst []byte, c *Chunk, runs int) []byte {
 	le := binary.LittleEndian
 	dst = le.AppendUint16(dst, uint16(runs))
 	first, last := -1, -1
-	for v := range c.Values {
+	for v := range c.values {
 		if int(v) == last+1 && first >= 0 {
 			last = int(v)
 			continue
