@@ -95,14 +95,14 @@ type Histogram struct {
 // events is of a longer prefix of the chunk.
 type quantileColumn struct {
 	slots[quantileValue]
-	words []byte
+	words arena
 	sums  map[uint32]*quantileSum // by row that plus has added to
 }
 
 // A quantileValue says where in words a Histogram lies.
 type quantileValue struct {
-	events   uint64
-	from, to int
+	events uint64
+	place
 }
 
 // A quantileSum adds up histograms of different events.
@@ -112,7 +112,7 @@ type quantileSum struct {
 }
 
 func (c *quantileColumn) histogram(v *quantileValue) Histogram {
-	return Histogram{v.events, c.words[v.from:v.to]}
+	return Histogram{v.events, c.words.at(v.place)}
 }
 
 // later tells which of two histograms of one slot is the greater one in ClickHouse's order of
@@ -126,9 +126,7 @@ func (c *quantileColumn) put(i uint32, slot Slot, h Histogram) {
 	if !h.later(c.histogram(have)) {
 		return
 	}
-	from := len(c.words)
-	c.words = append(c.words, h.Words...)
-	*have = quantileValue{h.Events, from, len(c.words)}
+	*have = quantileValue{h.Events, c.words.put(h.Words)}
 }
 
 func (c *quantileColumn) merge(i uint32, from column, j uint32) {
@@ -139,10 +137,11 @@ func (c *quantileColumn) merge(i uint32, from column, j uint32) {
 
 func (c *quantileColumn) reset() {
 	c.slots.reset()
-	c.words, c.sums = c.words[:0], nil
+	c.words.reset()
+	c.sums = nil
 }
 
-func (c *quantileColumn) bytes() int { return c.slots.bytes() + cap(c.words) }
+func (c *quantileColumn) bytes() int { return c.slots.bytes() + c.words.bytes() }
 
 // of yields the slots of row i, ascending, and the histogram of each.
 func (c *quantileColumn) of(i uint32) iter.Seq2[Slot, Histogram] {

@@ -65,28 +65,67 @@ func (a TopKey) before(b TopKey) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Key, b.Key))
 }
 
-// later returns the greater of two Tops of one slot, in ClickHouse's order of tuples: that
-// of more events, which are a longer prefix of the same ones.
-func (t Top) later(o Top) Top {
+// A topList is the list of a Top in few bytes: for each key its length, the key, its count and
+// its error, numbers as varints.
+type topList []byte
+
+func (l topList) add(key []byte, count, wrong uint64) topList {
+	l = append(binary.AppendUvarint(l, uint64(len(key))), key...)
+	return binary.AppendUvarint(binary.AppendUvarint(l, count), wrong)
+}
+
+// Each yields the keys, the most frequent first. A key is valid only during the call.
+func (l topList) Each(yield func(key []byte, count, wrong uint64) bool) {
+	number := func() uint64 {
+		n, k := binary.Uvarint(l)
+		l = l[k:]
+		return n
+	}
+	for len(l) > 0 {
+		n := number()
+		key := l[:n]
+		l = l[n:]
+		count := number()
+		if !yield(key, count, number()) {
+			return
+		}
+	}
+}
+
+func (l topList) keys() (all []TopKey) {
+	l.Each(func(key []byte, count, wrong uint64) bool {
+		all = append(all, TopKey{string(key), count, wrong})
+		return true
+	})
+	return all
+}
+
+// A Listing is a Top with its list in few bytes.
+type Listing struct {
+	Events, Floor uint64
+	Keys          topList
+}
+
+// later tells which of two Listings of one slot is the greater one in ClickHouse's order of
+// tuples: that of more events, which are a longer prefix of the same ones.
+func (t Listing) later(o Listing) bool {
 	by := cmp.Or(cmp.Compare(t.Events, o.Events), cmp.Compare(t.Floor, o.Floor))
 	if by == 0 {
-		by = slices.CompareFunc(t.List, o.List, func(a, b TopKey) int {
+		by = slices.CompareFunc(t.Keys.keys(), o.Keys.keys(), func(a, b TopKey) int {
 			return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Count, b.Count), cmp.Compare(a.Error, b.Error))
 		})
 	}
-	if by < 0 {
-		return o
-	}
-	return t
+	return by > 0
 }
 
-func (t Top) bytes() int {
-	const entry = 32
-	n := entry * len(t.List)
-	for i := range t.List {
-		n += len(t.List[i].Key)
+func (t Listing) top() Top { return Top{t.Events, t.Floor, t.Keys.keys()} }
+
+func (t Top) listing() Listing {
+	l := Listing{Events: t.Events, Floor: t.Floor}
+	for _, e := range t.List {
+		l.Keys = l.Keys.add([]byte(e.Key), e.Count, e.Error)
 	}
-	return n
+	return l
 }
 
 // A topSum adds up Tops of different events. It keeps every key that one of them lists, so
@@ -100,16 +139,17 @@ type topSum struct {
 // floors + over, which wraps around.
 type topShare struct{ count, over uint64 }
 
-func (s *topSum) add(t Top) {
+func (s *topSum) add(t Listing) {
 	if s.keys == nil {
 		s.keys = map[string]topShare{}
 	}
 	s.events += t.Events
 	s.floors += t.Floor
-	for _, e := range t.List {
-		have := s.keys[e.Key]
-		s.keys[e.Key] = topShare{have.count + e.Count, have.over + e.Count + e.Error - t.Floor}
-	}
+	t.Keys.Each(func(key []byte, count, wrong uint64) bool {
+		have := s.keys[string(key)]
+		s.keys[string(key)] = topShare{have.count + count, have.over + count + wrong - t.Floor}
+		return true
+	})
 }
 
 // top returns the sum with at most so many keys listed.
@@ -152,6 +192,7 @@ type topTally struct {
 	index  hashtable.Table[uint32] // numbers by key
 
 	best []uint64 // to use again
+	list topList  // the same
 }
 
 // A topSpan says where in text a key lies.
@@ -191,13 +232,13 @@ func (t *topTally) reset() {
 }
 
 func (t *topTally) bytes() int {
-	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best)
+	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best) + cap(t.list)
 }
 
 // top returns the Top of a cell. It gathers twice as many keys as are listed before it
 // sorts them and drops one half: most keys are rarer than the last of those that stay,
-// and cost one comparison.
-func (t *topTally) top(cell uint32) (top Top) {
+// and cost one comparison. It is valid until the next call.
+func (t *topTally) top(cell uint32) (top Listing) {
 	const countMask = 1<<32 - 1
 	compare := func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(b&countMask, a&countMask), bytes.Compare(t.key(uint32(a>>32)), t.key(uint32(b>>32))))
@@ -224,19 +265,11 @@ func (t *topTally) top(cell uint32) (top Top) {
 		}
 	}
 	cut()
-	length := 0
+	t.best, t.list = best, t.list[:0]
 	for _, e := range best {
-		length += len(t.key(uint32(e >> 32)))
+		t.list = t.list.add(t.key(uint32(e>>32)), e&countMask, 0)
 	}
-	var keys strings.Builder
-	keys.Grow(length) // one string holds all of them
-	top.List = make([]TopKey, 0, len(best))
-	for _, e := range best {
-		at := keys.Len()
-		keys.Write(t.key(uint32(e >> 32)))
-		top.List = append(top.List, TopKey{Key: keys.String()[at:], Count: e & countMask})
-	}
-	t.best = best
+	top.Keys = t.list
 	return top
 }
 
@@ -247,57 +280,76 @@ func (t *topTally) report(cell uint32, slot Slot, to column, row uint32) {
 }
 
 type topColumn struct {
-	slots[Top]
+	slots[topValue]
+	lists  arena
 	listed int
-	held   int                // bytes of the lists
 	sums   map[uint32]*topSum // by row that plus has added to
 }
 
-func (c *topColumn) put(i uint32, slot Slot, top Top) {
-	have, _ := c.at(i, slot)
-	c.held -= have.bytes()
-	*have = have.later(top)
-	c.held += have.bytes()
+// A topValue says where in lists the list of a Listing lies.
+type topValue struct {
+	events, floor uint64
+	place
+}
+
+func (c *topColumn) listing(v *topValue) Listing {
+	return Listing{v.events, v.floor, c.lists.at(v.place)}
+}
+
+func (c *topColumn) put(i uint32, slot Slot, top Listing) {
+	if have, _ := c.at(i, slot); top.later(c.listing(have)) {
+		*have = topValue{top.Events, top.Floor, c.lists.put(top.Keys)}
+	}
 }
 
 func (c *topColumn) merge(i uint32, from column, j uint32) {
 	for slot, top := range from.(*topColumn).of(j) {
-		c.put(i, slot, *top)
+		c.put(i, slot, top)
 	}
 }
 
 func (c *topColumn) reset() {
 	c.slots.reset()
-	c.held, c.sums = 0, nil
+	c.lists.reset()
+	c.sums = nil
 }
 
-func (c *topColumn) bytes() int { return c.slots.bytes() + 16*cap(c.entries) + c.held }
+func (c *topColumn) bytes() int { return c.slots.bytes() + c.lists.bytes() }
 
-// of yields the slots of row i, ascending, and the Top of each.
-func (c *topColumn) of(i uint32) iter.Seq2[Slot, *Top] {
+// of yields the slots of row i, ascending, and the Listing of each.
+func (c *topColumn) of(i uint32) iter.Seq2[Slot, Listing] {
 	if sum := c.sums[i]; sum != nil {
-		c.put(i, Whole, sum.top(c.listed))
+		c.put(i, Whole, sum.top(c.listed).listing())
 		delete(c.sums, i)
 	}
-	return c.slots.of(i)
+	return func(yield func(Slot, Listing) bool) {
+		for slot, v := range c.slots.of(i) {
+			if !yield(slot, c.listing(v)) {
+				return
+			}
+		}
+	}
 }
 
 // total returns the Top of row i: that of its slots, or that of a rollup if it has more
 // events.
-func (c *topColumn) total(i uint32) Top {
-	var whole Top
+func (c *topColumn) total(i uint32) Listing {
+	var whole Listing
 	var sum topSum
 	for slot, top := range c.of(i) {
 		if slot == Whole {
-			whole = *top
+			whole = top
 		} else {
-			sum.add(*top)
+			sum.add(top)
 		}
 	}
 	if whole.Events > sum.events {
 		return whole
 	}
-	return sum.top(c.listed).later(whole)
+	if of := sum.top(c.listed).listing(); of.later(whole) {
+		return of
+	}
+	return whole
 }
 
 func (c *topColumn) plus(i uint32, from column, j uint32) {
@@ -358,7 +410,7 @@ func (c *topColumn) load(i uint32, state []byte) error {
 		all = append(all, l)
 	}
 	for _, l := range all {
-		c.put(i, l.slot, l.top)
+		c.put(i, l.slot, l.top.listing())
 	}
 	return nil
 }
@@ -369,18 +421,23 @@ func (c *topColumn) load(i uint32, state []byte) error {
 func (c *topColumn) appendState(dst []byte, i uint32) []byte {
 	word := binary.LittleEndian.AppendUint64
 	for slot, t := range c.of(i) {
-		dst = word(word(word(word(dst, uint64(slot)), t.Events), t.Floor), uint64(len(t.List)))
-		for _, e := range t.List {
-			dst = append(word(dst, uint64(len(e.Key))), e.Key...)
-			dst = word(word(dst, e.Count), e.Error)
-		}
+		dst = word(word(word(dst, uint64(slot)), t.Events), t.Floor)
+		at, n := len(dst), uint64(0)
+		dst = word(dst, 0)
+		t.Keys.Each(func(key []byte, count, wrong uint64) bool {
+			n++
+			dst = append(word(dst, uint64(len(key))), key...)
+			dst = word(word(dst, count), wrong)
+			return true
+		})
+		binary.LittleEndian.PutUint64(dst[at:], n)
 	}
 	return dst
 }
 
 // Tops yields the slots of measure m, which is of kind TopK, and the Top of each, slots
-// ascending.
-func (r Row) Tops(m int) iter.Seq2[Slot, *Top] { return r.t.columns[m].(*topColumn).of(r.i) }
+// ascending. They are valid until the table changes.
+func (r Row) Tops(m int) iter.Seq2[Slot, Listing] { return r.t.columns[m].(*topColumn).of(r.i) }
 
 // Top returns the most frequent keys of measure m, which is of kind TopK.
-func (r Row) Top(m int) Top { return r.t.columns[m].(*topColumn).total(r.i) }
+func (r Row) Top(m int) Top { return r.t.columns[m].(*topColumn).total(r.i).top() }

@@ -51,7 +51,7 @@ func tops(keys []string, ends []int, listed int) (all []Top, truth map[string]ui
 			tally.count([]uint32{0}, []uint32{tally.number([]byte(key))})
 			truth[key]++
 		}
-		all = append(all, tally.top(0))
+		all = append(all, tally.top(0).top())
 		from = end
 	}
 	return all, truth
@@ -122,7 +122,7 @@ func TestTopKBounds(t *testing.T) {
 			columns[i].grow(1)
 		}
 		for i, top := range chunks {
-			columns[r.IntN(len(columns))].put(0, Slot(i), top)
+			columns[r.IntN(len(columns))].put(0, Slot(i), top.listing())
 		}
 		answer := func(order []int) (Top, []byte) {
 			sum := &topColumn{listed: listed}
@@ -130,7 +130,7 @@ func TestTopKBounds(t *testing.T) {
 			for _, i := range order {
 				sum.plus(0, columns[i], 0)
 			}
-			return sum.total(0), sum.appendState(nil, 0)
+			return sum.total(0).top(), sum.appendState(nil, 0)
 		}
 		order := r.Perm(len(columns))
 		top, state := answer(order)
@@ -167,7 +167,7 @@ func TestTopKRecall(t *testing.T) {
 		chunks, truth := tops(keys, ends, m.Listed())
 		var sum topSum
 		for _, c := range chunks {
-			sum.add(c)
+			sum.add(c.listing())
 		}
 		top := sum.top(m.Listed())
 		within(t, top, truth, m.Listed())

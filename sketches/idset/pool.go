@@ -81,8 +81,8 @@ func (p *Pool) Merge(i uint32, q *Pool, j uint32) {
 		p.addZero(i)
 	}
 	// Slots are in the order of their searches. In a smaller table they would all lie beside
-	// each other, so there has to be room first.
-	p.sets.Reserve(i, max(q.sets.Len(j), p.sets.Len(i)))
+	// each other, so there has to be room first. Most hashes of another partition are new.
+	p.sets.Reserve(i, q.sets.Len(j)+p.sets.Len(i))
 	for at := range q.sets.Slots(j) {
 		if h := q.sets.Slots(j)[at]; h != 0 { // in the same pool an addition may move the slots
 			p.sets.Add(i, h)
