@@ -192,8 +192,11 @@ func (s *Sink) statements(ctx context.Context, d levelData) rounds.Statements {
 }
 
 // note merges the progress of a level into weir_rollups: the current round at home, and how
-// far the level is on all shards, because each shard's views go by its own table.
+// far the level is on all shards, because each shard's views go by its own table. It waits for
+// the write of this process that is under way.
 func (s *Sink) note(ctx context.Context, what string, d levelData, opened, done uint64, complete event.Time) error {
+	s.noting.Lock()
+	defer s.noting.Unlock()
 	on := s.client.shards
 	if opened > 0 {
 		on = s.client.home()

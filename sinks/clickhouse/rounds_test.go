@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/event"
+	"weir/internal/await"
 	"weir/internal/local/localtest"
 	"weir/sinks/memory"
 	"weir/window"
@@ -232,6 +233,52 @@ func TestOvertaken(t *testing.T) {
 			noTail(t, other) // although the writer stamped its rows ahead
 		}
 	}
+}
+
+// TestOwnWrites: a process that rolls up while it writes does not overtake its own rows, and so
+// writes none of them twice.
+func TestOwnWrites(t *testing.T) {
+	url, database := localtest.Engine(t)
+	other := unasked(t, dial(t, Config{URLs: []string{url}, Database: database}), actives())
+	f := &tap{op: operator(t, other.layout.Spec, 0)}
+	write(t, other, f.flow(t, 6))
+	inserts, looked, opened := 0, make(chan struct{}, 1), make(chan struct{}, 1)
+	s := another(through(t, url, database, func(statement string) bool {
+		switch {
+		case strings.HasPrefix(statement, "INSERT INTO") && strings.Contains(statement, "`.`clicks_state` (`page`"):
+			if inserts++; inserts == 1 { // until the rollup has opened its round, or will not
+				await.Receive(t, "the rollup's look for windows", looked)
+				select {
+				case <-opened:
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		case strings.HasPrefix(statement, "INSERT INTO") && strings.Contains(statement, "weir_rollups"):
+			select {
+			case opened <- struct{}{}:
+			default:
+			}
+		}
+		return true
+	}, func(statement string) bool {
+		if strings.Contains(statement, "min(flushed_in)") {
+			select {
+			case looked <- struct{}{}:
+			default:
+			}
+		}
+		return true
+	}), other)
+	rolled := make(chan error, 1)
+	go func() { rolled <- s.Rollup(t.Context(), true, 0) }()
+	write(t, s, f.flow(t, 6))
+	if err := await.Receive(t, "the rollup", rolled); err != nil {
+		t.Fatal(err)
+	}
+	if inserts != 1 {
+		t.Errorf("%d inserts of state rows, want 1", inserts)
+	}
+	exact(t, other, "written beside a rollup")
 }
 
 // TestRollupBrokenOff: a rollup ends before each of its inserts, and behind the last,

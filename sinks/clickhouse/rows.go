@@ -34,7 +34,7 @@ const (
 	// they are bounded. blockBytes of state rows is what a statement aims at, because they
 	// are never together in weir's memory: see writeState.
 	blockRows  = 1 << 16
-	blockBytes = 16 << 20
+	blockBytes = 64 << 20
 
 	// keptBytes bounds the blocks that are built as a whole: dead letters, ledger lines,
 	// positions.

@@ -28,6 +28,11 @@ type Sink struct {
 
 	rounds current
 
+	// A write holds noting from its stamp to its acknowledgement, and a rollup while it notes a
+	// round: so a process does not overtake its own writes, and writes no row twice for that.
+	// Correctness does not need it.
+	noting sync.RWMutex
+
 	// Owned by Write.
 	writer              rounds.Writer
 	state, dead, ledger *block
@@ -168,6 +173,7 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 // part of c may be written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if c.Table.Len() > 0 {
+		s.noting.RLock()
 		err := s.inRound(ctx, &s.writer, func(round uint64) error {
 			at := 0
 			for m := range s.layout.located {
@@ -188,6 +194,7 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 			}
 			return nil
 		})
+		s.noting.RUnlock()
 		if err != nil {
 			return err
 		}

@@ -43,11 +43,12 @@ var topKind = kind{of: func(m *window.Measure) *kind {
 				runs[1] = append64(runs[1], uint64(slot))
 				runs[2] = append64(runs[2], t.Events)
 				runs[3] = append64(runs[3], t.Floor)
-				for _, e := range t.List {
-					runs[5] = appendString(runs[5], e.Key)
-					runs[6] = append64(runs[6], e.Count)
-					runs[7] = append64(runs[7], e.Error)
-				}
+				t.Keys.Each(func(key []byte, count, wrong uint64) bool {
+					runs[5] = appendString(runs[5], key)
+					runs[6] = append64(runs[6], count)
+					runs[7] = append64(runs[7], wrong)
+					return true
+				})
 				runs[4] = append64(runs[4], uint64(len(runs[6])/8))
 			}
 			runs[0] = append64(runs[0], uint64(len(runs[1])/8))
