@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -17,6 +18,7 @@ import (
 const arraysJob = `
   - name: arrays
     topic: %s
+    format: %s
     each: batch
     time: {field: timestamp, unit: rfc3339}
     window: 1m
@@ -39,8 +41,47 @@ type arraysTruth struct {
 	letters         map[[2]int64]string // by partition and offset: outcome and reason
 }
 
+// An arraysForm writes batches in a format.
+type arraysForm struct {
+	name   string
+	event  func(kind, id string, when time.Time, page string, user, cents int) []byte // a user below 0 is missing, and cents of 0 are
+	odd    [2]fault                                                                   // events that are malformed
+	record func(app string, events [][]byte) []byte                                   // an empty app is missing
+	faulty [4]fault                                                                   // records that are malformed
+}
+
+// A fault is bytes that are malformed, and the reason.
+type fault struct{ bytes, reason string }
+
+var arraysJSON = arraysForm{
+	name: "json",
+	event: func(kind, id string, when time.Time, page string, user, cents int) []byte {
+		rest := ""
+		if user >= 0 {
+			rest = fmt.Sprintf(`,"user":%d`, user)
+		}
+		if cents > 0 {
+			rest += fmt.Sprintf(`,"price":%d.%02d`, cents/100, cents%100)
+		}
+		return fmt.Appendf(nil, `{"type":"%s","messageId":"%s","timestamp":"%s","page":%q%s}`, kind, id, arraysTime(when), page, rest)
+	},
+	odd: [2]fault{{`[{"type":"track"}]`, "event: document is not an object"}, {`{"type":track}`, "event: invalid JSON"}},
+	record: func(app string, events [][]byte) []byte {
+		beside := ""
+		if app != "" {
+			beside = `,"app":"` + app + `"`
+		}
+		return fmt.Appendf(nil, `{"sentAt":1,"batch":[%s]%s}`, bytes.Join(events, []byte(",")), beside)
+	},
+	faulty: [4]fault{{`{"batch":{}}`, "event: field batch is not an array"}, {`{"app":"x"}`, "event: field batch is missing"},
+		{`[]`, "event: document is not an object"}, {`{"batch":[{"type":"track"}`, "event: document ends in the middle"}},
+}
+
+// arraysTime is how an event has its time.
+func arraysTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // arrays makes the records of a topic with three partitions.
-func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, *arraysTruth) {
+func arrays(form *arraysForm, rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, *arraysTruth) {
 	truth := &arraysTruth{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]map[int]bool{}, map[[2]int64]string{}}
 	var records []*kgo.Record
 	next, seen := [3]int64{}, [3][]string{}
@@ -50,12 +91,12 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 		next[p]++
 		app, beside, name := "none", "", fmt.Sprintf("app-%d", rng.IntN(3))
 		if rng.IntN(3) > 0 {
-			app, beside = name, `,"app":"`+name+`"`
+			app, beside = name, name
 		}
 		count := func(outcome string) {
 			truth.events[outcome]++
 		}
-		var events []string
+		var events [][]byte
 		first, letter, more := "", "", 0 // the outcomes of the first event and of the record
 		counted := false
 		size := rng.IntN(12)
@@ -63,24 +104,22 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 			size = 5000
 		}
 		if i%50 == 49 { // a record of which nothing is read
-			value := []string{`{"batch":{}}`, `{"app":"x"}`, `[]`, `{"batch":[{"type":"track"}`}[i/50%4]
-			truth.letters[at] = "malformed: event: " + []string{"field batch is not an array", "field batch is missing", "document is not an object", "document ends in the middle"}[i/50%4]
+			f := form.faulty[i/50%4]
+			truth.letters[at] = "malformed: " + f.reason
 			truth.records["malformed"]++
 			count("malformed")
-			records = append(records, &kgo.Record{Topic: topic, Partition: p, Timestamp: now, Value: []byte(value)})
+			records = append(records, &kgo.Record{Topic: topic, Partition: p, Timestamp: now, Value: []byte(f.bytes)})
 			continue
 		}
 		for k := range size {
-			page, user, cents := fmt.Sprintf("/p/%d, ]}\\\"", rng.IntN(4)), rng.IntN(5000), rng.IntN(10_000)
+			page, user, cents := fmt.Sprintf("/p/%d, ]}\"", rng.IntN(4)), rng.IntN(5000), rng.IntN(10_000)
 			id := fmt.Sprintf("m%d-%d", i, k)
 			when, kind := now.Add(-time.Duration(rng.IntN(240_000))*time.Millisecond), "track"
-			outcome, reason, price := "counted", "", ""
+			outcome, reason := "counted", ""
 			if rng.IntN(2) == 0 {
-				price = fmt.Sprintf(`,"price":%d.%02d`, cents/100, cents%100)
-			} else {
 				cents = 0
 			}
-			event := ""
+			var event []byte
 			switch rng.IntN(40) {
 			case 0:
 				outcome, reason, when = "late", "older than the record by more than lateness", now.Add(-49*time.Hour)
@@ -93,14 +132,14 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 					outcome, id = "duplicate", seen[p][rng.IntN(len(seen[p]))]
 				}
 			case 4:
-				outcome, reason, event = "malformed", "event: document is not an object", `[{"type":"track"}]`
+				outcome, reason, event = "malformed", form.odd[0].reason, []byte(form.odd[0].bytes)
 			case 5:
-				outcome, reason, event = "malformed", "event: invalid JSON", `{"type":track}`
+				outcome, reason, event = "malformed", form.odd[1].reason, []byte(form.odd[1].bytes)
 			case 6:
-				outcome, reason, event = "malformed", "field user is missing", fmt.Sprintf(`{"type":"track","messageId":%q,"timestamp":%q,"page":"/"}`, id, when.Format(time.RFC3339Nano))
+				outcome, reason, user = "malformed", "field user is missing", -1
 			}
-			if event == "" {
-				event = fmt.Sprintf(`{"type":"%s","messageId":"%s","timestamp":"%s","page":"%s","user":%d%s}`, kind, id, when.UTC().Format("2006-01-02T15:04:05.000Z"), page, user, price)
+			if event == nil {
+				event = form.event(kind, id, when, page, user, cents)
 			}
 			events = append(events, event)
 			count(outcome)
@@ -113,7 +152,7 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 				if seen[p] = append(seen[p], id); len(seen[p]) > 100 {
 					seen[p] = seen[p][1:]
 				}
-				key := strings.ReplaceAll(page, `\`, "") + " " + app
+				key := page + " " + app
 				truth.hits[key]++
 				truth.cents[key] += int64(cents)
 				if truth.users[key] == nil {
@@ -128,7 +167,6 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 				letter = fmt.Sprintf("%s: %s; event %d of %d in the record", outcome, reason, k+1, size)
 			}
 		}
-		value := `{"sentAt":1,"batch":[` + strings.Join(events, ",") + `]` + beside + `}`
 		if more > 0 {
 			letter += fmt.Sprintf(", which has %d more that are late, future or malformed", more)
 		}
@@ -142,7 +180,7 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 		if letter != "" {
 			truth.letters[at] = letter
 		}
-		records = append(records, &kgo.Record{Topic: topic, Partition: p, Timestamp: now, Value: []byte(value)})
+		records = append(records, &kgo.Record{Topic: topic, Partition: p, Timestamp: now, Value: form.record(beside, events)})
 	}
 	return records, truth
 }
@@ -152,13 +190,17 @@ func arrays(rng *rand.Rand, topic string, n int, now time.Time) ([]*kgo.Record, 
 // made with; verify finds nothing, and then each planted mistake, in either number of the ledger.
 func TestEach(t *testing.T) {
 	parallel(t)
+	testEach(t, &arraysJSON, 9000, "")
+}
+
+func testEach(t *testing.T, form *arraysForm, n int, config string) {
 	s := newStage(t)
-	s.configure(fmt.Sprintf(arraysJob, s.topic("arrays")))
+	s.configure(fmt.Sprintf(arraysJob, s.topic("arrays"), form.name), config)
 	s.migrate()
 	s.create("arrays", 3)
 	now := time.Now().Truncate(time.Millisecond)
 	rng := rand.New(rand.NewPCG(20, 0))
-	records, truth := arrays(rng, s.topic("arrays"), 9000, now)
+	records, truth := arrays(form, rng, s.topic("arrays"), n, now)
 	client, err := kgo.NewClient(append(s.client.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		t.Fatal(err)

@@ -108,6 +108,8 @@ const (
 	readComposite // says that there is something; steps that skip it follow
 	readItems     // an array of which elements are wanted: blocks[0] for the others
 	readEntries   // a map of which keys are wanted: blocks[0] for the others
+	noteEvents    // the array of events: blocks[0] skips one, blocks[1] reads one
+	refuseEvent   // an event that is no record
 )
 
 // An avroStep is one step of a program.
@@ -132,15 +134,19 @@ type avroBlock struct{ steps []avroStep }
 
 // compileAvro compiles the program that reads the wanted values of the type.
 func compileAvro(t *AvroType, root *branch) *avroBlock {
-	c := &avroCompiler{skips: map[*AvroType]*avroBlock{}, done: map[*AvroType]bool{}}
 	b := &avroBlock{}
-	c.walk(b, t, root)
+	newAvroCompiler().walk(b, t, root)
 	return b
 }
 
 type avroCompiler struct {
 	skips map[*AvroType]*avroBlock // of records
 	done  map[*AvroType]bool       // those of them that are compiled
+	event *branch                  // of the events in the array at slot 0; nil: a record is one event
+}
+
+func newAvroCompiler() *avroCompiler {
+	return &avroCompiler{skips: map[*AvroType]*avroBlock{}, done: map[*AvroType]bool{}}
 }
 
 const (
@@ -299,6 +305,12 @@ func (c *avroCompiler) read(b *avroBlock, t *AvroType, slot int16) {
 	case AvroUnion:
 		b.add(c.union(t, func(b *avroBlock, t *AvroType) { c.read(b, t, slot) }))
 		return
+	case AvroArray:
+		if c.event != nil && slot == 0 {
+			c.events(b, t)
+			return
+		}
+		fallthrough
 	default:
 		s.op = readComposite
 		b.add(s)
@@ -371,6 +383,12 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 			if i = w.blocks(s, i, calls); i < 0 {
 				return -1
 			}
+		case noteEvents:
+			e := w.each
+			w.vals[s.slot], e.pieces, e.binary.avro = openedArray, e.pieces[:0], s.blocks[1]
+			if i = w.blocks(s, i, calls); i < 0 {
+				return -1
+			}
 		case callBlock:
 			if i = w.avro(s.blocks[0], i, calls+1); i < 0 {
 				return -1
@@ -414,6 +432,8 @@ func (w *walk) scalar(s *avroStep, i int) int {
 	data, slot := w.data, int(s.slot)
 	size := int(s.n)
 	switch s.op {
+	case refuseEvent:
+		return w.fail(ErrNotRecord)
 	case readBool:
 		size = 1
 	case readFloat:
@@ -488,6 +508,8 @@ func (w *walk) blocks(s *avroStep, i, calls int) int {
 		switch {
 		case s.op == readEntries:
 			i = w.entries(s, i, n, calls)
+		case s.op == noteEvents:
+			i = w.events(s, i, n, calls)
 		case len(s.blocks[0].steps) == 0:
 			// The elements take no bytes, so there may be any number of them.
 			i = w.bare(s, i, element, n, calls)

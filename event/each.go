@@ -13,10 +13,10 @@ import (
 // an object that has such an array at a path, and fields beside it that hold for all of them:
 // {"sentAt":"…","batch":[{"type":"track"},{"type":"page"}]}. Form.Each names the array.
 //
-// What is around the array is read as a document is. The array itself is only cut at the commas
-// that are outside of texts and brackets, and each piece is then read as a document by
-// itself. So a fault in an event makes this event malformed and no other one, and a fault
-// anywhere else makes the record malformed.
+// What is around the array is read as a record of one event is. The array itself is only cut into
+// its elements, and each piece is then read by itself. So a fault in an event makes this event
+// malformed and no other one, and a fault anywhere else makes the record malformed. JSON is cut here,
+// at the commas that are outside of texts and brackets; each_binary.go has Avro and Protobuf.
 
 // Whole stands in Form.Each for the value itself, where it is the array.
 const Whole = "$"
@@ -41,10 +41,12 @@ const keepPieces = 16 << 10
 // A piece is an element of an array: doc[start:end], without the space around it.
 type piece struct{ start, end uint32 }
 
-// CheckEach says what is wrong with a path of Form.Each; nil if nothing is. It is Whole, or
-// the path of a value: see CheckPath.
-func CheckEach(path string) error {
+// CheckEach says what is wrong with a path of Form.Each; nil if nothing is. It is Whole, except
+// for Protobuf, or the path of a value: see CheckPath.
+func CheckEach(format Format, path string) error {
 	switch {
+	case path == Whole && format == Protobuf:
+		return errors.New("event: a message of Protobuf is no array")
 	case path == Whole:
 		return nil
 	case InEnvelope(path), strings.Contains(path, inside):
@@ -55,11 +57,12 @@ func CheckEach(path string) error {
 
 // An eachReader finds the events of a record, and what they share.
 type eachReader struct {
-	outer    *Scanner // of what is around the array; nil: nothing is
-	found    []Value  // of outer: the array, then the fields beside it
-	at       []int    // slots of these fields
-	fixed    []int    // slots of all values that the events of a record share
-	shared   []Value  // these values, by slot
+	outer    *Scanner  // of what is around the array, in JSON; nil: nothing is
+	binary   *eachWalk // the same in Avro and Protobuf
+	found    []Value   // around the events: their array, then the fields beside it
+	at       []int     // slots of these fields
+	fixed    []int     // slots of all values that the events of a record share
+	shared   []Value   // these values, by slot
 	missing  error
 	notArray error
 
@@ -68,11 +71,12 @@ type eachReader struct {
 }
 
 // newEachReader compiles the paths that do not lead into events.
-func newEachReader(each string, paths []string) (*eachReader, error) {
-	if err := CheckEach(each); err != nil {
+func newEachReader(form *Form, paths []string) (*eachReader, error) {
+	each := form.Each
+	if err := CheckEach(form.Format, each); err != nil {
 		return nil, err
 	}
-	e := &eachReader{shared: make([]Value, len(paths))}
+	e := &eachReader{shared: make([]Value, len(paths)), notArray: ErrNotArray}
 	around := []string{each}
 	for slot, path := range paths {
 		if rest, ok := strings.CutPrefix(path, OfRecord); ok {
@@ -82,38 +86,57 @@ func newEachReader(each string, paths []string) (*eachReader, error) {
 			e.fixed = append(e.fixed, slot)
 		}
 	}
+	e.found = make([]Value, len(around))
+	var root *branch
 	if each == Whole {
 		if e.at != nil {
 			return nil, fmt.Errorf("event: path %q: nothing is beside an array that is the whole value", paths[e.at[0]])
 		}
-		return e, nil
+	} else {
+		e.missing = errors.New("event: field " + PathText(each) + " is missing")
+		e.notArray = errors.New("event: field " + PathText(each) + " is not an array")
+		var err error
+		if root, err = newBranch(around, func(string) bool { return true }); err != nil {
+			return nil, err
+		}
 	}
-	e.missing = errors.New("event: field " + PathText(each) + " is missing")
-	e.notArray = errors.New("event: field " + PathText(each) + " is not an array")
-	var err error
-	if e.outer, err = NewScanner(around); err != nil {
-		return nil, err
+	switch {
+	case form.Format.HasSchema():
+		e.binary = newEachWalk(e, root)
+	case each != Whole:
+		e.outer = scannerOf(root, len(around))
+		e.outer.each = e
 	}
-	e.outer.each, e.found = e, make([]Value, len(around))
 	return e, nil
 }
 
-// open finds the events in a document.
-func (e *eachReader) open(doc []byte) error {
+// begin readies the reader for a record.
+func (e *eachReader) begin(doc []byte) {
 	if e.pieces = e.pieces[:0]; cap(e.pieces) > keepPieces {
 		e.pieces = nil
 	}
 	e.doc = doc
+}
+
+// open finds the events in a document.
+func (e *eachReader) open(doc []byte) error {
+	e.begin(doc)
 	if e.outer == nil {
 		return e.whole()
 	}
 	if err := e.outer.Scan(doc, e.found); err != nil {
 		return err
 	}
-	switch array := e.found[0]; {
-	case array.Kind <= Null:
+	return e.opened()
+}
+
+// opened reports what is wrong with what was found in place of the array. If nothing is, it
+// notes the fields beside it.
+func (e *eachReader) opened() error {
+	switch array := &e.found[0]; {
+	case array.Kind <= Null && e.missing != nil:
 		return e.missing
-	case array.Kind != Composite || array.Bytes[0] != '[':
+	case array.Kind != Composite || len(array.Bytes) == 0 || array.Bytes[0] != '[':
 		return e.notArray
 	}
 	for i, slot := range e.at {
@@ -243,9 +266,13 @@ func textEnd(doc []byte, i int) int {
 // are, at most MaxEvents. If it returns an error, the record is malformed: none of its events
 // can be read. The form must have Each.
 func (r *Reader) Open(rec *Record) (events int, err error) {
-	doc, err := r.document(rec.Value)
-	if err == nil {
-		err = r.each.open(doc)
+	if r.each.binary != nil {
+		err = r.openWalked()
+	} else {
+		var doc []byte
+		if doc, err = r.document(rec.Value); err == nil {
+			err = r.each.open(doc)
+		}
 	}
 	if err == nil && r.envelope != nil {
 		err = r.envelope.read(rec.Envelope, r.each.shared)
@@ -256,7 +283,7 @@ func (r *Reader) Open(rec *Record) (events int, err error) {
 	return len(r.each.pieces), nil
 }
 
-// Event returns the text of event i of the opened record, from 0. It is a view of the
+// Event returns the bytes of event i of the opened record, from 0. They are a view of the
 // record's value.
 func (r *Reader) Event(i int) []byte { return r.each.event(i) }
 
@@ -267,7 +294,13 @@ func (r *Reader) ReadEvent(i int, vals []Value) error {
 	if r.inside != nil {
 		found = r.inside.found
 	}
-	if err := r.json.Scan(r.each.event(i), found); err != nil {
+	var err error
+	if r.each.binary != nil {
+		err = r.walkedEvent(i, found)
+	} else {
+		err = r.json.Scan(r.each.event(i), found)
+	}
+	if err != nil {
 		return err
 	}
 	for _, slot := range r.each.fixed {
@@ -280,7 +313,7 @@ func (r *Reader) ReadEvent(i int, vals []Value) error {
 }
 
 // HasEach reports whether records of the format can be arrays of events.
-func (f Format) HasEach() bool { return f == JSON || f == JSONSchema }
+func (f Format) HasEach() bool { return !f.HasColumns() }
 
 // EachFormats returns the names of the formats that HasEach.
 func EachFormats() []string {

@@ -143,13 +143,14 @@ func TestEachRefuses(t *testing.T) {
 		{Form{Each: "events"}, []string{"record:events[0].a"}, "leads through"},
 		{Form{Each: "events.list"}, []string{"record:events"}, "beginning of another path"},
 		{Form{Format: TSV, Each: "c1"}, nil, "arrays of events in records of tsv"},
-		{Form{Format: Avro, Each: "events"}, nil, "arrays of events in records of avro"},
+		{Form{Format: Protobuf, Each: Whole}, nil, "a message of Protobuf is no array"},
+		{Form{Format: Avro, Each: Whole}, []string{"record:a"}, "nothing is beside"},
 	} {
 		if _, err := NewReader(c.form, c.paths); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v %q: %v, want %s", c.form, c.paths, err, c.want)
 		}
 	}
-	if all := EachFormats(); !slices.Equal(all, []string{"json", "json-schema", "cloudevents"}) {
+	if all := EachFormats(); !slices.Equal(all, []string{"json", "json-schema", "avro", "protobuf", "cloudevents"}) {
 		t.Errorf("formats with arrays of events: %v", all)
 	}
 	r, err := NewReader(Form{}, []string{"record:a"}) // without Each it is a key

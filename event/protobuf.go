@@ -108,6 +108,7 @@ type protoBlock struct {
 type protoAction struct {
 	field    *MessageField
 	slot     int         // of the value; -1: it is none
+	notes    bool        // its messages are the events of a record
 	plain    bool        // a single value, in no oneof
 	sub      *protoBlock // of a message that leads to wanted values
 	elements []protoAction
@@ -124,12 +125,17 @@ type protoAction struct {
 type protoProgram struct {
 	root     *protoBlock
 	counters int
+	events   int // the counter of the events of a record, and 1; 0: it has none
 }
 
 // A protoTime is a timestamp: its parts may come one after the other.
 type protoTime struct{ seconds, nanos int64 }
 
-type protoCompiler struct{ p protoProgram }
+type protoCompiler struct {
+	p     protoProgram
+	each  bool         // the value at slot 0 is the events of a record
+	event *MessageType // of these
+}
 
 // compileProto compiles the program that reads the wanted values of a message.
 func compileProto(t *MessageType, root *branch) *protoProgram {
@@ -216,6 +222,8 @@ func (c *protoCompiler) counter() int {
 // action compiles what to do with a wanted field.
 func (c *protoCompiler) action(f *MessageField, want *field) protoAction {
 	switch {
+	case c.each && want.sub == nil && want.slot == 0 && f.Kind == ProtoMessage && f.Repeated && !f.Map:
+		return c.events(f)
 	case f.Map && want.sub != nil:
 		a := protoAction{field: f, slot: -1}
 		value := &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
@@ -564,6 +572,8 @@ func (w *walk) nested(a *protoAction, from, to, depth int) int {
 	w.clear(a.clears)
 	w.restart(a.resets)
 	switch {
+	case a.notes:
+		return w.note(a, from, to)
 	case a.keys != nil:
 		return w.entry(a, from, to, depth)
 	case a.elements != nil:
@@ -693,18 +703,27 @@ func (w *walk) timestamp(a *protoAction, from, to, depth int) int {
 
 // leads reports whether steps lead from a message to another value.
 func (t *MessageType) leads(steps []pathStep) bool {
+	f, rest := t.step(steps)
+	return f != nil && (len(rest) == 0 || f.Kind == ProtoMessage && rest[0].key != "" && f.Message.leads(rest))
+}
+
+// step follows the first of steps, and a key or an index behind it. It returns the field, or what
+// is in it, and the other steps; nil if they lead nowhere.
+func (t *MessageType) step(steps []pathStep) (*MessageField, []pathStep) {
 	i := slices.IndexFunc(t.Fields, func(f MessageField) bool { return f.Name == steps[0].key })
 	if i < 0 || t.Fields[i].Kind == ProtoGroup {
-		return false
+		return nil, nil
 	}
 	f, rest := &t.Fields[i], steps[1:]
-	if f.Repeated && len(rest) > 0 {
-		if f.Map != (rest[0].key != "") {
-			return false
-		}
-		if rest = rest[1:]; f.Map {
-			f = &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })]
-		}
+	switch {
+	case !f.Repeated || len(rest) == 0:
+		return f, rest
+	case f.Map != (rest[0].key != ""):
+		return nil, nil
+	case f.Map:
+		return &f.Message.Fields[slices.IndexFunc(f.Message.Fields, func(v MessageField) bool { return v.Number == 2 })], rest[1:]
 	}
-	return len(rest) == 0 || f.Kind == ProtoMessage && rest[0].key != "" && f.Message.leads(rest)
+	one := *f
+	one.Repeated = false
+	return &one, rest[1:]
 }

@@ -40,6 +40,7 @@ const maxPrograms = 1024
 type program struct {
 	avro  *avroBlock
 	proto *protoProgram
+	event *protoProgram // with Form.Each: of an event
 	wrong error
 }
 
@@ -57,7 +58,7 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 		if !form.Format.HasEach() {
 			return nil, fmt.Errorf("event: arrays of events in records of %s", form.Format)
 		}
-		if r.each, err = newEachReader(form.Each, paths); err != nil {
+		if r.each, err = newEachReader(&form, paths); err != nil {
 			return nil, err
 		}
 		ofEvent = func(path string) bool { return !InEnvelope(path) && !strings.HasPrefix(path, OfRecord) }
@@ -145,8 +146,12 @@ func (r *Reader) Learn(id SchemaID, s *Schema) {
 	switch {
 	case s.Wrong != "":
 		p.wrong = wrongSchema(s.Wrong)
+	case s.Avro != nil && r.each != nil:
+		p.avro = compileAvroEach(s.Avro, r.each.binary.around, r.root)
 	case s.Avro != nil:
 		p.avro = compileAvro(s.Avro, r.root)
+	case r.each != nil:
+		p.proto, p.event = compileProtoEach(s.Message, r.each.binary.around, r.root)
 	default:
 		p.proto = compileProto(s.Message, r.root)
 	}

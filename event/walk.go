@@ -18,7 +18,8 @@ type walk struct {
 	vals []Value
 	text []byte // texts that are no views of data
 	err  error
-	time int // index of the value that is read by Value.Time alone, and 1; 0: there is none
+	time int         // index of the value that is read by Value.Time alone, and 1; 0: there is none
+	each *eachReader // notes the events of a record; nil: this is no walk around them
 
 	// Of messages, by protoAction.counter.
 	counts []int       // elements so far

@@ -152,6 +152,12 @@ func sameValues(t testing.TB, r *event.Reader, data []byte, of any, paths []stri
 	if err := read(r, data, vals); err != nil {
 		t.Fatalf("%x: %v", data, err)
 	}
+	compareValues(t, data, vals, of, paths)
+}
+
+// compareValues compares values that have been read with the reference.
+func compareValues(t testing.TB, data []byte, vals []event.Value, of any, paths []string) {
+	t.Helper()
 	for i, path := range paths {
 		if want := pathValue(of, path); vals[i].Kind != want.Kind || !bytes.Equal(vals[i].Bytes, want.Bytes) {
 			t.Fatalf("%x: %s is %v %q, want %v %q", data, path, vals[i].Kind, vals[i].Bytes, want.Kind, want.Bytes)

@@ -86,57 +86,100 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// addEach adds the sides of records that are arrays of 100 of the events.
-func addEach(b *testing.B, json [][]byte, add func(name string, run func(n int))) {
-	const each = 100
-	var records []event.Record
-	for from := 0; from+each <= len(json); from += each {
-		records = append(records, event.Record{Time: 1763600000000, Value: []byte(`{"batch":[` + string(bytes.Join(json[from:from+each], []byte(","))) + `],"sentAt":1763600000000}`)})
-	}
-	r, err := event.NewReader(event.Form{Each: "batch"}, clickPaths)
-	if err != nil {
-		b.Fatal(err)
-	}
-	vals := make([]event.Value, len(clickPaths))
-	add("json, 100 a record read", func(n int) {
-		for i := range n / each {
-			events, err := r.Open(&records[i%len(records)])
-			if err != nil {
-				b.Fatal(err)
+// addEach adds the sides of records that are arrays of 100 of the events, with the time at which they were sent.
+func addEach(b *testing.B, json, inAvro, inProto [][]byte, add func(name string, run func(n int))) {
+	const each, sent = 100, 1763600000000
+	batch := mustProto(b, clickProto+` message Batch { int64 sentAt = 1; repeated Click batch = 2; }`)
+	for _, f := range []struct {
+		name   string
+		format event.Format
+		id     event.SchemaID
+		schema *event.Schema
+		events [][]byte
+		record func(events [][]byte) []byte
+	}{
+		{"json", event.JSON, "", nil, json, func(events [][]byte) []byte {
+			return fmt.Appendf(nil, `{"batch":[%s],"sentAt":%d}`, bytes.Join(events, []byte(",")), int64(sent))
+		}},
+		{"avro", event.Avro, "\x00\x00\x00\x00\x01", mustAvro(b, `{"type":"record","name":"Batch","fields":[{"name":"sentAt","type":"long"},{"name":"batch","type":{"type":"array","items":`+clickAvro+`}}]}`), inAvro,
+			func(events [][]byte) []byte {
+				to := binary.AppendVarint(binary.AppendVarint([]byte{0, 0, 0, 0, 1}, sent), each)
+				for _, e := range events {
+					to = append(to, e[5:]...)
+				}
+				return append(to, 0)
+			}},
+		{"protobuf", event.Protobuf, "\x00\x00\x00\x00\x01\x02\x02", batch.schema(event.SchemaName{Message: []int{1}}), inProto, func(events [][]byte) []byte {
+			to := binary.AppendUvarint([]byte{0, 0, 0, 0, 1, 2, 2, 1 << 3}, sent)
+			for _, e := range events {
+				to = append(binary.AppendUvarint(append(to, 2<<3|2), uint64(len(e)-6)), e[6:]...)
 			}
-			for k := range events {
-				if err := r.ReadEvent(k, vals); err != nil {
+			return to
+		}},
+	} {
+		var records []event.Record
+		for from := 0; from+each <= len(f.events); from += each {
+			records = append(records, event.Record{Time: sent, Value: f.record(f.events[from : from+each])})
+		}
+		r, err := event.NewReader(event.Form{Format: f.format, Framed: f.schema != nil, Each: "batch"}, clickPaths)
+		if err != nil {
+			b.Fatal(err)
+		}
+		op, err := window.NewOperator(&window.Spec{
+			Job: "clicks", Version: 1, Format: f.format, Each: "batch", TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: window.MaxEachChunk, MaxGroups: 10_000,
+			By: []window.Column{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if f.schema != nil {
+			r.Learn(f.id, f.schema)
+			op.Learn(f.id, f.schema)
+		}
+		vals := make([]event.Value, len(clickPaths))
+		add(f.name+", 100 a record read", func(n int) {
+			for i := range n / each {
+				rec := &records[i%len(records)]
+				if r.Selects() {
+					if _, ok := r.Select(rec); !ok {
+						b.Fatal("a schema is not known")
+					}
+				}
+				events, err := r.Open(rec)
+				if err != nil || events != each {
+					b.Fatal(events, err)
+				}
+				for k := range events {
+					if err := r.ReadEvent(k, vals); err != nil {
+						b.Fatal(err)
+					}
+					if at, ok := vals[0].Time(event.Millis); !ok || at < sent {
+						b.Fatal(at)
+					}
+				}
+			}
+		})
+		op.Start(window.Plan{})
+		next := int64(0)
+		batch := event.Batch{Records: records}
+		add(f.name+", 100 a record core", func(n int) {
+			for range n / each / len(records) {
+				batch.First, batch.Next = next, next+int64(len(records))
+				for i := range records {
+					records[i].Offset = next + int64(i)
+				}
+				if err := op.Observe(&batch); err != nil {
 					b.Fatal(err)
 				}
-				if at, ok := vals[0].Time(event.Millis); !ok || at < 1763600000000 {
-					b.Fatal(at)
-				}
+				next = batch.Next
 			}
-		}
-	})
-	op, err := window.NewOperator(&window.Spec{
-		Job: "clicks", Version: 1, Each: "batch", TimeField: "ts", TimeUnit: event.Millis, Window: 60_000, Lateness: 86_400_000, Skew: 600_000, Chunk: window.MaxEachChunk, MaxGroups: 10_000,
-		By: []window.Column{{Name: "page", Path: "page"}}, Measures: []window.Measure{{Name: "users", Kind: window.HLL, Path: "user_id"}},
-	})
-	if err != nil {
-		b.Fatal(err)
+			c := op.Take()
+			if c.Events.By[window.Counted] != c.Events.All {
+				b.Fatal(c.Events)
+			}
+			op.Reuse(c.Table)
+		})
 	}
-	op.Start(window.Plan{})
-	next := int64(0)
-	batch := event.Batch{Records: records}
-	add("json, 100 a record core", func(n int) {
-		for range n / each / len(records) {
-			batch.First, batch.Next = next, next+int64(len(records))
-			for i := range records {
-				records[i].Offset = next + int64(i)
-			}
-			if err := op.Observe(&batch); err != nil {
-				b.Fatal(err)
-			}
-			next = batch.Next
-		}
-		op.Reuse(op.Take().Table)
-	})
 }
 
 // BenchmarkFormats reads the same events in all formats: five of eight fields, alone,
@@ -226,7 +269,7 @@ func BenchmarkFormats(b *testing.B) {
 			op.Reuse(op.Take().Table)
 		})
 	}
-	addEach(b, json, add)
+	addEach(b, json, inAvro, inProto, add)
 	of := avro.MustParse(clickAvro)
 	add("twmb/avro into a map", func(n int) {
 		for i := range n {
@@ -266,10 +309,10 @@ func BenchmarkFormats(b *testing.B) {
 	}
 	report := fmt.Sprintln()
 	for _, f := range forms {
-		report += fmt.Sprintf("%-22s %7.1f bytes per event\n", f.name, float64(len(slices.Concat(f.data...)))/float64(len(f.data)))
+		report += fmt.Sprintf("%-28s %7.1f bytes per event\n", f.name, float64(len(slices.Concat(f.data...)))/float64(len(f.data)))
 	}
 	for _, s := range sides {
-		report += fmt.Sprintf("%-22s %7.1f ns of CPU per event\n", s.name, s.best)
+		report += fmt.Sprintf("%-28s %7.1f ns of CPU per event\n", s.name, s.best)
 	}
 	defer func() { fmt.Print(report) }() // the log of a benchmark has ten lines
 	for _, c := range []struct {
@@ -284,12 +327,14 @@ func BenchmarkFormats(b *testing.B) {
 		{"json in a text, read, against json", best("json read") / best("json in a text read"), 0},
 		{"json, 100 a record, read, against json", best("json read") / best("json, 100 a record read"), 0},
 		{"json, 100 a record, core, against json", best("json core") / best("json, 100 a record core"), 0},
+		{"avro, 100 a record, core, against json", best("json, 100 a record core") / best("avro, 100 a record core"), 1},
+		{"protobuf, 100 a record, core, against json", best("json, 100 a record core") / best("protobuf, 100 a record core"), 1},
 		{"avro, core, against json", best("json core") / best("avro core"), 0},
 		{"protobuf, core, against json", best("json core") / best("protobuf core"), 0},
 		{"avro, read, against twmb/avro into a map", best("twmb/avro into a map") / best("avro read"), 5},
 		{"protobuf, read, against dynamicpb", best("dynamicpb") / best("protobuf read"), 3},
 	} {
-		report += fmt.Sprintf("%-42s %5.2f ×", c.what, c.ratio)
+		report += fmt.Sprintf("%-43s %5.2f ×", c.what, c.ratio)
 		if c.floor > 0 {
 			report += fmt.Sprintf(", floor %.0f", c.floor)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"weir/event"
 	"weir/internal/bounded"
@@ -76,5 +77,18 @@ func openFile(dir, path string) (io.ReadCloser, error) {
 // Schema returns the schema.
 func (f *File) Schema(context.Context, event.SchemaID) (*event.Schema, error) { return f.schema, nil }
 
-// Leads reports whether a path leads to a value of the schema.
-func (f *File) Leads(path string) bool { return f.schema.Leads(path) }
+// HasEvents reports whether records have an array of events at each, as in event.Form.
+func (f *File) HasEvents(each string) bool { return f.schema.Events(each) != nil }
+
+// Leads reports whether a path leads to a value of the schema: of a record or, if each is not empty, of
+// an event in the array there.
+func (f *File) Leads(each, path string) bool {
+	of := f.schema
+	if each != "" {
+		beside, ok := strings.CutPrefix(path, event.OfRecord)
+		if path = beside; !ok {
+			of = of.Events(each)
+		}
+	}
+	return of != nil && of.Leads(path)
+}

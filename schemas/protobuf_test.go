@@ -163,6 +163,12 @@ func sameMessage(t testing.TB, r *event.Reader, data []byte, m protoreflect.Mess
 	if err := read(r, data, vals); err != nil {
 		t.Fatalf("%x: %v, and the reference reads it", data, err)
 	}
+	compareMessage(t, data, vals, m, paths)
+}
+
+// compareMessage compares values that have been read with the reference.
+func compareMessage(t testing.TB, data []byte, vals []event.Value, m protoreflect.Message, paths []string) {
+	t.Helper()
 	for i, path := range paths {
 		want, zero := protoValue(m, path)
 		if got := vals[i]; zero && (len(got.Bytes) == 0 || string(got.Bytes) == "0" || string(got.Bytes) == "false" || string(got.Bytes) == "NONE") {

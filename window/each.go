@@ -74,7 +74,7 @@ func (e *Events) Raise(o *Events) {
 
 // open finds the events of a record. With a reason, the record is malformed.
 func (d *decoder) open(rec *event.Record) (events int, reason string) {
-	if len(rec.Value) == 0 {
+	if len(rec.Value) == 0 && (rec.Value == nil || !d.selects) { // a message of no events is empty
 		return 0, emptyValue
 	}
 	events, err := d.reader.Open(rec)

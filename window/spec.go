@@ -137,7 +137,7 @@ func (s *Spec) Validate() error {
 	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
 	if s.Each != "" {
 		bad(s.Format.HasEach(), "arrays of events in records of %v", s.Format)
-		bad(event.CheckEach(s.Each) == nil, "no array of events can be at %q", s.Each)
+		bad(event.CheckEach(s.Format, s.Each) == nil, "no array of events can be at %q", s.Each)
 		bad(s.Chunk <= MaxEachChunk, "chunk %d with arrays of events, want at most %d", s.Chunk, MaxEachChunk)
 		bad(s.Dedupe == nil || s.Dedupe.Exact, "dedupe of arrays of events that is not exact")
 	}

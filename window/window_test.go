@@ -178,6 +178,9 @@ func newOperator(t testing.TB, s *Spec) *Operator {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.Schema == looseSchema {
+		op.Learn("", loose(s.Format))
+	}
 	return op
 }
 

@@ -38,6 +38,8 @@ func TestFormats(t *testing.T) {
 	}
 	avsc := write("e.avsc", `{"type":"record","name":"E","fields":[{"name":"ts","type":"long"},{"name":"user","type":{"type":"record","name":"U","fields":[{"name":"id","type":"long"}]}}]}`)
 	protos := write("e.proto", `syntax = "proto3"; message E { int64 ts = 1; U user = 2; } message U { int64 id = 1; }`)
+	batch := write("batch.avsc", `{"type":"record","name":"B","fields":[{"name":"sent","type":"long"},{"name":"list","type":["null",{"type":"array","items":{"type":"record","name":"E","fields":[
+		{"name":"ts","type":"long"},{"name":"user","type":{"type":"record","name":"U","fields":[{"name":"id","type":"long"}]}}]}}]}]}`)
 	load := func(head, job string) (*Config, error) {
 		cfg, _, err := Load(Options{File: "weir.yaml", Data: fmt.Appendf(nil, "%s\njobs: [{name: e, topic: e, window: 1m, time: {field: ts}, measures: [{name: users, kind: hll, field: user.id}], %s}]", head, job)})
 		return cfg, err
@@ -63,6 +65,8 @@ func TestFormats(t *testing.T) {
 		{"", "format: avro, schema_file: " + avsc, event.Avro, false},
 		{registry, "format: avro, schema_file: " + avsc, event.Avro, false},
 		{"", "format: protobuf, message: E, schema_file: " + protos, event.Protobuf, false},
+		{registry, "format: protobuf, each: list", event.Protobuf, true},
+		{"", "format: avro, each: list, by: [{name: sent, field: 'record:sent'}], schema_file: " + batch, event.Avro, false},
 	} {
 		cfg, err := load(c.head, c.job)
 		if err != nil {
@@ -113,6 +117,10 @@ func TestFormats(t *testing.T) {
 		{"", "message: E", "belongs to a schema_file"},
 		{"", "format: avro, by: [page], schema_file: " + avsc, "has nothing at page"},
 		{"", "format: avro, by: [user.name], schema_file: " + avsc, "has nothing at user.name"},
+		{registry, "format: protobuf, each: $", "a message of protobuf is no array; name the repeated field"},
+		{"", "format: avro, each: user, schema_file: " + avsc, "jobs[0].each: the schema in " + avsc + " has no array of records at user"},
+		{"", "format: avro, each: list, by: [sent], schema_file: " + batch, "has nothing at sent"},
+		{"", "format: avro, each: list, by: [{name: at, field: 'record:ts'}], schema_file: " + batch, "has nothing at record:ts"},
 		{"registry: {user: ada}", "format: json", "registry: needs url"},
 		{"registry: {url: http://r:8081, user: ada}", "format: json", "registry.user: needs a password too"},
 		{"registry: {url: http://r:8081, tls: {ca_file: x}}", "format: json", "nothing would be encrypted"},

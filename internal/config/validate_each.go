@@ -16,6 +16,9 @@ func (v *validator) each(path string, j *Job, format event.Format) {
 		v.complain(path+".each", "a record of the format %s is one event; arrays of events can be read of %s", format, either(event.EachFormats()))
 		return
 	}
+	if format == event.Protobuf && j.Each == event.Whole {
+		v.complain(path+".each", "a message of protobuf is no array; name the repeated field that has the events")
+	}
 	if j.Chunk > window.MaxEachChunk {
 		v.complain(path+".chunk", "%d is too many for records that are arrays of events; at most %d", j.Chunk, window.MaxEachChunk)
 	}

@@ -152,9 +152,14 @@ func (v *validator) format(path string, j *Job) {
 		v.complain(path+".schema_file", "%s: %v", j.SchemaFile, err)
 		return
 	}
+	each := event.ParsePathText(j.Each)
+	if each != "" && event.CheckEach(format, each) == nil && !j.Schema.HasEvents(each) {
+		v.complain(path+".each", "the schema in %s has no array of records at %s", j.SchemaFile, j.Each)
+		return
+	}
 	seen := map[string]bool{}
 	for _, u := range j.uses() {
-		if !seen[u.field] && !j.Schema.Leads(u.field) {
+		if !seen[u.field] && !j.Schema.Leads(each, u.field) {
 			v.complain(path+"."+u.at, "the schema in %s has nothing at %s", j.SchemaFile, event.PathText(u.field))
 		}
 		seen[u.field] = true

@@ -232,7 +232,7 @@ func checkEach(s string) error {
 	if err := checkPath(s); err != nil {
 		return err
 	}
-	if err := event.CheckEach(event.ParsePathText(s)); err != nil {
+	if err := event.CheckEach(event.JSON, event.ParsePathText(s)); err != nil {
 		return fmt.Errorf("%q is not in the value itself; events can be elements of an array there, and not in a key, a header or a text", s)
 	}
 	return nil
