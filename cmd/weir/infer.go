@@ -143,7 +143,7 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 		if err != nil {
 			return err
 		}
-		writeOutcomes(&text, records, outcomes, waiting)
+		writeOutcomes(&text, facts, outcomes, waiting)
 	}
 	if _, err := out.Write(text.Bytes()); err != nil {
 		return err
@@ -166,12 +166,15 @@ func nothingRead(f *infer.Facts, topic string, from infer.Schemas) error {
 	case f.Named > 0:
 		return &exit{exitFailed, errors.New(named), "give the registry with --registry.url http://registry:8081, or registry.url in the file of -c; or the files of schemas in registry.schemas"}
 	}
-	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file; records that are arrays of events need `each` and a job that you write: see docs/inputs.md"}
+	return &exit{exitFailed, fmt.Errorf("no record of topic %s is JSON, TSV or CSV, or names a schema", topic), "if all records have one schema of Avro or Protobuf, give its file with --schema-file"}
 }
 
 // writeOutcomes writes what the job does with the records that it is made of.
-func writeOutcomes(text *bytes.Buffer, records []event.Record, outcomes [window.Outcomes]int, waiting int) {
-	fmt.Fprintf(text, "# Of these %d records the job counts %d", len(records), outcomes[window.Counted])
+func writeOutcomes(text *bytes.Buffer, facts *infer.Facts, outcomes [window.Outcomes]int, waiting int) {
+	fmt.Fprintf(text, "# Of these %d records the job counts %d", facts.Records, outcomes[window.Counted])
+	if facts.Each != "" {
+		text.WriteString(" events")
+	}
 	for o, n := range outcomes {
 		if n > 0 && window.Outcome(o) != window.Counted {
 			fmt.Fprintf(text, ", %d are %v", n, window.Outcome(o))

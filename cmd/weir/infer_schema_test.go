@@ -78,6 +78,30 @@ func protoOrder(i int) []byte {
 	return nested(b, 4, fmt.Append(nil, "e", i))
 }
 
+// Batches of three orders each, sent by an app.
+const (
+	batchAvro  = `{"type":"record","name":"Batch","fields":[{"name":"app","type":"string"},{"name":"orders","type":{"type":"array","items":` + orderAvro + `}}]}`
+	batchProto = orderProto + ` message Batch { Sender sender = 1; repeated Order orders = 2; } message Sender { string app = 1; }`
+)
+
+func avroBatch(i int) []byte {
+	b := append([]byte{8}, fmt.Sprint("app", i%2)...)
+	b = append(b, 6)
+	for k := range 3 {
+		b = append(b, avroOrder(3*i+k)...)
+	}
+	return append(b, 0)
+}
+
+func protoBatch(i int) []byte {
+	b := append([]byte{1<<3 | 2, 6, 1<<3 | 2, 4}, fmt.Sprint("app", i%2)...)
+	for k := range 3 {
+		order := protoOrder(3*i + k)
+		b = append(append(b, 2<<3|2, byte(len(order))), order...)
+	}
+	return b
+}
+
 // TestInferSchemas: from Avro and Protobuf, with a registry or with a file, weir infer makes
 // jobs as it does from JSON. Their texts are in testdata/infer.
 func TestInferSchemas(t *testing.T) {
@@ -86,13 +110,15 @@ func TestInferSchemas(t *testing.T) {
 	registry.User, registry.Password = "weir", "a secret"
 	avro := registry.Add("orders-value", schematest.Schema{Type: "AVRO", Text: orderAvro})
 	proto := registry.Add("orders-proto-value", schematest.Schema{Type: "PROTOBUF", Text: orderProto})
+	inAvro := registry.Add("batches-value", schematest.Schema{Type: "AVRO", Text: batchAvro})
+	inProto := registry.Add("batches-proto-value", schematest.Schema{Type: "PROTOBUF", Text: batchProto})
 	golden, err := filepath.Abs(filepath.Join("testdata", "infer"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{"order.avsc": orderAvro, "order.proto": orderProto} {
+	for name, text := range map[string]string{"order.avsc": orderAvro, "order.proto": orderProto, "orders.avsc": `{"type":"array","items":` + orderAvro + `}`} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -137,6 +163,9 @@ func TestInferSchemas(t *testing.T) {
 		{"avro with file", "avro-file", plain(avroOrder), []string{"--schema-file", "order.avsc"}},
 		{"protobuf with prefix", "protobuf", framed(append(schematest.Prefix(proto), 2, 2), protoOrder), asked},
 		{"protobuf with file", "protobuf-file", plain(protoOrder), []string{"--schema-file", "order.proto", "--message", "shop.Order"}},
+		{"batches in avro", "avro-batches", framed(schematest.Prefix(inAvro), avroBatch), asked},
+		{"batches in protobuf", "protobuf-batches", framed(append(schematest.Prefix(inProto), 2, 4), protoBatch), asked},
+		{"arrays in avro", "avro-arrays", plain(func(i int) []byte { return avroBatch(i)[5:] }), []string{"--schema-file", "orders.avsc"}},
 		{"a schema that is lost", "avro-lost", func(i int) *kgo.Record {
 			if i%10 == 3 {
 				return framed(schematest.Prefix(99), avroOrder)(i)

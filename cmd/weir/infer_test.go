@@ -58,7 +58,23 @@ func inferred() map[string]struct {
 		"tsv": {make(func(i int, ts int64) string {
 			return fmt.Sprintf("web\t%s\tpage_%d\t%d", stamp(ts), i%5, r.IntN(1000))
 		}), []string{"format: tsv", "time: {field: c2, unit: iso8601}", "field: c3}", "the job counts 400.\n"}},
-		"csv":     {make(func(i int, ts int64) string { return fmt.Sprintf("%d,\"a, \"\"%d\"\"\",x\r\n", ts, i%3) }), []string{"format: csv", "time: {field: c1, unit: ms}", "field: c2}", "the job counts 400.\n"}},
+		"csv": {make(func(i int, ts int64) string { return fmt.Sprintf("%d,\"a, \"\"%d\"\"\",x\r\n", ts, i%3) }), []string{"format: csv", "time: {field: c1, unit: ms}", "field: c2}", "the job counts 400.\n"}},
+		"batches": {make(func(i int, ts int64) string {
+			call := func(k int) string {
+				return fmt.Sprintf(`{"type":%q,"messageId":"m%d-%d","timestamp":%q,"userId":"u%d","items":[{"sku":"a"}]}`, []string{"track", "page"}[k%2], i, k, stamp(ts-int64(k)), i%40)
+			}
+			return fmt.Sprintf(`{"sentAt":%q,"context":{"app":"app%d"},"batch":[%s,%s,%s]}`, stamp(ts), i%3, call(0), call(1), call(2))
+		}), []string{"They are arrays of 1200 events", "each: batch ", "3.0 elements in a record, with times of their own", "time: {field: timestamp, unit: iso8601}", "others: record:sentAt", "{name: type, field: type}", `field: "record:context.app"}`,
+			"dedupe: {field: messageId, exact: true}", "another value in every event", "# items ", "users, kind: hll, field: userId", "the job counts 1200 events.\n"}},
+		"arrays": {make(func(i int, ts int64) string {
+			if i%100 == 7 {
+				return fmt.Sprintf(`{"ts":%d,"kind":"single"}`, ts)
+			}
+			return fmt.Sprintf(`[{"ts":%d,"sensor":"s%d"},{"ts":%d,"sensor":"s%d"}]`, ts, i%9, ts+1, i%7)
+		}), []string{"99 % of them are json", "They are arrays of 792 events", "each: $\n", "time: {field: ts, unit: ms}", "field: sensor}", "the job counts 792 events, 4 are malformed.\n"}},
+		"lines of an order": {make(func(i int, ts int64) string {
+			return fmt.Sprintf(`{"ts":%d,"user":"u%d","lines":[{"sku":"a%d","made":%d},{"sku":"b","made":%d}]}`, ts, i%30, i%4, ts-400*24*3600*1000, ts-500*24*3600*1000)
+		}), []string{"# lines ", "time: {field: ts, unit: ms}", "    window: 1m\n", "the job counts 400.\n"}},
 		"no time": {make(func(i int, ts int64) string { return `{"type":"beat","value":1}` }), []string{"time: {unit: record}", "the job counts 400.\n"}},
 		"framed": {make(func(i int, ts int64) string {
 			if i%4 == 0 {
@@ -94,6 +110,9 @@ func TestInfer(t *testing.T) {
 			if !strings.Contains(out, words) {
 				t.Errorf("%s: the output has no %q:\n%s", name, words, out)
 			}
+		}
+		if strings.Contains(out, "# record:batch") {
+			t.Errorf("%s: the array of the events is beside them:\n%s", name, out)
 		}
 		file := filepath.Join(t.TempDir(), "weir.yaml")
 		if err := os.WriteFile(file, stdout.Bytes(), 0o600); err != nil {
@@ -140,7 +159,7 @@ func TestInferDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeOutcomes(&out, records, outcomes, waiting)
+	writeOutcomes(&out, facts, outcomes, waiting)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +215,8 @@ func FuzzInfer(f *testing.F) {
 		f.Add(c.records[0].Value, c.records[1].Value, "header")
 	}
 	f.Add([]byte(`{"a":1,"a.b":2,"a[0]":3,"key":4,"header:x":5,"value":{"key":"\n# x"},"é":"é"}`), []byte(`{"a":{"b":1}}`), "a\nb: c")
+	f.Add([]byte(`[{"ts":1763600000000,"key":1}]`), []byte(`[{"ts":1763600000000,"record:x":{"a":1}},{}]`), "x")
+	f.Add([]byte(`{"e":[{"ts":1763600000000}],"record":{"e":[]},"at":1763600000000}`), []byte(`{"e":[{"ts":1763600000000,"e":[{"ts":1}]}],"f":[{"ts":1763600000000},{"ts":1763600000000}]}`), "x")
 	f.Add([]byte(`{"user_id":"{\"user_id\":1}","type":"x"}`), []byte(`{"user_id":"x","type":"{\"type\":1}"}`), "[json]")
 	f.Fuzz(func(t *testing.T, one, two []byte, header string) {
 		var records []event.Record

@@ -28,6 +28,8 @@ type Facts struct {
 	Records int          // in all
 	Format  event.Format // of most of them
 	Read    int          // that have it
+	Each    string       // the array of events in each of these, as in event.Form; empty: a record is one event
+	Events  int          // in the records that have the form
 	Framed  bool         // each of them names its schema
 	Named   int          // others, which name schemas that are not known, or do not fit
 	Schemas []string     // the names of these
@@ -37,13 +39,14 @@ type Facts struct {
 
 	first, last event.Time // of the records
 	byPath      map[string]*Field
+	arrays      map[string]int // records that have an array of objects at a path
 	decoder     *decoder
 }
 
 // A Field is what is known of the values at one path.
 type Field struct {
 	Path    string // in the form of package event
-	Present int    // records in which it is there and not null
+	Present int    // events in which it is there and not null
 	Null    int
 	Bools   int
 	Numbers int
@@ -67,19 +70,20 @@ var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Se
 // Read looks at records, whose times are those that Kafka has. It asks the registry for the
 // schemas that they name.
 func Read(ctx context.Context, records []event.Record, from Schemas) *Facts {
-	f := &Facts{Records: len(records), byPath: map[string]*Field{}, first: math.MaxInt64, decoder: newDecoder(from)}
+	f := &Facts{Records: len(records), byPath: map[string]*Field{}, arrays: map[string]int{}, first: math.MaxInt64, decoder: newDecoder(from)}
 	d := f.decoder
-	forms := make([]event.Format, len(records))
-	count := map[event.Format]int{}
+	forms := make([]form, len(records))
+	count := map[form]int{}
 	for i := range records {
 		rec := &records[i]
 		f.first, f.last = min(f.first, rec.Time), max(f.last, rec.Time)
-		if format, ok := d.formOf(ctx, rec); ok {
-			count[format]++
-			forms[i] = format
+		of, ok := d.formOf(ctx, rec)
+		if ok {
+			count[of]++
+			forms[i] = of
 			continue
 		}
-		forms[i] = unknown
+		forms[i].format = unknown
 		if name := schemaOf(rec); name != "" {
 			if f.Named++; !slices.Contains(f.Schemas, name) {
 				f.Schemas = append(f.Schemas, name)
@@ -87,58 +91,115 @@ func Read(ctx context.Context, records []event.Record, from Schemas) *Facts {
 		}
 	}
 	f.Trouble = d.trouble
+	whole := false
 	for _, format := range []event.Format{event.JSON, event.JSONSchema, event.Avro, event.Protobuf, event.TSV, event.CSV} {
-		if count[format] > f.Read {
-			f.Format, f.Read = format, count[format]
+		for _, as := range []bool{false, true} {
+			if n := count[form{format, as}]; n > f.Read {
+				f.Format, whole, f.Read = format, as, n
+			}
 		}
 	}
-	if f.Format == event.JSON && count[event.JSONSchema] > 0 { // which reads both
+	if f.Format == event.JSON && count[form{event.JSONSchema, whole}] > 0 { // which reads both
 		f.Format = event.JSONSchema
 	}
 	if f.Format == event.JSONSchema {
-		f.Read = count[event.JSON] + count[event.JSONSchema]
+		f.Read = count[form{event.JSON, whole}] + count[form{event.JSONSchema, whole}]
 	}
 	if f.Read == 0 {
 		return f
 	}
 	f.Framed = f.Format.HasSchema() && from.File == nil
+	var read []*event.Record
 	for i := range records {
-		if forms[i] == f.Format || forms[i] == event.JSON && f.Format == event.JSONSchema {
-			var s *schema
-			if f.Format.HasSchema() {
-				s = d.find(ctx, &records[i])
-			}
-			f.record(&records[i], s)
+		if forms[i] == (form{f.Format, whole}) || forms[i] == (form{event.JSON, whole}) && f.Format == event.JSONSchema {
+			read = append(read, &records[i])
 		}
 	}
-	return f
+	if whole {
+		f.Each = event.Whole
+	}
+	f.look(ctx, read)
+	if whole {
+		return f
+	}
+	best := f
+	for _, path := range f.candidates() {
+		of := f.again(path)
+		if of.look(ctx, read); of.areEvents() && (best == f || of.Events > best.Events) {
+			best = of
+		}
+	}
+	return best
 }
 
-// unknown is the form of a record that cannot be read.
+// look notes the values of records that have the form.
+func (f *Facts) look(ctx context.Context, records []*event.Record) {
+	var r *event.Reader
+	if f.Each != "" && !f.Format.HasSchema() {
+		r, _ = event.NewReader(event.Form{Format: f.Format, Each: f.Each}, nil) // a path that has been read
+	}
+	for _, rec := range records {
+		var s *schema
+		if f.Format.HasSchema() {
+			s = f.decoder.find(ctx, rec)
+		}
+		f.record(rec, s, r)
+	}
+}
+
+// unknown is the format of a record that cannot be read.
 const unknown = event.Format(255)
 
-// document returns the form of a value that is a JSON object, perhaps behind the name of its schema.
-func document(value []byte) (event.Format, bool) {
+// A form is how a record is written.
+type form struct {
+	format event.Format
+	whole  bool // it is an array of events
+}
+
+// document returns the form of a value that is a JSON object, or an array of them, perhaps behind
+// the name of its schema.
+func document(value []byte) (form, bool) {
 	if object(value) != nil {
-		return event.JSON, true
+		return form{format: event.JSON}, true
 	}
-	if n := prefix(value); n > 0 && object(value[n:]) != nil {
-		return event.JSONSchema, true
+	if array(value) {
+		return form{event.JSON, true}, true
 	}
-	return 0, false
+	if n := prefix(value); n > 0 {
+		if object(value[n:]) != nil {
+			return form{format: event.JSONSchema}, true
+		}
+		return form{event.JSONSchema, true}, array(value[n:])
+	}
+	return form{}, false
+}
+
+// array reports whether a text is an array of JSON objects.
+func array(text []byte) bool {
+	r, err := event.NewReader(event.Form{Each: event.Whole}, nil)
+	if err != nil {
+		return false
+	}
+	n, err := r.Open(&event.Record{Value: text})
+	for i := range n {
+		if r.ReadEvent(i, nil) != nil {
+			return false
+		}
+	}
+	return err == nil && n > 0
 }
 
 // columns returns the form of a value that is a line of cells.
-func columns(value []byte) (event.Format, bool) {
+func columns(value []byte) (form, bool) {
 	line := strings.TrimSuffix(string(value), "\n")
 	switch {
 	case !utf8.ValidString(line) || strings.ContainsRune(line, 0):
 	case strings.Contains(line, "\t") && !strings.Contains(line, "\n"):
-		return event.TSV, true
+		return form{format: event.TSV}, true
 	case len(cells(event.CSV, value)) > 1:
-		return event.CSV, true
+		return form{format: event.CSV}, true
 	}
-	return 0, false
+	return form{}, false
 }
 
 // prefix returns the length of the name of a schema in front of a value; 0 for none.
@@ -200,17 +261,18 @@ func cells(format event.Format, line []byte) []string {
 }
 
 // record notes the values of one record, which has the form. s reads it if its form needs a
-// schema.
-func (f *Facts) record(rec *event.Record, s *schema) {
+// schema, and r finds its events if it is an array of them in JSON.
+func (f *Facts) record(rec *event.Record, s *schema, r *event.Reader) {
 	switch value := rec.Value; f.Format {
 	case event.Avro, event.Protobuf:
 		s.note(f, rec)
 	case event.JSON, event.JSONSchema:
-		if f.Format == event.JSONSchema && object(value) == nil {
-			value = value[prefix(value):]
+		if r != nil {
+			f.batch(rec, r)
+			return
 		}
-		o := object(value)
-		f.object("", o, rec.Time, 1)
+		f.object("", object(body(value)), rec.Time, 1)
+		f.envelope(rec)
 	default:
 		for i, text := range cells(f.Format, value) {
 			name := event.ColumnName(i)
@@ -222,7 +284,21 @@ func (f *Facts) record(rec *event.Record, s *schema) {
 				f.text(name, text, rec.Time, 1)
 			}
 		}
+		f.envelope(rec)
 	}
+}
+
+// body returns a JSON document without the name of its schema in front.
+func body(value []byte) []byte {
+	if value[0] <= 1 { // no document begins with it
+		return value[prefix(value):]
+	}
+	return value
+}
+
+// envelope notes the values of the key and the headers of the record of an event.
+func (f *Facts) envelope(rec *event.Record) {
+	f.Events++
 	if rec.Envelope == nil {
 		return
 	}
@@ -261,6 +337,12 @@ func (f *Facts) value(path string, value any, at event.Time, depth int) {
 			f.object(path+".", v, at, depth+1)
 		}
 	case []any:
+		if path == event.OfRecord+f.Each { // its elements are noted as events
+			return
+		}
+		if slices.ContainsFunc(v, func(e any) bool { _, ok := e.(map[string]any); return ok }) {
+			f.arrays[path]++
+		}
 		if field := f.field(path); field != nil {
 			field.Present++
 			field.Others++

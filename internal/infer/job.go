@@ -89,14 +89,14 @@ func (f *Facts) choose() choice {
 			if field.isTime && field.unit != unit {
 				continue
 			}
-			if n := field.times[i]; 10*n >= 9*field.Present && 2*n >= f.Read {
+			if n := field.times[i]; 10*n >= 9*field.Present && 2*n >= f.Events {
 				times = append(times, timed{field, unit, n})
 				break
 			}
 		}
 	}
 	slices.SortStableFunc(times, func(a, b timed) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(declared(a), declared(b)), rank(timeWords, a.field, b.field), cmp.Compare(strings.Count(a.field.Path, "."), strings.Count(b.field.Path, ".")))
+		return cmp.Or(cmp.Compare(b.hits, a.hits), outside(a.field, b.field), cmp.Compare(declared(a), declared(b)), rank(timeWords, a.field, b.field), cmp.Compare(strings.Count(a.field.Path, "."), strings.Count(b.field.Path, ".")))
 	})
 	taken := map[*Field]bool{}
 	for i, t := range times {
@@ -121,13 +121,13 @@ func (f *Facts) choose() choice {
 		distinct := len(field.Values)
 		switch {
 		case taken[field] || field.isTime || field.Present == 0 || field.Others > 0 || field.overlaps(f.Fields):
-		case c.id == nil && eventWords.MatchString(field.last()) && distinct == f.Read && ids == f.Read:
+		case c.id == nil && eventWords.MatchString(field.last()) && distinct == f.Events && ids == f.Events:
 			c.id = field
 		case userWords.MatchString(field.last()) && ids == field.Present && distinct > 1:
 			c.users = append(c.users, field)
 		case field.Numbers == field.Present && field.Scale >= 0 && field.Scale <= 9 && amountWords.MatchString(field.last()) && field.Max < 1e9 && field.Min > -1e9:
 			c.amounts = append(c.amounts, field)
-		case distinct > 1 && distinct <= groupValues && 4*distinct <= f.Read && 2*field.Present >= f.Read && (field.Texts+field.Bools == field.Present || groupWords.MatchString(field.last())):
+		case distinct > 1 && distinct <= groupValues && 4*distinct <= f.Events && 2*field.Present >= f.Events && (field.Texts+field.Bools == field.Present || groupWords.MatchString(field.last())):
 			c.by = append(c.by, field)
 		}
 	}
@@ -144,7 +144,7 @@ func (f *Facts) choose() choice {
 	slices.SortStableFunc(c.users, func(a, b *Field) int {
 		return cmp.Or(rank(regexp.MustCompile(`(?i)^user_?id$|^user$`), a, b), cmp.Compare(b.Present, a.Present))
 	})
-	if len(c.users) > 0 && c.users[0].Present == f.Read {
+	if len(c.users) > 0 && c.users[0].Present == f.Events {
 		c.users, c.otherCounters = c.users[:1], c.users[1:]
 	} else if len(c.users) > 2 {
 		c.users, c.otherCounters = c.users[:2], c.users[2:]
@@ -174,6 +174,17 @@ func (f *Field) overlaps(all []*Field) bool {
 	return slices.ContainsFunc(all, func(o *Field) bool {
 		return o.Present+o.Null > 0 && (strings.HasPrefix(o.Path, f.Path+".") || strings.HasPrefix(o.Path, f.Path+"[") || strings.HasPrefix(f.Path, o.Path+".") || strings.HasPrefix(f.Path, o.Path+"["))
 	})
+}
+
+// outside puts fields of the event before those of its record.
+func outside(a, b *Field) int {
+	is := func(f *Field) int {
+		if f.inEvent() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Compare(is(a), is(b))
 }
 
 // rank puts fields first whose name has one of the words.
@@ -213,6 +224,9 @@ func (f *Facts) about(b *strings.Builder, topic string) {
 	fmt.Fprintf(b, "# %d records of the topic %s, written from %s to %s.\n", f.Records, topic, stamp(f.first), stamp(f.last))
 	if f.Read > 0 {
 		fmt.Fprintf(b, "# %s of them are %s.\n", share(f.Read, f.Records), f.Format)
+		if f.Each != "" {
+			fmt.Fprintf(b, "# They are arrays of %d events; a field that begins with record: is beside the array.\n", f.Events)
+		}
 	}
 	if f.Schemas != nil {
 		why := "schemas of a registry, which weir infer asks with --registry.url"
@@ -234,7 +248,7 @@ func (f *Facts) about(b *strings.Builder, topic string) {
 		if field.Present+field.Null == 0 && field.overlaps(f.Fields) { // other records have an object there
 			continue
 		}
-		fmt.Fprintf(b, "# %-*s  %7s  %8d  %s\n", width, printable(event.PathText(field.Path)), share(field.Present, f.Read), len(field.Values), field.describe())
+		fmt.Fprintf(b, "# %-*s  %7s  %8d  %s\n", width, printable(event.PathText(field.Path)), share(field.Present, f.Events), len(field.Values), field.describe())
 	}
 	if f.More {
 		fmt.Fprintf(b, "# There are more fields than these %d.\n", maxFields)
@@ -322,6 +336,13 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 	if f.Format != event.JSON {
 		line("    format: "+f.Format.String(), "")
 	}
+	if f.Each != "" {
+		remark := ""
+		if f.Each != event.Whole {
+			remark = fmt.Sprintf("%.1f elements in a record, with times of their own", float64(f.Events)/float64(f.Read))
+		}
+		line("    each: "+quote(event.PathText(f.Each)), remark)
+	}
 	if f.decoder.from.File != nil {
 		line("    schema_file: "+quote(f.decoder.from.Name), "")
 		if f.decoder.from.Message != "" {
@@ -335,7 +356,7 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 		}
 		line("    time: {unit: record}", remark)
 	} else {
-		remark := share(c.time.Present, f.Read) + " have it"
+		remark := share(c.time.Present, f.Events) + " have it"
 		if c.times != nil {
 			remark += "; others: " + strings.Join(c.times, ", ")
 		}
@@ -354,13 +375,17 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 	}
 	for _, field := range c.by {
 		text := fmt.Sprintf("      - {name: %s, field: %s", columnName(field, names), field.path())
-		if field.Present < f.Read {
+		if field.Present < f.Events {
 			text += ", default: none"
 		}
-		line(text+"}", fmt.Sprintf("%d values, in %s", len(field.Values), share(field.Present, f.Read)))
+		line(text+"}", fmt.Sprintf("%d values, in %s", len(field.Values), share(field.Present, f.Events)))
 	}
 	if c.id != nil {
-		line(fmt.Sprintf("    dedupe: {field: %s}", c.id.path()), "another value in every record")
+		exact := ""
+		if f.Each != "" {
+			exact = ", exact: true"
+		}
+		line(fmt.Sprintf("    dedupe: {field: %s%s}", c.id.path(), exact), "another value in every "+f.one())
 	}
 	if c.users == nil && c.lon == nil && c.amounts == nil {
 		line("    # measures: []", "no field looks like users, positions or amounts; hits are always counted")
@@ -379,7 +404,7 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 	}
 	optional := func(fields ...*Field) string {
 		for _, field := range fields {
-			if field.Present == f.Read {
+			if field.Present == f.Events {
 				return ""
 			}
 		}
@@ -398,6 +423,14 @@ func (f *Facts) job(b *strings.Builder, name, topic string) {
 	for _, field := range c.amounts {
 		line(fmt.Sprintf("      - {name: %s, kind: sum, field: %s, scale: %d%s}", columnName(field, names), field.path(), field.Scale, optional(field)), "")
 	}
+}
+
+// one returns what has the fields.
+func (f *Facts) one() string {
+	if f.Each != "" {
+		return "event"
+	}
+	return "record"
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)

@@ -36,7 +36,16 @@ type decoder struct {
 // A schema reads the values of records that were written with it.
 type schema struct {
 	*event.Schema
+	id     event.SchemaID
 	format event.Format
+	framed bool
+	whole  bool              // its values are arrays of events
+	values                   // of a record
+	events map[string]values // of an event, by the path of their array
+}
+
+// values are read by some readers: each has a bounded number of paths.
+type values struct {
 	leaves []event.Leaf
 	more   bool
 	parts  []part
@@ -57,19 +66,19 @@ func newDecoder(from Schemas) *decoder {
 }
 
 // formOf returns the form of a record, if it can be read.
-func (d *decoder) formOf(ctx context.Context, rec *event.Record) (event.Format, bool) {
+func (d *decoder) formOf(ctx context.Context, rec *event.Record) (form, bool) {
 	if d.from.File == nil {
-		if format, ok := document(rec.Value); ok {
-			return format, true
+		if form, ok := document(rec.Value); ok {
+			return form, true
 		}
 		if schemaOf(rec) == "" {
 			return columns(rec.Value)
 		}
 	}
 	if s := d.find(ctx, rec); s != nil && s.read(rec) == nil {
-		return s.format, true
+		return form{s.format, s.whole}, true
 	}
-	return 0, false
+	return form{}, false
 }
 
 // errNoSchema is the error of a schema that no record was read with.
@@ -142,24 +151,59 @@ func (d *decoder) load(ctx context.Context, format event.Format, id event.Schema
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{Schema: found, format: format}
-	s.leaves, s.more = found.Leaves(maxFields)
-	for left := s.leaves; ; {
-		n := min(len(left), event.MaxPaths)
+	s := &schema{Schema: found, id: id, format: format, framed: d.from.File == nil, whole: found.Events(event.Whole) != nil, events: map[string]values{}}
+	s.values, err = s.compile("")
+	return s, err
+}
+
+// compile makes the readers of the values of a record or, if each is not empty, of an event in the array there.
+func (s *schema) compile(each string) (v values, err error) {
+	of := s.Schema
+	if each != "" {
+		if of = s.Events(each); of == nil {
+			return v, nil
+		}
+	}
+	v.leaves, v.more = of.Leaves(maxFields)
+	if each != "" && each != event.Whole {
+		beside, more := s.Leaves(maxFields - len(v.leaves))
+		v.more = v.more || more
+		for _, leaf := range beside {
+			if leaf.Path != each {
+				leaf.Path = event.OfRecord + leaf.Path
+				v.leaves = append(v.leaves, leaf)
+			}
+		}
+	}
+	for left := v.leaves; ; {
+		n := min(len(left), event.MaxPaths-1) // the array is one too
 		paths := make([]string, n)
 		for i := range paths {
 			paths[i] = left[i].Path
 		}
-		r, err := event.NewReader(event.Form{Format: format, Framed: d.from.File == nil}, paths)
+		r, err := event.NewReader(event.Form{Format: s.format, Framed: s.framed, Each: each}, paths)
 		if err != nil {
-			return nil, err
+			return v, err
 		}
-		r.Learn(id, found)
-		s.parts = append(s.parts, part{r, make([]event.Value, n)})
+		r.Learn(s.id, s.Schema)
+		v.parts = append(v.parts, part{r, make([]event.Value, n)})
 		if left = left[n:]; len(left) == 0 {
-			return s, nil
+			return v, nil
 		}
 	}
+}
+
+// noArray reports whether no schema of a format has an array of records at a path.
+func (d *decoder) noArray(format event.Format, path string) bool {
+	if !format.HasSchema() {
+		return false
+	}
+	for _, s := range d.schemas {
+		if s != nil && s.format == format && s.Events(path) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // read reads the values of a record, until the next call.
@@ -173,13 +217,43 @@ func (s *schema) read(rec *event.Record) error {
 	return nil
 }
 
-// note notes the values of a record that can be read. Fields without a value are noted too.
+// note notes the values of a record that can be read, or of its events. Fields without a value are noted too.
 func (s *schema) note(f *Facts, rec *event.Record) {
-	_ = s.read(rec) // without error, as before
-	f.More = f.More || s.more
-	for i, leaf := range s.leaves {
-		v := s.parts[i/event.MaxPaths].values[i%event.MaxPaths]
-		switch text := string(v.Bytes); v.Kind {
+	if f.Each == "" {
+		_ = s.read(rec) // without error, as before
+		s.values.note(f, s.Schema, rec)
+		return
+	}
+	v, ok := s.events[f.Each]
+	if !ok {
+		v, _ = s.compile(f.Each) // the leaves of a schema are paths
+		s.events[f.Each] = v
+	}
+	n := 0
+	for _, p := range v.parts {
+		p.reader.Select(rec)
+		var err error
+		if n, err = p.reader.Open(rec); err != nil {
+			return
+		}
+	}
+	for i := range n {
+		good := true
+		for _, p := range v.parts {
+			good = good && p.reader.ReadEvent(i, p.values) == nil
+		}
+		if good {
+			v.note(f, nil, rec)
+		}
+	}
+}
+
+// note notes what has been read of an event. Arrays of records of the schema, if there is one, are noted as such.
+func (v *values) note(f *Facts, of *event.Schema, rec *event.Record) {
+	f.More = f.More || v.more
+	for i, leaf := range v.leaves {
+		value := v.parts[i/(event.MaxPaths-1)].values[i%(event.MaxPaths-1)]
+		switch text := string(value.Bytes); value.Kind {
 		case event.String:
 			f.text(leaf.Path, text, rec.Time, 1)
 		case event.Number:
@@ -187,13 +261,17 @@ func (s *schema) note(f *Facts, rec *event.Record) {
 		case event.Bool:
 			f.scalar(leaf.Path, text == "true", rec.Time)
 		default:
-			if field := f.field(leaf.Path); field != nil && v.Kind == event.Composite {
+			if field := f.field(leaf.Path); field != nil && value.Kind == event.Composite {
 				field.Present++
 				field.Others++
+				if of != nil && of.Events(leaf.Path) != nil {
+					f.arrays[leaf.Path]++
+				}
 			}
 		}
 		if field := f.byPath[leaf.Path]; field != nil && leaf.Unit != event.RecordTime {
 			field.isTime, field.unit = true, leaf.Unit
 		}
 	}
+	f.envelope(rec)
 }
