@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Certificate is a self-signed server certificate for 127.0.0.1 and
-// localhost, with its private key, as PEM.
+// A Certificate is a self-signed certificate of a server at 127.0.0.1 and
+// localhost, or of a client, with its private key, as PEM.
 type Certificate struct {
 	CertPEM, KeyPEM []byte
 	Pool            *x509.CertPool // trusts this certificate and nothing else
@@ -32,7 +32,7 @@ func Certify(until time.Time) (*Certificate, error) {
 		NotBefore:             until.Add(-48 * time.Hour),
 		NotAfter:              until,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		DNSNames:              []string{"localhost"},

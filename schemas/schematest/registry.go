@@ -3,10 +3,13 @@
 package schematest
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -68,9 +71,20 @@ type Registry struct {
 }
 
 // Start starts an empty registry.
-func Start(t testing.TB) *Registry {
+func Start(t testing.TB) *Registry { return start(t, nil) }
+
+// StartTLS starts one that speaks TLS.
+func StartTLS(t testing.TB, config *tls.Config) *Registry { return start(t, config) }
+
+func start(t testing.TB, config *tls.Config) *Registry {
 	r := &Registry{subjects: map[string][]int{}, changed: make(chan struct{})}
-	server := httptest.NewServer(r)
+	server := httptest.NewUnstartedServer(r)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log every handshake that is meant to fail
+	if server.TLS = config; config == nil {
+		server.Start()
+	} else {
+		server.StartTLS()
+	}
 	t.Cleanup(func() {
 		r.Be(Well) // lets slow requests go
 		server.Close()
