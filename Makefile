@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts pictures brokers run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
+.PHONY: help alerts pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -78,6 +78,10 @@ race: tools ## the tests of the concurrent packages under the race detector
 OLDER := kafka-0.11 event-hubs kafka-2.1 kafka-2.8 kafka-3.0 redpanda-24
 brokers: kafka ## the tests of package ingest with the versions of older brokers
 	for b in $(OLDER); do echo $$b; WEIR_TEST_BROKER=$$b go test -count=1 ./ingest || exit 1; done
+
+registry: ## the test with a real schema registry (Apicurio), which it fetches once: 142 MB
+	@internal/registrytest/registry.sh fetch
+	go test -count=1 -tags registry ./cmd/weir -run 'TestRealRegistry$$'
 
 noepoll: redis ## the tests of the Redis endpoint without epoll
 	go test -count=1 -tags noepoll ./serve/redis
