@@ -28,10 +28,15 @@ const (
 	childLifeline
 )
 
-// MaybeChild runs the engine and never returns if StartEngine started this
+// MaybeChild runs the engine and never returns if StartEngine or StartNative started this
 // process. In any other process it does nothing. Call it first in main, and in
 // TestMain of tests that start an engine.
 func MaybeChild() {
+	if text, ok := os.LookupEnv(nativeEnv); ok {
+		os.Unsetenv(nativeEnv)
+		fmt.Fprintln(os.Stderr, runNative(text))
+		os.Exit(1)
+	}
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
 		return

@@ -57,8 +57,9 @@
 //   - The child inherits its listening socket, so the port is never lost, and
 //     clients wait during a restart instead of being refused.
 //
-// Missing, because libchdb lacks them: the native TCP protocol, query_log and
-// other log tables, Keeper and with it replication, users.
+// Missing, because libchdb lacks them: query_log and
+// other log tables, Keeper and with it replication, users. The native protocol is there only in a
+// process without the front (native.go), which tests of several servers use.
 //
 // # The broker
 //

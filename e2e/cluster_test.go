@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/kafkatest"
+	"weir/internal/local"
+	"weir/internal/local/localtest"
+)
+
+// A server is a ClickHouse with its own listeners that knows others, and may be killed and started
+// again.
+type server struct {
+	t      *testing.T
+	cfg    local.NativeConfig
+	native *local.Native
+	door   *proxy
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	var err error
+	if s.native, err = local.StartNative(s.cfg); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// newCluster starts servers that are the shards of the cluster main. Each has a door in front,
+// which stands for what they lack without Keeper: it runs a statement ON CLUSTER on all of them, and makes plain tables of
+// Replicated ones.
+func newCluster(t *testing.T, n int) []*server {
+	t.Helper()
+	dir, servers := t.TempDir(), []*server{}
+	var shards strings.Builder
+	port := func() int {
+		p, err := kafkatest.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for i := range n {
+		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml")}}
+		fmt.Fprintf(&shards, "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>", s.cfg.TCP)
+		servers = append(servers, s)
+	}
+	config := "<clickhouse><remote_servers><main>" + shards.String() + "</main></remote_servers></clickhouse>"
+	if err := os.WriteFile(filepath.Join(dir, "config.xml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		s.start()
+		t.Cleanup(func() { s.native.Kill() })
+		if _, err := localtest.Query(s.native.URL(), "", "CREATE DATABASE weir"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range servers {
+		s.door = newProxy(t, s.native.URL())
+		s.door.handle(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			if bytes.Contains(body, []byte(" ON CLUSTER 'main'")) {
+				sql := strings.NewReplacer(" ON CLUSTER 'main'", "", "ENGINE = Replicated", "ENGINE = ").Replace(string(body))
+				for _, other := range servers {
+					if other == s {
+						continue
+					}
+					if _, err := localtest.Query(other.native.URL(), "weir", sql); err != nil {
+						http.Error(w, err.Error(), http.StatusInternalServerError)
+						return
+					}
+				}
+				body = []byte(sql)
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			s.door.forward.ServeHTTP(w, r)
+		})
+	}
+	return servers
+}
+
+// TestCluster: a job runs on three servers of a ClickHouse cluster, with Distributed tables over
+// ClickHouse's own protocol, while the servers and weir are killed in turn, each at any moment. In the
+// end the views of each server, its weir_audit, live answers and weir verify are those of a job on one
+// engine, and of the log. weir_audit of one server finds what another one has lost.
+func TestCluster(t *testing.T) {
+	parallel(t)
+	one := newStage(t)
+	one.clicks()
+	s := *one // the same topic
+	s.dir, s.db = t.TempDir(), "weir"
+	servers := newCluster(t, 3)
+	var lists []string
+	for _, on := range servers {
+		lists = append(lists, fmt.Sprintf("[%q]", on.door.url))
+	}
+	s.url = servers[0].native.URL()
+	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), fmt.Sprintf("clickhouse: {url: %q, database: %s}", one.url, one.db), "clickhouse: {shards: ["+strings.Join(lists, ", ")+"], database: weir, cluster: main}", 1)
+	text = strings.Replace(text, "group: "+s.name, "group: "+s.name+"-cluster", 1)
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil || !strings.Contains(text, "cluster: main") || !strings.Contains(text, "-cluster,") {
+		t.Fatal(err, text)
+	}
+	s.migrate()
+	backlog := s.produced("clicks", 30_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
+	live := s.traffic("clicks", "--rate", "1000", "--seed", "3", "--malformed", "0.002")
+
+	rng := rand.New(rand.NewPCG(20, 7))
+	p := s.weir("run")
+	for n := range 6 {
+		s.passes("clicks", s.position("clicks"))
+		time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond)))) // anywhere between two flushes
+		if n%3 == 2 {
+			p.kill()
+			p = s.weir("run", "--kafka.session=6s")
+			continue
+		}
+		on := servers[rng.IntN(3)]
+		on.native.Kill()
+		time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond))))
+		on.start()
+	}
+	live.signal(syscall.SIGTERM)
+	truth := union(backlog, live.answer())
+	s.caughtUp("clicks")
+	p.signal(syscall.SIGTERM)
+	p.exits(0)
+	one.untilEnd()
+
+	numbers := func(on *stage, table string) [][]string {
+		rows := on.sql("SELECT toUnixTimestamp(window_start), page, hits, users, active FROM %s", table)
+		slices.SortFunc(rows, slices.Compare[[]string])
+		return rows
+	}
+	s.sameLedger("clicks", truth)
+	for i, server := range servers {
+		on := s
+		on.url = server.native.URL()
+		on.sameView("clicks_1m", "page", truth)
+		on.sameSketches("clicks_state_all", "users", "page", truth)
+		on.sameBitmaps("clicks_state_all", "active", "page", truth)
+		for _, table := range []string{"clicks_1m", "clicks_1h"} {
+			if got, want := numbers(&on, table), numbers(one, table); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+				t.Errorf("%s of server %d and of one engine: %s", table, i+1, firstDifference(want, got))
+			}
+		}
+		if here := on.number("SELECT uniqExact(page) FROM clicks_state"); here == 0 || here >= int64(pages(truth)) {
+			t.Errorf("server %d has %d of %d pages: want a part of them", i+1, here, pages(truth))
+		}
+	}
+	sameAnswers(t, &s, one, truth)
+	rested(t, func() int64 { return s.number("%s", newest("weir_ledger")) })
+	found := func() (all []string) {
+		for _, server := range servers {
+			on := s
+			on.url = server.native.URL()
+			all = append(all, fmt.Sprint(on.sql("SELECT DISTINCT kind FROM weir_audit ORDER BY kind")))
+		}
+		return all
+	}
+	if all := found(); fmt.Sprint(all) != "[[] [] []]" {
+		t.Errorf("weir_audit of the servers finds %v", all)
+	}
+	s.weir("verify").exits(0)
+	if _, err := localtest.Query(servers[2].native.URL(), "weir", "TRUNCATE TABLE clicks_state"); err != nil {
+		t.Fatal(err)
+	}
+	s.weir("verify").exits(1).prints(`events were counted, the rows hold`)
+	for i, kinds := range found() {
+		if !strings.Contains(kinds, "rows missing") {
+			t.Errorf("weir_audit of server %d does not find what server 3 has lost: %s", i+1, kinds)
+		}
+	}
+}
