@@ -216,7 +216,7 @@ bench-idle: tools build ## what weir and engine use at 2,500 events a second and
 	go build -trimpath -o bin/bench-idle ./bench/idle
 	bin/bench-idle $(ARGS)
 
-bench-members: kafka ## what restarting one of eight members costs the others' partitions: weir's group, members by number, franz-go's group
+bench-members: tools build ## what restarting one of eight members costs the others' partitions: weir's group, members by number, franz-go's group; fails over a floor
 	go build -trimpath -o bin/bench-members ./bench/members
 	bin/bench-members $(ARGS)
 

@@ -8,6 +8,8 @@
 // Eight members share 32 partitions of a real Kafka 4. A member takes some time to give
 // partitions back, as weir does with its last flush. Nothing is read: what is measured is
 // how long a partition has no owner. The two libraries run in this process, one at a time.
+// Then eight real processes count a flow into the real engine, and what is measured is how old
+// their numbers are (freshness.go).
 package main
 
 import (
@@ -25,7 +27,6 @@ import (
 
 	"weir/bench/internal/ground"
 	"weir/ingest"
-	"weir/internal/kafkatest"
 )
 
 var (
@@ -33,6 +34,7 @@ var (
 	rounds = flag.Int("rounds", 5, "how often a member is restarted")
 	flush  = flag.Duration("flush", 20*time.Millisecond, "how long a member takes to give partitions back")
 	idle   = flag.Duration("for", 20*time.Second, "how long members without anything to read are measured")
+	window = flag.Duration("window", 10*time.Second, "how long ages are watched before a restart, and from it on")
 )
 
 const (
@@ -42,6 +44,10 @@ const (
 	session    = 10 * time.Second
 	heartbeat  = time.Second
 	never      = 2 * time.Minute // until the partitions have settled
+
+	// most is how much older the median of the others' numbers may be while a member by number is
+	// restarted: a part of a flush's interval, because flushes come at any moment.
+	most = 200 * time.Millisecond
 )
 
 func main() { bench.Main(run) }
@@ -61,12 +67,12 @@ var ways = []way{
 }
 
 func run(ctx context.Context) error {
-	kafka, err := kafkatest.Launch(kafkatest.Config{Steady: true})
+	g, err := ground.New(bench.Weir)
 	if err != nil {
 		return err
 	}
-	defer kafka.Close()
-	broker := kafka.Addrs()[0]
+	defer g.Close()
+	broker := g.Broker
 	if err := create(ctx, broker); err != nil {
 		return err
 	}
@@ -80,7 +86,27 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	return bench.Save(&report, nil)
+	report.Say("# freshness: eight processes of weir run, %d events a second; the age of the oldest event that the ledger does not cover, of the partition", int(partitions*time.Second/beat))
+	report.Say("# where it is greatest, in %v before a restart and in %v from it on, of %d restarts the median and the worst, ms", *window, *window, *rounds)
+	report.Say("%-24s %20s %20s %18s", "", "others, before", "others, meanwhile", "of the restarted")
+	var missed []string
+	for _, byNumber := range []bool{false, true} {
+		name := map[bool]string{false: "fresh_group", true: "fresh_number"}[byNumber]
+		added, err := measureFreshness(ctx, g, name, byNumber, &report)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if byNumber && added > most {
+			missed = append(missed, fmt.Sprintf("the restart of a member by number makes the others' numbers %v older", added))
+		}
+	}
+	return bench.Save(&report, missed)
+}
+
+// middle returns the median and the worst in milliseconds, and sorts them.
+func middle(all []time.Duration) string {
+	slices.Sort(all)
+	return fmt.Sprintf("%d, %d", all[len(all)/2].Milliseconds(), all[len(all)-1].Milliseconds())
 }
 
 func create(ctx context.Context, broker string) error {
@@ -129,11 +155,7 @@ func (w *way) measure(broker, group string, report *ground.Report) (err error) {
 	cpu := ground.CPU(os.Getpid())
 	time.Sleep(*idle)
 	share := 100 * float64(ground.CPU(os.Getpid())-cpu) / float64(*idle)
-	said := func(all []time.Duration) string {
-		slices.Sort(all)
-		return fmt.Sprintf("%d, %d", all[len(all)/2].Milliseconds(), all[len(all)-1].Milliseconds())
-	}
-	report.Say("%-24s %20s %20s %18.2f", w.name, said(others), said(own), share)
+	report.Say("%-24s %20s %20s %18.2f", w.name, middle(others), middle(own), share)
 	return nil
 }
 
