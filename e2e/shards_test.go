@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -41,33 +43,80 @@ func (e *engine) start() {
 	e.p.says("engine: ready")
 }
 
-// TestShards: a job runs on three shards of two addresses each, while engines, addresses and weir
+// mirror lets a door do what replication does, which the engine cannot do by itself: each statement that
+// writes goes to the other replica first, and fails as without a quorum if that is away. The
+// majority of two replicas is both.
+func mirror(door *proxy, other *engine) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		sql := r.URL.Query().Get("query")
+		if sql == "" {
+			sql = string(body)
+		}
+		verb, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+		if r.Method == http.MethodPost && !slices.Contains([]string{"SELECT", "WITH", "SHOW", "DESCRIBE", "EXISTS"}, verb) {
+			copied, err := http.NewRequestWithContext(r.Context(), r.Method, other.url()+r.URL.RequestURI(), bytes.NewReader(body))
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			copied.Header = r.Header.Clone()
+			res, err := http.DefaultTransport.RoundTrip(copied)
+			if err == nil {
+				_, err = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			if err != nil || res.StatusCode != http.StatusOK {
+				refuse(w, r, 285, "Number of alive replicas (1) is less than requested quorum (2/2). (TOO_FEW_LIVE_REPLICAS)")
+				return
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		door.forward.ServeHTTP(w, r)
+	}
+}
+
+// TestShards: a job runs on three shards of two replicas, six engines, while engines, the addresses in front of them and weir
 // itself are killed in turn, each of them at any moment. In the end, rows, rollups, live answers
-// and what weir verify says are those of a job on one engine, and of the log. An address that is
-// away holds up nothing; an engine that is away loses nothing.
+// and what weir verify says are those of a job on one engine, and of the log, on either replica of each shard. An address that is
+// away holds up nothing. An engine that is away loses nothing, and the other replica answers. What the replicas have is
+// replicated by mirror.
 func TestShards(t *testing.T) {
 	parallel(t)
 	one := newStage(t)
 	one.clicks()
 	s := *one // the same topic
 	s.dir, s.db = t.TempDir(), "weir"
-	var engines []*engine
-	var doors []*proxy // two of each engine
+	const shards, replicas = 3, 2
+	var engines []*engine // the replicas of a shard are neighbours
+	var doors []*proxy    // of each engine
+	usual := map[*proxy]http.HandlerFunc{}
 	var lists []string
-	for range 3 {
-		e := newEngine(t, &s)
-		a, b := newProxy(t, e.url()), newProxy(t, e.url())
-		engines, doors = append(engines, e), append(doors, a, b)
-		lists = append(lists, fmt.Sprintf("[%q, %q]", a.url, b.url))
-		if s.shards == nil {
-			s.url, s.shards = e.url(), []string{}
-		} else {
-			s.shards = append(s.shards, e.url())
-		}
+	for range shards {
+		a, b := newEngine(t, &s), newEngine(t, &s)
+		x, y := newProxy(t, a.url()), newProxy(t, b.url())
+		usual[x], usual[y] = mirror(x, b), mirror(y, a)
+		engines, doors = append(engines, a, b), append(doors, x, y)
+		lists = append(lists, fmt.Sprintf("[%q, %q]", x.url, y.url))
+	}
+	for i, e := range engines {
+		doors[i].handle(usual[doors[i]])
 		if _, err := localtest.Query(e.url(), "", "CREATE DATABASE weir"); err != nil {
 			t.Fatal(err)
 		}
 	}
+	// side is the stage of the replicas of that number.
+	side := func(n int) *stage {
+		on := s
+		on.url, on.shards = engines[n].url(), nil
+		for i := n + replicas; i < len(engines); i += replicas {
+			on.shards = append(on.shards, engines[i].url())
+		}
+		return &on
+	}
+	s = *side(0)
 	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,21 +132,21 @@ func TestShards(t *testing.T) {
 
 	rng := rand.New(rand.NewPCG(20, 4))
 	p := s.weir("run")
-	for n := range 9 {
+	for n := range 12 {
 		s.passes("clicks", s.position("clicks"))
 		time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond)))) // anywhere between two flushes
-		switch e, d := engines[n%3], doors[rng.IntN(6)]; n / 3 {
-		case 0:
+		switch e, d := engines[n%6], doors[rng.IntN(6)]; n / 3 {
+		case 0, 1:
 			e.p.kill()
-			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond))))
+			answers(t, p) // by the other replica
 			e.start()
-		case 1:
+		case 2:
 			d.handle([]http.HandlerFunc{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, d.deaf, d.refuse}[n%3])
 			s.passes("clicks", s.position("clicks")) // the other address answers
-			d.handle(nil)
-		case 2:
+			d.handle(usual[d])
+		case 3:
 			p.kill()
-			if n == 7 { // and an engine with it
+			if n == 10 { // and an engine with it
 				e.p.kill()
 				e.start()
 			}
@@ -111,15 +160,15 @@ func TestShards(t *testing.T) {
 	p.exits(0)
 	one.untilEnd()
 
-	for _, on := range []*stage{&s, one} {
+	for _, on := range []*stage{side(0), side(1), one} {
 		on.sameLedger("clicks", truth)
 		on.sameView("clicks_1m", "page", truth)
 		on.sameSketches("clicks_state", "users", "page", truth)
 		on.sameBitmaps("clicks_state", "active", "page", truth)
 	}
-	for i, url := range append([]string{s.url}, s.shards...) {
-		if rows, err := localtest.Query(url, "weir", "SELECT count() > 0, uniqExact(page) < "+fmt.Sprint(pages(truth))+" FROM clicks_1m_rollup"); err != nil || rows != "1\t1" {
-			t.Errorf("shard %d has no rollup, or one of every page: %s, %v", i+1, rows, err)
+	for i, e := range engines {
+		if rows, err := localtest.Query(e.url(), "weir", "SELECT count() > 0, uniqExact(page) < "+fmt.Sprint(pages(truth))+" FROM clicks_1m_rollup"); err != nil || rows != "1\t1" {
+			t.Errorf("engine %d has no rollup, or one of every page: %s, %v", i+1, rows, err)
 		}
 	}
 	for _, table := range []string{"clicks_1m", "clicks_1h", "clicks_1m_rollup FINAL", "clicks_1h_rollup FINAL"} {
@@ -128,18 +177,34 @@ func TestShards(t *testing.T) {
 			slices.SortFunc(rows, slices.Compare[[]string])
 			return rows
 		}
-		if got, want := numbers(&s), numbers(one); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
-			t.Errorf("%s of three shards and of one engine: %s", table, firstDifference(want, got))
+		for n := range replicas {
+			if got, want := numbers(side(n)), numbers(one); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+				t.Errorf("%s of the replicas %d of three shards and of one engine: %s", table, n+1, firstDifference(want, got))
+			}
 		}
 	}
 	sameAnswers(t, &s, one, truth)
 
 	rested(t, func() int64 { return s.number("%s", newest("weir_ledger")) })
 	s.weir("verify").exits(0)
-	if _, err := localtest.Query(engines[2].url(), "weir", "TRUNCATE TABLE clicks_state"); err != nil {
-		t.Fatal(err)
+	for _, e := range engines[4:] {
+		if _, err := localtest.Query(e.url(), "weir", "TRUNCATE TABLE clicks_state"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.weir("verify").exits(1).prints(`events were counted, the rows hold`)
+}
+
+// answers waits until a process answers a live question whole.
+func answers(t *testing.T, p *process) {
+	t.Helper()
+	await.Until(t, func() error {
+		code, body, err := p.get("/api/v1/top?last=5m")
+		if err != nil || code != http.StatusOK || strings.Contains(body, `"partial"`) {
+			return notYet("%d %s %v", code, body, err)
+		}
+		return nil
+	})
 }
 
 // pages returns the number of pages of a truth.
