@@ -277,6 +277,9 @@ func (r *Reader) Open(rec *Record) (events int, err error) {
 	if err == nil && r.envelope != nil {
 		err = r.envelope.read(rec.Envelope, r.each.shared)
 	}
+	if err == nil && r.key != nil {
+		err = r.key.read(r.each.shared)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -79,12 +79,14 @@ type envelopeReader struct {
 	at      []int // slots of the headers of these names
 }
 
-// newEnvelopeReader returns nil if no path leads into the envelope.
-func newEnvelopeReader(paths []string) (*envelopeReader, error) {
+// newEnvelopeReader returns nil if no path leads into the envelope, or none but those of keys that
+// have a schema.
+func newEnvelopeReader(paths []string, keyed bool) (*envelopeReader, error) {
 	e := &envelopeReader{key: -1}
 	var inside []string
 	for slot, path := range paths {
 		switch in, rest := splitPath(path); {
+		case in == inKey && keyed: // a keyReader reads it
 		case in == inHeader:
 			e.names, e.at = append(e.names, rest), append(e.at, slot)
 		case in == inKey && rest == "":

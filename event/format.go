@@ -26,6 +26,7 @@ type Form struct {
 	Format  Format
 	Framed  bool     // each record names its schema, as with a registry; otherwise all have one
 	Glue    bool     // as AWS Glue's serializers do it, with Avro and JSONSchema
+	Keyed   bool     // the keys name their schemas too, and have the format; with Framed
 	Columns []string // names of the columns of cells; nil: those of ColumnName
 	Each    string   // path of the array that has the events of a record, or Whole; empty: a record is one event
 }

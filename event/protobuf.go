@@ -125,7 +125,8 @@ type protoAction struct {
 type protoProgram struct {
 	root     *protoBlock
 	counters int
-	events   int // the counter of the events of a record, and 1; 0: it has none
+	whole    bool // the message itself is wanted, at slot 0
+	events   int  // the counter of the events of a record, and 1; 0: it has none
 }
 
 // A protoTime is a timestamp: its parts may come one after the other.
@@ -278,6 +279,9 @@ func (w *walk) readProto(p *protoProgram) error {
 	}
 	clear(w.counts)
 	clear(w.times)
+	if p.whole {
+		w.vals[0] = Value{Kind: Composite}
+	}
 	if w.message(p.root, 0, len(w.data), 0) < 0 {
 		return w.err
 	}

@@ -21,6 +21,7 @@ type Reader struct {
 	cells    *cellReader     // of TSV and CSV
 	root     *branch         // of the other formats
 	envelope *envelopeReader // nil: no path leads there
+	key      *keyReader      // of keys that have a schema; nil: no path leads there
 	inside   *insideReader   // nil: no path leads into a text
 	each     *eachReader     // nil: a record is one event
 
@@ -30,6 +31,8 @@ type Reader struct {
 	program  *program
 	body     []byte   // of the selected record: what its schema describes
 	err      error    // why the selected record names none
+	header   string   // names the schema of a record
+	whole    bool     // the only value is the body itself
 	inflater inflater // behind what the other formats use of a record
 }
 
@@ -47,7 +50,7 @@ type program struct {
 // NewReader compiles paths: see CheckPath. Where a form has one schema for all records, it
 // has the empty id.
 func NewReader(form Form, paths []string) (*Reader, error) {
-	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, programs: map[SchemaID]*program{}}
+	r := &Reader{format: form.Format, framed: form.Framed, glue: form.Glue, header: schemaHeader, programs: map[SchemaID]*program{}}
 	paths, in, err := newInsideReader(paths)
 	if err != nil {
 		return nil, err
@@ -72,7 +75,12 @@ func NewReader(form Form, paths []string) (*Reader, error) {
 	} else if !r.Selects() {
 		r.json = scannerOf(r.root, len(paths))
 	}
-	if r.envelope, err = newEnvelopeReader(paths); r.envelope == nil && r.inside == nil && r.each == nil && r.format == JSON {
+	if form.Keyed {
+		if r.key, err = newKeyReader(form.Format, paths); err != nil {
+			return nil, err
+		}
+	}
+	if r.envelope, err = newEnvelopeReader(paths, form.Keyed); r.envelope == nil && r.inside == nil && r.each == nil && r.format == JSON {
 		r.alone = r.json
 	}
 	return r, err
@@ -93,6 +101,14 @@ func (r *Reader) Selects() bool { return r.format.HasSchema() }
 // Select finds the program for a record. If ok is false, the reader must Learn the schema need
 // and select again. A record that names no schema is selected, and refused by Read.
 func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
+	if need, ok = r.choose(rec); ok && r.key != nil {
+		return r.key.choose(rec)
+	}
+	return need, ok
+}
+
+// choose finds the program for the value of a record.
+func (r *Reader) choose(rec *Record) (need SchemaID, ok bool) {
 	id := []byte(nil)
 	if r.body, r.err = rec.Value, nil; rec.Value == nil {
 		r.err = ErrEmpty
@@ -108,7 +124,7 @@ func (r *Reader) Select(rec *Record) (need SchemaID, ok bool) {
 		}
 		named, inHeader := []byte(nil), false
 		if rec.Envelope != nil && !r.glue {
-			named, inHeader = rec.Envelope.Headers.last(schemaHeader)
+			named, inHeader = rec.Envelope.Headers.last(r.header)
 		}
 		if inHeader {
 			var rest []byte
@@ -146,6 +162,8 @@ func (r *Reader) Learn(id SchemaID, s *Schema) {
 	switch {
 	case s.Wrong != "":
 		p.wrong = wrongSchema(s.Wrong)
+	case r.whole:
+		p.readWhole(s)
 	case s.Avro != nil && r.each != nil:
 		p.avro = compileAvroEach(s.Avro, r.each.binary.around, r.root)
 	case s.Avro != nil:
@@ -156,6 +174,9 @@ func (r *Reader) Learn(id SchemaID, s *Schema) {
 		p.proto = compileProto(s.Message, r.root)
 	}
 	r.programs[id] = p
+	if r.key != nil {
+		r.key.reader.Learn(id, s)
+	}
 }
 
 // wrongSchema is the error of a record whose schema cannot be used.
@@ -196,6 +217,9 @@ func (r *Reader) read(rec *Record, vals []Value) (err error) {
 	}
 	if err == nil && r.envelope != nil {
 		err = r.envelope.read(rec.Envelope, found)
+	}
+	if err == nil && r.key != nil {
+		err = r.key.read(found)
 	}
 	if err == nil && r.inside != nil {
 		err = r.inside.read(vals)

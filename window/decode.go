@@ -98,8 +98,8 @@ func newDecoder(s *Spec) (*decoder, error) {
 // does not have it.
 func (d *decoder) selectSchema(b *event.Batch, rec *event.Record) error {
 	need, ok := d.reader.Select(rec)
-	if !ok && d.lost(need) {
-		_, ok = d.reader.Select(rec)
+	for !ok && d.lost(need) { // that of the value, then that of the key
+		need, ok = d.reader.Select(rec)
 	}
 	if !ok {
 		return &event.UnknownSchema{ID: need, Partition: b.Partition, Offset: rec.Offset}

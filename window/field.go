@@ -39,7 +39,7 @@ func (s *Spec) Framed() bool { return s.Format.HasSchema() && s.Schema == "" }
 
 // form says how the records are read.
 func (s *Spec) form() event.Form {
-	return event.Form{Format: s.Format, Framed: s.Framed(), Glue: s.Glue, Columns: s.Columns, Each: s.Each}
+	return event.Form{Format: s.Format, Framed: s.Framed(), Glue: s.Glue, Keyed: s.Keyed, Columns: s.Columns, Each: s.Each}
 }
 
 // columns returns the names of the columns that the job reads, in the order of the columns,

@@ -107,6 +107,74 @@ func TestUnknownSchema(t *testing.T) {
 	}
 }
 
+// TestKeySchemas: an operator asks for the schemas of keys as for those of values, decides nothing before
+// it has both, and counts by what is in the key; a key whose schema is lost makes its record malformed, and
+// no other one.
+func TestKeySchemas(t *testing.T) {
+	s := avroSpec()
+	s.Keyed, s.LostSchemas = true, []string{"1", "4"}
+	s.By = []Column{{Name: "device", Path: "key:device"}}
+	keySchema := &event.Schema{Avro: &event.AvroType{Kind: event.AvroRecord, Fields: []event.AvroField{{Name: "device", Type: &event.AvroType{Kind: event.AvroString}}}}}
+	b := event.Batch{Next: 8}
+	for i := range b.Next {
+		rec, id := avroRecord(i, 2), byte(3)
+		if i == 5 {
+			id = 4
+		}
+		if i == 0 { // and the key's schema is not known yet
+			rec = avroRecord(i, 1)
+		}
+		rec.Envelope = &event.Envelope{Key: append([]byte{0, 0, 0, 0, id, 2}, byte('a'+i%2))}
+		b.Records = append(b.Records, rec)
+	}
+	b.Records[7].Envelope.Key = []byte("text")
+	op := newOperator(t, s)
+	op.Start(Plan{})
+	var asked []string
+	for {
+		err := op.Observe(&b)
+		var unknown *event.UnknownSchema
+		if !errors.As(err, &unknown) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		asked = append(asked, fmt.Sprintf("%v at %d", unknown.ID.Name(), unknown.Offset))
+		if unknown.ID.Name().Number == 3 {
+			op.Learn(unknown.ID, keySchema)
+		} else {
+			op.Learn(unknown.ID, avroSchema(unknown.ID))
+		}
+	}
+	c := op.Take()
+	c.Table.Seal()
+	var hits []string
+	for r := range c.Table.Rows {
+		for _, n := range r.Hits {
+			hits = append(hits, fmt.Sprintf("%s %d", r.Group(nil)[0], n))
+		}
+	}
+	if fmt.Sprint(asked) != "[schema id 3 at 0 schema id 2 at 1]" || fmt.Sprint(hits) != "[a 3 b 2]" && fmt.Sprint(hits) != "[b 2 a 3]" {
+		t.Errorf("asked for %v, rows %v", asked, hits)
+	}
+	var reasons []string
+	for _, d := range c.Dead {
+		reasons = append(reasons, fmt.Sprint(d.Offset, " ", d.Reason))
+	}
+	if want := []string{"0 event: schema id 1 is lost, as the job's lost_schemas says", "5 event: the record's key: schema id 4 is lost, as the job's lost_schemas says",
+		"7 event: the record's key: the record names no schema: it begins with neither 0 and an id nor 1 and a GUID"}; !slices.Equal(reasons, want) {
+		t.Errorf("dead letters %q, want %q", reasons, want)
+	}
+	bad := avroSpec()
+	if bad.Keyed, bad.Schema = true, "0123"; bad.Validate() == nil {
+		t.Error("keys name schemas where values do not")
+	}
+	if all, ok := Difference(avroSpec().Meaning(), s.Meaning()); !ok || !strings.Contains(sentence(all), "key_format was nothing, is avro") {
+		t.Errorf("%s, %v", sentence(all), ok)
+	}
+}
+
 // TestLostSchemas: records of a schema that is lost are malformed, and no schema is asked for;
 // the others are counted.
 func TestLostSchemas(t *testing.T) {

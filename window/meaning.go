@@ -29,6 +29,9 @@ func (s *Spec) Meaning() string {
 	if s.Glue {
 		f("framing", "glue")
 	}
+	if s.Keyed {
+		f("key_format", s.Format.String())
+	}
 	if s.Each != "" {
 		f("each", s.Each)
 	}
@@ -259,6 +262,7 @@ func readMeaning(text string) ([]setting, bool) {
 	})
 	all[len(all)-1].key = "columns"
 	add("framing", 1, first)
+	add("key_format", 1, first)
 	add("each", 1, func(v []string) string {
 		if v[0] == event.Whole {
 			return v[0]
@@ -266,7 +270,7 @@ func readMeaning(text string) ([]setting, bool) {
 		return fieldWords(v[0])
 	})
 	for key := range lines {
-		ok = ok && slices.Contains([]string{"format", "column", "framing", lostKey, "each", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
+		ok = ok && slices.Contains([]string{"format", "column", "framing", "key_format", lostKey, "each", "time", "window", "lateness", "skew", "chunk", "max_groups", "by", "where", "condition", "dedupe", "throttle", "hash_key"}, key)
 	}
 	return all, ok
 }

@@ -24,6 +24,8 @@ type Spec struct {
 	Schema string
 	// Glue says that records name their schemas as AWS Glue's serializers do it.
 	Glue bool
+	// Keyed says that the keys of records name their schemas too, and have the format.
+	Keyed bool
 	// LostSchemas are the schemas that cannot be had any more: their numbers, or GUIDs as
 	// text. Records that name one are malformed. They are in order.
 	LostSchemas []string
@@ -133,6 +135,7 @@ func (s *Spec) Validate() error {
 	bad((s.TimeField == "") == (s.TimeUnit == event.RecordTime), "time field %q of the unit %v", s.TimeField, s.TimeUnit)
 	bad(s.Schema == "" || s.Format.HasSchema(), "a schema, which %s does not need", s.Format)
 	bad(!s.Glue || s.Format == event.Avro && s.Schema == "" || s.Format == event.JSONSchema, "records of %v with a frame of AWS Glue", s.Format)
+	bad(!s.Keyed || s.Framed() && !s.Glue, "keys with schemas where values name none, or one of AWS Glue")
 	bad(s.LostSchemas == nil || s.Framed() && slices.IsSorted(s.LostSchemas), "lost schemas %q of records that name none, or out of order", s.LostSchemas)
 	bad(s.Columns == nil || s.Format.HasColumns(), "columns, which %s does not have", s.Format)
 	if s.Each != "" {

@@ -158,6 +158,44 @@ func TestTapAvro(t *testing.T) {
 	}
 }
 
+// TestTapKeys: keys in Avro are read with the schemas that they name in the registry, and a record whose
+// key's schema the registry does not have waits.
+func TestTapKeys(t *testing.T) {
+	s, registry := avroStage(t)
+	value := registry.Add("plays-value", schematest.Schema{Type: "AVRO", Text: playSchema})
+	key := registry.Add("plays-key", schematest.Schema{Type: "AVRO", Text: `{"type":"record","name":"Key","fields":[{"name":"device","type":"string"}]}`})
+	config, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), `format: avro`, `format: avro, key_format: avro`, 1)
+	text = strings.Replace(text, `{name: source, field: "header:source", default: none}`, `{name: device, field: key.device, default: none}`, 1)
+	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil || !strings.Contains(text, "key.device") {
+		t.Fatal(err, text)
+	}
+	device := []byte{4, 'd', '7'}
+	for i, r := range []*kgo.Record{
+		{Key: append(schematest.Prefix(key), device...)},
+		{Key: device, Headers: []kgo.RecordHeader{{Key: "__key_schema_id", Value: schematest.Header(key)}}},
+		{},
+		{Key: append(schematest.Prefix(key+1), device...)},
+		{Key: []byte("d7")},
+	} {
+		r.Timestamp, r.Value = at(i), append(schematest.Prefix(value), play(i, "a", 1)...)
+		if err := s.client.ProduceSync(await.Context(t), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _ := s.tap(0, "--job", "plays", "--from", "beginning", "--until", "end")
+	for offset, words := range []string{`counted    "a", "d7"`, `counted    "a", "d7"`, `counted    "a", "none"`,
+		"waits      -  schemas: schema id 3 of the registry at " + registry.URL + ": it does not know the schema",
+		"malformed  -  event: the record's key: the record names no schema"} {
+		if lines := strings.Split(out, "\n"); len(lines) < 7 || !strings.Contains(lines[1+offset], words) {
+			t.Errorf("tap does not say at offset %d %q:\n%s", offset, words, out)
+		}
+	}
+}
+
 // TestRunWaits: while one partition waits for a schema that the registry does not have, one
 // worker of a real process counts the others to their ends, also what comes meanwhile. When
 // the registry has it, all is counted, and no record is malformed.

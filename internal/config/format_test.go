@@ -66,6 +66,7 @@ func TestFormats(t *testing.T) {
 		{registry, "format: avro, schema_file: " + avsc, event.Avro, false},
 		{"", "format: protobuf, message: E, schema_file: " + protos, event.Protobuf, false},
 		{registry, "format: protobuf, each: list", event.Protobuf, true},
+		{registry, "format: avro, key_format: avro", event.Avro, true},
 		{"", "format: avro, each: list, by: [{name: sent, field: 'record:sent'}], schema_file: " + batch, event.Avro, false},
 	} {
 		cfg, err := load(c.head, c.job)
@@ -117,6 +118,9 @@ func TestFormats(t *testing.T) {
 		{"", "message: E", "belongs to a schema_file"},
 		{"", "format: avro, by: [page], schema_file: " + avsc, "has nothing at page"},
 		{"", "format: avro, by: [user.name], schema_file: " + avsc, "has nothing at user.name"},
+		{registry, "format: protobuf, key_format: avro", "jobs[0].key_format: keys of avro beside values of protobuf are not decoded; leave it out"},
+		{registry, "key_format: avro", "jobs[0].key_format: belongs to format avro or protobuf; json has none"},
+		{"", "format: avro, key_format: avro, schema_file: " + avsc, "keys are decoded with the schema that they name in a registry"},
 		{registry, "format: protobuf, each: $", "a message of protobuf is no array; name the repeated field"},
 		{"", "format: avro, each: user, schema_file: " + avsc, "jobs[0].each: the schema in " + avsc + " has no array of records at user"},
 		{"", "format: avro, each: list, by: [sent], schema_file: " + batch, "has nothing at sent"},

@@ -25,6 +25,7 @@ func (j *Job) Spec() (*window.Spec, error) {
 		Chunk: int64(j.Chunk), MaxGroups: j.MaxGroups,
 	}
 	s.Glue = j.Framing == "glue"
+	s.Keyed = j.KeyFormat != ""
 	s.LostSchemas = lostSchemas(j.Lost)
 	if j.Schema != nil {
 		s.Schema = j.Schema.Digest

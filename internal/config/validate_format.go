@@ -130,6 +130,12 @@ func (v *validator) format(path string, j *Job) {
 		v.inColumns(path, j)
 	}
 	switch {
+	case j.KeyFormat != "" && j.KeyFormat != j.Format:
+		v.complain(path+".key_format", "keys of %s beside values of %s are not decoded; leave it out", j.KeyFormat, j.Format)
+		return
+	case j.KeyFormat != "" && (j.SchemaFile != "" || j.Framing == "glue"):
+		v.complain(path+".key_format", "keys are decoded with the schema that they name in a registry, as values are; leave it out")
+		return
 	case j.Framing != "" && j.SchemaFile != "":
 		v.complain(path+".framing", "records with the schema in schema_file name none; leave it out")
 		return
