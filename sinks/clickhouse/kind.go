@@ -29,9 +29,9 @@ type kind struct {
 	fold  string // of a state: the total; only if additive
 	plus  string // the aggregate function that adds totals; only if additive
 
-	// The same as fold of merge in less time, for rollups; only if additive. maxMap makes a
-	// node of a tree for each entry, and values of any type, where functions of arrays work on
-	// columns.
+	// The same as fold of merge, or as merge, in less time, for rollups: where an aggregate
+	// function makes a node of a tree or of a table for each entry, and values of any type,
+	// functions of arrays work on columns. Empty: nothing takes less.
 	folded string
 
 	number      string // of a state, or of a total if additive: its number
@@ -152,9 +152,9 @@ func (m *measure) Fold(state string) string {
 	return state
 }
 
-// Folded returns an aggregate for Fold of Merge.
+// Folded returns an aggregate for Fold of Merge, of states of one window.
 func (m *measure) Folded(states string) string {
-	if m.Additive() {
+	if m.folded != "" {
 		return fmt.Sprintf(m.folded, states)
 	}
 	return m.Merge(states)

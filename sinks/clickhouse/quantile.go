@@ -64,15 +64,33 @@ func countOf(word string) string      { return "bitAnd(" + word + ", 4294967295)
 // they add to the sum of all before. A count that one word does not hold is rare.
 func histogramOf(events, words string) string {
 	sorted := "arraySort(" + wordsOf(words) + ")"
-	last := bucketOf("w") + " != " + bucketOf("next") // the word is the last one of its bucket
 	const one = "arrayMap((b, n) -> bitOr(bitShiftLeft(b, 32), n), buckets, counts)"
 	const several = "arrayFlatten(arrayMap((b, n) -> arrayMap(n -> bitOr(bitShiftLeft(b, 32), n), arrayConcat(if(modulo(n, 4294967295) = 0, [], [toUInt64(modulo(n, 4294967295))]), arrayWithConstant(intDiv(n, 4294967295), toUInt64(4294967295)))), buckets, counts))"
-	return "arrayMap((events, words, next) -> (events, arrayMap((buckets, sums) -> arrayMap((buckets, counts) -> " +
+	return "arrayMap((events, words, next) -> (events, arrayMap((buckets, counts) -> " +
 		"reinterpret(if(arrayMax(counts) < 4294967296, " + one + ", " + several + "), 'String'), " +
-		"[buckets], [arrayMap((sum, before) -> toUInt64(sum - before), sums, arrayShiftRight(sums, 1))])[1], " +
-		"[arrayMap(w -> " + bucketOf("w") + ", arrayFilter((w, next) -> " + last + ", words, next))], " +
-		"[arrayFilter((sum, w, next) -> " + last + ", arrayCumSum(w -> " + countOf("w") + ", words), words, next)])[1]), " +
-		"[" + events + "], [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, toUInt64(18446744073709551615))])[1]"
+		"[arrayMap(w -> " + bucketOf("w") + ", arrayFilter((w, next) -> " + lastWord + ", words, next))], " +
+		"[" + differences("arrayFilter((sum, w, next) -> "+lastWord+", arrayCumSum(w -> "+countOf("w")+", words), words, next)") + "])[1]), " +
+		"[" + events + "], [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, " + noWord + ")])[1]"
+}
+
+// addedUp returns the sums of values of equal numbers, in the order of these. Numbers and values
+// are less than 2^32. Of the words that have both, those of a number are beside each other once
+// they are sorted, as in histogramOf.
+func addedUp(numbers, values string) string {
+	sorted := "arraySort(arrayMap((i, n) -> bitOr(bitShiftLeft(toUInt64(i), 32), n), " + numbers + ", " + values + "))"
+	return "arrayMap((words, next) -> " + differences("arrayFilter((sum, w, next) -> "+lastWord+", arrayCumSum(w -> "+countOf("w")+", words), words, next)") +
+		", [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, " + noWord + ")])[1]"
+}
+
+// lastWord tells of a word w and the next one whether w is the last one of its upper half. Behind
+// the last word is noWord.
+var lastWord = bucketOf("w") + " != " + bucketOf("next")
+
+const noWord = "toUInt64(18446744073709551615)"
+
+// differences returns what each sum adds to the one before.
+func differences(sums string) string {
+	return "arrayMap(sums -> arrayMap((sum, before) -> toUInt64(sum - before), sums, arrayShiftRight(sums, 1)), [" + sums + "])[1]"
 }
 
 // quantile adds up states of windows and groups, and returns a quantile of their numbers, NULL

@@ -31,6 +31,8 @@ var setKind = kind{
 	merge: "groupUniqArrayArray(%s)",
 	bytes: "reinterpret(arraySort(%s), 'String')",
 
+	folded: "arrayCompact(arraySort(groupArrayArray(%s)))",
+
 	number:      setOf("length(%s)"),
 	numberType:  "UInt64",
 	numberMerge: "max",

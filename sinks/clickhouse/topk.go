@@ -13,19 +13,19 @@ var topKind = kind{of: func(m *window.Measure) *kind {
 	const tuple = "Tuple(UInt64, UInt64, Array(Tuple(String, UInt64, UInt64)))"
 	const plain = "Map(UInt64, " + tuple + ")"
 	listed := strconv.Itoa(m.Listed())
-	fold := func(tops string) string {
-		return "map(toUInt64(" + whole + "), " + topOf("arraySum(arrayMap(p -> tupleElement(p, 1), "+tops+"))", "arraySum(arrayMap(p -> tupleElement(p, 2), "+tops+"))",
-			"arrayReduce('sumMap', arrayMap(p -> tupleElement(tupleElement(p, 3), 1), "+tops+"), arrayMap(p -> tupleElement(tupleElement(p, 3), 2), "+tops+"), "+
-				"arrayMap(p -> arrayMap(e -> "+topOver("p")+", tupleElement(p, 3)), "+tops+"))", listed) + ")"
+	fold := func(tops, lists string) string {
+		return "map(toUInt64(" + whole + "), " + topOf("arraySum(tupleElement("+tops+", 1))", "arraySum(tupleElement("+tops+", 2))", lists, listed) + ")"
 	}
+	const tops = "mapValues(%[1]s)"
 	return &kind{
 		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
 		merge: "maxMap(%s)",
 		bytes: "arrayStringConcat(arrayMap((slot, top) -> concat(reinterpretAsFixedString(slot), reinterpretAsFixedString(tupleElement(top, 1)), reinterpretAsFixedString(tupleElement(top, 2)), " +
 			"reinterpretAsFixedString(length(tupleElement(top, 3))), arrayStringConcat(arrayMap(e -> concat(reinterpretAsFixedString(length(tupleElement(e, 1))), tupleElement(e, 1), " +
 			"reinterpretAsFixedString(tupleElement(e, 2)), reinterpretAsFixedString(tupleElement(e, 3))), tupleElement(top, 3)))), mapKeys(%[1]s), mapValues(%[1]s)))",
-		fold:   fold("mapValues(%[1]s)"),
-		folded: "arrayMap(latest -> " + fold("latest") + ", [" + latest + "])[1]",
+		fold: fold(tops, "arrayReduce('sumMap', tupleElement(tupleElement("+tops+", 3), 1), tupleElement(tupleElement("+tops+", 3), 2), "+
+			"arrayMap(p -> arrayMap(e -> "+topOver("p")+", tupleElement(p, 3)), "+tops+"))"),
+		folded: "arrayMap(latest -> " + fold("latest", topSums("latest")) + ", [" + latest + "])[1]",
 		plus:   "map(toUInt64(" + whole + "), " + topPlus("%[1]s["+whole+"]", listed) + ")",
 
 		number:     "%s[" + whole + "]",
@@ -69,6 +69,18 @@ func topPlus(top, listed string) string {
 // topOver is window.topShare.over of entry e of a Top.
 func topOver(top string) string {
 	return "toInt64(tupleElement(e, 2) + tupleElement(e, 3)) - toInt64(tupleElement(" + top + ", 2))"
+}
+
+// topSums returns what sumMap makes of the lists of some slots: their keys, counts, and topOver.
+// It gives each key a number and adds up by these, because sumMap keeps a tree of values of any
+// type. A list of a slot has no errors.
+func topSums(tops string) string {
+	keys := "arrayFlatten(tupleElement(tupleElement(" + tops + ", 3), 1))"
+	counts := "arrayFlatten(tupleElement(tupleElement(" + tops + ", 3), 2))"
+	floors := "arrayFlatten(arrayMap(p -> arrayWithConstant(length(tupleElement(p, 3)), tupleElement(p, 2)), " + tops + "))"
+	return "arrayMap((keys, numbers, counts, floors) -> (arrayDistinct(keys), " + addedUp("numbers", "counts") + ", " +
+		"arrayMap((n, floor) -> toInt64(n) - toInt64(floor), " + addedUp("numbers", "counts") + ", " + addedUp("numbers", "floors") + ")), " +
+		"[" + keys + "], [arrayEnumerateDense(" + keys + ")], [" + counts + "], [" + floors + "])[1]"
 }
 
 // topOf returns the Top of a sum (window.topSum.top), from its events, the sum of the
