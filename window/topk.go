@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/counts"
 	"weir/internal/hashtable"
 )
 
@@ -186,13 +187,13 @@ func (in *topIntake) add(to store, cells []uint32) {
 // A topTally has the exact count of each key in each cell.
 type topTally struct {
 	listed int
-	counts hashtable.Small[uint64] // by cell and number of the key
+	counts counts.Pool             // by cell, the numbers of the keys
 	keys   []topSpan               // by number, from 1
 	text   []byte                  // the keys, one after another
 	index  hashtable.Table[uint32] // numbers by key
 
-	best []uint64 // to use again
-	list topList  // the same
+	words, best []uint64 // to use again
+	list        topList  // the same
 }
 
 // A topSpan says where in text a key lies.
@@ -221,7 +222,7 @@ func (t *topTally) number(key []byte) uint32 {
 }
 
 // count counts an event of keys[n] in cells[n], for each n.
-func (t *topTally) count(cells, keys []uint32) { hashtable.Count(&t.counts, cells, keys) }
+func (t *topTally) count(cells, keys []uint32) { counts.AddBatch(&t.counts, cells, keys) }
 
 func (t *topTally) grow(n int) { t.counts.Grow(n) }
 
@@ -232,49 +233,47 @@ func (t *topTally) reset() {
 }
 
 func (t *topTally) bytes() int {
-	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*cap(t.best) + cap(t.list)
+	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*(cap(t.words)+cap(t.best)) + cap(t.list)
 }
 
 // top returns the Top of a cell. It gathers twice as many keys as are listed before it
 // sorts them and drops one half: most keys are rarer than the last of those that stay,
 // and cost one comparison. It is valid until the next call.
 func (t *topTally) top(cell uint32) (top Listing) {
-	const countMask = 1<<32 - 1
 	compare := func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(b&countMask, a&countMask), bytes.Compare(t.key(uint32(a>>32)), t.key(uint32(b>>32))))
+		return cmp.Or(cmp.Compare(counts.Count(b), counts.Count(a)), bytes.Compare(t.key(counts.Key(a)), t.key(counts.Key(b))))
 	}
 	best, full := t.best[:0], false
 	cut := func() {
 		slices.SortFunc(best, compare)
 		if len(best) > t.listed {
-			top.Floor = max(top.Floor, best[t.listed]&countMask)
+			top.Floor = max(top.Floor, uint64(counts.Count(best[t.listed])))
 			best, full = best[:t.listed], true
 		}
 	}
-	for _, e := range t.counts.Slots(cell) {
-		if e == 0 {
+	t.words = t.counts.Append(t.words[:0], cell)
+	for _, w := range t.words {
+		n := uint64(counts.Count(w))
+		top.Events += n
+		if full && compare(w, best[t.listed-1]) > 0 {
+			top.Floor = max(top.Floor, n)
 			continue
 		}
-		top.Events += e & countMask
-		if full && compare(e, best[t.listed-1]) > 0 {
-			top.Floor = max(top.Floor, e&countMask)
-			continue
-		}
-		if best = append(best, e); len(best) == 2*t.listed {
+		if best = append(best, w); len(best) == 2*t.listed {
 			cut()
 		}
 	}
 	cut()
 	t.best, t.list = best, t.list[:0]
-	for _, e := range best {
-		t.list = t.list.add(t.key(uint32(e>>32)), e&countMask, 0)
+	for _, w := range best {
+		t.list = t.list.add(t.key(counts.Key(w)), uint64(counts.Count(w)), 0)
 	}
 	top.Keys = t.list
 	return top
 }
 
 func (t *topTally) report(cell uint32, slot Slot, to column, row uint32) {
-	if t.counts.Len(cell) > 0 {
+	if !t.counts.Empty(cell) {
 		to.(*topColumn).put(row, slot, t.top(cell))
 	}
 }

@@ -15,7 +15,6 @@
 // Go's map would hold each key a second time, and cannot be read ahead (see Likely).
 //
 // [Probe] is the same search where the slots are the keys and the caller keeps the slots.
-// A [Small] holds many small tables of numbers.
 //
 // Neither is safe for concurrent use.
 package hashtable

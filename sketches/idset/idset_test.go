@@ -143,7 +143,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestMemory: a set takes up to 11 bytes a hash, and as much again for the tables before it;
+// TestMemory: a set takes up to 8 bytes a hash, and as much again for the runs before it;
 // slices grow to the double.
 func TestMemory(t *testing.T) {
 	for _, n := range []int{3, 100, 100_000} {
@@ -155,7 +155,7 @@ func TestMemory(t *testing.T) {
 				p.Add(i, h*2_654_435_761+i+1)
 			}
 		}
-		if each := float64(p.Bytes()) / float64(sets*n); each > 4*11 || each < 4 {
+		if each := float64(p.Bytes()) / float64(sets*n); each > 4*8 || each < 4 {
 			t.Errorf("%.1f bytes for a hash in sets of %d", each, n)
 		}
 	}
