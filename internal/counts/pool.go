@@ -35,8 +35,10 @@ const (
 	tabled    = 32
 )
 
-// Key and Count return the two halves of a word.
-func Key(word uint64) uint32   { return uint32(word >> 32) }
+// Key returns the key of a word.
+func Key(word uint64) uint32 { return uint32(word >> 32) }
+
+// Count returns how many of its key a word says there are.
 func Count(word uint64) uint32 { return uint32(word) }
 
 // Grow makes the bags [0, n) exist.
