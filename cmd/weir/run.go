@@ -175,7 +175,8 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	web := &httpserver.Server{Jobs: all, Windows: windows, Audit: audit.last, Token: cfg.HTTP.Token.Reveal(), Log: o.log, Build: httpserver.Build{Version: build.Version, Revision: build.Revision, Go: build.Go}}
 	connections, clients := share(o.log, len(all))
 	web.Connections = connections
-	web.K, web.SQL, web.IDs, web.Dead, web.Worker = cfg.HTTP.K, statements(sinks), ids(sinks), deadLetters(sinks), o.worker
+	web.K, web.SQL, web.IDs, web.Rollups = cfg.HTTP.K, statements(sinks), views(sinks), views(sinks)
+	web.Dead, web.Worker = deadLetters(sinks), o.worker
 	if err := o.listen(cfg); err != nil {
 		return err
 	}

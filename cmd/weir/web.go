@@ -11,8 +11,9 @@ import (
 	"weir/sinks/clickhouse"
 )
 
-// This file gives the HTTP endpoint what it asks of ClickHouse by itself: the statements
-// that it shows, questions about ids over several windows, and the dead letters. Everything else it gets from serve/live.
+// This file gives the HTTP endpoint what it asks of ClickHouse by itself: the statements that
+// it shows, the questions that views answer, and the dead letters. Everything else it gets from
+// serve/live.
 
 // statements returns the function that writes a question as a SELECT.
 func statements(sinks map[string]*clickhouse.Sink) func(httpserver.Statement) string {
@@ -30,26 +31,51 @@ func questionOf(st httpserver.Statement) clickhouse.Question {
 		Measure: st.Measure, From: st.From, Until: st.Until, Group: st.Group,
 		Columns: st.Columns, Limit: st.Limit, Step: st.Step, Returning: st.Returning,
 		Precision: st.Precision, Within: st.Within,
+		Long: st.Long, Level: st.Level, People: st.People, Least: st.Least,
 		Unit: st.Unit, Zone: st.Zone, Periods: st.Periods, Gap: st.Gap, Steps: st.Steps,
 	}
 }
 
-// ids answers questions about ids from the sinks of the jobs.
-type ids map[string]*clickhouse.Sink
+// views answers questions from the views of the sinks of the jobs.
+type views map[string]*clickhouse.Sink
 
-func (s ids) Rollup(job string) time.Duration { return s[job].Shortest() }
+func (s views) Kept(job string) (all []httpserver.Rollup, rows time.Duration) {
+	rollups, rows := s[job].Rollups()
+	for _, r := range rollups {
+		all = append(all, httpserver.Rollup{Window: r.Window, Keep: r.Keep})
+	}
+	return all, rows
+}
 
-func (s ids) Retention(ctx context.Context, st httpserver.Statement) ([]httpserver.Pair, error) {
+func (s views) Long(ctx context.Context, st httpserver.Statement) ([]httpserver.Told, error) {
+	rows, err := s[st.Job].Long(ctx, questionOf(st))
+	return converted(rows, err, func(t clickhouse.Told) httpserver.Told { return httpserver.Told(t) })
+}
+
+func (s views) Groups(ctx context.Context, st httpserver.Statement) (all, enough uint64, err error) {
+	all, enough, err = s[st.Job].Groups(ctx, questionOf(st))
+	return all, enough, asked(err)
+}
+
+// Rollup is of questions about ids.
+func (s views) Rollup(job string) time.Duration {
+	if all, _ := s[job].Rollups(); len(all) > 0 {
+		return all[0].Window
+	}
+	return 0
+}
+
+func (s views) Retention(ctx context.Context, st httpserver.Statement) ([]httpserver.Pair, error) {
 	rows, err := s[st.Job].Retention(ctx, questionOf(st))
 	return converted(rows, err, func(p clickhouse.Pair) httpserver.Pair { return httpserver.Pair(p) })
 }
 
-func (s ids) Sessions(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
+func (s views) Sessions(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
 	rows, err := s[st.Job].Sessions(ctx, questionOf(st))
 	return converted(rows, err, func(b clickhouse.Bound) httpserver.Bound { return httpserver.Bound(b) })
 }
 
-func (s ids) Funnel(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
+func (s views) Funnel(ctx context.Context, st httpserver.Statement) ([]httpserver.Bound, error) {
 	rows, err := s[st.Job].Funnel(ctx, questionOf(st))
 	return converted(rows, err, func(b clickhouse.Bound) httpserver.Bound { return httpserver.Bound(b) })
 }
@@ -57,15 +83,22 @@ func (s ids) Funnel(ctx context.Context, st httpserver.Statement) ([]httpserver.
 // converted returns rows in the types of the endpoint. An error about the question is one of
 // package key there.
 func converted[From, To any](rows []From, err error, to func(From) To) ([]To, error) {
-	var refused *clickhouse.Refused
-	if errors.As(err, &refused) {
-		return nil, fmt.Errorf("%w: %s", key.ErrQuestion, refused.Reason)
+	if err := asked(err); err != nil {
+		return nil, err
 	}
 	all := make([]To, len(rows))
 	for i, r := range rows {
 		all[i] = to(r)
 	}
-	return all, err
+	return all, nil
+}
+
+func asked(err error) error {
+	var refused *clickhouse.Refused
+	if errors.As(err, &refused) {
+		return fmt.Errorf("%w: %s", key.ErrQuestion, refused.Reason)
+	}
+	return err
 }
 
 // deadLetters returns the function that reads the last dead letters of a job.

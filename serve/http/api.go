@@ -370,16 +370,22 @@ func (a *asking) number(value any) number {
 	var n number
 	if kind.Level != nil {
 		n.Value = kind.Level(value, a.level)
-		if f, ok := n.Value.(float64); ok {
-			n.Error = round(math.Abs(f) * a.measure.Error / 2)
-		}
 	} else {
 		n.Value = kind.Number(value)
 	}
-	if kind.Spread != nil {
-		n.Error = round(kind.Spread(value))
-	}
+	n.Error = a.margin(n.Value)
 	return n
+}
+
+// margin returns the error of a number's value.
+func (a *asking) margin(value any) float64 {
+	switch f, kind := size(value), a.measure.Kind; {
+	case kind.Level != nil:
+		return round(math.Abs(f) * a.measure.Error / 2)
+	case kind.Spread != nil:
+		return round(kind.Spread(f))
+	}
+	return 0
 }
 
 // round leaves two digits behind the point.

@@ -21,6 +21,12 @@ type Statement struct {
 	Precision int
 	Within    string
 
+	// Of Rollups.
+	Long   bool
+	Level  float64
+	People string // of Least: the measure
+	Least  uint64 // only groups with so many people
+
 	// Of IDs.
 	Unit, Zone string
 	Periods    int
@@ -64,7 +70,7 @@ func (s *Server) explain(_ context.Context, q question) (any, error) {
 	}
 	switch path {
 	case "people", "series", "list": // no command answers the others
-		if k, ok := s.windowKey(st); ok && a.measure.Kind.Command != "" && s.Redis != "" {
+		if k, ok := s.windowKey(st); ok && !st.Long && a.measure.Kind.Command != "" && s.Redis != "" {
 			reply.Redis, reply.RESP = a.measure.Kind.Command+" "+k.String(), s.Redis
 		}
 	}
@@ -80,13 +86,9 @@ func (s *Server) statement(q question) (a asking, st Statement, err error) {
 			a.span, err = lately("30m", s.Windows.Now().UTC(), a.job.Window)
 		}
 	case "series":
-		a, st.Step, err = s.askedSeries(q)
+		a, st, err = s.askedSeries(q)
 	case "top":
-		var columns []int
-		a, columns, st.Limit, err = s.askedTop(q)
-		for _, c := range columns {
-			st.Columns = append(st.Columns, a.job.By[c])
-		}
+		a, _, st, err = s.askedTop(q)
 	case "list":
 		a, err = s.askedList(q)
 	case "heat":

@@ -29,26 +29,37 @@ const pointsMost = 120
 var steps = []time.Duration{
 	time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
-	time.Hour, 6 * time.Hour, 24 * time.Hour,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
 // askedSeries reads a question of the path series.
-func (s *Server) askedSeries(q question) (a asking, step time.Duration, err error) {
+func (s *Server) askedSeries(q question) (a asking, st Statement, err error) {
 	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
-		return a, 0, err
+		return a, st, err
 	}
 	if text := q.Get("step"); text != "" {
-		step, err = duration("step", text)
-		return a, step, err
+		if st.Step, err = duration("step", text); err != nil {
+			return a, st, err
+		}
 	}
-	return a, stepOf(a.span, a.job.Window), nil
+	if rollups := s.long(&a, live.SeriesMost); rollups != nil {
+		return a, st, a.lengthen(&st, rollups)
+	}
+	if st.Step == 0 {
+		st.Step = stepOf(a.span, a.job.Window)
+	}
+	return a, st, nil
 }
 
 func (s *Server) series(ctx context.Context, q question) (any, error) {
-	a, step, err := s.askedSeries(q)
-	if err != nil {
+	a, st, err := s.askedSeries(q)
+	switch {
+	case err != nil:
 		return nil, err
+	case st.Long:
+		return s.longSeries(ctx, a, st)
 	}
+	step := st.Step
 	points, total, err := s.Windows.Series(ctx, a.question(a.measure.Name), step)
 	if err != nil {
 		return nil, err

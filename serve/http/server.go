@@ -49,6 +49,9 @@ type Server struct {
 	SQL func(Statement) string
 	// IDs answers questions about ids over several windows; nil: they have no answer.
 	IDs IDs
+	// Rollups answers questions about long ranges and old windows; nil: package live answers all
+	// that it can.
+	Rollups Rollups
 	// Worker is this process as the worker of weir up; nil: it is none, and there is no path
 	// that kills it.
 	Worker *Worker

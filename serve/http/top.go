@@ -31,31 +31,39 @@ type group struct {
 const topMost = 1000
 
 // askedTop reads a question of the path top: by what columns, and how many groups.
-func (s *Server) askedTop(q question) (a asking, columns []int, most int, err error) {
+func (s *Server) askedTop(q question) (a asking, columns []int, st Statement, err error) {
 	if a, err = s.asked(q, live.Events, live.People, live.Quantity); err != nil {
-		return a, nil, 0, err
+		return a, nil, st, err
 	}
-	if most, err = whole(q, "n", 10, topMost); err != nil {
-		return a, nil, 0, err
+	if st.Limit, err = whole(q, "n", 10, topMost); err != nil {
+		return a, nil, st, err
 	}
-	columns, err = columnsOf(q, a.job)
-	return a, columns, most, err
+	if columns, err = columnsOf(q, a.job); err != nil {
+		return a, nil, st, err
+	}
+	for _, c := range columns {
+		st.Columns = append(st.Columns, a.job.By[c])
+	}
+	if rollups := s.long(&a, live.GroupsMost); rollups != nil {
+		s.gather(&a, &st, rollups)
+	}
+	return a, columns, st, nil
 }
 
 func (s *Server) top(ctx context.Context, q question) (any, error) {
-	a, columns, most, err := s.askedTop(q)
-	if err != nil {
+	a, columns, st, err := s.askedTop(q)
+	switch {
+	case err != nil:
 		return nil, err
+	case st.Long:
+		return s.longTop(ctx, a, st)
 	}
 	found, err := s.Windows.Groups(ctx, a.question(a.measure.Name), columns)
 	if err != nil {
 		return nil, err
 	}
-	reply := topReply{about: a.of(), Groups: []group{}, Of: len(found.Groups)}
+	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}, Of: len(found.Groups)}
 	reply.add(found.Answer)
-	for _, c := range columns {
-		reply.Columns = append(reply.Columns, a.job.By[c])
-	}
 	shown, err := s.enough(ctx, &a, columns, found.Groups)
 	if err != nil {
 		return nil, err
@@ -67,7 +75,7 @@ func (s *Server) top(ctx context.Context, q question) (any, error) {
 	slices.SortFunc(reply.Groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
 	})
-	reply.Groups = reply.Groups[:min(most, len(reply.Groups))]
+	reply.Groups = reply.Groups[:min(st.Limit, len(reply.Groups))]
 	return reply, nil
 }
 

@@ -8,16 +8,10 @@ import (
 // hllKind answers with a *hll.Sketch that has been counted, so that Count only
 // reads.
 var hllKind = Kind{
-	Name:   window.HLL.String(),
-	Number: numberOf((*hll.Sketch).Count),
-	Shows:  People,
-	Spread: func(value any) float64 {
-		s, ok := value.(*hll.Sketch)
-		if !ok {
-			return 0
-		}
-		return hllError * float64(s.Count())
-	},
+	Name:    window.HLL.String(),
+	Number:  numberOf((*hll.Sketch).Count),
+	Shows:   People,
+	Spread:  func(people float64) float64 { return hllError * people },
 	Command: "PFCOUNT",
 	begin:   func(*window.Spec, *window.Measure) merging { return new(hllValue) },
 }

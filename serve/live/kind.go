@@ -17,9 +17,8 @@ type Kind struct {
 	// Shows says what the number counts; zero: the value has no number to show.
 	Shows Shows
 
-	// Spread returns the standard error of the number of an Answer.Value, in the unit of
-	// the number; nil: the number is exact.
-	Spread func(value any) float64
+	// Spread returns the standard error of a number, in its unit; nil: the number is exact.
+	Spread func(number float64) float64
 
 	// Common returns how many people two Answer.Values have in common; nil: such values
 	// do not say it.

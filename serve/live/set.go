@@ -12,12 +12,9 @@ var setKind = Kind{
 	Name:   window.Set.String(),
 	Number: numberOf((*Set).Count),
 	Shows:  People,
-	Spread: func(value any) float64 {
-		s, ok := value.(*Set)
-		if !ok {
-			return 0
-		}
-		return s.spread()
+	Spread: func(ids float64) float64 { // see idset.Count
+		const all = 1 << 32
+		return math.Sqrt(math.Round(ids + all*math.Expm1(-ids/all)))
 	},
 	Common: func(a, b any) uint64 {
 		x, ok := a.(*Set)
@@ -52,11 +49,6 @@ func NewSet(hashes *idset.Pool, key *[16]byte) *Set { return &Set{hashes, key} }
 
 // Count returns the number of ids, corrected for those that share a hash.
 func (s *Set) Count() uint64 { return idset.Count(s.hashes.Len(0)) }
-
-// spread returns the standard error of Count: see idset.Count.
-func (s *Set) spread() float64 {
-	return math.Sqrt(float64(s.Count() - min(s.hashes.Len(0), s.Count())))
-}
 
 // Has reports whether an id is in the set. Of n ids, an id that is not takes the hash of
 // one with a chance of n in 2^32.

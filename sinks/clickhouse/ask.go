@@ -36,10 +36,6 @@ func refused(err error) error {
 	return err
 }
 
-// Shortest returns the length of the windows of the job's shortest rollup, which answers to
-// questions with a Gap or Steps are made from.
-func (s *Sink) Shortest() time.Duration { return s.layout.levels[0].Window }
-
 // A Pair says how many of the ids of the period that begins at Start were there in the one
 // that begins at Later, too.
 type Pair struct {
@@ -104,12 +100,7 @@ func (s *Sink) asks(ctx context.Context, q Question, row func(scan func(...any) 
 // ofIDs returns the SELECT of a question about ids over several windows, of a view of ids.go;
 // "" if there is none.
 func (s *Sink) ofIDs(q Question) string {
-	// A view gets the text of a parameter, which has no zone, and reads it in the server's: so
-	// moments are numbers.
-	moment := func(as string, t time.Time) string {
-		return as + "('" + t.UTC().Format(time.DateTime) + "', 'UTC')"
-	}
-	span := "from = " + moment("toUnixTimestamp", q.From) + ", to = " + moment("toUnixTimestamp", q.Until)
+	span := "from = " + moment(q.From.Unix()) + ", to = " + moment(q.Until.Unix())
 	if len(q.Steps) > 0 {
 		var steps []string
 		for _, step := range q.Steps {
@@ -151,5 +142,5 @@ func (s *Sink) ofIDs(q Question) string {
 	unit, zone := text(q.Unit), text(q.Zone)
 	return "SELECT window_start, later, cohort, returned" + from("_retention") +
 		fmt.Sprintf("from = toDate(dateTrunc(%s, %s, %s), %[3]s) - INTERVAL %d %s, to = toDate(%[2]s, %[3]s) + 1, unit = %[1]s, zone = %[3]s)",
-			unit, moment("toDateTime", q.Until), zone, q.Periods-1, strings.ToUpper(q.Unit)) + filter + "\nORDER BY window_start, later"
+			unit, "toDateTime('"+q.Until.UTC().Format(time.DateTime)+"', 'UTC')", zone, q.Periods-1, strings.ToUpper(q.Unit)) + filter + "\nORDER BY window_start, later"
 }

@@ -39,6 +39,7 @@
 //	rows.go       makes Native blocks of changes
 //	sink.go       Known, Write
 //	read.go       reads windows back, for live answers
+//	question.go   questions as statements; ask.go, long.go: those that views answer
 //	rounds.go     the current round, and writes against it
 //	rollup.go     Rollup
 //	audit.go      reads the numbers that package audit compares

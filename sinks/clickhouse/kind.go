@@ -43,7 +43,8 @@ type kind struct {
 
 	// The suffixes of the columns that a view has of the measure, if it has several: then
 	// shown returns an array with the value of each, and shownType is the type of one.
-	parts []string
+	parts  []string
+	levels []float64 // what part of the numbers is below each of them
 
 	rank string // of a number: a UInt64 that grows with it, as window.Row.Number has it
 

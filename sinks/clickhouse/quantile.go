@@ -20,8 +20,10 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 		return "map(toUInt64(" + whole + "), " + histogramOf("arraySum(tupleElement("+histograms+", 1))", "arrayStringConcat(tupleElement("+histograms+", 2))") + ")"
 	}
 	var levels, parts []string
+	var shares []float64
 	for _, q := range window.QuantilesShown() {
 		levels, parts = append(levels, strconv.FormatFloat(q.Level, 'g', -1, 64)), append(parts, q.Suffix)
+		shares = append(shares, q.Level)
 	}
 	return &kind{
 		state: "SimpleAggregateFunction(maxMap, " + plain + ")",
@@ -37,6 +39,7 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 		shown:      quantilesOf(wordsOf("tupleElement(%[1]s, 2)"), strings.Join(levels, ", ")),
 		shownType:  "Nullable(Float64)",
 		parts:      parts,
+		levels:     shares,
 		rank: "bitOr(bitShiftLeft(tupleElement(%[1]s, 1), 24), bitShiftRight(" +
 			"arraySum(w -> " + countOf("w") + " * " + bucketOf("w") + " * " + bucketOf("w") + ", " + wordsOf("tupleElement(%[1]s, 2)") + ") * 11400714819323198485, 40))",
 

@@ -31,6 +31,13 @@ type Question struct {
 	Gap        time.Duration // sessions end after so long
 	Steps      []string      // of a funnel, as clicks_funnel has them
 
+	// Of a range with very many windows, or with old ones: it is answered from the rollups. From
+	// and Until are multiples of Step or, without one, of a rollup's windows.
+	Long   bool
+	Level  float64 // of a measure that has several numbers: see kind.levels
+	People string  // only groups that have, by this measure…
+	Least  uint64  // …so many people; 0: all groups
+
 	Precision int    // of positions: by geohash cell of so many characters…
 	Within    string // …within this one
 }
@@ -39,6 +46,9 @@ type Question struct {
 func (s *Sink) SQL(q Question) string {
 	if s.client.sharded() && !s.client.wide {
 		return "" // no server has a table of all shards
+	}
+	if q.Long {
+		return s.ofRollups(&q)
 	}
 	if q.Unit != "" || q.Gap > 0 || len(q.Steps) > 0 {
 		return s.ofIDs(q)

@@ -1,0 +1,189 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Package live answers from windows, so a question may have only so many of them, and only of
+// windows whose rows are kept. A question about a longer range, or about older windows, is
+// answered from the rollups instead, by the views of ClickHouse, and so as of the last flush.
+
+// Rollups answers these questions. Errors that wrap key.ErrQuestion say what is wrong with one.
+type Rollups interface {
+	// Kept returns the rollups of a job that can be asked, shortest first, and for how long the
+	// rows are kept that package live answers from.
+	Kept(job string) (all []Rollup, rows time.Duration)
+	// Long answers a statement with Long: by steps that have events, or by groups, the greatest
+	// first.
+	Long(ctx context.Context, st Statement) ([]Told, error)
+	// Groups returns how many groups such a statement has, and how many of them have at least
+	// st.Least people.
+	Groups(ctx context.Context, st Statement) (all, enough uint64, err error)
+}
+
+// A Rollup is windows that are kept for some time; zero: for ever.
+type Rollup struct{ Window, Keep time.Duration }
+
+// A Told is the number of a step, or of a group, in decimal digits; empty: it is not known.
+type Told struct {
+	At     time.Time
+	Group  []string
+	Number string
+}
+
+// stepsMost is how many steps a long range may have.
+const stepsMost = 1500
+
+// long returns the rollups that answer a question, shortest first; nil if package live answers
+// it, because its range has at most so many windows and their rows are kept.
+func (s *Server) long(a *asking, most int) []Rollup {
+	if s.Rollups == nil {
+		return nil
+	}
+	all, rows := s.Rollups.Kept(a.job.Job)
+	since := s.Windows.Now().Sub(a.From)
+	if len(all) == 0 || a.Until.Sub(a.From) <= time.Duration(most)*a.job.Window && since <= rows {
+		return nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(all), func(r Rollup) bool { return r.Keep > 0 && since > r.Keep })
+	if len(kept) == 0 {
+		return all[len(all)-1:] // which has what is left
+	}
+	return kept
+}
+
+// widen makes the range of a question one of whole steps.
+func (a *asking) widen(step time.Duration) {
+	a.span = span{align(a.From, step), align(a.Until.Add(step-1), step)}
+}
+
+// lengthen makes a question of the path series one of rollups.
+func (a *asking) lengthen(st *Statement, rollups []Rollup) error {
+	shortest := rollups[0].Window
+	if st.Step == 0 {
+		st.Step = stepOf(a.span, shortest)
+	}
+	switch {
+	case st.Step%shortest != 0:
+		return fmt.Errorf("%w: step=%s; want a multiple of %s, the shortest windows of job %s that are kept for so long a range", errQuestion, st.Step, shortest, a.job.Job)
+	case a.Until.Sub(a.From)/st.Step >= stepsMost:
+		return fmt.Errorf("%w: more than %d steps of %s; make the range shorter or the steps longer", errQuestion, stepsMost, st.Step)
+	}
+	st.Long, st.Level = true, a.level
+	a.widen(st.Step)
+	return nil
+}
+
+// gather makes a question of the path top one of rollups. The range begins and ends where that of
+// a series does, because fewer and longer pieces of it cost less.
+func (s *Server) gather(a *asking, st *Statement, rollups []Rollup) {
+	st.Long, st.Level = true, a.level
+	if m, ok := peopleMeasure(a.job); ok && s.K > 0 {
+		st.People, st.Least = m.Name, uint64(s.K)
+	}
+	a.widen(stepOf(a.span, rollups[0].Window))
+}
+
+func (s *Server) longSeries(ctx context.Context, a asking, st Statement) (any, error) {
+	reply := seriesReply{about: a.of(), Step: st.Step.Seconds(), Points: []point{}}
+	reply.AsOf = s.Windows.Now().UTC()
+	st.Question = a.question(a.measure.Name)
+	known, err := s.told(ctx, &a, st)
+	if err != nil {
+		return nil, err
+	}
+	of := func(all map[int64]number, at time.Time) number {
+		if n, ok := all[at.Unix()]; ok {
+			return n
+		}
+		return a.number(nil)
+	}
+	for at := a.From; at.Before(a.Until); at = at.Add(st.Step) {
+		reply.Points = append(reply.Points, point{at, of(known, at)})
+	}
+	st.Step = 0
+	if known, err = s.told(ctx, &a, st); err != nil {
+		return nil, err
+	}
+	reply.Total = of(known, time.Time{})
+	return reply, nil
+}
+
+// told returns the numbers of a statement by the starts of its steps. Those of chosen groups are
+// withheld where too few people were in them.
+func (s *Server) told(ctx context.Context, a *asking, st Statement) (map[int64]number, error) {
+	rows, err := s.Rollups.Long(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int64]number{}
+	for _, r := range rows {
+		all[r.At.Unix()] = a.stored(r.Number)
+	}
+	if !a.chosen || s.K == 0 {
+		return all, nil
+	}
+	var people []Told
+	if m, ok := peopleMeasure(a.job); ok {
+		st.Measure = m.Name
+		if people, err = s.Rollups.Long(ctx, st); err != nil {
+			return nil, err
+		}
+	}
+	enough := map[int64]bool{}
+	for _, r := range people {
+		n, err := strconv.ParseUint(r.Number, 10, 64)
+		enough[r.At.Unix()] = err == nil && !s.few(n)
+	}
+	for at := range all {
+		if !enough[at] {
+			all[at] = number{Withheld: true}
+		}
+	}
+	return all, nil
+}
+
+// longTop answers a question of the path top from the rollups.
+func (s *Server) longTop(ctx context.Context, a asking, st Statement) (any, error) {
+	reply := topReply{about: a.of(), Columns: st.Columns, Groups: []group{}}
+	reply.AsOf = s.Windows.Now().UTC()
+	st.Question = a.question(a.measure.Name)
+	of, enough, err := s.Rollups.Groups(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	reply.Of = int(of)
+	if s.K > 0 {
+		if reply.Withheld = int(of - enough); st.Least == 0 { // nothing counts people
+			reply.Withheld = reply.Of
+			return reply, nil
+		}
+	}
+	rows, err := s.Rollups.Long(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		reply.Groups = append(reply.Groups, group{r.Group, a.stored(r.Number)})
+	}
+	slices.SortStableFunc(reply.Groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), slices.Compare(a.Group, b.Group))
+	})
+	return reply, nil
+}
+
+// stored returns the number of a Told.
+func (a *asking) stored(text string) number {
+	if !json.Valid([]byte(text)) { // empty, or not a number
+		return number{}
+	}
+	n := number{Value: json.Number(text)}
+	n.Error = a.margin(n.Value)
+	return n
+}

@@ -1,0 +1,138 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/serve/key"
+)
+
+// fakeRollups has minutes for a month, hours and days for ever, and rows for a week. It answers
+// with fixed numbers, and keeps what it was asked.
+type fakeRollups struct {
+	asked []Statement
+	err   error
+}
+
+const aDay = 24 * time.Hour
+
+func (f *fakeRollups) Kept(string) ([]Rollup, time.Duration) {
+	return []Rollup{{time.Minute, 30 * aDay}, {time.Hour, 0}, {aDay, 0}}, 7 * aDay
+}
+
+func (f *fakeRollups) Long(_ context.Context, st Statement) ([]Told, error) {
+	f.asked = append(f.asked, st)
+	switch {
+	case len(st.Columns) > 0:
+		return []Told{{Group: []string{"/p/2"}, Number: "1000"}, {Group: []string{"/p/1"}, Number: "1000"}, {Group: []string{"/p/3"}, Number: "9"}}, f.err
+	case st.Step == 0:
+		return []Told{{Number: "2000"}}, f.err
+	case st.Measure == "users": // the people of each step, too
+		return []Told{{At: st.From, Number: "7"}, {At: st.From.Add(2 * st.Step), Number: "2"}}, f.err
+	}
+	return []Told{{At: st.From, Number: "12.50"}, {At: st.From.Add(st.Step), Number: ""}, {At: st.From.Add(2 * st.Step), Number: "nan"}}, f.err
+}
+
+func (f *fakeRollups) Groups(_ context.Context, st Statement) (all, enough uint64, err error) {
+	f.asked = append(f.asked, st)
+	return 9, 5, f.err
+}
+
+// TestLongRanges: a range that package live does not answer, because it has too many windows or
+// too old ones, is asked of the rollups that are kept for so long, in whole steps of them, and
+// what they say comes back, with its error. With K, numbers of fewer people do not.
+func TestLongRanges(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	rollups := &fakeRollups{}
+	e.http.Rollups = rollups
+	e.http.SQL = func(st Statement) string { return fmt.Sprint(st.Long, " ", st.Step, " ", st.Columns) }
+	e.http.Redis = "127.0.0.1:6379"
+	h := e.http.Handler()
+	ask := func(path string) (int, string) {
+		rollups.asked = nil
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/"+path, nil))
+		return w.Code, w.Body.String()
+	}
+	// Which questions these are, what they ask for, and what they answer.
+	for _, c := range []struct{ path, asked, answer string }{
+		{"series?job=clicks&last=47h", "", `"step_s":1800,`},
+		{"top?job=clicks&last=3h", "", `"groups":[{"group":["/p/1"],"value":1,"error":0}],"of":1`},
+		{"series?job=clicks&last=48h", "hits 11-18 12:00 to 11-20 12:30 by 30m0s []", `"from":"2026-11-18T12:00:00Z","until":"2026-11-20T12:30:00Z","step_s":1800,"total":{"value":2000,"error":0},"points":[{"at":"2026-11-18T12:00:00Z","value":12.50,"error":0},{"at":"2026-11-18T12:30:00Z","value":null,"error":0},{"at":"2026-11-18T13:00:00Z","value":null,"error":0},{"at":"2026-11-18T13:30:00Z","value":0,"error":0}`},
+		{"series?job=clicks&last=7d&measure=users", "users 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"total":{"value":2000,"error":16.25},"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.06},{"at":"2026-11-13T14:00:00Z","value":0,"error":0}`},
+		{"series?job=clicks&last=7d&measure=spread", "spread 11-13 12:00 to 11-20 14:00 by 2h0m0s []", `"points":[{"at":"2026-11-13T12:00:00Z","value":12.50,"error":0.06}`},
+		{"series?job=clicks&last=30d&step=6h", "hits 10-21 12:00 to 11-20 18:00 by 6h0m0s []", `"step_s":21600,`},
+		{"series?job=clicks&from=2026-11-10T10:00:00Z&until=2026-11-10T11:00:00Z", "hits 11-10 10:00 to 11-10 11:00 by 1m0s []", `"step_s":60,`},     // rows are gone
+		{"series?job=clicks&from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z", "hits 08-10 10:00 to 08-10 12:00 by 1h0m0s []", `"step_s":3600,`}, // and minutes
+		{"top?job=clicks&last=5h", "hits 11-20 07:05 to 11-20 12:10 by 0s [page]", `"columns":["page"],"groups":[{"group":["/p/1"],"value":1000,"error":0},{"group":["/p/2"],"value":1000,`},
+		{"top?job=clicks&last=24h&n=3&measure=users", "users 11-19 12:00 to 11-20 12:15 by 0s [page]", `{"group":["/p/3"],"value":9,"error":0.07}],"of":9,"withheld":0`},
+		{"top?job=clicks&last=30d", "hits 10-21 12:00 to 11-20 18:00 by 0s [page]", `"of":9`},
+	} {
+		code, got := ask(c.path)
+		asked := ""
+		for _, st := range rollups.asked[:min(1, len(rollups.asked))] {
+			const form = "01-02 15:04"
+			asked = fmt.Sprintf("%s %s to %s by %s %v", st.Measure, st.From.UTC().Format(form), st.Until.UTC().Format(form), st.Step, st.Columns)
+			if !st.Long || st.Level != 0.95 || st.Job != "clicks" {
+				t.Errorf("%s: asked %+v", c.path, st)
+			}
+		}
+		if code != 200 || asked != c.asked || !strings.Contains(got, c.answer) {
+			t.Errorf("%s: %d %s\nwant %s\nasked %q, want %q", c.path, code, got, c.answer, asked, c.asked)
+		}
+	}
+	for path, want := range map[string]string{
+		"series?job=clicks&from=2026-08-10T10:00:00Z&until=2026-08-10T11:30:00Z&step=1m": "step=1m0s; want a multiple of 1h0m0s",
+		"series?job=clicks&last=29d&step=1m":                                             "more than 1500 steps of 1m0s",
+	} {
+		if code, got := ask(path); code != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: %d %s, want %s", path, code, got, want)
+		}
+	}
+	// Its statement is that of the rollups, and no command of Redis has its number.
+	for of, want := range map[string]string{
+		"series?job=clicks&last=7d&measure=users": `"sql":"true 2h0m0s []","redis":""`,
+		"top?job=clicks&last=7d":                  `"sql":"true 0s [page]","redis":""`,
+		"series?job=clicks&last=1h&measure=users": `"sql":"false 1m0s []","redis":"PFCOUNT `,
+	} {
+		if _, got := ask("explain?of=" + url.QueryEscape(of)); !strings.Contains(got, want) {
+			t.Errorf("explain %s: %s, want %s", of, got, want)
+		}
+	}
+	for code, err := range map[int]error{400: fmt.Errorf("%w: no", key.ErrQuestion), 502: errors.New("connection refused")} {
+		rollups.err = err
+		for _, path := range []string{"series?job=clicks&last=7d", "top?job=clicks&last=7d"} {
+			if got, text := ask(path); got != code {
+				t.Errorf("%s with %v: %d %s", path, err, got, text)
+			}
+		}
+	}
+	rollups.err = nil
+
+	e.http.K = 3
+	h = e.http.Handler()
+	for path, want := range map[string]string{
+		"series?job=clicks&last=7d":                            `"total":{"value":2000,"error":0},"points":[{"at":"2026-11-13T12:00:00Z","value":12.50,"error":0}`,
+		"series?job=clicks&last=7d&measure=users&by.page=/p/1": `"points":[{"at":"2026-11-13T12:00:00Z","value":7,"error":0.06},{"at":"2026-11-13T14:00:00Z","value":0,"error":0},{"at":"2026-11-13T16:00:00Z","value":null,"error":0,"withheld":true}`,
+		"top?job=clicks&last=7d":                               `"of":9,"withheld":4`,
+	} {
+		if _, got := ask(path); !strings.Contains(got, want) {
+			t.Errorf("k=3: %s: %s\nwant %s", path, got, want)
+		}
+	}
+	if _, _ = ask("top?job=clicks&last=7d"); rollups.asked[0].People != "users" || rollups.asked[0].Least != 3 {
+		t.Errorf("k=3: asked %+v", rollups.asked[0])
+	}
+	e.http.Rollups = nil
+	h = e.http.Handler()
+	if code, got := ask("series?job=clicks&last=7d"); code != 400 || !strings.Contains(got, "more than 2880 windows") {
+		t.Errorf("without rollups: %d %s", code, got)
+	}
+}
