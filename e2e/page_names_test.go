@@ -93,7 +93,8 @@ func TestPageNames(t *testing.T) {
 		}
 	}
 
-	// A range with more windows than a list or a chart may have is shortened at its beginning.
+	// A range with more windows than a list or a chart may have is one of the rollups; of a job
+	// without any that can be asked, its latest part is asked for.
 	for _, q := range []url.Values{
 		{"last": {"24h"}}, {"last": {"7d"}},
 		{"from": {now.Add(-7 * 24 * time.Hour).Format(time.RFC3339)}, "until": {now.Add(time.Minute).Format(time.RFC3339)}},
@@ -104,6 +105,14 @@ func TestPageNames(t *testing.T) {
 		}
 		b.Until(fmt.Sprintf(`document.querySelector("#hits .total strong").textContent === "%d"`, hits))
 		b.Until(fmt.Sprintf(`document.querySelector("#top .note").textContent.endsWith("; %d in all")`, len(sent)))
+	}
+	b.Visit(weir.address() + "/?last=7d")
+	asked := b.Text(`import(document.querySelector("script[type=module]").src.replace("app.js", "tiles.js")).then(({ Top, Series }) => {
+		const page = { job: { job: "clicks", window_s: 60, rollup_s: 0, by: ["page"], measures: [{ name: "hits", kind: "hits", shows: "events" }] } };
+		return new Series(page, "x", "x", () => page.job.measures[0]).question() + " " + new Top(page).question();
+	})`)
+	if asked != "series?job=clicks&measure=hits&last=172740s top?job=clicks&measure=hits&column=page&n=12&last=14340s" {
+		t.Errorf("without rollups the page asks %s", asked)
 	}
 	b.Clean(strings.TrimPrefix(weir.address(), "http://"))
 }

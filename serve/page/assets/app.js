@@ -1,12 +1,12 @@
 // The page: asks what there is, lays out the tiles, and keeps one stream open whose
 // questions are those of the tiles.
 
-import { h, put, say, select } from "./dom.js";
+import { h, put, say, select, fromTo } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
 import { People, Series, Heat, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
-const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]];
+const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]], longer = [["7d", "7 d"], ["28d", "28 d"]];
 
 class Page {
   catalog = null;
@@ -118,10 +118,10 @@ function controls() {
   put($("controls"),
     page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, steps: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
     people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
-    h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), ranges.map(([v, text]) =>
+    h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), [...ranges, ...(page.job.rollup_s ? longer : [])].map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
     other(),
-    state.from && chip(`${state.from.slice(5, 16).replace("T", " ")} to ${(state.until ?? "now").slice(11, 16)}`, { from: null, until: null }),
+    state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
     filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
 }
 

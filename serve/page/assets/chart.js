@@ -4,12 +4,12 @@
 import { h, put, color, compact, number, stamp, margin, bounds } from "./dom.js";
 
 const utc = (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC");
-const day = "{YYYY}-{MM}-{DD}";
+const year = "\n{YYYY}-{MM}-{DD}", day = "\n{MM}-{DD}"; // below the first label, and where another one begins
 const labels = [
-  [86400, day, null, null, null, null, null, null, 1],
-  [3600, "{HH}:{mm}", "\n" + day, null, null, null, null, null, 1],
-  [60, "{HH}:{mm}", "\n" + day, null, null, null, null, null, 1],
-  [1, "{HH}:{mm}:{ss}", "\n" + day, null, null, null, null, null, 1],
+  [86400, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+  [3600, "{HH}:{mm}", year, null, day, null, null, null, 1],
+  [60, "{HH}:{mm}", year, null, day, null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", year, null, day, null, null, null, 1],
 ];
 
 export class Chart {
@@ -62,7 +62,13 @@ export class Chart {
     // A line would fall at the end, because the last step is still filling.
     const filling = (i) => answer.shows !== "events" && points.length > 2 && i === points.length - 1 && Date.parse(answer.as_of) < Date.parse(answer.until);
     const spans = points.map((p, i) => (filling(i) ? [null, null, null] : this.span(p)));
-    if (!this.u) this.make(answer);
+    const bars = answer.shows === "events" && 4 * points.length < this.size().width && uPlot.paths.bars != null;
+    if (this.u && bars !== this.bars) {
+      this.u.destroy();
+      this.u = null;
+    }
+    this.bars = bars;
+    if (!this.u) this.make();
     this.u.setData([x, ...[0, 2, 1].map((of) => spans.map((s) => s[of]))]);
     const now = points[spans.findLastIndex((s) => s[0] != null)];
     this.plot.setAttribute("aria-label",
@@ -75,13 +81,13 @@ export class Chart {
       h("tr", null, h("th", { scope: "row" }, stamp(p.at)), this.cells(p).map((text) => h("td", { class: "n" }, text)))));
   }
 
-  make(answer) {
+  make() {
     const line = color("accent"), band = color("band"), ink = color("faint"), grid = color("grid");
     const axis = { stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: grid, width: 1 }, ticks: { show: false } };
     const edge = this.edge ? line : "transparent";
-    const steps = answer.points.length < 90 && answer.shows === "events" && uPlot.paths.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
+    const steps = this.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
     this.u = new uPlot({
-      ...this.size(), tzDate: utc, padding: [12, 8, 0, 0], legend: { show: false },
+      ...this.size(), tzDate: utc, padding: [12, 20, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
       scales: { y: { range: (_, min, max) => [0, Math.max(1, max * 1.08)] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],
@@ -98,6 +104,7 @@ export class Chart {
         setCursor: [(u) => this.point(u.cursor.idx)],
       },
     }, [[], [], [], []], this.plot);
+    this.tip?.remove();
     this.tip = h("p", { class: "tip", "aria-hidden": "true" });
     this.plot.append(this.tip);
   }

@@ -65,6 +65,12 @@ export function margin(n) {
 export const clock = (t, seconds) => (t ? new Date(t).toISOString().slice(11, seconds ? 19 : 16) : "–");
 export const stamp = (t) => (t ? new Date(t).toISOString().slice(0, 19).replace("T", " ") : "–");
 
+// when writes a moment, with its date if that is not today's.
+export const when = (t) => (stamp(t).slice(0, 10) === stamp(Date.now()).slice(0, 10) ? clock(t) : stamp(t).slice(0, 16));
+
+// fromTo writes two moments, and the date of the second one if it is another.
+export const fromTo = (from, until) => `${stamp(from).slice(0, 16)} to ${stamp(until).slice(stamp(from).slice(0, 10) === stamp(until).slice(0, 10) ? 11 : 0, 16)}`;
+
 // ago writes the time between two moments.
 export function ago(t, now) {
   if (!t) return "never";

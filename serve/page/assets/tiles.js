@@ -1,7 +1,7 @@
 // The tiles, from the top. A tile says which question it asks, shows the answer, and says
 // when there is none.
 
-import { h, put, say, number, shown, bounds, margin, clock, stamp, ago, share, span, select } from "./dom.js";
+import { h, put, say, number, shown, bounds, margin, clock, stamp, when, fromTo, ago, share, span, select } from "./dom.js";
 import { state, go, groups, ask } from "./state.js";
 import { Chart, Between } from "./chart.js";
 import { WorldMap } from "./map.js";
@@ -64,14 +64,15 @@ const label = (m) => (level(m) ? `${m.name} p${+(level(m) * 100).toFixed(3)}` : 
 const numeric = (m) => ["events", "people", "number"].includes(m.shows);
 const range = () => (state.from ? { from: state.from, until: state.until } : { last: state.last ?? "1h" });
 
-// A chart may have so many windows, and a list of the greatest groups so many (SeriesMost and
-// GroupsMost of package live).
+// Without rollups that can be asked, a chart may have so many windows, and a list of the greatest
+// groups so many (SeriesMost and GroupsMost of package live).
 const chartMost = 2880, groupsMost = 240;
 
-// latest returns the range of the page, or the latest part of it that has at most so many
-// windows.
+// latest returns the range of the page or, without rollups, the latest part of it that has at
+// most so many windows.
 function latest(job, most) {
   const over = range();
+  if (job.rollup_s) return over;
   if (over.from) {
     const until = Date.parse(over.until) || Date.now(), from = until - (most - 1) * job.window_s * 1000;
     return Date.parse(over.from) < from ? { ...over, from: new Date(from).toISOString().replace(".000Z", "Z") } : over;
@@ -143,7 +144,7 @@ export class Series extends Tile {
 
   show(answer) {
     say(this.title, this.name + (answer.shows === "events" ? "" : " · " + label(this.measure())));
-    put(this.total, h("strong", null, shown(answer.total, this.page.catalog.k)), " " + margin(answer.total) + ", " + stamp(answer.from).slice(0, 16) + " to " + clock(answer.until) + ", by " + span(answer.step_s));
+    put(this.total, h("strong", null, shown(answer.total, this.page.catalog.k)), " " + margin(answer.total) + ", " + fromTo(answer.from, answer.until) + ", by " + span(answer.step_s));
     this.chart.show(answer);
     if (answer.points.some((p) => p.value)) return "";
     return answer.points.some((p) => p.withheld) ? `Hidden: fewer than ${this.page.catalog.k} people in each step.` : "Nothing was counted in this range.";
@@ -170,7 +171,7 @@ export class Heat extends Tile {
   }
 
   show(answer) {
-    say(this.note, `${shown({ value: answer.people, withheld: !answer.people && answer.withheld }, this.page.catalog.k)} people of ${answer.job}, each where last seen since ${clock(answer.from)}` + (Object.keys(groups()).length ? ", of all groups" : "") + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
+    say(this.note, `${shown({ value: answer.people, withheld: !answer.people && answer.withheld }, this.page.catalog.k)} people of ${answer.job}, each where last seen since ${when(answer.from)}` + (Object.keys(groups()).length ? ", of all groups" : "") + (answer.withheld ? `; ${answer.withheld} cells with fewer than ${this.page.catalog.k} people are withheld` : ""));
     this.map.show(answer);
     return answer.cells.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each cell.` : answer.within ? "No people in this cell." : "No positions yet.";
   }
@@ -214,8 +215,8 @@ export class Top extends Tile {
     const rows = list ? answer.keys.map((k) => ({ name: k.key, value: k.count, margin: k.error ? "to " + number(k.count + k.error) : "exact" }))
       : answer.groups.map((g) => ({ name: g.group[0], value: g.value, margin: margin(g), group: g.group[0] }));
     const most = Math.max(1, ...rows.map((r) => r.value));
-    say(this.note, list ? `the most frequent ${answer.measure} since ${clock(answer.from)}`
-      : `${answer.measure} by ${answer.columns[0]}, since ${clock(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
+    say(this.note, list ? `the most frequent ${answer.measure} since ${when(answer.from)}`
+      : `${answer.measure} by ${answer.columns[0]}, since ${when(answer.from)}; ${number(answer.of)} in all` + (answer.withheld ? `, ${answer.withheld} with fewer than ${this.page.catalog.k} people withheld` : ""));
     const before = new Map([...this.rows].map(([name, row]) => [name, row.element.offsetTop]));
     const next = new Map();
     for (const r of rows) {
@@ -368,7 +369,7 @@ export class Sessions extends Tile {
     const k = this.page.catalog.k, known = new Map(answer.points.map((p) => [Date.parse(p.at), p])), all = [];
     for (let at = Date.parse(answer.from); at < Date.parse(answer.until); at += answer.step_s * 1000) all.push(known.get(at) ?? { at: new Date(at).toISOString(), least: 0, most: 0 });
     say(this.note, `by ${answer.measure}; a session ends after ${span(answer.gap_s)} without an event. Windows tell between which two numbers the count is.`);
-    put(this.total, h("strong", null, bounds(answer.total, k)), ` begin, ${stamp(answer.from).slice(0, 16)} to ${clock(answer.until)}, by ${span(answer.step_s)}`);
+    put(this.total, h("strong", null, bounds(answer.total, k)), ` begin, ${fromTo(answer.from, answer.until)}, by ${span(answer.step_s)}`);
     this.chart.show({ ...answer, points: all });
     if (all.some((p) => p.most)) return "";
     return all.some((p) => p.withheld) ? `Hidden: fewer than ${k} people in each step.` : "No session begins in this range.";
@@ -542,6 +543,13 @@ export class Worker extends Tile {
   }
 }
 
+// audited says what the last audit found.
+function audited(audit) {
+  if (!audit) return "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval.";
+  if (audit.mismatches) return `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}..`;
+  return `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`;
+}
+
 export class Health extends Tile {
   constructor(page) {
     super("health", "Health", page.explain);
@@ -569,8 +577,7 @@ export class Health extends Tile {
           h("td", { class: "n" }, h("meter", { min: 0, max: p.chunk.size, value: p.chunk.offsets, "aria-label": `chunk ${p.chunk.number}: ${number(p.chunk.offsets)} of ${number(p.chunk.size)} offsets` }), " #" + p.chunk.number),
           h("td", { class: "n" }, number(p.durable)))))))));
     put(this.body,
-      h("p", { class: "audit", "data-state": !audit ? "loading" : audit.mismatches ? "error" : "ok" },
-        !audit ? "No scheduled audit yet: the first begins soon after the start, if there is an audit.interval." : audit.mismatches ? `Audit: ${number(audit.mismatches)} mismatches at ${clock(audit.at, true)}` : `Audit: 0 mismatches at ${clock(audit.at, true)}. Nothing is lost and nothing is doubled.`),
+      h("p", { class: "audit", "data-state": !audit ? "loading" : audit.mismatches ? "error" : "ok" }, audited(audit)),
       (audit?.found ?? []).map((f) => h("p", { class: "trouble" }, `${f.job}: ${f.what}. ${f.do}`)), h("div", { class: "jobs" }, jobs));
     return answer.jobs.length ? "" : "This process runs no jobs.";
   }
