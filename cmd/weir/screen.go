@@ -146,8 +146,8 @@ func (s screen) failed(j *boardJob) []string {
 // facts are the numbers of the job's health.
 func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 	rate, flush, audited := "…", "none yet", "audit none yet"
-	if all := b.samples[j.Job]; len(all) > 0 && all[len(all)-1].rate >= 0 {
-		rate = count(all[len(all)-1].rate)
+	if r := lately(b.samples[j.Job]); r >= 0 {
+		rate = count(r)
 	}
 	if j.health.LastFlush != nil {
 		flush = ago(now.Sub(*j.health.LastFlush)) + " ago"
@@ -166,6 +166,22 @@ func (s screen) facts(b *board, j *boardJob, now time.Time) []string {
 		"events/s " + s.style(bold, rate), "lag " + s.style(bold, count(float64(j.health.Lag))),
 		"last flush " + flush, "dead letters " + count(float64(dead)), audited,
 	}
+}
+
+// lately returns the events per second since the last second without an answer, of five seconds at
+// most; -1: not known. A single second has no events now and then, and the next one those of both.
+func lately(all []sampled) float64 {
+	sum, n := 0.0, 0
+	for _, one := range slices.Backward(all) {
+		if one.rate < 0 || n == 5 {
+			break
+		}
+		sum, n = sum+one.rate, n+1
+	}
+	if n == 0 {
+		return -1
+	}
+	return sum / float64(n)
 }
 
 // wrap puts items into as few lines as it takes.

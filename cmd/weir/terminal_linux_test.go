@@ -94,7 +94,7 @@ func TestWatcher(t *testing.T) {
 			go func() { ended <- w.run(t.Context(), e.tty) }()
 			e.shows("[clicks]", "hits, 5m", "/p/1, DE", "audit 0 mismatches")
 			await.Until(t, func() error { // a later second: in place, because it is there once
-				if text := e.text(); strings.Contains(text, "events/s 1,780") || strings.Count(text, "events/s") != 1 {
+				if text := e.text(); strings.Contains(text, "events/s 1,740") || strings.Count(text, "events/s") != 1 {
 					return fmt.Errorf("not in place:\n%s", text)
 				}
 				return nil

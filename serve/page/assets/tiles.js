@@ -532,11 +532,15 @@ export class Worker extends Tile {
     const lines = (of, height) => this.samples.map((s, i) => (of(s) ? `M${left + i + 0.5} 40V${39.5 - 37 * height(s)}` : "")).join("");
     this.path.setAttribute("d", lines((s) => !s.gap, (s) => Math.min(1, s.rate / scale)));
     this.gaps.setAttribute("d", lines((s) => s.gap, () => 1));
-    const now = number(Math.round(this.samples.at(-1).rate));
+    // A single second has no events now and then, and the next one those of both.
+    const last = this.samples.slice(1 + this.samples.findLastIndex((s) => s.gap)).slice(-5);
+    const now = number(Math.round(last.reduce((sum, s) => sum + s.rate, 0) / last.length));
     put(this.rate, h("strong", null, now), ` events per second, by process ${pid}`);
     const silent = this.samples.filter((s) => s.gap).length;
     this.curve.setAttribute("aria-label", `Events per second in the last two minutes: ${now} now, ${number(Math.round(most))} at most` + (silent ? `, ${silent} s without an answer.` : "."));
+    const audit = answer.audit;
     if (recovery) this.tell(recovery.text, !recovery.over ? "loading" : /: 0 lost, 0 doubled$/.test(recovery.text) ? "ok" : "error");
+    else if (!this.button.disabled) this.tell(audited(audit), !audit ? "loading" : audit.mismatches ? "error" : "ok");
     if (pid !== this.pid) this.button.disabled = false;
     this.pid = pid;
     return "";
