@@ -162,12 +162,15 @@ func queriesOf(boards ...dashboard) map[string]string {
 	return all
 }
 
-// Choices of variables to try: each length of windows, and all pages, one, or several.
+// Choices of variables to try: each length of windows, and all pages, one, or several; and jobs.
 var choices = func() (tried []map[string][]string) {
 	for _, length := range []string{"1d", "1h", "1m"} {
 		for _, pages := range [][]string{{all}, {"/p/1"}, {"/p/1", "/o'brien"}} {
-			tried = append(tried, map[string][]string{"window": {length}, "by_page": pages, "by_cell": {all}})
+			tried = append(tried, map[string][]string{"window": {length}, "by_page": pages, "by_cell": {all}, "job": {all}})
 		}
+	}
+	for _, jobs := range [][]string{{"clicks"}, {"clicks", "locations"}} {
+		tried = append(tried, map[string][]string{"window": {"1d"}, "by_page": {all}, "by_cell": {all}, "job": jobs})
 	}
 	return tried
 }()

@@ -29,7 +29,7 @@ func TestQueriesRun(t *testing.T) {
 	for _, choice := range choices {
 		m := moment{now.Add(-14 * 24 * time.Hour), now.Add(time.Hour), 15 * time.Second, choice}
 		for where, sql := range queries(t) {
-			if choice["by_page"][0] != all && !strings.Contains(sql, "$by_page") {
+			if choice["by_page"][0] != all && !strings.Contains(sql, "$by_page") || choice["job"][0] != all && !strings.Contains(sql, "$job") {
 				continue // nothing to choose
 			}
 			expanded, err := expand(sql, m)
@@ -41,9 +41,17 @@ func TestQueriesRun(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", where, err)
 			}
-			if want, ok := answers[where]; ok && choice["by_page"][0] == all && choice["window"][0] == "1d" && got != want {
+			if len(choice["job"]) == 1 && choice["job"][0] == "clicks" && strings.Contains(got, "locations") {
+				t.Errorf("%s of job clicks: %s", where, got)
+			}
+			if want, ok := answers[where]; ok && choice["job"][0] == all && choice["by_page"][0] == all && choice["window"][0] == "1d" && got != want {
 				t.Errorf("%s:\ngot\n%s\nwant\n%s", where, got, want)
 			}
+		}
+	}
+	for where, sql := range queries(t) {
+		if strings.HasPrefix(where, "weir-pipeline.json") && !strings.Contains(sql, "$job") {
+			t.Errorf("%s is of no chosen job", where)
 		}
 	}
 	for where := range answers {

@@ -198,7 +198,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b struct {
-		Panels []struct {
+		Templating struct{ List []struct{ Name, Query string } }
+		Panels     []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
@@ -211,14 +212,23 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	figure := regexp.MustCompile(`\bweir_\w+`)
+	if v := b.Templating.List; len(v) != 2 || v[1].Name != "job" || v[1].Query != "label_values(weir_records_total, job)" {
+		t.Errorf("variables %+v, want the data source and the job", v)
+	}
 	for _, p := range b.Panels {
 		names := figure.FindAllString(p.Targets[0].Expr, -1)
 		if len(names) == 0 {
 			t.Errorf("%s reads nothing", p.Title)
 		}
 		for _, name := range names {
-			if !strings.Contains(string(docs), "| `"+strings.TrimSuffix(name, "_bucket")+"` |") {
+			row := regexp.MustCompile("\\| `" + strings.TrimSuffix(name, "_bucket") + "` \\|[^|]*\\|([^|]*)").FindStringSubmatch(string(docs))
+			if row == nil {
 				t.Errorf("%s reads %s, which is not documented", p.Title, name)
+				continue
+			}
+			ofJobs, chosen := strings.Contains(row[1], "job"), regexp.MustCompile(name+`\{[^}]*job=~"\$job"`).MatchString(p.Targets[0].Expr)
+			if ofJobs != chosen {
+				t.Errorf("%s: %s has a label job: %t, and is asked of the chosen jobs: %t", p.Title, name, ofJobs, chosen)
 			}
 		}
 	}

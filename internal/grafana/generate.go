@@ -84,7 +84,7 @@ func Job(j clickhouse.Job, suffix string) (Board, error) {
 	b.custom("window", "Window", names)
 	for _, c := range j.Spec.By {
 		name := quote(c.Name)
-		b.groups("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during))
+		b.all("by_"+c.Name, c.Name, fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[3]s GROUP BY %[1]s ORDER BY sum(hits) DESC LIMIT 200", name, q.view, during))
 		q.groups = append(q.groups, name)
 		q.where += fmt.Sprintf(" AND $__conditionalAll(%s IN (${by_%s:singlequote}), $by_%[2]s)", name, c.Name)
 	}
@@ -158,18 +158,21 @@ func (b *board) shaped(title string, s shape, q *query, m *window.Measure) {
 // Pipeline returns the dashboard of what weir writes about itself into ClickHouse: ledger,
 // dead letters and audit, of the jobs in their versions.
 func Pipeline(jobs []clickhouse.Job) (Board, error) {
-	var versions, counted []string
+	var names, versions, counted []string
 	for _, j := range jobs {
+		names = append(names, j.Spec.Job)
 		versions = append(versions, fmt.Sprintf("('%s', %d)", j.Spec.Job, max(1, j.Spec.Version)))
 		for name := range j.Windows { // the shortest comes first
 			counted = append(counted, fmt.Sprintf("  SELECT window_start, '%[1]s' AS job, hits FROM %[1]s_%[2]s WHERE $__timeFilter(window_start)", j.Spec.Job, name))
 			break
 		}
 	}
-	of := "(job, version) IN (" + strings.Join(versions, ", ") + ")"
+	const chosen = "$__conditionalAll(job IN (${job:singlequote}), $job)"
+	of := "(job, version) IN (" + strings.Join(versions, ", ") + ") AND " + chosen
 	b := newBoard(clickHouse)
+	b.several("job", "Job", names)
 	b.add("stat", "Audit mismatches", "What does not add up between ledger and rows. 0 is right; weir verify says more.", 6, 4,
-		"SELECT count() AS mismatches FROM weir_audit")
+		"SELECT count() AS mismatches FROM weir_audit WHERE "+chosen)
 	b.add("stat", "Slowest watermark", "How far the event time of the slowest partition is behind now, in seconds.", 6, 4,
 		"SELECT max(behind) AS behind\nFROM\n(\n  SELECT dateDiff('second', max(watermark), now()) AS behind\n  FROM weir_ledger\n  WHERE "+of+"\n  GROUP BY job, partition\n)")
 	b.add("stat", "Last flush", "Seconds since anything was written.", 6, 4,
@@ -177,14 +180,14 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.add("stat", "Dead letters", "Records of the time range that reached no count: malformed, late or future.", 6, 4,
 		"SELECT count() AS records FROM weir_dead_letters FINAL WHERE $__timeFilter(record_time) AND "+of)
 	b.add("timeseries", "Events counted", "By event time.", 12, 8,
-		"SELECT $__timeInterval(window_start) AS time, job, sum(hits) AS events\nFROM\n(\n"+strings.Join(counted, "\n  UNION ALL\n")+"\n)\nGROUP BY time, job\nORDER BY time, job")
+		"SELECT $__timeInterval(window_start) AS time, job, sum(hits) AS events\nFROM\n(\n"+strings.Join(counted, "\n  UNION ALL\n")+"\n)\nWHERE "+chosen+"\nGROUP BY time, job\nORDER BY time, job")
 	b.add("timeseries", "Dead letters by outcome", "By the time of the Kafka record.", 12, 8,
 		"SELECT $__timeInterval(record_time) AS time, fate, count() AS records\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nGROUP BY time, fate\nORDER BY time, fate")
 	b.add("table", "Partitions", "As of the last flush of each partition.", 14, 9,
 		"SELECT job, partition, max(next) AS next_offset, max(watermark) AS newest, dateDiff('second', newest, now()) AS behind,\n  max(flushed_at) AS flushed, dateDiff('second', flushed, now()) AS ago\nFROM weir_ledger\nWHERE "+of+"\nGROUP BY job, partition\nORDER BY job, partition")
 	b.add("table", "Outcomes", "Every offset has exactly one. Since the ledger began.", 10, 9,
 		"SELECT job, sum(counted) AS counted, sum(late) AS late, sum(future) AS future, sum(malformed) AS malformed,\n  sum(duplicate) AS duplicate, sum(filtered) AS filtered, sum(throttled) AS throttled, sum(gap) AS gap\nFROM weir_ledger FINAL\nWHERE "+of+"\nGROUP BY job\nORDER BY job")
-	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit LIMIT 100")
+	b.add("table", "What does not add up", "Empty is right.", columns, 6, "SELECT * FROM weir_audit WHERE "+chosen+" LIMIT 100")
 	b.add("table", "Latest dead letters", "The last hundred of the time range.", columns, 9,
 		"SELECT record_time, job, topic, partition, offset, fate, reason, substring(payload, 1, 200) AS beginning\nFROM weir_dead_letters FINAL\nWHERE $__timeFilter(record_time) AND "+of+"\nORDER BY record_time DESC\nLIMIT 100")
 	return b.render("weir-pipeline", "weir: Pipeline", "Ledger, dead letters and audit of the jobs.")
@@ -193,18 +196,19 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 // Metrics returns the dashboard of weir's figures in Prometheus (docs/metrics.md).
 func Metrics() (Board, error) {
 	b := newBoard(prometheus)
+	b.all("job", "Job", "label_values(weir_records_total, job)")
 	for _, p := range []struct{ title, about, expr string }{
-		{"Records", "Records per second by job and outcome, replays after a restart included.", `sum by (job, fate) (rate(weir_records_total[$__rate_interval]))`},
-		{"Dead letters", "Records per second that reached no count, by reason.", `sum by (job, reason) (rate(weir_dead_letters_total[$__rate_interval]))`},
-		{"Lag", "Age in seconds of the last record counted while there are more to read; the slowest partition.", `max by (job) (weir_consumer_lag_seconds)`},
-		{"Records behind", "Records that are not counted yet.", `sum by (job) (weir_consumer_lag_records)`},
-		{"Event time behind the clock", "Seconds between now and the time up to which windows are complete.", `time() - min by (job) (weir_complete_until_timestamp_seconds)`},
-		{"Last flush", "Seconds since the last flush was acknowledged.", `time() - max by (job) (weir_last_successful_flush_timestamp_seconds)`},
-		{"Flush, 99th percentile", "Seconds until ClickHouse acknowledged a flush.", `histogram_quantile(0.99, sum by (job, le) (rate(weir_flush_duration_seconds_bucket[$__rate_interval])))`},
-		{"Rows flushed", "Rows of (window, group) written per second.", `sum by (job) (rate(weir_flush_rows_total[$__rate_interval]))`},
-		{"Failures", "Flushes and rollups that failed, per second.", `sum by (job) (rate(weir_flush_failures_total[$__rate_interval])) + sum by (job) (rate(weir_rollups_total{outcome="failed"}[$__rate_interval]))`},
-		{"Memory", "Share of the memory budget; fetching stops at 1.", `max by (job) (weir_memory_budget_ratio)`},
-		{"Rebalances", "Generations of the consumer group joined, per hour.", `sum by (job) (increase(weir_rebalances_total[1h]))`},
+		{"Records", "Records per second by job and outcome, replays after a restart included.", `sum by (job, fate) (rate(weir_records_total{job=~"$job"}[$__rate_interval]))`},
+		{"Dead letters", "Records per second that reached no count, by reason.", `sum by (job, reason) (rate(weir_dead_letters_total{job=~"$job"}[$__rate_interval]))`},
+		{"Lag", "Age in seconds of the last record counted while there are more to read; the slowest partition.", `max by (job) (weir_consumer_lag_seconds{job=~"$job"})`},
+		{"Records behind", "Records that are not counted yet.", `sum by (job) (weir_consumer_lag_records{job=~"$job"})`},
+		{"Event time behind the clock", "Seconds between now and the time up to which windows are complete.", `time() - min by (job) (weir_complete_until_timestamp_seconds{job=~"$job"})`},
+		{"Last flush", "Seconds since the last flush was acknowledged.", `time() - max by (job) (weir_last_successful_flush_timestamp_seconds{job=~"$job"})`},
+		{"Flush, 99th percentile", "Seconds until ClickHouse acknowledged a flush.", `histogram_quantile(0.99, sum by (job, le) (rate(weir_flush_duration_seconds_bucket{job=~"$job"}[$__rate_interval])))`},
+		{"Rows flushed", "Rows of (window, group) written per second.", `sum by (job) (rate(weir_flush_rows_total{job=~"$job"}[$__rate_interval]))`},
+		{"Failures", "Flushes and rollups that failed, per second.", `sum by (job) (rate(weir_flush_failures_total{job=~"$job"}[$__rate_interval])) + sum by (job) (rate(weir_rollups_total{outcome="failed", job=~"$job"}[$__rate_interval]))`},
+		{"Memory", "Share of the memory budget; fetching stops at 1.", `max by (job) (weir_memory_budget_ratio{job=~"$job"})`},
+		{"Rebalances", "Generations of the consumer group joined, per hour.", `sum by (job) (increase(weir_rebalances_total{job=~"$job"}[1h]))`},
 		{"Audit", "What the last audit found not to add up; 0 is right.", `max(weir_audit_mismatches)`},
 	} {
 		b.add("timeseries", p.title, p.about, 12, 8, p.expr)
@@ -240,10 +244,22 @@ func (b *board) custom(name, label string, values []string) {
 	})
 }
 
-// groups adds a variable with the values that a query finds. All are chosen.
-func (b *board) groups(name, label, sql string) {
+// several adds a variable with fixed values, of which all are chosen.
+func (b *board) several(name, label string, values []string) {
+	options := []object{{"text": "All", "value": "$__all", "selected": true}}
+	for _, v := range values {
+		options = append(options, object{"text": v, "value": v, "selected": false})
+	}
 	b.variables = append(b.variables, object{
-		"name": name, "label": label, "type": "query", "query": sql, "definition": sql, "datasource": b.datasource(),
+		"name": name, "label": label, "type": "custom", "query": strings.Join(values, ","), "options": options,
+		"current": object{"text": []string{"All"}, "value": []string{"$__all"}}, "multi": true, "includeAll": true, "hide": 0,
+	})
+}
+
+// all adds a variable with the values that a query finds. All are chosen.
+func (b *board) all(name, label, query string) {
+	b.variables = append(b.variables, object{
+		"name": name, "label": label, "type": "query", "query": query, "definition": query, "datasource": b.datasource(),
 		"current": object{"text": []string{"All"}, "value": []string{"$__all"}}, "multi": true, "includeAll": true, "refresh": 2, "sort": 0, "hide": 0,
 	})
 }
