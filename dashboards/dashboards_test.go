@@ -41,7 +41,19 @@ type panel struct {
 	Title      string
 	Datasource *datasource
 	GridPos    struct{ X, Y, W, H int }
-	Targets    []struct {
+
+	FieldConfig struct {
+		Defaults struct {
+			Thresholds struct {
+				Steps []struct {
+					Color string
+					Value *float64
+				}
+			}
+		}
+	}
+
+	Targets []struct {
 		Datasource *datasource
 		RefID      string
 		EditorType string
@@ -112,6 +124,11 @@ func TestDashboards(t *testing.T) {
 				if a, c := p.GridPos, q.GridPos; a.X < c.X+c.W && c.X < a.X+a.W && a.Y < c.Y+c.H && c.Y < a.Y+a.H {
 					t.Errorf("%s lies over %s", where, q.Title)
 				}
+			}
+			// Without thresholds Grafana shows every number above 80 in red.
+			alarms := p.Title == "Audit mismatches"
+			if steps := p.FieldConfig.Defaults.Thresholds.Steps; p.Type == "stat" && (len(steps) == 0 || steps[0].Value != nil || (len(steps) == 2 && steps[1].Color == "red" && *steps[1].Value == 1) != alarms) {
+				t.Errorf("%s: thresholds %+v", where, steps)
 			}
 			if len(p.Targets) != 1 {
 				t.Errorf("%s: %d queries, want one", where, len(p.Targets))

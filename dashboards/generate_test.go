@@ -198,8 +198,10 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b struct {
-		Templating struct{ List []struct{ Name, Query string } }
-		Panels     []struct {
+		Templating struct {
+			List []struct{ Name, Query string }
+		}
+		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}

@@ -173,6 +173,7 @@ func Pipeline(jobs []clickhouse.Job) (Board, error) {
 	b.several("job", "Job", names)
 	b.add("stat", "Audit mismatches", "What does not add up between ledger and rows. 0 is right; weir verify says more.", 6, 4,
 		"SELECT count() AS mismatches FROM weir_audit WHERE "+chosen)
+	b.alarm(1)
 	b.add("stat", "Slowest watermark", "How far the event time of the slowest partition is behind now, in seconds.", 6, 4,
 		"SELECT max(behind) AS behind\nFROM\n(\n  SELECT dateDiff('second', max(watermark), now()) AS behind\n  FROM weir_ledger\n  WHERE "+of+"\n  GROUP BY job, partition\n)")
 	b.add("stat", "Last flush", "Seconds since anything was written.", 6, 4,
@@ -290,12 +291,24 @@ func (b *board) add(kind, title, about string, w, h int, text string) {
 	b.x, b.h = b.x+w, max(b.h, h)
 }
 
+// alarm lets the last panel be green below a number, and red from there on.
+func (b *board) alarm(from int) {
+	config := b.panels[len(b.panels)-1]["fieldConfig"].(object)
+	config["defaults"].(object)["thresholds"] = steps("green", object{"color": "red", "value": from})
+}
+
+// steps returns thresholds: a colour, or one up to a number and another one from there on.
+// Without any, Grafana shows each number above 80 in red.
+func steps(below string, above ...object) object {
+	return object{"mode": "absolute", "steps": append([]object{{"color": below, "value": nil}}, above...)}
+}
+
 // looks returns the settings of a type of panel.
 func looks(kind string) (defaults, options object, overrides []object) {
 	overrides = []object{}
 	switch kind {
 	case "stat":
-		return object{"unit": "short"}, object{"reduceOptions": object{"values": false, "calcs": []string{"lastNotNull"}, "fields": "/.*/"}, "graphMode": "none", "textMode": "value"}, overrides
+		return object{"unit": "short", "color": object{"mode": "thresholds"}, "thresholds": steps("text")}, object{"reduceOptions": object{"values": false, "calcs": []string{"lastNotNull"}, "fields": "/.*/"}, "graphMode": "none", "textMode": "value"}, overrides
 	case "timeseries":
 		// The columns low and high are the edges of a band.
 		edge := func(name string, more ...object) object {
@@ -303,7 +316,7 @@ func looks(kind string) (defaults, options object, overrides []object) {
 			return object{"matcher": object{"id": "byName", "options": name}, "properties": append(hidden, more...)}
 		}
 		overrides = append(overrides, edge("low"), edge("high", object{"id": "custom.fillBelowTo", "value": "low"}))
-		return object{"unit": "short", "custom": object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "auto", "spanNulls": false}},
+		return object{"unit": "short", "color": object{"mode": "palette-classic"}, "custom": object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "auto", "spanNulls": false}},
 			object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true}, "tooltip": object{"mode": "multi", "sort": "desc"}}, overrides
 	case "geomap":
 		style := object{"color": object{"fixed": "orange"}, "size": object{"fixed": 3}, "opacity": 0.7, "symbol": object{"fixed": "img/icons/marker/circle.svg", "mode": "fixed"}}
