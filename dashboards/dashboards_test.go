@@ -14,9 +14,14 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/grafana/grafanatest"
 )
 
-const plugin = "grafana-clickhouse-datasource"
+const (
+	plugin = "grafana-clickhouse-datasource"
+	all    = grafanatest.All
+)
 
 type dashboard struct {
 	file          string
@@ -196,7 +201,7 @@ func TestQueriesExpand(t *testing.T) {
 	now := time.Unix(1763600000, 0)
 	for where, sql := range queries(t) {
 		for _, vars := range choices {
-			if _, err := expand(sql, moment{now.Add(-time.Hour), now, 15 * time.Second, vars}); err != nil {
+			if _, err := grafanatest.Expand(sql, grafanatest.Moment{From: now.Add(-time.Hour), To: now, Interval: 15 * time.Second, Vars: vars}); err != nil {
 				t.Errorf("%s: %v", where, err)
 			}
 		}

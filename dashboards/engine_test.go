@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/grafana/grafanatest"
 	"weir/internal/local/localtest"
 	"weir/internal/presettest"
 )
@@ -27,12 +28,12 @@ func TestQueriesRun(t *testing.T) {
 	}
 	answers := answers(now)
 	for _, choice := range choices {
-		m := moment{now.Add(-14 * 24 * time.Hour), now.Add(time.Hour), 15 * time.Second, choice}
+		m := grafanatest.Moment{From: now.Add(-14 * 24 * time.Hour), To: now.Add(time.Hour), Interval: 15 * time.Second, Vars: choice}
 		for where, sql := range queries(t) {
 			if choice["by_page"][0] != all && !strings.Contains(sql, "$by_page") || choice["job"][0] != all && !strings.Contains(sql, "$job") {
 				continue // nothing to choose
 			}
-			expanded, err := expand(sql, m)
+			expanded, err := grafanatest.Expand(sql, m)
 			if err != nil {
 				t.Errorf("%s: %v", where, err)
 				continue

@@ -13,6 +13,7 @@ import (
 
 	"weir/event"
 	"weir/internal/grafana"
+	"weir/internal/grafana/grafanatest"
 	"weir/internal/local/localtest"
 	"weir/sinks/clickhouse"
 	"weir/window"
@@ -125,7 +126,7 @@ func TestGeneratedRuns(t *testing.T) {
 		for _, page := range [][]string{all, one} {
 			vars := map[string][]string{"window": {length}, "by_page": page, "by_cell": all}
 			for where, sql := range queriesOf(generated(t)) {
-				expanded, err := expand(sql, moment{from, to, 15 * time.Second, vars})
+				expanded, err := grafanatest.Expand(sql, grafanatest.Moment{From: from, To: to, Interval: 15 * time.Second, Vars: vars})
 				if err != nil {
 					t.Errorf("%s: %v", where, err)
 					continue

@@ -310,12 +310,13 @@ func looks(kind string) (defaults, options object, overrides []object) {
 	case "stat":
 		return object{"unit": "short", "color": object{"mode": "thresholds"}, "thresholds": steps("text")}, object{"reduceOptions": object{"values": false, "calcs": []string{"lastNotNull"}, "fields": "/.*/"}, "graphMode": "none", "textMode": "value"}, overrides
 	case "timeseries":
-		// The columns low and high are the edges of a band.
+		// The columns low and high are the edges of a band, in the colour of the first line.
 		edge := func(name string, more ...object) object {
 			hidden := []object{{"id": "custom.lineWidth", "value": 0}, {"id": "custom.hideFrom", "value": object{"legend": true, "tooltip": false, "viz": false}}}
 			return object{"matcher": object{"id": "byName", "options": name}, "properties": append(hidden, more...)}
 		}
-		overrides = append(overrides, edge("low"), edge("high", object{"id": "custom.fillBelowTo", "value": "low"}))
+		overrides = append(overrides, edge("low", object{"id": "custom.fillOpacity", "value": 0}), edge("high", object{"id": "custom.fillBelowTo", "value": "low"},
+			object{"id": "custom.fillOpacity", "value": 30}, object{"id": "color", "value": object{"mode": "fixed", "fixedColor": "green"}}))
 		return object{"unit": "short", "color": object{"mode": "palette-classic"}, "custom": object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "auto", "spanNulls": false}},
 			object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true}, "tooltip": object{"mode": "multi", "sort": "desc"}}, overrides
 	case "geomap":
