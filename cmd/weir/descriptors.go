@@ -14,7 +14,7 @@ const (
 	ownFiles    = 64 // of the process: files, pollers, the standard streams, what is being accepted
 	filesPerJob = 8  // connections to brokers and to ClickHouse, at most; more are seldom
 
-	httpMost = 512
+	httpMost = 1280
 	respMost = 16384
 )
 

@@ -436,7 +436,8 @@ func (l *listener) next() (id, name, data string) {
 
 // TestStream: viewers get what a GET answers, under the number of their question; equal
 // questions are answered once for all; an id that was seen is not sent again; an error is
-// an event; too many viewers and questions are refused; and a stop ends the streams.
+// an event; a viewer too many waits, and too many questions are refused; and a stop ends the
+// streams, those of viewers that wait too.
 func TestStream(t *testing.T) {
 	e, job := newEndpoints(t)
 	job.count(t, map[time.Duration]int{0: 7, time.Second: 42})
@@ -495,8 +496,8 @@ func TestStream(t *testing.T) {
 	empty := func() error {
 		e.http.hub.mu.Lock()
 		defer e.http.hub.mu.Unlock()
-		if len(e.http.hub.topics) > 0 || e.http.hub.viewers > 0 {
-			return fmt.Errorf("%d topics and %d viewers are left", len(e.http.hub.topics), e.http.hub.viewers)
+		if len(e.http.hub.topics) > 0 || len(e.http.hub.places) > 0 {
+			return fmt.Errorf("%d topics and %d viewers are left", len(e.http.hub.topics), len(e.http.hub.places))
 		}
 		return nil
 	}
@@ -506,13 +507,29 @@ func TestStream(t *testing.T) {
 			t.Errorf("%s: %d, want %d", query, code, want)
 		}
 	}
-	e.http.hub.most = 1
-	last := listen(t, server.URL, hits, "")
-	if code := get(t, h, "/api/v1/stream?"+hits, nil); code != 503 {
-		t.Errorf("one viewer too many: %d", code)
+	// A viewer too many is told so, and gets its answers when another one has left.
+	for range viewersMost - 1 {
+		e.http.hub.places <- struct{}{}
 	}
+	last := listen(t, server.URL, hits, "")
+	last.next()
+	waits := listen(t, server.URL, hits, "")
+	if id, name, data := waits.next(); id != "" || name != "wait" || data != `{"status":503,"error":"256 viewers have a stream already, as many as may: this one waits until one of them leaves"}` {
+		t.Errorf("one viewer too many: %q %s %s", id, name, data)
+	}
+	<-e.http.hub.places
+	if _, name, data := waits.next(); name != "ask0" || !strings.Contains(data, `"value":3`) {
+		t.Errorf("after another one has left: %s %s", name, data)
+	}
+	third = listen(t, server.URL, hits, "")
+	third.next()
 	e.http.hub.close()
-	for last.body.Scan() {
+	for _, l := range []*listener{last, waits, third} {
+		for l.body.Scan() {
+		}
+	}
+	for range viewersMost - 2 {
+		<-e.http.hub.places
 	}
 	await.Until(t, empty)
 }

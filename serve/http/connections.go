@@ -71,17 +71,44 @@ func (c *connections) mark(conn net.Conn, since time.Time) {
 
 type connKey struct{}
 
+// A served is the connection of a request.
+type served struct {
+	net.Conn
+	of *connections
+}
+
 // context is the ConnContext function of the http.Server.
 func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
+	return context.WithValue(ctx, connKey{}, served{conn, c})
+}
+
+// idle lets the connection of a request count as one that waits, although the request is being
+// answered, until busy is called.
+func idle(r *http.Request) (busy func()) {
+	conn, ok := r.Context().Value(connKey{}).(served)
+	if !ok {
+		return func() {}
+	}
+	conn.of.mark(conn.Conn, time.Now())
+	return func() { conn.of.mark(conn.Conn, time.Time{}) }
+}
+
+// narrow limits how many bytes the kernel holds for a client that does not read; an error leaves it
+// at what it is.
+func narrow(r *http.Request, bytes int) {
+	if conn, ok := r.Context().Value(connKey{}).(served); ok {
+		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetWriteBuffer(bytes)
+		}
+	}
 }
 
 // answering marks connections while h answers them.
 func (c *connections) answering(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-			c.mark(conn, time.Time{})
-			defer func() { c.mark(conn, time.Now()) }()
+		if conn, ok := r.Context().Value(connKey{}).(served); ok {
+			c.mark(conn.Conn, time.Time{})
+			defer func() { c.mark(conn.Conn, time.Now()) }()
 		}
 		h.ServeHTTP(w, r)
 	})

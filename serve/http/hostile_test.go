@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/await"
+	"weir/internal/tcptest"
 )
 
 // TestUnreadableParameters: a parameter that cannot be read is an error on every path.
@@ -162,14 +164,61 @@ func TestAnswersInFewWrites(t *testing.T) {
 	}
 }
 
-// TestRefusedStream: a stream too many is refused before its questions are read, and its
+// TestRefusedStream: a stream with a question too many is refused, with the reason, and its
 // connection is closed.
 func TestRefusedStream(t *testing.T) {
-	s := &Server{hub: newHub(nil, 0, slog.New(slog.DiscardHandler))}
+	s := &Server{hub: newHub(map[string]endpoint{"jobs": {}}, 1, slog.New(slog.DiscardHandler))}
+	for i := range topicsMost {
+		s.hub.topics[fmt.Sprint(i)] = &topic{}
+	}
 	w := httptest.NewRecorder()
-	s.stream(w, httptest.NewRequest("GET", "/api/v1/stream?ask=nothing", nil))
-	if w.Code != 503 || w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v", w.Code, w.Header())
+	s.stream(w, httptest.NewRequest("GET", "/api/v1/stream?ask=jobs", nil))
+	if w.Code != 503 || w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "512 different questions") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if len(s.hub.places) > 0 {
+		t.Error("it has kept its place")
+	}
+}
+
+// TestWaitersGiveWay: a connection of a viewer that waits for a place is closed for a new one,
+// where there are as many as allowed; those of viewers that have a place stay.
+func TestWaitersGiveWay(t *testing.T) {
+	e, job := newEndpoints(t)
+	job.count(t, map[time.Duration]int{0: 7})
+	e.http.Connections = 4 // and half as many viewers
+	l := tcptest.Listen(t)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- e.http.Serve(ctx, l) }()
+	const stream = "GET /api/v1/stream?ask=jobs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+	open := func(want string) *bufio.Scanner {
+		t.Helper()
+		lines := bufio.NewScanner(dialHTTP(t, l, stream))
+		for lines.Scan() {
+			if lines.Text() == want {
+				return lines
+			}
+		}
+		t.Fatalf("no %q: %v", want, lines.Err())
+		return nil
+	}
+	open("event: ask0")
+	open("event: ask0")
+	waits := open("event: wait")
+	open("event: wait")
+	res, err := http.ReadResponse(bufio.NewReader(dialHTTP(t, l, "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")), nil)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("a health check: %v, %v", res, err)
+	}
+	for waits.Scan() { // until its connection is closed
+	}
+	if n := len(e.http.hub.places); n != 2 {
+		t.Errorf("%d viewers, want the two that had a place", n)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -221,4 +270,66 @@ func TestWithheldCell(t *testing.T) {
 			t.Errorf("k=%d: %+v", k, r)
 		}
 	}
+}
+
+// TestManyQuestions: a question is asked again after a hundred times as long as its answer took.
+// Where all together would take more than half of the time, each waits longer in the same
+// measure, but none longer than 30 s; when the others are not asked any more, it waits less again.
+func TestManyQuestions(t *testing.T) {
+	h := newHub(nil, topicsMost, slog.New(slog.DiscardHandler))
+	var viewers []*viewer
+	for i := range 100 {
+		one := &topic{question: question{fmt.Sprint(i), nil}, asked: map[*viewer]bool{}, stop: func() {}}
+		v := &viewer{topics: []*topic{one}}
+		one.asked[v], h.topics[one.question.id()] = true, one
+		viewers = append(viewers, v)
+	}
+	wait := func(what string, took, want time.Duration) {
+		t.Helper()
+		if d := h.pause(viewers[0].topics[0], took) - want; d < -time.Millisecond || d > time.Millisecond {
+			t.Errorf("%s is asked again after %v, want %v", what, want+d, want)
+		}
+	}
+	wait("a cheap one", time.Millisecond, time.Second)
+	wait("a dear one", 70*time.Millisecond, 7*time.Second)
+	for _, v := range viewers {
+		h.pause(v.topics[0], 10*time.Millisecond) // a hundredth each
+	}
+	wait("one of a hundred", 10*time.Millisecond, 2*time.Second)
+	for _, v := range viewers {
+		h.pause(v.topics[0], time.Second)
+	}
+	wait("one of a hundred dear ones", time.Second, 30*time.Second)
+	for _, v := range viewers[1:] {
+		h.leave(v)
+		h.pause(v.topics[0], time.Second) // its last answer comes later
+	}
+	wait("the one that is left", time.Millisecond, time.Second)
+}
+
+// TestQuestionsMost: a viewer with a question too many is refused and told why; one with
+// questions that are asked already is not.
+func TestQuestionsMost(t *testing.T) {
+	h := newHub(map[string]endpoint{"": {nil, func(context.Context, question) (any, error) { return nil, nil }}}, topicsMost, slog.New(slog.DiscardHandler))
+	asks := func(from, n int) (all []question) {
+		for i := range n {
+			all = append(all, question{"", map[string][]string{"x": {fmt.Sprint(from + i)}}})
+		}
+		return all
+	}
+	for i := range topicsMost / asksMost {
+		v, err := h.join(asks(i*asksMost, asksMost), "")
+		if err != nil {
+			t.Fatalf("viewer %d: %v", i, err)
+		}
+		defer h.leave(v)
+	}
+	if _, err := h.join(asks(topicsMost-1, 2), ""); err == nil || !strings.Contains(err.Error(), "ask 512 different questions already, and may ask 512: look at what others look at") {
+		t.Errorf("a question too many: %v", err)
+	}
+	v, err := h.join(asks(0, asksMost), "")
+	if err != nil {
+		t.Fatalf("the questions of another: %v", err)
+	}
+	h.leave(v)
 }

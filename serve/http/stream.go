@@ -8,9 +8,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -31,17 +31,21 @@ const (
 	// hundred times as long as its answer took, but at the latest after rareTick.
 	askEvery = 100
 	rareTick = 30 * time.Second
+	// share is how much of the time the answers to all questions may take together; most of it is
+	// ClickHouse's. If they would take more, all are asked less often in the same measure, so
+	// that very many different questions are answered later, and not refused.
+	share = 0.5
 
 	// viewersMost is how many streams there may be; half of the connections if that is
 	// less.
 	viewersMost = 256
 	// asksMost is how many questions a stream may have, and topicsMost how many different
-	// ones all streams may have.
+	// ones all streams may have: the pages of more than fifty people of whom no two look at the same.
 	asksMost   = 16
-	topicsMost = 64
+	topicsMost = 512
 
 	// slow is how long a write to a viewer may take before the viewer is dropped.
-	slow = 10 * time.Second
+	slow = 30 * time.Second
 	// patience is how long a question waits for the one before it.
 	patience = 250 * time.Millisecond
 	// gather is how long a viewer waits for further answers before it writes.
@@ -61,20 +65,21 @@ var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, atOnce
 // is a topic: it is answered once a second, however many viewers ask it, and all of them
 // get the same bytes. So the cost of a viewer is that of writing them. Nothing is queued
 // for a viewer: one that reads slowly gets the latest answers when it has read the earlier
-// ones, and is dropped if one write takes longer than `slow`.
+// ones, and is dropped if one write takes longer than `slow`. A viewer too many waits for a
+// place.
 type hub struct {
 	endpoints map[string]endpoint
 	run       string // of ids: names this hub among those of earlier processes
-	most      int
 	log       *slog.Logger
 
-	turn chan struct{} // full while a question is answered: see queue
+	places chan struct{} // has an element for each viewer
+	turn   chan struct{} // full while a question is answered: see queue
 
-	mu      sync.Mutex
-	topics  map[string]*topic
-	viewers int
-	last    uint64 // the id of the last answer
-	closed  chan struct{}
+	mu     sync.Mutex
+	topics map[string]*topic
+	demand float64 // of all topics
+	last   uint64  // the id of the last answer
+	closed chan struct{}
 }
 
 // A topic is a question and its latest answer.
@@ -82,8 +87,9 @@ type topic struct {
 	question
 	asked   map[*viewer]bool // the viewers that ask it
 	stop    context.CancelFunc
-	latest  uint64 // the id of the answer; 0: there is none yet
-	payload []byte // of the event: one line of JSON
+	demand  float64 // how much of the time its answers take, if it is asked as often as it may be
+	latest  uint64  // the id of the answer; 0: there is none yet
+	payload []byte  // of the event: one line of JSON
 }
 
 // A viewer is one stream.
@@ -96,7 +102,7 @@ type viewer struct {
 func newHub(endpoints map[string]endpoint, most int, log *slog.Logger) *hub {
 	var run [6]byte
 	_, _ = rand.Read(run[:]) // never fails
-	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), most: most, log: log, turn: make(chan struct{}, 1), topics: map[string]*topic{}, closed: make(chan struct{})}
+	return &hub{endpoints: endpoints, run: hex.EncodeToString(run[:]), log: log, places: make(chan struct{}, most), turn: make(chan struct{}, 1), topics: map[string]*topic{}, closed: make(chan struct{})}
 }
 
 // close ends all streams.
@@ -113,15 +119,6 @@ func (h *hub) close() {
 // stream answers GET /api/v1/stream?ask=series%3Fjob%3Dclicks&ask=…
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	h := s.hub
-	refuse := func() {
-		w.Header().Set("Retry-After", "5")
-		w.Header().Set("Connection", "close") // it would be held for nothing
-		http.Error(w, "too many streams, or too many different questions of all streams", http.StatusServiceUnavailable)
-	}
-	if r.Method != http.MethodHead && h.full() { // join would find it too, after more work
-		refuse()
-		return
-	}
 	asked, err := parametersOf(r)
 	var questions []question
 	if err == nil {
@@ -136,17 +133,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		return // without a body there is nothing to wait for
 	}
-	v, ok := h.join(questions, r.Header.Get("Last-Event-ID"))
-	if !ok {
-		refuse()
-		return
-	}
-	defer h.leave(v)
-	if conn, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok {
-		_ = conn.SetWriteBuffer(unsent) // else the kernel takes megabytes; an error leaves it at that
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
 	to := http.NewResponseController(w)
 	send := func(texts ...[]byte) bool {
 		_ = to.SetWriteDeadline(time.Now().Add(slow)) // an error means that there are no deadlines
@@ -161,11 +147,38 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		return all.Flush() == nil && to.Flush() == nil
 	}
-	if !send([]byte("retry: 1000\n\n")) {
-		return
+	begin := func(texts ...[]byte) bool {
+		narrow(r, unsent) // else the kernel takes megabytes
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		return send(append([][]byte{[]byte("retry: 1000\n\n")}, texts...)...)
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	waited := false
+	select {
+	case h.places <- struct{}{}:
+	default:
+		waited = true
+		if !begin(h.full()) || !h.wait(r, func() bool { return send(heart) }, beat.C) {
+			return
+		}
+	}
+	defer func() { <-h.places }()
+	v, err := h.join(questions, r.Header.Get("Last-Event-ID"))
+	switch {
+	case err != nil && !waited:
+		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Connection", "close") // it would be held for nothing
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	case err != nil:
+		return // when it comes again, it is told why
+	}
+	defer h.leave(v)
+	if !waited && !begin() {
+		return
+	}
 	for {
 		select {
 		case <-v.wake:
@@ -178,7 +191,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-beat.C:
-			if !send([]byte(": heartbeat\n\n")) {
+			if !send(heart) {
 				return
 			}
 		case <-r.Context().Done():
@@ -189,11 +202,34 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// full reports whether no further viewer can join.
-func (h *hub) full() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.viewers >= h.most
+// heart is a sign of life.
+var heart = []byte(": heartbeat\n\n")
+
+// full returns the event for a viewer that waits.
+func (h *hub) full() []byte {
+	text, _ := json.Marshal(eventData{Status: http.StatusServiceUnavailable, Error: fmt.Sprintf("%d viewers have a stream already, as many as may: this one waits until one of them leaves", cap(h.places))})
+	return fmt.Appendf(nil, "event: wait\ndata: %s\n\n", text)
+}
+
+// wait waits for a place and takes it; it returns false if the viewer has gone. Its connection may
+// be closed for another one meanwhile. To refuse it would cost more: it would come again and
+// again.
+func (h *hub) wait(r *http.Request, alive func() bool, beat <-chan time.Time) bool {
+	defer idle(r)()
+	for {
+		select {
+		case h.places <- struct{}{}:
+			return true
+		case <-beat:
+			if !alive() {
+				return false
+			}
+		case <-r.Context().Done():
+			return false
+		case <-h.closed:
+			return false
+		}
+	}
 }
 
 // questions reads the parameters ask.
@@ -220,14 +256,17 @@ func (h *hub) questions(asked url.Values) (all []question, err error) {
 	return all, nil
 }
 
-// join adds a viewer, which has everything up to the event of that id; ok is false if
-// there are too many viewers or questions.
-func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
+// errEnds is the reason why a process that ends takes no viewers.
+var errEnds = errors.New("this process ends")
+
+// join adds a viewer, which has a place, and has everything up to the event of that id. It is an
+// error if there are too many questions.
+func (h *hub) join(questions []question, lastID string) (*viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
 	case <-h.closed:
-		return nil, false
+		return nil, errEnds
 	default:
 	}
 	seen := uint64(0)
@@ -240,11 +279,10 @@ func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
 			missing[id] = true
 		}
 	}
-	if h.viewers >= h.most || len(h.topics)+len(missing) > topicsMost {
-		return nil, false
+	if n := len(h.topics); n+len(missing) > topicsMost {
+		return nil, fmt.Errorf("all viewers together ask %d different questions already, and may ask %d: look at what others look at, or try again later", n, topicsMost)
 	}
-	h.viewers++
-	v = &viewer{seen: seen, wake: make(chan struct{}, 1)}
+	v := &viewer{seen: seen, wake: make(chan struct{}, 1)}
 	for _, q := range questions {
 		id := q.id()
 		t := h.topics[id]
@@ -258,7 +296,7 @@ func (h *hub) join(questions []question, lastID string) (v *viewer, ok bool) {
 		v.topics = append(v.topics, t)
 	}
 	v.wakeUp()
-	return v, true
+	return v, nil
 }
 
 // id is the same for equal questions.
@@ -275,11 +313,11 @@ func (v *viewer) wakeUp() {
 func (h *hub) leave(v *viewer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.viewers--
 	for _, t := range v.topics {
 		if delete(t.asked, v); len(t.asked) == 0 {
 			t.stop()
 			delete(h.topics, t.question.id())
+			h.demand -= t.demand
 		}
 	}
 }
@@ -322,8 +360,7 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 		}
 		h.publish(t, payload)
 		// Whole seconds, so that the answers of a second leave in one write.
-		pause := min(max(tick, askEvery*took), rareTick)
-		next := time.Now().Add(pause).Truncate(tick)
+		next := time.Now().Add(h.pause(t, took)).Truncate(tick)
 		if !next.After(began.Add(tick / 2)) {
 			next = next.Add(tick)
 		}
@@ -335,6 +372,20 @@ func (h *hub) answer(ctx context.Context, t *topic) {
 			return
 		}
 	}
+}
+
+// pause returns how long a question waits until it is asked again, if its answer took so long.
+func (h *hub) pause(t *topic, took time.Duration) time.Duration {
+	own := min(max(tick, askEvery*took), rareTick)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(t.asked) == 0 {
+		return own // it has left, and is not asked again
+	}
+	h.demand -= t.demand
+	t.demand = float64(took) / float64(own)
+	h.demand += t.demand
+	return min(time.Duration(float64(own)*max(1, h.demand/share)), rareTick)
 }
 
 // queue waits until the question before is answered, but not for long: one that hangs holds up

@@ -42,7 +42,7 @@ var Again = []string{
 type Seen struct {
 	First   []time.Duration // for each stream: from its request to the last of the first answers to all questions
 	Gaps    []time.Duration // between two answers to the first question
-	Refused int             // streams that were refused with 503, because there are enough
+	Refused int             // streams that had to wait for a place, or were refused
 }
 
 // At returns the duration below which a share of all durations lies.
@@ -138,6 +138,8 @@ func look(ctx context.Context, client *http.Client, to string, questions int) (s
 		case strings.HasPrefix(text, "event: "):
 			event = strings.TrimSpace(text[len("event: "):])
 		case !strings.HasPrefix(text, "data: "):
+		case event == "wait":
+			s.Refused++
 		case !strings.HasPrefix(text, `data: {"status":200,`):
 			return s, fmt.Errorf("%s: the answer to %s begins with %q", to, event, text)
 		default:

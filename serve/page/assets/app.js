@@ -156,12 +156,18 @@ function connect(asking) {
   });
   asked = url;
   const now = (stream = new EventSource(url));
+  // held says in each tile why there are no answers. Old numbers stay.
+  const held = (text, why) => {
+    live("error", text);
+    asking.forEach((t) => t.say(["loading", "error"].includes(t.element.dataset.state) ? "error" : t.element.dataset.state, why));
+  };
   questions.forEach((q, i) => now.addEventListener("ask" + i, (e) => {
     last = Date.now();
     live("ok", "live");
     const answer = JSON.parse(e.data);
     asking.filter((t) => t.asking === q).forEach((t) => t.take(answer));
   }));
+  now.addEventListener("wait", (e) => held("waiting for a place", JSON.parse(e.data).error));
   now.onopen = () => {
     if (now === stream && now.broke) start(); // perhaps another process, with other jobs
     now.broke = false;
@@ -173,7 +179,7 @@ function connect(asking) {
     if (now.readyState === EventSource.CLOSED) { // refused: the browser does not try again
       asked = "";
       again = setTimeout(start, 2000);
-      refusal(url).then((why) => why && now === stream && live("error", why));
+      refusal(url).then((why) => why && now === stream && held("refused", why));
     }
   };
 }
@@ -200,7 +206,7 @@ function live(what, text) {
 
 setInterval(() => {
   const silent = Math.round((Date.now() - last) / 1000);
-  if (last && silent > 5) live("stale", `no answer for ${silent} s`);
+  if (last && silent > 5 && $("live").dataset.state !== "error") live("stale", `no answer for ${silent} s`);
 }, 1000);
 
 // explain shows how to ask the question of a tile elsewhere.
