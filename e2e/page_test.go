@@ -180,6 +180,7 @@ func TestPage(t *testing.T) {
 	w.drill(users)
 	w.zoom(hits)
 	w.statement(hits)
+	w.only("/p/6")
 	w.sessions(users)
 	w.funnel()
 	w.Until(`document.querySelector("#hits .total") && !document.querySelector('.tile[data-state="loading"]')`)
@@ -189,9 +190,7 @@ func TestPage(t *testing.T) {
 	w.picture("dark")
 	w.Prefer("prefers-color-scheme", "light")
 	w.Resize(browsertest.Size{Width: 320, Height: 700})
-	if wide := w.Text("document.documentElement.scrollWidth"); wide != "320" {
-		t.Errorf("a window of 320 pixels scrolls over %s", wide)
-	}
+	w.Until(`document.documentElement.scrollWidth === 320`) // the charts follow the window
 	w.picture("320")
 	w.Resize(browsertest.Size{Width: 1280, Height: 900})
 
@@ -406,6 +405,50 @@ func (w *watched) drill(users int) {
 	table(inside, 3)
 	w.Click("#map .crumbs button")
 	w.Until(`!new URLSearchParams(location.search).has("cell")`)
+	w.members()
+}
+
+// members compares the tile of those who are in a small cell with SQL. A larger cell has no such tile.
+func (w *watched) members() {
+	w.t.Helper()
+	if n := w.Text(`document.querySelectorAll("#members").length`); n != "0" {
+		w.t.Error("there is a list of everybody in the world")
+	}
+	cell := w.sql("SELECT weirGeohash(latest.score, 3) AS cell, count() AS n FROM (SELECT member, max(last) AS latest FROM locations_places_state GROUP BY member) GROUP BY cell ORDER BY n DESC, cell LIMIT 1")[0][0]
+	want := w.sql("SELECT member, concat(toString(round(weirLat(latest.score), 5)), '°') FROM (SELECT member, max(last) AS latest FROM locations_places_state GROUP BY member) WHERE weirGeohash(latest.score, 3) = '%s' ORDER BY member", cell)
+	w.open("cell", cell)
+	await.Until(w.t, func() error {
+		got := w.rows("#members tbody tr", "th", "td")
+		for _, row := range got {
+			row[1] = strings.TrimRight(strings.TrimSuffix(row[1], "°"), "0") + "°" // as SQL writes it
+		}
+		slices.SortFunc(got, slices.Compare)
+		if len(want) == 0 || !slices.EqualFunc(got, want, slices.Equal) {
+			return notYet("in %s the page has\n%q\nand SQL\n%q", cell, got, want)
+		}
+		return nil
+	})
+	w.picture("members")
+	w.open()
+}
+
+// only shows a group by its name, and steps of two minutes, as the controls of the page have them.
+func (w *watched) only(page string) {
+	w.t.Helper()
+	w.Until(`((d) => { d.open = true; return d.querySelector("summary").textContent === "Filter"; })(document.querySelectorAll(".other")[1])`)
+	w.Until(`((e) => { e.focus(); return e === document.activeElement; })(document.querySelector('.other input[name="page"]'))`)
+	w.Press(page + "\r")
+	w.shows("#hits .total strong", w.hits[page])
+	if by := w.Text(`new URLSearchParams(location.search).get("by.page")`); by != page {
+		w.t.Errorf("the address has the group %q, want %q", by, page)
+	}
+	w.open("from", w.start.Add(-8*time.Minute).Format(time.RFC3339))
+	choose := `((s, v) => { s.value = v; s.dispatchEvent(new Event("change")); return s.value === v; })([...document.querySelectorAll("#controls label")].find((l) => l.textContent.startsWith("Steps")).querySelector("select"), %q)`
+	w.Until(fmt.Sprintf(choose, "300"))
+	w.Until(`document.querySelector("#hits .total").textContent.endsWith("by 5 min") && document.querySelector("#over .total").textContent.endsWith("by 5 min")`)
+	w.Until(fmt.Sprintf(choose, ""))
+	w.Until(`document.querySelector("#hits .total").textContent.endsWith("by 1 min")`)
+	w.open()
 }
 
 // zoom makes the first of the two minutes the range of the page by selecting a part of a
@@ -525,5 +568,10 @@ func TestPagePrivate(t *testing.T) {
 	}
 	w.Until(`document.querySelector('#people [data-last="today"]').textContent === "< 5000"`)
 	w.picture("private")
+	w.open("cell", "s00")
+	w.Until(`document.querySelector("#map [aria-current]")?.textContent === "s00" && document.querySelector("#map .message").textContent !== ""`)
+	if n := w.Text(`document.querySelectorAll("#members").length`); n != "0" {
+		w.t.Error("members are listed although http.k is set")
+	}
 	w.Clean(strings.TrimPrefix(w.base, "http://"))
 }

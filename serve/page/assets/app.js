@@ -1,9 +1,9 @@
 // The page: asks what there is, lays out the tiles, and keeps one stream open whose
 // questions are those of the tiles.
 
-import { h, put, say, select, fromTo } from "./dom.js";
+import { h, put, say, select, fromTo, span } from "./dom.js";
 import { state, read, go, watch } from "./state.js";
-import { People, Series, Heat, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf } from "./tiles.js";
+import { People, Series, Heat, Members, Top, Returning, Sessions, Funnel, Worker, Health, DeadLetters, measuresOf, lengths } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
 const ranges = [["15m", "15 min"], ["1h", "1 h"], ["6h", "6 h"], ["24h", "24 h"]], longer = [["7d", "7 d"], ["28d", "28 d"]];
@@ -91,12 +91,13 @@ function layout() {
 }
 
 function build() {
+  const heat = new Heat(page);
   tiles = [
     new People(page), new Worker(page),
     new Series(page, "hits", "Hits over time", () => page.job.measures[0]),
     new Series(page, "over", "People over time", () => page.people()),
     new Series(page, "number", "Over time", () => page.number(), () => measuresOf(page.job, "number")),
-    new Heat(page), new Top(page), new Returning(page), new Sessions(page), new Funnel(page), new Health(page), new DeadLetters(page),
+    heat, new Top(page), new Members(page, heat), new Returning(page), new Sessions(page), new Funnel(page), new Health(page), new DeadLetters(page),
   ];
   tiles.job = page.job.job;
   page.seen = {};
@@ -121,6 +122,8 @@ function controls() {
     h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), [...ranges, ...(page.job.rollup_s ? longer : [])].map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
     other(),
+    select("Steps", [["", "as fits"], ...lengths(page.job).map((s) => [String(s), span(s)])], state.every, (v) => go({ every: v || null })),
+    only(),
     state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
     filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
 }
@@ -135,6 +138,20 @@ function other() {
     else say(wrong, "Give two times, the earlier one first.");
   };
   return h("details", { class: "other" }, h("summary", null, "Other range"), h("div", null, from, until, h("button", { type: "button", onclick: show }, "Show"), wrong));
+}
+
+// only asks for a value of a group column, to show it alone.
+function only() {
+  const columns = page.job.by.filter((c) => !("by." + c in state));
+  if (!columns.length || "kiosk" in state) return null;
+  const fields = columns.map((c) => {
+    const known = h("datalist", { id: "known-" + c });
+    const suggest = () => put(known, (page.seen[c] ?? []).map((v) => h("option", { value: v })));
+    return h("label", { class: "choice" }, h("span", null, c), h("input", { name: c, autocomplete: "off", spellcheck: "false", list: "known-" + c, onfocus: suggest }), known);
+  });
+  const chosen = () => Object.fromEntries(fields.map((f) => f.querySelector("input")).filter((f) => f.value).map((f) => ["by." + f.name, f.value]));
+  const show = () => Object.keys(chosen()).length && go(chosen());
+  return h("details", { class: "other" }, h("summary", null, "Filter"), h("div", { onkeydown: (e) => e.key === "Enter" && (e.preventDefault(), show()) }, fields, h("button", { type: "button", onclick: show }, "Show")));
 }
 
 function chip(text, change) {

@@ -87,7 +87,7 @@ export class Chart {
     const edge = this.edge ? line : "transparent";
     const steps = this.bars ? uPlot.paths.bars({ size: [0.72, 60], radius: 0.15 }) : null;
     this.u = new uPlot({
-      ...this.size(), tzDate: utc, padding: [12, 20, 0, 0], legend: { show: false },
+      ...this.size(), tzDate: utc, padding: [12, 30, 0, 0], legend: { show: false },
       cursor: { y: false, points: { size: 7, fill: line }, drag: { x: true, y: false, setScale: false }, sync: { key: "time", filters: { pub: (event) => event === "mousemove" || event === "mouseleave" } } },
       scales: { y: { range: (_, min, max) => [0, Math.max(1, max * 1.08)] } },
       axes: [{ ...axis, values: labels, space: 64, size: 40 }, { ...axis, size: 52, values: (_, all) => all.map(compact) }],

@@ -1,7 +1,7 @@
 // What the page shows is in its address, so that an address can be shared: the job, the
-// range, measures, a group, a cell of the map, the steps of a funnel. The token is never in it.
+// range and its steps, measures, a group, a cell of the map, the steps of a funnel. The token is never in it.
 
-const known = ["job", "people", "measure", "column", "last", "from", "until", "cell", "step", "level", "gap", "steps"];
+const known = ["job", "people", "measure", "column", "last", "from", "until", "every", "cell", "step", "level", "gap", "steps"];
 
 export const state = {};
 let listeners = [];

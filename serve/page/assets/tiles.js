@@ -4,7 +4,7 @@
 import { h, put, say, number, shown, bounds, margin, clock, stamp, when, fromTo, ago, share, span, select } from "./dom.js";
 import { state, go, groups, ask } from "./state.js";
 import { Chart, Between } from "./chart.js";
-import { WorldMap } from "./map.js";
+import { WorldMap, box } from "./map.js";
 
 // A tile is a section with a heading, what it shows, and a button that says how to ask the
 // same elsewhere.
@@ -68,6 +68,8 @@ const range = () => (state.from ? { from: state.from, until: state.until } : { l
 // groups so many (SeriesMost and GroupsMost of package live).
 const chartMost = 2880, groupsMost = 240;
 
+const units = { s: 1, m: 60, h: 3600, d: 86400 };
+
 // latest returns the range of the page or, without rollups, the latest part of it that has at
 // most so many windows.
 function latest(job, most) {
@@ -79,8 +81,20 @@ function latest(job, most) {
   }
   const [, n, unit] = /^(\d+)([smhd])$/.exec(over.last) ?? [];
   const longest = (most - 1) * job.window_s; // one window is not over yet
-  return n * { s: 1, m: 60, h: 3600, d: 86400 }[unit] > longest ? { last: longest + "s" } : over;
+  return n * units[unit] > longest ? { last: longest + "s" } : over;
 }
+
+// lengths returns the lengths that the steps of charts may be chosen to have: there are two of them
+// in the range, and no more than a chart can show.
+export function lengths(job) {
+  const over = range(), [, n, unit] = /^(\d+)([smhd])$/.exec(over.last) ?? [];
+  const seconds = over.from ? ((Date.parse(over.until) || Date.now()) - Date.parse(over.from)) / 1000 : n * units[unit];
+  const shortest = seconds > (chartMost - 1) * job.window_s ? job.rollup_s || job.window_s : job.window_s;
+  return [1, 10, 60, 300, 900, 3600, 21600, 86400].filter((s) => s % shortest === 0 && seconds >= 2 * s && seconds / s <= 750);
+}
+
+// every returns the length of steps that is chosen for the range; null: none is.
+const every = (job) => (lengths(job).some((s) => String(s) === state.every) ? state.every + "s" : null);
 
 // zoom returns what makes a part of a chart the range of the page.
 const zoom = (page) => (from, until) => {
@@ -133,7 +147,7 @@ export class Series extends Tile {
   question() {
     const m = this.measure();
     if (!m) return null;
-    return ask("series", { job: this.page.job.job, measure: m.name, ...latest(this.page.job, chartMost), ...groups(), level: level(m) });
+    return ask("series", { job: this.page.job.job, measure: m.name, ...latest(this.page.job, chartMost), step: every(this.page.job), ...groups(), level: level(m) });
   }
 
   controls() {
@@ -176,6 +190,35 @@ export class Heat extends Tile {
     return answer.cells.length ? "" : answer.withheld ? `Hidden: fewer than ${this.page.catalog.k} people in each cell.` : answer.within ? "No people in this cell." : "No positions yet.";
   }
 }
+
+// Members are the last places of those in the cell of the map, once it is a small one. With k there
+// is no answer.
+export class Members extends Tile {
+  constructor(page, heat) {
+    super("members", "Who is there", page.explain);
+    this.page = page;
+    this.heat = heat;
+    this.rows = h("tbody");
+    put(this.body, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Who is there, as a table" }, h("table", null,
+      h("thead", null, h("tr", null, ["Member", "Latitude", "Longitude"].map((t, i) => h("th", { scope: "col", class: i ? "n" : null }, t)))), this.rows)));
+  }
+
+  question() {
+    const p = this.heat.places();
+    if (!p || this.page.catalog.k || (state.cell ?? "").length < 3) return null;
+    const b = box(state.cell);
+    return ask("positions", { job: p.job, measure: p.measure, ...range(), box: [b.west, b.south, b.east, b.north].join(","), n: membersMost });
+  }
+
+  show(answer) {
+    const all = answer.positions;
+    say(this.note, `members of ${answer.job}, each where last seen since ${when(answer.from)}` + (all.length === membersMost ? `; the first ${membersMost}, look into a smaller cell for the others` : ""));
+    put(this.rows, all.map((p) => h("tr", null, h("th", { scope: "row" }, p.member), h("td", { class: "n" }, p.lat.toFixed(5) + "°"), h("td", { class: "n" }, p.lon.toFixed(5) + "°"))));
+    return all.length ? "" : "No people in this cell.";
+  }
+}
+
+const membersMost = 100;
 
 export class Top extends Tile {
   constructor(page) {
@@ -358,7 +401,7 @@ export class Sessions extends Tile {
   question() {
     const m = knows(this.page.job), chosen = Object.keys(groups()).length;
     if (!m || !this.page.job.rollup_s || (chosen && chosen < this.page.job.by.length)) return null; // a group is asked for by all columns or none
-    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", ...range(), ...groups() });
+    return ask("sessions", { job: this.page.job.job, measure: m.name, gap: this.gap() + "s", ...range(), step: every({ ...this.page.job, window_s: this.page.job.rollup_s }), ...groups() });
   }
 
   controls() {
