@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 # checkout, the tests that build weir, and lint find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-.PHONY: help alerts pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
+.PHONY: help alerts panels pictures brokers registry run build image arm64 stack test check unit flaky lint race noepoll fuzz sim sim-controls e2e chaos chaos-stack chaos-brokers soak bench docs vuln engine kafka pyclient redis redispy browser tools ci clean bench-pipeline bench-groups bench-questions bench-measures bench-redis bench-sketches bench-formats bench-views bench-resp bench-live bench-stalled bench-latency bench-scale bench-idle bench-members bench-compare bench-profile avx longest hostile
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -141,8 +141,11 @@ browser: ## fetch Chromium and axe-core once, for the tests of the page
 
 tools: engine kafka pyclient redis redispy browser
 
-pictures: tools build ## the pictures of docs/pictures, of a running weir up; some minutes
-	go test -count=1 -timeout 20m ./e2e -run 'TestPictures$$' -args -pictures
+panels: ## what draws the dashboard of these pictures: Grafana's front-end libraries, of npm
+	@dashboards/panels/build.sh
+
+pictures: tools build panels ## the pictures of docs/pictures, of a running weir up; some minutes
+	go test -count=1 -timeout 20m ./e2e -run 'TestPicture' -args -pictures
 
 vuln: ## known vulnerabilities in what is called; VULNDB=file:///… where the online database cannot be reached
 	@.ci/vuln

@@ -9,6 +9,7 @@
 package browsertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,8 +79,11 @@ func find(t testing.TB) (program string, env []string) {
 	return program, nil
 }
 
-// Size is that of a window, in CSS pixels.
-type Size struct{ Width, Height int64 }
+// Size is that of a window, in CSS pixels. A picture has so many, times Scale if that is not 0.
+type Size struct {
+	Width, Height int64
+	Scale         float64
+}
 
 // A Browser has one page open.
 type Browser struct {
@@ -167,7 +171,7 @@ func (b *Browser) Visit(address string) {
 // Resize changes the size of the window.
 func (b *Browser) Resize(size Size) {
 	b.t.Helper()
-	b.run(chromedp.EmulateViewport(size.Width, size.Height))
+	b.run(chromedp.EmulateViewport(size.Width, size.Height, chromedp.EmulateScale(cmp.Or(size.Scale, 1))))
 }
 
 // Prefer sets media features, such as "prefers-color-scheme", "dark".
@@ -273,9 +277,20 @@ func (b *Browser) Press(keys string) {
 // Picture writes a picture of the whole page.
 func (b *Browser) Picture(file string) {
 	b.t.Helper()
+	b.take(chromedp.FullScreenshot(100), file)
+}
+
+// View writes a picture of what the window shows of the page.
+func (b *Browser) View(file string) {
+	b.t.Helper()
+	b.take(chromedp.CaptureScreenshot(), file)
+}
+
+func (b *Browser) take(picture chromedp.Action[[]byte], file string) {
+	b.t.Helper()
 	ctx, done := b.limit()
 	defer done()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(ctx, picture)
 	if err != nil {
 		b.t.Fatal(err)
 	}
