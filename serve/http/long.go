@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"weir/serve/live"
 )
 
 // Package live answers from windows, so a question may have only so many of them, and only of
@@ -56,6 +58,25 @@ func (s *Server) long(a *asking, most int) []Rollup {
 		return all[len(all)-1:] // which has what is left
 	}
 	return kept
+}
+
+// askedRows reads a question that the rollups do not answer. Its range begins where the rows begin
+// that are kept, if it begins before.
+func (s *Server) askedRows(q question, wanted live.Shows) (asking, error) {
+	a, err := s.asked(q, wanted)
+	if err != nil || s.Rollups == nil {
+		return a, err
+	}
+	if all, rows := s.Rollups.Kept(a.job.Job); len(all) > 0 {
+		kept := align(s.Windows.Now().Add(-rows), a.job.Window)
+		if a.From.Before(kept) {
+			a.From = kept
+		}
+		if !a.From.Before(a.Until) {
+			return a, fmt.Errorf("%w: job %s keeps %s only for %s, and the range ends before that", errQuestion, a.job.Job, a.measure.Name, rows)
+		}
+	}
+	return a, nil
 }
 
 // widen makes the range of a question one of whole steps.

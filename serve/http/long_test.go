@@ -96,6 +96,15 @@ func TestLongRanges(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, code, got, want)
 		}
 	}
+	// Lists and positions are of rows: the range begins where these do, a week ago.
+	for _, path := range []string{"list?job=clicks", "heat?job=clicks", "positions?job=clicks&box=13,38,14,39"} {
+		if code, got := ask(path + "&last=28d"); code != 200 || !strings.Contains(got, `"from":"2026-11-13T12:05:00Z","until":"2026-11-20T12:06:00Z"`) {
+			t.Errorf("%s: %d %s", path, code, got)
+		}
+		if code, got := ask(path + "&from=2026-11-10T00:00:00Z&until=2026-11-11T00:00:00Z"); code != 400 || !strings.Contains(got, "only for 168h0m0s") {
+			t.Errorf("%s of rows that are gone: %d %s", path, code, got)
+		}
+	}
 	// Its statement is that of the rollups, and no command of Redis has its number.
 	for of, want := range map[string]string{
 		"series?job=clicks&last=7d&measure=users": `"sql":"true 2h0m0s []","redis":""`,

@@ -146,7 +146,7 @@ func (s *Server) askedList(q question) (asking, error) {
 	if err := s.private("keys of top lists"); err != nil {
 		return asking{}, err
 	}
-	return s.asked(q, live.List)
+	return s.askedRows(q, live.List)
 }
 
 func (s *Server) list(ctx context.Context, q question) (any, error) {

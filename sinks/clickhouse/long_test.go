@@ -148,12 +148,22 @@ func TestLong(t *testing.T) {
 			t.Errorf("%q has %q", page, got)
 		}
 	}
+	// Where no server has what all shards have, there are no rollups to ask.
+	one := c.shards
+	c.shards = append(c.shards[:1:1], c.shards[0])
+	var refused *Refused
+	if rollups, _ := s.Rollups(); rollups != nil {
+		t.Errorf("on shards without a cluster: %v", rollups)
+	}
+	if _, err := s.Long(t.Context(), Question{Measure: "hits", From: all.From, Until: all.Until, Long: true}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "all shards") {
+		t.Errorf("on shards without a cluster: %v", err)
+	}
+	c.shards = one
 	for want, q := range map[string]Question{
 		"has the levels 0.5, 0.9, 0.95, 0.99": {Measure: "spread", Level: 0.3},
 		"size has to be a multiple of 60":     {Measure: "hits", Step: 90 * time.Second},
 	} {
 		q.From, q.Until, q.Long = all.From, all.Until, true
-		var refused *Refused
 		if _, err := s.Long(t.Context(), q); !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) {
 			t.Errorf("%v, want %s", err, want)
 		}
