@@ -118,11 +118,11 @@ function controls() {
   const filters = Object.keys(state).filter((k) => k.startsWith("by."));
   put($("controls"),
     page.catalog.jobs.length > 1 && select("Job", page.catalog.jobs.map((j) => j.job), page.job.job, (v) => go({ job: v, people: null, measure: null, column: null, step: null, steps: null, ...Object.fromEntries(filters.map((k) => [k, null])) })),
-    people.length > 1 && select("People by", people, page.people().name, (v) => go({ people: v })),
+    people.length > 1 && select("People", people, page.people().name, (v) => go({ people: v })),
     h("fieldset", { class: "ranges" }, h("legend", { class: "hidden" }, "Range"), [...ranges, ...(page.job.rollup_s ? longer : [])].map(([v, text]) =>
       h("button", { type: "button", "aria-pressed": String(!state.from && (state.last ?? "1h") === v), onclick: () => go({ last: v, from: null, until: null }) }, text))),
     other(),
-    select("Steps", [["", "as fits"], ...lengths(page.job).map((s) => [String(s), span(s)])], state.every, (v) => go({ every: v || null })),
+    select("Steps", [["", "auto"], ...lengths(page.job).map((s) => [String(s), span(s)])], state.every, (v) => go({ every: v || null })),
     only(),
     state.from && chip(fromTo(state.from, state.until ?? Date.now()), { from: null, until: null }),
     filters.map((k) => chip(`${k.slice(3)} = ${state[k]}`, { [k]: null })));
