@@ -92,8 +92,8 @@ func run(context.Context) error {
 	m := &measured{Engine: &g.Engine, report: new(ground.Report)}
 	m.report.Say("# %d users; retention: 30 days, a fifth of the users each; funnel and sessions: a day in windows of 10 s, ten events a user; one thread, best of %d", *users, *tries)
 	m.report.SayWhere()
-	states := "groupBitmapState(toUInt32(bitAnd(xxHash64(user), 4294967295))), groupBitmapState(id)"
-	const into = " (page, window_start, hits, people, active, people_state, active_state) "
+	states := "arrayMap(ids -> (toUInt32(length(ids)), ids), [arraySort(groupUniqArray(toUInt32(bitAnd(xxHash64(user), 4294967295))))])[1], groupBitmapState(id)"
+	const into = " (page, window_start, hits, people, active, people_ids, active_state) "
 	for _, sql := range []string{
 		"CREATE TABLE bench.raw (ts DateTime('UTC'), page LowCardinality(String), user String, id UInt32) ENGINE = MergeTree ORDER BY (page, ts)",
 		"INSERT INTO bench.raw " + fmt.Sprintf(events, *users*10),
