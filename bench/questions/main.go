@@ -30,12 +30,12 @@ var (
 
 // The floors, of a million users.
 var floors = map[string]time.Duration{
-	"retention active": time.Second,
-	"retention people": time.Second,
-	"funnel active":    750 * time.Millisecond,
-	"funnel people":    time.Second,
-	"sessions active":  2 * time.Second,
-	"sessions people":  4 * time.Second,
+	"retention active": 500 * time.Millisecond,
+	"retention people": 500 * time.Millisecond,
+	"funnel active":    400 * time.Millisecond,
+	"funnel people":    400 * time.Millisecond,
+	"sessions active":  1200 * time.Millisecond,
+	"sessions people":  1200 * time.Millisecond,
 }
 
 // widest is the greatest width of the bounds of a funnel, as a share of the truth.
@@ -184,6 +184,9 @@ func (m *measured) funnels() error {
 	const raw = "SELECT arrayJoin([countIf(l >= 1), countIf(l >= 2), countIf(l >= 3)]) FROM (SELECT windowFunnel(86400)(ts, page = '/product', page = '/cart', page = '/paid') AS l FROM bench.raw WHERE page IN ('/product', '/cart', '/paid') GROUP BY %s)"
 	truth, naive, err := m.ask("windowFunnel over events, by user", fmt.Sprintf(raw, "user"))
 	if err != nil {
+		return err
+	}
+	if _, _, err := m.ask("windowFunnel over all events", strings.Replace(fmt.Sprintf(raw, "user"), "WHERE page IN ('/product', '/cart', '/paid') ", "", 1)); err != nil {
 		return err
 	}
 	if _, _, err := m.ask("windowFunnel over events, by id", fmt.Sprintf(raw, "id")); err != nil {

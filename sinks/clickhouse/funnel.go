@@ -51,8 +51,13 @@ func (l *layout) funnel(c *Client) idsData {
 	return d
 }
 
-// stepParts is an array of the parts of each step: the measure, then groups.
-const stepParts = "arrayMap(s -> splitByChar(':', s), {steps:Array(String)})"
+// stepParts is an array of the parts of each step: the measure, then groups. Parts returns the
+// statement that splits them, once: ClickHouse analyses an expression in each place anew.
+const stepParts = "_split"
+
+func (d idsData) Parts() string {
+	return "(SELECT arrayMap(s -> splitByChar(':', s), {steps:Array(String)}))"
+}
 
 // taken returns a condition that a row of a measure is of the step whose parts are _s. Texts
 // of groups are written as in window keys (package key).
@@ -86,7 +91,7 @@ func (d idsData) Sure(first, places string) string {
 func (d idsData) May(first, places string) string { return d.fold(first, places, "p > a") }
 
 func (d idsData) fold(first, places, behind string) string {
-	return fmt.Sprintf("arrayFold((a, p) -> if(bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1 AND %[2]s, p, a), %[3]s, %[4]s)", stepBits, behind, places, first)
+	return fmt.Sprintf("arrayFold((a, p) -> if(toUInt8((bitAnd(p, %[1]d) = bitAnd(a, %[1]d) + 1) * (%[2]s)), p, a), %[3]s, %[4]s)", stepBits, behind, places, first)
 }
 
 func (d idsData) After(p, a string) string {
