@@ -138,10 +138,11 @@ func wrongQuantiles(c *gen.Count, have string) string {
 func (s *stage) compareHistograms(table, column, group string, truth *gen.Truth) *differences {
 	s.t.Helper()
 	d := &differences{what: column + " in " + table + " against the buckets of the ids"}
-	// The count of a bucket is the sum over its slots, which are above its 32 bits.
+	// A word is a bucket above the 32 bits of its count. The count of a bucket is the sum over
+	// the words of all slots, of each slot those of its histogram of most events.
 	rows := s.sql(`SELECT toUnixTimestamp(window_start), %[1]s, arrayStringConcat(arrayMap((b, n) -> concat(toString(b), ' ', toString(n)), tupleElement(sums, 1), tupleElement(sums, 2)), ',')
-		FROM (SELECT window_start, %[1]s, arrayReduce('sumMap', [arrayMap(k -> toUInt32(bitAnd(k, 4294967295)), mapKeys(counts))], [mapValues(counts)]) AS sums
-			FROM (SELECT window_start, %[1]s, maxMap(%[2]s) AS counts FROM %[3]s GROUP BY window_start, %[1]s))`, group, column, table)
+		FROM (SELECT window_start, %[1]s, arrayReduce('sumMap', [arrayMap(w -> toUInt32(bitShiftRight(w, 32)), words)], [arrayMap(w -> bitAnd(w, 4294967295), words)]) AS sums
+			FROM (SELECT window_start, %[1]s, reinterpret(arrayStringConcat(tupleElement(mapValues(maxMap(%[2]s)), 2)), 'Array(UInt64)') AS words FROM %[3]s GROUP BY window_start, %[1]s))`, group, column, table)
 	layout := histogram.NewLayout(histogram.ScaleFor(quantileError))
 	s.eachGroup(d, rows, truth, func(g gen.Group, c *gen.Count, row []string) {
 		counts := map[histogram.Bucket]int64{}
