@@ -3,6 +3,8 @@ package schemas
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/twmb/avro"
 
@@ -19,28 +21,30 @@ func parseAvro(text string, references []string) (*event.Schema, error) {
 			continue
 		}
 		seen[r] = true
-		if _, err := cache.Parse(withoutDefaults(r), avro.WithLaxNames(nil)); err != nil {
+		if _, err := cache.Parse(forWriter(r), avro.WithLaxNames(nil)); err != nil {
 			return nil, fmt.Errorf("a schema that it refers to: %w", err)
 		}
 	}
-	parsed, err := cache.Parse(withoutDefaults(text), avro.WithLaxNames(nil))
+	parsed, err := cache.Parse(forWriter(text), avro.WithLaxNames(nil))
 	if err != nil {
 		return nil, err
 	}
-	c := avroTypes{}
-	t, err := c.of(parsed.Root(), "")
+	root, c := parsed.Root(), avroTypes{}
+	c.define(root)
+	t, err := c.of(root, "")
 	return &event.Schema{Avro: t}, err
 }
 
-// withoutDefaults removes the defaults of fields and enums from the text of a schema. They are
-// for readers that have a schema of their own, which weir has not. The library refuses a
-// schema with a default that is not of its field's type, and others have registered such.
-func withoutDefaults(text string) string {
+// forWriter removes from the text of a schema what says nothing about the bytes of a value: defaults, aliases and
+// orders, which are for readers that have a schema of their own, as weir has not; a namespace that is null; and
+// a decimal that is none, because its precision or scale is missing or wrong: its values are bytes, as Avro's
+// specification says. The library refuses schemas with mistakes in these, and others have registered such.
+func forWriter(text string) string {
 	var schema any
 	if json.Unmarshal([]byte(text), &schema) != nil {
 		return text // the library says what is wrong
 	}
-	dropDefaults(schema)
+	dropForReaders(schema)
 	out, err := json.Marshal(schema)
 	if err != nil {
 		return text
@@ -48,22 +52,45 @@ func withoutDefaults(text string) string {
 	return string(out)
 }
 
-func dropDefaults(schema any) {
+func dropForReaders(schema any) {
 	switch s := schema.(type) {
 	case []any:
 		for _, v := range s {
-			dropDefaults(v)
+			dropForReaders(v)
 		}
 	case map[string]any:
 		delete(s, "default")
+		delete(s, "aliases")
+		delete(s, "order")
+		if s["namespace"] == nil {
+			delete(s, "namespace")
+		}
+		if s["logicalType"] == "decimal" && !isDecimal(s) {
+			delete(s, "logicalType")
+			delete(s, "precision")
+			delete(s, "scale")
+		}
 		for _, v := range s {
-			dropDefaults(v)
+			dropForReaders(v)
 		}
 	}
 }
 
-// avroTypes has the named types of a schema, by their full names.
-type avroTypes map[string]*event.AvroType
+// isDecimal reports whether a type has a precision and a scale that a decimal can have.
+func isDecimal(t map[string]any) bool {
+	precision, ok := t["precision"].(float64)
+	if !ok || precision < 1 || precision != math.Trunc(precision) {
+		return false
+	}
+	if scale, given := t["scale"]; given {
+		scale, ok := scale.(float64)
+		if !ok || scale < 0 || scale > precision || scale != math.Trunc(scale) {
+			return false
+		}
+	}
+	size, ok := t["size"].(float64)
+	return !ok || t["type"] != "fixed" || precision <= math.Floor(math.Log10(2)*(8*size-1))
+}
 
 var avroKinds = map[string]event.AvroKind{
 	"null": event.AvroNull, "boolean": event.AvroBoolean, "int": event.AvroInt, "long": event.AvroLong, "float": event.AvroFloat, "double": event.AvroDouble,
@@ -73,19 +100,99 @@ var avroKinds = map[string]event.AvroKind{
 
 var avroTimes = map[string]event.AvroLogical{"timestamp-millis": event.AvroMillis, "timestamp-micros": event.AvroMicros, "timestamp-nanos": event.AvroNanos}
 
-// of returns a node in the form of package event. A name without a dot is one of the namespace
-// around it.
-func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, error) {
+// avroTypes has the named types of a schema, by their full names.
+type avroTypes map[string]*event.AvroType
+
+// kindOf returns the kind of a node; false if the node is the name of a type that is defined
+// elsewhere. A type may be called array or record, so a node of one of these words is a name
+// unless it has what the kind needs.
+func kindOf(n *avro.SchemaNode) (event.AvroKind, bool) {
 	kind, ok := avroKinds[n.Type]
+	switch kind {
+	case event.AvroRecord, event.AvroEnum, event.AvroFixed:
+		ok = ok && n.Name != ""
+	case event.AvroArray:
+		ok = ok && n.Items != nil
+	case event.AvroMap:
+		ok = ok && n.Values != nil
+	case event.AvroUnion:
+		ok = ok && n.Branches != nil
+	}
+	return kind, ok
+}
+
+// inside returns the nodes in a node, those that its kind has.
+func inside(n *avro.SchemaNode) (nodes []*avro.SchemaNode) {
+	switch kind, ok := kindOf(n); {
+	case !ok:
+	case kind == event.AvroRecord:
+		for i := range n.Fields {
+			nodes = append(nodes, &n.Fields[i].Type)
+		}
+	case kind == event.AvroUnion:
+		for i := range n.Branches {
+			nodes = append(nodes, &n.Branches[i])
+		}
+	case kind == event.AvroArray:
+		nodes = append(nodes, n.Items)
+	case kind == event.AvroMap:
+		nodes = append(nodes, n.Values)
+	}
+	return nodes
+}
+
+// fullName returns the full name of a type that a node defines, and the namespace of the names
+// in it. A name with dots is a full one, whatever namespace stands beside it.
+func fullName(n *avro.SchemaNode) (name, namespace string) {
+	if dot := strings.LastIndexByte(n.Name, '.'); dot >= 0 {
+		return strings.TrimPrefix(n.Name, "."), n.Name[:dot]
+	}
+	if n.Namespace != "" {
+		return n.Namespace + "." + n.Name, n.Namespace
+	}
+	return n.Name, ""
+}
+
+// define makes the types that a node and those in it define, still empty: a name may stand in front
+// of its definition.
+func (c avroTypes) define(n *avro.SchemaNode) {
+	if _, ok := kindOf(n); ok && n.Name != "" {
+		name, _ := fullName(n)
+		c[name] = &event.AvroType{}
+	}
+	for _, node := range inside(n) {
+		c.define(node)
+	}
+}
+
+// named returns the type of a name. One without a dot is in the namespace around it, or else
+// in none.
+func (c avroTypes) named(name, namespace string) *event.AvroType {
+	if !strings.Contains(name, ".") && namespace != "" {
+		if t := c[namespace+"."+name]; t != nil {
+			return t
+		}
+	}
+	return c[strings.TrimPrefix(name, ".")]
+}
+
+// of returns a node in the form of package event. All names are defined.
+func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, error) {
+	kind, ok := kindOf(n)
 	if !ok {
-		for _, name := range []string{namespace + "." + n.Type, n.Type} {
-			if t := c[name]; t != nil {
-				return t, nil
-			}
+		if t := c.named(n.Type, namespace); t != nil {
+			return t, nil
 		}
 		return nil, fmt.Errorf("the type %q is not known", n.Type)
 	}
-	t := &event.AvroType{Kind: kind, Size: n.Size, Symbols: n.Symbols}
+	t := &event.AvroType{}
+	switch kind {
+	case event.AvroRecord, event.AvroEnum, event.AvroFixed:
+		var name string
+		name, namespace = fullName(n)
+		t = c[name]
+	}
+	*t = event.AvroType{Kind: kind, Size: n.Size, Symbols: n.Symbols}
 	switch n.LogicalType {
 	case "decimal":
 		if n.Scale <= event.MaxScale {
@@ -98,33 +205,18 @@ func (c avroTypes) of(n *avro.SchemaNode, namespace string) (*event.AvroType, er
 			t.Logical = avroTimes[n.LogicalType]
 		}
 	}
-	if n.Name != "" {
-		name := n.Name
-		if namespace = n.Namespace; namespace != "" {
-			name = namespace + "." + n.Name
-		}
-		c[name] = t
-	}
-	var err error
-	for i := range n.Fields {
-		f := event.AvroField{Name: n.Fields[i].Name}
-		if f.Type, err = c.of(&n.Fields[i].Type, namespace); err != nil {
-			return nil, err
-		}
-		t.Fields = append(t.Fields, f)
-	}
-	for i := range n.Branches {
-		b, err := c.of(&n.Branches[i], namespace)
+	for i, node := range inside(n) {
+		of, err := c.of(node, namespace)
 		if err != nil {
 			return nil, err
 		}
-		t.Branches = append(t.Branches, b)
-	}
-	for _, items := range []*avro.SchemaNode{n.Items, n.Values} {
-		if items != nil {
-			if t.Items, err = c.of(items, namespace); err != nil {
-				return nil, err
-			}
+		switch kind {
+		case event.AvroRecord:
+			t.Fields = append(t.Fields, event.AvroField{Name: n.Fields[i].Name, Type: of})
+		case event.AvroUnion:
+			t.Branches = append(t.Branches, of)
+		default:
+			t.Items = of
 		}
 	}
 	return t, nil

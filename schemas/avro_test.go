@@ -364,3 +364,90 @@ func TestAvroDefaults(t *testing.T) {
 		}
 	}
 }
+
+// TestAvroNames: a name means the type that Avro's rules say: one in the namespace around it, whether
+// that stands beside a name or in it, also in front of its definition, and also one that is spelled like a kind.
+func TestAvroNames(t *testing.T) {
+	const short, long = `{"type":"fixed","name":"T","size":1}`, `{"type":"fixed","name":"m.T","size":2}`
+	for _, c := range []struct{ schema, want string }{
+		{`{"type":"record","name":"R","namespace":"n","fields":[{"name":"a","type":` + short + `},{"name":"b","type":"T"},{"name":"c","type":"n.T"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"n.R","fields":[{"name":"a","type":` + short + `},{"name":"b","type":"T"},{"name":"c","type":"n.T"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"n.R","namespace":"other","fields":[{"name":"a","type":` + short + `},{"name":"b","type":"T"},{"name":"c","type":"n.T"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"n.R","fields":[{"name":"a","type":` + long + `},{"name":"b","type":` + short + `},{"name":"c","type":"T"}]}`, "YWI= Yw== ZA=="},
+		{`{"type":"record","name":"n.R","fields":[{"name":"a","type":"T"},{"name":"b","type":` + short + `},{"name":"c","type":"n.T"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":` + short + `},{"name":"in","type":{"type":"record","name":"n.In","fields":[{"name":"b","type":"T"}]}},{"name":"b","type":` + long + `},{"name":"c","type":"T"}]}`, "YQ== Y2Q= ZQ=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"fixed","name":"map","size":1}},{"name":"b","type":"map"},{"name":"c","type":"map"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"fixed","name":"array","size":1}},{"name":"b","type":"array"},{"name":"c","type":"array"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"fixed","name":"enum","size":1}},{"name":"b","type":"enum"},{"name":"c","type":"enum"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"fixed","name":"union","size":1}},{"name":"b","type":"union"},{"name":"c","type":"union"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"fixed","name":"record","size":1}},{"name":"b","type":"record"},{"name":"c","type":"record"}]}`, "YQ== Yg== Yw=="},
+		{`{"type":"record","name":"error","fields":[{"name":"a","type":` + short + `},{"name":"b","type":"T"},{"name":"c","type":"T"},{"name":"more","type":{"type":"array","items":"error"}}]}`, "YQ== Yg== Yw=="},
+	} {
+		s, err := parseAvro(c.schema, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+			continue
+		}
+		paths := []string{"a", "b", "c"}
+		vals := make([]event.Value, len(paths))
+		data := []byte("abcdefg")[:avroSize(s.Avro)]
+		if strings.Contains(c.schema, `"more"`) {
+			data = append(data, 0)
+		}
+		if err := read(reader(t, event.Avro, s, paths), data, vals); err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+			continue
+		}
+		if got := string(vals[0].Bytes) + " " + string(vals[1].Bytes) + " " + string(vals[2].Bytes); got != c.want {
+			t.Errorf("%s: %s, want %s", c.schema, got, c.want)
+		}
+		var of any
+		if rest, err := avro.MustParse(c.schema, avro.WithLaxNames(nil)).Decode(data, &of); err != nil || len(rest) > 0 {
+			t.Errorf("%s: the reference: %v, %d bytes are left", c.schema, err, len(rest))
+		}
+	}
+}
+
+// avroSize returns how many bytes the fixed types in a record take.
+func avroSize(t *event.AvroType) (n int) {
+	for _, f := range t.Fields {
+		n += f.Type.Size + avroSize(f.Type)
+	}
+	return n
+}
+
+// TestAvroForReaders: mistakes in what only readers need do not keep a schema from being used, nor
+// does a decimal that cannot be one: its values are bytes.
+func TestAvroForReaders(t *testing.T) {
+	const number, bytes = "number 6.2", "string Pg=="
+	for _, c := range []struct{ kind, more, want string }{
+		{`bytes`, `"precision":2,"scale":1`, number},
+		{`bytes`, `"precision":2,"scale":1,"aliases":null,"order":"sideways","namespace":null`, number},
+		{`bytes`, `"precision":2,"scale":null`, bytes},
+		{`bytes`, `"scale":1`, bytes},
+		{`bytes`, `"precision":0`, bytes},
+		{`bytes`, `"precision":2,"scale":3`, bytes},
+		{`bytes`, `"precision":2,"scale":-1`, bytes},
+		{`bytes`, `"precision":"2","scale":"1"`, bytes},
+		{`bytes`, `"precision":2.5,"scale":1`, bytes},
+		{`fixed`, `"name":"F","size":1,"precision":2,"scale":1`, number},
+		{`fixed`, `"name":"F","size":1,"precision":3,"scale":1`, bytes},
+	} {
+		text := `{"type":"record","name":"R","fields":[{"name":"a","aliases":["b","b"],"type":{"type":"` + c.kind + `","logicalType":"decimal",` + c.more + `}},{"name":"b","aliases":"a","type":"int"}]}`
+		s, err := parseAvro(text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		data := []byte{2, 62, 0}
+		if c.kind == "fixed" {
+			data = data[1:]
+		}
+		vals := make([]event.Value, 1)
+		if err := read(reader(t, event.Avro, s, []string{"a"}), data, vals); err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := vals[0].Kind.String() + " " + string(vals[0].Bytes); got != c.want {
+			t.Errorf("%s: %s, want %s", text, got, c.want)
+		}
+	}
+}
