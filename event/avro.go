@@ -95,6 +95,7 @@ const (
 	skipUnion                // a branch number, then a block of it
 	skipBlocks               // an array or map: blocks[0] for each element
 	callBlock                // blocks[0]
+	sameBlock                // blocks[0], which other steps have too
 	readBool
 	readInt
 	readLong
@@ -142,11 +143,19 @@ func compileAvro(t *AvroType, root *branch) *avroBlock {
 type avroCompiler struct {
 	skips map[*AvroType]*avroBlock // of records
 	done  map[*AvroType]bool       // those of them that are compiled
+	walks map[avroWalk]*avroBlock  // of records that lead to wanted values
 	event *branch                  // of the events in the array at slot 0; nil: a record is one event
 }
 
+// An avroWalk is a record at a place in the wanted paths. Unions may lead to it in many ways, whose number
+// grows with each step of a path, so it is compiled once.
+type avroWalk struct {
+	of *AvroType
+	to *branch
+}
+
 func newAvroCompiler() *avroCompiler {
-	return &avroCompiler{skips: map[*AvroType]*avroBlock{}, done: map[*AvroType]bool{}}
+	return &avroCompiler{skips: map[*AvroType]*avroBlock{}, done: map[*AvroType]bool{}, walks: map[avroWalk]*avroBlock{}}
 }
 
 const (
@@ -228,8 +237,17 @@ func (c *avroCompiler) walk(b *avroBlock, t *AvroType, to *branch) {
 	case t.Kind == AvroUnion:
 		b.add(c.union(t, func(b *avroBlock, t *AvroType) { c.walk(b, t, to) }))
 	case t.Kind == AvroRecord && to.keys != nil:
+		if of := c.walks[avroWalk{t, to}]; of != nil {
+			b.add(avroStep{op: sameBlock, blocks: []*avroBlock{of}})
+			return
+		}
+		of := &avroBlock{}
 		for _, f := range t.Fields {
-			c.member(b, f.Type, to.find([]byte(f.Name)))
+			c.member(of, f.Type, to.find([]byte(f.Name)))
+		}
+		c.walks[avroWalk{t, to}] = of
+		for _, s := range of.steps {
+			b.add(s)
 		}
 	case t.Kind == AvroMap && to.keys != nil:
 		s := avroStep{op: readEntries, more: &avroMore{}, blocks: []*avroBlock{{}}}
@@ -391,6 +409,10 @@ func (w *walk) avro(b *avroBlock, i, calls int) int {
 			}
 		case callBlock:
 			if i = w.avro(s.blocks[0], i, calls+1); i < 0 {
+				return -1
+			}
+		case sameBlock:
+			if i = w.avro(s.blocks[0], i, calls); i < 0 {
 				return -1
 			}
 		case readInt, readLong:
@@ -573,17 +595,42 @@ func (w *walk) entries(s *avroStep, i int, n int64, calls int) int {
 	return i
 }
 
-// leads reports whether steps lead from a type to another one.
-func (t *AvroType) leads(steps []pathStep) bool {
-	switch {
-	case len(steps) == 0:
-		return true
-	case t.Kind == AvroUnion:
-		return slices.ContainsFunc(t.Branches, func(b *AvroType) bool { return b.leads(steps) })
-	case t.Kind == AvroRecord && steps[0].key != "":
-		return slices.ContainsFunc(t.Fields, func(f AvroField) bool { return f.Name == steps[0].key && f.Type.leads(steps[1:]) })
-	case t.Kind == AvroMap && steps[0].key != "", t.Kind == AvroArray && steps[0].key == "":
-		return t.Items.leads(steps[1:])
+// follow passes the types to which steps lead to each, every one once. Unions may lead to it in many ways.
+func (t *AvroType) follow(steps []pathStep, each func(*AvroType)) {
+	type place struct {
+		of   *AvroType
+		left int
 	}
-	return false
+	seen := map[place]bool{}
+	var walk func(t *AvroType, steps []pathStep)
+	walk = func(t *AvroType, steps []pathStep) {
+		at := place{t, len(steps)}
+		if seen[at] {
+			return
+		}
+		seen[at] = true
+		switch {
+		case t.Kind == AvroUnion:
+			for _, b := range t.Branches {
+				walk(b, steps)
+			}
+		case len(steps) == 0:
+			each(t)
+		case t.Kind == AvroRecord && steps[0].key != "":
+			for _, f := range t.Fields {
+				if f.Name == steps[0].key {
+					walk(f.Type, steps[1:])
+				}
+			}
+		case t.Kind == AvroMap && steps[0].key != "", t.Kind == AvroArray && steps[0].key == "":
+			walk(t.Items, steps[1:])
+		}
+	}
+	walk(t, steps)
+}
+
+// leads reports whether steps lead from a type to another one.
+func (t *AvroType) leads(steps []pathStep) (leads bool) {
+	t.follow(steps, func(*AvroType) { leads = true })
+	return leads
 }

@@ -265,3 +265,71 @@ func TestVarints(t *testing.T) {
 		}
 	}
 }
+
+// TestAvroManyWays: unions may lead from each record to all others, so the number of ways to a value is a
+// power of the length of its path. The program and the time to find out where a path leads are not.
+func TestAvroManyWays(t *testing.T) {
+	const kinds, steps = 8, 6
+	all := []*AvroType{{Kind: AvroNull}}
+	for range kinds {
+		all = append(all, avroRecord())
+	}
+	for i, r := range all[1:] {
+		r.Fields = []AvroField{{"pad", avroLong}, {"a", &AvroType{Kind: AvroUnion, Branches: all}}, {"x", avroString}}
+		if i%2 == 1 { // another layout
+			slices.Reverse(r.Fields)
+		}
+	}
+	root, err := newBranch([]string{strings.Repeat("a.", steps) + "x", strings.Repeat("b.", 12) + "x"}, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[*avroBlock]bool{}
+	var count func(*avroBlock)
+	count = func(b *avroBlock) {
+		if seen[b] {
+			return
+		}
+		seen[b] = true
+		for _, s := range b.steps {
+			for _, of := range s.blocks {
+				count(of)
+			}
+		}
+	}
+	count(compileAvro(all[1], root))
+	if most := 4 * kinds * kinds * (steps + 1); len(seen) > most {
+		t.Fatalf("a program of %d blocks, want at most %d", len(seen), most)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		// A value in values, of which the innermost may be reached by the path.
+		depth, want := random.IntN(steps+3), "missing"
+		var value func(kind, at int) []byte
+		value = func(kind, at int) []byte {
+			in, inner := varints(0), 0
+			if at < depth {
+				inner = 1 + random.IntN(kinds)
+				in = append(varints(int64(inner)), value(inner, at+1)...)
+			}
+			text := strings.Repeat("x", at)
+			if at == steps {
+				want = "string " + text
+			}
+			pad, x := varints(random.Int64()), append(varints(int64(len(text))), text...)
+			if (kind-1)%2 == 1 {
+				return slices.Concat(x, in, pad)
+			}
+			return slices.Concat(pad, in, x)
+		}
+		data := value(1, 0)
+		got, err := readAvro(t, all[1], data, strings.Repeat("a.", steps)+"x")
+		if err != nil || got != want {
+			t.Fatalf("%x: %s, %v; want %s", data, got, err, want)
+		}
+	}
+	s := Schema{Avro: all[1]}
+	if !s.Leads(strings.Repeat("a.", 40)+"x") || s.Leads(strings.Repeat("a.", 40)+"y") || s.Events(strings.Repeat("a.", 40)+"y") != nil {
+		t.Error("a path leads elsewhere")
+	}
+}

@@ -160,7 +160,7 @@ func (s *Schema) Events(each string) *Schema {
 		}
 	}
 	if s.Avro != nil {
-		if of := s.Avro.events(steps, nil); len(of) > 0 {
+		if of := s.Avro.events(steps); len(of) > 0 {
 			return &Schema{Avro: &AvroType{Kind: AvroUnion, Branches: of}}
 		}
 		return nil
@@ -171,27 +171,14 @@ func (s *Schema) Events(each string) *Schema {
 	return nil
 }
 
-// events appends the types of events in the arrays to which steps lead.
-func (t *AvroType) events(steps []pathStep, to []*AvroType) []*AvroType {
-	switch {
-	case t.Kind == AvroUnion:
-		for _, b := range t.Branches {
-			to = b.events(steps, to)
-		}
-	case len(steps) == 0:
+// events returns the types of events in the arrays to which steps lead.
+func (t *AvroType) events(steps []pathStep) (of []*AvroType) {
+	t.follow(steps, func(t *AvroType) {
 		if t.Kind == AvroArray && t.Items.hasFields() {
-			to = append(to, t.Items)
+			of = append(of, t.Items)
 		}
-	case t.Kind == AvroRecord && steps[0].key != "":
-		for _, f := range t.Fields {
-			if f.Name == steps[0].key {
-				to = f.Type.events(steps[1:], to)
-			}
-		}
-	case t.Kind == AvroMap && steps[0].key != "", t.Kind == AvroArray && steps[0].key == "":
-		to = t.Items.events(steps[1:], to)
-	}
-	return to
+	})
+	return of
 }
 
 // hasFields reports whether values of a type can have fields.
