@@ -448,9 +448,9 @@ func (k *checker) ledger(cfg *config.Config, j *config.Job, sink *clickhouse.Sin
 	case why != "":
 		k.result("ledger", subject, fmt.Sprintf("%d records wait to be counted; %s", u.Records, why), nil, 0)
 	case fixed > 0 && !after.Moved(before):
-		k.add(finding{"ledger", subject, "warning", fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, whoReads(ctx, cfg, j, src)), 0})
+		k.add(finding{"ledger", subject, "warning", fmt.Sprintf("%v, nor of any other partition: perhaps no member runs; %s", u, remedyOfUncounted(ctx, cfg, j, src, sink, u)), 0})
 	default:
-		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, whoReads(ctx, cfg, j, src)), exitFailed)
+		k.result("ledger", subject, "", fmt.Errorf("%w; %s", u, remedyOfUncounted(ctx, cfg, j, src, sink, u)), exitFailed)
 	}
 }
 
@@ -493,7 +493,7 @@ func (k *checker) print(w io.Writer, output string) error {
 		for _, f := range k.findings {
 			fmt.Fprintf(w, "%s %-10s %s", marks[f.Result], f.Tier, f.Subject)
 			if f.Detail != "" {
-				fmt.Fprintf(w, ": %s", f.Detail)
+				fmt.Fprintf(w, ": %s", printableLines(f.Detail))
 			}
 			fmt.Fprintln(w)
 		}

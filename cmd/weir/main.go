@@ -85,9 +85,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = errors.New("interrupted")
 	}
 	code, hint := classify(err)
-	fmt.Fprintln(stderr, "error:", err)
+	fmt.Fprintln(stderr, "error:", printableLines(err.Error()))
 	if hint != "" {
-		fmt.Fprintln(stderr, "hint:", hint)
+		fmt.Fprintln(stderr, "hint:", printableLines(hint))
 	}
 	return code
 }

@@ -191,7 +191,7 @@ func (k *checker) report(j *config.Job, s *sample, judge *window.Judge, partitio
 		return cmp.Or(cmp.Compare(s.reasons[b], s.reasons[a]), cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.text, b.text))
 	}) {
 		k.add(finding{"sample", subject, "warning", fmt.Sprintf("%s %s: %s, e.g. partition %d offset %d",
-			r.outcome, share(s.reasons[r]), r.text, s.examples[r].partition, s.examples[r].offset), 0})
+			r.outcome, share(s.reasons[r]), printable(r.text), s.examples[r].partition, s.examples[r].offset), 0})
 	}
 
 	if t := j.Throttle; t != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"weir/internal/await"
+	"weir/internal/config"
+	"weir/window"
 )
 
 // A tapped topic is one with records of each outcome.
@@ -236,6 +239,34 @@ func TestPrintable(t *testing.T) {
 		if got := printable(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestMessagesSteerNoTerminal: what a broker, a registry or ClickHouse has answered does not, in the lines of weir check
+// and in an error.
+func TestMessagesSteerNoTerminal(t *testing.T) {
+	var out bytes.Buffer
+	k := &checker{}
+	k.add(finding{"ledger", "job a", "warning", "two lines:\nof \x1b[2J\a", 0})
+	if err := k.print(&out, "text"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "! ledger     job a: two lines:\nof \\x1b[2J\\a\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	out.Reset()
+	s := newSample()
+	if err := s.add(&window.Verdict{Records: 1, Waits: true, Outcome: window.Malformed, Reason: "it has the type \x1b[2J\n✓"}); err != nil {
+		t.Fatal(err)
+	}
+	k = &checker{}
+	k.report(&config.Job{Name: "a"}, s, nil, 1)
+	if err := k.print(&out, "text"); err != nil || !strings.Contains(out.String(), `it has the type \x1b[2J\n✓`) {
+		t.Errorf("%v: %q", err, out.String())
+	}
+	out.Reset()
+	if code := execute(t.Context(), []string{"tap", "-c", "\x1b[2J"}, io.Discard, &out); code == 0 || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("exit code %d: %q", code, out.String())
 	}
 }
 

@@ -85,3 +85,13 @@ func printable(text string) string {
 	}
 	return b.String()
 }
+
+// printableLines is printable of each line of a text: of a message that weir makes of several, with what a broker,
+// a registry or ClickHouse has answered in it.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -238,7 +238,7 @@ func (v *verifier) uncounted(ctx context.Context, j *config.Job, src *ingest.Sou
 		return nil
 	}
 	v.mismatches++
-	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, whoReads(ctx, v.cfg, j, src))
+	fmt.Fprintf(v.out, "%s: %v; %s\n", j.Name, u, remedyOfUncounted(ctx, v.cfg, j, src, sink, u))
 	return nil
 }
 
@@ -259,7 +259,7 @@ func whoReads(ctx context.Context, cfg *config.Config, j *config.Job, src *inges
 		return "no process is in consumer group " + in + ": start weir run"
 	}
 	return fmt.Sprintf("in consumer group %s: %s. Give each deployment, and each consumer that is not weir, a group of its own (kafka.group); if all of these write to this database, one of them is slow or throttled: look at their status and logs",
-		in, strings.Join(members, ", "))
+		in, printable(strings.Join(members, ", ")))
 }
 
 // log returns what Kafka has of the job's topic.
