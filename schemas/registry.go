@@ -276,7 +276,7 @@ func (o Of) references(ctx context.Context, list []reference, seen map[reference
 func (r *Registry) Ping(ctx context.Context) error {
 	body, err := r.get(ctx, "/schemas/types")
 	var types []string
-	if err == nil && json.Unmarshal(body, &types) != nil {
+	if errors.Is(err, errNotFound) || err == nil && json.Unmarshal(body, &types) != nil {
 		err = errNoRegistry
 	}
 	if err != nil {
@@ -284,6 +284,9 @@ func (r *Registry) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// errNotFound is the error of an answer with the status 404.
+var errNotFound = errors.New("404")
 
 var errNoRegistry = errors.New("its answer is no schema: does registry.url name a schema registry?")
 
@@ -328,8 +331,12 @@ func (r *Registry) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("its answer ends early: %w", err)
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("its answer has more than %d MiB", maxAnswer>>20)
+	case res.StatusCode == http.StatusNotFound && message(body) == "": // a registry says what it did not find
+		return nil, fmt.Errorf("it has nothing at this address (%w): does registry.url name a schema registry, with the path of Confluent's interface?", errNotFound)
 	case res.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("it does not know the schema (404%s): was it deleted, or is it in another registry?", message(body))
+		return nil, fmt.Errorf("it does not know the schema (%w%s): was it deleted, or is it in another registry?", errNotFound, message(body))
+	case res.StatusCode == http.StatusUnauthorized && r.config.User == "":
+		return nil, fmt.Errorf("it wants a user (%d%s): see registry.user and registry.password_file", res.StatusCode, message(body))
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("it refuses the user %q (%d%s): see registry.user and registry.password_file", r.config.User, res.StatusCode, message(body))
 	case res.StatusCode != http.StatusOK:

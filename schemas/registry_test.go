@@ -2,6 +2,8 @@ package schemas
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +161,32 @@ func TestRegistryTrouble(t *testing.T) {
 	double.Be(schematest.Well)
 	if _, err := of.Schema(t.Context(), id(schematest.Prefix(99))); err == nil {
 		t.Error("a schema that nobody registered is found")
+	}
+}
+
+// TestNoRegistry: an address at which something else answers is not called a registry that lacks a schema, and
+// one that wants a user does not refuse one that was not given.
+func TestNoRegistry(t *testing.T) {
+	double := schematest.Start(t)
+	double.Add("users-value", schematest.Schema{Type: "AVRO", Text: plainUser})
+	page := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(page.Close)
+	for _, c := range []struct{ url, ping, schema string }{
+		{double.URL, "", "it does not know the schema (404, error 40403: Schema not found)"},
+		{double.URL + "/apis", "its answer is no schema: does registry.url name", "404"},
+		{page.URL, "its answer is no schema: does registry.url name", "it has nothing at this address (404): does registry.url name a schema registry"},
+	} {
+		r := registry(t, Config{URL: c.url})
+		if err := r.Ping(t.Context()); (err == nil) != (c.ping == "") || err != nil && !strings.Contains(err.Error(), c.ping) {
+			t.Errorf("%s: %v, want %q", c.url, err, c.ping)
+		}
+		if _, err := r.For(event.Avro).Schema(t.Context(), id(schematest.Prefix(99))); err == nil || !strings.Contains(err.Error(), c.schema) {
+			t.Errorf("%s: %v, want %q", c.url, err, c.schema)
+		}
+	}
+	double.User = "ada"
+	if err := registry(t, Config{URL: double.URL}).Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "it wants a user (401") {
+		t.Error(err)
 	}
 }
 
