@@ -105,6 +105,11 @@ func (c *Client) members(ctx context.Context) ([]string, error) {
 		}
 		return ids, nil
 	}
+	if have[0].id == "" {
+		if err := c.homeGone(ctx, what); err != nil {
+			return nil, err
+		}
+	}
 	if len(ids) != len(c.shards) {
 		return nil, refuse(what, fmt.Sprintf("the database has %d shards, and clickhouse.shards has %d", len(ids), len(c.shards)), shardsStay)
 	}
@@ -112,13 +117,31 @@ func (c *Client) members(ctx context.Context) ([]string, error) {
 		switch {
 		case m.id == "" && have[0].all == nil: // it was not reached yet
 		case m.id == "":
-			return nil, refuse(c.shards[i].of(what), "it has no tables, and had: its rows are gone", "restore it; or begin a new clickhouse.database, which counts the log again as far as Kafka keeps it")
+			return nil, refuse(c.shards[i].of(what), "it has no tables, and had: its rows are gone", restoreIt)
 		case m.id != ids[i] || strings.Join(m.all, " ") != strings.Join(ids, " "):
 			return nil, refuse(c.shards[i].of(what), "it is another shard than the one that was made in this place, or one of another database", shardsStay)
 		}
 	}
 	return ids, nil
 }
+
+// homeGone refuses a home shard without tables if another shard has rows: nothing is counted before the
+// home shard is set up.
+func (c *Client) homeGone(ctx context.Context, what string) error {
+	sql := "SELECT count() FROM (SELECT 1 FROM system.tables WHERE database = " + text(c.cfg.Database) + " AND name NOT IN ('weir_schema', 'weir_jobs') AND total_rows > 0 LIMIT 1)"
+	for _, r := range c.shards[1:] {
+		var with uint64
+		if err := (shards{r}).query(ctx, "look for rows", sql, func(scan func(...any) error) error { return scan(&with) }); err != nil {
+			return err
+		}
+		if with > 0 {
+			return refuse(c.shards[0].of(what), "it has no tables, and had, because "+r.String()+" has rows: its ledger and its rows are gone", restoreIt)
+		}
+	}
+	return nil
+}
+
+const restoreIt = "restore it; or begin a new clickhouse.database, which counts the log again as far as Kafka keeps it"
 
 const shardsStay = "the shards of a database and their order stay as they were when it was made: put them back, or choose another clickhouse.database"
 

@@ -325,6 +325,12 @@ func TestShardsRefused(t *testing.T) {
 	}
 	_, empty := localtest.Engine(t)
 	fresh := newDoor(t, engine, c.cfg.Database, empty)
+	if _, err := with(fresh.url, b, d).Migrate(t.Context(), jobs, Migration{DryRun: true}); err != nil {
+		t.Errorf("an empty home shard while no shard has a row: %v", err) // as after a setting up that was broken off
+	}
+	if err := c.execOn(t.Context(), shards{c.shards[2]}, "count", "INSERT INTO "+c.name("clicks_state")+" (page) VALUES ('/p')", queryTimeout); err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct {
 		what string
 		c    *Client
@@ -337,6 +343,7 @@ func TestShardsRefused(t *testing.T) {
 		{"an existing database as a shard", with(a, b, single.url), "does not spread its rows"},
 		{"an existing database as the home shard", with(single.url, fresh.url), "does not spread its rows"},
 		{"an empty server in the place of one", with(a, fresh.url, d), "its rows are gone"},
+		{"an empty server in the place of the home shard", with(fresh.url, b, d), "its ledger and its rows are gone"},
 	} {
 		for from, try := range map[string]func() error{
 			"a run":       func() error { _, err := x.c.Job(t.Context(), jobs[0]); return err },
