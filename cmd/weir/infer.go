@@ -125,7 +125,7 @@ func inferJob(ctx context.Context, cfg *config.Config, origins *config.Origins, 
 	if len(records) == 0 {
 		return &exit{exitFailed, fmt.Errorf("topic %s holds no records", topic), ""}
 	}
-	facts := infer.Read(ctx, records, from)
+	facts := infer.Read(ctx, records, from, config.IsPath)
 	if facts.Trouble != nil {
 		fmt.Fprintf(errs, "note: %s\n", printable(facts.Trouble.Error()))
 	}

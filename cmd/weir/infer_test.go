@@ -75,6 +75,9 @@ func inferred() map[string]struct {
 		"lines of an order": {make(func(i int, ts int64) string {
 			return fmt.Sprintf(`{"ts":%d,"user":"u%d","lines":[{"sku":"a%d","made":%d},{"sku":"b","made":%d}]}`, ts, i%30, i%4, ts-400*24*3600*1000, ts-500*24*3600*1000)
 		}), []string{"# lines ", "time: {field: ts, unit: ms}", "    window: 1m\n", "the job counts 400.\n"}},
+		"names that are no paths": {make(func(i int, ts int64) string {
+			return fmt.Sprintf(`{"ts":%d,"*":[{"ts":%[1]d,"type":"a"}],"/page":"/p/%[2]d","a\\b":"x","$":{"page":"y"},"key[0]":1,"page":"p%[2]d"}`, ts, i%4)
+		}), []string{"time: {field: ts, unit: ms}", "- {name: page, field: page}", "    window: 1m\n", "the job counts 400.\n"}},
 		"no time": {make(func(i int, ts int64) string { return `{"type":"beat","value":1}` }), []string{"time: {unit: record}", "the job counts 400.\n"}},
 		"framed": {make(func(i int, ts int64) string {
 			if i%4 == 0 {
@@ -150,7 +153,7 @@ func TestInferDocument(t *testing.T) {
 		}
 		records = append(records, event.Record{Time: event.Time(ts), Value: fmt.Appendf(nil, `{"id":"p%d","ts":%d,"song":"%c","user_id":%d,"geo":%s}`, i, ts, 'a'+i%9, i%90, geo)})
 	}
-	facts := infer.Read(t.Context(), records, infer.Schemas{})
+	facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
 	var out bytes.Buffer
 	if err := facts.Write(&out, "plays", "plays"); err != nil {
 		t.Fatal(err)
@@ -192,7 +195,7 @@ func TestInferSources(t *testing.T) {
 			records = append(records, event.Record{Time: 1_795_169_130_000, Value: []byte(e.Value)})
 		}
 		var out bytes.Buffer
-		facts := infer.Read(t.Context(), records, infer.Schemas{})
+		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
 		if err := facts.Write(&out, "e", "e"); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +227,7 @@ func FuzzInfer(f *testing.F) {
 			env := &event.Envelope{Key: two, Headers: fuzzHeader(header)}
 			records = append(records, event.Record{Offset: int64(i), Time: 1_763_600_000_000, Value: [][]byte{one, two}[i%2], Envelope: env})
 		}
-		facts := infer.Read(t.Context(), records, infer.Schemas{})
+		facts := infer.Read(t.Context(), records, infer.Schemas{}, config.IsPath)
 		var out bytes.Buffer
 		if err := facts.Write(&out, infer.JobName(header), "topic"); err != nil {
 			t.Fatal(err)

@@ -170,6 +170,9 @@ func nameLike(s string) string {
 	return strings.TrimRight(strings.TrimLeft(b.String(), "_0123456789"), "_")
 }
 
+// IsPath reports whether a configuration can name the value at a path, which is written as there.
+func IsPath(s string) bool { return checkPath(s) == nil }
+
 // checkPath checks a path: names of nested keys with dots between them, and indexes of
 // array elements in brackets; key or key.path for the record's key, and header:name. It
 // refuses other notations ($.a.b, /a/b, a['b']), because they would name

@@ -1,6 +1,6 @@
 // Package infer says what is in the records of a topic, and writes a job that reads them.
 //
-//	f := infer.Read(ctx, records, infer.Schemas{})
+//	f := infer.Read(ctx, records, infer.Schemas{}, config.IsPath)
 //	f.Write(w, "clicks", "clicks")
 //
 // It is a guess from a sample, for a person to check: the fields with their types and values,

@@ -38,8 +38,9 @@ type Facts struct {
 	More    bool         // there are more fields than Fields
 
 	first, last event.Time // of the records
-	byPath      map[string]*Field
-	arrays      map[string]int // records that have an array of objects at a path
+	byPath      map[string]*Field // nil: no configuration can name the path
+	isPath      func(string) bool // as a configuration writes it
+	arrays      map[string]int    // records that have an array of objects at a path
 	decoder     *decoder
 }
 
@@ -68,9 +69,10 @@ type Field struct {
 var units = [...]event.Unit{event.Millis, event.RFC3339, event.ISO8601, event.Seconds, event.Micros, event.Nanos}
 
 // Read looks at records, whose times are those that Kafka has. It asks the registry for the
-// schemas that they name.
-func Read(ctx context.Context, records []event.Record, from Schemas) *Facts {
-	f := &Facts{Records: len(records), byPath: map[string]*Field{}, arrays: map[string]int{}, first: math.MaxInt64, decoder: newDecoder(from)}
+// schemas that they name. isPath says whether a configuration can name a value at a path; values at others
+// are left out.
+func Read(ctx context.Context, records []event.Record, from Schemas, isPath func(string) bool) *Facts {
+	f := &Facts{Records: len(records), byPath: map[string]*Field{}, isPath: isPath, arrays: map[string]int{}, first: math.MaxInt64, decoder: newDecoder(from)}
 	d := f.decoder
 	forms := make([]form, len(records))
 	count := map[form]int{}
@@ -365,12 +367,16 @@ func (f *Facts) text(path, text string, at event.Time, depth int) {
 	f.scalar(path, text, at)
 }
 
-// field returns the facts of a path; nil if there are too many.
+// field returns the facts of a path; nil if there are too many, or no configuration can name it.
 func (f *Facts) field(path string) *Field {
-	field := f.byPath[path]
-	if field == nil {
+	field, known := f.byPath[path]
+	if !known {
 		if len(f.Fields) == maxFields {
 			f.More = true
+			return nil
+		}
+		if !f.isPath(event.PathText(path)) {
+			f.byPath[path] = nil
 			return nil
 		}
 		field = &Field{Path: path, Values: map[string]int{}, Min: math.Inf(1), Max: math.Inf(-1)}
