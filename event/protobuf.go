@@ -42,6 +42,7 @@ type MessageField struct {
 	Message  *MessageType     // of a message
 	Symbols  map[int32]string // of an enum
 	Closed   bool             // an enum that has no other numbers than its symbols
+	Default  int32            // the number of an enum's first symbol
 	Oneof    int              // the oneof that it belongs to, from 1; 0: to none
 }
 
@@ -603,7 +604,8 @@ func (w *walk) nested(a *protoAction, from, to, depth int) int {
 }
 
 // entry reads an entry of a map in data[from:to]. It takes the place of an earlier one of the
-// same key. What is not on the wire is 0 or empty.
+// same key. What is not on the wire is 0 or empty, of an enum the first symbol. An entry whose value is a number that a
+// closed enum does not have counts as unknown.
 func (w *walk) entry(a *protoAction, from, to, depth int) int {
 	var key, value *MessageField
 	for i := range a.field.Message.Fields {
@@ -616,13 +618,17 @@ func (w *walk) entry(a *protoAction, from, to, depth int) int {
 	}
 	var text []byte
 	var digits [24]byte
-	number := uint64(0)
+	number, unknown := uint64(0), false
 	for i := from; i < to; {
 		n, wire, next := w.tag(i, to)
 		if next < 0 {
 			return -1
 		}
 		switch {
+		case n == 2 && wire == wireVarint && value.Kind == ProtoEnum && value.Closed:
+			var raw uint64
+			raw, i = w.varint(next, to)
+			unknown = value.Symbols[int32(raw)] == ""
 		case n != 1 || wire != key.Kind.wireOf():
 			i = w.skip(n, wire, next, to, depth)
 		case wire == wireBytes:
@@ -636,6 +642,9 @@ func (w *walk) entry(a *protoAction, from, to, depth int) int {
 		if i < 0 {
 			return -1
 		}
+	}
+	if unknown {
+		return to
 	}
 	switch key.Kind {
 	case ProtoString:
@@ -658,6 +667,8 @@ func (w *walk) entry(a *protoAction, from, to, depth int) int {
 			if w.nested(e, to, to, depth) < 0 {
 				return -1
 			}
+		case e.slot >= 0 && value.Kind == ProtoEnum:
+			w.protoValue(e.slot, value, uint64(value.Default), nil)
 		case e.slot >= 0:
 			w.protoValue(e.slot, value, 0, []byte{})
 		}

@@ -184,7 +184,7 @@ func (c protoTypes) of(m protoreflect.MessageDescriptor) *event.MessageType {
 			f.Message = c.of(d.Message())
 		}
 		if e := d.Enum(); e != nil {
-			f.Closed, f.Symbols = e.IsClosed(), map[int32]string{}
+			f.Closed, f.Default, f.Symbols = e.IsClosed(), int32(e.Values().Get(0).Number()), map[int32]string{}
 			for k := range e.Values().Len() {
 				v := e.Values().Get(k)
 				if _, known := f.Symbols[int32(v.Number())]; !known {

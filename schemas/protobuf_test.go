@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -555,5 +556,36 @@ message E { Other e = 1 [(confluent.field_meta).doc = "x"]; }`, []source{{"other
 	}
 	if _, err := compileProto("x", func(string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }); err == nil {
 		t.Error("a file that is not there is compiled")
+	}
+}
+
+// TestProtobufEnumsOfMaps: an entry of a map whose value is a number that a closed enum does not have counts as
+// unknown, as the specification says, and one without a value has the first symbol. (dynamicpb takes every enum for
+// an open one.)
+func TestProtobufEnumsOfMaps(t *testing.T) {
+	f := mustProto(t, `syntax = "proto2"; enum E { FIVE = 5; ONE = 1; } message M { map<string, E> of = 1; }`)
+	r := reader(t, event.Protobuf, f.schema(event.SchemaName{Message: []int{0}}), []string{"of.a", "of.b"})
+	entry := func(key string, value ...byte) []byte {
+		inner := append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key), value...)
+		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
+	}
+	of := func(n uint64) []byte { return protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), n) }
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{entry("a", of(1)...), "string ONE, missing "},
+		{entry("a", of(3)...), "missing , missing "},
+		{entry("a"), "string FIVE, missing "},
+		{append(entry("a", of(1)...), entry("a", of(3)...)...), "string ONE, missing "},
+		{append(entry("a", of(3)...), entry("b", of(5)...)...), "missing , string FIVE"},
+		{entry("a", append(of(3), of(1)...)...), "string ONE, missing "},
+		{entry("a", append(of(1), of(3)...)...), "missing , missing "},
+	} {
+		vals := make([]event.Value, 2)
+		err := read(r, c.data, vals)
+		if got := fmt.Sprintf("%v %s, %v %s", vals[0].Kind, vals[0].Bytes, vals[1].Kind, vals[1].Bytes); err != nil || got != c.want {
+			t.Errorf("%x: %s, %v; want %s", c.data, got, err, c.want)
+		}
 	}
 }
