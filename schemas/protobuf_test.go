@@ -569,7 +569,9 @@ func TestProtobufEnumsOfMaps(t *testing.T) {
 		inner := append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key), value...)
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
 	}
-	of := func(n uint64) []byte { return protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), n) }
+	of := func(n uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), n)
+	}
 	for _, c := range []struct {
 		data []byte
 		want string

@@ -9,14 +9,16 @@ type SumKeys struct {
 
 var (
 	sumMeasure = measureKind{
-		Kind:  window.Sum,
-		about: "adds up a number, exactly",
-		spec:  scaled,
+		Kind:   window.Sum,
+		about:  "adds up a number, exactly",
+		number: true,
+		spec:   scaled,
 	}
 	avgMeasure = measureKind{
-		Kind:  window.Avg,
-		about: "keeps the mean of a number",
-		spec:  scaled,
+		Kind:   window.Avg,
+		about:  "keeps the mean of a number",
+		number: true,
+		spec:   scaled,
 	}
 )
 

@@ -18,6 +18,7 @@ func (v *validator) job(path string, j *Job) {
 	v.windows(path, j)
 	v.columns(path, j)
 	v.paths(path, j)
+	v.texts(path, j)
 	v.format(path, j)
 	for i := range j.Measures {
 		if m := &j.Measures[i]; m.kind().judge != nil {
@@ -319,6 +320,54 @@ func (v *validator) paths(path string, j *Job) {
 				v.complain(path+"."+u.at, "%s leads through %s, which this job reads as a value; one of them cannot be right", u.field, outer)
 				break
 			}
+		}
+	}
+}
+
+// texts checks that no number is read of what is always a text, a header or a key without a schema, because
+// every event that has it would be malformed; and that a key with a schema is not read as a value and by its
+// fields too.
+func (v *validator) texts(path string, j *Job) {
+	check := func(at string, paths []string, needs string) {
+		for _, p := range paths {
+			p = event.ParsePathText(p)
+			if strings.Contains(p, "[json]") || !event.InEnvelope(p) || !strings.HasPrefix(p, "header:") && (p != "key:" || j.KeyFormat != "") {
+				return
+			}
+		}
+		if len(paths) > 0 {
+			v.complain(path+"."+at, "%s is a text, %s", strings.Join(paths, " or "), needs)
+		}
+	}
+	switch unit, err := event.ParseUnit(j.Time.Unit); {
+	case err != nil, unit == event.RFC3339, unit == event.ISO8601:
+	default:
+		check("time.field", j.Time.Field, "and unit "+j.Time.Unit+" needs a number; say unit: rfc3339 or unit: iso8601 if it is such a time, or unit: record for the timestamp of the record")
+	}
+	for i, c := range j.By {
+		if g := c.Geohash; g != nil {
+			at := fmt.Sprintf("by[%d].geohash.", i)
+			check(at+"lon", g.Lon, "and a longitude is a number")
+			check(at+"lat", g.Lat, "and a latitude is a number")
+		}
+	}
+	for i := range j.Measures {
+		m := &j.Measures[i]
+		for _, r := range m.reads() {
+			if m.kind().number || r.key == "lon" || r.key == "lat" {
+				check(fmt.Sprintf("measures[%d].%s", i, r.key), r.paths, "and "+m.Kind+" needs a number")
+			}
+		}
+	}
+	var whole string
+	for _, u := range j.uses() {
+		switch key, of := strings.CutPrefix(u.field, "key:"); {
+		case !of || j.KeyFormat == "":
+		case whole == "":
+			whole = u.field
+		case (key == "") != (whole == "key:"):
+			v.complain(path+"."+u.at, "a key that has a schema is read as a value, key, or by its fields, such as key.id, and not both")
+			return
 		}
 	}
 }

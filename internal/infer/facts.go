@@ -37,7 +37,7 @@ type Facts struct {
 	Fields  []*Field     // in the order in which they were met
 	More    bool         // there are more fields than Fields
 
-	first, last event.Time // of the records
+	first, last event.Time        // of the records
 	byPath      map[string]*Field // nil: no configuration can name the path
 	isPath      func(string) bool // as a configuration writes it
 	arrays      map[string]int    // records that have an array of objects at a path
