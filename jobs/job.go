@@ -76,7 +76,7 @@ type Config struct {
 	Stop          time.Duration // for the last flush when asked to stop; default 15 s
 	Look          time.Duration // between looks at what the ledger covers of the log; default 3 s
 	WaitLimit     time.Duration // how long records of a partition may wait without a flush of that partition, before it is reported; default 1 min, above session + Flush + InsertTimeout
-	Open          time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it; default 1 min, the producers' default of transaction.timeout.ms
+	Open          time.Duration // how long an open transaction may keep records from being read before it is reported, and how long UntilEnd waits for it, or for a schema; default 1 min, the producers' default of transaction.timeout.ms
 	Policy        window.Policy
 	// Exclusive, if set, runs f unless another process is rolling this job up now.
 	// It only saves work: if the lock is lost, or two processes hold it, the same
@@ -85,7 +85,7 @@ type Config struct {
 	// Trouble, if set, is the reason why the source does not give this process all
 	// the partitions that it should have; empty: no known reason.
 	Trouble  func() string
-	UntilEnd bool // read to the ends that the logs have at the start, flush, roll up, return; ErrUnread if an open transaction prevents that
+	UntilEnd bool // read to the ends that the logs have at the start, flush, roll up, return; ErrUnread if an open transaction or a schema prevents that
 	Log      *slog.Logger
 	// Outages reports temporary failures; nil means a Reporter of the job's own,
 	// which writes to Log. Jobs that share a Reporter report one outage together.

@@ -39,8 +39,11 @@ func (e openError) Error() string {
 }
 
 // ErrUnread says that a job with UntilEnd did not read to the end, because a
-// transaction stayed open.
+// transaction stayed open, or a schema could not be had, which ErrSchema says.
 var ErrUnread = errors.New("not all was read")
+
+// ErrSchema says that records were not read because their schema cannot be had.
+var ErrSchema = errors.New("a schema cannot be had")
 
 // openTransaction is the subject of log lines about partitions that are not
 // readable to their end.
@@ -74,13 +77,14 @@ func (w *watch) standingOpen(since time.Duration, spans map[int32]event.Span) (l
 
 // reached reports whether every owned partition was read, and is durable, up to
 // the end that its log had when the job began. It is also true if only open
-// transactions have prevented that for Config.Open: then it sets job.unread.
+// transactions, and schemas that cannot be had, have prevented that for Config.Open: then it sets job.unread.
 func (r *run) reached(now time.Time) bool {
 	if r.ends == nil {
 		return false
 	}
 	var open openError
-	var ends int64 // the sum of the readable ends of those partitions; it grows when a transaction ends
+	var waiting []string // partitions that wait for a schema
+	var ends int64       // the sum of the readable ends of those partitions; it grows when a transaction ends or a schema comes
 	for _, p := range r.plans {
 		end := r.stop(p.Partition)
 		s := r.job.status.partition(p.Partition)
@@ -93,12 +97,15 @@ func (r *run) reached(now time.Time) bool {
 		case at >= stable:
 			open = append(open, OpenTransaction{Partition: p.Partition, Offset: stable, Records: end - stable})
 			ends += stable
+		case s.schema() != "" && at >= s.next.Load():
+			waiting = append(waiting, fmt.Sprintf("partition %d waits at offset %d for %s", p.Partition, at, s.schema()))
+			ends += at
 		default:
 			r.stood = time.Time{}
 			return false
 		}
 	}
-	if len(open) == 0 {
+	if len(open)+len(waiting) == 0 {
 		return true
 	}
 	if r.stood.IsZero() || r.stoodAt != ends {
@@ -111,7 +118,14 @@ func (r *run) reached(now time.Time) bool {
 	for i := range open {
 		open[i].For = stood
 	}
-	r.job.unread = fmt.Errorf("job %s: topic %s: %w: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, ErrUnread, open)
+	why := error(open)
+	if waiting != nil {
+		why = fmt.Errorf("%w: %s", ErrSchema, strings.Join(waiting, "; "))
+		if open != nil {
+			why = fmt.Errorf("%w; %w", why, open)
+		}
+	}
+	r.job.unread = fmt.Errorf("job %s: topic %s: %w: %w", r.job.cfg.Spec.Job, r.job.cfg.Topic, ErrUnread, why)
 	return true
 }
 
