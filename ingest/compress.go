@@ -80,12 +80,12 @@ func (d *decompressor) decompress(codec int, src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// room makes space for n more bytes, doubling.
+// room makes space for n more bytes, and for a quarter more than there was.
 func room(out []byte, n int) []byte {
 	if cap(out)-len(out) >= n {
 		return out
 	}
-	grown := make([]byte, len(out), max(2*cap(out), len(out)+n, 64<<10))
+	grown := make([]byte, len(out), max(cap(out)+cap(out)/4, len(out)+n, 64<<10))
 	copy(grown, out)
 	return grown
 }
@@ -227,16 +227,23 @@ func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
 			out = append(room(out, n), block...)
 			continue
 		}
-		// LZ4 expands at most one byte to 255.
-		out = room(out, min(blockMax, 255*n+64))
-		into := out[len(out):min(cap(out), len(out)+blockMax)]
-		var window []byte
-		if flags&independent == 0 {
-			window = out[max(0, len(out)-64<<10):]
-		}
-		m, err := lz4.UncompressBlockWithDict(block, into, window)
-		if err != nil {
-			return out, err
+		// LZ4 expands at most one byte to 255, and rarely to more than four. Writers
+		// declare blocks of up to 4 MB, and few fill them.
+		most := min(blockMax, 255*n+64)
+		m, err := 0, error(nil)
+		for enough := min(most, 4*n); ; enough = min(most, 2*enough) {
+			out = room(out, enough)
+			into := out[len(out):min(cap(out), len(out)+blockMax)]
+			var window []byte
+			if flags&independent == 0 {
+				window = out[max(0, len(out)-64<<10):]
+			}
+			if m, err = lz4.UncompressBlockWithDict(block, into, window); err == nil {
+				break
+			}
+			if len(into) >= most {
+				return out, err
+			}
 		}
 		out = out[:len(out)+m]
 		if len(out) > d.limit {

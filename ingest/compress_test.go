@@ -122,6 +122,22 @@ func TestLZ4LinkedBlocks(t *testing.T) {
 	}
 }
 
+// Writers declare blocks of up to 4 MB. The buffer is as large as a batch needs and not as
+// they declare, also that of a batch that expands more than most.
+func TestLZ4Room(t *testing.T) {
+	for _, b := range append(samples(), bytes.Repeat([]byte{7}, 5<<20)) {
+		d := decompressor{limit: 8 << 20}
+		packed := compress(t, codecLZ4, b, lz4.BlockSizeOption(lz4.Block4Mb))
+		got, err := d.decompress(codecLZ4, packed)
+		if err != nil || !bytes.Equal(got, b) {
+			t.Errorf("%d bytes: %d bytes, %v", len(b), len(got), err)
+		}
+		if most := max(64<<10, 8*len(packed)); len(packed) > len(b)/8 && cap(got) > most {
+			t.Errorf("%d bytes from %d: a buffer of %d, want at most %d", len(b), len(packed), cap(got), most)
+		}
+	}
+}
+
 // Small inputs that are, or claim to be, large once decompressed give an error
 // and use little memory.
 func TestDecompressionBombs(t *testing.T) {

@@ -476,39 +476,47 @@ func (l *loop) recheck(ctx context.Context) error {
 	return err
 }
 
+// near is a latency below which requests of PartitionBytes keep workers busy.
+const near = 5 * time.Millisecond
+
 // resize adapts the size of the requests to the network, after an exchange in which the
 // first bytes of the response came after latency and the last ones after took. If the
 // workers had finished all earlier responses before (waited), and a good part of the time
-// was latency, the next request asks for twice as much of each partition, up to
-// RequestBytes in all. Where latency is a small part of it, more in each request would
-// only take memory: the workers wait for the network's or the broker's throughput.
-// Otherwise the next request asks for a little less, down to PartitionBytes, because small
-// responses stay in the CPU caches. A response with less than half of what one partition
-// could have brought changes nothing, because there was no more data.
+// was the latency of a broker that is not near, the next request asks for twice as much of
+// each partition, up to RequestBytes in all. Where latency is a small part of it, more in
+// each request would only take memory: the workers wait for the network's or the broker's
+// throughput. Otherwise the next request asks for a little less, down to PartitionBytes,
+// because small responses stay in the CPU caches. A response with less than half of what
+// one partition could have brought changes nothing, because there was no more data.
 //
-// Latency is the least of late, because on a busy machine a single one may be anything.
+// Latency is the least of late, because on a busy machine a single one may be anything. So
+// the first one changes nothing.
 func (l *loop) resize(waited bool, got int, latency, took time.Duration) {
 	c := &l.fetch.source.config
 	least, most := c.PartitionBytes, max(c.PartitionBytes, c.RequestBytes/max(1, len(l.asked)))
 	if got < l.share/2 {
 		return
 	}
-	if l.latency == 0 || latency < l.latency {
+	switch {
+	case l.latency == 0:
 		l.latency = latency
-	} else {
-		l.latency += (latency - l.latency) / 16
+		return
+	case latency < l.latency:
+		l.latency = latency
+	default:
+		l.latency += (latency - l.latency) / 64
 	}
-	if waited && l.latency > took/8 {
+	if waited && l.latency > max(near, took/8) {
 		l.share = min(2*l.share, most)
 	} else {
 		l.share = max(l.share-l.share/32, least)
 	}
 }
 
-// shrink frees a buffer that is far larger than the requests are now, unless its last
+// shrink frees a buffer that is half as large again as the requests are now, unless its last
 // response was large nevertheless, as one with large batches is.
 func (l *loop) shrink(c *call) {
-	if kept := cap(c.response); kept > 3*l.share*len(l.partitions) && kept > 3*len(c.response) {
+	if kept := cap(c.response); kept > 3*l.share*len(l.partitions)/2 && kept > 3*len(c.response)/2 {
 		c.response = nil
 	}
 }
