@@ -109,15 +109,7 @@ func TestCluster(t *testing.T) {
 		lists = append(lists, fmt.Sprintf("[%q]", on.door.url))
 	}
 	s.url = servers[0].native.URL()
-	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(config), fmt.Sprintf("clickhouse: {url: %q, database: %s}", one.url, one.db), "clickhouse: {shards: ["+strings.Join(lists, ", ")+"], database: weir, cluster: main}", 1)
-	text = strings.Replace(text, "group: "+s.name, "group: "+s.name+"-cluster", 1)
-	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil || !strings.Contains(text, "cluster: main") || !strings.Contains(text, "-cluster,") {
-		t.Fatal(err, text)
-	}
+	s.likeOn(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir, cluster: main", "cluster")
 	s.migrate()
 	backlog := s.produced("clicks", 30_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
 	live := s.traffic("clicks", "--rate", "1000", "--seed", "3", "--malformed", "0.002")

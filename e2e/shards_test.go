@@ -78,6 +78,29 @@ func mirror(door *proxy, other *engine) http.HandlerFunc {
 	}
 }
 
+// likeOn configures a stage like one on a single engine, but on other servers and with a group of
+// its own.
+func (s *stage) likeOn(one *stage, servers, group string) {
+	s.t.Helper()
+	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := string(config)
+	for was, is := range map[string]string{
+		fmt.Sprintf("clickhouse: {url: %q, database: %s}", one.url, one.db): "clickhouse: {" + servers + "}",
+		"group: " + one.name + ",": "group: " + one.name + "-" + group + ",",
+	} {
+		if strings.Count(text, was) != 1 {
+			s.t.Fatalf("not one %q in\n%s", was, text)
+		}
+		text = strings.Replace(text, was, is, 1)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // TestShards: a job runs on three shards of two replicas, six engines, while engines, the addresses in front of them and weir
 // itself are killed in turn, each of them at any moment. In the end, rows, rollups, live answers
 // and what weir verify says are those of a job on one engine, and of the log, on either replica of each shard. An address that is
@@ -117,15 +140,7 @@ func TestShards(t *testing.T) {
 		return &on
 	}
 	s = *side(0)
-	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(config), fmt.Sprintf("clickhouse: {url: %q, database: %s}", one.url, one.db), "clickhouse: {shards: ["+strings.Join(lists, ", ")+"], database: weir}", 1)
-	text = strings.Replace(text, "group: "+s.name, "group: "+s.name+"-shards", 1)
-	if err := os.WriteFile(filepath.Join(s.dir, "weir.yaml"), []byte(text), 0o644); err != nil || !strings.Contains(text, "shards: [[") || !strings.Contains(text, "-shards,") {
-		t.Fatal(err, text)
-	}
+	s.likeOn(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir", "shards")
 	s.migrate()
 	backlog := s.produced("clicks", 60_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
 	live := s.traffic("clicks", "--rate", "1500", "--seed", "2", "--malformed", "0.002")
