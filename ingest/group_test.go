@@ -327,10 +327,11 @@ func TestRecreatedTopic(t *testing.T) {
 func notRecognized(t *testing.T, k *taker, result chan error, n int) {
 	t.Helper()
 	want := numbered("old", 0, 10)
-	var err error
+	ended, err := false, error(nil)
 	eventually(t, "the new records are read, or the log is found shorter", func() bool {
 		select {
 		case err = <-result:
+			ended = true
 			return true
 		default:
 			ok, _ := k.reached(map[int32]int64{0: int64(n)})
@@ -338,7 +339,7 @@ func notRecognized(t *testing.T, k *taker, result chan error, n int) {
 		}
 	})
 	switch {
-	case err == nil:
+	case !ended:
 		want = append(want, numbered("new", 10, n)...)
 	case !errors.Is(err, ErrTruncated):
 		t.Errorf("Fetch of a recreated topic: %v", err)
