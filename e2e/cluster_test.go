@@ -109,7 +109,7 @@ func TestCluster(t *testing.T) {
 		lists = append(lists, fmt.Sprintf("[%q]", on.door.url))
 	}
 	s.url = servers[0].native.URL()
-	s.likeOn(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir, cluster: main", "cluster")
+	s.configureLike(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir, cluster: main", "cluster")
 	s.migrate()
 	backlog := s.produced("clicks", 30_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
 	live := s.traffic("clicks", "--rate", "1000", "--seed", "3", "--malformed", "0.002")

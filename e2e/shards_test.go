@@ -78,9 +78,9 @@ func mirror(door *proxy, other *engine) http.HandlerFunc {
 	}
 }
 
-// likeOn configures a stage like one on a single engine, but on other servers and with a group of
-// its own.
-func (s *stage) likeOn(one *stage, servers, group string) {
+// configureLike writes the configuration of a stage on a single engine for a stage on other servers,
+// which stand in the form of the key clickhouse. Its consumer group is the same name with group behind it.
+func (s *stage) configureLike(one *stage, servers, group string) {
 	s.t.Helper()
 	config, err := os.ReadFile(filepath.Join(one.dir, "weir.yaml"))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestShards(t *testing.T) {
 		return &on
 	}
 	s = *side(0)
-	s.likeOn(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir", "shards")
+	s.configureLike(one, "shards: ["+strings.Join(lists, ", ")+"], database: weir", "shards")
 	s.migrate()
 	backlog := s.produced("clicks", 60_000, "--duplicates", "0.01", "--late", "0.005", "--malformed", "0.002")
 	live := s.traffic("clicks", "--rate", "1500", "--seed", "2", "--malformed", "0.002")
