@@ -124,4 +124,15 @@ func TestFigures(t *testing.T) {
 	for _, codec := range []string{"none", "lz4"} {
 		says("docs/sizing.md", sizing, fmt.Sprintf("%.0f", find(pipeline, `^`+codec+` +weir +\d+ +[\d.]+ +[\d.]+ +(\d+)$`)[0]))
 	}
+	for side, row := range map[string]string{"weir": "| weir | %.1f million events for each second of one CPU, %.1f with LZ4 |", `weir \+ engine`: "| weir and the engine it writes to | %.1f million, %.1f with LZ4 |"} {
+		none, lz4 := find(pipeline, `^none +`+side+` +(\d+) `), find(pipeline, `^lz4 +`+side+` +(\d+) `)
+		says("docs/sizing.md", sizing, fmt.Sprintf(row, none[0]/1e6, lz4[0]/1e6))
+	}
+
+	// docs/performance.md has those of make bench-measures.
+	measures, performance := filepath.Join("bench", "results", "measures.txt"), read(filepath.Join("docs", "performance.md"))
+	for name, kinds := range map[string]string{"sum": "sum", "quantile of ids": "quantile", "topk of 32 countries": "topk", "set of users": "set", "the four": "sum, quantile, topk, set"} {
+		m := find(measures, `^with `+kinds+` +(\d+) +([\d.]+)% +([\d.]+) +\d+ +([\d.]+)% +(\d+)$`)
+		says("docs/performance.md", performance, fmt.Sprintf("| %s | %.2f million | %.0f %% | %.0f %% | %.2f | %.0f |", name, m[0]/1e6, m[1], m[3], m[2], m[4]))
+	}
 }
