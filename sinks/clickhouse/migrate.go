@@ -188,6 +188,9 @@ func (c *Client) steps(inv *inventory, layouts []*layout) ([]Statement, error) {
 		if sql := t.retain(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" ttl", sql)
 		}
+		if sql := t.tune(c, inv.tables[t.name].create); sql != "" {
+			step(t.name+" settings", sql)
+		}
 		if sql := t.forget(c, inv.tables[t.name].create); sql != "" {
 			step(t.name+" states ttl", sql)
 		}
@@ -260,6 +263,21 @@ func (t *table) retain(c *Client, create string) string {
 		return alter + " REMOVE TTL"
 	}
 	return alter + " MODIFY TTL " + t.ttl + " SETTINGS materialize_ttl_after_modify = 0"
+}
+
+// tune returns the statement that sets what the table has no setting of, or "". A setting that
+// the table has stays, because an administrator may have changed it.
+func (t *table) tune(c *Client, create string) string {
+	var changes []string
+	for _, m := range merging {
+		if !strings.Contains(create, m.name+" = ") {
+			changes = append(changes, m.String())
+		}
+	}
+	if changes == nil {
+		return ""
+	}
+	return "ALTER TABLE " + c.name(t.name) + c.onCluster() + " MODIFY SETTING " + strings.Join(changes, ", ")
 }
 
 // ttlOf returns the TTL of the rows, given the CREATE statement of a table.

@@ -261,6 +261,34 @@ func TestMigrateRounds(t *testing.T) {
 	}
 }
 
+// TestMigrateSettings: tables from before they had settings of merges get these, and one that an
+// administrator has set stays.
+func TestMigrateSettings(t *testing.T) {
+	c := open(t)
+	install(t, c, actives())
+	b := &backend{c: c}
+	b.exec(t, "ALTER TABLE "+c.name("clicks_state")+" RESET SETTING merge_selector_base, auto_statistics_types")
+	b.exec(t, "ALTER TABLE "+c.name(LedgerTable)+" RESET SETTING auto_statistics_types")
+	b.exec(t, "ALTER TABLE "+c.name(LedgerTable)+" MODIFY SETTING merge_selector_base = 7")
+	if _, err := c.Job(t.Context(), actives()); err != nil {
+		t.Errorf("before the migration the job opens with %v", err)
+	}
+	if ran, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil || len(ran) != 2 {
+		t.Errorf("the migration runs %v, %v; want a statement for each of two tables", ran, err)
+	}
+	if again, err := c.Migrate(t.Context(), []Job{actives()}, Migration{}); err != nil || len(again) != 0 {
+		t.Errorf("then it runs %v, %v", again, err)
+	}
+	for table, base := range map[string]string{"clicks_state": "16", LedgerTable: "7", "clicks_1m_rollup": "16", "weir_dead_letters": "16"} {
+		create := one(t, c, "SELECT create_table_query FROM system.tables WHERE database = "+text(c.cfg.Database)+" AND name = "+text(table))
+		for _, want := range []string{"merge_selector_base = " + base, "auto_statistics_types = "} {
+			if !strings.Contains(create, want) {
+				t.Errorf("%s is not with %s: %s", table, want, create)
+			}
+		}
+	}
+}
+
 // TestMigrateOutcome: a ledger from before there was an outcome, throttled, is refused
 // until the migration has added its column; the lines that it has stay.
 func TestMigrateOutcome(t *testing.T) {

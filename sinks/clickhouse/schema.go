@@ -58,9 +58,20 @@ type table struct {
 	partition string
 	order     []string // columns
 	ttl       string   // as ClickHouse prints it back; empty: none
-	settings  string
-	appends   bool // columns of measures may be added to the table later
+	settings  string   // besides merging
+	appends   bool     // columns of measures may be added to the table later
 }
+
+// merging are the settings of every table that say how ClickHouse merges its parts. A flush makes
+// small parts, and by default five of them start a merge, which writes the parts of the last minutes
+// once more, whatever their size; and each merge computes statistics, which are larger than a small part and
+// which no query of weir needs.
+var merging = []setting{{"merge_selector_base", "16"}, {"auto_statistics_types", "''"}}
+
+// A setting is one of a table that can be changed later.
+type setting struct{ name, value string }
+
+func (s setting) String() string { return s.name + " = " + s.value }
 
 // create returns the statement that makes the table.
 func (t *table) create(c *Client) string {
@@ -91,9 +102,14 @@ func (t *table) create(c *Client) string {
 	if t.ttl != "" {
 		fmt.Fprintf(&b, "TTL %s\n", t.ttl)
 	}
+	var settings []string
 	if t.settings != "" {
-		fmt.Fprintf(&b, "SETTINGS %s\n", t.settings)
+		settings = append(settings, t.settings)
 	}
+	for _, m := range merging {
+		settings = append(settings, m.String())
+	}
+	fmt.Fprintf(&b, "SETTINGS %s\n", strings.Join(settings, ", "))
 	fmt.Fprintf(&b, "COMMENT %s", text(t.comment))
 	return b.String()
 }
