@@ -16,7 +16,7 @@ const Never Time = math.MaxInt64
 
 // Config holds the intervals and the memory budget.
 type Config struct {
-	Flush  Time                  // from one flush to the next, above 0
+	Flush  Time                  // from one flush to the next, above 0: flushes come at the multiples of it
 	Behind Time                  // the same while the log is far ahead, at least Flush: see Machine.Behind
 	Memory Budget                // bytes, above 0
 	Rows   int64                 // of (window, group) that are flushed before the interval is over, above 0: see Machine.Held
@@ -102,7 +102,8 @@ const (
 // New makes the machine for the partitions of the plans. It first claims the
 // epochs that the plans open.
 func New(cfg Config, plans []window.Plan, now Time) *Machine {
-	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, late: true, flushAt: now + cfg.Flush}
+	m := &Machine{cfg: cfg, phase: Reading, retry: cfg.Retry, interval: cfg.Flush, late: true}
+	m.flushAt = m.next(now)
 	m.claim.plans = plans
 	for _, p := range plans {
 		// What an earlier owner made durable and did not commit. If all of the log is
@@ -227,9 +228,8 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	m.near = false
 	if now >= m.flushAt {
 		due = true
-		m.flushAt += m.interval
-		if m.flushAt <= now { // the driver was late by more than an interval
-			m.flushAt = now + m.interval
+		if m.flushAt += m.interval; m.flushAt <= now { // the driver was late by more than an interval
+			m.flushAt = m.next(now)
 		}
 	}
 	idle := !m.outbox.flight && now >= m.writeAt
@@ -257,7 +257,7 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	// A claim is over when the ledger has stored it.
 	settled := m.flush == resting && m.outbox.empty()
 	if m.phase == Claiming && settled {
-		m.phase, m.flushAt = Reading, now+m.interval
+		m.phase, m.flushAt = Reading, m.next(now)
 	}
 
 	// A drain is over when everything is durable and the last commit was tried, or
@@ -275,6 +275,13 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	rd.Reuse, rd.Open = m.outbox.reuse(), !m.gate.closed
 	rd.Phase, rd.Wake = m.phase, m.wake()
 	return rd
+}
+
+// next returns when the interval that begins now is over: it begins at a multiple of the short
+// interval, so machines with one clock flush at the same moments, and their writes can share
+// statements.
+func (m *Machine) next(now Time) Time {
+	return (now/m.cfg.Flush)*m.cfg.Flush + m.interval
 }
 
 // wake returns the time when something is due without another input.

@@ -69,6 +69,7 @@ type Config struct {
 
 	Workers       int           // default: as many as CPUs may be used
 	Flush         time.Duration // between flushes; default 1 s
+	Zero          time.Time     // flushes and looks come at the multiples of their intervals since then, so jobs with the same Zero share statements; default: when New was called
 	Rollup        time.Duration // between rollups; default 2 s
 	Memory        int64         // bytes the job may hold; default 1 GiB
 	InsertTimeout time.Duration // for one flush to be answered; default 20 s
@@ -105,6 +106,9 @@ func (c *Config) setDefaults() {
 		c.Memory = 1 << 30
 	}
 	or(&c.Flush, time.Second)
+	if c.Zero.IsZero() {
+		c.Zero = time.Now()
+	}
 	or(&c.Rollup, 2*time.Second)
 	or(&c.InsertTimeout, 20*time.Second)
 	or(&c.Look, 3*time.Second)

@@ -26,7 +26,6 @@ type run struct {
 	stoodAt int64                // the sum of the offsets where they begin
 
 	flow  *flow.Machine
-	began time.Time // when flow's time was 0
 	phase flow.Phase
 	wake  *time.Timer // flow's Wake
 	pace  pace
@@ -66,7 +65,7 @@ func (j *Job) newRun(ctx context.Context, gen Generation, ends map[int32]event.S
 	}
 	r := &run{
 		job: j, gen: gen, ends: ends, plans: plans,
-		began: time.Now(), wake: time.NewTimer(0), failed: make(chan error, 1), answer: make(chan error, 1), cancel: func() {},
+		wake: time.NewTimer(0), failed: make(chan error, 1), answer: make(chan error, 1), cancel: func() {},
 		near: make(chan struct{}, 1), full: make(chan chan struct{}),
 		reads: make(chan func(*run)), ended: make(chan struct{}), refetch: make(chan struct{}, 1),
 	}
@@ -95,7 +94,7 @@ func (r *run) owner(partition int32) *worker {
 }
 
 // now is flow's time.
-func (r *run) now() flow.Time { return flow.Time(time.Since(r.began)) }
+func (r *run) now() flow.Time { return flow.Time(time.Since(r.job.cfg.Zero)) }
 
 // fail notes the first error that ends the run.
 func (r *run) fail(err error) {

@@ -245,6 +245,8 @@ func (w *watch) loop(ctx context.Context) {
 		if still >= restAfter {
 			pause *= restPause
 		}
+		// Looks come at the multiples of the pause, so that those of several jobs meet: see Config.Zero.
+		pause -= time.Since(w.job.cfg.Zero) % pause
 		select {
 		case <-ctx.Done():
 			return

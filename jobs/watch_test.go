@@ -235,7 +235,7 @@ func TestWatchIdleAndNew(t *testing.T) {
 			t.Errorf("a record and a partition for less than a minute: %+v", st)
 		}
 		s.ledger = map[int32]audit.Covered{0: {Next: 101, Watermark: 1}}
-		after(4 * time.Second)
+		after(13 * time.Second) // the first look at it came 12 s behind the last one at rest
 		if u := j.Status().Uncounted; u == nil || !slices.Equal(u.Partitions, []int32{2}) {
 			t.Errorf("the added partition: %+v", u)
 		}

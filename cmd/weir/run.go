@@ -72,6 +72,7 @@ type runOptions struct {
 	locks    *redislock.Locks   // nil: no rollup lock
 	owner    string             // the name of this process at the lock
 	outages  *outage.Reporter   // of all jobs; nil: runJobs makes one
+	zero     time.Time          // of the flushes of all jobs; zero: runJobs takes the present
 	worker   *httpserver.Worker // nil: this process is no worker of weir up
 }
 
@@ -156,6 +157,9 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	sinks := map[string]*clickhouse.Sink{}
 	if o.outages == nil {
 		o.outages = outage.New(o.log)
+	}
+	if o.zero.IsZero() {
+		o.zero = time.Now()
 	}
 	scratch, counting := budgets(cfg, o.resp != nil)
 	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
@@ -280,7 +284,7 @@ func newJob(ctx context.Context, cfg *config.Config, j *config.Job, client *clic
 	job, err := jobs.New(jobs.Config{
 		Spec: s, Topic: j.Topic, Source: kafkaSource{src}, Sink: sink, Schemas: schemas,
 		Workers: cfg.Workers,
-		Flush:   time.Duration(cfg.Flush.Interval), Rollup: time.Duration(cfg.Rollup.Interval),
+		Flush:   time.Duration(cfg.Flush.Interval), Zero: o.zero, Rollup: time.Duration(cfg.Rollup.Interval),
 		Memory:        memory,
 		InsertTimeout: time.Duration(cfg.ClickHouse.InsertTimeout),
 		HandOver:      time.Duration(cfg.Kafka.Session) * 7 / 10,

@@ -63,8 +63,14 @@ var connLifetime = time.Minute
 type Client struct {
 	cfg    Config
 	shards shards // the first one is the home shard
+	limit  int    // rows in a block
 	wide   bool   // views read the tables of all shards: see wide.go
 	log    *slog.Logger
+
+	// What the jobs of a process ask together.
+	rounds   joint[*roundRequest]
+	lines    joint[linesRequest]
+	coverage joint[*coverageRequest]
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -90,7 +96,11 @@ func Open(cfg Config) (*Client, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, log: cfg.Log, wide: len(cfg.Shards) > 1 && cfg.Cluster != ""}
+	c := &Client{cfg: cfg, log: cfg.Log, limit: blockRows, wide: len(cfg.Shards) > 1 && cfg.Cluster != ""}
+	c.rounds.run, c.rounds.patience = c.readRounds, patience
+	c.lines.run, c.lines.patience = c.writeLines, patience
+	c.coverage.run, c.coverage.patience = c.readCoverage, patience
+	c.coverage.expect() // jobs look at the same moments, and do not announce it: each look waits
 	lists := cfg.Shards
 	if len(lists) == 0 {
 		lists = [][]string{cfg.URLs}
@@ -262,7 +272,9 @@ func (c *Client) writeSettings() ch.Settings {
 func (c *Client) insert(ctx context.Context, on *replicas, b *block, rows io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.InsertTimeout)
 	defer cancel()
-	ctx = ch.Context(ctx, ch.WithSettings(c.writeSettings()))
+	settings := c.writeSettings()
+	settings["max_threads"] = 1 // several only wait for each other: a twentieth of the CPU time of a small insert
+	ctx = ch.Context(ctx, ch.WithSettings(settings))
 	err := on.once(ctx, func(conn driver.Conn) error {
 		return conn.InsertFormat(ctx, "Native", b.statement(c.cfg.Database), rows)
 	})

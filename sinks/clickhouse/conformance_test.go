@@ -56,8 +56,8 @@ func (b *backend) Open(t *testing.T, spec *window.Spec) (sinktest.Sink, error) {
 	}
 	b.last = spec
 	s := b.c.sink(plan(t, j))
-	s.quiet = -time.Hour       // no other process writes, so the audit judges the newest rows too
-	s.merge, s.limit = 60, 100 // several statements and blocks of each kind
+	s.quiet = -time.Hour              // no other process writes, so the audit judges the newest rows too
+	s.merge, s.client.limit = 60, 100 // several statements and blocks of each kind
 	return s, nil
 }
 

@@ -41,6 +41,7 @@
 //	read.go       reads windows back, for live answers
 //	question.go   questions as statements; ask.go, long.go: those that views answer
 //	rounds.go     the current round, and writes against it
+//	joint.go      one statement for what several jobs ask at the same moment
 //	rollup.go     Rollup
 //	audit.go      reads the numbers that package audit compares
 //	repair.go     recomputes windows of rollups

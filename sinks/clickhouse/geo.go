@@ -14,7 +14,7 @@ import (
 func (l *layout) placesTable(m *measure) table {
 	start := column{name: "window_start", typ: utc}
 	return table{
-		name: l.places(m), engine: "AggregatingMergeTree",
+		name: l.places(m), engine: "AggregatingMergeTree", patient: true,
 		comment: "The last position of each member in each window: the greatest (time, slot, offset) stays.",
 		columns: []column{
 			start, {name: "member", typ: "String", extra: "CODEC(ZSTD(1))"},
@@ -66,15 +66,15 @@ func (s *Sink) writePlaces(ctx context.Context, shard int, b *block, t *window.T
 			return true
 		}
 		b.addPlace(event.Time(start), member, event.Time(at.Time), at.Slot, at.Offset, score)
-		if s.full(b) {
-			err = s.flush(ctx, all[shard], b)
+		if b.full(s.client.limit) {
+			err = s.client.flush(ctx, all[shard], b)
 		}
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.flush(ctx, all[shard], b)
+	return s.client.flush(ctx, all[shard], b)
 }
 
 // Places merges the positions of geo measure m into last: for each member, the last one

@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// insert runs one INSERT statement on a shard, into the table of a block, with the bytes of a Native
+// insertPieces runs one INSERT statement on a shard, into the table of a block, with the bytes of a Native
 // block in pieces. The sequence makes a piece when the one before has been sent, so it may
 // use one buffer for all. After an error it must not use that buffer again: a request that
 // failed may still send it.
-func (s *Sink) insert(ctx context.Context, on *replicas, b *block, pieces iter.Seq[[]byte]) error {
+func (c *Client) insertPieces(ctx context.Context, on *replicas, b *block, pieces iter.Seq[[]byte]) error {
 	next, stop := iter.Pull(pieces)
 	defer stop()
 	r := &body{next: next}
-	err := s.client.insert(ctx, on, b, r)
+	err := c.insert(ctx, on, b, r)
 	if whole := r.let(); err == nil && !whole {
 		return fmt.Errorf("clickhouse: insert into %s: the server acknowledged rows that it had not read", b.table)
 	}
@@ -92,11 +92,11 @@ func (r *body) WriteTo(w io.Writer) (sum int64, err error) {
 }
 
 // flush inserts the rows that a block has, if any, as a block of their own.
-func (s *Sink) flush(ctx context.Context, on *replicas, b *block) error {
+func (c *Client) flush(ctx context.Context, on *replicas, b *block) error {
 	if b.rows == 0 {
 		return nil
 	}
-	err := s.insert(ctx, on, b, b.pieces)
+	err := c.insertPieces(ctx, on, b, b.pieces)
 	if err != nil {
 		b.abandon()
 		return err

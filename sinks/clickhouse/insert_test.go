@@ -37,7 +37,7 @@ func TestSplit(t *testing.T) {
 		}
 		// 16 rows, positions and dead letters, two ledger lines.
 		for limit, want := range map[int]int{1: 50, 10: 7, 1 << 30: 4} {
-			s.limit = limit
+			c.limit = limit
 			inserts := 0
 			b.on(func(w http.ResponseWriter, r *http.Request) {
 				if inserts++; r.Header.Get("Content-Encoding") == "gzip" != compress {
@@ -193,7 +193,7 @@ func TestLetGo(t *testing.T) {
 func TestEarlyAnswer(t *testing.T) {
 	s := far(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	piece := make([]byte, 1<<20)
-	err := s.insert(t.Context(), s.client.shards[0], s.dead, func(yield func([]byte) bool) {
+	err := s.client.insertPieces(t.Context(), s.client.shards[0], s.dead, func(yield func([]byte) bool) {
 		for range 64 { // more than sockets hold
 			if !yield(piece) {
 				return

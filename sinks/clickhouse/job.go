@@ -207,8 +207,22 @@ func (l *layout) groups() string {
 }
 
 // where returns a condition that selects the job's rows in one of the weir_ tables.
-func (l *layout) where() string {
-	return "job = " + text(l.Spec.Job) + " AND version = " + strconv.Itoa(l.Spec.Version)
+func (j *Job) where() string {
+	return "job = " + text(j.Spec.Job) + " AND version = " + strconv.Itoa(j.Spec.Version)
+}
+
+// whereAny returns a condition that selects the rows of several jobs.
+func whereAny[R any](all []R, job func(R) *Job) string {
+	var each []string
+	for _, r := range all {
+		each = append(each, "("+job(r).where()+")")
+	}
+	return strings.Join(each, " OR ")
+}
+
+// is reports whether a row with this name and version is the job's.
+func (j *Job) is(name string, version uint32) bool {
+	return j.Spec.Job == name && j.Spec.Version == int(version)
 }
 
 // byKey ends a query of a weir_ table whose conditions are where alone. The primary key

@@ -269,7 +269,7 @@ func (t *table) retain(c *Client, create string) string {
 // the table has stays, because an administrator may have changed it.
 func (t *table) tune(c *Client, create string) string {
 	var changes []string
-	for _, m := range merging {
+	for _, m := range t.merging() {
 		if !strings.Contains(create, m.name+" = ") {
 			changes = append(changes, m.String())
 		}

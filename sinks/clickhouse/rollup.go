@@ -221,7 +221,7 @@ func (s *Sink) makeAnew(ctx context.Context, d levelData, touched []rounds.Windo
 		}
 		return nil
 	}
-	return s.inRound(ctx, &s.rolled, insert)
+	return s.inRound(ctx, &s.rolled, nil, insert)
 }
 
 // progress says how far a level is complete.

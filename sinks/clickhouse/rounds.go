@@ -42,13 +42,38 @@ func (c *current) last() (read rounds.Current, fresh bool) {
 	return c.read, time.Since(c.asked) < freshRound
 }
 
-// round reads the job's current round.
-func (s *Sink) round(ctx context.Context) (opened uint64, err error) {
-	err = s.client.query(ctx, "read the current round", s.currentRound(), func(scan func(...any) error) error { return scan(&opened) })
-	if err == nil {
-		s.rounds.store(opened)
+// A roundRequest asks for the current round of a job.
+type roundRequest struct {
+	job    *Job
+	opened uint64
+}
+
+// readRounds reads the current rounds of some jobs. A job that has none yet has 0.
+func (c *Client) readRounds(ctx context.Context, all []*roundRequest) error {
+	sql := fmt.Sprintf("SELECT job, version, greatest(max(opened), max(done)) FROM %s WHERE %s GROUP BY job, version%s",
+		c.name("weir_rollups"), whereAny(all, func(r *roundRequest) *Job { return r.job }), byKey)
+	return c.query(ctx, "read the current round", sql, func(scan func(...any) error) error {
+		var job string
+		var version uint32
+		var opened uint64
+		err := scan(&job, &version, &opened)
+		for _, r := range all {
+			if r.job.is(job, version) {
+				r.opened = opened
+			}
+		}
+		return err
+	})
+}
+
+// round reads the job's current round, together with those of other jobs: see joint.
+func (s *Sink) round(ctx context.Context, t *ticket) (opened uint64, err error) {
+	r := &roundRequest{job: &s.layout.Job}
+	if err := s.client.rounds.do(ctx, t, r); err != nil {
+		return 0, err
 	}
-	return opened, err
+	s.rounds.store(r.opened)
+	return r.opened, nil
 }
 
 // currentRound returns the query for the current round.
@@ -57,13 +82,13 @@ func (s *Sink) currentRound() string {
 }
 
 // inRound calls insert with the round to stamp rows with. It repeats that until
-// the rows were there before a later round was opened.
-func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, insert func(round uint64) error) error {
+// the rows were there before a later round was opened. t announces the question whether they were.
+func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, t *ticket, insert func(round uint64) error) error {
 	read, fresh := s.rounds.last()
 	opened := read.Round
 	if !fresh {
 		var err error
-		if opened, err = s.round(ctx); err != nil {
+		if opened, err = s.round(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -71,7 +96,7 @@ func (s *Sink) inRound(ctx context.Context, w *rounds.Writer, insert func(round 
 		if err := insert(at.Stamp); err != nil {
 			return err
 		}
-		now, err := s.round(ctx)
+		now, err := s.round(ctx, t)
 		if err != nil {
 			return err
 		}

@@ -177,7 +177,7 @@ func TestOvertaken(t *testing.T) {
 	var stall func(step string) // once
 	at := func(step string) func(string) bool {
 		return func(statement string) bool {
-			for _, x := range []string{"`.`clicks_state`", "SELECT greatest(max(opened)", "`.`weir_ledger`"} {
+			for _, x := range []string{"`.`clicks_state`", "SELECT job, version, greatest(max(opened)", "`.`weir_ledger`"} {
 				if g := stall; strings.Contains(statement, x) && g != nil {
 					g(step + " " + strings.Trim(x, "`."))
 				}
@@ -187,7 +187,7 @@ func TestOvertaken(t *testing.T) {
 	}
 	s := another(through(t, url, database, at("before"), at("behind")), other)
 	for _, step := range []string{
-		"before SELECT greatest(max(opened)", "behind SELECT greatest(max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
+		"before SELECT job, version, greatest(max(opened)", "behind SELECT job, version, greatest(max(opened)", "before clicks_state", "behind clicks_state", "before weir_ledger", "behind weir_ledger",
 	} {
 		for _, steady := range []bool{true, false} {
 			if !steady && !strings.Contains(step, "SELECT") {
@@ -195,7 +195,7 @@ func TestOvertaken(t *testing.T) {
 			}
 			s.rounds.asked = time.Time{} // does not know the round
 			if steady {
-				if _, err := s.round(t.Context()); err != nil {
+				if _, err := s.round(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -212,12 +212,12 @@ func TestOvertaken(t *testing.T) {
 					roll(t, other, false)
 				}
 			}
-			before, err := other.round(t.Context())
+			before, err := other.round(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(t, s, changes)
-			after, err := other.round(t.Context())
+			after, err := other.round(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,14 +59,26 @@ type table struct {
 	order     []string // columns
 	ttl       string   // as ClickHouse prints it back; empty: none
 	settings  string   // besides merging
+	patient   bool     // each flush inserts into it, and no view reads many of its rows
 	appends   bool     // columns of measures may be added to the table later
 }
 
-// merging are the settings of every table that say how ClickHouse merges its parts. A flush makes
-// small parts, and by default five of them start a merge, which writes the parts of the last minutes
-// once more, whatever their size; and each merge computes statistics, which are larger than a small part and
-// which no query of weir needs.
-var merging = []setting{{"merge_selector_base", "16"}, {"auto_statistics_types", "''"}}
+// merging returns the settings of the table that say how the server merges its parts.
+func (t *table) merging() []setting {
+	if t.patient {
+		return []setting{sixteen, unanalysed}
+	}
+	return []setting{unanalysed}
+}
+
+// unanalysed is a setting of every table: a merge computes statistics by default, which are larger
+// than a small part, and which no query of weir needs.
+var unanalysed = setting{"auto_statistics_types", "''"}
+
+// sixteen is a setting of patient tables. By default five parts start a merge, which writes the parts
+// of the last minutes once more, whatever their size. The state table keeps that: with more parts, a
+// view of an open hour takes a sixth longer, because it merges the states that no merge has.
+var sixteen = setting{"merge_selector_base", "16"}
 
 // A setting is one of a table that can be changed later.
 type setting struct{ name, value string }
@@ -106,7 +118,7 @@ func (t *table) create(c *Client) string {
 	if t.settings != "" {
 		settings = append(settings, t.settings)
 	}
-	for _, m := range merging {
+	for _, m := range t.merging() {
 		settings = append(settings, m.String())
 	}
 	fmt.Fprintf(&b, "SETTINGS %s\n", strings.Join(settings, ", "))
@@ -176,7 +188,7 @@ const LedgerTable = "weir_ledger"
 // common returns the tables that all jobs share.
 func common() []table {
 	ledger := table{
-		name: LedgerTable, engine: "AggregatingMergeTree",
+		name: LedgerTable, engine: "AggregatingMergeTree", patient: true,
 		comment: "The outcomes of all offsets: one line for each chunk, all figures are maxima. Read it with FINAL.",
 		columns: []column{
 			{name: "job", typ: "LowCardinality(String)"}, {name: "version", typ: "UInt32"},

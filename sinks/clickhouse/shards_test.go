@@ -263,7 +263,7 @@ func TestShardsAway(t *testing.T) {
 					shard.open()
 					if err != nil {
 						if mistake != "" {
-							_ = send(t.Context(), s, s.ledger, changes.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
+							_ = c.writeLines(t.Context(), []linesRequest{{&s.layout.Job, changes.Lines}})
 						}
 						break // killed: what it has in memory is gone
 					}

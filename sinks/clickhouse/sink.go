@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,6 @@ type Sink struct {
 	layout *layout
 
 	quiet time.Duration // for Audit
-	limit int           // rows in a block
 	merge int           // rows that a statement of a rollup reads
 
 	rounds current
@@ -34,12 +34,12 @@ type Sink struct {
 	noting sync.RWMutex
 
 	// Owned by Write.
-	writer              rounds.Writer
-	state, dead, ledger *block
-	places              []*block // one for each measure that layout.located yields
-	group               [][]byte
-	counted             []*measure // that layout.counted yields
-	most                int        // rows in the next statement of state rows
+	writer      rounds.Writer
+	state, dead *block
+	places      []*block // one for each measure that layout.located yields
+	group       [][]byte
+	counted     []*measure // that layout.counted yields
+	most        int        // rows in the next statement of state rows
 
 	// Owned by Rollup.
 	mu     sync.Mutex
@@ -81,8 +81,8 @@ func (c *Client) Job(ctx context.Context, j Job) (*Sink, error) {
 // sink returns a sink for tables that are as the layout says.
 func (c *Client) sink(l *layout) *Sink {
 	s := &Sink{
-		client: c, layout: l, quiet: quiet, limit: blockRows, most: firstRows, merge: rollupRows,
-		state: stateBlock(l), dead: deadBlock(), ledger: ledgerBlock(),
+		client: c, layout: l, quiet: quiet, most: firstRows, merge: rollupRows,
+		state: stateBlock(l), dead: deadBlock(),
 		memos: make([]memo, len(l.levels)),
 	}
 	for i := range s.memos {
@@ -136,35 +136,69 @@ func topicID(text string) (id [16]byte, err error) {
 	return id, nil
 }
 
-// Coverage returns what the ledger covers of each partition. It reads one number for
-// each chunk from a few columns, which takes some ten milliseconds for a million chunks.
+// Coverage returns what the ledger covers of each partition, in one question with those of other
+// jobs: see joint. It reads one number for each chunk from a few columns, which takes some ten
+// milliseconds for a million chunks.
 func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
-	c := audit.Coverage{Partitions: map[int32]audit.Covered{}}
-	// Each process asks this every few seconds: the engine analyses a flat
-	// statement in half the time of one with a subquery.
-	sql := fmt.Sprintf("SELECT partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
-		" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
-		" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY partition, epoch%[4]s",
-		s.layout.Spec.Skew, s.client.name(LedgerTable), s.layout.where(), byKey)
-	err := s.client.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
-		var partition uint16
-		var epoch, ahead uint8
-		var now, next, flushed, watermark int64
-		if err := scan(&partition, &epoch, &next, &flushed, &watermark, &ahead, &now); err != nil {
+	r := &coverageRequest{job: &s.layout.Job}
+	if err := s.client.coverage.do(ctx, nil, r); err != nil {
+		return audit.Coverage{Partitions: map[int32]audit.Covered{}}, err
+	}
+	return r.covered, nil
+}
+
+// A coverageRequest asks what the ledger covers of the partitions of a job.
+type coverageRequest struct {
+	job     *Job
+	covered audit.Coverage
+}
+
+// readCoverage answers the requests, with a statement for all with one skew.
+func (c *Client) readCoverage(ctx context.Context, all []*coverageRequest) error {
+	skews := map[event.Time][]*coverageRequest{}
+	for _, r := range all {
+		r.covered.Partitions = map[int32]audit.Covered{}
+		skews[r.job.Spec.Skew] = append(skews[r.job.Spec.Skew], r)
+	}
+	for skew, some := range skews {
+		var now event.Time
+		// Each process asks this every few seconds: the engine analyses a flat
+		// statement in half the time of one with a subquery.
+		sql := fmt.Sprintf("SELECT job, version, partition, epoch, toInt64(max(next)), toInt64(toUnixTimestamp(max(flushed_at))),"+
+			" toInt64(toUnixTimestamp64Milli(maxIf(watermark, watermark <= now64(3) + toIntervalMillisecond(%[1]d)))), toUInt8(max(watermark) > now64(3) + toIntervalMillisecond(%[1]d)),"+
+			" toInt64(toUnixTimestamp64Milli(now64(3))) FROM %[2]s WHERE %[3]s GROUP BY job, version, partition, epoch%[4]s",
+			skew, c.name(LedgerTable), whereAny(some, func(r *coverageRequest) *Job { return r.job }), byKey)
+		err := c.query(ctx, "read the ledger", sql, func(scan func(...any) error) error {
+			var job string
+			var version uint32
+			var partition uint16
+			var epoch, ahead uint8
+			var next, flushed, watermark int64
+			if err := scan(&job, &version, &partition, &epoch, &next, &flushed, &watermark, &ahead, (*int64)(&now)); err != nil {
+				return err
+			}
+			for _, r := range some {
+				if old, ok := r.covered.Partitions[int32(partition)]; r.job.is(job, version) && (!ok || old.Epoch < epoch) {
+					r.covered.Partitions[int32(partition)] = audit.Covered{
+						Epoch: epoch, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
+					}
+				}
+			}
+			return nil
+		})
+		if err == nil && now == 0 { // the ledger has none of them
+			var at time.Time
+			at, err = c.Clock(ctx)
+			now = event.Time(at.UnixMilli())
+		}
+		if err != nil {
 			return err
 		}
-		c.Now = event.Time(now)
-		if old, ok := c.Partitions[int32(partition)]; !ok || old.Epoch < epoch {
-			c.Partitions[int32(partition)] = audit.Covered{
-				Epoch: epoch, Next: next, Flushed: event.Time(flushed) * 1000, Watermark: event.Time(watermark), Ahead: ahead == 1,
-			}
+		for _, r := range some {
+			r.covered.Now = now
 		}
-		return nil
-	})
-	if err == nil && c.Now == 0 { // the ledger is empty
-		err = s.client.query(ctx, "ask the time", "SELECT toInt64(toUnixTimestamp64Milli(now64(3)))", func(scan func(...any) error) error { return scan((*int64)(&c.Now)) })
 	}
-	return c, err
+	return nil
 }
 
 // Write writes the changes into the tables, in an order that makes a crash harmless:
@@ -172,9 +206,13 @@ func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 // letters, then the ledger lines. It does not change c, whose table must be sealed. After an error, any
 // part of c may be written: write c again, or c merged with later changes.
 func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
+	lines := s.client.lines.expect()
+	defer s.client.lines.leave(lines)
 	if c.Table.Len() > 0 {
+		asks := s.client.rounds.expect()
+		defer s.client.rounds.leave(asks)
 		s.noting.RLock()
-		err := s.inRound(ctx, &s.writer, func(round uint64) error {
+		err := s.inRound(ctx, &s.writer, asks, func(round uint64) error {
 			at := 0
 			for m := range s.layout.located {
 				for shard := range s.client.shards {
@@ -203,7 +241,32 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 	if err != nil {
 		return err
 	}
-	return send(ctx, s, s.ledger, c.Lines, func(l *window.Line) { s.ledger.addLine(&s.layout.Job, l) })
+	if len(c.Lines) == 0 {
+		return nil
+	}
+	return s.client.lines.do(ctx, lines, linesRequest{&s.layout.Job, slices.Clone(c.Lines)})
+}
+
+// A linesRequest is ledger lines of a job.
+type linesRequest struct {
+	job   *Job
+	lines []window.Line
+}
+
+// writeLines writes ledger lines of some jobs.
+func (c *Client) writeLines(ctx context.Context, all []linesRequest) error {
+	b := ledgerBlock()
+	for _, r := range all {
+		for i := range r.lines {
+			b.addLine(r.job, &r.lines[i])
+			if b.full(c.limit) {
+				if err := c.flush(ctx, c.shards[0], b); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return c.flush(ctx, c.shards[0], b)
 }
 
 // writeState writes n rows of a table to a shard: those that rows has the numbers of, or the
@@ -212,9 +275,9 @@ func (s *Sink) Write(ctx context.Context, c *window.Changes) error {
 // order that makes that likely, and nothing but the server's memory depends on it.
 func (s *Sink) writeState(ctx context.Context, on *replicas, t *window.Table, rows []int, n int, round uint64) error {
 	for from := 0; from < n; {
-		to := min(from+s.most, from+s.limit, n)
+		to := min(from+s.most, from+s.client.limit, n)
 		sent := 0
-		err := s.insert(ctx, on, s.state, func(yield func([]byte) bool) {
+		err := s.client.insertPieces(ctx, on, s.state, func(yield func([]byte) bool) {
 			for piece := range s.stateRows(t, rows, from, to, round) {
 				if sent += len(piece); !yield(piece) {
 					return
@@ -238,14 +301,14 @@ func send[T any](ctx context.Context, s *Sink, b *block, list []T, add func(*T))
 	b.reset()
 	for i := range list {
 		add(&list[i])
-		if s.full(b) {
-			if err := s.flush(ctx, s.client.shards[0], b); err != nil {
+		if b.full(s.client.limit) {
+			if err := s.client.flush(ctx, s.client.shards[0], b); err != nil {
 				return err
 			}
 		}
 	}
-	return s.flush(ctx, s.client.shards[0], b)
+	return s.client.flush(ctx, s.client.shards[0], b)
 }
 
-// full reports whether a block has to be sent.
-func (s *Sink) full(b *block) bool { return b.rows >= s.limit || b.size() >= keptBytes }
+// full reports whether a block has to be sent: it has so many rows, or keptBytes.
+func (b *block) full(rows int) bool { return b.rows >= rows || b.size() >= keptBytes }

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_schema`
 )
 ENGINE = MergeTree
 ORDER BY (applied_at, object)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'Every statement that weir migrate has run.';
 
 -- weir_jobs
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_jobs`
 )
 ENGINE = MergeTree
 ORDER BY (job, version, measure, created_at)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row is valid.';
 
 -- weir_ledger
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters`
 ENGINE = ReplacingMergeTree
 ORDER BY (job, version, epoch, partition, offset)
 TTL flushed_at + toIntervalDay(30)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'Records that were not counted, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. A repeated row is equal to the first: read it with FINAL.';
 
 -- weir_rollups
@@ -105,7 +105,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups`
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (job, version, rollup)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: it may lack rows of round done and later; windows that end by complete_until are complete.';
 
 -- clicks_state
@@ -127,7 +127,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `page`, `country`)
 TTL flushed_at + toIntervalSecond(34560000)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- clicks_places_state
@@ -167,7 +167,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (`page`, `country`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1m.';
 
 -- clicks_1h_rollup
@@ -191,7 +191,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
 ORDER BY (`page`, `country`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1h.';
 
 -- clicks_1d_rollup
@@ -215,7 +215,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1d_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYear(window_start)
 ORDER BY (`page`, `country`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1d.';
 
 -- locations_v3_state
@@ -234,7 +234,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `cell`)
 TTL flushed_at + toIntervalSecond(604800)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- locations_v3_places_state
@@ -270,7 +270,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (`cell`, window_start)
 TTL window_start + toIntervalSecond(2592000)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1m.';
 
 -- locations_v3_1h_rollup
@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`locations_v3_1h_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
 ORDER BY (`cell`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1h.';
 
 -- total_state
@@ -307,7 +307,7 @@ ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY window_start
 TTL flushed_at + toIntervalSecond(604800)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- total_5m_rollup
@@ -325,7 +325,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`total_5m_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY window_start
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 5m.';
 
 -- total_1h_rollup
@@ -343,7 +343,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`total_1h_rollup`
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
 ORDER BY window_start
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1h.';
 
 -- weir_schema

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_schema` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedMergeTree
 ORDER BY (applied_at, object)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'Every statement that weir migrate has run.';
 
 -- weir_jobs
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_jobs` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedMergeTree
 ORDER BY (job, version, measure, created_at)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'What each version of a job means, once for the job and once for each measure. The earliest row is valid.';
 
 -- weir_ledger
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_dead_letters` ON CLUSTER 'main'
 ENGINE = ReplicatedReplacingMergeTree
 ORDER BY (job, version, epoch, partition, offset)
 TTL flushed_at + toIntervalDay(30)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'Records that were not counted, with the reason. A payload of more than 16 KiB is cut: payload_bytes says how long it was. A repeated row is equal to the first: read it with FINAL.';
 
 -- weir_rollups
@@ -105,7 +105,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`weir_rollups` ON CLUSTER 'main'
 )
 ENGINE = ReplicatedAggregatingMergeTree
 ORDER BY (job, version, rollup)
-SETTINGS merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS auto_statistics_types = ''
 COMMENT 'The current round of each job (the greatest opened), and how far each rollup is: it may lack rows of round done and later; windows that end by complete_until are complete.';
 
 -- clicks_state
@@ -125,7 +125,7 @@ ENGINE = ReplicatedAggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (window_start, `page`, `country`)
 TTL flushed_at + toIntervalSecond(34560000)
-SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity = 1024, index_granularity_bytes = 1048576, ttl_only_drop_parts = 1, auto_statistics_types = ''
 COMMENT 'What weir writes: counts by slot and sketch states, by window and group. Rows with equal keys merge.';
 
 -- clicks_1m_rollup
@@ -145,7 +145,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1m_rollup` ON CLUSTER 'main'
 ENGINE = ReplicatedAggregatingMergeTree
 PARTITION BY toYYYYMMDD(window_start)
 ORDER BY (`page`, `country`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1m.';
 
 -- clicks_1h_rollup
@@ -165,7 +165,7 @@ CREATE TABLE IF NOT EXISTS `weir`.`clicks_1h_rollup` ON CLUSTER 'main'
 ENGINE = ReplicatedAggregatingMergeTree
 PARTITION BY toYYYYMM(window_start)
 ORDER BY (`page`, `country`, window_start)
-SETTINGS index_granularity_bytes = 4194304, merge_selector_base = 16, auto_statistics_types = ''
+SETTINGS index_granularity_bytes = 4194304, auto_statistics_types = ''
 COMMENT 'Finished numbers and merged states of windows of 1h.';
 
 -- weir_schema

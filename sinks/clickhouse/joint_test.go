@@ -1,0 +1,243 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/await"
+	"weir/window"
+)
+
+// statements is what a joint has run, for tests.
+type statements struct {
+	mu  sync.Mutex
+	all [][]string
+	err error
+	on  func(ctx context.Context) error // nil: return err
+}
+
+func (s *statements) run(ctx context.Context, all []string) error {
+	s.mu.Lock()
+	s.all = append(s.all, slices.Sorted(slices.Values(all)))
+	s.mu.Unlock()
+	if s.on != nil {
+		return s.on(ctx)
+	}
+	return s.err
+}
+
+// TestJoint: a request waits for those that are expected, and no longer than patience; one that
+// comes after a statement has begun is of the next one.
+func TestJoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &statements{}
+		j := &joint[string]{run: s.run, patience: patience}
+		var asked sync.WaitGroup
+		ask := func(ticket *ticket, request string) {
+			asked.Go(func() {
+				if err := j.do(t.Context(), ticket, request); err != nil {
+					t.Errorf("%s: %v", request, err)
+				}
+			})
+			synctest.Wait()
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, all := range s.all {
+				got = append(got, strings.Join(all, " "))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("statements %q, want %q", got, want)
+			}
+		}
+		began := time.Now()
+
+		ask(nil, "alone")
+		expect("alone")
+
+		a, b, c := j.expect(), j.expect(), j.expect()
+		ask(a, "a")
+		ask(nil, "unannounced")
+		ask(b, "b")
+		expect("alone")
+		j.leave(c) // it has nothing to ask
+		synctest.Wait()
+		expect("alone", "a b unannounced")
+		j.leave(a) // used up
+		j.leave(c)
+		ask(nil, "after")
+		expect("alone", "a b unannounced", "after")
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("they waited %v for nothing", waited)
+		}
+
+		slow, quick := j.expect(), j.expect()
+		ask(quick, "quick")
+		time.Sleep(patience - 1)
+		synctest.Wait()
+		expect("alone", "a b unannounced", "after")
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		expect("alone", "a b unannounced", "after", "quick")
+		ask(slow, "slow")
+		expect("alone", "a b unannounced", "after", "quick", "slow")
+		asked.Wait()
+	})
+}
+
+// TestJointFails: an error is that of all its requests. A request that is given up leaves the
+// others alone, and a statement that nothing waits for is cancelled.
+func TestJointFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &statements{err: errors.New("refused")}
+		j := &joint[string]{run: s.run, patience: patience}
+		results := make(chan error, 3)
+		ask := func(ctx context.Context, ticket *ticket) {
+			go func() { results <- j.do(ctx, ticket, "x") }()
+			synctest.Wait()
+		}
+		a, b := j.expect(), j.expect()
+		ask(t.Context(), a)
+		ask(t.Context(), b)
+		for range 2 {
+			if err := <-results; !errors.Is(err, s.err) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+
+		ended := false
+		s.on = func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				ended = true
+				return ctx.Err()
+			case <-time.After(time.Second):
+				return nil
+			}
+		}
+		given, giveUp := context.WithCancel(t.Context())
+		a, b = j.expect(), j.expect()
+		ask(given, a)
+		ask(t.Context(), b)
+		giveUp()
+		if err := <-results; !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
+		}
+		if err := <-results; err != nil || ended {
+			t.Errorf("the other one: %v; its statement was cancelled: %v", err, ended)
+		}
+
+		given, giveUp = context.WithCancel(t.Context())
+		ask(given, nil)
+		giveUp()
+		<-results
+		synctest.Wait()
+		if !ended {
+			t.Error("nothing waits for a statement, and it goes on")
+		}
+
+		ended, a = false, j.expect()
+		given, giveUp = context.WithCancel(t.Context())
+		ask(given, nil) // waits for a
+		giveUp()
+		<-results
+		j.leave(a)
+		synctest.Wait()
+		if !ended {
+			t.Error("a request was given up before its statement began, and it goes on")
+		}
+	})
+}
+
+// TestFlushesJoin: two jobs of a client that write at once write their ledger lines with one
+// statement, and read their rounds with one; each has its own round and lines.
+func TestFlushesJoin(t *testing.T) {
+	direct := open(t)
+	other := actives()
+	spec := *other.Spec
+	spec.Job = "others"
+	other.Spec = &spec
+	if _, err := direct.Migrate(t.Context(), []Job{actives(), other}, Migration{}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	c := through(t, direct.cfg.URLs[0], direct.cfg.Database, func(statement string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, what := range []string{"_state", "greatest(max(opened)", LedgerTable} {
+			if strings.Contains(statement, what) {
+				seen[what]++
+			}
+		}
+		return true
+	}, nil)
+	var sinks []*Sink
+	var all []*window.Changes
+	for i, j := range []Job{actives(), other} {
+		s, err := c.Job(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &tap{op: operator(t, s.layout.Spec, 0)}
+		for range 1 + i { // the second job has another round than the first
+			write(t, s, f.flow(t, 8))
+			roll(t, s, true)
+		}
+		sinks, all = append(sinks, s), append(all, f.flow(t, 8+i))
+	}
+	// Each write waits for the other one, as long as it takes.
+	c.rounds.patience, c.lines.patience = time.Hour, time.Hour
+	first := c.rounds.expect()
+	clear(seen)
+	var writing sync.WaitGroup
+	for i, s := range sinks {
+		all[i].Table.Seal()
+		writing.Go(func() {
+			if err := s.Write(t.Context(), all[i]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	await.Until(t, func() error {
+		c.rounds.mu.Lock()
+		defer c.rounds.mu.Unlock()
+		if c.rounds.coming < 3 {
+			return fmt.Errorf("%d of two writes have begun", c.rounds.coming-1)
+		}
+		return nil
+	})
+	c.rounds.leave(first)
+	writing.Wait()
+	if want := map[string]int{"_state": 2, "greatest(max(opened)": 1, LedgerTable: 1}; !maps.Equal(seen, want) {
+		t.Errorf("statements %v, want %v", seen, want)
+	}
+	var asked []*roundRequest
+	for _, s := range sinks {
+		exact(t, s, s.layout.Spec.Job)
+		asked = append(asked, &roundRequest{job: &s.layout.Job})
+	}
+	if err := c.readRounds(t.Context(), asked); err != nil || asked[0].opened == asked[1].opened {
+		t.Fatalf("the rounds are %d and %d, %v; want different ones", asked[0].opened, asked[1].opened, err)
+	}
+	for i, s := range sinks {
+		if want := one(t, c, s.currentRound()); fmt.Sprintf("(%d)", asked[i].opened) != want {
+			t.Errorf("the round of %s is %d, want %s", s.layout.Spec.Job, asked[i].opened, want)
+		}
+	}
+	for i, s := range sinks {
+		known, err := s.Known(t.Context())
+		if want := all[i].Lines[len(all[i].Lines)-1].Next; err != nil || known[0].Next != want {
+			t.Errorf("the ledger has %v of %s, %v; want all until %d", known, s.layout.Spec.Job, err, want)
+		}
+	}
+}
