@@ -96,3 +96,94 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		t.Errorf("%.3f allocations per event, want none", per)
 	}
 }
+
+// chunks makes a chunk of 2^17 of the clicks job's events in each of two partitions, in batches of
+// 1,024, four of a partition one after another: four windows, 1,000 Zipf pages, 32 countries, of
+// which four have half of the events.
+func chunks() (bs []event.Batch) {
+	const each, partitions = 1 << 17, 2
+	r := rand.New(rand.NewPCG(1, 3))
+	zipf := rand.NewZipf(r, 1.1, 4, 999)
+	for at := range each / 1024 {
+		for i := range int64(1024) {
+			if i == 0 && at%4 == 0 {
+				for p := range int32(partitions) {
+					for k := range int64(4) {
+						first := int64(at+int(k)) * 1024
+						bs = append(bs, event.Batch{Partition: p, First: first, Next: first + 1024})
+					}
+				}
+			}
+			for p := range partitions {
+				b := &bs[at/4*4*partitions+p*4+at%4]
+				country := r.IntN(32)
+				if r.IntN(2) == 0 {
+					country %= 4
+				}
+				ts := 1_763_600_040_000 + b.First*240_000/each + i*240/each - r.Int64N(2000)
+				doc := fmt.Appendf(nil, `{"event_id":"%016x%016x","ts":%d,"user_id":%d,"page":"/p/%d","action":"view","referrer":"https://example.org/a","country":"%c%c","device":"mobile"}`,
+					r.Uint64(), r.Uint64(), ts, r.IntN(2_000_000), zipf.Uint64(), 'A'+country%26, 'Z'-country*7%26)
+				b.Records = append(b.Records, event.Record{Offset: b.First + i, Time: event.Time(ts), Value: doc})
+			}
+		}
+	}
+	return bs
+}
+
+// BenchmarkMeasures measures what further measures add to the core: a worker counts chunks of two
+// partitions, and after each of them makes the states of all rows.
+func BenchmarkMeasures(b *testing.B) {
+	usual := []Measure{{Name: "users", Kind: HLL, Path: "user_id"}, {Name: "active", Kind: Bitmap, Path: "user_id"}}
+	further := []Measure{
+		{Name: "id_sum", Kind: Sum, Path: "user_id"},
+		{Name: "ids", Kind: Quantile, Path: "user_id", Error: 0.01},
+		{Name: "countries", Kind: TopK, Path: "country", K: 10},
+		{Name: "people", Kind: Set, Path: "user_id"},
+	}
+	bs := chunks()
+	run := func(name string, measures []Measure) {
+		b.Run(name, func(b *testing.B) {
+			s := pageSpec()
+			s.Chunk, s.Measures = 1<<17, measures
+			op := newOperator(b, s)
+			for p := range int32(2) {
+				op.Start(Plan{Partition: p})
+			}
+			var state []byte
+			n := 0
+			for b.Loop() {
+				for i := range bs {
+					batch := &bs[i]
+					observe(b, op, *batch)
+					n += len(batch.Records)
+					batch.First += s.Chunk
+					batch.Next += s.Chunk
+					for i := range batch.Records {
+						batch.Records[i].Offset += s.Chunk
+					}
+				}
+				t := op.Take().Table
+				t.Seal()
+				for row := range t.Rows {
+					for m := range measures {
+						state = row.AppendState(state[:0], m)
+					}
+				}
+				op.Reuse(t)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
+			for i := range bs { // for the next one
+				first := bs[i].First % s.Chunk
+				bs[i].First, bs[i].Next = first, first+1024
+				for k := range bs[i].Records {
+					bs[i].Records[k].Offset = first + int64(k)
+				}
+			}
+		})
+	}
+	run("users", usual)
+	for _, m := range further {
+		run(m.Kind.String(), append(usual[:2:2], m))
+	}
+	run("all", append(usual[:2:2], further...))
+}

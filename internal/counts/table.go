@@ -20,27 +20,19 @@ func (p *Pool) count(b *bag, key uint32) {
 			continue
 		}
 		if b.n++; 4*b.n > 3<<bits {
-			slots = p.move(b)
-			w = place(slots, key)
+			p.widen(b, key)
+			return
 		}
 		*w = uint64(key)<<32 | 1
 		return
 	}
 }
 
-// move gives a bag a table of twice the size, and returns its slots.
-func (p *Pool) move(b *bag) []uint64 {
-	old := *b
-	b.form++
-	b.at = p.tables.take(b.form - tabled)
-	slots := p.tables.run(b.at, b.form-tabled)
-	for _, w := range p.tables.run(old.at, old.form-tabled) {
-		if w != 0 {
-			*place(slots, Key(w)) = w
-		}
+// tableBits returns the logarithm of the slots that a table of n keys has.
+func tableBits(n int) (bits uint8) {
+	for bits = leastBits; 4*n > 3<<bits; bits++ {
 	}
-	p.tables.give(old.at, old.form-tabled)
-	return slots
+	return bits
 }
 
 // place returns the free slot for a key that is not in a table.
@@ -50,4 +42,14 @@ func place(slots []uint64, key uint32) *uint64 {
 		key++
 	}
 	return &slots[key&mask]
+}
+
+// appendTable appends the words of a table, as they lie.
+func appendTable(words, slots []uint64) []uint64 {
+	for _, w := range slots {
+		if w != 0 {
+			words = append(words, w)
+		}
+	}
+	return words
 }
