@@ -187,3 +187,56 @@ func BenchmarkMeasures(b *testing.B) {
 	}
 	run("all", append(usual[:2:2], further...))
 }
+
+// BenchmarkTopK measures the parts of a top list of countries: to count a block of events of 4,000
+// cells, to report a cell, and to write its state.
+func BenchmarkTopK(b *testing.B) {
+	const cells, events = 4000, 1 << 17
+	r := rand.New(rand.NewPCG(1, 4))
+	zipf := rand.NewZipf(r, 1.1, 4, 999)
+	m := &Measure{Name: "countries", Kind: TopK, Path: "country", K: 10}
+	var in [events / blockSize]topIntake
+	var of [events]uint32
+	for i := range of {
+		country := r.IntN(32) % (4 << (3 * r.IntN(2)))
+		k := &in[i/blockSize]
+		k.text = append(k.text, 'A'+byte(country%26), 'Z'-byte(country*7%26))
+		k.ends[i%blockSize] = len(k.text)
+		of[i] = uint32(i/(events/4)*1000) + uint32(zipf.Uint64())
+	}
+	t := TopK.tally(m).(*topTally)
+	fill := func() {
+		t.reset()
+		t.grow(cells)
+		for i := range in {
+			in[i].add(t, of[i*blockSize:][:blockSize])
+		}
+	}
+	c := TopK.column(m)
+	c.grow(cells)
+	report := func() {
+		c.reset()
+		c.grow(cells)
+		for i := range uint32(cells) {
+			t.report(i, 7, c, i)
+		}
+	}
+	var state []byte
+	for _, part := range []struct {
+		name string
+		do   func()
+	}{{"count", fill}, {"report", report}, {"state", func() {
+		for i := range uint32(cells) {
+			state = c.appendState(state[:0], i)
+		}
+	}}} {
+		b.Run(part.name, func(b *testing.B) {
+			fill()
+			report()
+			for b.Loop() {
+				part.do()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*events), "ns/event")
+		})
+	}
+}
