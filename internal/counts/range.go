@@ -1,6 +1,9 @@
 package counts
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // An array has a count for each key of a range. To count a key there is to add one to a number,
 // which no branch depends on: so the processor can do that for several keys at a time, where it
@@ -17,14 +20,18 @@ func (p *Pool) countInRange(b *bag, key uint32) {
 	p.widen(b, key)
 }
 
-// appendRange appends the words of an array, whose first key is given.
+// appendRange appends the words of an array, whose first key is given. Like appendTable, it has no
+// branch for a count of zero.
 func appendRange(words []uint64, first uint32, counts []uint32) []uint64 {
-	for at, n := range counts {
-		if n != 0 {
-			words = append(words, uint64(first+uint32(at))<<32|uint64(n))
+	n := len(words)
+	words = slices.Grow(words, len(counts))[:n+len(counts)]
+	for at, count := range counts {
+		words[n] = uint64(first+uint32(at))<<32 | uint64(count)
+		if count != 0 {
+			n++
 		}
 	}
-	return words
+	return words[:n]
 }
 
 // spread counts the keys of a list in a table, and gives the bag an array if that fits.

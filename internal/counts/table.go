@@ -1,5 +1,7 @@
 package counts
 
+import "slices"
+
 // A table has a power of two of slots, of which at most three quarters are in use. A slot is a
 // word, or 0 if it is free. A key is sought from the slot on that its last bits choose: keys are
 // neighbours mostly, which lie beside each other then, and the search ends where it begins.
@@ -44,12 +46,16 @@ func place(slots []uint64, key uint32) *uint64 {
 	return &slots[key&mask]
 }
 
-// appendTable appends the words of a table, as they lie.
+// appendTable appends the words of a table, as they lie. Whether the next slot is free cannot be
+// foreseen, so there is no branch for it.
 func appendTable(words, slots []uint64) []uint64 {
+	n := len(words)
+	words = slices.Grow(words, len(slots))[:n+len(slots)]
 	for _, w := range slots {
+		words[n] = w
 		if w != 0 {
-			words = append(words, w)
+			n++
 		}
 	}
-	return words
+	return words[:n]
 }
