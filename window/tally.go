@@ -1,6 +1,9 @@
 package window
 
-import "iter"
+import (
+	"iter"
+	"unsafe"
+)
 
 // Whole is the slot under which a rollup keeps the total of a window, all slots together.
 // No chunk has it: see MakeSlot.
@@ -47,10 +50,12 @@ func (r Row) CopyMeasure(into *Table, m int) {
 }
 
 // slots is what columns of Additive kinds have in common: for each row a value for each
-// slot, slots ascending. V is such a value.
+// slot, slots ascending. V is such a value, without pointers. Most entries do not move while
+// their number grows.
 type slots[V any] struct {
-	first   []uint32 // by row: its first entry + 1; 0: none
-	entries []slotEntry[V]
+	first  []uint32         // by row: its first entry + 1; 0: none
+	blocks [][]slotEntry[V] // of entryBlock entries each
+	n      uint32           // entries
 }
 
 type slotEntry[V any] struct {
@@ -59,49 +64,65 @@ type slotEntry[V any] struct {
 	value V
 }
 
+const entryBlock = 1 << 8
+
+func (s *slots[V]) entry(i uint32) *slotEntry[V] { return &s.blocks[i/entryBlock][i%entryBlock] }
+
 func (s *slots[V]) grow(n int) {
 	for len(s.first) < n {
 		s.first = append(s.first, 0)
 	}
 }
 
-func (s *slots[V]) reset() {
-	clear(s.entries) // values may hold memory
-	s.first, s.entries = s.first[:0], s.entries[:0]
-}
+func (s *slots[V]) reset() { s.first, s.n = s.first[:0], 0 }
 
 func (s *slots[V]) bytes() int {
-	const entry = 48
-	return cap(s.first)*4 + cap(s.entries)*entry
+	n := 0
+	for _, b := range s.blocks {
+		n += cap(b)
+	}
+	return cap(s.first)*4 + n*int(unsafe.Sizeof(slotEntry[V]{}))
 }
 
-// at finds or makes the value of a slot in row i. The pointer is valid until the next
-// call. A row has few slots: one for each partition and chunk that has events of it.
+// at finds or makes the value of a slot in row i. The pointer is valid until the next call. A row
+// has few slots: one for each partition and chunk that has events of it.
 func (s *slots[V]) at(i uint32, slot Slot) (value *V, isNew bool) {
-	before, at := uint32(0), s.first[i]
-	for at != 0 && s.entries[at-1].slot < slot {
-		before, at = at, s.entries[at-1].next
+	link := &s.first[i]
+	for *link != 0 {
+		e := s.entry(*link - 1)
+		if e.slot == slot {
+			return &e.value, false
+		}
+		if e.slot > slot {
+			break
+		}
+		link = &e.next
 	}
-	if at != 0 && s.entries[at-1].slot == slot {
-		return &s.entries[at-1].value, false
+	e := slotEntry[V]{slot: slot, next: *link}
+	*link = s.n + 1 // before add, which may move the first block
+	return &s.add(e).value, true
+}
+
+// add puts an entry behind the others. The first block grows, because most tables have few.
+func (s *slots[V]) add(e slotEntry[V]) *slotEntry[V] {
+	b := s.n / entryBlock
+	if int(b) == len(s.blocks) {
+		s.blocks = append(s.blocks, make([]slotEntry[V], 0, min(b, 1)*entryBlock))
 	}
-	s.entries = append(s.entries, slotEntry[V]{slot: slot, next: at})
-	made := uint32(len(s.entries))
-	if before == 0 {
-		s.first[i] = made
-	} else {
-		s.entries[before-1].next = made
-	}
-	return &s.entries[made-1].value, true
+	s.blocks[b] = append(s.blocks[b][:s.n%entryBlock], e)
+	s.n++
+	return s.entry(s.n - 1)
 }
 
 // of yields the slots of row i and their values, slots ascending.
 func (s *slots[V]) of(i uint32) iter.Seq2[Slot, *V] {
 	return func(yield func(Slot, *V) bool) {
-		for at := s.first[i]; at != 0; at = s.entries[at-1].next {
-			if e := &s.entries[at-1]; !yield(e.slot, &e.value) {
+		for at := s.first[i]; at != 0; {
+			e := s.entry(at - 1)
+			if !yield(e.slot, &e.value) {
 				return
 			}
+			at = e.next
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"weir/internal/counts"
 	"weir/internal/hashtable"
@@ -191,21 +192,39 @@ type topTally struct {
 	keys   []topSpan               // by number, from 1
 	text   []byte                  // the keys, one after another
 	index  hashtable.Table[uint32] // numbers by key
+	recent recent                  // short keys of late
 
-	words, best []uint64 // to use again
-	list        topList  // the same
+	words []uint64 // to use again
+	best  []ranked // the same
+	list  topList  // the same
 }
 
-// A topSpan says where in text a key lies.
-type topSpan struct{ from, to int }
+// A topSpan says where in text a key lies, and has its first four bytes.
+type topSpan struct {
+	from      int
+	len, head uint32
+}
 
 func (t *topTally) key(number uint32) []byte {
-	at := t.keys[number-1]
-	return t.text[at.from:at.to]
+	at := &t.keys[number-1]
+	return t.text[at.from:][:at.len]
 }
 
 // number returns the number of a key, and adds the key if it is new.
 func (t *topTally) number(key []byte) uint32 {
+	k, known := t.recent.slot(key)
+	switch {
+	case known:
+		return k.number
+	case k == nil:
+		return t.find(key)
+	}
+	k.number = t.find(key)
+	return k.number
+}
+
+// find is number without a look at the recent keys.
+func (t *topTally) find(key []byte) uint32 {
 	hash := uint32(groupHash(key))
 	at := t.index.First(hash)
 	for ; at >= 0; at = t.index.Next(at) {
@@ -213,9 +232,10 @@ func (t *topTally) number(key []byte) uint32 {
 			return n
 		}
 	}
-	from := len(t.text)
+	var head [4]byte
+	copy(head[:], key)
+	t.keys = append(t.keys, topSpan{len(t.text), uint32(len(key)), binary.BigEndian.Uint32(head[:])})
 	t.text = append(t.text, key...)
-	t.keys = append(t.keys, topSpan{from, len(t.text)})
 	n := uint32(len(t.keys))
 	t.index.Insert(at, hash, n)
 	return n
@@ -230,43 +250,62 @@ func (t *topTally) reset() {
 	t.counts.Reset()
 	t.keys, t.text = t.keys[:0], t.text[:0]
 	t.index.Reset()
+	t.recent = recent{}
 }
 
 func (t *topTally) bytes() int {
-	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + 8*(cap(t.words)+cap(t.best)) + cap(t.list)
+	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + int(unsafe.Sizeof(t.recent)) + 8*cap(t.words) + 16*cap(t.best) + cap(t.list)
+}
+
+// A ranked key has its count, counted down from the greatest one, and its head in one number, of
+// which the least is the first of a list. Few keys have equal ones.
+type ranked struct {
+	order  uint64
+	number uint32
+}
+
+func (t *topTally) rank(word uint64) ranked {
+	number := counts.Key(word)
+	return ranked{uint64(^counts.Count(word))<<32 | uint64(t.keys[number-1].head), number}
+}
+
+func (r ranked) count() uint64 { return uint64(^uint32(r.order >> 32)) }
+
+func (t *topTally) compare(a, b ranked) int {
+	if a.order != b.order {
+		return cmp.Compare(a.order, b.order)
+	}
+	return bytes.Compare(t.key(a.number), t.key(b.number))
 }
 
 // top returns the Top of a cell. It gathers twice as many keys as are listed before it
 // sorts them and drops one half: most keys are rarer than the last of those that stay,
 // and cost one comparison. It is valid until the next call.
 func (t *topTally) top(cell uint32) (top Listing) {
-	compare := func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(counts.Count(b), counts.Count(a)), bytes.Compare(t.key(counts.Key(a)), t.key(counts.Key(b))))
-	}
 	best, full := t.best[:0], false
 	cut := func() {
-		slices.SortFunc(best, compare)
+		slices.SortFunc(best, t.compare)
 		if len(best) > t.listed {
-			top.Floor = max(top.Floor, uint64(counts.Count(best[t.listed])))
+			top.Floor = max(top.Floor, best[t.listed].count())
 			best, full = best[:t.listed], true
 		}
 	}
 	t.words = t.counts.Append(t.words[:0], cell)
 	for _, w := range t.words {
-		n := uint64(counts.Count(w))
-		top.Events += n
-		if full && compare(w, best[t.listed-1]) > 0 {
-			top.Floor = max(top.Floor, n)
+		top.Events += uint64(counts.Count(w))
+		r := t.rank(w)
+		if full && t.compare(r, best[t.listed-1]) > 0 {
+			top.Floor = max(top.Floor, r.count())
 			continue
 		}
-		if best = append(best, w); len(best) == 2*t.listed {
+		if best = append(best, r); len(best) == 2*t.listed {
 			cut()
 		}
 	}
 	cut()
 	t.best, t.list = best, t.list[:0]
-	for _, w := range best {
-		t.list = t.list.add(t.key(counts.Key(w)), uint64(counts.Count(w)), 0)
+	for _, r := range best {
+		t.list = t.list.add(t.key(r.number), r.count(), 0)
 	}
 	top.Keys = t.list
 	return top

@@ -206,3 +206,41 @@ func TestTopKAdd(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestTopKKeys: keys of any length and bytes are told apart, and those with as many events are in
+// the order of their bytes, also where they begin with the same ones, and in another chunk.
+func TestTopKKeys(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 6))
+	tally := &topTally{listed: 3000}
+	for range 20 {
+		tally.reset()
+		tally.grow(1)
+		truth := map[string]uint64{}
+		numbers := map[string]uint32{}
+		for range 4000 {
+			key := make([]byte, r.IntN(11))
+			for i := range key {
+				key[i] = "\x00ab\xff"[r.IntN(4)]
+			}
+			if len(key) > 4 && r.IntN(2) == 0 {
+				copy(key, "aaaa")
+			}
+			n := tally.number(key)
+			if have, ok := numbers[string(key)]; !ok {
+				numbers[string(key)] = n
+			} else if n != have {
+				t.Fatalf("%q has number %d, and %d before", key, n, have)
+			}
+			if string(tally.key(n)) != string(key) {
+				t.Fatalf("%q is counted as %q", key, tally.key(n))
+			}
+			tally.count([]uint32{0}, []uint32{n})
+			truth[string(key)]++
+		}
+		top := tally.top(0).top()
+		within(t, top, truth, 3000)
+		if len(top.List) != len(truth) {
+			t.Fatalf("%d keys, want %d", len(top.List), len(truth))
+		}
+	}
+}

@@ -3,14 +3,26 @@ package counts
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
 
-// draw returns keys as measures have them: neighbours, multiples of a power of two, or any, 0
-// among them.
-func draw(r *rand.Rand) uint32 {
+// draw returns a key of bag i as measures have them: neighbours, multiples of a power of two, or any,
+// 0 among them; of some bags only neighbours, at either end of all keys, or in the middle, where there
+// are ever more.
+func draw(r *rand.Rand, i uint32) uint32 {
+	switch i % 5 {
+	case 1:
+		return r.Uint32N(70)
+	case 2:
+		return math.MaxUint32 - r.Uint32N(90)
+	case 3:
+		return 1<<27 - r.Uint32N(1<<r.Uint32N(10))
+	case 4:
+		return 1<<27 + r.Uint32N(1<<r.Uint32N(10))
+	}
 	switch r.IntN(3) {
 	case 0:
 		return r.Uint32N(200)
@@ -36,7 +48,8 @@ func TestPool(t *testing.T) {
 		for range r.IntN(40) {
 			var of, keys []uint32
 			for range r.IntN(300) {
-				i, key := uint32(zipf.Uint64()), draw(r)
+				i := uint32(zipf.Uint64())
+				key := draw(r, i)
 				if i == 0 && round%2 == 0 { // one key again and again
 					key = 7
 				}
@@ -59,9 +72,26 @@ func TestPool(t *testing.T) {
 		}
 		p.Reset()
 	}
-	for _, form := range []uint8{single, firstList, lastList, tabled + leastBits, tabled + 10} {
+	for _, form := range []uint8{single, firstList, lastList, tabled + 7, tabled + 10, ranged, ranged + 7, ranged + 9} {
 		if !forms[form] {
 			t.Errorf("no bag had the form %d: %v", form, slices.Sorted(maps.Keys(forms)))
+		}
+	}
+}
+
+// TestEnds: the first and the last keys of all are in order beside each other's neighbours.
+func TestEnds(t *testing.T) {
+	const last = math.MaxUint32
+	for _, far := range []uint32{0, last} {
+		var p Pool
+		p.Grow(1)
+		for n := range uint32(70) { // towards the end, which the array does not exceed
+			p.Add(0, far^(75-n))
+		}
+		p.Add(0, ^far)
+		words := p.Append(nil, 0)
+		if len(words) != 71 || !slices.IsSorted(words) || Key(words[0]) != min(^far, 6) || Key(words[70]) != max(^far, last-6) {
+			t.Errorf("after %d: %x", far, words)
 		}
 	}
 }
@@ -88,9 +118,18 @@ func TestMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(20, fill); n > 0 {
 		t.Errorf("%v allocations to fill it again", n)
 	}
-	// 2,000 keys each in tables of 4,096 slots, half as much for those before, and one of 32,768.
-	if most := 8 * (50*4096*3/2 + 2*32768); p.Bytes() > 2*most {
-		t.Errorf("%d bytes, want at most twice %d", p.Bytes(), most)
+	for stride, slots := range map[uint32]int{1: 2048 * 4, 8: 4096 * 8} {
+		var p Pool
+		p.Grow(50)
+		for i := range uint32(50) {
+			for key := range uint32(2000) {
+				p.Add(i, key*stride)
+			}
+		}
+		// 2,000 keys in 2,048 slots of four bytes, or in 4,096 of eight. Those before are used again.
+		if most := 58 * slots; p.Bytes() > most {
+			t.Errorf("%d bytes for 2,000 keys with a stride of %d in 50 bags, want at most %d", p.Bytes(), stride, most)
+		}
 	}
 	var few Pool
 	few.Grow(10)
@@ -115,43 +154,45 @@ func Example() {
 	// 7 2
 }
 
-// BenchmarkAdd adds keys of a range: to one bag, and to bags that are made anew for each 65,536
-// additions, as those of a chunk are, and read at its end.
+// BenchmarkAdd adds keys of a range: to one bag, and to bags that are made anew for each chunk, as
+// those of a partition are, and read at its end. These are of eight pools in turns, which do not fit
+// in a cache of 1 MiB together; a window has 1,000 of them, and the chunk four windows. Their keys
+// are buckets of ids at scale 6, or numbers of frequent keys.
 func BenchmarkAdd(b *testing.B) {
+	const n, windows, pages, block = 1 << 18, 4, 1000, 512
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 4, pages-1)
+	var of, bucket, number, none [n]uint32
+	for i := range n {
+		of[i] = uint32(i/(n/windows)*pages) + uint32(zipf.Uint64())
+		bucket[i] = 6<<28 + 1<<27 + uint32(64*(1023+math.Log2(1+2e6*r.Float64())))
+		number[i] = 1 + r.Uint32N(4<<r.Uint32N(4))
+	}
 	for _, c := range []struct {
-		name string
-		bags int
-		anew bool
-	}{{"hot", 1, false}, {"chunks", 1000, true}} {
+		name     string
+		pools    int
+		of, keys *[n]uint32
+	}{{"hot", 1, &none, &bucket}, {"buckets", 8, &of, &bucket}, {"numbers", 8, &of, &number}} {
 		b.Run(c.name, func(b *testing.B) {
-			const n = 1 << 16
-			r := rand.New(rand.NewPCG(1, 2))
-			of, keys := make([]uint32, n), make([]uint32, n)
-			var zipf *rand.Zipf
-			if c.bags > 1 {
-				zipf = rand.NewZipf(r, 1.07, 1, uint64(c.bags-1))
-			}
-			for i := range of {
-				if keys[i] = 1<<27 + uint32(100+30*r.NormFloat64()); zipf != nil {
-					of[i] = uint32(zipf.Uint64())
-				}
-			}
-			var p Pool
-			p.Grow(c.bags)
+			pools := make([]Pool, c.pools)
 			var words []uint64
 			for b.Loop() {
-				if c.anew {
-					p.Reset()
-					p.Grow(c.bags)
+				for p := range pools {
+					pools[p].Reset()
+					pools[p].Grow(windows * pages)
 				}
-				for at := 0; at < n; at += 512 {
-					AddBatch(&p, of[at:at+512], keys[at:at+512])
+				for at := 0; at < n; at += block {
+					for p := range pools {
+						AddBatch(&pools[p], c.of[at:at+block], c.keys[at:at+block])
+					}
 				}
-				for i := range uint32(c.bags) {
-					words = p.Append(words[:0], i)
+				for p := range pools {
+					for i := range uint32(windows * pages) {
+						words = pools[p].Append(words[:0], i)
+					}
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/key")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n*c.pools), "ns/key")
 		})
 	}
 }

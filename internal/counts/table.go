@@ -1,5 +1,7 @@
 package counts
 
+import "slices"
+
 // A table has a power of two of slots, of which at most three quarters are in use. A slot is a
 // word, or 0 if it is free. A key is sought from the slot on that its last bits choose: keys are
 // neighbours mostly, which lie beside each other then, and the search ends where it begins.
@@ -20,27 +22,19 @@ func (p *Pool) count(b *bag, key uint32) {
 			continue
 		}
 		if b.n++; 4*b.n > 3<<bits {
-			slots = p.move(b)
-			w = place(slots, key)
+			p.widen(b, key)
+			return
 		}
 		*w = uint64(key)<<32 | 1
 		return
 	}
 }
 
-// move gives a bag a table of twice the size, and returns its slots.
-func (p *Pool) move(b *bag) []uint64 {
-	old := *b
-	b.form++
-	b.at = p.tables.take(b.form - tabled)
-	slots := p.tables.run(b.at, b.form-tabled)
-	for _, w := range p.tables.run(old.at, old.form-tabled) {
-		if w != 0 {
-			*place(slots, Key(w)) = w
-		}
+// tableBits returns the logarithm of the slots that a table of n keys has.
+func tableBits(n int) (bits uint8) {
+	for bits = leastBits; 4*n > 3<<bits; bits++ {
 	}
-	p.tables.give(old.at, old.form-tabled)
-	return slots
+	return bits
 }
 
 // place returns the free slot for a key that is not in a table.
@@ -50,4 +44,18 @@ func place(slots []uint64, key uint32) *uint64 {
 		key++
 	}
 	return &slots[key&mask]
+}
+
+// appendTable appends the words of a table, as they lie. Whether the next slot is free cannot be
+// foreseen, so there is no branch for it.
+func appendTable(words, slots []uint64) []uint64 {
+	n := len(words)
+	words = slices.Grow(words, len(slots))[:n+len(slots)]
+	for _, w := range slots {
+		words[n] = w
+		if w != 0 {
+			n++
+		}
+	}
+	return words[:n]
 }

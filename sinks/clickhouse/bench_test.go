@@ -49,7 +49,7 @@ func (f *traffic) observe(b *testing.B, at time.Time, span time.Duration, n int)
 		batch := event.Batch{Partition: p, First: f.next[p]}
 		for range n / 4 {
 			ts := at.UnixMilli() + f.r.Int64N(span.Milliseconds())
-			doc := fmt.Appendf(nil, `{"ts":%d,"user_id":%d,"page":"/p/%d"}`, ts, f.r.IntN(2_000_000), f.zipf.Uint64())
+			doc := fmt.Appendf(nil, `{"ts":%d,"user_id":%d,"page":"/p/%d","country":"%d"}`, ts, f.r.IntN(2_000_000), f.zipf.Uint64(), 10+f.r.IntN(32))
 			batch.Records = append(batch.Records, event.Record{Offset: f.next[p], Time: event.Time(ts), Value: doc})
 			f.next[p]++
 		}
@@ -294,4 +294,33 @@ func engineCPU() (sum time.Duration) {
 		sum += time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
 	}
 	return sum
+}
+
+// BenchmarkStateRows encodes the rows of a flush of a process that catches up, with the measures
+// that cost most besides: 500,000 events of ten minutes.
+func BenchmarkStateRows(b *testing.B) {
+	j := pages(time.Hour)
+	j.Spec.Measures = []window.Measure{
+		{Name: "id_sum", Kind: window.Sum, Path: "user_id"},
+		{Name: "ids", Kind: window.Quantile, Path: "user_id", Error: 0.01},
+		{Name: "often", Kind: window.TopK, Path: "country", K: 10},
+		{Name: "people", Kind: window.Set, Path: "user_id"},
+	}
+	l, err := j.plan()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const events = 500_000
+	f := newTraffic(b, j.Spec, 1000)
+	for minute := range 10 {
+		f.observe(b, time.UnixMilli(1_763_600_000_000).Add(time.Duration(minute)*time.Minute), time.Minute, events/10)
+	}
+	t := f.op.Take().Table
+	t.Seal()
+	for b.Loop() {
+		s := new(Client).sink(l) // without memory of a flush before
+		for range s.stateRows(t, nil, 0, t.Len(), 1) {
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*events), "ns/event")
 }

@@ -204,3 +204,20 @@ func TestEarlyAnswer(t *testing.T) {
 		t.Error("rows that were not read count as written")
 	}
 }
+
+// TestForesee: a run of rows of one length moves seldom, and then has little room to spare.
+func TestForesee(t *testing.T) {
+	const n = 10_000
+	c := value("words", "String", 2)
+	moves := 0
+	for i := range n {
+		before := cap(c.runs[1])
+		c.runs[1] = append(c.runs[1], make([]byte, 100)...)
+		if c.foresee(i+1, n); cap(c.runs[1]) != before {
+			moves++
+		}
+	}
+	if spare := cap(c.runs[1]) - 100*n; moves > 10 || spare > 100*n/5 || len(c.runs[1]) != 100*n {
+		t.Errorf("%d moves, and %d bytes to spare", moves, spare)
+	}
+}

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"encoding/binary"
 	"iter"
+	"slices"
 	"strings"
 
 	"weir/event"
@@ -130,7 +131,11 @@ func (b *block) stream(n int, add func(c *values, i int), yield func([]byte) boo
 		b.head = appendString(b.head, c.typ)
 		for i := range n {
 			add(c, i)
-			if len(c.runs) == 1 && len(c.runs[0]) >= pieceBytes && b.rows == 0 {
+			switch {
+			case b.rows > 0:
+			case len(c.runs) > 1:
+				c.foresee(i+1, n)
+			case len(c.runs[0]) >= pieceBytes:
 				if !out(c.runs[0]) {
 					return
 				}
@@ -147,6 +152,16 @@ func (b *block) stream(n int, add func(c *values, i int), yield func([]byte) boo
 		}
 	}
 	yield(b.head)
+}
+
+// foresee makes room for the rest of n rows in runs that are nearly full, as if it were like the
+// rows so far, up to four times as much: append would move a run much more often.
+func (c *values) foresee(rows, n int) {
+	for i, run := range c.runs {
+		if each := len(run)/rows + 1; cap(run)-len(run) < min(8, n-rows)*each {
+			c.runs[i] = slices.Grow(run, min((n-rows)*each, 3*len(run)))
+		}
+	}
 }
 
 func appendString[T string | []byte](dst []byte, s T) []byte {

@@ -1,0 +1,92 @@
+package counts
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// An array has a count for each key of a range. To count a key there is to add one to a number,
+// which no branch depends on: so the processor can do that for several keys at a time, where it
+// would wait for the slot of a table. Buckets of a histogram are neighbours, and so are the
+// numbers of frequent keys, which come first.
+
+// countInRange counts a key in a bag with an array.
+func (p *Pool) countInRange(b *bag, key uint32) {
+	counts := p.lists.run(b.at, b.form-ranged)
+	if at := key - b.n; int(at) < len(counts) {
+		counts[at]++
+		return
+	}
+	p.widen(b, key)
+}
+
+// appendRange appends the words of an array, whose first key is given. Like appendTable, it has no
+// branch for a count of zero.
+func appendRange(words []uint64, first uint32, counts []uint32) []uint64 {
+	n := len(words)
+	words = slices.Grow(words, len(counts))[:n+len(counts)]
+	for at, count := range counts {
+		words[n] = uint64(first+uint32(at))<<32 | uint64(count)
+		if count != 0 {
+			n++
+		}
+	}
+	return words[:n]
+}
+
+// spread counts the keys of a list in a table, and gives the bag an array if that fits.
+func (p *Pool) spread(b *bag, keys []uint32) {
+	table := tableBits(listMost)
+	*b = bag{at: p.tables.take(table), form: tabled + table}
+	for _, key := range keys {
+		p.count(b, key)
+	}
+	p.words = appendTable(p.words[:0], p.tables.run(b.at, table))
+	p.tables.give(b.at, table)
+	p.fit(b, p.words, keys[0])
+}
+
+// widen counts a key for which a bag with a table or an array has no room.
+func (p *Pool) widen(b *bag, key uint32) {
+	if b.form >= ranged {
+		p.words = appendRange(p.words[:0], b.n, p.lists.run(b.at, b.form-ranged))
+		p.lists.give(b.at, b.form-ranged)
+	} else {
+		p.words = appendTable(p.words[:0], p.tables.run(b.at, b.form-tabled))
+		p.tables.give(b.at, b.form-tabled)
+	}
+	p.words = append(p.words, uint64(key)<<32|1)
+	p.fit(b, p.words, key)
+}
+
+// fit gives a bag an array or a table with some words, of different keys. The last key to come is
+// given, because more are likely to come from where it is.
+func (p *Pool) fit(b *bag, words []uint64, last uint32) {
+	least, most := last, last
+	for _, w := range words {
+		least, most = min(least, Key(w)), max(most, Key(w))
+	}
+	table, array := tableBits(len(words)), uint8(bits.Len32(most-least))
+	if array > table+1 { // a slot of a table has two numbers
+		b.form, b.at, b.n = tabled+table, p.tables.take(table), uint32(len(words))
+		slots := p.tables.run(b.at, table)
+		for _, w := range words {
+			*place(slots, Key(w)) = w
+		}
+		return
+	}
+	b.form, b.at, b.n = ranged+array, p.lists.take(array), first(least, most, last, 1<<array-1)
+	counts := p.lists.run(b.at, array)
+	for _, w := range words {
+		counts[Key(w)-b.n] = Count(w)
+	}
+}
+
+// first returns the first key of an array that goes so many keys beyond it, least and most among
+// them. The room that they leave is below the least one if that came last, else above.
+func first(least, most, last, beyond uint32) uint32 {
+	if last == least {
+		return max(most, beyond) - beyond
+	}
+	return min(least, ^beyond)
+}
