@@ -196,3 +196,36 @@ func BenchmarkAdd(b *testing.B) {
 		})
 	}
 }
+
+// TestWiden: keys that come beyond one end, the other, or both in turns move a bag a few times, and
+// not once each; and keys at the ends of all numbers have room.
+func TestWiden(t *testing.T) {
+	const n = 1 << 14
+	for name, key := range map[string]func(i uint32) uint32{
+		"up":    func(i uint32) uint32 { return 1<<27 + i },
+		"down":  func(i uint32) uint32 { return ^i },
+		"turns": func(i uint32) uint32 { return 1<<27 + (i/2)*(i%2) - (i/2)*(1-i%2) },
+		"far":   func(i uint32) uint32 { return (i%2)*(1<<31) + i },
+	} {
+		var p Pool
+		p.Grow(1)
+		truth, moves, before := map[uint32]uint32{}, 0, bag{}
+		for i := range uint32(n) {
+			p.Add(0, key(i))
+			truth[key(i)]++
+			if b := p.bags[0]; b.form != before.form || b.form >= ranged && b.n != before.n { // the first key
+				moves++
+				before = b
+			}
+		}
+		for _, w := range p.Append(nil, 0) {
+			if truth[Key(w)] != Count(w) {
+				t.Fatalf("%s: %d of key %d, want %d", name, Count(w), Key(w), truth[Key(w)])
+			}
+			delete(truth, Key(w))
+		}
+		if len(truth) > 0 || moves > 50 {
+			t.Errorf("%s: %d keys are gone, %d moves", name, len(truth), moves)
+		}
+	}
+}

@@ -43,12 +43,15 @@ func (p *Pool) spread(b *bag, keys []uint32) {
 	}
 	p.words = appendTable(p.words[:0], p.tables.run(b.at, table))
 	p.tables.give(b.at, table)
-	p.fit(b, p.words, keys[0])
+	p.fit(b, p.words, 0)
 }
 
-// widen counts a key for which a bag with a table or an array has no room.
+// widen counts a key for which a bag with a table or an array has no room. An array gets at least
+// twice the size, so that keys beyond one end and the other in turns do not move it each time.
 func (p *Pool) widen(b *bag, key uint32) {
+	array := uint8(0)
 	if b.form >= ranged {
+		array = b.form - ranged + 1
 		p.words = appendRange(p.words[:0], b.n, p.lists.run(b.at, b.form-ranged))
 		p.lists.give(b.at, b.form-ranged)
 	} else {
@@ -56,17 +59,18 @@ func (p *Pool) widen(b *bag, key uint32) {
 		p.tables.give(b.at, b.form-tabled)
 	}
 	p.words = append(p.words, uint64(key)<<32|1)
-	p.fit(b, p.words, key)
+	p.fit(b, p.words, array)
 }
 
-// fit gives a bag an array or a table with some words, of different keys. The last key to come is
-// given, because more are likely to come from where it is.
-func (p *Pool) fit(b *bag, words []uint64, last uint32) {
-	least, most := last, last
+// fit gives a bag an array or a table with some words, of different keys. The array has 1 << array
+// counts or more.
+func (p *Pool) fit(b *bag, words []uint64, array uint8) {
+	least, most := Key(words[0]), Key(words[0])
 	for _, w := range words {
 		least, most = min(least, Key(w)), max(most, Key(w))
 	}
-	table, array := tableBits(len(words)), uint8(bits.Len32(most-least))
+	table := tableBits(len(words))
+	array = max(array, uint8(bits.Len32(most-least)))
 	if array > table+1 { // a slot of a table has two numbers
 		b.form, b.at, b.n = tabled+table, p.tables.take(table), uint32(len(words))
 		slots := p.tables.run(b.at, table)
@@ -75,7 +79,7 @@ func (p *Pool) fit(b *bag, words []uint64, last uint32) {
 		}
 		return
 	}
-	b.form, b.at, b.n = ranged+array, p.lists.take(array), first(least, most, last, 1<<array-1)
+	b.form, b.at, b.n = ranged+array, p.lists.take(array), first(least, most, 1<<array-1)
 	counts := p.lists.run(b.at, array)
 	for _, w := range words {
 		counts[Key(w)-b.n] = Count(w)
@@ -83,10 +87,8 @@ func (p *Pool) fit(b *bag, words []uint64, last uint32) {
 }
 
 // first returns the first key of an array that goes so many keys beyond it, least and most among
-// them. The room that they leave is below the least one if that came last, else above.
-func first(least, most, last, beyond uint32) uint32 {
-	if last == least {
-		return max(most, beyond) - beyond
-	}
-	return min(least, ^beyond)
+// them: half of the room that they leave is below them, where there are keys.
+func first(least, most, beyond uint32) uint32 {
+	below := (beyond - (most - least)) / 2
+	return min(least-min(least, below), ^beyond)
 }
