@@ -37,7 +37,8 @@
 //	migrate.go    creates and extends what is missing
 //	check.go      compares what the database has with what the job needs
 //	rows.go       makes Native blocks of changes
-//	sink.go       Known, Write
+//	sink.go       Write
+//	ledger.go     Known, Coverage, lines
 //	read.go       reads windows back, for live answers
 //	question.go   questions as statements; ask.go, long.go: those that views answer
 //	rounds.go     the current round, and writes against it
