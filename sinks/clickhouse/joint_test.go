@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,8 @@ func TestJoint(t *testing.T) {
 		}
 		expect := func(want ...string) {
 			t.Helper()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			var got []string
 			for _, all := range s.all {
 				got = append(got, strings.Join(all, " "))
@@ -114,11 +117,11 @@ func TestJointFails(t *testing.T) {
 			}
 		}
 
-		ended := false
+		var ended atomic.Bool
 		s.on = func(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
-				ended = true
+				ended.Store(true)
 				return ctx.Err()
 			case <-time.After(time.Second):
 				return nil
@@ -132,8 +135,8 @@ func TestJointFails(t *testing.T) {
 		if err := <-results; !errors.Is(err, context.Canceled) {
 			t.Errorf("given up: %v", err)
 		}
-		if err := <-results; err != nil || ended {
-			t.Errorf("the other one: %v; its statement was cancelled: %v", err, ended)
+		if err := <-results; err != nil || ended.Load() {
+			t.Errorf("the other one: %v; its statement was cancelled: %v", err, ended.Load())
 		}
 
 		given, giveUp = context.WithCancel(t.Context())
@@ -141,18 +144,19 @@ func TestJointFails(t *testing.T) {
 		giveUp()
 		<-results
 		synctest.Wait()
-		if !ended {
+		if !ended.Load() {
 			t.Error("nothing waits for a statement, and it goes on")
 		}
 
-		ended, a = false, j.expect()
+		ended.Store(false)
+		a = j.expect()
 		given, giveUp = context.WithCancel(t.Context())
 		ask(given, nil) // waits for a
 		giveUp()
 		<-results
 		j.leave(a)
 		synctest.Wait()
-		if !ended {
+		if !ended.Load() {
 			t.Error("a request was given up before its statement began, and it goes on")
 		}
 	})
