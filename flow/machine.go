@@ -228,9 +228,7 @@ func (m *Machine) Ready(now Time) (rd Ready) {
 	m.near = false
 	if now >= m.flushAt {
 		due = true
-		if m.flushAt += m.interval; m.flushAt <= now { // the driver was late by more than an interval
-			m.flushAt = m.next(now)
-		}
+		m.flushAt = m.next(now)
 	}
 	idle := !m.outbox.flight && now >= m.writeAt
 	if due && idle && m.flush == resting && m.phase == Reading {

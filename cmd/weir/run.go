@@ -72,7 +72,7 @@ type runOptions struct {
 	locks    *redislock.Locks   // nil: no rollup lock
 	owner    string             // the name of this process at the lock
 	outages  *outage.Reporter   // of all jobs; nil: runJobs makes one
-	zero     time.Time          // of the flushes of all jobs; zero: runJobs takes the present
+	zero     time.Time          // of the flushes and looks of all jobs: see jobs.Config; runJobs sets it
 	worker   *httpserver.Worker // nil: this process is no worker of weir up
 }
 
@@ -158,9 +158,7 @@ func runJobs(ctx context.Context, cfg *config.Config, o runOptions) error {
 	if o.outages == nil {
 		o.outages = outage.New(o.log)
 	}
-	if o.zero.IsZero() {
-		o.zero = time.Now()
-	}
+	o.zero = time.Now()
 	scratch, counting := budgets(cfg, o.resp != nil)
 	windows := live.New(live.Config{Now: time.Now, Memory: counting, Outages: o.outages})
 	audit := &auditor{log: o.log, outages: o.outages, every: time.Duration(cfg.Audit.Interval)}

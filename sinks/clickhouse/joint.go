@@ -7,8 +7,8 @@ import (
 )
 
 // This file makes one statement of what several jobs of a process ask of the tables that all
-// jobs share. The jobs flush at the same moments (package flow), and a statement costs the
-// server two to five milliseconds, whether it is about one job or about ten.
+// jobs share. The jobs flush at the same moments (package flow), and what a statement
+// costs the server hardly depends on how many jobs it is about.
 
 // patience is that of the joints of a client: as long as an insert takes on a busy machine.
 const patience = 50 * time.Millisecond

@@ -163,7 +163,8 @@ func TestJointFails(t *testing.T) {
 }
 
 // TestFlushesJoin: two jobs of a client that write at once write their ledger lines with one
-// statement, and read their rounds with one; each has its own round and lines.
+// statement, and read their rounds with one; each has its own round and lines. So has each
+// its own part of what they ask of the ledger together.
 func TestFlushesJoin(t *testing.T) {
 	direct := open(t)
 	other := actives()
@@ -238,8 +239,15 @@ func TestFlushesJoin(t *testing.T) {
 			t.Errorf("the round of %s is %d, want %s", s.layout.Spec.Job, asked[i].opened, want)
 		}
 	}
+	looks := []*coverageRequest{{job: &sinks[0].layout.Job}, {job: &sinks[1].layout.Job}}
+	if err := c.readCoverage(t.Context(), looks); err != nil {
+		t.Fatal(err)
+	}
 	for i, s := range sinks {
 		known, err := s.Known(t.Context())
+		if covered := looks[i].covered; covered.Now == 0 || len(covered.Partitions) != 1 || covered.Partitions[0].Next != known[0].Next {
+			t.Errorf("together, %s is covered as %v, want until %d", s.layout.Spec.Job, covered, known[0].Next)
+		}
 		if want := all[i].Lines[len(all[i].Lines)-1].Next; err != nil || known[0].Next != want {
 			t.Errorf("the ledger has %v of %s, %v; want all until %d", known, s.layout.Spec.Job, err, want)
 		}

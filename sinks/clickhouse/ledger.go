@@ -58,7 +58,7 @@ func topicID(text string) (id [16]byte, err error) {
 func (s *Sink) Coverage(ctx context.Context) (audit.Coverage, error) {
 	r := &coverageRequest{job: &s.layout.Job}
 	if err := s.client.coverage.do(ctx, nil, r); err != nil {
-		return audit.Coverage{Partitions: map[int32]audit.Covered{}}, err
+		return audit.Coverage{}, err
 	}
 	return r.covered, nil
 }
