@@ -142,7 +142,7 @@ func (s *stage) compareHistograms(table, column, group string, truth *gen.Truth)
 	// the words of all slots, of each slot those of its histogram of most events.
 	rows := s.sql(`SELECT toUnixTimestamp(window_start), %[1]s, arrayStringConcat(arrayMap((b, n) -> concat(toString(b), ' ', toString(n)), tupleElement(sums, 1), tupleElement(sums, 2)), ',')
 		FROM (SELECT window_start, %[1]s, arrayReduce('sumMap', [arrayMap(w -> toUInt32(bitShiftRight(w, 32)), words)], [arrayMap(w -> bitAnd(w, 4294967295), words)]) AS sums
-			FROM (SELECT window_start, %[1]s, reinterpret(arrayStringConcat(tupleElement(mapValues(maxMap(%[2]s)), 2)), 'Array(UInt64)') AS words FROM %[3]s GROUP BY window_start, %[1]s))`, group, column, table)
+			FROM (SELECT window_start, %[1]s, reinterpret(reverse(arrayStringConcat(tupleElement(mapValues(maxMap(%[2]s)), 2))), 'Array(UInt64)') AS words FROM %[3]s GROUP BY window_start, %[1]s))`, group, column, table)
 	layout := histogram.NewLayout(histogram.ScaleFor(quantileError))
 	s.eachGroup(d, rows, truth, func(g gen.Group, c *gen.Count, row []string) {
 		counts := map[histogram.Bucket]int64{}

@@ -31,8 +31,8 @@ func (k *quantileKeeper) grow(n int) {
 
 // words is the histogram as it is stored.
 func (h slotHistogram) words() (b []byte) {
-	for _, bucket := range slices.Sorted(maps.Keys(h.counts)) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(bucket)<<32|h.counts[bucket])
+	for _, bucket := range slices.Backward(slices.Sorted(maps.Keys(h.counts))) {
+		b = binary.BigEndian.AppendUint64(b, uint64(bucket)<<32|h.counts[bucket])
 	}
 	return b
 }
@@ -49,7 +49,7 @@ func (k *quantileKeeper) merge(i uint32, state []byte) error {
 			return fmt.Errorf("a histogram of %d bytes in %d", n, len(state))
 		}
 		for words := state[:n]; len(words) > 0; words = words[8:] {
-			w := binary.LittleEndian.Uint64(words)
+			w := binary.BigEndian.Uint64(words)
 			is.counts[uint32(w>>32)] = w & (1<<32 - 1)
 		}
 		state = state[n:]

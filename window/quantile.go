@@ -213,7 +213,7 @@ func (c *quantileColumn) number(i uint32) uint64 {
 	return total.events<<spreadBits | check*0x9e3779b97f4a7c15>>(64-spreadBits)
 }
 
-var errQuantileState = errors.New("not the state of a quantile measure: for each slot, ascending, events, bytes of the histogram, and its words, ascending")
+var errQuantileState = errors.New("not the state of a quantile measure: for each slot, ascending, events, bytes of the histogram, and its words, descending")
 
 func (c *quantileColumn) load(i uint32, state []byte) error {
 	type loaded struct {

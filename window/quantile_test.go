@@ -185,6 +185,49 @@ func TestQuantileState(t *testing.T) {
 	}
 }
 
+// TestQuantileGrows: the total of a window never falls in the order in which states merge, while
+// those of its slots grow, also where two readings of a slot have as many events: a rollup of
+// before does not win against a later one, which is made of more.
+func TestQuantileGrows(t *testing.T) {
+	m := &Measure{Name: "latency", Kind: Quantile, Path: "ms", Error: 0.01}
+	r := rand.New(rand.NewPCG(2, 9))
+	state := func() []byte {
+		c := new(quantileColumn)
+		c.grow(1)
+		for slot := range Slot(3) {
+			var sum quantileSum
+			for range 4 { // always as many events
+				sum.add(100, histogram.Counts{{Bucket: histogram.Bucket(1 + r.Uint32N(600)), N: 100}})
+			}
+			c.put(0, slot, Histogram{sum.events, sum.counts.AppendState(nil)})
+		}
+		return c.appendState(nil, 0)
+	}
+	joined := func(states ...[]byte) []byte {
+		t.Helper()
+		s, err := m.Merge(states...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	total := func(state []byte) []byte {
+		t.Helper()
+		s, err := m.Add(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for range 1000 {
+		early := state()
+		late := joined(early, state())
+		if want := total(late); !slices.Equal(joined(total(early), want), want) {
+			t.Fatalf("of the totals of %x and then %x, the earlier one stays", early, late)
+		}
+	}
+}
+
 // TestQuantileMemory: a group holds memory for the buckets that have numbers, and the
 // partition says how much.
 func TestQuantileMemory(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 //
 // A view shows some quantiles, each in a column of its own.
 var quantileKind = kind{of: func(*window.Measure) *kind {
-	const plain = "Map(UInt64, Tuple(UInt64, String))"
+	const plain = "Map(UInt64, Tuple(events UInt64, words String))"
 	fold := func(histograms string) string {
 		return "map(toUInt64(" + whole + "), " + histogramOf("arraySum(tupleElement("+histograms+", 1))", "arrayStringConcat(tupleElement("+histograms+", 2))") + ")"
 	}
@@ -57,9 +57,12 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 	}
 }}
 
-func wordsOf(histogram string) string { return "reinterpret(" + histogram + ", 'Array(UInt64)')" }
-func bucketOf(word string) string     { return "bitShiftRight(" + word + ", 32)" }
-func countOf(word string) string      { return "bitAnd(" + word + ", 4294967295)" }
+// wordsOf returns the words of a histogram, ascending.
+func wordsOf(histogram string) string {
+	return "reinterpret(reverse(" + histogram + "), 'Array(UInt64)')"
+}
+func bucketOf(word string) string { return "bitShiftRight(" + word + ", 32)" }
+func countOf(word string) string  { return "bitAnd(" + word + ", 4294967295)" }
 
 // histogramOf returns the histogram of so many events, from words in any order.
 //
@@ -70,7 +73,7 @@ func histogramOf(events, words string) string {
 	const one = "arrayMap((b, n) -> bitOr(bitShiftLeft(b, 32), n), buckets, counts)"
 	const several = "arrayFlatten(arrayMap((b, n) -> arrayMap(n -> bitOr(bitShiftLeft(b, 32), n), arrayConcat(if(modulo(n, 4294967295) = 0, [], [toUInt64(modulo(n, 4294967295))]), arrayWithConstant(intDiv(n, 4294967295), toUInt64(4294967295)))), buckets, counts))"
 	return "arrayMap((events, words, next) -> (events, arrayMap((buckets, counts) -> " +
-		"reinterpret(if(arrayMax(counts) < 4294967296, " + one + ", " + several + "), 'String'), " +
+		"reverse(reinterpret(if(arrayMax(counts) < 4294967296, " + one + ", " + several + "), 'String')), " +
 		"[arrayMap(w -> " + bucketOf("w") + ", arrayFilter((w, next) -> " + lastWord + ", words, next))], " +
 		"[" + differences("arrayFilter((sum, w, next) -> "+lastWord+", arrayCumSum(w -> "+countOf("w")+", words), words, next)") + "])[1]), " +
 		"[" + events + "], [" + sorted + "], [arrayShiftLeft(" + sorted + ", 1, " + noWord + ")])[1]"

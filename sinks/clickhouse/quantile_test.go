@@ -149,6 +149,32 @@ func TestQuantile(t *testing.T) {
 	if got := one(t, c, "SELECT DISTINCT toTypeName(latency_p50), latency_p99 FROM "+c.name("clicks_1h")+" WHERE page = '/none'"); got != "('Nullable(Float64)',NULL)" {
 		t.Errorf("without numbers the view has %s", got)
 	}
+	// Other readings of the chunks, as of a log that has lost records, with as many events: the
+	// greater of two histograms stays, in the rollup of before and in the one that is made now.
+	for range 3 {
+		op := operator(t, spec, 0)
+		for i := range n {
+			observe(t, op, 0, i, event.Time(int64(noon)+i%3*60_000), fmt.Sprintf(`{"event_id":"e%d","ts":%d,"page":"/again","ms":%v}`, i, int64(noon)+i%3*60_000, 1+r.IntN(9)))
+		}
+		changes := op.Take()
+		changes.Table.Seal()
+		for row := range changes.Table.Rows {
+			at := cell{"/again", int64(row.Window()) / 1000}
+			merged, err := m.Measure.Merge(states[at], row.AppendState(nil, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			states[at] = merged
+		}
+		write(t, s, changes)
+		roll(t, s, true)
+	}
+	same("clicks_1m_rollup", 60)
+	same("clicks_1h_rollup", 3600)
+	(&backend{c: c}).exec(t, "DELETE FROM "+c.name("clicks_state")+" WHERE page = '/again'")
+	for _, table := range []string{"clicks_1m_rollup", "clicks_1h_rollup"} {
+		(&backend{c: c}).exec(t, "DELETE FROM "+c.name(table)+" WHERE page = '/again'")
+	}
 	counts := all.Append(nil, 0)
 	for _, q := range []float64{0, 0.001, 0.25, 0.5, 0.999, 1} {
 		want, _ := counts.Quantile(q)

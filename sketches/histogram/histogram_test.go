@@ -278,14 +278,14 @@ func TestState(t *testing.T) {
 	}
 	word := func(words ...uint64) (b []byte) {
 		for _, w := range words {
-			b = binary.LittleEndian.AppendUint64(b, w)
+			b = binary.BigEndian.AppendUint64(b, w)
 		}
 		return b
 	}
 	for what, bad := range map[string][]byte{
-		"cut":        word(1<<32 | 1)[:7],
-		"descending": word(2<<32|1, 1<<32|1),
-		"no count":   word(1<<32|1, 2<<32),
+		"cut":       word(1<<32 | 1)[:7],
+		"ascending": word(1<<32|1, 2<<32|1),
+		"no count":  word(2<<32, 1<<32|1),
 	} {
 		if got, err := Read(nil, bad); err == nil || len(got) > 0 {
 			t.Errorf("%s is read as %v, %v", what, got, err)

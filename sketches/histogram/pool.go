@@ -44,9 +44,9 @@ func (p *Pool) Append(dst Counts, i uint32) Counts {
 func (p *Pool) AppendState(dst []byte, i uint32) (state []byte, numbers uint64) {
 	p.words = p.bags.Append(p.words[:0], i)
 	dst = slices.Grow(dst, wordBytes*len(p.words))
-	for _, w := range p.words {
+	for _, w := range slices.Backward(p.words) {
 		numbers += countOf(w)
-		dst = binary.LittleEndian.AppendUint64(dst, w)
+		dst = binary.BigEndian.AppendUint64(dst, w)
 	}
 	return dst, numbers
 }
