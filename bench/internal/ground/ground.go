@@ -31,6 +31,9 @@ import (
 	"weir/internal/kafkatest"
 )
 
+// Root is the directory in which New and Alone make theirs. Empty: that for temporary files.
+var Root string
+
 // Partitions is the number of partitions of each topic.
 const Partitions = 4
 
@@ -59,7 +62,7 @@ func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 			g.Close()
 		}
 	}()
-	if g.Dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
+	if g.Dir, err = os.MkdirTemp(Root, "weir-bench-"); err != nil {
 		return g, err
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
@@ -77,7 +80,7 @@ func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 // Alone is New without a broker.
 func Alone(weir string) (g *Ground, err error) {
 	g = new(Ground)
-	if g.Dir, err = os.MkdirTemp("", "weir-bench-"); err != nil {
+	if g.Dir, err = os.MkdirTemp(Root, "weir-bench-"); err != nil {
 		return g, err
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
