@@ -11,6 +11,11 @@ func (v Value) Scaled(scale int) (units int64, large, ok bool) {
 	if v.Kind != Number {
 		return 0, false, false
 	}
+	if scale == 0 {
+		if n, ok := v.whole(); ok {
+			return n, false, true
+		}
+	}
 	if units, ok := shortScaled(v.Bytes, scale); ok {
 		return units, false, true
 	}

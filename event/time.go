@@ -110,6 +110,19 @@ func plainInt(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false
 	}
+	if len(b) <= 8 && cap(b) >= 8 {
+		// One word, from which the bytes behind the number are shifted out. Zeros in front take
+		// their place, and no branch depends on how many digits there are.
+		w := binary.LittleEndian.Uint64(b[:8])<<(64-8*len(b)) | ones*'0'>>(8*len(b))
+		if nondigit(w) != 0 {
+			return 0, false
+		}
+		n := eightDigits(w)
+		if neg {
+			n = -n
+		}
+		return n, true
+	}
 	var n int64
 	if k := len(b) - 8; k > 0 && k < 8 {
 		// The last eight digits, and the k before them with zeros in front: a time in

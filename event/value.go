@@ -41,10 +41,8 @@ func (v Value) Float() (float64, bool) {
 	if v.Kind != Number {
 		return 0, false
 	}
-	if n, ok := plainInt(v.Bytes); ok && n != 0 { // the fast reader takes zeros in front, and no sign of zero
-		if first := v.Bytes[0]; first > '0' || first == '-' && v.Bytes[1] > '0' {
-			return float64(n), true
-		}
+	if n, ok := v.whole(); ok && n != 0 { // an integer has no sign of zero
+		return float64(n), true
 	}
 	d, ok := readDecimal(v.Bytes)
 	if !ok {
@@ -71,6 +69,16 @@ func (v Value) Float() (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(unsafe.String(&v.Bytes[0], len(v.Bytes)), 64)
 	return f, err == nil
+}
+
+// whole returns a number that is an integer of up to 18 digits, without zeros in front.
+func (v Value) whole() (int64, bool) {
+	n, ok := plainInt(v.Bytes)
+	if !ok {
+		return 0, false
+	}
+	first := v.Bytes[0]
+	return n, first > '0' || first == '-' && v.Bytes[1] > '0' || first == '0' && len(v.Bytes) == 1
 }
 
 // A decimal is a JSON number taken apart: digits × 10^exp, where digits are the

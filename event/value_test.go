@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -377,4 +378,55 @@ func TestIntegerTime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPlainInt: a number of up to eight bytes is read in the same way whether it is the end of its
+// buffer or digits, signs or anything else follow.
+func TestPlainInt(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 5))
+	read := map[bool]int{}
+	for range 300_000 {
+		text := make([]byte, 1+r.IntN(9))
+		for i := range text {
+			text[i] = '0' + byte(r.IntN(10))
+		}
+		switch r.IntN(8) {
+		case 0:
+			text[r.IntN(len(text))] = byte(r.Uint32())
+		case 1:
+			text[0] = '-'
+		}
+		buffer := slices.Concat(text, []byte("0123456789,-. ")[r.IntN(14):], make([]byte, 8))
+		want, err := strconv.ParseInt(string(text), 10, 64)
+		fits := err == nil && text[0] != '+'
+		read[fits]++
+		for _, b := range [][]byte{buffer[:len(text)], slices.Clip(text)} {
+			if got, ok := plainInt(b); ok != fits || ok && got != want {
+				t.Fatalf("%q in %q is %d, %t, want %d, %t", text, b[:cap(b)], got, ok, want, fits)
+			}
+		}
+	}
+	if read[true] < 200_000 || read[false] < 20_000 {
+		t.Errorf("%v", read)
+	}
+}
+
+// BenchmarkInteger measures what a sum and a quantile read of an id.
+func BenchmarkInteger(b *testing.B) {
+	var vals [1024]Value
+	r := rand.New(rand.NewPCG(1, 5))
+	for i := range vals {
+		doc := strconv.AppendInt(nil, r.Int64N(2_000_000), 10)
+		vals[i] = Value{Number, append(doc, `,"page"`...)[:len(doc)]}
+	}
+	b.Run("Scaled", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			vals[i%len(vals)].Scaled(0)
+		}
+	})
+	b.Run("Float", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			vals[i%len(vals)].Float()
+		}
+	})
 }
