@@ -23,10 +23,7 @@ func (o *order) append(dst, words []uint64) []uint64 {
 	if len(words) == 0 {
 		return dst
 	}
-	least, most := Key(words[0]), Key(words[0])
-	for _, w := range words {
-		least, most = min(least, Key(w)), max(most, Key(w))
-	}
+	least, most := ends(words)
 	if reach := int(most - least); reach >= min(64*len(words), mostReach) {
 		slices.Sort(words)
 		return appendSorted(dst, words)

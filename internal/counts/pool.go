@@ -6,9 +6,10 @@ import "unsafe"
 //
 // The first keys of a bag are a list, as they came. So to add one is to write four bytes at the
 // end of a list, and these ends are in the caches even of many bags, where a hash table would be
-// read at random. A bag with more than listMost keys is such a table, of its different keys and
-// their counts, or an array of the counts of all keys of a range (range.go), if that takes no more
-// memory.
+// read at random. A list of 64 keys or more that is full becomes an array of the counts of all keys of
+// a range (range.go), if that takes no more memory than a table of its different keys and their
+// counts. Else it becomes such a table, if that takes at most half of the memory of a longer list, or
+// if the list has 256 keys.
 //
 // A key takes 4 to 32 bytes in a list; in a table or an array, each of the different keys takes 11
 // to 21, or less.
@@ -17,8 +18,8 @@ type Pool struct {
 	lists  pages[uint32] // and arrays
 	tables pages[uint64]
 
-	words []uint64 // to use again
-	order order
+	words, sum []uint64 // to use again
+	order      order
 }
 
 type bag struct {
@@ -28,12 +29,12 @@ type bag struct {
 }
 
 const (
-	single    = 0
-	firstList = 3
-	lastList  = 6
-	listMost  = 1 << lastList
-	tabled    = 32
-	ranged    = 64
+	single     = 0
+	firstList  = 3
+	secondList = 6
+	lastList   = 8
+	tabled     = 32
+	ranged     = 64
 )
 
 // Key returns the key of a word.
@@ -58,7 +59,7 @@ func (p *Pool) Reset() {
 
 // Bytes returns about how many bytes are held.
 func (p *Pool) Bytes() int {
-	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.tables.bytes() + 8*cap(p.words) + p.order.bytes()
+	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.tables.bytes() + 8*(cap(p.words)+cap(p.sum)) + p.order.bytes()
 }
 
 // Empty reports whether bag i has no key.
@@ -86,28 +87,28 @@ func (p *Pool) Add(i, key uint32) {
 // AddBatch adds keys[n] to bag of[n], for each n.
 func AddBatch[K ~uint32](p *Pool, of []uint32, keys []K) {
 	for n, i := range of {
-		// Add, where that is mostly one step.
+		// Add, where that is to write a key at the end of a list, or to add one to a count of an
+		// array. Which of the two cannot be foreseen, so there is no branch for it.
 		b, key := &p.bags[i], uint32(keys[n])
-		if b.form >= ranged {
-			counts := p.lists.run(b.at, b.form-ranged)
-			if at := key - b.n; int(at) < len(counts) {
-				counts[at]++
-				continue
-			}
-		} else if b.form >= tabled {
-			slots := p.tables.run(b.at, b.form-tabled)
-			if w := &slots[key&uint32(len(slots)-1)]; Key(*w) == key && *w != 0 {
-				*w++
-				continue
-			}
-		} else if b.form != single && int(b.n)>>b.form == 0 {
-			p.lists.run(b.at, b.form)[b.n] = key
-			b.n++
+		array := -uint32(b.form / ranged) // all ones for an array
+		at := choose(array, key-b.n, b.n)
+		bits := b.form & (tabled - 1)
+		if b.form&tabled != 0 {
+			p.count(b, key)
 			continue
 		}
-		p.Add(i, key)
+		if bits == 0 || at>>bits > 0 {
+			p.Add(i, key)
+			continue
+		}
+		word := &p.lists.all[b.at>>pageBits][b.at&(pageLen-1)+at]
+		*word = choose(array, *word+1, key)
+		b.n += array + 1
 	}
 }
+
+// choose returns a for a mask of ones, and b for 0.
+func choose(mask, a, b uint32) uint32 { return b ^ (a^b)&mask }
 
 // enlarge gives a bag that is full another form.
 func (p *Pool) enlarge(b *bag) {
@@ -117,14 +118,25 @@ func (p *Pool) enlarge(b *bag) {
 		b.form, b.at = firstList, p.lists.take(firstList)
 		p.lists.run(b.at, firstList)[0] = old.at
 		return
-	case lastList:
-		p.spread(b, p.lists.run(old.at, lastList))
+	case firstList:
+		p.lengthen(b, secondList)
 	default:
-		b.form = lastList
-		b.at = p.lists.take(lastList)
-		copy(p.lists.run(b.at, lastList), p.lists.run(old.at, old.form))
+		p.words = appendList(p.words[:0], p.lists.run(old.at, old.form))
+		p.sum = p.order.append(p.sum[:0], p.words)
+		if table := tableBits(len(p.sum)); old.form < lastList && table >= old.form && arrayBits(p.sum) > table+1 {
+			p.lengthen(b, old.form+1)
+		} else {
+			p.fit(b, p.sum, 0)
+		}
 	}
 	p.lists.give(old.at, old.form)
+}
+
+// lengthen gives a bag a list of 1 << form keys.
+func (p *Pool) lengthen(b *bag, form uint8) {
+	at := p.lists.take(form)
+	copy(p.lists.run(at, form), p.lists.run(b.at, b.form))
+	b.at, b.form = at, form
 }
 
 // Append appends a word for each of the different keys of bag i, ascending: the key in the upper

@@ -34,18 +34,6 @@ func appendRange(words []uint64, first uint32, counts []uint32) []uint64 {
 	return words[:n]
 }
 
-// spread counts the keys of a list in a table, and gives the bag an array if that fits.
-func (p *Pool) spread(b *bag, keys []uint32) {
-	table := tableBits(listMost)
-	*b = bag{at: p.tables.take(table), form: tabled + table}
-	for _, key := range keys {
-		p.count(b, key)
-	}
-	p.words = appendTable(p.words[:0], p.tables.run(b.at, table))
-	p.tables.give(b.at, table)
-	p.fit(b, p.words, 0)
-}
-
 // widen counts a key for which a bag with a table or an array has no room. An array gets at least
 // twice the size, so that keys beyond one end and the other in turns do not move it each time.
 func (p *Pool) widen(b *bag, key uint32) {
@@ -65,12 +53,9 @@ func (p *Pool) widen(b *bag, key uint32) {
 // fit gives a bag an array or a table with some words, of different keys. The array has 1 << array
 // counts or more.
 func (p *Pool) fit(b *bag, words []uint64, array uint8) {
-	least, most := Key(words[0]), Key(words[0])
-	for _, w := range words {
-		least, most = min(least, Key(w)), max(most, Key(w))
-	}
+	least, most := ends(words)
 	table := tableBits(len(words))
-	array = max(array, uint8(bits.Len32(most-least)))
+	array = max(array, arrayBits(words))
 	if array > table+1 { // a slot of a table has two numbers
 		b.form, b.at, b.n = tabled+table, p.tables.take(table), uint32(len(words))
 		slots := p.tables.run(b.at, table)
@@ -84,6 +69,21 @@ func (p *Pool) fit(b *bag, words []uint64, array uint8) {
 	for _, w := range words {
 		counts[Key(w)-b.n] = Count(w)
 	}
+}
+
+// ends returns the least and the greatest key of some words.
+func ends(words []uint64) (least, most uint32) {
+	least, most = Key(words[0]), Key(words[0])
+	for _, w := range words {
+		least, most = min(least, Key(w)), max(most, Key(w))
+	}
+	return least, most
+}
+
+// arrayBits returns the logarithm of the counts that an array of some words has at least.
+func arrayBits(words []uint64) uint8 {
+	least, most := ends(words)
+	return uint8(bits.Len32(most - least))
 }
 
 // first returns the first key of an array that goes so many keys beyond it, least and most among
