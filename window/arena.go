@@ -5,6 +5,9 @@ package window
 type arena struct {
 	blocks  [][]byte // each as long as it is full
 	filling int      // the block that is being filled, and the number of those that are full
+
+	taken *arena // between take and leave: its blocks are…
+	first uint32 // …those from this one on
 }
 
 // A place says where a piece lies. The zero place has nothing.
@@ -37,6 +40,31 @@ func (a *arena) at(p place) []byte {
 		return nil
 	}
 	return a.blocks[p.block][p.from:p.to:p.to]
+}
+
+// take makes the blocks of another arena its own, without a copy. Until leave, bring says where the
+// pieces are. The other arena must not change any more. What was kept beyond the pieces of both
+// is dropped: else it would be more each time.
+func (a *arena) take(o *arena) {
+	have := a.used()
+	a.taken, a.first = o, uint32(len(have))
+	a.blocks = append(have[:len(have):len(have)], o.used()...)
+	a.filling = max(0, len(a.blocks)-1)
+}
+
+func (a *arena) used() [][]byte { return a.blocks[:min(a.filling+1, len(a.blocks))] }
+
+// leave ends take.
+func (a *arena) leave() { a.taken = nil }
+
+// bring returns where a piece of another arena is in this one, which copies it unless it has
+// taken the other.
+func (a *arena) bring(o *arena, p place) place {
+	if a.taken != o {
+		return a.put(o.at(p))
+	}
+	p.block += a.first
+	return p
 }
 
 // reset drops all pieces and keeps the blocks.

@@ -115,6 +115,9 @@ type column interface {
 	number(i uint32) uint64
 }
 
+// A column whose values lie in an arena also implements piecemeal.
+type piecemeal interface{ pieces() *arena }
+
 // The column of a kind ByMember also implements members. It has no rows of groups, so
 // its grow and merge do nothing.
 type members interface {

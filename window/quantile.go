@@ -122,18 +122,22 @@ func (h Histogram) later(o Histogram) bool {
 }
 
 func (c *quantileColumn) put(i uint32, slot Slot, h Histogram) {
-	have, _ := c.at(i, slot)
-	if !h.later(c.histogram(have)) {
-		return
+	if have, _ := c.at(i, slot); h.later(c.histogram(have)) {
+		*have = quantileValue{h.Events, c.words.put(h.Words)}
 	}
-	*have = quantileValue{h.Events, c.words.put(h.Words)}
 }
 
 func (c *quantileColumn) merge(i uint32, from column, j uint32) {
-	for slot, h := range from.(*quantileColumn).of(j) {
-		c.put(i, slot, h)
+	f := from.(*quantileColumn)
+	f.settle(j)
+	for slot, v := range f.slots.of(j) {
+		if have, _ := c.at(i, slot); f.histogram(v).later(c.histogram(have)) {
+			*have = quantileValue{v.events, c.words.bring(&f.words, v.place)}
+		}
 	}
 }
+
+func (c *quantileColumn) pieces() *arena { return &c.words }
 
 func (c *quantileColumn) reset() {
 	c.slots.reset()
@@ -145,16 +149,21 @@ func (c *quantileColumn) bytes() int { return c.slots.bytes() + c.words.bytes() 
 
 // of yields the slots of row i, ascending, and the histogram of each.
 func (c *quantileColumn) of(i uint32) iter.Seq2[Slot, Histogram] {
-	if sum := c.sums[i]; sum != nil {
-		c.put(i, Whole, Histogram{sum.events, sum.counts.AppendState(nil)})
-		delete(c.sums, i)
-	}
+	c.settle(i)
 	return func(yield func(Slot, Histogram) bool) {
 		for slot, v := range c.slots.of(i) {
 			if !yield(slot, c.histogram(v)) {
 				return
 			}
 		}
+	}
+}
+
+// settle puts what plus has added to row i under Whole.
+func (c *quantileColumn) settle(i uint32) {
+	if sum := c.sums[i]; sum != nil {
+		c.put(i, Whole, Histogram{sum.events, sum.counts.AppendState(nil)})
+		delete(c.sums, i)
 	}
 }
 

@@ -123,6 +123,12 @@ func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
 // the later stamp, counts by maximum per slot. o must not be used afterwards.
 func (t *Table) Merge(o *Table) {
 	t.sealed = false
+	for c := range t.columns {
+		if own, ok := t.columns[c].(piecemeal); ok {
+			own.pieces().take(o.columns[c].(piecemeal).pieces())
+			defer own.pieces().leave()
+		}
+	}
 	moved := make([]uint32, len(o.rows))
 	for i := range o.rows {
 		moved[i] = o.copyRow(t, uint32(i), nil)

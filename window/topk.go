@@ -341,10 +341,16 @@ func (c *topColumn) put(i uint32, slot Slot, top Listing) {
 }
 
 func (c *topColumn) merge(i uint32, from column, j uint32) {
-	for slot, top := range from.(*topColumn).of(j) {
-		c.put(i, slot, top)
+	f := from.(*topColumn)
+	f.settle(j)
+	for slot, v := range f.slots.of(j) {
+		if have, _ := c.at(i, slot); f.listing(v).later(c.listing(have)) {
+			*have = topValue{v.events, v.floor, c.lists.bring(&f.lists, v.place)}
+		}
 	}
 }
+
+func (c *topColumn) pieces() *arena { return &c.lists }
 
 func (c *topColumn) reset() {
 	c.slots.reset()
@@ -356,16 +362,21 @@ func (c *topColumn) bytes() int { return c.slots.bytes() + c.lists.bytes() }
 
 // of yields the slots of row i, ascending, and the Listing of each.
 func (c *topColumn) of(i uint32) iter.Seq2[Slot, Listing] {
-	if sum := c.sums[i]; sum != nil {
-		c.put(i, Whole, sum.top(c.listed).listing())
-		delete(c.sums, i)
-	}
+	c.settle(i)
 	return func(yield func(Slot, Listing) bool) {
 		for slot, v := range c.slots.of(i) {
 			if !yield(slot, c.listing(v)) {
 				return
 			}
 		}
+	}
+}
+
+// settle puts what plus has added to row i under Whole.
+func (c *topColumn) settle(i uint32) {
+	if sum := c.sums[i]; sum != nil {
+		c.put(i, Whole, sum.top(c.listed).listing())
+		delete(c.sums, i)
 	}
 }
 
