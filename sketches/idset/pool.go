@@ -108,7 +108,7 @@ func (p *Pool) room(s *set, more int) []uint32 {
 	}
 	have := p.run(s)
 	want := s.class
-	for 2<<want <= 2*len(have) || 2<<want < len(have)+more {
+	for 2<<want < 2*len(have) || 2<<want < len(have)+more {
 		want++
 	}
 	if want = max(want, 1); want == s.class {
