@@ -2,7 +2,6 @@ package window
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -70,36 +69,41 @@ func (in *quantileIntake) add(to store, cells []uint32) {
 }
 
 type quantileTally struct {
-	pool  histogram.Pool
-	words []byte // to use again
+	pool   histogram.Pool
+	packed []byte // to use again
 }
 
 func (t *quantileTally) grow(n int) { t.pool.Grow(n) }
 func (t *quantileTally) reset()     { t.pool.Reset() }
-func (t *quantileTally) bytes() int { return t.pool.Bytes() + cap(t.words) }
+func (t *quantileTally) bytes() int { return t.pool.Bytes() + cap(t.packed) }
 
 func (t *quantileTally) report(cell uint32, slot Slot, to column, row uint32) {
 	var numbers uint64
-	if t.words, numbers = t.pool.AppendState(t.words[:0], cell); numbers > 0 {
-		to.(*quantileColumn).put(row, slot, Histogram{numbers, t.words})
+	if t.packed, numbers = t.pool.AppendPacked(t.packed[:0], cell); numbers > 0 {
+		to.(*quantileColumn).put(row, slot, Histogram{numbers, t.packed})
 	}
 }
 
 // A Histogram is that of some events that had a number.
 type Histogram struct {
 	Events uint64
-	Words  []byte // as package histogram stores it
+	Packed []byte // see histogram.Pack
+}
+
+// histogramOf returns the histogram of some events with these words, as package histogram stores it.
+func histogramOf(events uint64, words []byte) Histogram {
+	return Histogram{events, histogram.Pack(nil, words)}
 }
 
 // A quantileColumn has a histogram for each slot of each row. Of two of a slot, that of more
 // events is of a longer prefix of the chunk.
 type quantileColumn struct {
 	slots[quantileValue]
-	words arena
-	sums  map[uint32]*quantileSum // by row that plus has added to
+	packed arena
+	sums   map[uint32]*quantileSum // by row that plus has added to
 }
 
-// A quantileValue says where in words a Histogram lies.
+// A quantileValue says where in packed a Histogram lies.
 type quantileValue struct {
 	events uint64
 	place
@@ -112,18 +116,21 @@ type quantileSum struct {
 }
 
 func (c *quantileColumn) histogram(v *quantileValue) Histogram {
-	return Histogram{v.events, c.words.at(v.place)}
+	return Histogram{v.events, c.packed.at(v.place)}
 }
 
 // later tells which of two histograms of one slot is the greater one in ClickHouse's order of
 // tuples.
 func (h Histogram) later(o Histogram) bool {
-	return cmp.Or(cmp.Compare(h.Events, o.Events), bytes.Compare(h.Words, o.Words)) > 0
+	if h.Events != o.Events || bytes.Equal(h.Packed, o.Packed) {
+		return h.Events > o.Events
+	}
+	return bytes.Compare(histogram.Unpack(nil, h.Packed), histogram.Unpack(nil, o.Packed)) > 0
 }
 
 func (c *quantileColumn) put(i uint32, slot Slot, h Histogram) {
 	if have, _ := c.at(i, slot); h.later(c.histogram(have)) {
-		*have = quantileValue{h.Events, c.words.put(h.Words)}
+		*have = quantileValue{h.Events, c.packed.put(h.Packed)}
 	}
 }
 
@@ -132,29 +139,31 @@ func (c *quantileColumn) merge(i uint32, from column, j uint32) {
 	f.settle(j)
 	for slot, v := range f.slots.of(j) {
 		if have, _ := c.at(i, slot); f.histogram(v).later(c.histogram(have)) {
-			*have = quantileValue{v.events, c.words.bring(&f.words, v.place)}
+			*have = quantileValue{v.events, c.packed.bring(&f.packed, v.place)}
 		}
 	}
 }
 
-func (c *quantileColumn) pieces() *arena { return &c.words }
+func (c *quantileColumn) pieces() *arena { return &c.packed }
 
 func (c *quantileColumn) reset() {
 	c.slots.reset()
-	c.words.reset()
+	c.packed.reset()
 	c.sums = nil
 }
 
-func (c *quantileColumn) bytes() int { return c.slots.bytes() + c.words.bytes() }
+func (c *quantileColumn) bytes() int { return c.slots.bytes() + c.packed.bytes() }
 
 // of yields the slots of row i, ascending, and the histogram of each.
 func (c *quantileColumn) of(i uint32) iter.Seq2[Slot, Histogram] {
+	return func(yield func(Slot, Histogram) bool) { c.each(i, yield) }
+}
+
+func (c *quantileColumn) each(i uint32, yield func(Slot, Histogram) bool) {
 	c.settle(i)
-	return func(yield func(Slot, Histogram) bool) {
-		for slot, v := range c.slots.of(i) {
-			if !yield(slot, c.histogram(v)) {
-				return
-			}
+	for slot, v := range c.slots.of(i) {
+		if !yield(slot, c.histogram(v)) {
+			return
 		}
 	}
 }
@@ -162,7 +171,7 @@ func (c *quantileColumn) of(i uint32) iter.Seq2[Slot, Histogram] {
 // settle puts what plus has added to row i under Whole.
 func (c *quantileColumn) settle(i uint32) {
 	if sum := c.sums[i]; sum != nil {
-		c.put(i, Whole, Histogram{sum.events, sum.counts.AppendState(nil)})
+		c.put(i, Whole, histogramOf(sum.events, sum.counts.AppendState(nil)))
 		delete(c.sums, i)
 	}
 }
@@ -190,7 +199,8 @@ func (s *quantileSum) add(events uint64, counts histogram.Counts) {
 }
 
 func (h Histogram) counts() histogram.Counts {
-	counts, err := histogram.Read(make(histogram.Counts, 0, len(h.Words)/8), h.Words)
+	words := histogram.Unpack(nil, h.Packed)
+	counts, err := histogram.Read(make(histogram.Counts, 0, len(words)/8), words)
 	if err != nil { // load has read them before
 		panic(err)
 	}
@@ -235,17 +245,18 @@ func (c *quantileColumn) load(i uint32, state []byte) error {
 		if len(state) < head {
 			return errQuantileState
 		}
-		l := loaded{Slot(binary.LittleEndian.Uint64(state)), Histogram{Events: binary.LittleEndian.Uint64(state[8:])}}
+		slot, events := Slot(binary.LittleEndian.Uint64(state)), binary.LittleEndian.Uint64(state[8:])
 		n := binary.LittleEndian.Uint64(state[16:])
-		if state = state[head:]; n > uint64(len(state)) || len(all) > 0 && l.slot <= all[len(all)-1].slot {
+		if state = state[head:]; n > uint64(len(state)) || len(all) > 0 && slot <= all[len(all)-1].slot {
 			return errQuantileState
 		}
-		l.h.Words, state = state[:n], state[n:]
-		counts, err := histogram.Read(nil, l.h.Words)
-		if err != nil || counts.Total() != l.h.Events {
+		var words []byte
+		words, state = state[:n], state[n:]
+		counts, err := histogram.Read(nil, words)
+		if err != nil || counts.Total() != events {
 			return errQuantileState
 		}
-		all = append(all, l)
+		all = append(all, loaded{slot, histogramOf(events, words)})
 	}
 	for _, l := range all {
 		c.put(i, l.slot, l.h)
@@ -258,7 +269,8 @@ func (c *quantileColumn) load(i uint32, state []byte) error {
 func (c *quantileColumn) appendState(dst []byte, i uint32) []byte {
 	word := binary.LittleEndian.AppendUint64
 	for slot, h := range c.of(i) {
-		dst = append(word(word(word(dst, uint64(slot)), h.Events), uint64(len(h.Words))), h.Words...)
+		dst = word(word(word(dst, uint64(slot)), h.Events), uint64(histogram.PackedLen(h.Packed)))
+		dst = histogram.Unpack(dst, h.Packed)
 	}
 	return dst
 }

@@ -118,7 +118,7 @@ func TestQuantileState(t *testing.T) {
 			for v, n := range values {
 				sum.add(n, histogram.Counts{{Bucket: layout.Of(v), N: n}})
 			}
-			c.put(0, slot, Histogram{sum.events, sum.counts.AppendState(nil)})
+			c.put(0, slot, histogramOf(sum.events, sum.counts.AppendState(nil)))
 		}
 		return c.appendState(nil, 0)
 	}
@@ -199,7 +199,7 @@ func TestQuantileGrows(t *testing.T) {
 			for range 4 { // always as many events
 				sum.add(100, histogram.Counts{{Bucket: histogram.Bucket(1 + r.Uint32N(600)), N: 100}})
 			}
-			c.put(0, slot, Histogram{sum.events, sum.counts.AppendState(nil)})
+			c.put(0, slot, histogramOf(sum.events, sum.counts.AppendState(nil)))
 		}
 		return c.appendState(nil, 0)
 	}

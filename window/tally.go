@@ -114,16 +114,19 @@ func (s *slots[V]) add(e slotEntry[V]) *slotEntry[V] {
 	return s.entry(s.n - 1)
 }
 
-// of yields the slots of row i and their values, slots ascending.
+// of yields the slots of row i and their values, slots ascending. It is copied into its caller, which
+// allocates nothing then.
 func (s *slots[V]) of(i uint32) iter.Seq2[Slot, *V] {
-	return func(yield func(Slot, *V) bool) {
-		for at := s.first[i]; at != 0; {
-			e := s.entry(at - 1)
-			if !yield(e.slot, &e.value) {
-				return
-			}
-			at = e.next
+	return func(yield func(Slot, *V) bool) { s.each(i, yield) }
+}
+
+func (s *slots[V]) each(i uint32, yield func(Slot, *V) bool) {
+	for at := s.first[i]; at != 0; {
+		e := s.entry(at - 1)
+		if !yield(e.slot, &e.value) {
+			return
 		}
+		at = e.next
 	}
 }
 

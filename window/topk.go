@@ -362,12 +362,14 @@ func (c *topColumn) bytes() int { return c.slots.bytes() + c.lists.bytes() }
 
 // of yields the slots of row i, ascending, and the Listing of each.
 func (c *topColumn) of(i uint32) iter.Seq2[Slot, Listing] {
+	return func(yield func(Slot, Listing) bool) { c.each(i, yield) }
+}
+
+func (c *topColumn) each(i uint32, yield func(Slot, Listing) bool) {
 	c.settle(i)
-	return func(yield func(Slot, Listing) bool) {
-		for slot, v := range c.slots.of(i) {
-			if !yield(slot, c.listing(v)) {
-				return
-			}
+	for slot, v := range c.slots.of(i) {
+		if !yield(slot, c.listing(v)) {
+			return
 		}
 	}
 }

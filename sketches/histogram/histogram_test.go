@@ -241,6 +241,10 @@ func TestPool(t *testing.T) {
 			if !bytes.Equal(state[1:], want.AppendState(nil)) || numbers != want.Total() {
 				t.Fatalf("histogram %d is stored as %d numbers, %x; want %d, %x", i, numbers, state[1:], want.Total(), want.AppendState(nil))
 			}
+			packed, n := pool.AppendPacked([]byte{7}, i)
+			if !bytes.Equal(packed[1:], Pack(nil, state[1:])) || n != numbers || !bytes.Equal(Unpack(nil, packed[1:]), state[1:]) {
+				t.Fatalf("histogram %d is packed as %d numbers, %x; want %d, %x", i, n, packed[1:], numbers, Pack(nil, state[1:]))
+			}
 		}
 		// 21 bytes at most for a bucket, as much again for the tables before; slices grow to
 		// the double. The pool keeps the memory of the rounds before.
@@ -274,6 +278,10 @@ func TestState(t *testing.T) {
 		got, err := Read(Counts{{3, 3}}, state)
 		if err != nil || !slices.Equal(got[1:], c) || got[0] != (Count{3, 3}) {
 			t.Errorf("%v is read as %v, %v", c, got, err)
+		}
+		packed := Pack([]byte{5}, state)[1:]
+		if back := Unpack([]byte{5}, packed)[1:]; !bytes.Equal(back, state) || PackedLen(packed) != len(state) {
+			t.Errorf("%x is packed as %x and unpacked as %x, of %d bytes", state, packed, back, PackedLen(packed))
 		}
 	}
 	word := func(words ...uint64) (b []byte) {
