@@ -69,10 +69,11 @@ type kind struct {
 
 	// How a state is written into a Native block. plain is the type, if it is not
 	// state. runs says how many runs of bytes the column has, if more than one; add
-	// appends the state of a row to them.
+	// appends the state of a row to them. If there is last, it does that for the last run, which is long.
 	plain string
 	runs  int
 	add   func(runs [][]byte, row window.Row, m int)
+	last  func(run []byte, row window.Row, m int) []byte
 
 	bits func(m *window.Measure) uint64 // the third argument of weirBloomHas; nil: it does not apply
 }
@@ -264,14 +265,20 @@ func (m *measure) values() values {
 	if typ == "" {
 		typ = m.state
 	}
-	return value(m.Name+m.stored, typ, max(1, m.runs))
+	v := value(m.Name+m.stored, typ, max(1, m.runs))
+	v.late = m.last != nil
+	return v
 }
 
 // addTo appends the state of a row to such a column.
-func (m *measure) addTo(v *values, row window.Row) {
-	if m.add != nil {
+func (m *measure) addTo(v *values, row window.Row, last bool) {
+	run := &v.runs[len(v.runs)-1]
+	switch {
+	case m.add == nil:
+		*run = row.AppendState(*run, m.index)
+	case last:
+		*run = m.last(*run, row, m.index)
+	default:
 		m.add(v.runs, row, m.index)
-		return
 	}
-	v.runs[0] = row.AppendState(v.runs[0], m.index)
 }

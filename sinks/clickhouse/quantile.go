@@ -52,10 +52,15 @@ var quantileKind = kind{of: func(*window.Measure) *kind {
 			for slot, h := range row.Histograms(m) {
 				runs[1] = append64(runs[1], uint64(slot))
 				runs[2] = append64(runs[2], h.Events)
-				runs[3] = binary.AppendUvarint(runs[3], uint64(histogram.PackedLen(h.Packed)))
-				runs[3] = histogram.Unpack(runs[3], h.Packed)
 			}
 			runs[0] = append64(runs[0], uint64(len(runs[1])/8))
+		},
+		last: func(run []byte, row window.Row, m int) []byte {
+			for _, h := range row.Histograms(m) {
+				run = binary.AppendUvarint(run, uint64(histogram.PackedLen(h.Packed)))
+				run = histogram.Unpack(run, h.Packed)
+			}
+			return run
 		},
 	}
 }}

@@ -27,6 +27,7 @@ type block struct {
 type values struct {
 	name, typ string
 	runs      [][]byte
+	late      bool // the last of several runs is made after the others, and sent while it grows: it is long
 }
 
 const (
@@ -100,14 +101,15 @@ func (b *block) statement(database string) string {
 
 // pieces yields the bytes of the block, which it does not copy.
 func (b *block) pieces(yield func([]byte) bool) {
-	b.stream(b.rows, func(*values, int) {}, yield)
+	b.stream(b.rows, nil, yield)
 }
 
-// stream yields the bytes of a block of n rows, column by column. add appends row i to a
-// column, which is empty at first or has all rows already. A column of one run is yielded
-// while it grows, in pieces; what is in the block's buffers is never more. What is small is
-// gathered, because a request sends each piece in a packet of its own.
-func (b *block) stream(n int, add func(c *values, i int), yield func([]byte) bool) {
+// stream yields the bytes of a block of n rows, column by column. If the columns are empty, add appends
+// row i to one: to its last run if that is said, else to the others, and to the last one too
+// unless it is late. A run that is the only one, or late, is yielded while it grows, in pieces;
+// what is in its buffer is never more. What is small is gathered, because a request
+// sends each piece in a packet of its own.
+func (b *block) stream(n int, add func(c *values, i int, last bool), yield func([]byte) bool) {
 	b.head = binary.AppendUvarint(b.head[:0], uint64(len(b.cols)))
 	b.head = binary.AppendUvarint(b.head, uint64(n))
 	// out yields bytes, or gathers them in the head.
@@ -129,24 +131,28 @@ func (b *block) stream(n int, add func(c *values, i int), yield func([]byte) boo
 		c := &b.cols[k]
 		b.head = appendString(b.head, c.name)
 		b.head = appendString(b.head, c.typ)
-		for i := range n {
-			add(c, i)
-			switch {
-			case b.rows > 0:
-			case len(c.runs) > 1:
+		last, full := len(c.runs)-1, b.rows > 0
+		if last > 0 && !full {
+			for i := range n {
+				add(c, i, false)
 				c.foresee(i+1, n)
-			case len(c.runs[0]) >= pieceBytes:
-				if !out(c.runs[0]) {
-					return
-				}
-				c.runs[0] = c.runs[0][:0]
 			}
 		}
 		for r := range c.runs {
+			if r == last && (last == 0 || c.late) && !full {
+				for i := range n {
+					if add(c, i, true); len(c.runs[r]) >= pieceBytes {
+						if !out(c.runs[r]) {
+							return
+						}
+						c.runs[r] = c.runs[r][:0]
+					}
+				}
+			}
 			if !out(c.runs[r]) {
 				return
 			}
-			if b.rows == 0 {
+			if !full {
 				c.runs[r] = c.runs[r][:0]
 			}
 		}
@@ -198,7 +204,7 @@ func (s *Sink) stateRows(t *window.Table, rows []int, from, to int, round uint64
 		b.reset()
 		at := 0 // of the column, which stream takes one after the other
 		last := &b.cols[0]
-		b.stream(to-from, func(c *values, i int) {
+		b.stream(to-from, func(c *values, i int, end bool) {
 			if c != last {
 				at++
 				last = c
@@ -222,7 +228,7 @@ func (s *Sink) stateRows(t *window.Table, rows []int, from, to int, round uint64
 				}
 				*run = append64(*run, uint64(len(c.runs[1])/8)) // where the row's entries end
 			case k < 2+len(measures):
-				measures[k-2].addTo(c, row)
+				measures[k-2].addTo(c, row, end)
 			default:
 				*run = append64(*run, round)
 			}

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"weir/window"
@@ -53,7 +54,12 @@ var setKind = kind{
 	plain: "Array(UInt32)",
 	runs:  2, // where the hashes of each row end, hashes
 	add: func(runs [][]byte, row window.Row, m int) {
-		runs[1] = row.AppendState(runs[1], m)
-		runs[0] = append64(runs[0], uint64(len(runs[1])/4))
+		end := uint64(0)
+		if n := len(runs[0]); n > 0 {
+			end = binary.LittleEndian.Uint64(runs[0][n-8:])
+		}
+		pool, i := row.Set(m)
+		runs[0] = append64(runs[0], end+pool.Len(i))
 	},
+	last: func(run []byte, row window.Row, m int) []byte { return row.AppendState(run, m) },
 }
