@@ -6,10 +6,10 @@ import "unsafe"
 //
 // The first keys of a bag are a list, as they came. So to add one is to write four bytes at the
 // end of a list, and these ends are in the caches even of many bags, where a hash table would be
-// read at random. A list of 64 keys or more that is full becomes an array of the counts of all keys of
-// a range (range.go), if that takes no more memory than a table of its different keys and their
-// counts. Else it becomes such a table, if that takes at most half of the memory of a longer list, or
-// if the list has 256 keys.
+// read at random. A list that is full becomes an array of the counts of all keys of a range (range.go), if
+// that is short, or takes no more memory than a table of its different keys and their counts. Else
+// it becomes such a table, if the list has 256 keys, or has 64 and the table takes at most half of the
+// memory of a longer list. Else it becomes longer.
 //
 // A key takes 4 to 32 bytes in a list; in a table or an array, each of the different keys takes 11
 // to 21, or less.
@@ -113,21 +113,21 @@ func choose(mask, a, b uint32) uint32 { return b ^ (a^b)&mask }
 // enlarge gives a bag that is full another form.
 func (p *Pool) enlarge(b *bag) {
 	old := *b
-	switch b.form {
-	case single:
+	if b.form == single {
 		b.form, b.at = firstList, p.lists.take(firstList)
 		p.lists.run(b.at, firstList)[0] = old.at
 		return
-	case firstList:
-		p.lengthen(b, secondList)
+	}
+	p.words = appendList(p.words[:0], p.lists.run(old.at, old.form))
+	p.sum = p.order.append(p.sum[:0], p.words)
+	longer, table, array := max(old.form+1, secondList), tableBits(len(p.sum)), arrayBits(p.sum)
+	switch {
+	case fits(array, table):
+		p.toArray(b, p.sum, array)
+	case old.form == lastList || old.form > firstList && table < old.form:
+		p.toTable(b, p.sum, table)
 	default:
-		p.words = appendList(p.words[:0], p.lists.run(old.at, old.form))
-		p.sum = p.order.append(p.sum[:0], p.words)
-		if table := tableBits(len(p.sum)); old.form < lastList && table >= old.form && arrayBits(p.sum) > table+1 {
-			p.lengthen(b, old.form+1)
-		} else {
-			p.fit(b, p.sum, 0)
-		}
+		p.lengthen(b, longer)
 	}
 	p.lists.give(old.at, old.form)
 }

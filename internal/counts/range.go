@@ -34,12 +34,16 @@ func appendRange(words []uint64, first uint32, counts []uint32) []uint64 {
 	return words[:n]
 }
 
+// fits reports whether a bag gets an array of 1 << array counts, and no table of 1 << table slots. A slot
+// has two numbers. A short array takes no more than the list that a bag of a few keys has else.
+func fits(array, table uint8) bool { return array <= max(table+1, secondList) }
+
 // widen counts a key for which a bag with a table or an array has no room. An array gets at least
 // twice the size, so that keys beyond one end and the other in turns do not move it each time.
 func (p *Pool) widen(b *bag, key uint32) {
-	array := uint8(0)
+	least := uint8(0)
 	if b.form >= ranged {
-		array = b.form - ranged + 1
+		least = b.form - ranged + 1
 		p.words = appendRange(p.words[:0], b.n, p.lists.run(b.at, b.form-ranged))
 		p.lists.give(b.at, b.form-ranged)
 	} else {
@@ -47,25 +51,19 @@ func (p *Pool) widen(b *bag, key uint32) {
 		p.tables.give(b.at, b.form-tabled)
 	}
 	p.words = append(p.words, uint64(key)<<32|1)
-	p.fit(b, p.words, array)
+	table, array := tableBits(len(p.words)), max(least, arrayBits(p.words))
+	if fits(array, table) {
+		p.toArray(b, p.words, array)
+	} else {
+		p.toTable(b, p.words, table)
+	}
 }
 
-// fit gives a bag an array or a table with some words, of different keys. The array has 1 << array
-// counts or more.
-func (p *Pool) fit(b *bag, words []uint64, array uint8) {
+// toArray gives a bag an array of 1 << bits counts with some words, of different keys.
+func (p *Pool) toArray(b *bag, words []uint64, bits uint8) {
 	least, most := ends(words)
-	table := tableBits(len(words))
-	array = max(array, arrayBits(words))
-	if array > table+1 { // a slot of a table has two numbers
-		b.form, b.at, b.n = tabled+table, p.tables.take(table), uint32(len(words))
-		slots := p.tables.run(b.at, table)
-		for _, w := range words {
-			*place(slots, Key(w)) = w
-		}
-		return
-	}
-	b.form, b.at, b.n = ranged+array, p.lists.take(array), first(least, most, 1<<array-1)
-	counts := p.lists.run(b.at, array)
+	b.form, b.at, b.n = ranged+bits, p.lists.take(bits), first(least, most, 1<<bits-1)
+	counts := p.lists.run(b.at, bits)
 	for _, w := range words {
 		counts[Key(w)-b.n] = Count(w)
 	}

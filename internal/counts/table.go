@@ -37,6 +37,15 @@ func tableBits(n int) (bits uint8) {
 	return bits
 }
 
+// toTable gives a bag a table of 1 << bits slots with some words, of different keys.
+func (p *Pool) toTable(b *bag, words []uint64, bits uint8) {
+	b.form, b.at, b.n = tabled+bits, p.tables.take(bits), uint32(len(words))
+	slots := p.tables.run(b.at, bits)
+	for _, w := range words {
+		*place(slots, Key(w)) = w
+	}
+}
+
 // place returns the free slot for a key that is not in a table.
 func place(slots []uint64, key uint32) *uint64 {
 	mask := uint32(len(slots) - 1)
