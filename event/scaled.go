@@ -12,7 +12,7 @@ func (v Value) Scaled(scale int) (units int64, large, ok bool) {
 		return 0, false, false
 	}
 	if scale == 0 {
-		if n, ok := v.whole(); ok {
+		if n, ok := v.Whole(); ok {
 			return n, false, true
 		}
 	}

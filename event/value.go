@@ -41,7 +41,7 @@ func (v Value) Float() (float64, bool) {
 	if v.Kind != Number {
 		return 0, false
 	}
-	if n, ok := v.whole(); ok && n != 0 { // an integer has no sign of zero
+	if n, ok := v.Whole(); ok && n != 0 { // an integer has no sign of zero
 		return float64(n), true
 	}
 	d, ok := readDecimal(v.Bytes)
@@ -71,10 +71,13 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// whole returns a number that is an integer of up to 18 digits, without zeros in front.
-func (v Value) whole() (int64, bool) {
-	n, ok := plainInt(v.Bytes)
-	if !ok {
+// Whole returns a number that is written as an integer of up to 18 digits. What it returns is what Scaled
+// returns with scale 0, and, but for the sign of zero, what Float returns.
+func (v Value) Whole() (n int64, ok bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	if n, ok = plainInt(v.Bytes); !ok { // which takes zeros in front
 		return 0, false
 	}
 	first := v.Bytes[0]

@@ -36,7 +36,10 @@ type decoder struct {
 	partition int32
 	epoch     uint8
 
+	wholes []wholeValue // by value, those that a measure has asked for
+
 	// The decoded event.
+	number  uint64 // of the events that were decoded
 	offset  int64
 	time    event.Time
 	window  event.Time
@@ -57,6 +60,7 @@ func newDecoder(s *Spec) (*decoder, error) {
 	}
 	d.scanned, d.derived, d.names = len(fields.paths), fields.derived, fields.names
 	d.vals = make([]event.Value, len(fields.names))
+	d.wholes = make([]wholeValue, len(fields.names))
 	field := fields.index
 	d.timeAt = field(s.TimeField)
 	for _, c := range s.By {
@@ -227,6 +231,7 @@ func (d *decoder) decodeGroup() (reason string) {
 }
 
 func (d *decoder) decodeMeasures() (reason string) {
+	d.number++
 	for i := range d.feeds {
 		f := &d.feeds[i]
 		if f.where != nil && !allHold(f.where, d.vals) {
@@ -251,8 +256,29 @@ func (d *decoder) absent(at int) bool {
 	return d.vals[at].Kind == event.Missing || d.vals[at].Kind == event.Null
 }
 
+// A wholeValue is what event.Value.Whole returned for a value of the event with a number. Several measures
+// of a field read it once.
+type wholeValue struct {
+	of uint64
+	n  int64
+	ok bool
+}
+
+// whole returns the value of a field as event.Value.Whole does.
+func (d *decoder) whole(at int) (n int64, ok bool) {
+	w := &d.wholes[at]
+	if w.of != d.number {
+		w.of = d.number
+		w.n, w.ok = d.vals[at].Whole()
+	}
+	return w.n, w.ok
+}
+
 // float returns the value of a field as a number, 0 if there is a reason why it is none.
 func (d *decoder) float(at int) (f float64, reason string) {
+	if n, ok := d.whole(at); ok && n != 0 { // an integer has no sign of zero
+		return float64(n), ""
+	}
 	f, ok := d.vals[at].Float()
 	switch {
 	case ok:

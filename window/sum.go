@@ -119,6 +119,12 @@ type sumIntake struct {
 }
 
 func (in *sumIntake) read(d *decoder, at, n int) (bool, string) {
+	if in.scale == 0 {
+		if whole, ok := d.whole(at); ok {
+			in.units[n] = whole
+			return true, ""
+		}
+	}
 	units, large, ok := d.vals[at].Scaled(in.scale)
 	in.units[n] = units
 	switch {
