@@ -194,9 +194,11 @@ type topTally struct {
 	index  hashtable.Table[uint32] // numbers by key
 	recent recent                  // short keys of late
 
-	words []uint64 // to use again
-	best  []ranked // the same
+	words []uint64 // of the cell whose top is sought
+	best  []ranked // to use again
 	list  topList  // the same
+
+	fewKeys topFew
 }
 
 // A topSpan says where in text a key lies, and has its first four bytes.
@@ -251,10 +253,11 @@ func (t *topTally) reset() {
 	t.keys, t.text = t.keys[:0], t.text[:0]
 	t.index.Reset()
 	t.recent = recent{}
+	t.fewKeys.order = t.fewKeys.order[:0]
 }
 
 func (t *topTally) bytes() int {
-	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + int(unsafe.Sizeof(t.recent)) + 8*cap(t.words) + 16*cap(t.best) + cap(t.list)
+	return t.counts.Bytes() + 16*cap(t.keys) + cap(t.text) + t.index.Bytes() + int(unsafe.Sizeof(t.recent)) + 8*cap(t.words) + 16*cap(t.best) + cap(t.list) + t.fewKeys.bytes()
 }
 
 // A ranked key has its count, counted down from the greatest one, and its head in one number, of
@@ -278,24 +281,40 @@ func (t *topTally) compare(a, b ranked) int {
 	return bytes.Compare(t.key(a.number), t.key(b.number))
 }
 
-// top returns the Top of a cell. It gathers twice as many keys as are listed before it
-// sorts them and drops one half: most keys are rarer than the last of those that stay,
-// and cost one comparison. It is valid until the next call.
+// top returns the Top of a cell. It is valid until the next call.
 func (t *topTally) top(cell uint32) (top Listing) {
+	t.words = t.counts.Append(t.words[:0], cell)
+	for _, w := range t.words {
+		top.Events += uint64(counts.Count(w))
+	}
+	best, floor, ok := t.few()
+	if !ok {
+		best, floor = t.all()
+	}
+	t.best, t.list, top.Floor = best, t.list[:0], floor
+	for _, r := range best {
+		t.list = t.list.add(t.key(r.number), r.count(), 0)
+	}
+	top.Keys = t.list
+	return top
+}
+
+// all returns the keys of words that are listed, in their order, and the greatest count of the others. It
+// gathers twice as many keys as are listed before it sorts them and drops one half: most keys are
+// rarer than the last of those that stay, and cost one comparison.
+func (t *topTally) all() (best []ranked, floor uint64) {
 	best, full := t.best[:0], false
 	cut := func() {
 		slices.SortFunc(best, t.compare)
 		if len(best) > t.listed {
-			top.Floor = max(top.Floor, best[t.listed].count())
+			floor = max(floor, best[t.listed].count())
 			best, full = best[:t.listed], true
 		}
 	}
-	t.words = t.counts.Append(t.words[:0], cell)
 	for _, w := range t.words {
-		top.Events += uint64(counts.Count(w))
 		r := t.rank(w)
 		if full && t.compare(r, best[t.listed-1]) > 0 {
-			top.Floor = max(top.Floor, r.count())
+			floor = max(floor, r.count())
 			continue
 		}
 		if best = append(best, r); len(best) == 2*t.listed {
@@ -303,12 +322,7 @@ func (t *topTally) top(cell uint32) (top Listing) {
 		}
 	}
 	cut()
-	t.best, t.list = best, t.list[:0]
-	for _, r := range best {
-		t.list = t.list.add(t.key(r.number), r.count(), 0)
-	}
-	top.Keys = t.list
-	return top
+	return best, floor
 }
 
 func (t *topTally) report(cell uint32, slot Slot, to column, row uint32) {

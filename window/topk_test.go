@@ -244,3 +244,43 @@ func TestTopKKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestTopKFew: the order of few keys is that of any number of keys, while new ones come, and after a reset.
+func TestTopKFew(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	tally := TopK.tally(&Measure{Name: "often", Kind: TopK, Path: "x", K: 2}).(*topTally)
+	tally.listed = 7
+	few, all := 0, 0
+	for range 40 {
+		tally.reset()
+		tally.grow(20)
+		keys := 1 + r.IntN(40)
+		if r.IntN(4) == 0 {
+			keys *= 10
+		}
+		for range 10 {
+			for range r.IntN(1500) {
+				key := fmt.Sprintf("%x", r.IntN(keys)*2_654_435_761)[r.IntN(2):]
+				tally.count([]uint32{r.Uint32N(20)}, []uint32{tally.number([]byte(key))})
+			}
+			for cell := range uint32(20) {
+				tally.words = tally.counts.Append(tally.words[:0], cell)
+				want, wantFloor := tally.all()
+				want = slices.Clone(want)
+				got, floor, ok := tally.few()
+				if !ok {
+					all++
+					continue
+				}
+				few++
+				same := slices.EqualFunc(got, want, func(a, b ranked) bool { return a.number == b.number && a.count() == b.count() })
+				if !same || floor != wantFloor {
+					t.Fatalf("%v, floor %d; want %v, floor %d", got, floor, want, wantFloor)
+				}
+			}
+		}
+	}
+	if few < 1000 || all < 100 {
+		t.Errorf("%d times few keys, %d times not", few, all)
+	}
+}
