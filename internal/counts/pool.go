@@ -18,8 +18,8 @@ type Pool struct {
 	lists  pages[uint32] // and arrays
 	tables pages[uint64]
 
-	words, sum []uint64 // to use again
-	order      order
+	words []uint64 // to use again
+	order order
 }
 
 type bag struct {
@@ -59,7 +59,7 @@ func (p *Pool) Reset() {
 
 // Bytes returns about how many bytes are held.
 func (p *Pool) Bytes() int {
-	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.tables.bytes() + 8*(cap(p.words)+cap(p.sum)) + p.order.bytes()
+	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.tables.bytes() + 8*cap(p.words) + p.order.bytes()
 }
 
 // Empty reports whether bag i has no key.
@@ -118,14 +118,19 @@ func (p *Pool) enlarge(b *bag) {
 		p.lists.run(b.at, firstList)[0] = old.at
 		return
 	}
-	p.words = appendList(p.words[:0], p.lists.run(old.at, old.form))
-	p.sum = p.order.append(p.sum[:0], p.words)
-	longer, table, array := max(old.form+1, secondList), tableBits(len(p.sum)), arrayBits(p.sum)
+	keys := p.lists.run(old.at, old.form)
+	if least, most := keyEnds(keys); old.form == firstList && most-least>>secondList > 0 {
+		p.lengthen(b, secondList) // as it would be below
+		p.lists.give(old.at, old.form)
+		return
+	}
+	p.words = p.order.list(p.words[:0], keys)
+	longer, table, array := max(old.form+1, secondList), tableBits(len(p.words)), arrayBits(p.words)
 	switch {
 	case fits(array, table):
-		p.toArray(b, p.sum, array)
+		p.toArray(b, p.words, array)
 	case old.form == lastList || old.form > firstList && table < old.form:
-		p.toTable(b, p.sum, table)
+		p.toTable(b, p.words, table)
 	default:
 		p.lengthen(b, longer)
 	}
@@ -146,22 +151,12 @@ func (p *Pool) Append(words []uint64, i uint32) []uint64 {
 	if b.form >= ranged {
 		return appendRange(words, b.n, p.lists.run(b.at, b.form-ranged))
 	}
-	p.words = p.words[:0]
 	switch {
 	case b.form >= tabled:
-		p.words = appendTable(p.words, p.tables.run(b.at, b.form-tabled))
+		p.words = appendTable(p.words[:0], p.tables.run(b.at, b.form-tabled))
+		return p.order.append(words, p.words)
 	case b.form == single:
-		p.words = appendList(p.words, unsafe.Slice(&b.at, 1)[:b.n])
-	default:
-		p.words = appendList(p.words, p.lists.run(b.at, b.form)[:b.n])
+		return p.order.list(words, unsafe.Slice(&b.at, 1)[:b.n])
 	}
-	return p.order.append(words, p.words)
-}
-
-// appendList appends a word for each key of a list, as they lie.
-func appendList(words []uint64, keys []uint32) []uint64 {
-	for _, key := range keys {
-		words = append(words, uint64(key)<<32|1)
-	}
-	return words
+	return p.order.list(words, p.lists.run(b.at, b.form)[:b.n])
 }
