@@ -188,7 +188,7 @@ func (k *Keyed) Sketch(key uint64) *Sketch {
 	return k.pool.Sketch(i)
 }
 
-// Reset removes all keys and keeps the memory for the next ones.
+// Reset removes all keys. It keeps the index, and gives the memory of the sketches to other ones.
 func (k *Keyed) Reset() {
 	clear(k.slots)
 	k.pool.Reset()

@@ -3,6 +3,8 @@ package hll
 import (
 	"fmt"
 	"unsafe"
+
+	"weir/sketches/internal/recycle"
 )
 
 // linesPerChunk makes chunks of 16 KiB, which Go allocates without slack and
@@ -10,6 +12,11 @@ import (
 const linesPerChunk = 256
 
 type chunk [linesPerChunk]line
+
+var (
+	chunks recycle.Bin[chunk]
+	denses recycle.Bin[registers]
+)
 
 // A Pool is many sketches under the numbers 0 to Len()-1 that are all freed
 // together, for example the sketches of a worker's open windows. A sketch of up
@@ -24,14 +31,15 @@ type Pool struct {
 	tables [classes]shelf
 	dense  []*registers
 	hists  []histogram // of dense, by the same number
-	live   int         // dense[:live] are in use
 }
 
 // Grow makes the sketches [0, n) exist; new ones are empty. A smaller n does
 // nothing.
 func (p *Pool) Grow(n int) {
 	for len(p.chunks)*linesPerChunk < n {
-		p.chunks = append(p.chunks, new(chunk))
+		c := chunks.Take()
+		*c = chunk{}
+		p.chunks = append(p.chunks, c)
 	}
 	p.n = max(p.n, n)
 }
@@ -113,22 +121,18 @@ func (p *Pool) becomeDense(l *line) *registers {
 	if l.form == formDense {
 		return p.dense[l.number]
 	}
-	if p.live == len(p.dense) {
-		p.dense = append(p.dense, new(registers))
-		p.hists = append(p.hists, histogram{})
-	} else {
-		*p.dense[p.live], p.hists[p.live] = registers{}, histogram{}
-	}
 	var buf [inline]entry
 	v := p.view(l, &buf)
-	d := p.dense[p.live]
+	d := denses.Take()
+	*d = registers{}
 	d.mergeEntries(v.entries)
-	p.hists[p.live], _ = countRanks(v.entries)
+	h, _ := countRanks(v.entries)
+	number := uint32(len(p.dense))
+	p.dense, p.hists = append(p.dense, d), append(p.hists, h)
 	if l.form == formTable {
 		p.tables[l.class].put(l.number)
 	}
-	l.moved(formDense, 0, uint32(p.live), 0)
-	p.live++
+	l.moved(formDense, 0, number, 0)
 	return d
 }
 
@@ -223,18 +227,16 @@ func (p *Pool) Sketch(i uint32) *Sketch {
 	return s
 }
 
-// Reset removes all sketches and keeps the memory for the next ones.
+// Reset removes all sketches and gives their memory to the next ones, of any Pool.
 func (p *Pool) Reset() {
-	for i := 0; i*linesPerChunk < p.n; i++ {
-		*p.chunks[i] = chunk{}
-	}
+	p.n, p.chunks = 0, chunks.GiveAll(p.chunks)
+	p.dense, p.hists = denses.GiveAll(p.dense), p.hists[:0]
 	for class := range p.tables {
 		p.tables[class].reset()
 	}
-	p.n, p.live = 0, 0
 }
 
-// Bytes returns the memory the Pool holds, in use or kept for reuse.
+// Bytes returns the memory the Pool holds.
 func (p *Pool) Bytes() int {
 	n := int(unsafe.Sizeof(*p)) + 8*cap(p.chunks) + len(p.chunks)*int(unsafe.Sizeof(chunk{}))
 	n += 8*cap(p.dense) + len(p.dense)*Registers + cap(p.hists)*int(unsafe.Sizeof(histogram{}))

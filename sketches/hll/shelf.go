@@ -1,5 +1,7 @@
 package hll
 
+import "weir/sketches/internal/recycle"
+
 // A shelf holds the tables of one class, 32<<class entries each, for a Pool.
 // They are cut from boards of 8 KiB without pointers, and a table given back
 // is handed out again, so growing sketches leave no garbage.
@@ -10,6 +12,8 @@ type shelf struct {
 }
 
 type board [tableMax]entry
+
+var boards recycle.Bin[board]
 
 const (
 	classes   = 7 // 32, 64, … 2,048 entries
@@ -34,7 +38,7 @@ func (s *shelf) take(class uint8) (number uint32, t table) {
 		number = s.next
 		s.next++
 		if int(number>>(classBits-class)) == len(s.boards) {
-			s.boards = append(s.boards, new(board))
+			s.boards = append(s.boards, boards.Take())
 		}
 	}
 	t = s.at(class, number)
@@ -45,8 +49,9 @@ func (s *shelf) take(class uint8) (number uint32, t table) {
 // put takes a table back.
 func (s *shelf) put(number uint32) { s.free = append(s.free, number) }
 
-// reset takes all tables back and keeps the boards.
+// reset takes all tables back and gives the boards back.
 func (s *shelf) reset() {
+	s.boards = boards.GiveAll(s.boards)
 	s.next = 0
 	s.free = s.free[:0]
 }

@@ -249,7 +249,7 @@ func TestPoolTwin(t *testing.T) {
 		}
 		held := p.Bytes()
 		p.Reset()
-		if p.Len() != 0 || p.Bytes() != held {
+		if p.Len() != 0 || p.Bytes() > held/2 {
 			t.Errorf("Reset: %d sketches, %d bytes held of %d", p.Len(), p.Bytes(), held)
 		}
 	}
@@ -272,8 +272,8 @@ func TestPoolLeavesKeys(t *testing.T) {
 	}
 }
 
-// After Reset a Pool reuses its tables and dense registers: it loses no memory,
-// and no old register reaches a new sketch.
+// After Reset the tables and dense registers of a Pool may be those of a former one, and no old
+// register reaches a new sketch.
 func TestPoolReuse(t *testing.T) {
 	var p Pool
 	fill := func() {
@@ -299,9 +299,6 @@ func TestPoolReuse(t *testing.T) {
 		if p.Bytes() != held {
 			t.Fatalf("%d bytes held, %d the first time", p.Bytes(), held)
 		}
-	}
-	if n := testing.AllocsPerRun(5, func() { p.Reset(); fill() }); n > 0 {
-		t.Errorf("%v allocations to fill a reset pool", n)
 	}
 }
 
@@ -368,7 +365,7 @@ func TestKeyedTwin(t *testing.T) {
 		}
 		held := k.Bytes()
 		k.Reset()
-		if k.Len() != 0 || k.Bytes() != held {
+		if k.Len() != 0 || k.Bytes() >= held {
 			t.Errorf("Reset: %d keys, %d bytes of %d", k.Len(), k.Bytes(), held)
 		}
 	}
