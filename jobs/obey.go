@@ -32,7 +32,7 @@ func (r *run) obey() flow.Phase {
 		}
 		switch {
 		case rd.Take:
-			r.flow.Taken(r.take()...)
+			r.flow.Taken(r.take())
 		case commit != nil: // last, because a commit blocks the loop
 			r.commit(commit)
 			commit = nil
@@ -43,24 +43,37 @@ func (r *run) obey() flow.Phase {
 	}
 }
 
-// take takes the workers' changes.
-func (r *run) take() (changes []*window.Changes) {
-	for _, w := range r.workers {
+// take takes the workers' changes: the table of the first worker, which goes on with the
+// one that is spare, and into it those of the others, which keep theirs. So of all tables of
+// a job, one more than there are workers grows to the size of a flush.
+func (r *run) take() (changes *window.Changes) {
+	for i, w := range r.workers {
 		r.on(w, func() {
-			changes = append(changes, w.op.Take())
+			switch {
+			case i > 0:
+				w.op.TakeInto(changes)
+			default:
+				if r.spare != nil {
+					w.op.Reuse(r.spare)
+				}
+				changes = w.op.Take()
+			}
 			w.measure()
 		})
 	}
+	r.reuse(nil)
 	return changes
 }
 
-// reuse gives a table back to a worker, if the worker is not busy.
+// reuse keeps a table for the next take.
 func (r *run) reuse(t *window.Table) {
-	w := r.workers[0]
-	select {
-	case w.calls <- func() { w.op.Reuse(t) }:
-	default:
+	r.spare = t
+	bytes := 0
+	if t != nil {
+		t.Reset()
+		bytes = t.Bytes()
 	}
+	r.spareBytes.Store(int64(bytes))
 }
 
 // write starts a write. Its answer comes on r.answer.

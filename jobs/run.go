@@ -46,10 +46,12 @@ type run struct {
 	cancel func()
 
 	// The memory gate: see deliver.
-	near      chan struct{}      // memory is nearly used up; one message is enough
-	full      chan chan struct{} // parts that wait, each until its channel is closed
-	waiting   []chan struct{}
-	unflushed atomic.Int64 // bytes of changes that wait for the sink
+	spare      *window.Table // of changes that are durable; nil: there is none
+	spareBytes atomic.Int64
+	near       chan struct{}      // memory is nearly used up; one message is enough
+	full       chan chan struct{} // parts that wait, each until its channel is closed
+	waiting    []chan struct{}
+	unflushed  atomic.Int64 // bytes of changes that wait for the sink
 
 	reads chan func(*run) // live reads, served between two turns of the loop
 	ended chan struct{}   // closed when live reads are not served any more

@@ -213,12 +213,12 @@ func (r *run) obey() {
 		if rd.Write != nil {
 			r.write = s.encode(r, rd.Write)
 		}
-		if rd.Reuse != nil && s.r.IntN(4) > 0 { // in jobs, if that worker is not busy
+		if rd.Reuse != nil && s.r.IntN(4) > 0 { // a driver may drop it
 			r.ops[0].Reuse(rd.Reuse)
 		}
 		switch {
 		case rd.Take:
-			r.flow.Taken(r.take()...)
+			r.flow.Taken(r.take())
 		case rd.Write != nil && r.write.next(s, r): // there was nothing to send
 			r.answer(flow.Durable)
 		case rd.Phase.Ended():
@@ -234,9 +234,10 @@ func (r *run) obey() {
 }
 
 // take takes the workers' changes.
-func (r *run) take() (changes []*window.Changes) {
-	for _, op := range r.ops {
-		changes = append(changes, op.Take())
+func (r *run) take() *window.Changes {
+	changes := r.ops[0].Take()
+	for _, op := range r.ops[1:] {
+		op.TakeInto(changes)
 	}
 	return changes
 }

@@ -120,13 +120,17 @@ func (t *Table) find(hash uint32, window event.Time, group []byte) (at int) {
 func (t *Table) key(w *row) []byte { return t.keys[w.key:][:w.len] }
 
 // Merge merges o's rows into t: registers by maximum, bits by OR, positions by
-// the later stamp, counts by maximum per slot. o must not be used afterwards.
+// the later stamp, counts by maximum per slot. o has no values then, and can only be Reset.
 func (t *Table) Merge(o *Table) {
 	t.sealed = false
 	for c := range t.columns {
 		if own, ok := t.columns[c].(piecemeal); ok {
-			own.pieces().take(o.columns[c].(piecemeal).pieces())
-			defer own.pieces().leave()
+			theirs := o.columns[c].(piecemeal).pieces()
+			own.pieces().take(theirs)
+			defer func() {
+				own.pieces().leave()
+				*theirs = arena{}
+			}()
 		}
 	}
 	moved := make([]uint32, len(o.rows))

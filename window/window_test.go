@@ -295,6 +295,39 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestTakeInto: the changes of two operators are those that Take and Merge make, and stay
+// so while the operator that has kept its table goes on.
+func TestTakeInto(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		s := variant(seed)
+		var ops [4]*Operator // two pairs
+		for i := range ops {
+			ops[i] = newOperator(t, s)
+			ops[i].Start(Plan{Partition: int32(i % 2)})
+		}
+		logs := [...][]event.Record{logOf(r, 3000), logOf(r, 3000)}
+		end := min(logs[0][2999].Offset, logs[1][2999].Offset) + 1
+		var got []*Changes
+		var want []string
+		for from := int64(0); from < end; from += end / 5 {
+			for i, op := range ops {
+				observe(t, op, pieces(int32(i%2), logs[i%2], from, min(end, from+end/5))...)
+			}
+			into := ops[0].Take()
+			ops[1].TakeInto(into)
+			merged := ops[2].Take()
+			merged.Merge(ops[3].Take())
+			got, want = append(got, into), append(want, render(merged))
+		}
+		for i, c := range got {
+			if text := render(c); text != want[i] {
+				t.Fatalf("seed %d, flush %d: %s", seed, i, diff(want[i], text))
+			}
+		}
+	}
+}
+
 // pure reads logs in one pass and in pieces, and compares what is stored.
 func pure(t *testing.T, r *rand.Rand, s *Spec, logs map[int32][]event.Record, end int64, name string) {
 	t.Helper()
