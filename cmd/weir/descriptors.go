@@ -48,12 +48,12 @@ func keepTo(memory int64) {
 	}
 }
 
-// collectOften has the garbage collector run when the heap has grown by a quarter, and not
+// collectOften has the garbage collector run when the heap has grown by a fifth, and not
 // only when it has doubled. Counting makes no garbage for an event, and what it keeps has
 // few pointers, so collections are few and short: docs/performance.md has the figures. GOGC
 // of the environment wins.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25)
+		debug.SetGCPercent(20)
 	}
 }
