@@ -227,11 +227,11 @@ func (d *decompressor) unlz4(out, src []byte) ([]byte, error) {
 			out = append(room(out, n), block...)
 			continue
 		}
-		// LZ4 expands at most one byte to 255, and rarely to more than four. Writers
+		// LZ4 expands at most one byte to 255, and events rarely to more than three. The room stays for the next batch. Writers
 		// declare blocks of up to 4 MB, and few fill them.
 		most := min(blockMax, 255*n+64)
 		m, err := 0, error(nil)
-		for enough := min(most, 4*n); ; enough = min(most, 2*enough) {
+		for enough := min(most, 3*n); ; enough = min(most, 2*enough) {
 			out = room(out, enough)
 			into := out[len(out):min(cap(out), len(out)+blockMax)]
 			var window []byte
