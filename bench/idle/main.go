@@ -12,8 +12,7 @@
 //
 // The engine has its data in memory, if the system has a file system there. An insert makes
 // seventeen small files. On an ext4 without a journal each new file looks at all inodes that
-// were deleted in the last minutes: what that takes depends on what ran before, and was more
-// than half of an insert after a thousand others.
+// were deleted in the last minutes, so what that takes depends on what ran before.
 package main
 
 import (
@@ -39,7 +38,7 @@ var (
 	bench  = ground.Command("idle")
 	during = flag.Duration("for", 2*time.Minute, "how long each state is measured")
 	only   = flag.Int("processes", 0, "measure so many processes only, 1 or 3, and no demo; 0: all")
-	dir    = flag.String("dir", memory(), "where the engine has its data")
+	dir    = flag.String("dir", memory(), "the directory in which the engine has its data; empty: that for temporary files")
 	clicks = flag.Int64("clicks", 2000, "clicks a second; there are a quarter as many positions")
 )
 
@@ -95,7 +94,7 @@ func run(ctx context.Context) error {
 	var report ground.Report
 	report.Say("# %d clicks and %d positions a second in %d partitions each, jobs with rollups of 1m, 1h, 1d; then none", *clicks, *clicks/4, ground.Partitions)
 	report.SayWhere()
-	report.Say("# the engine's data in a directory of %s", *dir)
+	report.Say("# the engine's data in %s", filepath.Dir(g.Dir))
 	report.Say("# shares of a core; statements a second that the engine ran")
 	report.Say("%-12s %-9s %9s %9s %13s", "processes", "traffic", "engine", "weir", "statements/s")
 	alone, err := observe(g, nil)
