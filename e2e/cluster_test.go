@@ -51,7 +51,7 @@ func newCluster(t *testing.T, n int) []*server {
 		return p
 	}
 	for i := range n {
-		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml")}}
+		s := &server{t: t, cfg: local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint("data", i)), HTTP: port(), TCP: port(), Config: filepath.Join(dir, "config.xml"), Threads: 1}}
 		fmt.Fprintf(&shards, "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>", s.cfg.TCP)
 		servers = append(servers, s)
 	}

@@ -132,7 +132,7 @@ func registry() *httptest.Server {
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

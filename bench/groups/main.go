@@ -40,7 +40,7 @@ const (
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@
 // traffic are above it. Last comes the demo, weir up at its default rate: its process, which
 // is broker and generator, together with its worker, which has the jobs; and its engine.
 //
-// The engine has its data in memory, if the system has a file system there. An insert makes
+// Except in the demo, the engine is ClickHouse with its own HTTP listener, as on a server.
+// It has its data in memory, if the system has a file system there. An insert makes
 // seventeen small files. On an ext4 without a journal each new file looks at all inodes that
 // were deleted in the last minutes, so what that takes depends on what ran before.
 package main
@@ -86,7 +87,7 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("-processes %d; want 1 or 3, or 0 for all", *only)
 	}
 	ground.Root = *dir
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func run(ctx context.Context) error {
 	}
 	defer s.clickhouse.Close()
 	// The broker tells clients of this listener the proxy's address.
-	if s.Ground, err = ground.New(bench.Weir, kafkatest.Listener{Name: "FAR", Security: "PLAINTEXT", Advertise: s.kafka.Addr()}); err != nil {
+	if s.Ground, err = ground.New(kafkatest.Listener{Name: "FAR", Security: "PLAINTEXT", Advertise: s.kafka.Addr()}); err != nil {
 		return err
 	}
 	defer s.Close()

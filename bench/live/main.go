@@ -140,7 +140,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

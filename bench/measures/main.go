@@ -63,7 +63,7 @@ func (v *variant) whole() float64 { return float64(*events) / (v.weir.CPU + v.en
 func main() { bench.Main(run) }
 
 func run(ctx context.Context) error {
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ var ways = []way{
 }
 
 func run(ctx context.Context) error {
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func run(ctx context.Context) error {
 	if *naive != "" {
 		return readNaively(ctx, *naive)
 	}
-	g, err := ground.New(bench.Weir)
+	g, err := ground.New()
 	if err != nil {
 		return err
 	}

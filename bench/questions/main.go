@@ -77,7 +77,7 @@ type measured struct {
 }
 
 func run(context.Context) error {
-	g, err := ground.Alone(bench.Weir)
+	g, err := ground.Alone()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ import (
 // The library also holds ClickHouse's own listeners, of HTTP and of the native protocol with which
 // servers ask each other for rows of Distributed tables. They belong to the program
 // clickhouse-local, which the library runs as a whole, without the sessions that the front
-// serves; so a process has either. A Native is such a process, for tests of several servers.
+// serves; so a process has either. A Native is such a process, for tests of several servers and
+// for measurements, which so have no part of the front in them.
 //
 // It does no replication: clickhouse-local never says under which address other replicas reach
 // it, so each Replicated table stays read-only (docs/clickhouse.md).
@@ -34,7 +35,8 @@ type NativeConfig struct {
 	Data    string // directory of the tables, made if missing
 	HTTP    int    // port on 127.0.0.1
 	TCP     int    // the same, of the native protocol
-	Config  string // file with ClickHouse's configuration: remote_servers and macros
+	Config  string // file with ClickHouse's configuration, such as remote_servers and macros; empty means none
+	Threads int    // of a statement, at most; 0 means ClickHouse's default, the number of CPUs
 	Library string // path of libchdb.so; empty means libchdb.Find
 }
 
@@ -55,6 +57,9 @@ func StartNative(cfg NativeConfig) (*Native, error) {
 		}
 	}
 	for _, path := range []*string{&cfg.Data, &cfg.Config, &cfg.Library} {
+		if *path == "" {
+			continue
+		}
 		if *path, err = filepath.Abs(*path); err != nil {
 			return nil, fmt.Errorf("local: native: %w", err)
 		}
@@ -102,6 +107,9 @@ func (n *Native) URL() string {
 	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n.cfg.HTTP))
 }
 
+// Pid returns the process id.
+func (n *Native) Pid() int { return n.p.Cmd.Process.Pid }
+
 // Kill ends it with signal 9. What it has acknowledged is in its directory.
 func (n *Native) Kill() {
 	n.p.Kill()
@@ -126,15 +134,22 @@ func runNative(text string) error {
 		return fmt.Errorf("local: native: %w", err)
 	}
 	handlers(false)
-	var keep arena
-	var argv []unsafe.Pointer
-	for _, arg := range []string{
-		"clickhouse", "--path=" + cfg.Data, "--config-file=" + cfg.Config, "--listen_host=127.0.0.1",
-		fmt.Sprint("--http_port=", cfg.HTTP), fmt.Sprint("--tcp_port=", cfg.TCP), "--async_insert=0", "--max_threads=1",
+	args := []string{
+		"clickhouse", "--path=" + cfg.Data, "--listen_host=127.0.0.1",
+		fmt.Sprint("--http_port=", cfg.HTTP), fmt.Sprint("--tcp_port=", cfg.TCP), "--async_insert=0",
 		// The program ends with its statements, so the last one takes for ever.
 		"--query=SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; " +
 			"SELECT sleepEachRow(1) FROM numbers(1000000000) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0 FORMAT Null",
-	} {
+	}
+	if cfg.Config != "" {
+		args = append(args, "--config-file="+cfg.Config)
+	}
+	if cfg.Threads != 0 {
+		args = append(args, fmt.Sprint("--max_threads=", cfg.Threads))
+	}
+	var keep arena
+	var argv []unsafe.Pointer
+	for _, arg := range args {
 		argv = append(argv, keep.add(arg))
 	}
 	result := run(int32(len(argv)), unsafe.Pointer(&argv[0]))

@@ -48,7 +48,7 @@ func TestNative(t *testing.T) {
 	start := func(i int) {
 		t.Helper()
 		var err error
-		if servers[i], err = local.StartNative(local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file}); err != nil {
+		if servers[i], err = local.StartNative(local.NativeConfig{Data: filepath.Join(dir, fmt.Sprint(i)), TCP: ports[i], HTTP: ports[2+i], Config: file, Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

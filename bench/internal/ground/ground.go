@@ -1,5 +1,5 @@
 // Package ground holds what the measurements of whole pipelines share: a Kafka
-// 4 broker and the embedded ClickHouse engine, each a process of its own,
+// 4 broker and the real ClickHouse engine, each a process of its own,
 // topics filled with ten minutes of traffic, and a report that names the
 // machine and the commit. It runs on Linux only: CPU times are the kernel's.
 package ground
@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -29,6 +28,7 @@ import (
 	"weir/event"
 	"weir/gen"
 	"weir/internal/kafkatest"
+	"weir/internal/local"
 )
 
 // Root is the directory in which New and Alone make theirs. Empty: that for temporary files.
@@ -47,15 +47,14 @@ type Ground struct {
 	ends []func()
 }
 
-// An Engine is the embedded ClickHouse, as a process of its own.
+// An Engine is ClickHouse with its own HTTP listener, as a process of its own.
 type Engine struct {
 	URL string
 	pid int
 }
 
-// New starts the broker, with these listeners besides the one of Broker, and the
-// engine that is embedded in the binary to measure.
-func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
+// New starts the broker, with these listeners besides the one of Broker, and the engine.
+func New(listeners ...kafkatest.Listener) (g *Ground, err error) {
 	g = new(Ground)
 	defer func() {
 		if err != nil {
@@ -74,17 +73,17 @@ func New(weir string, listeners ...kafkatest.Listener) (g *Ground, err error) {
 	}
 	g.ends = append(g.ends, kafka.Close)
 	g.Kafka, g.Broker = kafka, kafka.Addrs()[0]
-	return g, g.startEngine(weir)
+	return g, g.startEngine()
 }
 
 // Alone is New without a broker.
-func Alone(weir string) (g *Ground, err error) {
+func Alone() (g *Ground, err error) {
 	g = new(Ground)
 	if g.Dir, err = os.MkdirTemp(Root, "weir-bench-"); err != nil {
 		return g, err
 	}
 	g.ends = append(g.ends, func() { _ = os.RemoveAll(g.Dir) })
-	if err := g.startEngine(weir); err != nil {
+	if err := g.startEngine(); err != nil {
 		g.Close()
 		return g, err
 	}
@@ -100,29 +99,21 @@ func (g *Ground) Close() {
 	}
 }
 
-func (g *Ground) startEngine(weir string) error {
-	listen, err := FreeAddress()
+func (g *Ground) startEngine() error {
+	var ports [2]int
+	for i := range ports {
+		var err error
+		if ports[i], err = kafkatest.FreePort(); err != nil {
+			return err
+		}
+	}
+	engine, err := local.StartNative(local.NativeConfig{Data: filepath.Join(g.Dir, "engine"), HTTP: ports[0], TCP: ports[1]})
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(weir, "engine", "--listen", listen, "--data", filepath.Join(g.Dir, "engine"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	g.ends = append(g.ends, func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
-	g.Engine = Engine{"http://" + listen, cmd.Process.Pid}
-	for range 300 {
-		if res, err := http.Get(g.Engine.URL + "/ping"); err == nil {
-			res.Body.Close()
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	g.Close()
-	return fmt.Errorf("the engine did not answer:\n%s", log.String())
+	g.ends = append(g.ends, engine.Kill)
+	g.Engine = Engine{engine.URL(), engine.Pid()}
+	return nil
 }
 
 // Query returns the engine's answer to a statement.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/local"
 	"weir/jobs"
 )
 
@@ -40,6 +41,7 @@ func Command(name string) *Measurement {
 // Main parses the flags and runs the measurement. After an error it ends the process
 // with 1.
 func (m *Measurement) Main(run func(context.Context) error) {
+	local.MaybeChild() // the engine is this binary, started again
 	flag.Parse()
 	ctx, cancel := context.WithCancel(context.Background())
 	err := run(ctx)
