@@ -5,7 +5,7 @@ import "unsafe"
 // pages hands out runs of a power of two of numbers. The garbage collector has nothing to follow
 // in them. A run is named by the page that it is in and, in the last pageBits bits, where it
 // begins there.
-type pages[E uint32 | uint64] struct {
+type pages[E uint16 | uint32 | uint64] struct {
 	all     [][]E
 	shared  []uint32     // the pages of several runs; a run that is larger than such a page has one of its own
 	filling int          // how many of these are in use; the last one has room from…

@@ -1,6 +1,9 @@
 package counts
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // A Pool has many bags of keys, numbered from 0. The zero value is ready.
 //
@@ -15,7 +18,8 @@ import "unsafe"
 // to 21, or less.
 type Pool struct {
 	bags   []bag
-	lists  pages[uint32] // and arrays
+	lists  pages[uint32]
+	arrays pages[uint16]
 	tables pages[uint64]
 
 	words []uint64 // to use again
@@ -25,7 +29,7 @@ type Pool struct {
 type bag struct {
 	at   uint32 // of the list, the table or the array; of a single key, the key
 	n    uint32 // keys in the list; different ones in the table; of an array, the first key
-	form uint8  // single, a list of 1 << form keys, or tabled or ranged + the logarithm of the slots
+	form uint8  // single, a list of 1 << form keys, or tabled or ranged + the logarithm of the slots or counts
 }
 
 const (
@@ -35,6 +39,8 @@ const (
 	lastList   = 8
 	tabled     = 32
 	ranged     = 64
+
+	shortArray = 7 // the logarithm of the counts of an array as large as a list of 1 << secondList keys
 )
 
 // Key returns the key of a word.
@@ -54,12 +60,13 @@ func (p *Pool) Grow(n int) {
 func (p *Pool) Reset() {
 	p.bags = p.bags[:0]
 	p.lists.reset()
+	p.arrays.reset()
 	p.tables.reset()
 }
 
 // Bytes returns about how many bytes are held.
 func (p *Pool) Bytes() int {
-	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.tables.bytes() + 8*cap(p.words) + p.order.bytes()
+	return cap(p.bags)*int(unsafe.Sizeof(bag{})) + p.lists.bytes() + p.arrays.bytes() + p.tables.bytes() + 8*cap(p.words) + p.order.bytes()
 }
 
 // Empty reports whether bag i has no key.
@@ -68,47 +75,50 @@ func (p *Pool) Empty(i uint32) bool { return p.bags[i].form == single && p.bags[
 // Add adds a key to bag i. A bag has at most 2^32 − 1 of one key.
 func (p *Pool) Add(i, key uint32) {
 	b := &p.bags[i]
-	switch {
+	switch bits := b.form % tabled; {
 	case b.form >= ranged:
-		p.countInRange(b, key)
+		if at := key - b.n; at>>bits == 0 {
+			if count := &p.arrays.all[b.at>>pageBits][b.at%pageLen+at]; *count < math.MaxUint16 {
+				*count++
+				return
+			}
+		}
+		p.widen(b, key)
 	case b.form >= tabled:
 		p.count(b, key)
-	case b.form == single && b.n == 0:
+	case bits > 0 && b.n>>bits == 0:
+		p.lists.all[b.at>>pageBits][b.at%pageLen+b.n] = key
+		b.n++
+	case b.n == 0:
 		b.at, b.n = key, 1
-	case b.form == single || int(b.n)>>b.form > 0:
+	default:
 		p.enlarge(b)
 		p.Add(i, key)
-	default:
-		p.lists.run(b.at, b.form)[b.n] = key
-		b.n++
 	}
 }
 
-// AddBatch adds keys[n] to bag of[n], for each n.
+// AddBatch adds keys[n] to bag of[n], for each n. It is Add, with what that does most often in the loop.
 func AddBatch[K ~uint32](p *Pool, of []uint32, keys []K) {
+	bags, lists, arrays := p.bags, p.lists.all, p.arrays.all
 	for n, i := range of {
-		// Add, where that is to write a key at the end of a list, or to add one to a count of an
-		// array. Which of the two cannot be foreseen, so there is no branch for it.
-		b, key := &p.bags[i], uint32(keys[n])
-		array := -uint32(b.form / ranged) // all ones for an array
-		at := choose(array, key-b.n, b.n)
-		bits := b.form & (tabled - 1)
-		if b.form&tabled != 0 {
-			p.count(b, key)
+		b, key := &bags[i], uint32(keys[n])
+		bits := b.form % tabled
+		if b.form >= ranged {
+			if at := key - b.n; at>>bits == 0 {
+				if count := &arrays[b.at>>pageBits][b.at%pageLen+at]; *count < math.MaxUint16 {
+					*count++
+					continue
+				}
+			}
+		} else if bits > 0 && b.form < tabled && b.n>>bits == 0 {
+			lists[b.at>>pageBits][b.at%pageLen+b.n] = key
+			b.n++
 			continue
 		}
-		if bits == 0 || at>>bits > 0 {
-			p.Add(i, key)
-			continue
-		}
-		word := &p.lists.all[b.at>>pageBits][b.at&(pageLen-1)+at]
-		*word = choose(array, *word+1, key)
-		b.n += array + 1
+		p.Add(i, key)
+		lists, arrays = p.lists.all, p.arrays.all
 	}
 }
-
-// choose returns a for a mask of ones, and b for 0.
-func choose(mask, a, b uint32) uint32 { return b ^ (a^b)&mask }
 
 // enlarge gives a bag that is full another form.
 func (p *Pool) enlarge(b *bag) {
@@ -119,20 +129,21 @@ func (p *Pool) enlarge(b *bag) {
 		return
 	}
 	keys := p.lists.run(old.at, old.form)
-	if least, most := keyEnds(keys); old.form == firstList && most-least>>secondList > 0 {
+	if least, most := keyEnds(keys); old.form == firstList && (most-least)>>shortArray > 0 {
 		p.lengthen(b, secondList) // as it would be below
 		p.lists.give(old.at, old.form)
 		return
 	}
 	p.words = p.order.list(p.words[:0], keys)
-	longer, table, array := max(old.form+1, secondList), tableBits(len(p.words)), arrayBits(p.words)
+	table := tableBits(len(p.words))
+	array, ok := arrayFor(p.words, 0, table)
 	switch {
-	case fits(array, table):
+	case ok:
 		p.toArray(b, p.words, array)
 	case old.form == lastList || old.form > firstList && table < old.form:
 		p.toTable(b, p.words, table)
 	default:
-		p.lengthen(b, longer)
+		p.lengthen(b, max(old.form+1, secondList))
 	}
 	p.lists.give(old.at, old.form)
 }
@@ -149,7 +160,7 @@ func (p *Pool) lengthen(b *bag, form uint8) {
 func (p *Pool) Append(words []uint64, i uint32) []uint64 {
 	b := &p.bags[i]
 	if b.form >= ranged {
-		return appendRange(words, b.n, p.lists.run(b.at, b.form-ranged))
+		return appendRange(words, b.n, p.arrays.run(b.at, b.form-ranged))
 	}
 	switch {
 	case b.form >= tabled:

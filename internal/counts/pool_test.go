@@ -79,6 +79,40 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// TestFull: a bag with more of a key than an array counts has a table, also when it becomes larger.
+func TestFull(t *testing.T) {
+	for _, times := range []uint32{math.MaxUint16, math.MaxUint16 + 1, 200_000} {
+		var p Pool
+		p.Grow(1)
+		truth := map[uint32]uint32{}
+		add := func(keys ...uint32) {
+			AddBatch(&p, make([]uint32, len(keys)), keys)
+			for _, key := range keys {
+				truth[key]++
+			}
+		}
+		add(1, 2, 3, 4, 5, 6, 7, 8, 9)
+		for range times - 1 {
+			add(7)
+		}
+		if array := p.bags[0].form >= ranged; array != (times <= math.MaxUint16) {
+			t.Errorf("%d of a key: form %d", times, p.bags[0].form)
+		}
+		for key := range uint32(500) {
+			add(key)
+		}
+		words := p.Append(nil, 0)
+		for _, w := range words {
+			if truth[Key(w)] != Count(w) {
+				t.Errorf("%d of key %d, want %d", Count(w), Key(w), truth[Key(w)])
+			}
+		}
+		if len(words) != len(truth) {
+			t.Errorf("%d keys, want %d", len(words), len(truth))
+		}
+	}
+}
+
 // TestEnds: the first and the last keys of all are in order beside each other's neighbours.
 func TestEnds(t *testing.T) {
 	const last = math.MaxUint32

@@ -65,10 +65,11 @@ func (s *Slab[T]) Alloc() uint32 {
 	return r
 }
 
-// Run returns the run of a name that Alloc handed out.
+// Run returns the run of a name that Alloc handed out. The shift is below 32; with & 31 the compiler
+// knows that, too, and a shift is one instruction.
 func (s *Slab[T]) Run(r uint32) []T {
-	o := int(r&(1<<s.shift-1)) * s.run
-	return s.pages[r>>s.shift][o : o+s.run : o+s.run]
+	o := int(r&(1<<(s.shift&31)-1)) * s.run
+	return s.pages[r>>(s.shift&31)][o : o+s.run : o+s.run]
 }
 
 // Free takes a run back; its name may be handed out again.
