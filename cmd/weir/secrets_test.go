@@ -90,15 +90,16 @@ func TestSecrets(t *testing.T) {
 	for name, s := range secrets {
 		write(name, s+"\n")
 	}
-	configure := func(brokers, clickhouse, password string) {
+	// A dependency that answers may take its time; what never answers is given up after limit.
+	configure := func(brokers, clickhouse, password, limit string) {
 		t.Helper()
 		write("weir.yaml", fmt.Sprintf(`
 kafka:
   brokers: [%s]
   session: 6s
-  connect_timeout: 1s
+  connect_timeout: %s
   sasl: {mechanism: plain, user: weir, password_file: %s}
-clickhouse: {url: "%s", database: %s, user: weir, password_file: %s, connect_timeout: 1s, insert_timeout: 2s}
+clickhouse: {url: "%s", database: %s, user: weir, password_file: %s, connect_timeout: %s}
 http: {listen: 127.0.0.1:0, token_file: http.token}
 resp: {listen: "localhost:0", password_file: resp.password}
 rollup: {lock: 127.0.0.1:1, lock_password_file: rollup.lock_password}
@@ -111,7 +112,7 @@ jobs:
     window: 1m
     hash_key_file: hash_key
     measures: [{name: users, kind: hll, field: user_id}]
-`, brokers, password, clickhouse, database, password))
+`, brokers, limit, password, clickhouse, database, password, limit))
 	}
 	start := func(out io.Writer, env []string, args ...string) *exec.Cmd {
 		t.Helper()
@@ -139,7 +140,7 @@ jobs:
 		return out.String()
 	}
 	addr := kafka.ListenAddrs()[0]
-	good := func() { configure(addr, server.URL, "/dev/null") }
+	good := func() { configure(addr, server.URL, "/dev/null", "5m") }
 	fromEnv := []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["kafka.sasl.password"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["clickhouse.password"]}
 	good()
 
@@ -184,18 +185,20 @@ jobs:
 	})
 	t.Run("errors", func(t *testing.T) {
 		wrong := []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["wrong"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["clickhouse.password"]}
+		configure(addr, server.URL, "/dev/null", "1s")
 		said(exitUnavailable, wrong, "run") // this broker closes the connection; tests of ingest cover a real one
+		good()
 		wrong = []string{"WEIR_KAFKA_SASL_PASSWORD=" + secrets["kafka.sasl.password"], "WEIR_CLICKHOUSE_PASSWORD=" + secrets["wrong"]}
 		if out := said(exitConfig, wrong, "run"); !strings.Contains(out, "check user and password") {
 			t.Errorf("ClickHouse's refusal:\n%s", out)
 		}
 		said(exitConfig, wrong, "check")
 		said(exitConfig, wrong, "migrate")
-		configure(addr, "http://127.0.0.1:1", "clickhouse.password")
+		configure(addr, "http://127.0.0.1:1", "clickhouse.password", "1s")
 		said(exitUnavailable, nil, "run")
-		configure("127.0.0.1:1", server.URL, "clickhouse.password")
+		configure("127.0.0.1:1", server.URL, "clickhouse.password", "1s")
 		said(exitUnavailable, nil, "run")
-		configure(addr, server.URL, "not/there")
+		configure(addr, server.URL, "not/there", "5m")
 		said(exitConfig, nil, "run")
 		good()
 	})

@@ -51,9 +51,9 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(s.client.Close)
 	text := fmt.Sprintf(`
 kafka: {brokers: [%s], session: 6s}
-clickhouse: {url: "%s", database: %s, insert_timeout: 2s}
+clickhouse: {url: "%s", database: %s}
 http: {listen: 127.0.0.1:0}
-flush: {interval: 100ms, stop_timeout: 30s}
+flush: {interval: 100ms, stop_timeout: 2m}
 jobs:
   - {name: clicks, topic: clicks, time: {field: ts}, window: 1m, measures: [{name: users, kind: hll, field: user_id}]}
   - {name: appended, topic: appended, time: {field: ts}, window: 1m, lateness: 5d, measures: [{name: users, kind: hll, field: user_id}]}
@@ -224,7 +224,7 @@ func TestReaderStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	cmd := s.command("run", "--log.level=debug", "--flush.stop_timeout=5s")
+	cmd := s.command("run", "--log.level=debug", "--flush.stop_timeout=2m")
 	cmd.Stderr = write
 	full := make([]byte, 1<<20)
 	_ = write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
