@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"math"
-	"os"
 	"runtime/debug"
 )
 
@@ -45,15 +44,5 @@ func keepTo(memory int64) {
 	const program = 20 << 20
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memory + memory/2 + program)
-	}
-}
-
-// collectOften has the garbage collector run when the heap has grown by a fifth, and not
-// only when it has doubled. Counting makes no garbage for an event, and what it keeps has
-// few pointers, so collections are few and short: docs/performance.md has the figures. GOGC
-// of the environment wins.
-func collectOften() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(20)
 	}
 }
