@@ -67,9 +67,13 @@ const (
 	lookBetween = 2 * time.Second
 )
 
-// warmUp is how long traffic flows before it is measured, and how long there is none
-// before that is measured: the last windows are rolled up and merged meanwhile.
-const warmUp = 45 * time.Second
+// warmUp is how long traffic flows before it is measured, and rest how long there is none
+// before that is measured: the last windows are rolled up and merged meanwhile, and jobs
+// that have nothing to do for a minute ask less often.
+const (
+	warmUp = 45 * time.Second
+	rest   = 80 * time.Second
+)
 
 func main() { bench.Main(run) }
 
@@ -271,7 +275,7 @@ func (p *group) measure(ctx context.Context) (busy shares, l looked, still share
 	if err != nil {
 		return busy, l, still, err
 	}
-	time.Sleep(warmUp)
+	time.Sleep(rest)
 	if still, err = observe(p.ground, p.processes); err == nil {
 		err = p.ground.Engine.Check(total, p.name+".clicks_1m", p.name+".locations_1m")
 	}
