@@ -68,11 +68,11 @@ const (
 )
 
 // warmUp is how long traffic flows before it is measured, and rest how long there is none
-// before that is measured: the last windows are rolled up and merged meanwhile, and jobs
-// that have nothing to do for a minute ask less often.
+// before that is measured: a minute until partitions count as idle, so that the last windows
+// are complete and rolled up, and another one until the jobs, with nothing to do, ask less often.
 const (
 	warmUp = 45 * time.Second
-	rest   = 80 * time.Second
+	rest   = 150 * time.Second
 )
 
 func main() { bench.Main(run) }
