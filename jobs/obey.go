@@ -65,7 +65,8 @@ func (r *run) take() (changes *window.Changes) {
 	return changes
 }
 
-// reuse keeps a table for the next take.
+// reuse keeps a table for the next take. It empties it now, so that the memory of its sketches
+// goes to the tables that grow meanwhile.
 func (r *run) reuse(t *window.Table) {
 	r.spare = t
 	bytes := 0

@@ -146,7 +146,7 @@ func run(ctx context.Context) error {
 	}
 	defer g.Close()
 	var report ground.Report
-	report.Say("# %d clicks and %d positions in %d partitions each, Kafka 4 with lz4, the embedded engine", *clicks, *clicks/10, ground.Partitions)
+	report.Say("# %d clicks and %d positions in %d partitions each, Kafka 4 with lz4, the real ClickHouse", *clicks, *clicks/10, ground.Partitions)
 	report.SayWhere()
 	report.Say("# %d CPUs for weir, %d for broker, engine and client", ours.Count(), others.Count())
 	var missed []string

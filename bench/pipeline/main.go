@@ -84,7 +84,7 @@ func run(ctx context.Context) error {
 	}
 
 	var report ground.Report
-	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the embedded engine", *events, ground.Partitions)
+	report.Say("# %d events of about 190 bytes, 1,000 Zipf pages, 2 million users, %d partitions, Kafka 4, flush to the real ClickHouse", *events, ground.Partitions)
 	report.SayWhere()
 	report.Say("# the engine's CPU is that of inserts, rollups and all merges; its peak MiB since its start")
 	report.Say("%-6s %-14s %14s %8s %8s %9s", "codec", "side", "events/CPU-s", "CPU s", "wall s", "peak MiB")

@@ -22,7 +22,7 @@ import (
 // servers ask each other for rows of Distributed tables. They belong to the program
 // clickhouse-local, which the library runs as a whole, without the sessions that the front
 // serves; so a process has either. A Native is such a process, for tests of several servers and
-// for measurements, which so have no part of the front in them.
+// for measurements of ClickHouse without the front.
 //
 // It does no replication: clickhouse-local never says under which address other replicas reach
 // it, so each Replicated table stays read-only (docs/clickhouse.md).
