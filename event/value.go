@@ -18,17 +18,11 @@ func (v Value) ID() ([]byte, bool) {
 // may be a number or a string.
 func (v Value) Uint32() (uint32, bool) {
 	b := v.Bytes
-	if v.Kind != Number && v.Kind != String || len(b) == 0 || len(b) > 10 || b[0] == '0' && len(b) > 1 {
+	if v.Kind != Number && v.Kind != String || len(b) == 0 || b[0] < '0' || b[0] == '0' && len(b) > 1 {
 		return 0, false
 	}
-	var n uint64
-	for _, c := range b {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		n = n*10 + uint64(c)
-	}
-	return uint32(n), n <= math.MaxUint32
+	n, ok := plainInt(b)
+	return uint32(n), ok && n <= math.MaxUint32
 }
 
 // tens are the powers of ten that a float64 holds exactly.

@@ -28,7 +28,7 @@ func (bitmapKind) intake(*Spec, *Measure, []int) intake { return new(bitmapIntak
 type bitmapIntake struct{ ids [blockSize]uint32 }
 
 func (in *bitmapIntake) read(d *decoder, at, n int) (ok bool, reason string) {
-	if in.ids[n], ok = d.vals[at].Uint32(); !ok {
+	if in.ids[n], ok = d.uint32(at); !ok {
 		return false, d.wrong(at, "is not an unsigned integer below 2^32")
 	}
 	return true, ""

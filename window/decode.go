@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"slices"
 
 	"weir/event"
@@ -272,6 +273,14 @@ func (d *decoder) whole(at int) (n int64, ok bool) {
 		w.n, w.ok = d.vals[at].Whole()
 	}
 	return w.n, w.ok
+}
+
+// uint32 returns the value of a field as event.Value.Uint32 does.
+func (d *decoder) uint32(at int) (uint32, bool) {
+	if n, ok := d.whole(at); ok {
+		return uint32(n), 0 <= n && n <= math.MaxUint32
+	}
+	return d.vals[at].Uint32()
 }
 
 // float returns the value of a field as a number, 0 if there is a reason why it is none.
