@@ -16,7 +16,6 @@ type batch struct {
 	found   [batchMax]uint8 // where the register of the entry is in its line, from 1; 0 for nowhere
 	rest    [batchMax]uint8 // events whose register is not in the line
 	slots   [batchMax]slot  // of Keyed: the first slot of the key, without its tag
-	warm    entry           // uses loaded values, so that the compiler keeps the loads
 }
 
 const batchMax = 64
@@ -61,6 +60,10 @@ func (p *Pool) settle(b *batch, n int) {
 func (p *Pool) apply(b *batch, n int) {
 	for k, l := range b.lines[:n] {
 		e := b.entries[k]
+		if l.form == formLog {
+			p.append(l, e)
+			continue
+		}
 		if l.form == formDense && p.dense[l.number][e.register()] >= e.rank() {
 			continue // nearly always in a hot sketch
 		}
@@ -69,7 +72,7 @@ func (p *Pool) apply(b *batch, n int) {
 }
 
 // applyFound raises the registers that searchLines found in their lines. It
-// then raises the rest one by one, after loading the tables among them.
+// then raises the rest one by one.
 func (p *Pool) applyFound(b *batch, n int) {
 	rest := uint32(0)
 	for k, l := range b.lines[:n] {
@@ -85,13 +88,11 @@ func (p *Pool) applyFound(b *batch, n int) {
 	}
 	for _, k := range b.rest[:rest] {
 		l, e := b.lines[k&(batchMax-1)], b.entries[k&(batchMax-1)]
-		if l.form == formTable {
-			t := p.table(l)
-			b.warm ^= t[e.home()&uint32(len(t)-1)]
+		if l.form == formLog {
+			p.append(l, e)
+			continue
 		}
-	}
-	for _, k := range b.rest[:rest] {
-		p.raise(b.lines[k&(batchMax-1)], b.entries[k&(batchMax-1)])
+		p.raise(l, e)
 	}
 }
 

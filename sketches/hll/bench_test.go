@@ -255,3 +255,27 @@ func BenchmarkKeyedTable(b *testing.B) {
 		}
 	}
 }
+
+// Per event, from an empty pool to the states of its sketches: a flush of 3,000 pages, of which
+// the k-th has a k-th of the events of the first.
+func BenchmarkFlush(b *testing.B) {
+	const n, sketches = 1 << 19, 3000
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(61, 5)), 1.01, 1, sketches-1)
+	idx, hs := make([]uint32, n), make([]uint64, n)
+	for i := range idx {
+		idx[i], hs[i] = uint32(zipf.Uint64()), Hash(binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	}
+	var p Pool
+	var buf []byte
+	for b.Loop() {
+		p.Grow(sketches)
+		for at := 0; at < n; at += 512 {
+			p.AddBatch(idx[at:at+512], hs[at:at+512])
+		}
+		for i := range uint32(sketches) {
+			buf = p.AppendClickHouse(buf[:0], i)
+		}
+		p.Reset()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/event")
+}

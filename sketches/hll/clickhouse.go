@@ -56,7 +56,10 @@ func (p *Pool) AppendClickHouse(dst []byte, i uint32) []byte {
 		return appendClickHouseDense(dst, p.dense[l.number], p.histogram(l))
 	}
 	var buf [inline]entry
-	return appendClickHouseEntries(dst, p.view(l, &buf).entries, int(l.n))
+	list, b := p.registersOf(l, &buf)
+	dst = appendClickHouseEntries(dst, list, len(list))
+	giveBack(b)
+	return dst
 }
 
 // appendClickHouseEntries appends n registers, given as a list with gaps.
@@ -68,7 +71,7 @@ func appendClickHouseEntries(dst []byte, list []entry, n int) []byte {
 				packedRaise(b, e.register(), e.rank())
 			}
 		}
-		h, _ := countRanks(list)
+		h := countRanks(list)
 		putClickHouseTrailer(b[packedBytes:], &h, Registers-n)
 		return dst
 	}

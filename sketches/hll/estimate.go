@@ -98,15 +98,14 @@ func (h *histogram) nonzero() (n int) {
 	return n
 }
 
-// countRanks returns the histogram of a list of entries, and their number.
-func countRanks(list []entry) (h histogram, n int) {
+// countRanks returns the histogram of a list of entries, without its zero entries.
+func countRanks(list []entry) (h histogram) {
 	for _, e := range list {
 		if e != 0 {
 			h[e.rank()]++
-			n++
 		}
 	}
-	return h, n
+	return h
 }
 
 // count returns the estimate for Registers registers, of which zeros are zero.

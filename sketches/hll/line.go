@@ -6,9 +6,9 @@ package hll
 type line struct {
 	key    uint64 // for Keyed; a Pool leaves it alone
 	form   form
-	class  uint8  // of the table
-	n      uint16 // registers set, in a list or a table; dense: 1 if the histogram is stale
-	number uint32 // of the table or of the dense registers
+	class  uint8  // of the log
+	n      uint16 // registers set, in a list; entries of a log; dense: 1 if the histogram is stale
+	number uint32 // of the log or of the dense registers
 	index  [inline]uint16
 	rank   [inline]uint8
 }
@@ -20,7 +20,7 @@ type form uint8
 
 const (
 	formList form = iota
-	formTable
+	formLog
 	formDense
 )
 

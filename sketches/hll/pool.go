@@ -21,14 +21,14 @@ var (
 // A Pool is many sketches under the numbers 0 to Len()-1 that are all freed
 // together, for example the sketches of a worker's open windows. A sketch of up
 // to 16 registers takes 64 bytes, and an addition to it costs one cache miss.
-// Larger ones move to tables (128 bytes to 8 KiB) and then to 16 KiB of dense
+// Larger ones move to logs (128 bytes to 8 KiB) and then to 16 KiB of dense
 // registers, all owned by the Pool. The zero value is empty and ready.
 //
 // Methods panic on a number outside the Pool, as a slice would.
 type Pool struct {
 	n      int
 	chunks []*chunk
-	tables [classes]shelf
+	logs   [8]shelf // by class
 	dense  []*registers
 	hists  []histogram // of dense, by the same number
 }
@@ -71,11 +71,11 @@ func (p *Pool) raise(l *line, e entry) {
 	switch l.form {
 	case formList:
 		if !l.raise(e) {
-			p.becomeTable(l)
-			p.raiseTable(l, e)
+			p.becomeLog(l)
+			p.append(l, e)
 		}
-	case formTable:
-		p.raiseTable(l, e)
+	case formLog:
+		p.append(l, e)
 	case formDense:
 		if old := p.dense[l.number].raise(e.register(), e.rank()); old < e.rank() {
 			p.hists[l.number].move(old, e.rank())
@@ -83,54 +83,20 @@ func (p *Pool) raise(l *line, e entry) {
 	}
 }
 
-func (p *Pool) table(l *line) table { return p.tables[l.class].at(l.class, l.number) }
-
-func (p *Pool) raiseTable(l *line, e entry) {
-	t := p.table(l)
-	if t.raise(e) != 0 {
-		return
-	}
-	l.n++
-	if t.full(int(l.n)) {
-		p.grow(l)
-	}
-}
-
-// becomeTable moves a list to a table of the lowest class.
-func (p *Pool) becomeTable(l *line) {
-	var buf [inline]entry
-	number, t := p.tables[0].take(0)
-	t.fill(l.list(&buf))
-	l.moved(formTable, 0, number, l.n)
-}
-
-// grow moves a full table to one of the next class, or makes it dense.
-func (p *Pool) grow(l *line) {
-	class := l.class + 1
-	if class == classes {
-		p.becomeDense(l)
-		return
-	}
-	number, t := p.tables[class].take(class)
-	t.fill(p.table(l))
-	p.tables[l.class].put(l.number)
-	l.moved(formTable, class, number, l.n)
-}
-
 func (p *Pool) becomeDense(l *line) *registers {
 	if l.form == formDense {
 		return p.dense[l.number]
 	}
 	var buf [inline]entry
-	v := p.view(l, &buf)
+	list, b := p.registersOf(l, &buf)
 	d := denses.Take()
 	*d = registers{}
-	d.mergeEntries(v.entries)
-	h, _ := countRanks(v.entries)
+	d.mergeEntries(list)
 	number := uint32(len(p.dense))
-	p.dense, p.hists = append(p.dense, d), append(p.hists, h)
-	if l.form == formTable {
-		p.tables[l.class].put(l.number)
+	p.dense, p.hists = append(p.dense, d), append(p.hists, countRanks(list))
+	giveBack(b)
+	if l.form == formLog {
+		p.logs[l.class].put(l.number)
 	}
 	l.moved(formDense, 0, number, 0)
 	return d
@@ -141,8 +107,8 @@ func (p *Pool) view(l *line, buf *[inline]entry) view {
 	switch l.form {
 	case formList:
 		return view{entries: l.list(buf)}
-	case formTable:
-		return view{entries: p.table(l)}
+	case formLog:
+		return view{entries: p.log(l)}
 	default:
 		return view{dense: p.dense[l.number]}
 	}
@@ -170,9 +136,9 @@ func (p *Pool) copyLine(l *line, q *Pool, o *line) {
 		l.key = key
 		return
 	}
-	number, t := p.tables[o.class].take(o.class)
-	copy(t, q.table(o))
-	l.moved(formTable, o.class, number, o.n)
+	number, to := p.logs[o.class].take(o.class)
+	copy(to, q.log(o))
+	l.moved(formLog, o.class, number, o.n)
 }
 
 // MergeSketch merges s into sketch i.
@@ -206,8 +172,11 @@ func (p *Pool) Count(i uint32) uint64 {
 		return h.count(Registers - h.nonzero())
 	}
 	var buf [inline]entry
-	h, n := countRanks(p.view(l, &buf).entries)
-	return h.count(Registers - n)
+	list, b := p.registersOf(l, &buf)
+	h := countRanks(list)
+	n := h.count(Registers - len(list))
+	giveBack(b)
+	return n
 }
 
 // histogram is that of the dense line l, recounted if a merge left it stale.
@@ -231,8 +200,8 @@ func (p *Pool) Sketch(i uint32) *Sketch {
 func (p *Pool) Reset() {
 	p.n, p.chunks = 0, chunks.GiveAll(p.chunks)
 	p.dense, p.hists = denses.GiveAll(p.dense), p.hists[:0]
-	for class := range p.tables {
-		p.tables[class].reset()
+	for class := range p.logs {
+		p.logs[class].reset()
 	}
 }
 
@@ -240,8 +209,8 @@ func (p *Pool) Reset() {
 func (p *Pool) Bytes() int {
 	n := int(unsafe.Sizeof(*p)) + 8*cap(p.chunks) + len(p.chunks)*int(unsafe.Sizeof(chunk{}))
 	n += 8*cap(p.dense) + len(p.dense)*Registers + cap(p.hists)*int(unsafe.Sizeof(histogram{}))
-	for i := range p.tables {
-		n += p.tables[i].bytes()
+	for i := range p.logs {
+		n += p.logs[i].bytes()
 	}
 	return n
 }

@@ -210,7 +210,8 @@ func (s *Sketch) Bytes() int {
 }
 
 // A view is the registers of a sketch of any form, for reading: either all of
-// them, or a list of entries in any order, whose zero entries mean nothing.
+// them, or a list of entries in any order, whose zero entries mean nothing. A register
+// may occur again.
 type view struct {
 	dense   *registers
 	entries []entry

@@ -1,6 +1,6 @@
 package hll
 
-// A table is the sparse form above a cache line: an open-addressing hash table
+// A table is the sparse form of a Sketch: an open-addressing hash table
 // of entries, a power of two long, zero meaning free, less than three quarters
 // full. Redis' run lengths and sorted lists are smaller, but cost a search or
 // a re-encoding per new register; this costs 2 ns. Its search is not

@@ -1,10 +1,12 @@
 package hll
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -79,9 +81,9 @@ func randomHash(r *rand.Rand) uint64 {
 	return h
 }
 
-// sizes cross every change of form: list to table at 16, tables doubling,
-// dense at 1,536.
-var sizes = []int{0, 1, 15, 16, 17, 18, 23, 24, 25, 47, 48, 49, 100, 101, 383, 384, 385, 1200, 1535, 1536, 1537, 1700, 9000}
+// sizes cross every change of form: list to log or table at 16, both doubling, a table
+// dense at 1,536, a log behind 2,048.
+var sizes = []int{0, 1, 15, 16, 17, 18, 23, 24, 25, 31, 32, 33, 47, 48, 49, 64, 65, 100, 101, 383, 384, 385, 1200, 1535, 1536, 1537, 1700, 2048, 2049, 2200, 9000}
 
 func TestSketchTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 1))
@@ -260,7 +262,7 @@ func TestPoolLeavesKeys(t *testing.T) {
 	var p, q Pool
 	p.Grow(3)
 	q.Grow(3)
-	for i, n := range []uint64{3, 300, 30_000} { // a list, a table, dense registers
+	for i, n := range []uint64{3, 300, 30_000} { // a list, a log, dense registers
 		for k := range n {
 			q.Add(uint32(i), k*0x9E3779B97F4A7C15)
 		}
@@ -272,7 +274,7 @@ func TestPoolLeavesKeys(t *testing.T) {
 	}
 }
 
-// After Reset the tables and dense registers of a Pool may be those of a former one, and no old
+// After Reset the logs and dense registers of a Pool may be those of a former one, and no old
 // register reaches a new sketch.
 func TestPoolReuse(t *testing.T) {
 	var p Pool
@@ -299,6 +301,58 @@ func TestPoolReuse(t *testing.T) {
 		if p.Bytes() != held {
 			t.Fatalf("%d bytes held, %d the first time", p.Bytes(), held)
 		}
+	}
+}
+
+// Repetitions do not make a log long: 500 registers, of which most have had several ranks, stay in
+// one of 1,024 entries, and 1,500 become dense.
+func TestLogCompacts(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 12))
+	for _, c := range []struct {
+		registers int
+		most      uint8 // class
+		form      form
+	}{{20, 1, formLog}, {500, 5, formLog}, {1000, 6, formLog}, {1500, 0, formDense}} {
+		var p Pool
+		var n naive
+		p.Grow(1)
+		for range 100_000 {
+			h := randomHash(r)&^(1<<14-1) | r.Uint64N(uint64(c.registers))
+			n.add(h)
+			p.Add(0, h)
+		}
+		l := p.line(0)
+		if l.form != c.form || l.class > c.most {
+			t.Errorf("%d registers: form %d of class %d, want form %d and at most class %d", c.registers, l.form, l.class, c.form, c.most)
+		}
+		checkCount(t, p.Count(0), &n)
+	}
+}
+
+// A log is read without being changed, so that it may have several readers.
+func TestLogReaders(t *testing.T) {
+	var p Pool
+	p.Grow(1)
+	for k := range uint64(1000) {
+		p.Add(0, k%600*0x9E3779B97F4A7C15)
+	}
+	want, state, log := p.Count(0), p.AppendClickHouse(nil, 0), slices.Clone(p.log(p.line(0)))
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 100 {
+				var s Sketch
+				p.MergeInto(0, &s)
+				if p.Count(0) != want || s.Count() != want || !bytes.Equal(p.AppendClickHouse(nil, 0), state) {
+					t.Error("readers of a log have different results")
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if !slices.Equal(p.log(p.line(0)), log) {
+		t.Error("a reader changed the log")
 	}
 }
 
