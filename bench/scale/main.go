@@ -86,15 +86,15 @@ func run(ctx context.Context) error {
 	return bench.Save(&report, missed)
 }
 
-// cpus returns n of the CPUs, from the one with a place among them on.
-func cpus(all *unix.CPUSet, from, n int) (some unix.CPUSet) {
-	place := 0
+// cpus returns n of the CPUs, those behind the first ones that it skips.
+func cpus(all *unix.CPUSet, skip, n int) (some unix.CPUSet) {
 	for cpu := 0; some.Count() < n; cpu++ {
-		if all.IsSet(cpu) {
-			if place >= from {
-				some.Set(cpu)
-			}
-			place++
+		switch {
+		case !all.IsSet(cpu):
+		case skip > 0:
+			skip--
+		default:
+			some.Set(cpu)
 		}
 	}
 	return some

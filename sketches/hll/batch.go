@@ -60,10 +60,6 @@ func (p *Pool) settle(b *batch, n int) {
 func (p *Pool) apply(b *batch, n int) {
 	for k, l := range b.lines[:n] {
 		e := b.entries[k]
-		if l.form == formLog {
-			p.append(l, e)
-			continue
-		}
 		if l.form == formDense && p.dense[l.number][e.register()] >= e.rank() {
 			continue // nearly always in a hot sketch
 		}
@@ -87,12 +83,7 @@ func (p *Pool) applyFound(b *batch, n int) {
 		}
 	}
 	for _, k := range b.rest[:rest] {
-		l, e := b.lines[k&(batchMax-1)], b.entries[k&(batchMax-1)]
-		if l.form == formLog {
-			p.append(l, e)
-			continue
-		}
-		p.raise(l, e)
+		p.raise(b.lines[k&(batchMax-1)], b.entries[k&(batchMax-1)])
 	}
 }
 

@@ -96,6 +96,7 @@ func (p *Pool) registersOf(l *line, buf *[inline]entry) (list []entry, b *board)
 	return copied[:copied.compact()], b
 }
 
+// giveBack ends the use of what registersOf returned.
 func giveBack(b *board) {
 	if b != nil {
 		boards.Give(b)
