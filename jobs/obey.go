@@ -43,36 +43,39 @@ func (r *run) obey() flow.Phase {
 	}
 }
 
-// take takes the workers' changes: the table of the first worker, which goes on with the
-// one that is spare, and into it those of the others, which keep theirs. So of all tables of
-// a job, one more than there are workers grows to the size of a flush.
+// take takes the workers' changes and merges them. Each worker goes on with a spare table
+// meanwhile, because a worker that waits holds up the others: parts come in the order of a
+// response. So a job has two more tables than workers that grow to the size of a flush.
 func (r *run) take() (changes *window.Changes) {
-	for i, w := range r.workers {
+	for _, w := range r.workers {
+		var taken *window.Changes
 		r.on(w, func() {
-			switch {
-			case i > 0:
-				w.op.TakeInto(changes)
-			default:
-				if r.spare != nil {
-					w.op.Reuse(r.spare)
-				}
-				changes = w.op.Take()
+			if last := len(r.spare) - 1; last >= 0 {
+				w.op.Reuse(r.spare[last])
+				r.spare = r.spare[:last]
 			}
+			taken = w.op.Take()
 			w.measure()
 		})
+		r.unflushed.Add(int64(taken.Bytes()))
+		if changes == nil {
+			changes = taken
+			continue
+		}
+		changes.Merge(taken)
+		r.reuse(taken.Table)
 	}
-	r.reuse(nil)
 	return changes
 }
 
 // reuse keeps a table for the next take. It empties it now, so that the memory of its sketches
 // goes to the tables that grow meanwhile.
 func (r *run) reuse(t *window.Table) {
-	r.spare = t
+	t.Reset()
+	r.spare = append(r.spare, t)
 	bytes := 0
-	if t != nil {
-		t.Reset()
-		bytes = t.Bytes()
+	for _, t := range r.spare {
+		bytes += t.Bytes()
 	}
 	r.spareBytes.Store(int64(bytes))
 }

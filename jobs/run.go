@@ -46,7 +46,7 @@ type run struct {
 	cancel func()
 
 	// The memory gate: see deliver.
-	spare      *window.Table // of changes that are durable; nil: there is none
+	spare      []*window.Table // empty tables, for the next take
 	spareBytes atomic.Int64
 	near       chan struct{}      // memory is nearly used up; one message is enough
 	full       chan chan struct{} // parts that wait, each until its channel is closed

@@ -237,7 +237,9 @@ func (r *run) obey() {
 func (r *run) take() *window.Changes {
 	changes := r.ops[0].Take()
 	for _, op := range r.ops[1:] {
-		op.TakeInto(changes)
+		taken := op.Take()
+		changes.Merge(taken)
+		op.Reuse(taken.Table)
 	}
 	return changes
 }

@@ -112,7 +112,7 @@ func (c *Changes) Bytes() int {
 }
 
 // Merge merges o into c: changes of another worker, or older ones whose insert
-// failed or whose answer was lost. o must not be used afterwards.
+// failed or whose answer was lost. Of o only the table may be used afterwards, after a Reset.
 func (c *Changes) Merge(o *Changes) {
 	c.Table.Merge(o.Table)
 	c.Lines = mergeSorted(append(c.Lines, o.Lines...), Line.compareKey, (*Line).merge)

@@ -312,23 +312,6 @@ func (o *Operator) collect(pt *partitionState) {
 // Take returns everything that was counted since the last Take, and leaves the
 // operator with an empty table. The Changes share nothing with the operator.
 func (o *Operator) Take() *Changes {
-	c := o.take()
-	o.table, o.spare = o.spare, nil
-	if o.table == nil {
-		o.table = NewTable(o.spec)
-	}
-	return c
-}
-
-// TakeInto is Take, but merges everything into c, which another operator of the job has
-// returned. The operator keeps the memory of its table.
-func (o *Operator) TakeInto(c *Changes) {
-	c.Merge(o.take())
-	o.table.Reset()
-}
-
-// take is Take, but leaves the table of the Changes with the operator.
-func (o *Operator) take() *Changes {
 	o.apply()
 	c := &Changes{Table: o.table, Outcomes: o.outcomes, Events: o.events}
 	for _, p := range o.sorted() {
@@ -348,6 +331,10 @@ func (o *Operator) take() *Changes {
 	o.lines, o.dead, o.deadBytes, o.outcomes = nil, nil, 0, [Outcomes]uint64{}
 	o.events = Events{}
 	o.gen++
+	o.table, o.spare = o.spare, nil
+	if o.table == nil {
+		o.table = NewTable(o.spec)
+	}
 	return c
 }
 

@@ -295,9 +295,9 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestTakeInto: the changes of two operators are those that Take and Merge make, and stay
-// so while the operator that has kept its table goes on.
-func TestTakeInto(t *testing.T) {
+// TestReuseMerged: merged changes stay as they are while an operator goes on with a table
+// that was merged into them.
+func TestReuseMerged(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := variant(seed)
@@ -315,7 +315,9 @@ func TestTakeInto(t *testing.T) {
 				observe(t, op, pieces(int32(i%2), logs[i%2], from, min(end, from+end/5))...)
 			}
 			into := ops[0].Take()
-			ops[1].TakeInto(into)
+			taken := ops[1].Take()
+			into.Merge(taken)
+			ops[1].Reuse(taken.Table)
 			merged := ops[2].Take()
 			merged.Merge(ops[3].Take())
 			got, want = append(got, into), append(want, render(merged))

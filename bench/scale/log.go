@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/audit"
 	"weir/event"
 	"weir/jobs"
@@ -15,9 +17,10 @@ import (
 // partitions is the number of partitions, half of them for each of two workers.
 const partitions = 4
 
-// read runs a job over a log in memory and prints the events a second.
+// read runs a job over a log in memory and prints the events a second, and how many CPUs it
+// used on average.
 func read(ctx context.Context, workers int) error {
-	l := log{length: *events * *passes}
+	l := log{length: *events * *passes, ended: make(chan moment, 1)}
 	for p := range int32(partitions) {
 		made, err := traffic(p)
 		if err != nil {
@@ -43,7 +46,7 @@ func read(ctx context.Context, workers int) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	began := now()
 	if err := job.Run(ctx); err != nil {
 		return err
 	}
@@ -51,15 +54,31 @@ func read(ctx context.Context, workers int) error {
 		return fmt.Errorf("%d events counted, want %d: %v", n, l.length*partitions, job.Status().Records)
 	}
 	// The job ends up to a second later, when it looks whether everything is read.
-	fmt.Println(float64(l.length) * partitions / time.Unix(0, l.read.Load()).Sub(began).Seconds())
+	ended := <-l.ended
+	took := ended.at.Sub(began.at).Seconds()
+	fmt.Println(float64(l.length)*partitions/took, (ended.cpu-began.cpu).Seconds()/took)
 	return nil
+}
+
+// A moment is a time, and the CPU time of this process until then.
+type moment struct {
+	at  time.Time
+	cpu time.Duration
+}
+
+func now() moment {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		panic(err) // only for a wrong argument
+	}
+	return moment{time.Now(), time.Duration(used.Utime.Nano() + used.Stime.Nano())}
 }
 
 // A log is a topic in memory. Each partition repeats its batches up to its length.
 type log struct {
 	batches [partitions][]event.Batch
 	length  int64
-	read    atomic.Int64 // when the part that was counted last was counted
+	ended   chan moment // when everything is counted
 }
 
 func (l *log) Next(ctx context.Context) (jobs.Generation, error) { return generation{l}, nil }
@@ -87,27 +106,44 @@ func (generation) Commit(context.Context, map[int32]int64) error { return nil }
 
 func (generation) Release() {}
 
-// perPart is the number of batches in a part: about a megabyte, as in a fetch.
-const perPart = 12
+const (
+	perPart = 4 // batches in a part: about 400 KB, as in a response of a broker
+	buffers = 2 // responses that the workers may not have finished, as of one broker
+)
 
-// Fetch delivers parts of the partitions in turn.
+// Fetch delivers responses with a part of each partition. All partitions are alike.
 func (g generation) Fetch(ctx context.Context, from map[int32]int64, deliver func(event.Part) error) error {
-	next := from
-	for left := true; left; {
-		left = false
+	free := make(chan struct{}, buffers)
+	for range buffers {
+		free <- struct{}{}
+	}
+	for at := from[0]; at < g.length; {
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		next := at
+		for range perPart {
+			next = min(next+int64(len(g.batch(0, next).Records)), g.length)
+		}
+		var unfinished atomic.Int32
+		unfinished.Store(partitions)
+		done := func() {
+			if unfinished.Add(-1) > 0 {
+				return
+			}
+			if next == g.length {
+				g.ended <- now()
+			}
+			free <- struct{}{}
+		}
 		for p := range int32(partitions) {
-			if next[p] >= g.length {
-				continue
-			}
-			left = true
-			at := next[p]
-			for range perPart {
-				next[p] = min(next[p]+int64(len(g.batch(p, next[p]).Records)), g.length)
-			}
-			if err := deliver(g.part(p, at, next[p])); err != nil {
+			if err := deliver(g.part(p, at, next, done)); err != nil {
 				return err
 			}
 		}
+		at = next
 	}
 	<-ctx.Done()
 	return nil
@@ -119,7 +155,7 @@ func (l *log) batch(p int32, offset int64) *event.Batch {
 	return &l.batches[p][offset%*events/512]
 }
 
-func (l *log) part(p int32, from, to int64) event.Part {
+func (l *log) part(p int32, from, to int64, done func()) event.Part {
 	return event.Part{
 		Partition: p, HighWater: l.length, LastStable: l.length,
 		Unpack: func(yield func(*event.Batch) error) error {
@@ -136,7 +172,7 @@ func (l *log) part(p int32, from, to int64) event.Part {
 			}
 			return nil
 		},
-		Done: func() { l.read.Store(time.Now().UnixNano()) },
+		Done: done,
 	}
 }
 

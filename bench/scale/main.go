@@ -30,13 +30,15 @@ import (
 var (
 	bench   = ground.Command("scale")
 	events  = flag.Int64("events", 400_000, "events of each partition, which are read -passes times")
-	passes  = flag.Int64("passes", 10, "how often")
-	rounds  = flag.Int("rounds", 5, "rounds; the fastest of each kind counts")
+	passes  = flag.Int64("passes", 5, "how often")
+	rounds  = flag.Int("rounds", 9, "rounds; the medians count")
 	workers = flag.Int("workers", 0, "internal: read with so many workers, and print the events a second")
 )
 
-// floor is the least speed of two workers, as a share of that of two processes.
-const floor = 0.9
+const (
+	leastShare = 0.9 // the least speed of two workers, as a share of that of two processes
+	leastUse   = 0.9 // of the CPUs, by two workers; it differs less from run to run
+)
 
 func main() { bench.Main(run) }
 
@@ -54,9 +56,9 @@ func run(ctx context.Context) error {
 	var report ground.Report
 	report.Say("# %d clicks in each of %d partitions, 1,000 pages, read %d times from memory; a sink that accepts everything", *events, partitions, *passes)
 	report.SayWhere()
-	report.Say("%-6s %12s %12s %16s", "round", "one worker/s", "two/s", "two processes/s")
+	report.Say("%-6s %12s %12s %16s %8s", "round", "one worker/s", "two/s", "two processes/s", "CPUs")
 	one, two := cpus(&all, 0, 1), cpus(&all, 0, 2)
-	var best [3]float64 // another program can only make a round slower
+	var gains, shares, uses []float64
 	for round := range *rounds {
 		alone, err := child(one, 1)()
 		if err != nil {
@@ -72,16 +74,21 @@ func run(ctx context.Context) error {
 		if err := errors.Join(errA, errB); err != nil {
 			return err
 		}
-		report.Say("%-6d %12.0f %12.0f %16.0f", round+1, alone, together, a+b)
-		for i, rate := range []float64{alone, together, a + b} {
-			best[i] = max(best[i], rate)
-		}
+		apart := a.rate + b.rate
+		report.Say("%-6d %12.0f %12.0f %16.0f %8.2f", round+1, alone.rate, together.rate, apart, together.cpus)
+		gains = append(gains, together.rate/alone.rate)
+		shares = append(shares, together.rate/apart)
+		uses = append(uses, together.cpus/2)
 	}
-	share := best[1] / best[2]
-	report.Say("two workers %.2f x one, %.2f of what two processes reach (floor %.2f)", best[1]/best[0], share, floor)
+	gain, share, use := ground.Median(gains), ground.Median(shares), ground.Median(uses)
+	report.Say("two workers %.2f x one, %.2f of what two processes reach (floor %.2f); they keep their CPUs %.0f %% busy (floor %.0f %%)",
+		gain, share, leastShare, 100*use, 100*leastUse)
 	var missed []string
-	if share < floor {
-		missed = append(missed, "two workers against one")
+	if share < leastShare {
+		missed = append(missed, "two workers against two processes")
+	}
+	if use < leastUse {
+		missed = append(missed, "two workers that are busy")
 	}
 	return bench.Save(&report, missed)
 }
@@ -100,22 +107,28 @@ func cpus(all *unix.CPUSet, skip, n int) (some unix.CPUSet) {
 	return some
 }
 
+// A result is what a child measures.
+type result struct {
+	rate float64 // events a second
+	cpus float64 // that it used on average
+}
+
 // child starts this program with n workers on some CPUs. The function that it returns waits
-// for its end, and returns the events a second.
-func child(on unix.CPUSet, n int) func() (float64, error) {
+// for its end.
+func child(on unix.CPUSet, n int) func() (result, error) {
 	cmd := exec.Command(os.Args[0], "-workers", strconv.Itoa(n), "-events", strconv.FormatInt(*events, 10), "-passes", strconv.FormatInt(*passes, 10))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, os.Stderr
 	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(n))
 	err := start(cmd, on)
-	return func() (rate float64, _ error) {
+	return func() (r result, _ error) {
 		if err == nil {
 			err = cmd.Wait()
 		}
 		if err == nil {
-			_, err = fmt.Sscan(said.String(), &rate)
+			_, err = fmt.Sscan(said.String(), &r.rate, &r.cpus)
 		}
-		return rate, err
+		return r, err
 	}
 }
 
