@@ -160,7 +160,9 @@ func (d *decoder) decodeValues(rec *event.Record) (Outcome, string) {
 	}
 	d.offset = rec.Offset
 	d.time = t
-	d.window = t - t%s.Window
+	if in := t - d.window; in < 0 || in >= s.Window { // mostly it is the window of the event before
+		d.window = t - t%s.Window
+	}
 	if reason := d.decodeGroup(); reason != "" {
 		return Malformed, reason
 	}
