@@ -107,7 +107,7 @@ func (r *run) admit() {
 	r.waiting = r.waiting[:0]
 }
 
-// held is about how many bytes the workers hold, with the table that is spare.
+// held is about how many bytes the workers hold, with the tables that are spare.
 func (r *run) held() (bytes int64) {
 	bytes = r.spareBytes.Load()
 	for _, w := range r.workers {

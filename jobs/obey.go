@@ -52,7 +52,7 @@ func (r *run) take() (changes *window.Changes) {
 		r.on(w, func() {
 			if last := len(r.spare) - 1; last >= 0 {
 				w.op.Reuse(r.spare[last])
-				r.spare = r.spare[:last]
+				r.setSpare(r.spare[:last])
 			}
 			taken = w.op.Take()
 			w.measure()
@@ -72,11 +72,15 @@ func (r *run) take() (changes *window.Changes) {
 // goes to the tables that grow meanwhile.
 func (r *run) reuse(t *window.Table) {
 	t.Reset()
-	r.spare = append(r.spare, t)
+	r.setSpare(append(r.spare, t))
+}
+
+func (r *run) setSpare(tables []*window.Table) {
 	bytes := 0
-	for _, t := range r.spare {
+	for _, t := range tables {
 		bytes += t.Bytes()
 	}
+	r.spare = tables
 	r.spareBytes.Store(int64(bytes))
 }
 
