@@ -64,7 +64,7 @@ type Config struct {
 
 	MaxWait        time.Duration // a fetch's wait for data; default 250 ms
 	MinBytes       int           // a fetch is answered before MaxWait once this much data is there; default 1
-	PartitionBytes int           // of one partition in one response; default 384 KiB. Larger if the workers wait for responses, see resize in fetch.go
+	PartitionBytes int           // of one partition in one response; default 384 KiB. Larger if the workers wait for responses, see resize in loop.go
 	RequestBytes   int           // of all partitions in one response; default 8 MiB. A broker's first batch may exceed both
 	ResponseLimit  int           // no response may be larger; default 128 MiB
 

@@ -61,7 +61,8 @@
 //	survey.go     a look at the group: dead members are removed, other programs and databases named
 //	inspect.go    what a check before the start wants to know
 //	transactions.go  transactions that are open, and whose they are
-//	fetch.go      which partitions are read from which broker, and what happens when that fails
+//	fetch.go      the dispatcher: which partitions are read from which broker
+//	loop.go       one broker: requests, what comes back, and what happens when that fails
 //	versions.go   the versions of requests that both sides support
 //	request.go    the Fetch request and its response, in bytes
 //	part.go       one partition's share of a response, and the buffer it lives in
