@@ -75,6 +75,7 @@ func (r *run) reuse(t *window.Table) {
 	r.setSpare(append(r.spare, t))
 }
 
+// setSpare also counts the bytes of the tables, for the memory gate.
 func (r *run) setSpare(tables []*window.Table) {
 	bytes := 0
 	for _, t := range tables {

@@ -8,8 +8,9 @@ import (
 	"weir/window"
 )
 
-// queueParts is how many parts may wait for a worker while it unpacks another.
-// The fetcher has two buffers per broker, so a longer queue would not fill.
+// queueParts is how many parts may wait for a worker while it unpacks another. With 16, two
+// workers are no busier (make bench-scale): the fetcher has two buffers per broker, and a
+// worker that is behind holds both.
 const queueParts = 2
 
 // A worker owns the partitions p with p mod workers == its number: their

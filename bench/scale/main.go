@@ -32,7 +32,7 @@ var (
 	events  = flag.Int64("events", 400_000, "events of each partition, which are read -passes times")
 	passes  = flag.Int64("passes", 5, "how often")
 	rounds  = flag.Int("rounds", 9, "rounds; the medians count")
-	workers = flag.Int("workers", 0, "internal: read with so many workers, and print the events a second")
+	workers = flag.Int("workers", 0, "internal: read with so many workers, and print the events a second and the CPUs used")
 )
 
 const (
